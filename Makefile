@@ -4,7 +4,8 @@ GO       ?= go
 FUZZTIME ?= 1m
 
 # Pinned, and fetched through the ordinary Go proxy.
-STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GO_LICENSES = github.com/google/go-licenses@v1.6.0
 HELM = helm.sh/helm/v4/cmd/helm@v4.3.1
 # Newer ones of GoReleaser need a newer Go than weir does.
@@ -30,13 +31,18 @@ have-go:
 build: have-go ## Build bin/weir, a static binary
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
 
+.PHONY: build-bench
+build-bench: build ## Build bin/weir-bench beside it, the program that measures weir
+	CGO_ENABLED=0 $(GO) build -o bin/weir-bench ./cmd/weir-bench
+
 # Without the profile, which would compile every dependency once more for each of them.
 SYSTEMS = linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 windows/amd64 windows/arm64
 .PHONY: build-all
-build-all: ## Compile weir and its Go client for every system that they are for, and keep nothing
+build-all: ## Compile weir, weir-bench and the Go client for every system that they are for, and keep nothing
 	@set -e; for system in $(SYSTEMS); do \
 	  echo "$$system"; \
 	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off -o /dev/null ./cmd/weir; \
+	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -o /dev/null ./cmd/weir-bench; \
 	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off ./client/...; \
 	done
 
@@ -99,7 +105,7 @@ redis-tools:
 ARCHITECTURES ?= arm64
 .PHONY: test-processors
 test-processors: emulators ## Compare every answer and state between processors, and between architectures (ARCHITECTURES, arm64)
-	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server
+	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server/commands
 
 .PHONY: emulators
 emulators:
@@ -136,12 +142,12 @@ proxies:
 CHAOS ?=
 .PHONY: chaos
 chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
-	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./raftstore/chaos -chaos.duration=30m $(CHAOS)
+	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./internal/clustertest/chaos -chaos.duration=30m $(CHAOS)
 
 # Needs root on Linux, for loop devices.
 .PHONY: test-silence
 test-silence: ## Measure how long three real nodes decide nothing when the leader's disk freezes or is slow, and more, ten times each
-	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./raftstore/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
+	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./internal/clustertest/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
 
 # Helm and the types of Kubernetes are fetched through the ordinary Go proxy. The first run
 # compiles them, in about two minutes; after that it takes 20 seconds.
@@ -177,7 +183,7 @@ MUTANTS     ?= 50
 MUTANTFLAGS ?=
 .PHONY: test-mutants
 test-mutants: ## Change one condition or call at a time, and list the changes that no test notices
-	$(GO) run ./internal/mutants -count $(MUTANTS) $(MUTANTFLAGS) ./server ./persistence ./raftstore/wire ./raftstore/wallog ./raftstore/peer ./raftstore
+	$(GO) run ./internal/mutants -count $(MUTANTS) $(MUTANTFLAGS) ./server ./server/commands ./persistence ./raftstore/wire ./raftstore/wallog ./raftstore/peer ./raftstore
 
 .PHONY: test-day
 test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows
@@ -187,7 +193,7 @@ test-day: ## Let 24 simulated hours pass with six million keys coming and going,
 FROM ?= HEAD^
 .PHONY: test-upgrade
 test-upgrade: ## Replace three nodes under load by this weir, from the one at FROM (HEAD^), and back
-	$(GO) test -count=1 -timeout 10m -v -run '^TestRollingUpgrade$$' ./raftstore/chaos -chaos.from=$(FROM)
+	$(GO) test -count=1 -timeout 10m -v -run '^TestRollingUpgrade$$' ./internal/clustertest/chaos -chaos.from=$(FROM)
 
 # Started by root, it brings an engine of its own where none answers.
 .PHONY: test-docker
@@ -213,17 +219,29 @@ docker-tools:
 	@scripts/docker-tools.sh
 
 .PHONY: lint
-lint: have-go ## gofmt, go vet and staticcheck
+lint: have-go ## gofmt, go vet, the linters of .golangci.yml (staticcheck and more), and the English of the documents
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(GOLANGCI) run ./...
+	$(GO) run ./internal/pages -lint $$(git ls-files '*.md')
+
+# Its database is on the network.
+.PHONY: vulnerabilities
+vulnerabilities: have-go ## Look for known vulnerabilities in the code that weir and its Go client call
+	@if ! found="$$($(GO) run $(GOVULNCHECK) ./cmd/... ./client/... 2>&1)"; then \
+	  echo "$$found"; \
+	  case "$$found" in *"fetching vulnerabilities"*) \
+	    echo "nothing was checked: the database of vulnerabilities, https://vuln.go.dev, cannot be reached";; \
+	  esac; \
+	  exit 1; \
+	fi; echo "$$found"
 
 # Licences under which a dependency of the program or of the client may be used commercially.
 LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 
 .PHONY: licences
 licences: ## Check the licence of every dependency against those that allow commercial use
-	$(GO) run $(GO_LICENSES) check ./cmd/weir ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
+	$(GO) run $(GO_LICENSES) check ./cmd/weir ./cmd/weir-bench ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
 # Written to bin/man. A release says what it is, because its pages are made before its programs.
 MAN_VERSION ?=
@@ -231,7 +249,7 @@ MAN_DATE    ?=
 .PHONY: man
 man: ## Write a man page of each command into bin/man
 	rm -rf bin/man && mkdir -p bin/man
-	$(GO) run -pgo=off -ldflags "-X main.stampVersion=$(MAN_VERSION) -X main.stampDate=$(MAN_DATE)" ./cmd/weir help --man bin/man
+	$(GO) run -pgo=off -ldflags "-X github.com/weir-project/weir/internal/cli/buildinfo.version=$(MAN_VERSION) -X github.com/weir-project/weir/internal/cli/buildinfo.date=$(MAN_DATE)" ./cmd/weir help --man bin/man
 	gzip -9n bin/man/*.1
 
 # GoReleaser calls syft by its name.
@@ -280,14 +298,14 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	  done; \
 	done
 
-# Written to bin/: all figures as JSON, for "weir bench compare", and a page with charts.
+# Written to bin/: all figures as JSON, for "weir-bench compare", and a page with charts.
 .PHONY: bench
-bench: build redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
-	bin/weir bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
+bench: build-bench redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
+	bin/weir-bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
 
 .PHONY: bench-cluster
-bench-cluster: build redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
-	bin/weir bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
+bench-cluster: build-bench redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
+	bin/weir-bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
 
 # A module of its own: weir does not depend on what it is compared with.
 .PHONY: bench-middleware
@@ -295,8 +313,8 @@ bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, i
 	cd bench/middleware && $(GO) test -count=1 -v -timeout 30m -run TestOverhead .
 
 .PHONY: bench-docs
-bench-docs: build redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
-	bin/weir bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
+bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
+	bin/weir-bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
 
 .PHONY: docs
 docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents

@@ -9,36 +9,35 @@ import (
 const (
 	// maxElements is more than any decision has.
 	maxElements = 16
-	// maxLine is longer than any line a limiter answers, errors included.
+	// maxLine is longer than any line of a limiter's reply, errors included.
 	maxLine = 4096
 )
 
-// answer is one reply of a server, as far as a decision needs it.
+// answer is the part of a server's reply that a decision needs.
 type answer struct {
 	kind     byte     // of RESP: one of * : + - $
 	elements int      // of an array
-	first    [2]int64 // its first integers; or the integer itself
-	said     []byte   // the line of + and -, without its end; valid until the next read
+	first    [2]int64 // its first integers, or the integer itself
+	said     []byte   // text of a + or - line, without its end; valid until the next read
 }
 
-// answers reads replies one after the other from a connection, each in one pass over
-// its bytes: a load generator reads millions a second.
+// answers reads replies from a connection one after the other, each in one pass over its bytes, because a load
+// generator reads millions per second.
 type answers struct {
 	in   io.Reader
 	buf  []byte
 	r, w int // unread is buf[r:w]
-	at   int // of it, buf[r:at] was looked at, for the reply that is being read
+	at   int // buf[r:at] has been scanned for the reply that is being read
 }
 
-// newAnswers reads through a buffer for about so many replies.
+// newAnswers returns a reader with a buffer for about this many replies.
 func newAnswers(in io.Reader, replies int) *answers {
 	const usualReply, least, most = 48, 512, 64 << 10 // bytes
 	return &answers{in: in, buf: make([]byte, min(max(replies*usualReply, least), most))}
 }
 
-// next reads one reply. What is none, or none a decision could be, is
-// ErrNotADecision. Behind an error of the connection it may be called again, and
-// begins with the same reply.
+// next reads one reply. It returns ErrNotADecision for a malformed reply, or a reply that no decision has. After an
+// error of the connection it may be called again, and begins with the same reply.
 func (a *answers) next() (answer, error) {
 	a.at = a.r
 	reply, err := a.reply()
@@ -69,7 +68,7 @@ func (a *answers) reply() (reply answer, err error) {
 	return reply, err
 }
 
-// elements reads an array whose head is given, and keeps its first integers.
+// elements reads the array after head, and keeps its first integers.
 func (a *answers) elements(head []byte, first *[2]int64) (int, error) {
 	n, err := integer(head[1:])
 	if err != nil || n < 1 || n > maxElements {
@@ -101,7 +100,7 @@ func (a *answers) elements(head []byte, first *[2]int64) (int, error) {
 	return int(n), nil
 }
 
-// skipBulk reads past the text whose head is given.
+// skipBulk skips the bulk string after head.
 func (a *answers) skipBulk(head []byte) error {
 	n, err := integer(head[1:])
 	if err != nil || n < -1 || n > maxLine {
@@ -119,8 +118,7 @@ func (a *answers) skipBulk(head []byte) error {
 	return nil
 }
 
-// line returns a line that is not empty, without its end. It is valid until the
-// next read.
+// line returns a non-empty line without its end. It is valid until the next read.
 func (a *answers) line() ([]byte, error) {
 	for seen := 0; ; {
 		if end := bytes.IndexByte(a.buf[a.at+seen:a.w], '\n'); end >= 0 {
@@ -140,7 +138,7 @@ func (a *answers) line() ([]byte, error) {
 	}
 }
 
-// more reads what has come, behind what is unread.
+// more reads further bytes after the unread ones.
 func (a *answers) more() error {
 	a.w = copy(a.buf, a.buf[a.r:a.w])
 	a.r, a.at = 0, a.at-a.r
@@ -150,7 +148,7 @@ func (a *answers) more() error {
 	n, err := a.in.Read(a.buf[a.w:])
 	a.w += n
 	if n > 0 {
-		return nil // an error comes again
+		return nil // a persistent error returns again
 	}
 	return err
 }
@@ -193,14 +191,14 @@ func (t *tally) add(other tally) {
 	}
 }
 
-// tallied reads one answer for each of the replies expected, each of them a decision
-// or an error. Anything else is ErrNotADecision.
+// tallied reads one answer for each expected reply. Each must be a decision or an error. Any other answer is
+// ErrNotADecision.
 func (a *answers) tallied(expected []Reply) (t tally, err error) {
 	err = a.tallyOn(&t, expected)
 	return t, err
 }
 
-// tallyOn is tallied behind the answers that t has already.
+// tallyOn continues a tally after the answers that t already counts.
 func (a *answers) tallyOn(t *tally, expected []Reply) error {
 	for _, one := range expected[t.answers:] {
 		got, err := a.next()

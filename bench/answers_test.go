@@ -15,7 +15,7 @@ const (
 	no  = "*5\r\n:0\r\n:0\r\n:-1\r\n:100\r\n:20\r\n"
 )
 
-// expected is n answers of weir's.
+// expected returns n answers of weir.
 func expected(n int) []Reply {
 	return mapOf(make([]struct{}, n), func(struct{}) Reply { return decisionReply(5) })
 }
@@ -93,7 +93,7 @@ func BenchmarkAnswers(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/replies, "ns/reply")
 }
 
-// TestATallyGoesOnWhereItWas when not all answers have come yet.
+// TestATallyGoesOnWhereItWas continues a tally after some answers were late.
 func TestATallyGoesOnWhereItWas(t *testing.T) {
 	text := yes + "-ERR no\r\n" + "*5\r\n:1\r\n$3\r\nabc\r\n+x\r\n:1\r\n:2\r\n" + no
 	var r trickle

@@ -4,30 +4,31 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 const (
-	// calibrationParts of a cell are enough to tell how many requests fill it, and
-	// warm the server up as well.
+	// calibrationParts is the part of a cell that a calibration lasts: long enough to determine the requests of a cell,
+	// and to warm the server up.
 	calibrationParts = 4
 	// calibrationPipelines on each connection take some milliseconds.
 	calibrationPipelines = 4
-	// overheadPercent is what a cell takes beside its load: connecting, settling.
+	// overheadPercent is the time of a cell in addition to its load: connecting and settling.
 	overheadPercent = 20
-	// leastCell is too short for the system's 10 ms of CPU accounting to matter less
-	// than a few percent; mostCell holds a save or two.
+	// leastCell is the minimum length: below it the system's CPU accounting of 10 ms matters more than a few percent.
+	// mostCell contains one or two saves.
 	leastCell, mostCell = 300 * time.Millisecond, 2 * time.Second
-	// cellStep lets runs of one suite have cells of one length.
+	// cellStep rounds the length of cells, so that runs of one suite have equal cells.
 	cellStep = 100 * time.Millisecond
-	// startTime is about what starting and stopping a server takes; a cluster waits
-	// for an election.
+	// startTime is the approximate time of starting and stopping a server. A cluster also waits for an election.
 	startTime, electionTime = 500 * time.Millisecond, 4 * time.Second
-	// slowFill is keys a second through the slowest script here.
+	// slowFill is the keys per second that the slowest script creates.
 	slowFill = 100_000
 )
 
-// plan is how long each cell of a run may take for all to fit its deadline: CellTime,
-// or what is left for it. ErrTooLong when nothing sensible is.
+// plan returns the length of each cell so that all cells fit the deadline: CellTime, or the remaining time for it. It
+// returns ErrTooLong if no useful length fits.
 func (r *Runner) plan(ctx context.Context, all []contest) (time.Duration, error) {
 	deadline, bounded := ctx.Deadline()
 	loads, besides := r.loads(all)
@@ -47,17 +48,16 @@ func (r *Runner) plan(ctx context.Context, all []contest) (time.Duration, error)
 	return cell, nil
 }
 
-// loads is how many cells' worth of loads a run makes, rounded up, and the time it takes
-// besides.
+// loads returns how many cells' worth of loads a run makes, rounded up, and the additional time it takes.
 func (r *Runner) loads(all []contest) (loads int, besides time.Duration) {
-	parts, servers := 0, make(map[Server]bool)
+	parts, started := 0, make(map[servers.Server]bool)
 	for _, c := range all {
 		for _, one := range c.cells {
-			parts += r.Repetitions*calibrationParts + 2 // calibrations, the first being a glance
-			if server := processes(one.target.Server); !servers[server] {
-				servers[server] = true
+			parts += r.Repetitions*calibrationParts + 2 // calibrations, the first of them short
+			if server := processes(one.target.Server); !started[server] {
+				started[server] = true
 				besides += startTime
-				if _, elects := server.(*Cluster); elects {
+				if _, elects := server.(*servers.Cluster); elects {
 					besides += electionTime
 				}
 			}

@@ -5,15 +5,17 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+
+	"github.com/weir-project/weir/bench/svg"
 )
 
-// chart is a picture and what it shows.
+// chart is a picture and its title.
 type chart struct {
 	Title string
 	SVG   template.HTML
 }
 
-// charts are those a scenario has figures for.
+// charts returns the charts that a scenario has data for.
 func (s ScenarioReport) charts() []chart {
 	if len(s.Rows) == 0 {
 		return nil
@@ -24,46 +26,51 @@ func (s ScenarioReport) charts() []chart {
 	return slices.Concat(s.bars(Rate), s.curves(), s.bars(CPU), s.bars(BytesPerKey))
 }
 
-// bars compare a figure of all rows.
+// bars compares a figure of all rows.
 func (s ScenarioReport) bars(f Figure) []chart {
-	var bars []bar
+	var bars []svg.Bar
 	k := kindOf(f)
 	for _, row := range s.Rows {
 		if v, ok := row.Figures[f]; ok && v.Max > 0 {
-			bars = append(bars, bar{row.Label, k.format(v.Median), v.Median, v.Min, v.Max})
+			bars = append(bars, svg.Bar{
+				Label: row.Label, Text: k.format(v.Median), Value: v.Median, Low: v.Min, High: v.Max,
+			})
 		}
 	}
 	if len(bars) == 0 {
 		return nil
 	}
-	return []chart{{k.name, barChart(s.Name+": "+k.name, bars)}}
+	return []chart{{k.name, svg.Bars(s.Name+": "+k.name, bars)}}
 }
 
-// curves draw latency over percentiles. The axis is of the share of requests that are
-// slower still, so that the tail has as much room as the rest.
+// curves draws latency over percentiles. The axis shows the share of requests that are slower, so that the tail gets as
+// much space as the rest.
 func (s ScenarioReport) curves() []chart {
-	var all []series
+	var all []svg.Series
 	for _, row := range s.Rows {
-		line := series{label: row.Label}
+		line := svg.Series{Label: row.Label}
 		for _, p := range row.Curve {
 			if p.Percentile >= 50 && p.Percentile < 100 && p.Ms > 0 {
-				line.points = append(line.points, point{1 / (1 - p.Percentile/100), p.Ms})
+				line.Points = append(line.Points, svg.Point{X: 1 / (1 - p.Percentile/100), Y: p.Ms})
 			}
 		}
-		if line.points != nil {
+		if line.Points != nil {
 			all = append(all, line)
 		}
 	}
 	if all == nil {
 		return nil
 	}
-	marks := []mark{{2, "p50"}, {10, "p90"}, {100, "p99"}, {1000, "p99.9"}, {10_000, "p99.99"}, {100_000, "p99.999"}}
-	return []chart{{"latency by percentile", lineChart(s.Name+": latency by percentile", all, marks, millis)}}
+	marks := []svg.Mark{
+		{At: 2, Text: "p50"}, {At: 10, Text: "p90"}, {At: 100, Text: "p99"}, {At: 1000, Text: "p99.9"},
+		{At: 10_000, Text: "p99.99"}, {At: 100_000, Text: "p99.999"},
+	}
+	return []chart{{"latency by percentile", svg.Lines(s.Name+": latency by percentile", all, marks, millis)}}
 }
 
-// scaling draws a figure along the scenario's axis, a line for each target.
+// scaling draws a figure along the scenario's axis, with a line for each target.
 func (s ScenarioReport) scaling(f Figure) []chart {
-	var all []series
+	var all []svg.Series
 	var at []float64
 	for _, row := range s.Rows {
 		v, ok := row.Figures[f]
@@ -74,18 +81,18 @@ func (s ScenarioReport) scaling(f Figure) []chart {
 		if s.Axis == "nodes" {
 			label = "weir"
 		}
-		i := slices.IndexFunc(all, func(line series) bool { return line.label == label })
+		i := slices.IndexFunc(all, func(line svg.Series) bool { return line.Label == label })
 		if i < 0 {
-			i, all = len(all), append(all, series{label: label})
+			i, all = len(all), append(all, svg.Series{Label: label})
 		}
-		all[i].points = append(all[i].points, point{row.At, v.Median})
+		all[i].Points = append(all[i].Points, svg.Point{X: row.At, Y: v.Median})
 		at = append(at, row.At)
 	}
 	if len(at) < 2 {
 		return nil
 	}
 	slices.Sort(at)
-	marks := mapOf(slices.Compact(at), func(v float64) mark { return mark{v, strconv.Itoa(int(v))} })
+	marks := mapOf(slices.Compact(at), func(v float64) svg.Mark { return svg.Mark{At: v, Text: strconv.Itoa(int(v))} })
 	title := fmt.Sprintf("%s over %s", kindOf(f).name, s.Axis)
-	return []chart{{title, lineChart(s.Name+": "+title, all, marks, kindOf(f).format)}}
+	return []chart{{title, svg.Lines(s.Name+": "+title, all, marks, kindOf(f).format)}}
 }

@@ -2,63 +2,39 @@ package bench
 
 import (
 	"context"
-	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-func TestRole(t *testing.T) {
-	for reply, want := range map[string]struct {
-		followers int
-		leads     bool
-	}{
-		"*3\r\n$6\r\nmaster\r\n:9\r\n*2\r\n*0\r\n*0\r\n":                             {2, true},
-		"*3\r\n$6\r\nmaster\r\n:9\r\n*0\r\n":                                         {0, true},
-		"*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:6380\r\n$9\r\nconnected\r\n:9\r\n": {0, false},
-		"-LOADING\r\n": {0, false},
-	} {
-		followers, leads := roleOf(startFake(t, &fakeServer{reply: func([]string) string { return reply }}))
-		require.Equal(t, want.leads, leads, reply)
-		require.Equal(t, want.followers, followers, reply)
-	}
-	_, leads := roleOf("127.0.0.1:1")
-	require.False(t, leads)
-}
-
-func TestClusterNodesAgreeOnWhoTheyAre(t *testing.T) {
-	c := WeirCluster("weir", "/data", 3, "os")
-	rafts := []string{"127.0.0.1:7", "127.0.0.1:8", "127.0.0.1:9"}
-	require.Equal(t, []string{"serve", "--listen", "127.0.0.1:5", "--http", "", "--data-dir", filepath.Join("/data", "weir-x3-os", "n2"),
-		"--node-id", "n2", "--raft-addr", "127.0.0.1:8", "--join", "127.0.0.1:7,127.0.0.1:8,127.0.0.1:9", "--expect", "3", "--durability", "os"},
-		c.node(1, "127.0.0.1:5", rafts).Args)
-}
-
-// manyNodes is a server of several.
+// manyNodes is a server with several nodes.
 type manyNodes struct {
-	Server
+	servers.Server
 	addrs []string
 }
 
 func (m manyNodes) Nodes() []string { return m.addrs }
 
-// A node that is not told to would put its work off into the next cell.
+// TestEveryNodeSettles checks that every node is told to settle. Otherwise it would defer its work into the next cell.
 func TestEveryNodeSettles(t *testing.T) {
 	a, b := &fakeServer{}, &fakeServer{}
 	target := Target{Server: manyNodes{a, []string{startFake(t, a), startFake(t, b)}}, Settle: []string{"SAVE"}}
 	require.NoError(t, settle(target))
-	require.NoError(t, askTogether(target.Server.Nodes(), "SAVE"))
+	require.NoError(t, servers.AskTogether(target.Server.Nodes(), "SAVE"))
 	require.Equal(t, []string{"SAVE", "SAVE"}, a.seen())
 	require.Equal(t, []string{"SAVE", "SAVE"}, b.seen())
 
 	silent := "127.0.0.1:1"
 	target.Server = manyNodes{a, []string{a.addr, silent}}
 	require.ErrorContains(t, settle(target), silent)
-	require.Error(t, askTogether(target.Server.Nodes(), "SAVE"))
+	require.Error(t, servers.AskTogether(target.Server.Nodes(), "SAVE"))
 }
 
-// The cluster's suite, for real and tiny.
+// TestSmokeComparesTheCluster runs the cluster's suite with real servers and tiny cells.
 func TestSmokeComparesTheCluster(t *testing.T) {
 	r := newRealRun(t, 1, 50*time.Millisecond)
 	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
@@ -104,20 +80,20 @@ func TestSmokeSnapshotsUnderLoad(t *testing.T) {
 	require.InEpsilon(t, report.TopPerSecond/2, report.PerSecond, 1e-9)
 	require.Len(t, steps, steps[0].Total)
 	require.Len(t, report.Windows, 6)
-	for _, n := range c.nodes {
-		require.False(t, n.running())
+	for _, pid := range c.PIDs() {
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "it has ended")
 	}
 }
 
 func TestClusterSaysWhyItIsNotReady(t *testing.T) {
 	c := WeirCluster(buildWeir(t), t.TempDir(), 3, "sometimes")
 	err := c.Start(context.Background())
-	require.ErrorIs(t, err, ErrNotReady)
+	require.ErrorIs(t, err, servers.ErrNotReady)
 	require.ErrorContains(t, err, "sometimes")
 	require.NoError(t, c.Stop())
 }
 
-// A cluster that was stopped comes back on its addresses with what it had.
+// TestClusterStartsAgain checks that a stopped cluster restarts at its addresses with its data.
 func TestClusterStartsAgain(t *testing.T) {
 	c := WeirCluster(buildWeir(t), t.TempDir(), 1, "fsync")
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
@@ -125,7 +101,7 @@ func TestClusterStartsAgain(t *testing.T) {
 	require.NoError(t, c.Start(ctx))
 	addr, err := c.Addr(ctx)
 	require.NoError(t, err)
-	require.NoError(t, askOnce(addr, "RL.TOKENBUCKET", "k", "1/h", "5"))
+	require.NoError(t, servers.AskOnce(addr, "RL.TOKENBUCKET", "k", "1/h", "5"))
 	require.NoError(t, c.Stop())
 	require.NoError(t, c.Start(ctx))
 	require.NoError(t, c.Start(ctx), "twice is once")

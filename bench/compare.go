@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
-// Verdict says what became of a figure from one report to another.
+// Verdict is the change of a figure between two reports.
 type Verdict string
 
 const (
@@ -15,11 +17,11 @@ const (
 	Same   Verdict = "within the noise"
 )
 
-// leastChange is what two runs of the same program on the same machine differ by
-// without being asked: medians closer than this are never called a change.
+// leastChange is the usual difference between two runs of the same program on the same machine. A smaller difference of
+// medians never counts as a change.
 const leastChange = 0.03
 
-// Change is a figure of an entrant that both reports have.
+// Change is a figure of an entrant that both reports contain.
 type Change struct {
 	Scenario string  `json:"scenario"`
 	Label    string  `json:"label"`
@@ -29,8 +31,8 @@ type Change struct {
 	Verdict  Verdict `json:"verdict"`
 }
 
-// verdictOn says whether a figure changed beyond the noise: no repetition of one run
-// lies among those of the other, and the medians differ by more than leastChange.
+// verdictOn reports whether a figure changed beyond the noise: no repetition of one run lies among those of the other,
+// and the medians differ by more than leastChange.
 func verdictOn(before, after Spread, more bool) Verdict {
 	apart := after.Min > before.Max || after.Max < before.Min
 	if !apart || abs(after.Median-before.Median) < leastChange*before.Median {
@@ -44,14 +46,14 @@ func verdictOn(before, after Spread, more bool) Verdict {
 
 func abs(v float64) float64 { return max(v, -v) }
 
-// Comparison is one report beside an earlier one.
+// Comparison compares a report with an earlier one.
 type Comparison struct {
 	Changes []Change
 	Doubts  []string // why they may not be comparable
-	Missing []string // what only one of them has
+	Missing []string // entrants in only one of them
 }
 
-// CompareReports puts two reports beside each other, figure by figure.
+// CompareReports compares two reports figure by figure.
 func CompareReports(before, after *Report) Comparison {
 	c := Comparison{Doubts: doubtsBetween(before, after)}
 	for _, s := range before.Scenarios {
@@ -78,7 +80,7 @@ func changes(scenario string, before, after Row) (all []Change) {
 	for _, k := range figureKinds {
 		b, ok1 := before.Figures[k.figure]
 		a, ok2 := after.Figures[k.figure]
-		// The slowest request of a cell says more about the machine than about the server.
+		// The slowest request of a cell depends more on the machine than on the server.
 		if ok1 && ok2 && k.figure != Slowest {
 			all = append(all, Change{scenario, before.Label, k.figure, b, a, verdictOn(b, a, k.more)})
 		}
@@ -96,7 +98,7 @@ func (r *Report) row(scenario, label string) (Row, bool) {
 	return Row{}, false
 }
 
-// doubtsBetween is what else than the program differs.
+// doubtsBetween lists differences other than the program.
 func doubtsBetween(before, after *Report) (doubts []string) {
 	for _, c := range []struct{ what, before, after string }{
 		{"the machine", before.Machine.String(), after.Machine.String()},
@@ -108,15 +110,15 @@ func doubtsBetween(before, after *Report) (doubts []string) {
 			doubts = append(doubts, fmt.Sprintf("%s differs: %s, then %s", c.what, c.before, c.after))
 		}
 	}
-	for i, m := range []Machine{before.Machine, after.Machine} {
-		if m.busy() {
+	for i, m := range []machine.Machine{before.Machine, after.Machine} {
+		if busy(m) {
 			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)", [...]string{"first", "second"}[i], m.LoadAverage))
 		}
 	}
 	return doubts
 }
 
-// WriteText says what got better, what worse, and how much stayed as it was.
+// WriteText writes which figures improved, which became worse, and how many did not change.
 func (c Comparison) WriteText(w io.Writer) error {
 	for _, doubt := range c.Doubts {
 		fmt.Fprintf(w, "WARNING: %s\n", doubt)
@@ -163,5 +165,5 @@ func (c Comparison) write(w io.Writer, v Verdict) error {
 	return err
 }
 
-// percent is by how much the median changed.
+// percent returns the relative change of the median.
 func (c Change) percent() float64 { return 100 * (c.After.Median/c.Before.Median - 1) }

@@ -27,7 +27,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// twice is a report in which a row has other figures.
+// changed is a report in which a row has other figures.
 func changed(change func(*Sample)) *Report {
 	r := sampleReport()
 	rows := r.Scenarios[0].Rows

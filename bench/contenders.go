@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 //go:embed scripts/token_bucket.lua
@@ -16,7 +18,7 @@ var slidingLogScript string
 //go:embed scripts/fixed_window.lua
 var fixedWindowScript string
 
-// The targets, as scenarios, tables and flags call them.
+// These are the names of the targets in scenarios, tables and flags.
 const (
 	weirName     = "weir"
 	luaName      = "redis+lua"
@@ -33,21 +35,20 @@ const (
 	customName   = "address given"
 )
 
-// Contenders makes targets by name, each server once an instance.
+// Contenders makes targets by name. It makes each server once for an instance.
 type Contenders struct {
 	Tools Tools
 	Dir   string // for state and logs
 
-	// Addr and Template are of customName: where somebody runs a server, and a command
-	// with {key} in it.
+	// Addr and Template belong to customName: the address of a running server, and a command with {key} in it.
 	Addr, Template string
 
-	clusters map[string]*Cluster
+	clusters map[string]*servers.Cluster
 	made     int
 }
 
-// Target returns a new target, or says why there is none. Ways to one cluster share
-// it within an instance.
+// Target returns a new target, or the reason why it is not available. Targets of one cluster share the cluster within
+// an instance.
 func (c *Contenders) Target(name, instance string) (Target, error) {
 	t, err := c.target(name, instance)
 	t.Name = name
@@ -68,7 +69,7 @@ func (c *Contenders) target(name, instance string) (Target, error) {
 		return c.clustered(instance, clusterSize+2, "fsync")
 	case followerName:
 		t, err := c.clustered(instance, clusterSize, "fsync")
-		t.Server = Follower{t.Server.(*Cluster)}
+		t.Server = servers.Follower{Cluster: t.Server.(*servers.Cluster)}
 		return t, err
 	case crabName:
 		return c.throttlecrab()
@@ -79,31 +80,30 @@ func (c *Contenders) target(name, instance string) (Target, error) {
 	}
 }
 
-// path is a name for a file or a directory that no other server of the run has.
+// path returns a name for a file or a directory that no other server of the run uses.
 func (c *Contenders) path(name string) string {
 	c.made++
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%d", name, c.made))
 }
 
-// moreClients is room for mostClients while those of the load before are still being
-// seen to be gone.
+// moreClients allows mostClients while the server has not yet noticed the end of the previous load's connections.
 const moreClients = "15000"
 
-// weir is weir as it runs by default: on disk, saved every second.
-func (c *Contenders) weir() *Process {
+// weir is weir with its defaults: on disk, saved every second.
+func (c *Contenders) weir() *servers.Process {
 	path := c.path("weir")
-	return &Process{
+	return &servers.Process{
 		Binary:  c.Tools.Weir,
-		Args:    []string{"serve", "--listen", "127.0.0.1:" + portPlaceholder, "--http", "", "--max-clients", moreClients, "--data-dir", path},
+		Args:    []string{"serve", "--listen", "127.0.0.1:" + servers.PortPlaceholder, "--http", "", "--max-clients", moreClients, "--data-dir", path},
 		LogFile: path + ".log",
 		Unset:   "WEIR_", // its defaults, not the user's
 	}
 }
 
-// settleWeir saves what changed; on a node of a cluster, in a snapshot.
+// settleWeir saves changes; on a node of a cluster it writes a snapshot.
 var settleWeir = []string{"SAVE"}
 
-// weirCommands says the workloads in weir's own words.
+// weirCommands returns the workloads as commands of weir.
 func weirCommands() map[Workload]Command {
 	command := func(args ...string) Command {
 		const elements = 5 // of weir's reply
@@ -118,7 +118,7 @@ func weirCommands() map[Workload]Command {
 	}
 }
 
-// throttlecrab speaks RESP to THROTTLE, PING and QUIT only.
+// throttlecrab understands only THROTTLE, PING and QUIT.
 func (c *Contenders) throttlecrab() (Target, error) {
 	if c.Tools.ThrottleCrab == "" {
 		return Target{}, missing("throttlecrab-server", "cargo install throttlecrab-server")
@@ -127,9 +127,9 @@ func (c *Contenders) throttlecrab() (Target, error) {
 		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder}, Reply: decisionReply(5)}
 	}
 	return Target{
-		Server: &Process{
+		Server: &servers.Process{
 			Binary:  c.Tools.ThrottleCrab,
-			Args:    []string{"--redis", "--redis-host", "127.0.0.1", "--redis-port", portPlaceholder},
+			Args:    []string{"--redis", "--redis-host", "127.0.0.1", "--redis-port", servers.PortPlaceholder},
 			LogFile: c.path("throttlecrab") + ".log", Bare: true,
 		},
 		Keeps: true,
@@ -141,14 +141,14 @@ func (c *Contenders) throttlecrab() (Target, error) {
 	}, nil
 }
 
-// custom is a server that somebody else runs, at an address.
+// custom is a server at an address that was started elsewhere.
 func (c *Contenders) custom() (Target, error) {
 	args := strings.Fields(c.Template)
 	if c.Addr == "" || len(args) == 0 {
 		return Target{}, fmt.Errorf("%s %w: an address and a command have to be given", customName, ErrToolMissing)
 	}
 	return Target{
-		Server: &Remote{At: c.Addr}, Keeps: true,
+		Server: &servers.Remote{At: c.Addr}, Keeps: true,
 		Commands: map[Workload]Command{Custom: {Args: args, Reply: anyReply()}},
 	}, nil
 }

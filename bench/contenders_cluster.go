@@ -3,34 +3,35 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// clusterSize is the smallest cluster that survives a node.
+// clusterSize is the smallest cluster that survives the loss of a node.
 const clusterSize = 3
 
-// WeirCluster is nodes of weir with a durability, in a directory of their own below dir.
-func WeirCluster(binary, dir string, size int, durability string) *Cluster {
-	return &Cluster{Binary: binary, Dir: filepath.Join(dir, fmt.Sprintf("weir-x%d-%s", size, durability)), Size: size, Durability: durability}
+// WeirCluster is a cluster of weir with a durability, in its own directory below dir.
+func WeirCluster(binary, dir string, size int, durability string) *servers.Cluster {
+	return &servers.Cluster{Binary: binary, Dir: filepath.Join(dir, fmt.Sprintf("weir-x%d-%s", size, durability)), Size: size, Durability: durability}
 }
 
-// clustered is the leader of a cluster; the same cluster whenever it is asked for.
+// clustered is the leader of a cluster. It returns the same cluster at every call.
 func (c *Contenders) clustered(instance string, size int, durability string) (Target, error) {
 	key := fmt.Sprint(size, durability, instance)
 	if c.clusters[key] == nil {
 		if c.clusters == nil {
-			c.clusters = make(map[string]*Cluster)
+			c.clusters = make(map[string]*servers.Cluster)
 		}
 		c.clusters[key] = WeirCluster(c.Tools.Weir, c.path("cluster"), size, durability)
 	}
 	return Target{Server: c.clusters[key], Commands: weirCommands(), Settle: settleWeir}, nil
 }
 
-// onlyWhenAsked keeps a node from writing a snapshot by itself: it would fall into a
-// window that is to be quiet.
+// onlyWhenAsked prevents automatic snapshots, which would fall into a quiet window.
 var onlyWhenAsked = []string{"--snapshot-bytes", "64gb"}
 
-// SnapshotCluster is fsynced nodes whose snapshots come only when asked for.
-func SnapshotCluster(binary, dir string) *Cluster {
+// SnapshotCluster is a cluster with fsync whose nodes write snapshots only on request.
+func SnapshotCluster(binary, dir string) *servers.Cluster {
 	c := WeirCluster(binary, filepath.Join(dir, "snapshots"), clusterSize, "fsync")
 	c.Args = onlyWhenAsked
 	return c

@@ -3,9 +3,11 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// redisTarget is a way to limit with Redis or Valkey, without persistence.
+// redisTarget is a method to limit with Redis or Valkey, without persistence.
 func (c *Contenders) redisTarget(name string) (Target, error) {
 	makers := map[string]func() (Target, error){
 		luaName:      func() (Target, error) { return Target{Server: c.redis(), Commands: luaCommands()}, nil },
@@ -26,13 +28,13 @@ func (c *Contenders) redisTarget(name string) (Target, error) {
 	return make()
 }
 
-func (c *Contenders) redis(more ...string) *Process {
+func (c *Contenders) redis(more ...string) *servers.Process {
 	log := c.path("redis") + ".log"
-	return &Process{
+	return &servers.Process{
 		Binary: c.Tools.RedisServer,
 		Args: append([]string{
-			"--bind", "127.0.0.1", "--port", portPlaceholder, "--save", "", "--appendonly", "no",
-			"--dir", filepath.Dir(log), "--dbfilename", portPlaceholder + ".rdb", // replicas write what they are sent
+			"--bind", "127.0.0.1", "--port", servers.PortPlaceholder, "--save", "", "--appendonly", "no",
+			"--dir", filepath.Dir(log), "--dbfilename", servers.PortPlaceholder + ".rdb", // replicas write received data
 		}, more...),
 		LogFile: log,
 	}
@@ -47,7 +49,7 @@ func luaCommands() map[Workload]Command {
 			Script: script, Reply: decisionReply(elements),
 		}
 	}
-	const anHourly = "0.00027777777777777778" // one an hour, in units a second
+	const anHourly = "0.00027777777777777778" // one unit an hour, in units a second
 	return map[Workload]Command{
 		TokenBucket: command(tokenBucketScript, "10", "20"),
 		SlidingLog:  command(slidingLogScript, "10", "100"),
@@ -57,7 +59,7 @@ func luaCommands() map[Workload]Command {
 	}
 }
 
-// setCommands limit nothing: they show what one write costs there at the very least.
+// setCommands do not limit. They show the minimum cost of one write.
 func setCommands() map[Workload]Command {
 	return map[Workload]Command{
 		TokenBucket: {Args: []string{"SET", keyPlaceholder, "x"}, Reply: okReply()},
@@ -65,7 +67,7 @@ func setCommands() map[Workload]Command {
 	}
 }
 
-// increxCommands count in a window, with a bound: Redis 8.8's own limiter.
+// increxCommands count in a window with a bound. This is Redis 8.8's own limiter.
 func increxCommands() map[Workload]Command {
 	return map[Workload]Command{FixedWindow: {
 		Args:  []string{"INCREX", keyPlaceholder, "BYINT", costPlaceholder, "UBOUND", "100", "EX", "10", "ENX"},
@@ -73,8 +75,7 @@ func increxCommands() map[Workload]Command {
 	}}
 }
 
-// redisCell is the module redis-cell in a Redis. Its burst does not count the first
-// request.
+// redisCell is a Redis with the module redis-cell. Its burst does not count the first request.
 func (c *Contenders) redisCell() (Target, error) {
 	if c.Tools.RedisCell == "" {
 		return Target{}, missing("the module libredis_cell.so", "build it and name it with --redis-cell")
@@ -90,4 +91,9 @@ func (c *Contenders) redisCell() (Target, error) {
 			Lasting:     command("999999", "1", "3600"),
 		},
 	}, nil
+}
+
+// replicated is a Redis with two replicas. It does not wait for them.
+func (c *Contenders) replicated() *servers.Replicated {
+	return &servers.Replicated{Primary: c.redis("--repl-diskless-sync-delay", "0"), Replicas: []*servers.Process{c.redis(), c.redis()}}
 }

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// Each target of one process or several starts, decides, says what it is, and leaves
-// nothing behind.
+// TestTargetsStartAndStop checks that each target starts, decides, reports its version, and leaves nothing behind.
 func TestTargetsStartAndStop(t *testing.T) {
 	tools := needTools(t)
 	tools.Weir = buildWeir(t)
@@ -58,10 +60,10 @@ func TestReplicasHaveWhatThePrimaryHas(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, target.Server.Start(context.Background()))
 	t.Cleanup(func() { require.NoError(t, target.Server.Stop()) })
-	require.NoError(t, askOnce(target.Server.Nodes()[0], "SET", "k", "v"))
+	require.NoError(t, servers.AskOnce(target.Server.Nodes()[0], "SET", "k", "v"))
 	require.Len(t, target.Server.PIDs(), 3)
-	for _, replica := range target.Server.(*Replicated).Replicas {
-		require.Eventually(t, func() bool { return haveKeys(replica.addr, 1) == nil }, readyTimeout, readyPoll)
+	for _, replica := range target.Server.(*servers.Replicated).Replicas {
+		require.Eventually(t, func() bool { return haveKeys(replica.Nodes()[0], 1) == nil }, servers.ReadyTimeout, 20*time.Millisecond)
 	}
 }
 
@@ -81,7 +83,7 @@ func TestAServerSomebodyElseRuns(t *testing.T) {
 
 	_, err = (&Contenders{}).Target(customName, "")
 	require.ErrorIs(t, err, ErrToolMissing)
-	require.Error(t, (&Remote{At: "127.0.0.1:1"}).Start(context.Background()))
+	require.Error(t, (&servers.Remote{At: "127.0.0.1:1"}).Start(context.Background()))
 }
 
 func TestMissingProgramsSayHowToGetThem(t *testing.T) {
@@ -105,7 +107,7 @@ func TestValkeyWillDo(t *testing.T) {
 
 func TestOneClusterAnInstance(t *testing.T) {
 	c := Contenders{Dir: t.TempDir()}
-	server := func(name, instance string) Server {
+	server := func(name, instance string) servers.Server {
 		target, err := c.Target(name, instance)
 		require.NoError(t, err)
 		return processes(target.Server)

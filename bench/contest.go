@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // contest is a scenario with the targets of its entrants.
@@ -13,8 +15,8 @@ type contest struct {
 	cells []*cell
 }
 
-// contests finds a target for each entrant, one server for all that may share it. A
-// target that cannot be had is left out, and the report says why.
+// contests finds a target for each entrant, and one server for all entrants that may share it. It omits a target that
+// is not available, and the report says why.
 func (r *Runner) contests(scenarios []Scenario, report *Report) (all []contest, err error) {
 	found := make(map[string]Target)
 	for _, s := range scenarios {
@@ -43,8 +45,7 @@ func (r *Runner) contests(scenarios []Scenario, report *Report) (all []contest, 
 	return all, nil
 }
 
-// start starts the servers of a contest, and leaves those out that do not know the
-// command they are to be measured with.
+// start starts the servers of a contest. It omits servers that do not support the command of their load.
 func (c *contest) start(ctx context.Context, report *Report) error {
 	var able []*cell
 	for _, one := range c.cells {
@@ -70,19 +71,19 @@ func (c *contest) start(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// supported is ErrUnsupported when a running server lacks the command a target needs.
+// supported returns ErrUnsupported if a running server lacks a command that the target needs.
 func (t Target) supported() error {
 	if t.Needs == "" {
 		return nil
 	}
-	known, err := knows(t.Server.Nodes()[0], t.Needs)
+	known, err := servers.Knows(t.Server.Nodes()[0], t.Needs)
 	if err == nil && !known {
 		err = fmt.Errorf("%w %s", ErrUnsupported, t.Needs)
 	}
 	return err
 }
 
-// stopUnless ends the servers of a contest that no later one needs.
+// stopUnless stops the servers of a contest that no later contest needs.
 func (c *contest) stopUnless(later []contest) error {
 	var errs []error
 	for _, one := range c.cells {
@@ -93,14 +94,14 @@ func (c *contest) stopUnless(later []contest) error {
 	return errors.Join(errs...)
 }
 
-func (c *contest) needs(s Server) bool {
+func (c *contest) needs(s servers.Server) bool {
 	return slices.ContainsFunc(c.cells, func(one *cell) bool { return processes(one.target.Server) == processes(s) })
 }
 
-// processes is what two ways to one server have in common.
-func processes(s Server) Server {
+// processes returns the server that several targets share.
+func processes(s servers.Server) servers.Server {
 	for {
-		way, ok := s.(interface{ Unwrap() Server })
+		way, ok := s.(interface{ Unwrap() servers.Server })
 		if !ok {
 			return s
 		}

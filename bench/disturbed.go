@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxAttempts bounds how often one cell is measured: an election is rare, and a
-// cluster that has one in each of three attempts has no figure to give.
+// maxAttempts bounds how often one cell is measured. Elections are rare, and a cluster with an election in each of
+// three attempts has no usable figure.
 const maxAttempts = 3
 
-// undisturbed measures a cell, and again when the cluster elected a leader
-// meanwhile. Each such time is noted in the row: it is part of the result.
+// undisturbed measures a cell, and again if the cluster elected a leader meanwhile. It records each repetition in the
+// row, because it is part of the result.
 func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, lasting time.Duration, row *Row) (sample Sample, err error) {
 	for range maxAttempts {
 		sample, err = c.measure(ctx, r.Generator, requests, lasting)
@@ -24,8 +24,8 @@ func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, lasting
 	return sample, err
 }
 
-// disturbs reports whether an error is what an election looks like from outside:
-// another leader, or one of the outcomes by which clients are told to try again.
+// disturbs reports whether an error is a symptom of an election: another leader, or an outcome that tells clients to
+// retry.
 func disturbs(err error) bool {
 	if errors.Is(err, ErrMoved) {
 		return true

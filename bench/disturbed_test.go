@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // failingGenerator fails its first runs.
@@ -50,9 +52,9 @@ func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
 	}
 }
 
-// restless is a server whose leader changes while it is measured.
+// restless is a server whose leader changes during a measurement.
 type restless struct {
-	Server
+	servers.Server
 	addrs []string // from one question to the next
 }
 

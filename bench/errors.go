@@ -3,36 +3,30 @@ package bench
 import "errors"
 
 var (
-	// ErrToolMissing: a program the harness needs is not installed.
+	// ErrToolMissing reports that a required program is not installed.
 	ErrToolMissing = errors.New("is not installed")
-	// ErrNotReady: a server ended, or did not answer in time.
-	ErrNotReady = errors.New("did not get ready")
-	// ErrNotADecision: a reply is not what the workload's command answers.
+	// ErrNotADecision reports a reply that the workload's command does not have.
 	ErrNotADecision = errors.New("not a decision")
-	// ErrNoLimit: a target admits everything, so it would win by not limiting.
+	// ErrNoLimit reports a target that admits everything, and would win because it does not limit.
 	ErrNoLimit = errors.New("never denies")
-	// ErrMoved: the cluster elected another leader while it was measured.
+	// ErrMoved reports that the cluster elected another leader during a measurement.
 	ErrMoved = errors.New("the leader changed meanwhile")
-	// ErrNoLeader: a cluster did not elect a leader in time.
-	ErrNoLeader = errors.New("no node leads")
-	// ErrStuck: a load did not end; some request was not answered.
+	// ErrStuck reports that a load did not end because a request was not answered.
 	ErrStuck = errors.New("not all requests were answered")
-	// ErrCannotLoad: redis-benchmark has no such load.
+	// ErrCannotLoad reports that redis-benchmark has no such load.
 	ErrCannotLoad = errors.New("redis-benchmark cannot make this load")
-	// ErrBadLoad: a load that makes no sense.
+	// ErrBadLoad reports an invalid load.
 	ErrBadLoad = errors.New("no such load")
-	// ErrUnsupported: a server does not know the command a target needs.
+	// ErrUnsupported reports that a server lacks a command that a target needs.
 	ErrUnsupported = errors.New("the server does not know")
-	// ErrUnknownName: there is no scenario, target or the like of a name.
+	// ErrUnknownName reports an unknown name of a scenario, target or suite.
 	ErrUnknownName = errors.New("unknown name")
-	// ErrNoMarkers: a page has no place for figures.
+	// ErrNoMarkers reports that a page has no markers for results.
 	ErrNoMarkers = errors.New("no place for figures")
-	// ErrNotAReport: a file is not what this harness writes.
-	ErrNotAReport = errors.New("not a report of weir bench")
-	// ErrLoadOutput: the load generator's output is not what it should be.
+	// ErrNotAReport reports that a file is not a report of this program.
+	ErrNotAReport = errors.New("not a report of weir-bench")
+	// ErrLoadOutput reports unexpected output of the load generator.
 	ErrLoadOutput = errors.New("unexpected load generator output")
-	// ErrProcStat: /proc/<pid>/stat is not what it should be.
-	ErrProcStat = errors.New("unexpected process statistics")
-	// ErrTooLong: the plan does not fit the time limit.
+	// ErrTooLong reports that the plan does not fit the time limit.
 	ErrTooLong = errors.New("does not fit the time limit")
 )

@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// fakeServer answers INFO, FLUSHALL and the like, and everything else by reply. As
-// a Server it notes its life in calls.
+// fakeServer answers INFO, FLUSHALL and similar commands itself, and every other command by reply. As a Server it
+// records its calls.
 type fakeServer struct {
 	addr    string
 	reply   func(request []string) string // raw RESP
@@ -39,7 +41,7 @@ func (f *fakeServer) Stop() error                             { f.note("stop"); 
 func (f *fakeServer) Nodes() []string                         { return []string{f.addr} }
 func (f *fakeServer) PIDs() []int                             { return nil }
 func (f *fakeServer) CommandLines() [][]string                { return [][]string{{"fake"}} }
-func (f *fakeServer) Version(context.Context) (string, error) { return versionAt(f.addr) }
+func (f *fakeServer) Version(context.Context) (string, error) { return servers.VersionAt(f.addr) }
 
 func (f *fakeServer) Addr(context.Context) (string, error) { return f.addr, nil }
 
@@ -75,7 +77,7 @@ func (f *fakeServer) handle(conn redcon.Conn, cmd redcon.Command) {
 	}
 }
 
-// limiterOf admits so many requests of every key, and then none.
+// limiterOf admits this many requests of every key, and denies further ones.
 func limiterOf(limit int) func([]string) string {
 	used := make(map[string]int)
 	var mu sync.Mutex
@@ -89,8 +91,7 @@ func limiterOf(limit int) func([]string) string {
 	}
 }
 
-// fakeGenerator answers from a table of rates, one a target address, and notes what it
-// was asked.
+// fakeGenerator answers from a table with a rate for each target address, and records its jobs.
 type fakeGenerator struct {
 	perSecond map[string]float64
 	jobs      []Job

@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// Figure is something measured of a cell, by the name it has in the JSON.
+// Figure is a measured quantity of a cell, by its name in the JSON.
 type Figure string
 
 const (
@@ -19,13 +19,13 @@ const (
 	MostMemory  Figure = "resident_bytes_most"
 )
 
-// figureKind says how a figure is read. One of 0 was not measured, or there is none.
+// figureKind describes the presentation of a figure. A figure of 0 was not measured, or does not exist.
 type figureKind struct {
 	figure Figure
 	name   string // for people
 	of     func(Sample) float64
 	format func(float64) string
-	more   bool // is better
+	more   bool // larger values are better
 }
 
 var figureKinds = []figureKind{
@@ -42,7 +42,7 @@ var figureKinds = []figureKind{
 	{MostMemory, "memory", func(s Sample) float64 { return s.MostMemory }, megabytes, false},
 }
 
-// kindOf is the kind of a figure that exists.
+// kindOf returns the kind of an existing figure.
 func kindOf(f Figure) figureKind {
 	for _, k := range figureKinds {
 		if k.figure == f {
@@ -81,4 +81,13 @@ func rate(perSecond float64) string {
 	default:
 		return fmt.Sprintf("%.0f", perSecond)
 	}
+}
+
+// mapOf returns f of each value.
+func mapOf[T, U any](from []T, f func(T) U) []U {
+	to := make([]U, len(from))
+	for i, v := range from {
+		to[i] = f(v)
+	}
+	return to
 }

@@ -10,49 +10,49 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
-// Generator makes the requests of a cell.
+// Generator sends the requests of a cell.
 type Generator interface {
-	// Run sends a job's requests and returns when all are answered. An error reply is
-	// an error.
+	// Run sends a job's requests, and returns when all are answered. An error reply is an error.
 	Run(ctx context.Context, job Job) (Outcome, error)
 }
 
-// Job is what a Generator has to do.
+// Job describes the work of a Generator.
 type Job struct {
 	Addr     string
 	Commands map[Workload]Command
 	Load     Load
 	Requests int
-	// Lasting is the length of a closed loop, for generators that go by time: then Requests
-	// does not count. 0 to go by Requests.
+	// Lasting is the length of a closed loop, for generators that work by time. It replaces Requests unless it is 0.
 	Lasting time.Duration
 }
 
-// Outcome is what a Generator saw.
+// Outcome is the result of a Generator.
 type Outcome struct {
 	Decisions int     // requests answered, all of them decisions
-	Admitted  int     // of those whose answer was read
-	Read      int     // those whose answer was read
+	Admitted  int     // among the answers whose content was read
+	Read      int     // answers whose content was read
 	PerSecond float64 // requests answered
 	Latency   Latency
 	Busy      time.Duration // CPU time of the generator itself
 	Took      time.Duration // from its start to its end
-	Threads   int           // it can keep busy; 0 for as many as there are
+	Threads   int           // threads that it can keep busy; 0 for all
 	LagP999Ms float64       // how late requests left; open loops only
 
-	histogram *hdr.Histogram // nil where only percentiles are known
+	histogram *hdr.Histogram // nil if only percentiles are known
 }
 
-// loadTimeout is many times what a cell lasts: some answer does not come.
+// loadTimeout is many times the length of a cell. A load that takes longer misses an answer.
 const loadTimeout = time.Minute
 
-// Builtin is the generator of this package: closed loops on all cores, open ones on one.
+// Builtin is the generator of this package. Closed loops use all cores, and open loops use one.
 type Builtin struct {
-	Patience time.Duration // with one run, besides its length; 0 means loadTimeout
+	Patience time.Duration // bound for one run, in addition to its length; 0 means loadTimeout
 
-	fresh atomic.Int64 // the last of all new keys
+	fresh atomic.Int64 // the last of the new keys
 }
 
 var _ Generator = (*Builtin)(nil)
@@ -75,7 +75,7 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 			return Outcome{}, err
 		}
 	}
-	before, err := cpuTime([]int{os.Getpid()})
+	before, err := machine.CPUTime([]int{os.Getpid()})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -83,12 +83,12 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	after, err := cpuTime([]int{os.Getpid()})
+	after, err := machine.CPUTime([]int{os.Getpid()})
 	outcome.Busy = after - before
 	return outcome, err
 }
 
-// run sends a job's requests, and makes sure that every one of them is answered.
+// run sends a job's requests, and checks that each is answered.
 func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 	taken := newRecorders()
 	of := func(link int) *recorder { return taken[link%len(taken)] }
@@ -125,7 +125,7 @@ func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 	}, nil
 }
 
-// surplus is an error when a server has answered more than it was asked.
+// surplus returns an error if a server has sent more answers than requests.
 func (s *swarm) surplus() error {
 	for _, l := range s.links {
 		if unread := l.in.buf[l.in.r:l.in.w]; len(unread) > 0 {
@@ -135,7 +135,7 @@ func (s *swarm) surplus() error {
 	return nil
 }
 
-// check makes sure that so many requests were decided, each of them.
+// check checks that exactly this many requests were decided.
 func (t tally) check(requests int) error {
 	if t.errors > 0 {
 		return fmt.Errorf("%w: %d of %d requests were answered by an error, the first: %s", ErrNotADecision, t.errors, t.answers, t.said)

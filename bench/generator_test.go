@@ -96,8 +96,7 @@ func TestAClosedLoopEndsInItsTime(t *testing.T) {
 	}
 }
 
-// stallingServer answers at once, except that it does nothing for so long behind so
-// many requests.
+// stallingServer answers at once, except for one stall after this many requests.
 func stallingServer(t *testing.T, behind int64, stall time.Duration) string {
 	var asked atomic.Int64
 	var standing sync.RWMutex // held by the stall
@@ -199,7 +198,7 @@ func TestPartsHaveTheirShareAndTheirKeys(t *testing.T) {
 	require.InDelta(t, 200, count["RL.TOKENBUCKET ke3:000000000321 1"], 5, "few keys, cost 1")
 }
 
-// readRequests reads requests as a server does.
+// readRequests parses requests as a server does.
 func readRequests(t *testing.T, encoded []byte) (all [][]string) {
 	for len(encoded) > 0 {
 		complete, args, _, rest, err := redcon.ReadNextCommand(encoded, nil)

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Goal is what a scenario is run for: a figure of one entrant, or its ratio to
-// another's. Nothing fails when it is missed: a figure is for a reader to judge, who
-// knows the machine.
+// Goal is the purpose of a scenario: a figure of one entrant, or its ratio to another entrant's figure. A missed goal
+// fails nothing, because only a reader who knows the machine can judge a figure.
 type Goal struct {
 	Scenario string  `json:"scenario"`
 	Figure   Figure  `json:"figure"`
@@ -18,18 +17,18 @@ type Goal struct {
 	AtMost   float64 `json:"at_most,omitempty"`
 }
 
-// Result is what a run found for a goal, repetition by repetition.
+// Result is the outcome of a run for a goal, repetition by repetition.
 type Result struct {
 	Goal
 	Measured Spread `json:"measured"`
 }
 
-// Met says whether the median keeps to the goal.
+// Met reports whether the median reaches the goal.
 func (r Result) Met() bool {
 	return r.Measured.Median >= r.AtLeast && (r.AtMost == 0 || r.Measured.Median <= r.AtMost)
 }
 
-// Goals are what weir is to reach on a machine it shares with its load.
+// Goals returns the goals of weir on a machine that it shares with its load generator.
 func Goals() []Goal {
 	const one, many = "one hot key", "100k keys"
 	return []Goal{
@@ -53,8 +52,7 @@ func Goals() []Goal {
 	}
 }
 
-// Judge puts what was found for goals into the report. One that was not measured is
-// left out.
+// Judge adds the results for goals to the report. It omits goals that were not measured.
 func (r *Report) Judge(goals []Goal) {
 	for _, g := range goals {
 		of := figuresOf(r.sampled(g.Scenario, g.Of), g.Figure)
@@ -71,7 +69,7 @@ func (r *Report) Judge(goals []Goal) {
 	}
 }
 
-// sampled returns nil for what was not measured.
+// sampled returns the samples of an entrant, or nil if it was not measured.
 func (r *Report) sampled(scenario, label string) []Sample {
 	for _, s := range r.Scenarios {
 		if s.Name != scenario {
@@ -86,7 +84,7 @@ func (r *Report) sampled(scenario, label string) []Sample {
 	return nil
 }
 
-// figuresOf returns nil for a figure that was not measured.
+// figuresOf returns the values of a figure, or nil if it was not measured.
 func figuresOf(samples []Sample, f Figure) []float64 {
 	values := mapOf(samples, kindOf(f).of)
 	if slices.Contains(values, 0) {
@@ -95,7 +93,7 @@ func figuresOf(samples []Sample, f Figure) []float64 {
 	return values
 }
 
-// wanted writes a goal's bound.
+// wanted formats a goal's bound.
 func (g Goal) wanted() string {
 	word, bound := "at least", g.AtLeast
 	if g.AtMost > 0 {
@@ -111,7 +109,7 @@ func (g Goal) format() func(float64) string {
 	return times
 }
 
-// over is what a goal is measured against.
+// over describes the basis of a ratio.
 func (g Goal) over() string {
 	if g.Over == "" {
 		return "itself"
@@ -119,7 +117,7 @@ func (g Goal) over() string {
 	return g.Over
 }
 
-// verdict is empty for a goal that is met.
+// verdict is empty if the goal is met.
 func (r Result) verdict() string {
 	if r.Met() {
 		return ""

@@ -29,7 +29,8 @@ func TestGoalsAreJudgedByRepetition(t *testing.T) {
 	require.Contains(t, text, "p99.9 weir redis+lua at most 0.70x 0.05x")
 }
 
-// A goal that names what no scenario measures would be left out in silence.
+// TestGoalsAreMeasured checks that a scenario measures each goal. A goal without a measurement would be omitted
+// silently.
 func TestGoalsAreMeasured(t *testing.T) {
 	all, err := Suite(FullSuite)
 	require.NoError(t, err)

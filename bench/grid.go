@@ -7,26 +7,26 @@ import (
 	"text/tabwriter"
 )
 
-// grid is a table before it is written: for a terminal, as Markdown, or as HTML by page.html.
+// grid is a table before formatting: for a terminal, as Markdown, or as HTML by page.html.
 type grid struct {
 	Head []string
 	Rows [][]entry
 }
 
-// entry is one field of a grid: a text, and a spread beside it where there is one.
+// entry is one field of a grid: a text, and its spread if it has one.
 type entry struct{ Text, Spread string }
 
 func plain(text string) entry { return entry{Text: text} }
 
-// plains are entries without a spread.
+// plains returns entries without a spread.
 func plains(texts ...string) []entry { return mapOf(texts, plain) }
 
-// entry is the median of a spread with its least and greatest value.
+// entry returns the median of a spread with its minimum and maximum.
 func (s Spread) entry(format func(float64) string) entry {
 	return entry{format(s.Median), fmt.Sprintf("(%s-%s)", format(s.Min), format(s.Max))}
 }
 
-// withoutEmpty is the grid without the columns in which no row has anything.
+// withoutEmpty returns the grid without columns that are empty in all rows.
 func (g grid) withoutEmpty() grid {
 	kept := grid{Rows: make([][]entry, len(g.Rows))}
 	for column, head := range g.Head {
@@ -50,7 +50,7 @@ func (g grid) any(column int, holds func(entry) bool) bool {
 	return false
 }
 
-// writeText aligns the columns, spreads in columns of their own.
+// writeText aligns the columns, and puts spreads in separate columns.
 func (g grid) writeText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	spread := make([]bool, len(g.Head))
@@ -74,7 +74,7 @@ func (g grid) writeText(w io.Writer) error {
 	return table.Flush()
 }
 
-// markdown writes the grid with spreads behind their medians.
+// markdown writes the grid with spreads after their medians.
 func (g grid) markdown(b *strings.Builder) {
 	writeLine := func(fields []string) {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(fields, " | "))

@@ -10,7 +10,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// pageSection is a part of the page: charts, a table and what is to be said of it.
+// pageSection is a part of the page: charts, a table and remarks.
 type pageSection struct {
 	Name, About string
 	Charts      []chart
@@ -18,8 +18,8 @@ type pageSection struct {
 	Remarks     []string
 }
 
-// WriteHTML writes a page that needs no other file and no network: charts, the tables of
-// WriteTable, versions and commands.
+// WriteHTML writes a self-contained page that needs no network: charts, the tables of WriteTable, versions and
+// commands.
 func (r *Report) WriteHTML(w io.Writer) error {
 	page, err := template.New("page").Funcs(template.FuncMap{"join": shellLine}).Parse(pageText)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	})
 }
 
-// shellLine writes a command as a shell takes it.
+// shellLine formats a command for a shell.
 func shellLine(args []string) string {
 	return strings.Join(mapOf(args, func(arg string) string {
 		if arg == "" || strings.ContainsAny(arg, " \t\n'\"$&|;<>()*?[]{}#~\\") {

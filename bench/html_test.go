@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fullReport has something for every chart.
+// fullReport has data for every chart.
 func fullReport() *Report {
 	r := sampleReport()
 	rows := r.Scenarios[0].Rows
@@ -34,7 +34,7 @@ func fullReport() *Report {
 	snapshots := &SnapshotReport{}
 	snapshots.summarize(sampleWindows())
 	r.Snapshots = snapshots
-	r.Command = []string{"weir", "bench", "--dir", "/a b"}
+	r.Command = []string{"weir-bench", "--dir", "/a b"}
 	return r
 }
 
@@ -46,7 +46,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 	require.NotRegexp(t, regexp.MustCompile(`(?i)\b(src|href|action|data|xlink:href)\s*=`), page, "no other file")
 	require.NotRegexp(t, regexp.MustCompile(`(?i)@import|url\(|<script|<link|<iframe`), page)
 	require.Contains(t, page, "prefers-color-scheme: dark")
-	require.Contains(t, page, "weir bench --dir &#39;/a b&#39;")
+	require.Contains(t, page, "weir-bench --dir &#39;/a b&#39;")
 	require.Contains(t, page, "&lt;weir&gt; &amp; co", "names are text")
 	require.Contains(t, page, "<td>145k<small>(120k-170k)</small></td>")
 	require.NotContains(t, page, "ZgotmplZ")

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// zipfExponent makes the first of 100,000 keys take a tenth of the requests.
+	// zipfExponent gives the first of 100,000 keys a tenth of the requests.
 	zipfExponent = 1.1
-	// zipfDraws are drawn once and used in turn: drawing costs more than sending.
+	// zipfDraws are drawn once and reused in a cycle, because drawing costs more than sending.
 	zipfDraws = 1 << 18
 )
 
@@ -19,8 +19,7 @@ type picker struct {
 	fresh *atomic.Int64
 }
 
-// newPicker makes the choices that links share. All new keys count up from fresh,
-// also from one load to the next.
+// newPicker returns the choices that links share. New keys count up from fresh, also from one load to the next.
 func newPicker(l Load, fresh *atomic.Int64) *picker {
 	p := &picker{load: l, fresh: fresh}
 	if l.Distribution == Zipf {
@@ -33,8 +32,7 @@ func newPicker(l Load, fresh *atomic.Int64) *picker {
 	return p
 }
 
-// of returns what chooses the keys of the link of a number, in the same order every
-// time unless they are all new.
+// of returns a function that chooses the keys of a link. Its order is the same every time, unless all keys are new.
 func (p *picker) of(link int) func() int {
 	random := rand.New(rand.NewPCG(uint64(link), 2))
 	switch p.load.Distribution {

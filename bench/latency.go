@@ -5,15 +5,17 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 const (
-	// lowestNs, highestNs and figures are the histograms' range and precision: a stall
-	// of a minute is the end of a run anyway.
-	lowestNs, highestNs = 1, int64(replyTimeout)
+	// lowestNs, highestNs and figures are the range and precision of the histograms. A stall of a minute ends a run
+	// anyway.
+	lowestNs, highestNs = 1, int64(servers.ReplyTimeout)
 	figures             = 3
-	// recorders share the links of a load, so that they seldom wait for each other,
-	// and thousands of links need no histogram each.
+	// recorders are shared by the links of a load. They are enough that links seldom wait for each other, and few enough
+	// for thousands of links.
 	recorders = 8
 )
 
@@ -21,11 +23,11 @@ func newHistogram() *hdr.Histogram { return hdr.New(lowestNs, highestNs, figures
 
 // recordTo counts n requests that took d.
 func recordTo(h *hdr.Histogram, d time.Duration, n int64) {
-	_ = h.RecordValues(min(max(int64(d), lowestNs), highestNs), n) // fails only beyond its range
+	_ = h.RecordValues(min(max(int64(d), lowestNs), highestNs), n) // fails only outside its range
 }
 
-// Latency is from when a request was sent, or in an open loop was due, until its whole
-// pipeline was answered.
+// Latency counts until the whole pipeline of a request was answered. It starts when the request was sent, or was due in
+// an open loop.
 type Latency struct {
 	P50Ms  float64 `json:"p50_ms"`
 	P90Ms  float64 `json:"p90_ms"`
@@ -40,7 +42,7 @@ func latencyOf(h *hdr.Histogram) Latency {
 	}
 }
 
-// msAt is a percentile in milliseconds, rounded up within the histogram's precision.
+// msAt returns a percentile in milliseconds, rounded up within the histogram's precision.
 func msAt(h *hdr.Histogram, percentile float64) float64 {
 	return float64(h.ValueAtQuantile(percentile)) / float64(time.Millisecond)
 }
@@ -51,15 +53,14 @@ type CurvePoint struct {
 	Ms         float64 `json:"ms"`
 }
 
-// curvePercentiles are those of a percentile curve: each step halves or quarters what
-// is slower still.
+// curvePercentiles are the percentiles of a curve. Each step halves or quarters the share of slower requests.
 var curvePercentiles = []float64{0, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999, 100}
 
 func curveOf(h *hdr.Histogram) []CurvePoint {
 	return mapOf(curvePercentiles, func(p float64) CurvePoint { return CurvePoint{p, msAt(h, p)} })
 }
 
-// recorder takes the latency and the answers of a part of a load's links.
+// recorder collects the latency and the answers of some links of a load.
 type recorder struct {
 	mu      sync.Mutex
 	latency *hdr.Histogram
@@ -79,7 +80,7 @@ func (r *recorder) record(took time.Duration, answers tally) {
 	r.tally.add(answers)
 }
 
-// merged is all that recorders took.
+// merged combines all recorders.
 func merged(all []*recorder) (*hdr.Histogram, tally) {
 	h, t := newHistogram(), tally{}
 	for _, r := range all {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // exactly is the percentile of sorted values: the least one that so many percent of
@@ -52,7 +54,7 @@ func TestAPipelineWeighsAsManyRequestsAsItHas(t *testing.T) {
 	require.InEpsilon(t, 1, msAt(h, 99.8), 0.002)
 	require.InEpsilon(t, 1000, msAt(h, 99.9), 0.002)
 	recordTo(h, time.Hour, 1)
-	require.InEpsilon(t, float64(replyTimeout.Milliseconds()), msAt(h, 100), 0.002, "beyond the range is its end")
+	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), msAt(h, 100), 0.002, "beyond the range is its end")
 	recordTo(h, -time.Second, 1)
 	require.Positive(t, msAt(h, 0))
 }

@@ -14,24 +14,24 @@ const (
 	TokenBucket Workload = "token bucket"     // 10 units a second, burst 20
 	SlidingLog  Workload = "sliding log"      // exact: at most 100 units in any 10 s
 	FixedWindow Workload = "fixed window"     // 100 units in 10 s from the first request
-	Denied      Workload = "all denied"       // one unit an hour, long used up
-	Lasting     Workload = "lasting bucket"   // one unit an hour, burst a million: stays, denies nothing
+	Denied      Workload = "all denied"       // one unit an hour, used up long before
+	Lasting     Workload = "lasting bucket"   // one unit an hour, burst a million: keeps its state, denies nothing
 	Mixed       Workload = "mixed algorithms" // a third each of token buckets, windows and logs
-	Custom      Workload = "command given"    // of a target that somebody else runs
+	Custom      Workload = "command given"    // of a server that was started elsewhere
 
 )
 
-// Distribution says which keys are asked for.
+// Distribution describes how often each key is requested.
 type Distribution string
 
 const (
-	Uniform Distribution = ""        // each as often as any other
+	Uniform Distribution = ""        // all equally often
 	Zipf    Distribution = "zipf"    // the k-th about 1/k^1.1 as often as the first
 	OneHot  Distribution = "one key" // always the same
-	AllNew  Distribution = "all new" // never the same twice
+	AllNew  Distribution = "all new" // never a key twice
 )
 
-// Load is how requests arrive, and for what.
+// Load describes how requests arrive, and for which keys.
 type Load struct {
 	Workload     Workload     `json:"workload"`
 	Clients      int          `json:"clients"`  // connections
@@ -40,45 +40,41 @@ type Load struct {
 	Distribution Distribution `json:"distribution,omitempty"`
 	KeyBytes     int          `json:"key_bytes,omitempty"` // 0 means usualKeyBytes
 	Cost         int          `json:"cost,omitempty"`      // units a request takes; 0 means 1
-	// DeniedPercent of the requests are for limiters that are used up.
+	// DeniedPercent is the percentage of requests to limiters that are used up.
 	DeniedPercent int `json:"denied_percent,omitempty"`
-	// Filled makes every key before anything is measured, on servers of the
-	// scenario's own; it takes Lasting to keep them.
+	// Filled creates every key before the measurement, on separate servers of the scenario. Only Lasting keeps the keys.
 	Filled bool `json:"filled,omitempty"`
-	// Held tells the memory of a server, of the scenario's own, before there are
-	// connections and while they are held.
+	// Held measures the memory of a separate server before connections exist, and while they are held.
 	Held bool `json:"held,omitempty"`
-	// PerSecond makes it an open loop: requests are due at this rate, answered or not.
-	// 0 is a closed loop, in which each connection waits for its answers.
+	// PerSecond selects an open loop: requests are due at this rate, whether earlier ones are answered or not. 0 selects a
+	// closed loop, in which each connection waits for its answers.
 	PerSecond float64 `json:"per_second,omitempty"`
 }
 
 const (
-	// usualClients is redis-benchmark's own default, and what most published
-	// figures use.
+	// usualClients is redis-benchmark's default, and the basis of most published results.
 	usualClients = 50
 	// usualKeys is far more than a CPU cache holds.
 	usualKeys = 100_000
-	// manyClients wait for one decision each: what a fleet without pipelining is.
+	// manyClients wait for one decision each, as a fleet without pipelining does.
 	manyClients = 512
-	// hotKeys are the exhausted ones: few, as under an attack, and used up by the
-	// first of the requests that warm a server up.
+	// hotKeys is the number of exhausted keys. They are few, as under an attack, and used up by the first warm-up
+	// requests.
 	hotKeys = 1000
-	// usualKeyBytes is what redis-benchmark's keys have with our prefix.
+	// usualKeyBytes is the length of redis-benchmark's keys with our prefix.
 	usualKeyBytes = len(keyPrefix) + keyDigits
-	// maxRequests keeps a wrong calibration from becoming an endless cell: no server
-	// here answers so many in a minute.
+	// maxRequests bounds a cell after a wrong calibration. No server here answers that many in a minute.
 	maxRequests = 200_000_000
 )
 
 const (
-	// mostClients leaves a system's usual 20,000 file descriptors a process some room.
+	// mostClients fits into the usual 20,000 file descriptors of a process.
 	mostClients = 10_000
-	// mostPipeline is what fits the deepest pipelines clients send.
+	// mostPipeline fits the deepest pipelines of clients.
 	mostPipeline = 10_000
 )
 
-// check says what of a load makes no sense.
+// check returns an error for an invalid load.
 func (l Load) check() error {
 	for _, c := range []struct {
 		name        string
@@ -129,24 +125,22 @@ func (l Load) keysText() string {
 	}
 }
 
-// Requests is how many requests last about d at a rate: a whole number of
-// pipelines on every connection, so that none ends half-filled, and at least one
-// each.
+// Requests returns how many requests last about d at a rate. It is a whole number of pipelines on every connection, and
+// at least one each, so that no pipeline is partly filled.
 func (l Load) Requests(perSecond float64, d time.Duration) int {
 	round := l.Clients * l.Pipeline
 	n := min(perSecond*d.Seconds(), maxRequests)
 	return max(1, int(n)/round) * round
 }
 
-// part is a share of a load's requests that are for one workload.
+// part is the share of a load's requests that belongs to one workload.
 type part struct {
 	workload Workload
 	share    float64 // of all requests
 	cost     int
 }
 
-// parts takes a load apart. Workloads have keys of their own: a limiter's key belongs
-// to one algorithm.
+// parts splits a load by workload. Workloads have separate keys, because a limiter's key belongs to one algorithm.
 func (l Load) parts() []part {
 	of := []Workload{l.Workload}
 	if l.Workload == Mixed {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The markers between which Insert puts the figures.
+// Insert puts the results between these markers.
 const (
 	figuresBegin = "<!-- figures: begin -->"
 	figuresEnd   = "<!-- figures: end -->"
 )
 
-// Insert replaces what a page has between its markers with this report.
+// Insert replaces the text between a page's markers with this report.
 func (r *Report) Insert(page []byte) ([]byte, error) {
 	begin, end := bytes.Index(page, []byte(figuresBegin)), bytes.Index(page, []byte(figuresEnd))
 	if begin < 0 || end < begin {

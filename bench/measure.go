@@ -5,19 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/weir-project/weir/bench/machine"
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// cell is an entrant and the target that answers it.
+// cell is an entrant and its target.
 type cell struct {
 	Entrant
 	target      Target
 	prepared    bool
 	bytesPerKey float64 // of a filled server
-	idleMemory  float64 // in bytes, of one whose memory is told
+	idleMemory  float64 // in bytes, if the scenario measures memory
 }
 
-// prepare empties a server, loads the scripts of a load and makes sure that its
-// commands decide. It fills the server when the load wants it to.
+// prepare empties a server, loads the scripts of a load and checks that its commands decide. It fills the server if the
+// load requires that.
 func (c *cell) prepare(ctx context.Context) error {
 	if c.prepared {
 		return nil
@@ -28,7 +31,7 @@ func (c *cell) prepare(ctx context.Context) error {
 		return err
 	}
 	if !c.target.Keeps {
-		if err := askOnce(addr, "FLUSHALL"); err != nil {
+		if err := servers.AskOnce(addr, "FLUSHALL"); err != nil {
 			return err
 		}
 	}
@@ -38,7 +41,7 @@ func (c *cell) prepare(ctx context.Context) error {
 		}
 	}
 	if c.Load.Held {
-		idle, err := residentBytes(c.target.Server.PIDs(), "VmRSS")
+		idle, err := machine.ResidentBytes(c.target.Server.PIDs(), "VmRSS")
 		c.idleMemory = float64(idle)
 		return err
 	}
@@ -50,7 +53,7 @@ func (c *cell) prepare(ctx context.Context) error {
 
 func prepareCommand(addr string, command Command, p part) error {
 	if command.Script != "" {
-		if err := askOnce(addr, "SCRIPT", "LOAD", command.Script); err != nil {
+		if err := servers.AskOnce(addr, "SCRIPT", "LOAD", command.Script); err != nil {
 			return err
 		}
 	}
@@ -62,10 +65,10 @@ func prepareCommand(addr string, command Command, p part) error {
 	return conn.verify(command, p)
 }
 
-// fill makes every key, and sees what that adds to the server's memory.
+// fill creates every key, and measures the memory that the keys take.
 func (c *cell) fill(ctx context.Context, addr string) error {
 	pids := c.target.Server.PIDs()
-	before, err := residentBytes(pids, "VmRSS")
+	before, err := machine.ResidentBytes(pids, "VmRSS")
 	if err != nil {
 		return err
 	}
@@ -82,17 +85,17 @@ func (c *cell) fill(ctx context.Context, addr string) error {
 	if err := settle(c.target); err != nil {
 		return err
 	}
-	after, err := residentBytes(pids, "VmRSS")
+	after, err := machine.ResidentBytes(pids, "VmRSS")
 	c.bytesPerKey = float64(after-before) / float64(l.Keys)
 	return err
 }
 
-// settle makes every node of a server finish what it put off.
+// settle makes every node of a server finish deferred work.
 func settle(t Target) error {
 	if len(t.Settle) == 0 {
 		return nil
 	}
-	if err := askAll(t.Server.Nodes(), t.Settle...); err != nil {
+	if err := servers.AskAll(t.Server.Nodes(), t.Settle...); err != nil {
 		return fmt.Errorf("settling: %w", err)
 	}
 	return nil
@@ -102,16 +105,15 @@ func (c *cell) job(addr string, requests int) Job {
 	return Job{Addr: addr, Commands: c.target.Commands, Load: c.Load, Requests: requests}
 }
 
-// measure loads a target once. What the server uses is read before the load and after
-// it has settled: what it put off is part of what a decision costs, and must not be
-// billed to the next load.
+// measure loads a target once. It reads the server's resources before the load and after the server has settled.
+// Deferred work is part of the cost of a decision, and must not count to the next load.
 func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting time.Duration) (Sample, error) {
 	server := c.target.Server
 	addr, err := server.Addr(ctx)
 	if err != nil {
 		return Sample{}, err
 	}
-	before, err := usageOf(server.PIDs())
+	before, err := machine.UsageOf(server.PIDs())
 	if err != nil {
 		return Sample{}, err
 	}
@@ -124,17 +126,17 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting 
 	if err := settle(c.target); err != nil {
 		return Sample{}, err
 	}
-	after, err := usageOf(server.PIDs())
+	after, err := machine.UsageOf(server.PIDs())
 	if err != nil {
 		return Sample{}, err
 	}
 	if now, err := server.Addr(ctx); err != nil || now != addr {
 		return Sample{}, errors.Join(ErrMoved, err)
 	}
-	sample := outcome.sample(after.cpu-before.cpu, after.diskBytes-before.diskBytes)
+	sample := outcome.sample(after.CPU-before.CPU, after.DiskBytes-before.DiskBytes)
 	sample.BytesPerKey, sample.IdleMemory = c.bytesPerKey, c.idleMemory
 	if c.Load.Held {
-		most, err := residentBytes(server.PIDs(), "VmHWM")
+		most, err := machine.ResidentBytes(server.PIDs(), "VmHWM")
 		if err != nil {
 			return Sample{}, err
 		}
@@ -143,7 +145,7 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting 
 	return sample, ctx.Err()
 }
 
-// sample is an outcome beside what the server used for it.
+// sample combines an outcome with the resources that the server used for it.
 func (o Outcome) sample(cpu time.Duration, diskBytes int64) Sample {
 	return Sample{
 		Requests: o.Decisions, PerSecond: o.PerSecond, Latency: o.Latency,
@@ -160,7 +162,7 @@ func (o Outcome) sample(cpu time.Duration, diskBytes int64) Sample {
 	}
 }
 
-// perDecision is a time shared among decisions, in microseconds.
+// perDecision divides a time by the number of decisions, in microseconds.
 func perDecision(d time.Duration, decisions int) float64 {
 	return float64(d) / float64(time.Microsecond) / float64(decisions)
 }

@@ -5,27 +5,27 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 const (
-	// probeInterval is short enough for some hundred samples a cell, and long enough
-	// to be no load beside it.
+	// probeInterval is short enough for some hundred samples in a cell, and long enough not to be a load.
 	probeInterval = 10 * time.Millisecond
-	// maxUntilDenied is more than any limit here allows at once, also when a slow
-	// machine lets it refill meanwhile.
+	// maxUntilDenied is more than any limit here allows at once, even if it refills meanwhile on a slow machine.
 	maxUntilDenied = 1000
-	// verifyKey is no key of the load's: those end in digits.
+	// verifyKey is not a key of the load, because those end in digits.
 	verifyKey = keyPrefix + "verify "
 )
 
-// caller asks one request at a time.
+// caller sends one request at a time.
 type caller struct {
 	conn net.Conn
 	in   *answers
 }
 
 func call(addr string) (*caller, error) {
-	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
+	conn, err := net.DialTimeout("tcp", addr, servers.DialTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func call(addr string) (*caller, error) {
 
 // ask sends a command for a key.
 func (c *caller) ask(command Command, key string, cost int) (admitted bool, err error) {
-	if err := c.conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(servers.ReplyTimeout)); err != nil {
 		return false, err
 	}
 	if _, err := c.conn.Write(encodeRequest(command.For(key, cost))); err != nil {
@@ -50,10 +50,10 @@ func (c *caller) ask(command Command, key string, cost int) (admitted bool, err 
 	return command.Reply.Read(got)
 }
 
-// verify makes sure that a command decides: the first request of a key is admitted,
-// and, from a limiter that could, one of many is denied.
+// verify checks that a command decides. The first request of a key must be admitted. A limiter must deny one of many
+// requests.
 func (c *caller) verify(command Command, part part) error {
-	key := fmt.Sprint(verifyKey, part.workload, time.Now().UnixNano()) // unused, also where nobody emptied the server
+	key := fmt.Sprint(verifyKey, part.workload, time.Now().UnixNano()) // unused, even if the server was not emptied
 	for i := range maxUntilDenied {
 		admitted, err := c.ask(command, key, part.cost)
 		switch {
@@ -68,15 +68,14 @@ func (c *caller) verify(command Command, part part) error {
 	return fmt.Errorf("%w: %d requests for one key admitted at once", ErrNoLimit, maxUntilDenied)
 }
 
-// probes is what a prober saw.
+// probes is the result of a prober.
 type probes struct{ asked, admitted int }
 
-// prober asks for random keys beside a load and reads the replies, which the load
-// generator does not.
+// prober sends requests for random keys during a load and reads the replies, which the load generator does not.
 type prober struct {
-	cancel  context.CancelFunc // ends it after the answer that it waits for
+	cancel  context.CancelFunc // ends it after the pending answer
 	abandon context.CancelFunc // ends it at once
-	done    chan struct{}      // closed when the goroutine has ended; then seen and err are settled
+	done    chan struct{}      // closed when the goroutine has ended; then seen and err are final
 	seen    probes
 	err     error
 }
@@ -92,7 +91,7 @@ func startProber(ctx context.Context, addr string, c Command, l Load) *prober {
 	return p
 }
 
-// stop ends the prober and returns what it saw.
+// stop ends the prober and returns its result.
 func (p *prober) stop() (probes, error) {
 	p.cancel()
 	<-p.done
@@ -100,7 +99,7 @@ func (p *prober) stop() (probes, error) {
 	return p.seen, p.err
 }
 
-// run asks until ctx ends. When whole ends it does not wait for an answer any more.
+// run sends requests until ctx ends. After the end of whole it does not wait for an answer.
 func (p *prober) run(ctx, whole context.Context, addr string, c Command, l Load) error {
 	conn, err := call(addr)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // barCells is the width of the progress bar.
 const barCells = 20
 
-// eraseLine goes back to the start of a terminal's line and empties it.
+// eraseLine returns to the start of a terminal's line and clears it.
 const eraseLine = "\r\033[K"
 
 // Progress returns a Runner.Progress that keeps one line of a terminal up to date,

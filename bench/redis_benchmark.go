@@ -13,12 +13,11 @@ import (
 	"time"
 )
 
-// RedisBenchmark is the load generator that comes with Redis: closed loop, one
-// thread, keys chosen evenly. It does not read what the answers say; a slow prober
-// beside it does.
+// RedisBenchmark is the load generator of Redis: a closed loop with one thread and uniform keys. It does not read the
+// content of answers, so a slow prober does.
 type RedisBenchmark struct {
 	Binary   string
-	Patience time.Duration // with one run; 0 means loadTimeout. redis-benchmark itself waits for ever
+	Patience time.Duration // bound for one run; 0 means loadTimeout. redis-benchmark itself has none
 }
 
 var _ Generator = RedisBenchmark{}
@@ -35,7 +34,7 @@ func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
 	}
 	seen, probeErr := prober.stop()
 	if err != nil {
-		return Outcome{}, err // the load's error comes first: the prober's may follow from it
+		return Outcome{}, err // the load's error takes precedence, because the prober's may follow from it
 	}
 	if probeErr != nil {
 		return Outcome{}, fmt.Errorf("probing: %w", probeErr)
@@ -45,7 +44,7 @@ func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
 	return outcome, nil
 }
 
-// redisBenchmarkCan says whether redis-benchmark can make a load.
+// redisBenchmarkCan reports whether redis-benchmark supports a load.
 func redisBenchmarkCan(l Load) bool {
 	return l.PerSecond == 0 && len(l.parts()) == 1 && (l.Distribution == Uniform || l.Distribution == OneHot) &&
 		l.keyBytes() == usualKeyBytes
@@ -79,14 +78,14 @@ func stderrOf(err error) string {
 	return strings.TrimSpace(string(exit.Stderr))
 }
 
-// CommandLine is what sends a job's requests; nil when redis-benchmark cannot.
+// CommandLine returns the command that sends a job's requests, or nil if redis-benchmark cannot.
 func (r RedisBenchmark) CommandLine(job Job) []string {
 	if !redisBenchmarkCan(job.Load) {
 		return nil
 	}
 	host, port, err := net.SplitHostPort(job.Addr)
 	if err != nil {
-		host = job.Addr // redis-benchmark says what is wrong with it
+		host = job.Addr // redis-benchmark reports the mistake
 	}
 	keys, part := job.Load.Keys, job.Load.parts()[0]
 	if job.Load.Distribution == OneHot {
@@ -117,7 +116,7 @@ func parseRedisBenchmark(out string) (Outcome, error) {
 	return Outcome{PerSecond: perSecond, Latency: latency}, nil
 }
 
-// latencyColumns reads the percentiles there are: no p90, no p99.9.
+// latencyColumns reads the available percentiles, which lack p90 and p99.9.
 func latencyColumns(values map[string]string) (l Latency, err error) {
 	for name, to := range map[string]*float64{"p50_latency_ms": &l.P50Ms, "p99_latency_ms": &l.P99Ms, "max_latency_ms": &l.MaxMs} {
 		v, bad := strconv.ParseFloat(values[name], 64)

@@ -51,7 +51,7 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 	require.ErrorContains(t, err, "no such thing")
 }
 
-// redis-benchmark waits for ever for an answer that does not come.
+// TestRedisBenchmarkIsNotWaitedForInVain covers redis-benchmark's endless wait for a missing answer.
 func TestRedisBenchmarkIsNotWaitedForInVain(t *testing.T) {
 	tools := needTools(t)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return "" }})

@@ -2,19 +2,19 @@ package bench
 
 import "fmt"
 
-// Reply reads an answer: whether the request was admitted, or that the answer is
-// not what the command should say. Errors never come here.
+// Reply reads an answer, which is never an error reply. It returns whether the request was admitted, or an error if the
+// command does not have such an answer.
 type Reply struct {
-	Limits bool // a limiter: it must deny sooner or later
+	Limits bool // a limiter, which must deny at some point
 	Read   func(answer) (admitted bool, err error)
 }
 
-// decisionReply reads an array of so many elements that begins with allowed, 1 or 0.
+// decisionReply reads an array of this many elements that begins with allowed, 1 or 0.
 func decisionReply(elements int) Reply {
 	return flagReply(elements, 1)
 }
 
-// limitedReply is one that begins with limited: 0 for admitted.
+// limitedReply reads an array that begins with limited: 0 for admitted.
 func limitedReply(elements int) Reply {
 	return flagReply(elements, 0)
 }
@@ -28,7 +28,7 @@ func flagReply(elements int, admitted int64) Reply {
 	}}
 }
 
-// grantedReply reads INCREX's array: the value, and by how much it has grown.
+// grantedReply reads INCREX's array: the value, and its increase.
 func grantedReply() Reply {
 	return Reply{Limits: true, Read: func(a answer) (bool, error) {
 		if a.kind != '*' || a.elements != 2 {
@@ -38,7 +38,7 @@ func grantedReply() Reply {
 	}}
 }
 
-// okReply reads +OK, the answer of a command that does not limit at all.
+// okReply reads +OK, the answer of a command that does not limit.
 func okReply() Reply {
 	return Reply{Read: func(a answer) (bool, error) {
 		if a.kind != '+' || string(a.said) != "OK" {
@@ -48,8 +48,7 @@ func okReply() Reply {
 	}}
 }
 
-// anyReply takes everything but an error for an admission: nobody said what the
-// answers of a command mean.
+// anyReply regards every answer but an error as an admission, because the meaning of the command's answers is unknown.
 func anyReply() Reply {
 	return Reply{Read: func(answer) (bool, error) { return true, nil }}
 }

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
-// Report is what a run found, with what somebody else needs to repeat it.
+// Report is the result of a run, with the information to repeat it.
 type Report struct {
 	Started     time.Time        `json:"started"`
 	Command     []string         `json:"command"` // of the run
-	Machine     Machine          `json:"machine"`
+	Machine     machine.Machine  `json:"machine"`
 	Generator   string           `json:"load_generator"` // and its version
 	Repetitions int              `json:"repetitions"`
 	CellTime    string           `json:"cell_time"`
@@ -24,23 +26,23 @@ type Report struct {
 	Scenarios   []ScenarioReport `json:"scenarios"`
 	Results     []Result         `json:"goals,omitempty"`
 	Snapshots   *SnapshotReport  `json:"snapshots_under_load,omitempty"`
-	FsyncMicros float64          `json:"fsync_us,omitempty"` // median time of one small write and fsync where the servers' data is
+	FsyncMicros float64          `json:"fsync_us,omitempty"` // median of a small write and fsync on the servers' disk
 }
 
-// Contender says what was measured.
+// Contender describes a measured server.
 type Contender struct {
 	Name         string     `json:"name"`
 	Version      string     `json:"version"`
 	CommandLines [][]string `json:"command_lines"` // one a process
 }
 
-// LeftOut is what was not measured, and why.
+// LeftOut is an entrant that was not measured, and the reason.
 type LeftOut struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
 }
 
-// ScenarioReport holds a row for each entrant, in the order they were measured.
+// ScenarioReport holds a row for each entrant, in the order of measurement.
 type ScenarioReport struct {
 	Scenario
 	CellTime string `json:"cell_time"`
@@ -56,13 +58,13 @@ type Row struct {
 	Request     []string `json:"request"`                // of its first part, for its first key
 	Script      string   `json:"script,omitempty"`       // loaded beforehand
 	CommandLine []string `json:"command_line,omitempty"` // by which redis-benchmark sends the same, if it can
-	Samples     []Sample `json:"samples"`                // one a repetition, in order
+	Samples     []Sample `json:"samples"`                // one for each repetition, in order
 
 	Figures         map[Figure]Spread `json:"figures"`
 	FirstOverThis   Spread            `json:"first_over_this"` // the first row's rate / this one's, within a repetition
 	AdmittedShare   float64           `json:"admitted_share"`  // of the answers that were read
 	GeneratorMicros float64           `json:"generator_us_per_request"`
-	GeneratorLimit  bool              `json:"generator_limit"` // it, or its cores, and not the server set the rate
+	GeneratorLimit  bool              `json:"generator_limit"` // the generator limited the rate, not the server
 	LagP999Ms       float64           `json:"lag_p999_ms,omitempty"`
 	Curve           []CurvePoint      `json:"curve,omitempty"`     // of all repetitions together
 	Disturbed       []string          `json:"disturbed,omitempty"` // why cells were measured again
@@ -89,7 +91,7 @@ type Sample struct {
 	histogram *hdr.Histogram
 }
 
-// describe notes what somebody needs to send the same.
+// describe records the information to send the same requests.
 func (r *Row) describe(c *cell, addr string, requests int) {
 	r.Label, r.Target, r.Load, r.At = c.Label, c.Target, c.Load, c.At
 	first := c.Load.parts()[0]
@@ -98,8 +100,7 @@ func (r *Row) describe(c *cell, addr string, requests int) {
 	r.CommandLine = RedisBenchmark{Binary: "redis-benchmark"}.CommandLine(c.job(addr, requests))
 }
 
-// summarize fills in the rows' figures from their samples, of which all rows have
-// the same number.
+// summarize computes the rows' figures from their samples. All rows have the same number of samples.
 func summarize(rows []Row) {
 	for i := range rows {
 		row := &rows[i]
@@ -122,8 +123,7 @@ func medianOf(samples []Sample, figure func(Sample) float64) float64 {
 	return spreadOf(mapOf(samples, figure)).Median
 }
 
-// ratios compares two targets repetition by repetition: neighbours in time, so both
-// had the same machine.
+// ratios compares two targets repetition by repetition. Both are neighbours in time, so they had the same conditions.
 func ratios(of, over []Sample, figure func(Sample) float64) []float64 {
 	values := make([]float64, min(len(of), len(over)))
 	for i := range values {
@@ -142,7 +142,7 @@ func admittedShare(samples []Sample) float64 {
 	return float64(admitted) / float64(max(read, 1))
 }
 
-// curveOfAll is nil where a generator knows only percentiles.
+// curveOfAll is nil if the generator knows only percentiles.
 func curveOfAll(samples []Sample) []CurvePoint {
 	all := newHistogram()
 	for _, s := range samples {
@@ -152,19 +152,19 @@ func curveOfAll(samples []Sample) []CurvePoint {
 		all.Merge(s.histogram)
 	}
 	for i := range samples {
-		samples[i].histogram = nil // it has served: a long run has hundreds
+		samples[i].histogram = nil // no longer needed; a long run has hundreds
 	}
 	return curveOf(all)
 }
 
-// LeaveOut notes once what is not measured.
+// LeaveOut records an entrant that is not measured, once.
 func (r *Report) LeaveOut(name string, why error) {
 	if !slices.ContainsFunc(r.LeftOut, func(l LeftOut) bool { return l.Name == name }) {
 		r.LeftOut = append(r.LeftOut, LeftOut{name, why.Error()})
 	}
 }
 
-// introduce asks a running server what it is, once for each name.
+// introduce asks a running server for its version, once for each name.
 func (r *Report) introduce(ctx context.Context, t Target) error {
 	if slices.ContainsFunc(r.Targets, func(c Contender) bool { return c.Name == t.Name }) {
 		return nil
@@ -177,14 +177,14 @@ func (r *Report) introduce(ctx context.Context, t Target) error {
 	return nil
 }
 
-// WriteJSON writes everything, samples included.
+// WriteJSON writes the whole report, samples included.
 func (r *Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
 }
 
-// ReadReport reads what WriteJSON wrote.
+// ReadReport reads the output of WriteJSON.
 func ReadReport(from io.Reader) (*Report, error) {
 	var r Report
 	if err := json.NewDecoder(from).Decode(&r); err != nil {

@@ -4,9 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
 func sampleReport() *Report {
@@ -26,7 +27,7 @@ func sampleReport() *Report {
 	s := beside("bucket-p128", bucket(50, 128))
 	s.Entrants = nil
 	return &Report{
-		Machine: Machine{CPU: "CPU", Cores: 2}, Generator: "load by weir bench", Repetitions: 2, CellTime: "1s",
+		Machine: machine.Machine{CPU: "CPU", Cores: 2}, Generator: "load by weir-bench", Repetitions: 2, CellTime: "1s",
 		Targets:   []Contender{{"weir", "weir 1.0.0", [][]string{{"weir", "serve"}}}},
 		Scenarios: []ScenarioReport{{Scenario: s, Rows: rows}},
 	}
@@ -90,23 +91,6 @@ func TestRate(t *testing.T) {
 	} {
 		require.Equal(t, want, rate(perSecond))
 	}
-}
-
-func TestMachine(t *testing.T) {
-	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
-	m := ThisMachine(fstest.MapFS{
-		"proc/cpuinfo":              file("processor\t: 0\nmodel name\t: Fast CPU 9000\nprocessor\t: 1\nmodel name\t: other\n"),
-		"proc/loadavg":              file("0.42 0.3 0.2 1/99 1234\n"),
-		"proc/sys/kernel/osrelease": file("6.1.0\n"),
-		"etc/os-release":            file("NAME=x\nPRETTY_NAME=\"Some Linux 12\"\n"),
-	})
-	require.Equal(t, "Fast CPU 9000", m.CPU)
-	require.Equal(t, "Some Linux 12", m.OS)
-	require.Equal(t, "6.1.0", m.Kernel)
-	require.InDelta(t, 0.42, m.LoadAverage, 1e-9)
-	require.Positive(t, m.Cores)
-
-	require.Zero(t, ThisMachine(fstest.MapFS{}).LoadAverage, "a system that says nothing is no error")
 }
 
 func TestProgress(t *testing.T) {

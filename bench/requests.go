@@ -7,23 +7,22 @@ import (
 	"strconv"
 )
 
-// keyDigits is how many digits end a key: as many as redis-benchmark writes.
+// keyDigits is the number of digits at the end of a key, the same as in redis-benchmark.
 const keyDigits = 12
 
-// requests are the requests of one pipeline, encoded once. Only the digits of the
-// keys change between one use and the next, so that making requests costs next to
-// nothing beside answering them.
+// requests are the requests of one pipeline, encoded once. Only the digits of keys change between uses, so that sending
+// is cheap compared with answering.
 type requests struct {
 	encoded []byte
 	slots   []slot
-	expects []Reply // one a request
+	expects []Reply // one for each request
 }
 
-// slot is where a request has the digits of its key.
+// slot is the position of a key's digits in a request.
 type slot struct {
-	end    int // behind the last digit
+	end    int // after the last digit
 	digits int // how many of them a key can need
-	keys   int // its keys are below this number
+	keys   int // keys are below this number
 }
 
 // sender makes the pipelines of a load for one target.
@@ -32,11 +31,11 @@ type sender struct {
 	commands map[Workload]Command
 }
 
-// golden spreads the parts of a load evenly over its requests: multiples of the
-// golden ratio's fraction fill the interval from 0 to 1 without clusters.
+// golden distributes the parts of a load evenly over its requests. Multiples of the golden ratio's fraction fill the
+// interval from 0 to 1 without clusters.
 const golden = 0.6180339887498949
 
-// pipeline encodes the requests of the link of a number.
+// pipeline encodes the requests of a link.
 func (s sender) pipeline(link int) *requests {
 	r := &requests{}
 	parts := s.load.parts()
@@ -47,7 +46,7 @@ func (s sender) pipeline(link int) *requests {
 	return r
 }
 
-// partAt is the part in whose share of the interval from 0 to 1 a number falls.
+// partAt returns the part whose share of the interval from 0 to 1 contains a number.
 func partAt(parts []part, at float64) int {
 	for i, p := range parts {
 		if at -= p.share; at < 0 {
@@ -77,8 +76,8 @@ func (s sender) add(r *requests, parts []part, i int) {
 	r.expects = append(r.expects, command.Reply)
 }
 
-// prefixOf begins the keys of the i-th part: as long as keyPrefix, which is the first
-// one's.
+// prefixOf returns the prefix of the i-th part's keys. It is as long as keyPrefix, which is the prefix of the first
+// part.
 func prefixOf(i int) string {
 	if i == 0 {
 		return keyPrefix
@@ -86,7 +85,7 @@ func prefixOf(i int) string {
 	return "ke" + strconv.Itoa(i) + ":"
 }
 
-// key is the key of a number.
+// key returns the key of a number.
 func (l Load) key(prefix string, number int) string {
 	return fmt.Sprintf("%s%0*d", prefix, l.keyBytes()-len(prefix), number)
 }
@@ -98,7 +97,7 @@ func (l Load) keyBytes() int {
 	return usualKeyBytes
 }
 
-// digitsNeeded is how many digits of a key ever change.
+// digitsNeeded returns how many digits of a key can change.
 func (l Load) digitsNeeded(prefix int) int {
 	if l.Distribution == AllNew {
 		return l.keyBytes() - prefix
@@ -106,7 +105,7 @@ func (l Load) digitsNeeded(prefix int) int {
 	return len(strconv.Itoa(max(l.Keys-1, 0)))
 }
 
-// setKey makes the i-th request one for the key of a number.
+// setKey sets the key of the i-th request.
 func (r *requests) setKey(i, number int) {
 	s := r.slots[i]
 	if number >= s.keys {
@@ -119,7 +118,7 @@ func (r *requests) setKey(i, number int) {
 	}
 }
 
-// encodeRequest writes a request as clients do: an array of bulk strings.
+// encodeRequest encodes a request as clients do: an array of bulk strings.
 func encodeRequest(args []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "*%d\r\n", len(args))

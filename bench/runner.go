@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Runner measures targets beside each other.
+// Runner measures targets in comparison.
 type Runner struct {
 	Generator   Generator
 	Find        func(name, instance string) (Target, error) // see Contenders
 	Repetitions int                                         // of each cell
-	CellTime    time.Duration                               // about how long one cell lasts; 0 for what the deadline allows, scenario by scenario
-	Progress    func(Step)                                  // told before each step; nil for nobody
+	CellTime    time.Duration                               // of one cell, roughly; 0: as the deadline allows
+	Progress    func(Step)                                  // called before each step; may be nil
 
 	step Step
 	cell time.Duration // of the scenario being measured
@@ -26,9 +26,9 @@ type Step struct {
 	Doing       string
 }
 
-// Run measures every scenario. It starts the servers and stops them, also when it
-// fails or ctx ends. A plan that does not fit ctx's deadline is refused before anything
-// starts. With an error it still returns the scenarios that were measured before.
+// Run measures every scenario. It starts the servers and stops them, also after a failure or the end of ctx. It refuses
+// a plan that does not fit ctx's deadline before it starts anything. After an error it still returns the completed
+// scenarios.
 func (r *Runner) Run(ctx context.Context, scenarios []Scenario) (report *Report, err error) {
 	report = &Report{Started: time.Now(), Repetitions: r.Repetitions}
 	all, err := r.contests(scenarios, report)
@@ -51,10 +51,10 @@ func (r *Runner) Run(ctx context.Context, scenarios []Scenario) (report *Report,
 	return report, nil
 }
 
-// next measures the first of the contests that are left. When there is no time for it
-// behind others, it is left out: what was measured is worth having.
+// next measures the first of the remaining contests. If too little time is left and earlier contests have results, it
+// omits this contest and keeps those results.
 func (r *Runner) next(ctx context.Context, left []contest, report *Report) (err error) {
-	// A machine that is slower than thought has shorter cells from here on.
+	// On a machine that is slower than planned, cells are shorter from here on.
 	if r.cell, err = r.plan(ctx, left); err == nil {
 		var measured ScenarioReport
 		if measured, err = r.contest(ctx, &left[0], report); err == nil {
@@ -78,8 +78,7 @@ func stopAll(all []contest) error {
 	return errors.Join(errs...)
 }
 
-// contest starts the servers, prepares them, then measures them in turn, repetition by
-// repetition.
+// contest starts and prepares the servers, then measures them in turn, repetition by repetition.
 func (r *Runner) contest(ctx context.Context, c *contest, report *Report) (ScenarioReport, error) {
 	measured := ScenarioReport{Scenario: c.Scenario, CellTime: r.cell.String()}
 	if err := c.start(ctx, report); err != nil {
@@ -111,8 +110,7 @@ func (r *Runner) contest(ctx context.Context, c *contest, report *Report) (Scena
 	return measured, nil
 }
 
-// prepare makes a cell ready, describes it in its row, and returns how many requests
-// fill it.
+// prepare readies a cell, describes it in its row, and returns how many requests fill it.
 func (r *Runner) prepare(ctx context.Context, c *cell, row *Row) (requests int, err error) {
 	if err := c.prepare(ctx); err != nil {
 		return 0, err
@@ -128,9 +126,8 @@ func (r *Runner) prepare(ctx context.Context, c *cell, row *Row) (requests int, 
 	return requests, nil
 }
 
-// setRate finds the top rate of the entrant that sets the rate of an open loop, and
-// gives all entrants their share of it. A scenario without that entrant keeps its
-// closed loop: it would have no rate.
+// setRate measures the top rate of the entrant that sets the rate of an open loop, and gives all entrants their share
+// of it. A scenario without that entrant keeps its closed loop, because it has no rate.
 func (r *Runner) setRate(ctx context.Context, c *contest, measured *ScenarioReport) error {
 	for _, one := range c.cells {
 		if one.Label != c.RateOf {
@@ -162,8 +159,8 @@ func (r *Runner) calibrate(ctx context.Context, c *cell, row *Row) (int, error) 
 	return c.Load.Requests(top, r.cell), err
 }
 
-// topRate is the rate of a closed loop. A first load of a few pipelines only tells how
-// long the second must be to be exact.
+// topRate returns the rate of a closed loop. A first load of a few pipelines determines how long the second load must
+// be.
 func (r *Runner) topRate(ctx context.Context, c *cell, row *Row) (perSecond float64, err error) {
 	first, err := r.undisturbed(ctx, c, calibrationPipelines*c.Load.Requests(0, 0), r.cell/calibrationParts, row)
 	if err != nil {

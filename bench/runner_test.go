@@ -218,7 +218,7 @@ func TestAPlanThatIsTooLongIsRefused(t *testing.T) {
 	require.Empty(t, f.fast.seen(), "nothing is started")
 }
 
-// A machine that turns out slower than planned has shorter cells, and then none.
+// TestALateRunShortensItsCells covers a machine that is slower than planned. It has shorter cells, and then none.
 func TestALateRunShortensItsCells(t *testing.T) {
 	f := newFakes(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -250,7 +250,7 @@ func TestALateRunShortensItsCells(t *testing.T) {
 	require.NotContains(t, f.slow.seen(), "start")
 }
 
-// lateContext has a deadline that comes nearer as a test wants.
+// lateContext has a deadline that a test can bring closer.
 type lateContext struct {
 	context.Context
 	left *time.Duration
@@ -258,7 +258,7 @@ type lateContext struct {
 
 func (l *lateContext) Deadline() (time.Time, bool) { return time.Now().Add(*l.left), true }
 
-// Whatever is installed, make bench has to end in its time.
+// TestSuitesFitTheirTime checks that make bench ends in its time limit with any installed programs.
 func TestSuitesFitTheirTime(t *testing.T) {
 	tools := Tools{Weir: "weir", RedisServer: "redis-server", RedisCell: "cell.so", ThrottleCrab: "crab"}
 	for suite, limit := range map[string]time.Duration{

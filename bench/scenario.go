@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// Scenario is a comparison: cells that are measured in turn, and the first of them is
-// what the others are compared with.
+// Scenario is a comparison. Its cells are measured in turn, and the first is the basis of the comparison.
 type Scenario struct {
-	Name     string    `json:"name"` // by which it can be asked for
+	Name     string    `json:"name"` // unique, for selection
 	About    string    `json:"about"`
 	Entrants []Entrant `json:"-"`
-	// RateOf names the entrant whose top rate in a closed loop sets the rate of the
-	// open loop that all entrants get: RateShare of it. Empty for none.
+	// RateOf names an entrant. All entrants get an open loop with RateShare of its top rate in a closed loop. Empty for
+	// none.
 	RateOf    string  `json:"rate_of,omitempty"`
 	RateShare float64 `json:"rate_share,omitempty"`
-	// Axis names what grows from entrant to entrant; empty when nothing does.
+	// Axis names the quantity that grows from entrant to entrant; empty for none.
 	Axis string `json:"axis,omitempty"`
 }
 
 // Entrant is one cell of a scenario.
 type Entrant struct {
-	Label  string // in the scenario, unique
+	Label  string // unique in the scenario
 	Target string // see Contenders
 	Load   Load
-	At     float64 // where on the scenario's axis; 0 without one
+	At     float64 // position on the scenario's axis; 0 without an axis
 }
 
-// beside is a scenario in which all targets get the same load.
+// beside returns a scenario in which all targets get the same load.
 func beside(name string, l Load, targets ...string) Scenario {
 	s := Scenario{Name: name, About: l.String()}
 	for _, t := range targets {
@@ -36,8 +35,8 @@ func beside(name string, l Load, targets ...string) Scenario {
 	return s
 }
 
-// growing is a scenario in which something grows, for one target after the other. set
-// puts a value of it into a load.
+// growing returns a scenario in which a quantity grows, for one target after the other. set puts a value of it into a
+// load.
 func growing(name, axis string, l Load, values []int, set func(*Load, int), targets ...string) Scenario {
 	s := Scenario{Name: name, Axis: axis, About: fmt.Sprintf("%s, %s from %d to %d", l.Workload, axis, values[0], values[len(values)-1])}
 	for _, t := range targets {
@@ -50,7 +49,7 @@ func growing(name, axis string, l Load, values []int, set func(*Load, int), targ
 	return s
 }
 
-// Reshaped is the scenario with other loads. It fails when one of them makes no sense.
+// Reshaped returns the scenario with other loads. It fails if one of them is invalid.
 func (s Scenario) Reshaped(change func(*Load)) (Scenario, error) {
 	s.Entrants = append([]Entrant(nil), s.Entrants...)
 	for i := range s.Entrants {
@@ -67,7 +66,7 @@ func (s Scenario) Reshaped(change func(*Load)) (Scenario, error) {
 	return s, nil
 }
 
-// Only is the scenario with these targets only, in its own order; all of them for none.
+// Only returns the scenario with these targets only, in its own order. No targets means all.
 func (s Scenario) Only(targets []string) Scenario {
 	if len(targets) > 0 {
 		s.Entrants = slices.DeleteFunc(slices.Clone(s.Entrants), func(e Entrant) bool { return !slices.Contains(targets, e.Target) })
@@ -75,8 +74,8 @@ func (s Scenario) Only(targets []string) Scenario {
 	return s
 }
 
-// WithAddress adds the server that somebody else runs, under the load of the first
-// entrant. Scenarios that fill their servers stay as they are.
+// WithAddress adds the custom server under the load of the first entrant. It returns scenarios that fill their servers
+// unchanged.
 func (s Scenario) WithAddress() Scenario {
 	l := s.Entrants[0].Load
 	if l.Filled || l.Held || s.Axis != "" {
@@ -87,8 +86,8 @@ func (s Scenario) WithAddress() Scenario {
 	return s
 }
 
-// instance names the server of an entrant: scenarios share servers, except those that
-// fill them or tell their memory.
+// instance names the server of an entrant. Scenarios share servers, except those that fill them or measure their
+// memory.
 func (s Scenario) instance(e Entrant) string {
 	if e.Load.Filled || e.Load.Held {
 		return s.Name + "-" + e.Label
@@ -96,5 +95,5 @@ func (s Scenario) instance(e Entrant) string {
 	return ""
 }
 
-// key is what identifies a server among all that a run makes.
+// key identifies a server among all servers of a run.
 func (s Scenario) key(e Entrant) string { return e.Target + "\x00" + s.instance(e) }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 func needTools(t *testing.T) Tools {
@@ -47,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// weirWanted keeps TestMain from building what no test wanted.
+// weirWanted prevents TestMain from a build that no test needs.
 var weirWanted bool
 
 func buildWeir(t *testing.T) string {
@@ -59,7 +61,7 @@ func buildWeir(t *testing.T) string {
 
 // pidsOf starts nothing: it remembers the processes while the run still has them.
 type pidsOf struct {
-	Server
+	servers.Server
 	pids map[int]bool
 }
 
@@ -73,9 +75,9 @@ func (p pidsOf) Start(ctx context.Context) error {
 	return nil
 }
 
-func (p pidsOf) Unwrap() Server { return p.Server }
+func (p pidsOf) Unwrap() servers.Server { return p.Server }
 
-// realRun measures real servers, and remembers their processes.
+// realRun measures real servers, and records their processes.
 type realRun struct {
 	runner *Runner
 	pids   map[int]bool
@@ -90,7 +92,7 @@ func newRealRun(t *testing.T, repetitions int, cell time.Duration) *realRun {
 	find := r.runner.Find
 	r.runner.Find = func(name, instance string) (Target, error) {
 		target, err := find(name, instance)
-		if _, follows := target.Server.(Follower); !follows && err == nil {
+		if _, follows := target.Server.(servers.Follower); !follows && err == nil {
 			target.Server = pidsOf{target.Server, r.pids}
 		}
 		return target, err
@@ -98,7 +100,7 @@ func newRealRun(t *testing.T, repetitions int, cell time.Duration) *realRun {
 	return r
 }
 
-// requireGone makes sure that so many processes were started, and that none is left.
+// requireGone checks that this many processes were started, and that none is left.
 func (r *realRun) requireGone(t *testing.T, started int) {
 	require.Len(t, r.pids, started)
 	for pid := range r.pids {
@@ -143,8 +145,8 @@ func TestSmokeComparesForReal(t *testing.T) {
 	}
 }
 
-// The scripts limit as their workload says, or the comparison would be with
-// something else.
+// TestScriptsLimit checks that the scripts limit as their workload says, because the comparison would otherwise be
+// unfair.
 func TestScriptsLimit(t *testing.T) {
 	tools := needTools(t)
 	contenders := Contenders{Tools: tools, Dir: t.TempDir()}
@@ -184,15 +186,15 @@ func TestScriptsLimit(t *testing.T) {
 func TestProcessSaysWhyItIsNotReady(t *testing.T) {
 	tools := needTools(t)
 	log := filepath.Join(t.TempDir(), "log")
-	server := &Process{Binary: tools.RedisServer, Args: []string{"--port", portPlaceholder, "--no-such-directive", "1"}, LogFile: log}
+	server := &servers.Process{Binary: tools.RedisServer, Args: []string{"--port", servers.PortPlaceholder, "--no-such-directive", "1"}, LogFile: log}
 	err := server.Start(context.Background())
-	require.ErrorIs(t, err, ErrNotReady)
+	require.ErrorIs(t, err, servers.ErrNotReady)
 	require.ErrorContains(t, err, "no-such-directive")
 	require.NoError(t, server.Stop(), "stopping twice is harmless")
 }
 
 func TestStopOfWhatNeverStarted(t *testing.T) {
-	server := &Process{Binary: filepath.Join(t.TempDir(), "none"), LogFile: filepath.Join(t.TempDir(), "log")}
+	server := &servers.Process{Binary: filepath.Join(t.TempDir(), "none"), LogFile: filepath.Join(t.TempDir(), "log")}
 	require.ErrorIs(t, server.Start(context.Background()), os.ErrNotExist)
 	require.NoError(t, server.Stop())
 }

@@ -8,40 +8,42 @@ import (
 	"time"
 
 	redigo "github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/bench/machine"
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// Snapshots measures what writing a snapshot does to the latency of decisions: a
-// cluster with many keys, under a steady load.
+// Snapshots measures how writing a snapshot affects the latency of decisions, in a cluster with many keys under a
+// steady load.
 type Snapshots struct {
 	Keys   int
-	Rounds int           // each has a snapshot of the leader's and one of all nodes at once
-	Top    time.Duration // to find the top rate in
-	Quiet  time.Duration // before each snapshot: how much has changed when it comes
-	// Clients and Pipeline of the load, and its share of the top rate.
+	Rounds int           // each has a snapshot of the leader and one of all nodes at once
+	Top    time.Duration // duration of the measurement of the top rate
+	Quiet  time.Duration // duration before each snapshot, which determines the number of changes
+	// Clients and Pipeline belong to the load. Share is its part of the top rate.
 	Clients, Pipeline int
 	Share             float64
-	Progress          func(Step) // told before each step; nil for nobody
+	Progress          func(Step) // called before each step; may be nil
 }
 
-// UsualSnapshots are those of the cluster's suite. The load changes as much between
-// two snapshots of a node as makes one by itself: some tens of MB of log.
+// UsualSnapshots are the snapshots of the cluster's suite. Between two snapshots of a node the load changes as much as
+// triggers an automatic snapshot: some tens of MB of log.
 func UsualSnapshots(keys int) Snapshots {
 	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients, Pipeline: 16, Share: UsualShare}
 }
 
 const (
-	// fillPipeline is deep: the keys are to be there soon.
+	// fillPipeline is deep, so that the keys are created quickly.
 	fillPipeline = 128
-	// UsualShare is how much of the top rate the steady load is.
+	// UsualShare is the part of the top rate that the steady load has.
 	UsualShare = 0.5
-	// aftermath is how long the windows behind a snapshot are: they are no part of
-	// it, and not quiet yet.
+	// aftermath is the length of the windows after a snapshot, which are neither part of the snapshot nor quiet.
 	aftermath = time.Second
-	// stepsARound is a quiet window and a snapshot, twice.
+	// stepsARound counts a quiet window and a snapshot, twice.
 	stepsARound = 4
 )
 
-// load is of limiters that stay, each used a little, and deny nothing meanwhile.
+// load uses limiters that keep their state, takes little from each, and gets no denials.
 func (s Snapshots) load() Load {
 	return Load{Workload: Lasting, Clients: s.Clients, Pipeline: s.Pipeline, Keys: s.Keys}
 }
@@ -51,11 +53,11 @@ func (s Snapshots) swarm(ctx context.Context, addr string, l Load) (*swarm, erro
 	return newSwarm(ctx, addr, sender{l, weirCommands()}, newPicker(l, nil))
 }
 
-// Run starts the cluster, measures, and stops it.
-func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport, err error) {
+// Run starts the cluster, measures, and stops the cluster.
+func (s Snapshots) Run(ctx context.Context, c *servers.Cluster) (report *SnapshotReport, err error) {
 	defer func() { err = errors.Join(err, c.Stop()) }()
 	step := Step{
-		Total:    3 + s.Rounds*stepsARound, // starting, filling, finding the top rate
+		Total:    3 + s.Rounds*stepsARound, // start, fill, top rate
 		Scenario: "snapshots under load",
 	}
 	s.tell(&step, "starting")
@@ -90,8 +92,8 @@ func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport,
 	return report, nil
 }
 
-// fill makes the keys, and a first snapshot of them on every node.
-func (s Snapshots) fill(ctx context.Context, c *Cluster, leader string) error {
+// fill creates the keys, and a first snapshot of them on every node.
+func (s Snapshots) fill(ctx context.Context, c *servers.Cluster, leader string) error {
 	filling := s.load()
 	filling.Pipeline = fillPipeline
 	load, err := s.swarm(ctx, leader, filling)
@@ -105,28 +107,27 @@ func (s Snapshots) fill(ctx context.Context, c *Cluster, leader string) error {
 	if err := haveKeys(leader, s.Keys); err != nil {
 		return err
 	}
-	return askAll(c.Nodes(), snapshotCommand...)
+	return servers.AskAll(c.Nodes(), snapshotCommand...)
 }
 
-// haveKeys makes sure that a node holds so many keys.
+// haveKeys checks that a node holds this many keys.
 func haveKeys(addr string, want int) error {
-	conn, err := dial(addr)
+	conn, err := servers.Dial(addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	keys, err := redigo.Int(do(conn, "DBSIZE"))
+	keys, err := redigo.Int(servers.Do(conn, "DBSIZE"))
 	if err == nil && keys != want {
 		err = fmt.Errorf("%w: %d keys where %d were made", ErrNotADecision, keys, want)
 	}
 	return err
 }
 
-// underLoad runs the rounds beside a steady load and puts what it saw into the
-// report.
-func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, load *swarm, report *SnapshotReport, step *Step) error {
+// underLoad runs the rounds during a steady load, and adds the results to the report.
+func (s Snapshots) underLoad(ctx context.Context, c *servers.Cluster, leader string, load *swarm, report *SnapshotReport, step *Step) error {
 	everyone := append(c.PIDs(), os.Getpid())
-	before, err := cpuTimes(everyone)
+	before, err := machine.CPUTimes(everyone)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 		plan := schedule{perSecond: report.PerSecond, until: stop}
 		err := load.open(ctx, plan, nil, func(_ int, due, came time.Time, answers tally) { seen.record(due, came, answers) })
 		if err != nil {
-			cancel(err) // the rounds would wait beside no load
+			cancel(err) // the rounds would run without a load
 		}
 		ended <- err
 	}()
@@ -153,7 +154,7 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 		return err
 	}
 	seen.close(time.Now())
-	after, err := cpuTimes(everyone)
+	after, err := machine.CPUTimes(everyone)
 	if err != nil {
 		return err
 	}
@@ -162,14 +163,13 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 	return nil
 }
 
-// rounds takes the snapshots, in turn the leader's and everybody's: fewer of them when
-// ctx's deadline is near.
-func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *timeline, step *Step) error {
+// rounds takes snapshots alternately of the leader and of all nodes. It takes fewer if ctx's deadline is near.
+func (s Snapshots) rounds(ctx context.Context, c *servers.Cluster, leader string, seen *timeline, step *Step) error {
 	var longest time.Duration
 	for round := range s.Rounds {
 		began := time.Now()
 		if round > 0 && !timeFor(ctx, longest) {
-			return nil // fewer rounds are worth more than none
+			return nil // fewer rounds are better than none
 		}
 		for _, turn := range []struct {
 			kind WindowKind
@@ -182,7 +182,7 @@ func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *
 			}
 			s.tell(step, string(turn.kind)+" snapshot")
 			seen.open(turn.kind, time.Now())
-			if err := askTogether(turn.who, snapshotCommand...); err != nil {
+			if err := servers.AskTogether(turn.who, snapshotCommand...); err != nil {
 				return fmt.Errorf("snapshot: %w", err)
 			}
 			seen.open(Aftermath, time.Now())
@@ -195,11 +195,10 @@ func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *
 	return nil
 }
 
-// timeFor says whether ctx lasts for another round as long as the longest so far, and
-// for ending what runs.
+// timeFor reports whether ctx lasts for another round as long as the longest so far, and for the end of the run.
 func timeFor(ctx context.Context, longest time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return !ok || time.Until(deadline) > longest+stopTimeout
+	return !ok || time.Until(deadline) > longest+servers.StopTimeout
 }
 
 var snapshotCommand = []string{"WEIR.CLUSTER", "SNAPSHOT"}
@@ -212,7 +211,7 @@ func (s Snapshots) tell(step *Step, doing string) {
 	step.Done++
 }
 
-// wait returns early when ctx ends, and says why it did.
+// wait waits for d. If ctx ends earlier, it returns the cause.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

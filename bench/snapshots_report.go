@@ -4,31 +4,32 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// SnapshotReport is what writing snapshots did to the latency of decisions.
+// SnapshotReport is the effect of snapshots on the latency of decisions.
 type SnapshotReport struct {
 	CommandLines  [][]string `json:"command_lines"` // of the nodes
 	Request       []string   `json:"request"`       // for the first key
 	Keys          int        `json:"keys"`
 	Clients       int        `json:"clients"`
 	Pipeline      int        `json:"pipeline"`
-	TopPerSecond  float64    `json:"top_decisions_per_second"` // closed loop, the same clients and pipeline
+	TopPerSecond  float64    `json:"top_decisions_per_second"` // closed loop, same clients and pipeline
 	Share         float64    `json:"share_of_top"`
 	PerSecond     float64    `json:"decisions_per_second"` // due, open loop
 	CPUMicros     float64    `json:"server_cpu_us_per_decision"`
 	GeneratorBusy float64    `json:"generator_busy"` // of one core
 	Windows       []Window   `json:"windows"`        // in order
 	Kinds         []Window   `json:"kinds"`          // all windows of a kind together
-	// OneExtraMs and AllExtraMs are how much higher the p99.9 is in a snapshot of the
-	// leader's, or of all nodes, than in the quiet window before it.
+	// OneExtraMs and AllExtraMs are the increase of the p99.9 during a snapshot of the leader, or of all nodes, over the
+	// quiet window before it.
 	OneExtraMs Spread `json:"leader_p999_above_quiet_ms"`
 	AllExtraMs Spread `json:"all_p999_above_quiet_ms"`
 }
 
-// Window is a stretch of the run. A decision that was under way in a snapshot counts
-// there. Latency is from when a request was due until its whole pipeline was
-// answered.
+// Window is a period of the run. A decision that overlaps with a snapshot counts to the snapshot. Latency counts from
+// when a request was due until its whole pipeline was answered.
 type Window struct {
 	Kind      WindowKind `json:"kind"`
 	Seconds   float64    `json:"seconds"`
@@ -41,14 +42,14 @@ type Window struct {
 	MaxMs     float64    `json:"max_ms"`
 }
 
-func (s Snapshots) newReport(c *Cluster, top float64) *SnapshotReport {
+func (s Snapshots) newReport(c *servers.Cluster, top float64) *SnapshotReport {
 	return &SnapshotReport{
 		CommandLines: c.CommandLines(), Request: weirCommands()[Lasting].For(s.load().key(keyPrefix, 0), 1),
 		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, Share: s.Share, PerSecond: top * s.Share,
 	}
 }
 
-// summarize fills in the figures of latency.
+// summarize computes the latencies.
 func (r *SnapshotReport) summarize(windows []*window) {
 	for _, w := range windows {
 		r.Windows = append(r.Windows, windowOf(w, w.ended.Sub(w.began)))
@@ -82,8 +83,8 @@ func windowOf(w *window, lasted time.Duration) Window {
 	}
 }
 
-// extra compares each snapshot of a kind with the quiet window before it. One too
-// short to have touched a decision says nothing.
+// extra compares each snapshot of a kind with the quiet window before it. It omits a snapshot that was too short to
+// affect a decision.
 func extra(kind WindowKind, windows []Window) (ms []float64) {
 	for i, w := range windows {
 		if i > 0 && w.Kind == kind && w.Decisions > 0 && windows[i-1].Kind == Quiet {
@@ -93,8 +94,7 @@ func extra(kind WindowKind, windows []Window) (ms []float64) {
 	return ms
 }
 
-// charge shares the CPU time of the servers among the decisions; that of the last
-// process is the load generator's.
+// charge divides the CPU time of the servers by the number of decisions. The last process is the load generator.
 func (r *SnapshotReport) charge(before, after []time.Duration, lasted time.Duration) {
 	servers, decisions := time.Duration(0), int64(0)
 	last := len(before) - 1
@@ -119,7 +119,7 @@ func (r *SnapshotReport) write(w io.Writer) error {
 	return nil
 }
 
-// about says what was run.
+// about describes the run.
 func (r *SnapshotReport) about() string {
 	return fmt.Sprintf("%s, %d keys, -P %d -c %d, open loop at %s/s, %.0f %% of the top rate %s/s",
 		leaderName, r.Keys, r.Pipeline, r.Clients, rate(r.PerSecond), 100*r.Share, rate(r.TopPerSecond))
@@ -134,7 +134,7 @@ func (r *SnapshotReport) grid() grid {
 	return g
 }
 
-// remarks are what the run was for, and what makes it doubtful.
+// remarks are the findings of the run, and the reasons to doubt them.
 func (r *SnapshotReport) remarks() []string {
 	remarks := []string{
 		fmt.Sprintf("p99.9 above that of all quiet seconds (wanted: at most %s): the leader's %s, all nodes' %s",
@@ -153,8 +153,8 @@ func (r *SnapshotReport) remarks() []string {
 	return remarks
 }
 
-// aboveQuiet compares the p99.9 of all snapshots of a kind with that of all quiet windows:
-// a single window of seconds has few decisions beyond its p99.9, and scatters.
+// aboveQuiet compares the p99.9 of all snapshots of a kind with that of all quiet windows. A single window of seconds
+// has few decisions beyond its p99.9, so its value scatters.
 func (r *SnapshotReport) aboveQuiet(kind WindowKind) string {
 	p999 := map[WindowKind]float64{}
 	for _, k := range r.Kinds {
@@ -166,5 +166,5 @@ func (r *SnapshotReport) aboveQuiet(kind WindowKind) string {
 	return fmt.Sprintf("%+.2f ms", p999[kind]-p999[Quiet])
 }
 
-// mostExtraMs is how much a snapshot may add to the p99.9 of decisions.
+// mostExtraMs is the goal for the increase of the p99.9 by a snapshot.
 const mostExtraMs = 5

@@ -2,14 +2,14 @@ package bench
 
 import "slices"
 
-// Spread sums up the repetitions of one figure.
+// Spread summarizes the repetitions of one figure.
 type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
 
-// spreadOf is the zero Spread for no values.
+// spreadOf returns the zero Spread for no values.
 func spreadOf(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{}

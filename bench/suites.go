@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The suites, as flags call them.
+// These are the names of the suites in flags.
 const (
-	StandardSuite   = "standard"   // what make bench runs
+	StandardSuite   = "standard"   // the suite of make bench
 	StandaloneSuite = "standalone" // one node under all kinds of load
 	ClusterSuite    = "cluster"
 	GrowthSuite     = "growth"    // more keys, connections, pipelining, nodes
-	SnapshotsSuite  = "snapshots" // no scenario: only what snapshots do to latency
+	SnapshotsSuite  = "snapshots" // no scenario: only the effect of snapshots on latency
 	FullSuite       = "full"      // all of them
 )
 
@@ -21,7 +21,7 @@ func bucket(clients, pipeline int) Load {
 	return Load{Workload: TokenBucket, Clients: clients, Pipeline: pipeline, Keys: usualKeys}
 }
 
-// kept is a load of buckets that are all there, with keys of 15 bytes.
+// kept is a load of existing buckets, with keys of 15 bytes.
 func kept(keys int) Load {
 	return Load{Workload: Lasting, Clients: usualClients, Pipeline: 16, Keys: keys, KeyBytes: 15, Filled: true}
 }
@@ -46,7 +46,7 @@ func standard() []Scenario {
 	}
 }
 
-// hotKey compares a key that all ask for with many, on one server.
+// hotKey compares a single hot key with many keys, on one server.
 func hotKey() Scenario {
 	many := bucket(64, 16)
 	one := many
@@ -56,7 +56,7 @@ func hotKey() Scenario {
 	}}
 }
 
-// standalone is what else there is to say about one node.
+// standalone has the other scenarios of one node.
 func standalone() []Scenario {
 	shaped := func(change func(*Load)) Load {
 		l := bucket(usualClients, 128)
@@ -76,13 +76,13 @@ func standalone() []Scenario {
 	}
 }
 
-// hold is as many clients as weir takes by default, each of which asks once a second.
+// hold sets as many clients as weir accepts by default, each with one request per second.
 func hold(l *Load) {
 	l.Clients, l.Pipeline, l.PerSecond, l.Held = mostClients, 1, mostClients, true
 }
 
-// liveKeys is the latency with few and with many keys there, at half of what a server
-// with few can do.
+// liveKeys compares the latency with few and with many existing keys, at half of the top rate of a server with few
+// keys.
 func liveKeys() Scenario {
 	return Scenario{
 		Name: "live-keys", About: "latency with 10 k and with 10 M live keys", RateOf: "10k keys", RateShare: 0.5,
@@ -92,8 +92,7 @@ func liveKeys() Scenario {
 	}
 }
 
-// steadyKeys is the same at a rate that leaves the machine room: about half of what Redis
-// takes with its script.
+// steadyKeys does the same at a rate that leaves the machine idle time: about half of what Redis takes with its script.
 func steadyKeys() Scenario {
 	s := liveKeys()
 	s.Name, s.About, s.RateOf, s.RateShare = "live-keys-steady", "latency with 10 k and with 10 M live keys, -P 16, at a steady rate", "", 0
@@ -126,7 +125,7 @@ func growth() []Scenario {
 	return []Scenario{
 		growing("grow-keys", "keys", kept(1), []int{10_000, 100_000, 1_000_000, 10_000_000}, fill, weirName),
 		growing("grow-connections", "connections", bucket(1, 16), []int{1, 10, 50, 200, 1000, 5000}, setClients, weirName, luaName),
-		// 248 token buckets of weir's are 16 KiB.
+		// 248 token bucket requests of weir are 16 KiB.
 		growing("grow-pipelines", "requests a pipeline", bucket(usualClients, 1), []int{1, 4, 16, 64, 248}, setPipeline, weirName, luaName),
 		nodes,
 	}

@@ -6,11 +6,12 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// swarm is many connections that send pipelines, and read the answers. It is what
-// redis-benchmark is not: it fills keys in order, keeps to a rate, and knows how late
-// each answer was.
+// swarm is a set of connections that send pipelines and read the answers. Unlike redis-benchmark, it fills keys in
+// order, keeps to a rate, and measures the delay of each answer.
 type swarm struct {
 	links    []*link
 	pipeline int
@@ -18,22 +19,22 @@ type swarm struct {
 
 // link is one connection of a swarm. One goroutine at a time sends, one receives.
 type link struct {
-	conn    net.Conn // nil while an open loop has it, and behind it
+	conn    net.Conn // nil during and after an open loop
 	in      *answers
 	out     *requests
-	key     func() int // chooses the next request's
-	read    time.Time  // when the read deadline was set last
-	written time.Time  // when the write deadline was
+	key     func() int // chooses the key of the next request
+	read    time.Time  // when the read deadline was last set
+	written time.Time  // when the write deadline was last set
 }
 
-// deadlineEvery is how often a deadline is moved on: doing it for every pipeline
-// would cost as much as reading it.
+// deadlineEvery is the interval at which a deadline is moved. Moving it for every pipeline would cost as much as
+// reading the pipeline.
 const deadlineEvery = time.Second
 
-// newSwarm connects. The connections end with ctx, or by close.
+// newSwarm connects. The connections end with ctx or close.
 func newSwarm(ctx context.Context, addr string, s sender, keys *picker) (*swarm, error) {
 	all := &swarm{pipeline: s.load.Pipeline}
-	dialer := net.Dialer{Timeout: dialTimeout}
+	dialer := net.Dialer{Timeout: servers.DialTimeout}
 	for i := range s.load.Clients {
 		conn, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
@@ -61,7 +62,7 @@ func (s *swarm) close() error {
 func (l *link) send(now time.Time) error {
 	if now.Sub(l.written) > deadlineEvery {
 		l.written = now
-		if err := l.conn.SetWriteDeadline(now.Add(replyTimeout)); err != nil {
+		if err := l.conn.SetWriteDeadline(now.Add(servers.ReplyTimeout)); err != nil {
 			return err
 		}
 	}
@@ -69,20 +70,19 @@ func (l *link) send(now time.Time) error {
 	return err
 }
 
-// receive reads the answers to a pipeline. It waits for replyTimeout at most, which
-// counts from no more than deadlineEvery before now.
+// receive reads the answers to a pipeline. It waits for at most [servers.ReplyTimeout], counted from at most
+// deadlineEvery before now.
 func (l *link) receive(now time.Time) (tally, error) {
 	if now.Sub(l.read) > deadlineEvery {
 		l.read = now
-		if err := l.conn.SetReadDeadline(now.Add(replyTimeout)); err != nil {
+		if err := l.conn.SetReadDeadline(now.Add(servers.ReplyTimeout)); err != nil {
 			return tally{}, err
 		}
 	}
 	return l.in.tallied(l.out.expects)
 }
 
-// greet has every connection answered once: it is held from then on, and not still waiting
-// to be accepted.
+// greet gets an answer on every connection, so that the server has accepted all of them.
 func (s *swarm) greet(ctx context.Context) error {
 	return s.each(ctx, func(_ context.Context, _ int, l *link) error {
 		l.nextKeys()
@@ -101,8 +101,8 @@ func (l *link) nextKeys() {
 	}
 }
 
-// each runs do for every connection at once. When one fails, or ctx ends, all
-// connections break, so that none is waited for in vain.
+// each runs do for every connection at once. If one fails or ctx ends, it closes all connections, so that no call waits
+// in vain.
 func (s *swarm) each(ctx context.Context, do func(ctx context.Context, i int, l *link) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

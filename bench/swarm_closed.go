@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fill sends a request for each of the keys from 0, and makes sure that each is
-// admitted: nothing else leaves a limiter behind.
+// fill sends a request for each key from 0, and checks that each is admitted, because only an admitted request leaves a
+// limiter behind.
 func (s *swarm) fill(ctx context.Context, keys int) error {
 	return s.each(ctx, func(_ context.Context, i int, l *link) error {
 		from, end := i*keys/len(s.links), (i+1)*keys/len(s.links)
@@ -37,9 +37,8 @@ func (l *link) turn(now time.Time) (tally, error) {
 	return l.receive(now)
 }
 
-// closed sends so many pipelines, or fewer when atMost is above zero and over: every
-// connection sends its next one as soon as the last is answered. It returns how many
-// were sent.
+// closed sends this many pipelines, or fewer if atMost is above zero and has passed. Every connection sends its next
+// pipeline as soon as the last is answered. closed returns how many were sent.
 func (s *swarm) closed(ctx context.Context, pipelines int, atMost time.Duration, record func(link int, took time.Duration, answers tally)) (sent int, err error) {
 	var taken, done atomic.Int64
 	started := time.Now()
@@ -61,7 +60,7 @@ func (s *swarm) closed(ctx context.Context, pipelines int, atMost time.Duration,
 	return int(done.Load()), err
 }
 
-// top is how many decisions a second there are in a closed loop.
+// top returns the decisions per second of a closed loop.
 func (s *swarm) top(ctx context.Context, lasting time.Duration) (perSecond float64, err error) {
 	started := time.Now()
 	var answered atomic.Int64

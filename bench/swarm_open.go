@@ -8,26 +8,28 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// maxAhead bounds the pipelines that wait for their answers on one connection.
-// Beyond it sending waits; what is sent late counts as late.
+// maxAhead bounds the pipelines that wait for their answers on one connection. Beyond it sending waits, and pipelines
+// that are sent late count as late.
 const maxAhead = 1024
 
-// maxAheadInAll bounds them on all connections, by some tens of MB.
+// maxAheadInAll bounds the waiting pipelines on all connections, to some tens of MB.
 const maxAheadInAll = 1 << 19
 
 const (
 	// longestPause is how long the end of a schedule may go unnoticed.
 	longestPause = 10 * time.Millisecond
-	// fullPause is how long a connection that takes no more is left alone.
+	// fullPause is the pause of a connection that accepts no more data.
 	fullPause = 100 * time.Microsecond
 )
 
-// schedule is when pipelines are due: evenly, the connections in turn.
+// schedule says when pipelines are due: at regular intervals, on the connections in turn.
 type schedule struct {
 	perSecond float64 // requests
-	pipelines int     // how many in all; 0 for as many as are due while until is open
+	pipelines int     // total number; 0 for all that are due until the end
 	until     <-chan struct{}
 }
 
@@ -41,27 +43,26 @@ func (p schedule) over() bool {
 	}
 }
 
-// open sends as scheduled: requests leave when they are due, whether the last are
-// answered or not, and an answer's latency counts from when its request was due. So a
-// stall shows in every request it delays. What is under way at the end is still
-// answered and recorded. lag, unless nil, takes how late pipelines left. The
-// connections are closed behind it.
+// open sends as scheduled. Requests leave when they are due, whether the last ones are answered or not. The latency of
+// an answer counts from when its request was due, so a stall shows in every request that it delays. Pending requests at
+// the end are still answered and recorded. lag, unless nil, records how late pipelines left. The connections are closed
+// afterwards.
 func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(link int, due, came time.Time, answers tally)) error {
 	ended := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread, changed for this, ends with us
+		runtime.LockOSThread() // never unlocked: the changed thread ends with this goroutine
 		ended <- s.openLoop(ctx, plan, lag, record)
 	}()
 	return <-ended
 }
 
 func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(int, time.Time, time.Time, tally)) error {
-	w, err := s.takeWires()
+	w, err := s.takeConns()
 	if err != nil {
 		return err
 	}
 	loop := openLoop{
-		ctx: ctx, wires: w, links: s.links, calls: make([]outstanding, len(s.links)),
+		ctx: ctx, poller: w, links: s.links, calls: make([]outstanding, len(s.links)),
 		ahead: min(maxAhead, 1+maxAheadInAll/len(s.links)), record: record, lag: lag,
 	}
 	return errors.Join(loop.run(plan, float64(s.pipeline)), w.close())
@@ -70,19 +71,19 @@ func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram,
 // openLoop is one run of an open loop.
 type openLoop struct {
 	ctx    context.Context
-	wires  wires
+	poller connPoller
 	links  []*link
 	calls  []outstanding // by link
-	ahead  int           // pipelines that may be under way on a link
+	ahead  int           // pipelines that may be pending on a link
 	record func(link int, due, came time.Time, answers tally)
 	lag    *hdr.Histogram // or nil
 
-	now    time.Time // when it last looked
-	under  int       // pipelines under way
-	looked time.Time // when it last looked for links that are stuck
+	now    time.Time // time of the last check
+	under  int       // pending pipelines
+	looked time.Time // time of the last check for stuck links
 }
 
-// run sends what is due when it is, and waits for the answers to all of it.
+// run sends pipelines when they are due, and waits for the answers to all of them.
 func (o *openLoop) run(plan schedule, pipeline float64) error {
 	every := pipeline / plan.perSecond * float64(time.Second)
 	started := time.Now()
@@ -107,7 +108,7 @@ func (o *openLoop) run(plan schedule, pipeline float64) error {
 	return nil
 }
 
-// until takes answers until something is due, once at least.
+// until takes answers until a pipeline is due, at least once.
 func (o *openLoop) until(at time.Time, plan schedule) error {
 	for {
 		if err := o.take(time.Until(at)); err != nil || !o.now.Before(at) || plan.over() {
@@ -116,7 +117,7 @@ func (o *openLoop) until(at time.Time, plan schedule) error {
 	}
 }
 
-// send sends the pipeline of a link that was due at a time.
+// send sends the pipeline that was due on a link at a time.
 func (o *openLoop) send(i int, at time.Time) error {
 	l, calls := o.links[i], &o.calls[i]
 	for calls.count() >= o.ahead {
@@ -131,7 +132,7 @@ func (o *openLoop) send(i int, at time.Time) error {
 	calls.push(at, o.now)
 	o.under++
 	for rest := l.out.encoded; ; {
-		n, err := o.wires.write(i, rest)
+		n, err := o.poller.write(i, rest)
 		if rest = rest[n:]; err != nil || len(rest) == 0 {
 			return err
 		}
@@ -141,9 +142,9 @@ func (o *openLoop) send(i int, at time.Time) error {
 	}
 }
 
-// take waits for answers, for d at most, and records them.
+// take waits for answers, for at most d, and records them.
 func (o *openLoop) take(d time.Duration) error {
-	ready, err := o.wires.wait(min(max(d, 0), longestPause))
+	ready, err := o.poller.wait(min(max(d, 0), longestPause))
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (o *openLoop) take(d time.Duration) error {
 
 var errSurplus = fmt.Errorf("%w: more answers than requests", ErrNotADecision)
 
-// receive records what has come on a link.
+// receive records the answers that have arrived on a link.
 func (o *openLoop) receive(i int) error {
 	l, calls := o.links[i], &o.calls[i]
 	for {
@@ -187,18 +188,18 @@ func (o *openLoop) receive(i int) error {
 	}
 }
 
-// lookForStuck finds a link that answers nothing.
+// lookForStuck finds a link without answers.
 func (o *openLoop) lookForStuck() error {
 	o.looked = o.now
 	for i := range o.calls {
-		if c := &o.calls[i]; c.count() > 0 && o.now.Sub(c.since) > replyTimeout {
-			return fmt.Errorf("%w: no answer for %v", ErrStuck, replyTimeout)
+		if c := &o.calls[i]; c.count() > 0 && o.now.Sub(c.since) > servers.ReplyTimeout {
+			return fmt.Errorf("%w: no answer for %v", ErrStuck, servers.ReplyTimeout)
 		}
 	}
 	return nil
 }
 
-// outstanding are the pipelines of a link that are under way.
+// outstanding are the pending pipelines of a link.
 type outstanding struct {
 	due     []time.Time // from next on
 	next    int
@@ -212,7 +213,7 @@ func (c *outstanding) push(at, now time.Time) {
 	if c.count() == 0 {
 		c.since = now
 	}
-	if 2*c.next >= len(c.due) { // half of it is used up
+	if 2*c.next >= len(c.due) { // half of it is consumed
 		c.due, c.next = c.due[:copy(c.due, c.due[c.next:])], 0
 	}
 	c.due = append(c.due, at)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // pipeSwarm is a swarm whose connections end in serve, all in one bubble of fake
@@ -178,7 +180,7 @@ func TestSteadyDoesNotWaitForTheSilent(t *testing.T) {
 		})
 		started := time.Now()
 		require.ErrorIs(t, s.open(context.Background(), schedule{perSecond: 100}, nil, new(recorded).record), ErrStuck)
-		require.InDelta(t, replyTimeout, time.Since(started), float64(2*deadlineEvery))
+		require.InDelta(t, servers.ReplyTimeout, time.Since(started), float64(2*deadlineEvery))
 	})
 }
 
@@ -190,7 +192,7 @@ func TestSteadyWaitsForTheSlow(t *testing.T) {
 		var seen recorded
 		require.NoError(t, s.open(context.Background(), schedule{perSecond: 2, pipelines: 150}, nil, seen.record))
 		require.EqualValues(t, 150, seen.tally.answers)
-		require.Equal(t, replyTimeout+15*time.Second+time.Second/2, slices.Max(seen.all))
+		require.Equal(t, servers.ReplyTimeout+15*time.Second+time.Second/2, slices.Max(seen.all))
 	})
 }
 

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
-// busyLoad is the load average a core from which on a machine was busy with
-// something else before the run.
+// busyLoad is the load average per core above which the machine was busy with other work before the run.
 const busyLoad = 0.3
 
-func (m Machine) busy() bool { return m.LoadAverage > busyLoad*float64(max(m.Cores, 1)) }
+func busy(m machine.Machine) bool { return m.LoadAverage > busyLoad*float64(max(m.Cores, 1)) }
 
 // WriteTable writes the report for a reader.
 func (r *Report) WriteTable(w io.Writer) error {
@@ -52,7 +53,7 @@ func (s ScenarioReport) write(w io.Writer) error {
 	return nil
 }
 
-// grid has a line for each row.
+// grid returns a line for each row.
 func (s ScenarioReport) grid() grid {
 	if len(s.Rows) == 0 {
 		return grid{}
@@ -78,7 +79,7 @@ func (s ScenarioReport) grid() grid {
 	return g.withoutEmpty()
 }
 
-// remarks say which cells were measured again.
+// remarks list the cells that were measured again.
 func (s ScenarioReport) remarks() (remarks []string) {
 	for _, row := range s.Rows {
 		for _, why := range row.Disturbed {
@@ -88,7 +89,7 @@ func (s ScenarioReport) remarks() (remarks []string) {
 	return remarks
 }
 
-// marks stand before a rate that says more about the generator, see Notes.
+// marks precede a rate that depends more on the generator than on the server; see Notes.
 func (r Row) marks() (marks string) {
 	if r.GeneratorLimit {
 		marks = "*"
@@ -99,7 +100,7 @@ func (r Row) marks() (marks string) {
 	return marks
 }
 
-// entry is empty for a figure that the row has not.
+// entry is empty for a figure that the row lacks.
 func (r Row) entry(f Figure) entry {
 	s, ok := r.Figures[f]
 	if !ok {
@@ -115,7 +116,7 @@ func (r *Report) writeNotes(w io.Writer) {
 	}
 }
 
-// Notes say how figures were taken, and what makes them doubtful.
+// Notes describe how figures were measured, and the reasons to doubt them.
 func (r *Report) Notes() []string {
 	notes := []string{
 		"server CPU: user and system time of all threads of all its processes a decision, saving included",
@@ -142,18 +143,18 @@ func (r *Report) Notes() []string {
 func (r *Report) doubts() (notes []string) {
 	if r.FsyncMicros > 0 {
 		notes = append(notes, fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
-		if r.FsyncMicros < leastFsyncMicros {
+		if r.FsyncMicros < machine.LeastFsyncMicros {
 			notes = append(notes, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
 		}
 	}
-	if r.Machine.busy() {
+	if busy(r.Machine) {
 		notes = append(notes, fmt.Sprintf("WARNING: the machine was busy before the run (load average %.2f): "+
 			"measure again when it is idle", r.Machine.LoadAverage))
 	}
 	return notes
 }
 
-// generatorCost is the least and the most that the generator used a request.
+// generatorCost returns the minimum and maximum cost of a request for the generator.
 func (r *Report) generatorCost() (least, most float64) {
 	for _, s := range r.Scenarios {
 		for _, row := range s.Rows {
@@ -177,7 +178,7 @@ func (r *Report) any(of func(Row) bool) bool {
 	return false
 }
 
-// text writes a spread as words.
+// text formats a spread in words.
 func (s Spread) text(format func(float64) string) string {
 	return fmt.Sprintf("%s (%s to %s)", format(s.Median), format(s.Min), format(s.Max))
 }

@@ -1,67 +1,47 @@
 package bench
 
 import (
-	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
-// Target is a contender: a server, and how each workload is said to it.
+// Target is a contender: a server, and its command for each workload.
 type Target struct {
 	Name   string
-	Server Server
-	// Commands holds one command a workload. A target without a command for a
-	// workload sits that scenario out.
+	Server servers.Server
+	// Commands holds one command for each workload. A target without a command for a workload does not take part in its
+	// scenarios.
 	Commands map[Workload]Command
-	// Settle is a command that makes a server finish what it put off, like saving its
-	// changes: sent to every node after every load and counted to it. Empty for none.
+	// Settle is a command that makes a server finish deferred work, such as saving its changes. It is sent to every node
+	// after every load, and its cost counts to the load. Empty for none.
 	Settle []string
-	// Needs is a command the server must know, or the target is left out; empty for none.
+	// Needs is a command that the server must support for the target to take part; empty for none.
 	Needs string
-	// Keeps says that the server cannot be emptied, or is not ours to empty.
+	// Keeps means that the server cannot or must not be emptied.
 	Keeps bool
 }
 
-// Server is what answers at an address: one process, several, or none of ours.
-type Server interface {
-	// Start returns when the server answers, or says why it does not. What has been
-	// started already stays as it is: two targets may be ways to one server.
-	Start(ctx context.Context) error
-	// Stop ends what Start began, and returns when it has ended.
-	Stop() error
-	// Addr is the host:port that requests go to now, valid after Start. It may wait,
-	// like for a cluster to elect its leader.
-	Addr(ctx context.Context) (string, error)
-	// Nodes are the addresses of all processes that keep state, valid after Start.
-	Nodes() []string
-	// PIDs are the processes whose CPU counts; none when they are not ours to see.
-	PIDs() []int
-	// CommandLines are what started it, for the report.
-	CommandLines() [][]string
-	// Version says what answers, valid after Start.
-	Version(ctx context.Context) (string, error)
-}
-
 const (
-	// keyPlaceholder stands for the key in a command template.
+	// keyPlaceholder is replaced by the key in a command template.
 	keyPlaceholder = "{key}"
-	// shaPlaceholder stands for the digest of the template's script.
+	// shaPlaceholder is replaced by the digest of the template's script.
 	shaPlaceholder = "{sha}"
-	// costPlaceholder stands for the units a request takes.
+	// costPlaceholder is replaced by the units that a request takes.
 	costPlaceholder = "{cost}"
-	// keyPrefix begins every key. With the 12 digits redis-benchmark appends, a key
-	// has 16 bytes.
+	// keyPrefix is the prefix of every key. With the 12 digits that redis-benchmark appends, a key has 16 bytes.
 	keyPrefix = "key:"
 )
 
 // Command is the template of a request.
 type Command struct {
 	Args   []string // holds keyPlaceholder, and shaPlaceholder when it has a Script
-	Costly []string // appended when a request takes more than one unit
+	Costly []string // appended if a request takes more than one unit
 	Script string   // Lua, loaded with SCRIPT LOAD before a scenario; empty for none
-	Reply  Reply    // reads what it answers
+	Reply  Reply    // reads its answer
 }
 
 // For returns the request for a key that takes cost units.
@@ -74,13 +54,13 @@ func (c Command) For(key string, cost int) []string {
 	return mapOf(args, fill.Replace)
 }
 
-// scriptSHA is the digest under which a server keeps a script.
+// scriptSHA returns the digest under which a server keeps a script.
 func scriptSHA(script string) string {
-	sum := sha1.Sum([]byte(script)) // what EVALSHA is defined by
+	sum := sha1.Sum([]byte(script)) // the definition of EVALSHA
 	return hex.EncodeToString(sum[:])
 }
 
-// offers says whether a target has a command for every part of a load.
+// offers reports whether a target has a command for every part of a load.
 func (t Target) offers(l Load) bool {
 	for _, p := range l.parts() {
 		if _, ok := t.Commands[p.workload]; !ok {

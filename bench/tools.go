@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// Tools are the programs a run can start; what is not installed is empty.
+// Tools are the programs that a run can start. A missing program is empty.
 type Tools struct {
 	Weir           string
 	RedisServer    string // or Valkey's
@@ -18,7 +18,7 @@ type Tools struct {
 const redisHint = "install Redis 7: apt-get install redis-server redis-tools (Debian, Ubuntu), " +
 	"dnf install redis (Fedora) or brew install redis (macOS)"
 
-// FindTools looks for programs in PATH, and for modules where packages put them.
+// FindTools looks for programs in PATH, and for modules in the directories of packages.
 func FindTools(weir string) Tools {
 	return Tools{
 		Weir:           weir,

@@ -7,20 +7,20 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// WindowKind says what happens while a window is open.
+// WindowKind says what happens during a window.
 type WindowKind string
 
 const (
 	Quiet     WindowKind = "quiet"           // only decisions
 	OneSaves  WindowKind = "leader's"        // the leader writes a snapshot
 	AllSave   WindowKind = "all nodes'"      // every node does
-	Aftermath WindowKind = "right after one" // what a snapshot leaves to the disk and the collector
+	Aftermath WindowKind = "right after one" // the effect of a snapshot on the disk and the garbage collector
 )
 
-// snapshot says whether a snapshot is being written.
+// snapshot reports whether a snapshot is being written.
 func (k WindowKind) snapshot() bool { return k == OneSaves || k == AllSave }
 
-// window is a stretch of a run and the latency of the decisions in it.
+// window is a period of a run, and the latency of the decisions in it.
 type window struct {
 	kind         WindowKind
 	began, ended time.Time
@@ -32,13 +32,13 @@ func newWindow(kind WindowKind, began time.Time) *window {
 	return &window{kind: kind, began: began, latency: newHistogram()}
 }
 
-// timeline is the windows of a run, one behind the other. Safe for concurrent use.
+// timeline is the consecutive windows of a run. It is safe for concurrent use.
 type timeline struct {
 	mu      sync.Mutex
 	windows []*window // the last one is open
 }
 
-// open ends a window and begins another, unless one of its kind is open.
+// open ends a window and begins another, unless a window of its kind is open.
 func (t *timeline) open(kind WindowKind, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +62,7 @@ func (t *timeline) end(at time.Time) {
 	}
 }
 
-// record counts answers that were due at one time and came at another.
+// record counts answers by the time at which they were due and the time of their arrival.
 func (t *timeline) record(due, came time.Time, answers tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,9 +71,8 @@ func (t *timeline) record(due, came time.Time, answers tally) {
 	w.tally.add(answers)
 }
 
-// windowOf is the latest snapshot that a decision, due then and answered now, was
-// under way in: a snapshot is to blame for whatever it touched. Without one it is
-// the window in which the decision was due.
+// windowOf returns the latest snapshot that overlapped with a decision that was due at due and is answered now. The
+// decision counts to that snapshot. Without a snapshot it returns the window in which the decision was due.
 func (t *timeline) windowOf(due time.Time) *window {
 	i := len(t.windows) - 1
 	for ; i > 0; i-- {

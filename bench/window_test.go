@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 func TestAWindowGetsWhatWasUnderWayInIt(t *testing.T) {
@@ -52,5 +54,5 @@ func TestAWindowCountsEachDecisionOfAPipeline(t *testing.T) {
 	require.InEpsilon(t, 1, w.P99Ms, 0.002)
 	require.InEpsilon(t, 1000, w.P999Ms, 0.002)
 	seen.record(due, due.Add(time.Hour), tally{answers: 1})
-	require.InEpsilon(t, float64(replyTimeout.Milliseconds()), windowOf(seen.windows[0], time.Second).MaxMs, 0.002, "beyond the range is its end")
+	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), windowOf(seen.windows[0], time.Second).MaxMs, 0.002, "beyond the range is its end")
 }

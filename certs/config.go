@@ -6,23 +6,23 @@ import (
 	"errors"
 )
 
-// errNoCertificate: the other side has shown none, which TLS itself rules out.
+// errNoCertificate: the peer presented no certificate. TLS itself prevents this.
 var errNoCertificate = errors.New("the other side shows no certificate")
 
-// Server is the side that clients connect to, TLS 1.2 or later. auth says whether
-// they must show a certificate of the authorities.
+// Server returns the configuration for client connections, TLS 1.2 or later. auth selects whether clients must present
+// a certificate of the authorities.
 func (s *Store) Server(auth tls.ClientAuthType) *tls.Config {
 	return s.serving(func(m *material) *tls.Config {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.cert}, ClientAuth: auth, ClientCAs: m.trust,
-			// A ticket would let a client in by a certificate that it has shown earlier, to
-			// authorities that may have changed since.
+			// A session ticket would admit a client by a certificate that it presented earlier, although the authorities may
+			// have changed since.
 			SessionTicketsDisabled: auth != tls.NoClientCert,
 		}
 	}, auth)
 }
 
-// NodeServer is the accepting side between nodes: TLS 1.3, certificates both ways.
+// NodeServer returns the configuration of the accepting side between nodes: TLS 1.3 with mutual authentication.
 func (s *Store) NodeServer() *tls.Config {
 	return s.serving(func(m *material) *tls.Config {
 		return &tls.Config{
@@ -32,7 +32,7 @@ func (s *Store) NodeServer() *tls.Config {
 	}, tls.RequireAndVerifyClientCert)
 }
 
-// serving asks for the configuration at each handshake.
+// serving returns a configuration that uses the current certificate at each handshake.
 func (s *Store) serving(build func(*material) *tls.Config, auth tls.ClientAuthType) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, ClientAuth: auth,
@@ -40,14 +40,14 @@ func (s *Store) serving(build func(*material) *tls.Config, auth tls.ClientAuthTy
 	}
 }
 
-// NodeClient is the dialing side between nodes, good for one handshake. It checks that
-// the authorities vouch for the other side, and not its name: nodes move from address
-// to address, and who answers is checked by node id.
+// NodeClient returns the configuration of the dialing side between nodes, for one handshake. It verifies the
+// certificate chain and not the name, because nodes change their addresses. Package raftstore/peer verifies the node
+// id.
 func (s *Store) NodeClient() *tls.Config {
 	m := s.now()
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{*m.cert},
-		InsecureSkipVerify: true, // replaced by what follows, which leaves out the name only
+		InsecureSkipVerify: true, // VerifyConnection replaces the verification and omits only the name
 		VerifyConnection: func(state tls.ConnectionState) error {
 			return verifyChain(state.PeerCertificates, m.trust)
 		},

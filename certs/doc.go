@@ -1,11 +1,10 @@
-// Package certs keeps a certificate, its key and the authorities it trusts, as they
-// lie in files, and hands them to both sides of a TLS connection.
+// Package certs loads a certificate, its key and the trusted authorities from files, and configures both sides of a TLS
+// connection.
 //
-// The files are looked at again at a handshake, at most once a second, and when
-// Reload is called: a certificate is renewed by replacing its files. What cannot be
-// used, a certificate without its key for a moment, changes nothing and is logged;
-// connections that are up keep what they began with.
+// A handshake checks the files for changes, at most once a second, and Reload reads them again. Replacing the files
+// therefore renews a certificate. Unusable files, such as a new certificate without its key, change nothing and are
+// logged. Open connections keep their certificate.
 //
-// Who may connect is decided by the authority here. What a certificate's name allows
-// is decided by who uses the connection: see package raftstore/peer for nodes.
+// The authorities decide which peers may connect. The user of a connection decides what a certificate's name permits.
+// Package raftstore/peer does so for nodes.
 package certs

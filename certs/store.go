@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// checkEvery bounds how often handshakes look at the files: a flood of them must not
-// become a flood of system calls.
+// checkEvery bounds how often handshakes check the files, so that a flood of handshakes causes no flood of system
+// calls.
 const checkEvery = time.Second
 
-// ErrNoAuthority: a file of authorities holds no certificate.
+// ErrNoAuthority: a file of authorities contains no certificate.
 var ErrNoAuthority = errors.New("no PEM certificate in it")
 
-// Files says where things lie, in PEM.
+// Files names the PEM files.
 type Files struct {
 	Cert, Key string // the certificate with its intermediates, and its private key
-	CA        string // certificates of the authorities to trust; "": none
+	CA        string // certificates of the trusted authorities; "": none
 }
 
-// Store is what the files said last. Its methods may be called from any goroutine.
+// Store holds the last valid content of the files. Its methods may be called from any goroutine.
 type Store struct {
 	files   Files
 	log     *slog.Logger
 	current atomic.Pointer[material]
 
-	checked atomic.Int64 // when the files were last looked at, Unix nanoseconds
-	mu      sync.Mutex   // held while they are read
+	checked atomic.Int64 // time of the last check, Unix nanoseconds
+	mu      sync.Mutex   // held while the files are read
 	seen    stamps
 }
 
-// material is one reading of the files. It does not change.
+// material is the content of the files. It is immutable.
 type material struct {
 	cert  *tls.Certificate
 	trust *x509.CertPool // nil without a file of authorities
@@ -49,16 +49,16 @@ func Open(files Files, log *slog.Logger) (*Store, error) {
 	return s, s.Reload()
 }
 
-// Reload reads the files again. After an error everything is as it was.
+// Reload reads the files again. After an error the previous content stays in force.
 func (s *Store) Reload() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.read(s.files.stamps())
 }
 
-// read reads the files, which are as stamped. The caller holds mu.
+// read reads the files, whose stamps are seen. The caller holds mu.
 func (s *Store) read(seen stamps) error {
-	s.seen = seen // a file that cannot be used is not read again until it changes
+	s.seen = seen // an unusable file is not read again until it changes
 	fresh, err := s.files.read()
 	if err == nil {
 		s.current.Store(fresh)
@@ -66,7 +66,7 @@ func (s *Store) read(seen stamps) error {
 	return err
 }
 
-// now returns what is in force, after a look at the files if one is due.
+// now returns the current material, and first checks the files if a check is due.
 func (s *Store) now() *material {
 	last, now := s.checked.Load(), time.Now().UnixNano()
 	if now-last >= int64(checkEvery) && s.checked.CompareAndSwap(last, now) {
@@ -75,7 +75,7 @@ func (s *Store) now() *material {
 	return s.current.Load()
 }
 
-// look reloads if the files have changed.
+// look reloads the files if they have changed.
 func (s *Store) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Store) look() {
 	s.log.Info("certificate reloaded", "file", s.files.Cert, "expires", s.Leaf().NotAfter)
 }
 
-// Leaf is the certificate in force, to look at.
+// Leaf returns the current certificate, for inspection.
 func (s *Store) Leaf() *x509.Certificate { return s.current.Load().cert.Leaf }
 
 func (f Files) read() (*material, error) {
@@ -113,7 +113,7 @@ func (f Files) read() (*material, error) {
 	return m, nil
 }
 
-// stamps tell whether files have changed. A file that is not there has the zero stamp.
+// stamps detect changes of the files. A missing file has the zero stamp.
 type stamps [3]stamp
 
 type stamp struct{ modifiedNs, bytes int64 }
@@ -127,8 +127,8 @@ func (f Files) stamps() (all stamps) {
 	return all
 }
 
-// Vouched says whether the authorities in force vouch for the certificate in force, for
-// one of its uses: what the other side of a connection asks, where it trusts the same.
+// Vouched verifies the current certificate against the current authorities for one of its uses. A peer that trusts the
+// same authorities performs this verification.
 func (s *Store) Vouched(use x509.ExtKeyUsage) error {
 	m := s.current.Load()
 	between := x509.NewCertPool()

@@ -7,28 +7,28 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Attempt is one that has begun: a login, a code, a card. It counts as a failure, also when
-// this process dies, unless it succeeds.
+// Attempt is an attempt that has begun: a login, a code, a card. It counts as a failure unless Succeed is
+// called, even if this process dies.
 type Attempt struct {
 	client *Client
 	q      Request
-	local  bool // counted by the limiter of the process, or by nobody
+	local  bool // counted by the local limiter, or not counted
 }
 
-// Begin begins an attempt under a rule made with Attempts, or under policies (q.Also names
-// more) that have such limits. The attempt is nil when it must not be made: the Decision is a
-// denial. Otherwise hold its response for Decision.RetryAfter. Decision.Remaining is how many
-// more may fail before the last step.
+// Begin begins an attempt under a rule made with Attempts, or under policies with such limits (q.Also names
+// more policies). If the Decision is a denial, the attempt is nil and must not be made. Otherwise the caller
+// delays its response by Decision.RetryAfter. Decision.Remaining is how many more attempts may fail before the
+// last step.
 //
-// While weir is not reached Options.WhenDown decides; Open lets attempts through uncounted. A
-// policy that extends its penalties does not hear of what this client denies from memory: see
+// While weir is not reached, Options.WhenDown decides. Open admits attempts without counting them. A policy
+// that extends its penalties does not count attempts that this client denies from memory: see
 // Options.DenialKeys.
 func (c *Client) Begin(ctx context.Context, q Request) (*Attempt, Decision, error) {
 	if r := q.Rule; r != nil && r.err == nil && r.policy == "" && !r.strikes(engine.Attempts) {
 		return nil, Decision{}, fmt.Errorf("%w: attempts begin under a rule made with Attempts or a policy, not %s", ErrBadRequest, r.name)
 	}
 	if q.ID == "" {
-		q.ID = newID() // so that it counts once, however often it has to be sent
+		q.ID = newID() // it counts once, however often it is sent
 	}
 	d, err := c.Decide(ctx, q)
 	if err != nil || !d.Allowed {
@@ -37,15 +37,15 @@ func (c *Client) Begin(ctx context.Context, q Request) (*Attempt, Decision, erro
 	return &Attempt{client: c, q: q, local: d.Source == FromFallback}, d, nil
 }
 
-// Succeed says that the attempt succeeded: the failures before it, and the penalty that it
-// may have begun, are forgotten. After an error it may be called again.
+// Succeed reports that the attempt succeeded. weir forgets the failures before it, and ends a penalty that it
+// may have begun. After an error it may be called again.
 func (a *Attempt) Succeed(ctx context.Context) error {
 	c, q := a.client, &a.q
 	pairs := append([]Pair{{Policy: q.Rule.policy, Key: q.Key}}, q.Also...)
 	switch {
 	case a.local && c.local != nil:
 		c.local.forgive(pairs)
-	case a.local: // nobody counted it
+	case a.local: // it was not counted
 	case q.Rule.policy == "":
 		_, err := c.Reset(ctx, q.Key)
 		return err
@@ -56,9 +56,8 @@ func (a *Attempt) Succeed(ctx context.Context) error {
 	return nil
 }
 
-// Forgive forgets the strikes of policies for their keys, and ends their penalties: an attempt
-// that was begun elsewhere, by a middleware for instance, succeeded. It returns how many
-// limiters had strikes.
+// Forgive forgets the strikes of policies for their keys, and ends their penalties. It reports the success of
+// an attempt that was begun elsewhere, for instance by a middleware. It returns how many limiters had strikes.
 func (c *Client) Forgive(ctx context.Context, pairs ...Pair) (int64, error) {
 	args := make([]any, 0, 1+2*len(pairs)+usualOptionArgs)
 	args = append(args, "RL.FORGIVE")

@@ -13,11 +13,11 @@ import (
 	"github.com/weir-project/weir/latency"
 )
 
-// Fallback is what decides while weir cannot be reached.
+// Fallback selects what decides while weir cannot be reached.
 type Fallback uint8
 
-// The fallbacks. There is no default: both an outage that lets everything through and
-// one that lets nothing through have cost somebody dearly.
+// The fallbacks. There is no default. An outage that admits everything and an outage that admits nothing have
+// both been expensive.
 const (
 	Open   Fallback = iota + 1 // everything is admitted
 	Closed                     // everything is denied
@@ -26,41 +26,40 @@ const (
 
 // The defaults of Options.
 const (
-	DefaultTimeout       = 100 * time.Millisecond // some round trips, and less than a person notices
+	DefaultTimeout       = 100 * time.Millisecond // several round trips, and too short for a person to notice
 	DefaultLocalFraction = 0.5
 	DefaultDenialKeys    = 10_000 // some megabytes
-	// maxDenialAge bounds how long a denial is answered from memory, so that a limiter
-	// that was reset by somebody else, or a policy that was changed, counts again soon.
+	// maxDenialAge bounds how long a denial is answered from memory. After it, a limiter that another client reset
+	// and a policy that was changed take effect.
 	maxDenialAge = 10 * time.Second
 )
 
-// Options are choices for a Client. Zero values mean the defaults.
+// Options configure a Client. A zero value selects the default.
 type Options struct {
-	// WhenDown must be given.
+	// WhenDown is the fallback. It is required.
 	WhenDown Fallback
-	// LocalFraction of each limit is what a fallback of Local admits in all instances
-	// together, above 0 and up to 1.
+	// LocalFraction is the part of each limit that the fallback Local admits in all instances together, above 0
+	// and up to 1.
 	LocalFraction float64
-	// Instances is how many processes like this one there are; each takes an equal part
-	// of the fraction. 1 unless given.
+	// Instances is the number of processes with this configuration. Each takes an equal part of the fraction. The
+	// default is 1.
 	Instances int
-	// LocalIdle is how long a fallback of Local remembers a key that nobody uses. Unless given, it
-	// remembers each until its limit is whole again, which for long windows is longer.
+	// LocalIdle is how long the fallback Local remembers an unused key. By default it remembers a key until its
+	// limit is whole again, which takes longer for long windows.
 	LocalIdle time.Duration
-	// Timeout bounds a decision, whatever happens to weir; the caller's context may
-	// bound it further.
+	// Timeout bounds the time of a decision in every failure. The caller's context may bound it further.
 	Timeout time.Duration
-	// FallBackOnErrors lets WhenDown decide, too, what weir answers with an error: a wrong password,
-	// no memory for a new limiter, a policy that does not exist. Unless set, Decide returns such
-	// errors, because with Open a mistake in a rule would switch its limit off.
+	// FallBackOnErrors makes WhenDown also decide requests that weir answers with an error: a wrong password, no
+	// memory for a new limiter, a policy that does not exist. By default Decide returns such errors, because with
+	// Open a mistake in a rule would switch its limit off.
 	FallBackOnErrors bool
-	// IDs gives every decision an ID, so that one whose outcome is unknown is sent again
-	// and counts once. It costs weir a hundred bytes for a minute each. Without it such a
-	// decision is made by WhenDown, and may have been counted besides.
+	// IDs gives every decision an ID. The client then resends a decision with an unknown outcome, and it counts
+	// once. Each ID costs weir a hundred bytes for a minute. Without IDs, WhenDown makes such a decision, and weir
+	// may have counted it as well.
 	IDs bool
-	// DenialKeys is how many denied keys are remembered; negative: none.
+	// DenialKeys is how many denied keys are remembered. A negative number disables the memory.
 	DenialKeys int
-	// Logger is told of switches; nil: slog.Default().
+	// Logger receives a line for each switch to or from the fallback. nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -85,13 +84,13 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Client decides. Its methods may be called from many goroutines.
+// Client asks weir for decisions. Its methods are safe for concurrent use.
 type Client struct {
 	rdb      redis.UniversalClient
 	options  Options
 	link     *link
 	local    *localLimiter // nil unless WhenDown is Local
-	policies *policyCache  // the same
+	policies *policyCache  // nil unless WhenDown is Local
 	refusals refusals
 	together *together
 	queued   chan struct{} // a token for each request in Queue
@@ -100,9 +99,8 @@ type Client struct {
 	times    latency.Histogram
 }
 
-// New returns a client that asks weir through rdb, which stays the caller's to close.
-// The Redis client must respect deadlines (ContextTimeoutEnabled): without that nothing
-// here could keep its time.
+// New returns a client that asks weir through rdb. The caller still closes rdb. The Redis client must respect
+// deadlines (ContextTimeoutEnabled); without that, the client could not keep Options.Timeout.
 func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -124,7 +122,8 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	return c, nil
 }
 
-// keepsDeadlines is true also for clients of another make, which cannot be asked.
+// keepsDeadlines reports whether rdb respects deadlines. It returns true for implementations whose options it
+// cannot read.
 func keepsDeadlines(rdb redis.UniversalClient) bool {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
@@ -137,9 +136,8 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	return true
 }
 
-// Close ends the goroutines that look whether weir is back and fetch policies, if there are any,
-// and waits for what is on its way, no longer than Options.Timeout. Decisions go on as they are
-// then.
+// Close ends the goroutines that probe weir and fetch policies. It waits for commands in flight, at most for
+// Options.Timeout. After Close, the client stays in its state: weir or the fallback decides, as before.
 func (c *Client) Close() error {
 	if c.policies != nil {
 		c.policies.close()
@@ -149,31 +147,50 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Down says whether weir is not reached, and Options.WhenDown decides.
+// Down reports whether weir is not reached, so that Options.WhenDown decides.
 func (c *Client) Down() bool { return c.link.down.Load() }
 
-// probeKey is what a probe looks at. Nothing is ever taken from it, so it is always idle
-// and not kept anywhere.
+// probeKey is the key of probes. Nothing is ever taken from it, so it is always idle and takes no memory.
 const probeKey = "weir-client-probe"
 
 var probeRule = TokenBucket(PerSecond(1), 1)
 
-// probe asks for a decision that changes nothing. It needs what every decision needs, in
-// a cluster a leader; PING would not.
+// probe asks for a decision that changes nothing. Like every decision it needs a leader in a cluster; PING
+// would not.
 func (c *Client) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	q := Request{Rule: probeRule, Key: probeKey, Peek: true}
 	err := c.rdb.Process(ctx, &once{redis.NewCmd(ctx, q.args()...)})
-	if outcomeOf(err) == refused && !c.lockedOut(err) { // it answers, whatever it thinks of the probe
+	if outcomeOf(err) == refused && !c.options.lockedOut(err) { // weir answers, even if it refuses the probe
 		return nil
 	}
 	if cluster, ok := c.rdb.(*redis.ClusterClient); ok && err != nil {
-		// It asks who leads now only once in ClusterStateReloadInterval, a minute unless told otherwise.
+		// The cluster client looks for a new leader only once in ClusterStateReloadInterval, by default a minute.
 		cluster.ReloadState(ctx)
 	}
 	return err
 }
 
-// newID makes up a token that nobody else has.
+// newID returns a unique token.
 func newID() string { return rand.Text() }
+
+// StandIn gives the fallback Local the rules that stand in for policies (see Policy), before a request names
+// these policies. Request.Also names policies without rules, so StandIn is the only way to give rules for them.
+// Policies without rules are fetched from weir.
+func (c *Client) StandIn(policies ...*Rule) {
+	if c.local == nil {
+		return
+	}
+	for _, r := range policies {
+		if r.err != nil || r.policy == "" {
+			continue
+		}
+		if len(r.local) == 0 {
+			c.policies.use(r.policy)
+			continue
+		}
+		c.policies.exempt(r.policy)
+		c.local.define(r)
+	}
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/weirtest"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/limiter"
 )
 
 func TestEveryRule(t *testing.T) {
@@ -259,11 +259,11 @@ func TestRetriesAreSafe(t *testing.T) {
 		used     int64
 		source   client.Source
 	}{
-		"try again":       {false, server.ErrTryAgain, false, 2, 1, client.FromServer},
-		"no leader":       {false, server.ErrClusterDown, false, 2, 1, client.FromServer},
-		"overloaded":      {false, server.ErrOverloaded, false, 2, 1, client.FromServer},
-		"unknown":         {false, server.ErrUnknownOutcome, true, 1, 1, client.FromFallback},
-		"unknown with ID": {true, server.ErrUnknownOutcome, true, 2, 1, client.FromServer},
+		"try again":       {false, limiter.ErrTryAgain, false, 2, 1, client.FromServer},
+		"no leader":       {false, limiter.ErrClusterDown, false, 2, 1, client.FromServer},
+		"overloaded":      {false, limiter.ErrOverloaded, false, 2, 1, client.FromServer},
+		"unknown":         {false, limiter.ErrUnknownOutcome, true, 1, 1, client.FromFallback},
+		"unknown with ID": {true, limiter.ErrUnknownOutcome, true, 2, 1, client.FromServer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := weirtest.Start(t)
@@ -291,7 +291,7 @@ func TestRefundsHappenOnce(t *testing.T) {
 	var once sync.Once
 	s.Instead(func([]engine.Op) (bool, error) {
 		var err error
-		once.Do(func() { err = server.ErrUnknownOutcome })
+		once.Do(func() { err = limiter.ErrUnknownOutcome })
 		return true, err
 	})
 	left, err := c.Refund(t.Context(), "k", 3)
@@ -376,7 +376,7 @@ func TestSlotsAreTakenOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	var once sync.Once
 	s.Instead(func([]engine.Op) (carryOut bool, err error) {
-		once.Do(func() { err = server.ErrUnknownOutcome })
+		once.Do(func() { err = limiter.ErrUnknownOutcome })
 		return true, err
 	})
 	c := newClient(t, s, client.Options{})

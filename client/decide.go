@@ -12,14 +12,13 @@ func (c *Client) Take(ctx context.Context, r *Rule, key string) (Decision, error
 	return c.Decide(ctx, Request{Rule: r, Key: key})
 }
 
-// Peek says what Take would, and takes nothing.
+// Peek returns the decision that Take would return, and takes nothing.
 func (c *Client) Peek(ctx context.Context, r *Rule, key string) (Decision, error) {
 	return c.Decide(ctx, Request{Rule: r, Key: key, Peek: true})
 }
 
-// Decide answers a request, within Options.Timeout. The errors are ErrBadRule,
-// ErrBadRequest, ErrRefused, ErrFull, ErrReply and those of ctx; with every one the
-// Decision is a denial.
+// Decide answers a request within Options.Timeout. Its errors are ErrBadRule, ErrBadRequest, ErrRefused,
+// ErrFull, ErrReply and those of ctx. With an error, the Decision is a denial.
 func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	d, known, err := c.beforehand(ctx, &q)
 	if known {
@@ -35,8 +34,8 @@ func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	return c.conclude(ctx, &q, k)
 }
 
-// DecideAll answers requests in one pipeline, each for itself. The error joins those of
-// the requests that had one, whose decisions are denials.
+// DecideAll answers requests in one pipeline, each independently. The error joins the errors of single
+// requests; the decisions of these requests are denials.
 func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error) {
 	out := make([]Decision, len(qs))
 	var failed []error
@@ -71,7 +70,7 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 	return out, errors.Join(failed...)
 }
 
-// beforehand answers what needs no round trip, and completes the request otherwise.
+// beforehand answers a request that needs no round trip. Otherwise it completes the request.
 func (c *Client) beforehand(ctx context.Context, q *Request) (d Decision, known bool, err error) {
 	if err := q.check(); err != nil {
 		return d, false, err
@@ -92,7 +91,7 @@ func (c *Client) beforehand(ctx context.Context, q *Request) (d Decision, known 
 	return d, false, nil
 }
 
-// conclude makes a decision of what became of a call.
+// conclude converts the outcome of a call to a decision.
 func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, error) {
 	switch err := c.judge(ctx, k.err); {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt):
@@ -116,7 +115,7 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 	return d, nil
 }
 
-// usePolicies has the policies of a request fetched that no rules stand in for.
+// usePolicies makes the cache fetch the policies of a request that have no rules standing in for them.
 func (c *Client) usePolicies(q *Request) {
 	if c.policies == nil || q.Rule.policy == "" {
 		return

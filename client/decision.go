@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Never is a RetryAfter or ResetAfter that no wait fulfils: the request asks for more
-// than the limit, or the limiter does not become idle by itself.
+// Never is a RetryAfter or ResetAfter without end: the request asks for more than the limit, or the limiter
+// does not become idle by itself.
 const Never time.Duration = -1
 
-// Source says who decided.
+// Source names what decided.
 type Source uint8
 
 // The sources.
 const (
-	FromServer   Source = iota + 1 // weir did
-	FromMemory                     // weir denied it earlier, and its retry time has not come
-	FromFallback                   // weir was not reached: Options.WhenDown did
+	FromServer   Source = iota + 1 // weir decided
+	FromMemory                     // weir denied the key earlier, and its retry time has not come
+	FromFallback                   // weir was not reached, and Options.WhenDown decided
 )
 
-// String names the source as logs and metrics may show it.
+// String returns the name of the source for logs and metrics.
 func (s Source) String() string {
 	switch s {
 	case FromServer:
@@ -35,24 +35,23 @@ func (s Source) String() string {
 // Decision is the answer to a Request.
 type Decision struct {
 	Allowed bool
-	// Granted is the units taken: the cost of a request that was admitted, and with
-	// Partial what there was of it.
+	// Granted is the units taken: the cost of an admitted request, or with Partial the part that was granted.
 	Granted int64
-	// Remaining is the whole units that could still be taken.
+	// Remaining is the number of whole units that could still be taken.
 	Remaining int64
-	// RetryAfter: denied: after this the same request fits, if nobody else takes the
-	// units, or Never. Admitted: how long to hold the request first, mostly 0.
+	// RetryAfter of a denial is the time after which the same request fits, if nobody else takes the units, or
+	// Never. If the request is admitted, it is how long the caller must delay it, usually 0.
 	RetryAfter time.Duration
-	// ResetAfter is the time until the limiter is as if never used, or Never.
+	// ResetAfter is the time until the limiter is idle, or Never.
 	ResetAfter time.Duration
-	// Limit is the burst, capacity or maximum in force; 0 where nothing is known of it.
+	// Limit is the burst, capacity or maximum in force, or 0 if it is not known.
 	Limit int64
-	// Policy is the policy that binds, of a request that names some; not told by Reserve.
+	// Policy is the policy that binds, for a request that names policies. Reserve does not return it.
 	Policy string
 	Source Source
 }
 
-// decisionOf reads the reply to a request.
+// decisionOf parses the reply to a request.
 func decisionOf(q *Request, reply any) (Decision, error) {
 	list, ok := reply.([]any)
 	var five [5]int64
@@ -71,7 +70,7 @@ func decisionOf(q *Request, reply any) (Decision, error) {
 	return d, nil
 }
 
-// decisionFrom reads the five integers of every decision.
+// decisionFrom converts the five integers of a decision.
 func decisionFrom(q *Request, five [5]int64) Decision {
 	d := Decision{
 		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis(five[2]), ResetAfter: millis(five[3]), Limit: five[4],

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// denials remembers which keys weir has denied, and until when. One key has one place:
-// a denial under another rule takes it.
+// denials remembers which keys weir has denied, and until when. It keeps one denial per key: a denial under
+// another rule replaces it.
 type denials struct {
 	most int
 	mu   sync.Mutex
@@ -19,10 +19,10 @@ type denials struct {
 
 type denial struct {
 	rule    string
-	units   int64 // that were asked for: more need a longer wait, less may fit
+	units   int64 // the units asked for: more units need a longer wait, fewer may fit
 	high    bool
 	maxWait time.Duration
-	from    netip.Addr // a block of it denies nobody else
+	from    netip.Addr // a block of this address applies to it only
 	at      time.Time
 	until   time.Time // the retry time; a monotonic reading, like at
 	forget  time.Time
@@ -33,14 +33,14 @@ func newDenials(most int) *denials {
 	return &denials{most: most, keys: make(map[string]denial)}
 }
 
-// memorable says whether a denial of q holds for a while: no slot and no hold, for which
-// others may make room at any time, no check of several keys, and nothing that makes its
-// penalty longer.
+// memorable reports whether a denial of q stays valid for a while. Denials of slots and holds do not, because
+// others may free units at any time. Checks of several keys and rules with extended penalties are not
+// remembered either.
 func memorable(q *Request) bool {
 	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && !q.Rule.strikes(engine.Extend)
 }
 
-// units is the least that would have had to be there to admit anything.
+// units returns the least number of units that would have admitted anything.
 func (q *Request) units() int64 {
 	if q.Partial {
 		return 1
@@ -65,11 +65,11 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 	m.keys[q.Key] = kept
 }
 
-// looked bounds how many denials are looked at for one that is over.
+// looked bounds how many denials makeRoom examines to find expired ones.
 const looked = 8
 
-// makeRoom drops what is over of a few denials, or else one of them: it is asked for
-// once more then.
+// makeRoom drops the expired denials among a few. If all are valid it drops one of them; weir is then asked
+// once more for its key.
 func (m *denials) makeRoom(now time.Time) {
 	n, victim := 0, ""
 	for key, kept := range m.keys {
@@ -85,8 +85,7 @@ func (m *denials) makeRoom(now time.Time) {
 	}
 }
 
-// recall is the denial of q that is known already. The clock is read only where there
-// is one of its key.
+// recall returns the remembered denial of q, if any. It reads the clock only if the key has a denial.
 func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	if m.most <= 0 || !memorable(q) {
 		return Decision{}, false
@@ -114,8 +113,8 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops what is known of the keys that a block of this one may hold for, and of
-// all requests that came from an address.
+// forgetBehind drops the denials of all keys that a block of this key may apply to, and of all requests that
+// came from an address.
 func (m *denials) forgetBehind(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +126,7 @@ func (m *denials) forgetBehind(key string) {
 	}
 }
 
-// forget drops what is known of keys that this client has changed.
+// forget drops the denials of keys whose limiters this client has changed.
 func (m *denials) forget(keys ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package client limits things with weir from Go programs.
+// Package client is the Go client of weir: it asks a weir server for decisions and holds a fallback
+// for times when the server is not reached.
 //
 //	rdb := redis.NewUniversalClient(&redis.UniversalOptions{
 //		Addrs: []string{"127.0.0.1:6380"}, ContextTimeoutEnabled: true,
@@ -8,34 +9,34 @@
 //	chat := client.TokenBucket(client.PerSecond(10), 100)
 //	decision, err := limits.Take(ctx, chat, "user:42")
 //
-// It stands on go-redis, so that pools, TLS, passwords and clusters are what a program
-// has already, and adds what a limiter needs beside:
+// The client uses the program's own go-redis client for pools, TLS, passwords and clusters. It adds
+// the following behaviour:
 //
 //   - A decision never waits longer than Options.Timeout. When weir cannot be reached,
-//     Options.WhenDown says what decides: everything is admitted, nothing is, or a
-//     limiter in this process decides at a fraction of the limits. The switch is logged
-//     once, one goroutine looks whether weir answers again, and the return is automatic.
-//     Policies that are used are fetched before, so that Local knows their limits.
+//     Options.WhenDown selects the fallback: admit everything, deny everything, or decide with a
+//     limiter in this process at a fraction of the limits. The client logs the switch once. One
+//     goroutine probes weir, and the client returns to it automatically. The client fetches used
+//     policies in advance, so Local knows their limits.
 //   - A denied key is answered from memory until its retry time.
-//   - What is safe to send again is: TRYAGAIN always, an unknown outcome only with an ID.
-//     go-redis is kept from resending by itself.
-//   - Wait paces outbound calls, Queue stands in line on the server; a Lease takes units
-//     in batches and hands them out without a round trip; a Slot bounds work in progress;
-//     a Hold is for what is paid when it is over.
+//   - The client resends a request only if that is safe: always after TRYAGAIN, and after an
+//     unknown outcome only if the request has an ID. It disables the retries of go-redis.
+//   - Wait paces outbound calls. Queue waits in the server's queue. A Lease takes units in batches
+//     and hands them out without a round trip. A Slot bounds work in progress. A Hold takes units
+//     before the true cost is known.
 //
 // # What it promises
 //
-//   - An error means that weir refused the request, or that the caller's context ended.
-//     That weir is down is no error: Decision.Source says who decided. With
-//     Options.FallBackOnErrors the same holds for what weir answers with an error.
-//   - Memory is bounded: denials by Options.DenialKeys, the limiter of the process by
-//     localMemoryBytes, policies that are kept by maxCachedPolicies.
-//   - A Lease never hands out more units than weir granted. Units wait in it at most
-//     LeaseOptions.MaxAge, so that over any time T a limit admits no more than it does
-//     over T + MaxAge.
+//   - An error means that weir refused the request, or that the caller's context ended. An
+//     unreachable server is not an error: the fallback decides, and Decision.Source names it. With
+//     Options.FallBackOnErrors the fallback also decides when weir answers with an error.
+//   - Memory is bounded: cached denials by Options.DenialKeys, the limiter in this process by
+//     localMemoryBytes, and cached policies by maxCachedPolicies.
+//   - A Lease never hands out more units than weir granted. A unit stays in a Lease for at most
+//     LeaseOptions.MaxAge. Over any time T, a limit admits at most what it admits over T + MaxAge.
 //   - No goroutine outlives Close.
 //
 // # What it leaves to others
 //
-// HTTP and gRPC are packages httplimit and grpclimit below this one, metrics clientprom.
+// Package httplimit limits HTTP requests, package grpclimit limits gRPC calls, and package
+// clientprom exports metrics.
 package client

@@ -23,7 +23,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	books, clients := [2]logBook{}, [2]*client.Client{}
 	for i := range clients {
 		clients[i] = newClient(t, s, client.Options{
-			WhenDown: client.Local, Instances: 2, Timeout: 200 * time.Millisecond, Logger: books[i].logger(), DenialKeys: -1,
+			WhenDown: client.Local, Instances: 2, Timeout: weirtest.Wait, Logger: books[i].logger(), DenialKeys: -1,
 		})
 	}
 	var locally atomic.Int64
@@ -73,7 +73,7 @@ func TestOutageUnderLoad(t *testing.T) {
 		require.EqualValues(t, c.Stats().Switches, books[i].count("level=WARN"))
 		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: rule, Key: "k"}).Source)
 	}
-	t.Logf("the slowest of all requests took %v, with a deadline of 200ms", time.Duration(slowest.Load()))
+	t.Logf("the slowest of all requests took %v", time.Duration(slowest.Load()))
 }
 
 func TestTheFallbackIsTheCallersChoice(t *testing.T) {

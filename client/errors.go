@@ -7,25 +7,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Errors of this package. Each is wrapped with what happened.
+// Errors of this package. Each is wrapped with its cause.
 var (
 	// ErrBadOptions: an option is missing or out of range.
 	ErrBadOptions = errors.New("client: bad options")
 	// ErrBadRule: a rule was made with an argument out of range.
 	ErrBadRule = errors.New("client: bad rule")
-	// ErrBadRequest: a request goes against its rule; nothing was sent.
+	// ErrBadRequest: a request does not fit its rule. Nothing was sent.
 	ErrBadRequest = errors.New("client: bad request")
-	// ErrRefused: weir answered an error; nothing was counted.
+	// ErrRefused: weir answered with an error. Nothing was counted.
 	ErrRefused = errors.New("client: weir refuses the command")
-	// ErrFull: weir has no memory for a new limiter; nothing was counted.
+	// ErrFull: weir has no memory for a new limiter. Nothing was counted.
 	ErrFull = errors.New("client: weir is full")
-	// ErrReply: an answer that is none of weir's.
+	// ErrReply: the reply is not one of weir's.
 	ErrReply = errors.New("client: unexpected reply")
-	// ErrUnavailable: weir was not reached, and the command certainly did nothing.
+	// ErrUnavailable: weir was not reached, and the command certainly had no effect.
 	ErrUnavailable = errors.New("client: weir is not available")
-	// ErrInDoubt: weir did not answer in time; the command may have been carried out.
+	// ErrInDoubt: weir did not answer in time. The command may have been carried out.
 	ErrInDoubt = errors.New("client: no answer in time, the command may have been carried out")
-	// ErrDenied: Wait has to wait longer than its context lasts, or no wait helps.
+	// ErrDenied: the wait would outlast the context of Wait, or no wait helps.
 	ErrDenied = errors.New("client: denied")
 	// ErrQueueFull: too many requests wait already, in this process or at weir. It comes with ErrRefused.
 	ErrQueueFull = errors.New("client: too many requests wait already")
@@ -33,18 +33,18 @@ var (
 	ErrClosed = errors.New("client: closed")
 )
 
-// outcome is what became of a command.
+// outcome is the outcome of a command.
 type outcome uint8
 
 const (
 	done       outcome = iota // it was carried out
-	refused                   // weir answered an error that sending again does not mend
-	notApplied                // certainly not carried out; sending again is safe
+	refused                   // weir answered with an error that resending does not fix
+	notApplied                // certainly not carried out; resending is safe
 	inDoubt                   // it may have been carried out
 )
 
-// words that weir begins errors with which say that nothing was done, and that it may
-// be otherwise soon. Every other word refuses the command, but for UNKNOWN.
+// soonOtherwise has the error prefixes that mean that nothing was done, and that the same command may soon
+// succeed. Every other error refuses the command, except UNKNOWN.
 var soonOtherwise = []string{"TRYAGAIN", "CLUSTERDOWN", "OVERLOADED", "LOADING", "ERR max number of clients"}
 
 func outcomeOf(err error) outcome {

@@ -53,6 +53,63 @@ func ExampleClient_Take() {
 	}
 }
 
+func ExamplePerMinute() {
+	fmt.Println(client.PerMinute(90))
+	// Output: 90/1m
+}
+
+func ExampleRule_Err() {
+	fmt.Println(client.TokenBucket(client.PerSecond(10), 0).Err() != nil)
+	// Output: true
+}
+
+func ExampleClient_DecideAll() {
+	api := client.Policy("api")
+	decisions, err := limits.DecideAll(ctx, []client.Request{
+		{Rule: api, Key: "alice"},
+		{Rule: api, Key: "bob", Cost: 5},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(decisions[0].Allowed, decisions[1].Remaining)
+}
+
+func ExampleClient_Queue() {
+	reports := client.TokenBucket(client.PerMinute(6), 1)
+	decision, err := limits.Queue(ctx, client.Request{Rule: reports, Key: "alice"}, 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(decision.Allowed)
+}
+
+func ExampleClient_Begin() {
+	lockout := client.Attempts(15*time.Minute, client.Step{Threshold: 5, Penalty: 15 * time.Minute})
+	attempt, decision, err := limits.Begin(ctx, client.Request{Rule: lockout, Key: "alice"})
+	switch {
+	case err != nil:
+		log.Fatal(err)
+	case attempt == nil:
+		fmt.Println("locked for", decision.RetryAfter)
+		return
+	}
+	// The password was right. After a wrong one there is nothing to send.
+	if err := attempt.Succeed(ctx); err != nil {
+		log.Print(err)
+	}
+}
+
+func ExampleClient_SetPolicy() {
+	version, err := limits.SetPolicy(ctx, "login", client.PolicyTerms{
+		Limits: []*client.Rule{client.Fixed(time.Minute, 5), client.Sliding(24*time.Hour, 50)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("version", version)
+}
+
 func ExampleClient_Decide() {
 	login := client.Policy("login", client.Fixed(time.Minute, 5))
 	decision, err := limits.Decide(ctx, client.Request{Rule: login, Key: "alice", Cost: 2})

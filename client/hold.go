@@ -8,18 +8,18 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Hold is units that are held under a policy for a request whose cost is not known yet:
-// the tokens of a model, the bytes of a download.
+// Hold is units that are held under a policy for a request whose cost is not known yet: the tokens of a model,
+// the bytes of a download.
 type Hold struct {
 	client *Client
 	id     string
-	key    string // whose denials are forgotten when units come back; empty: not known
-	local  bool   // made by the limiter of the process, or by nobody
+	key    string // its denials are forgotten when units are given back; empty: not known
+	local  bool   // made by the local limiter, or by Open
 }
 
-// Reserve holds q.Cost units under a policy (and those of q.Also) until Commit or Cancel;
-// after ttl they go back by themselves. q.ID names the hold; it is made up unless given.
-// The hold is nil when there is none: the Decision is a denial.
+// Reserve holds q.Cost units under a policy (and those of q.Also) until Commit or Cancel. After ttl the units
+// go back by themselves. q.ID names the hold; Reserve generates an ID if it is empty. If the Decision is a
+// denial, the hold is nil.
 func (c *Client) Reserve(ctx context.Context, q Request, ttl time.Duration) (*Hold, Decision, error) {
 	if ttl <= 0 || int64(ttl) > engine.MaxWindowNs {
 		return nil, Decision{}, fmt.Errorf("%w: the ttl of a hold must be above 0 and at most 366 days, not %v", ErrBadRequest, ttl)
@@ -34,15 +34,15 @@ func (c *Client) Reserve(ctx context.Context, q Request, ttl time.Duration) (*Ho
 	return &Hold{client: c, id: q.ID, key: q.Key, local: d.Source == FromFallback}, d, nil
 }
 
-// Hold is a hold that was made elsewhere, for instance before this process was started.
+// Hold returns a hold that was made elsewhere, for instance before this process started.
 func (c *Client) Hold(id string) *Hold { return &Hold{client: c, id: id} }
 
-// ID names the hold to Client.Hold.
+// ID returns the id of the hold for Client.Hold.
 func (h *Hold) ID() string { return h.id }
 
-// Commit settles the hold: what was really used. Less than was held is given back, more is
-// taken even where there is no room for it. It returns the units left of the limit with the
-// least left, or -1 where nothing is known of it. Committing twice is committing once.
+// Commit completes the hold with its true cost. If the cost is lower than the held units, the rest is given
+// back. If it is higher, more units are taken, even if the limits do not have them. Commit returns the units
+// left of the limit with the fewest left, or -1 if that is not known. A repeated Commit has no further effect.
 func (h *Hold) Commit(ctx context.Context, actual int64) (left int64, err error) {
 	if actual < 0 || actual > engine.MaxUnits {
 		return 0, fmt.Errorf("%w: what was used must be 0 to 2^53, not %d", ErrBadRequest, actual)
@@ -57,8 +57,8 @@ func (h *Hold) Commit(ctx context.Context, actual int64) (left int64, err error)
 	return -1, nil
 }
 
-// Cancel calls the hold off: nothing was used. It says whether the hold is cancelled;
-// false: it has ended or was settled.
+// Cancel cancels the hold: nothing was used. It returns whether the hold is cancelled; false means that it has
+// ended or was committed.
 func (h *Hold) Cancel(ctx context.Context) (bool, error) {
 	if h.local {
 		d, ok := h.here(engine.OpCancel, 0)
@@ -69,11 +69,60 @@ func (h *Hold) Cancel(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-// here settles a hold of the process. Of one that Open gave nobody knows.
+// here completes or cancels a hold of the local limiter. No limiter counted a hold that Open granted.
 func (h *Hold) here(code engine.OpCode, actual int64) (d engine.Decision, ok bool) {
 	if h.client.local == nil {
 		return d, false
 	}
 	d = h.client.local.do(engine.Op{Code: code, Key: []byte(h.id), Cost: actual})
 	return d, d.Status == engine.OK
+}
+
+// Slot is a lease on one of the units that may be held at the same time.
+type Slot struct {
+	client *Client
+	rule   *Rule
+	key    string
+	holder string
+	local  bool // taken from the local limiter, or granted by Open
+}
+
+// Acquire takes a slot under a rule made with Slots. If no slot is free, the slot is nil, and
+// Decision.RetryAfter is the time until the first slot expires.
+func (c *Client) Acquire(ctx context.Context, r *Rule, key string) (*Slot, Decision, error) {
+	if r != nil && r.err == nil && r.kind != engine.Concurrency {
+		return nil, Decision{}, fmt.Errorf("%w: slots are taken under a rule made with Slots, not %s", ErrBadRequest, r.name)
+	}
+	q := Request{Rule: r, Key: key, holder: newID()}
+	d, err := c.Decide(ctx, q)
+	if err != nil || !d.Allowed {
+		return nil, d, err
+	}
+	return &Slot{client: c, rule: r, key: key, holder: q.holder, local: d.Source == FromFallback}, d, nil
+}
+
+// Release gives the slot back. Without it, the slot is free after its ttl. Release returns whether the slot was
+// still held.
+func (s *Slot) Release(ctx context.Context) (bool, error) {
+	if s.local {
+		return s.here(engine.OpRelease, 0), nil
+	}
+	n, err := s.client.integer(ctx, "RL.RELEASE", s.key, s.holder)
+	return n == 1, err
+}
+
+// Renew holds the slot for ttl from now. False means that the slot is lost: stop the work, or acquire again.
+func (s *Slot) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
+	if s.local {
+		return s.here(engine.OpRenew, ttl), nil
+	}
+	n, err := s.client.integer(ctx, "RL.RENEW", s.key, s.holder, duration(ttl))
+	return n == 1, err
+}
+
+// here releases or renews a slot of the local limiter. A slot that Open granted is never lost.
+func (s *Slot) here(code engine.OpCode, ttl time.Duration) bool {
+	local := s.client.local
+	return local == nil ||
+		local.do(engine.Op{Code: code, Key: []byte(s.key), Text: []byte(s.holder), TTLNs: int64(ttl)}).Allowed == 1
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/weirtest"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/limiter"
 )
 
 // budget is a policy of a hundred units, at weir and where weir is not reached.
@@ -92,7 +92,7 @@ func TestHoldsHappenOnce(t *testing.T) {
 	lost := 0
 	s.Instead(func(ops []engine.Op) (bool, error) {
 		if lost++; lost%2 == 1 {
-			return true, server.ErrUnknownOutcome
+			return true, limiter.ErrUnknownOutcome
 		}
 		return true, nil
 	})

@@ -11,25 +11,25 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// DefaultLeaseAge is how long units of a lease may wait to be used: shorter than the
-// windows that are worth a lease.
+// DefaultLeaseAge is the default of LeaseOptions.MaxAge. It is shorter than the windows for which a lease is
+// useful.
 const DefaultLeaseAge = time.Second
 
-// LeaseOptions shape a Lease.
+// LeaseOptions configure a Lease.
 type LeaseOptions struct {
-	// Batch is how many units are taken at once; required. More make fewer round trips,
-	// and more units that wait here while others could use them.
+	// Batch is how many units are taken at once. It is required. A larger batch needs fewer round trips, and keeps
+	// more units from other processes.
 	Batch int64
-	// MaxAge is how long units may wait here, DefaultLeaseAge unless given.
+	// MaxAge is how long units may stay in the lease. The default is DefaultLeaseAge.
 	MaxAge time.Duration
 }
 
-// Lease hands out units of one very hot key. It takes them from weir in batches and
-// first, so that all processes together never hand out more than was granted; a process
-// that dies takes what it had with it. Units that are not used in time are given back.
+// Lease hands out units of one very hot key. It takes them from weir in batches, before it hands them out. So
+// all processes together never hand out more units than weir granted. A process that dies loses its units.
+// Unused units are given back in time.
 //
-// Units wait in it for up to MaxAge. So over any time T the key's limit admits no more
-// than it does over T + MaxAge.
+// A unit stays in the lease for up to MaxAge. Over any time T, the key's limit admits at most what it admits
+// over T + MaxAge.
 type Lease struct {
 	client *Client
 	q      Request
@@ -40,22 +40,22 @@ type Lease struct {
 	denied atomic.Pointer[refusal]
 
 	filling chan struct{} // holds a token while a batch is fetched
-	mu      sync.Mutex    // guards closed, and that no batch comes in behind it
+	mu      sync.Mutex    // guards closed; no batch is added after it is set
 	closed  bool
 }
 
-// batch is units that are here. It is over when its time is, or it is empty.
+// batch is units in the lease. It is over when its time has passed or it is empty.
 type batch struct {
 	left     atomic.Int64
 	untilNs  int64         // since the start of the lease
-	refund   time.Time     // until when units may go back: see refundable
-	d        Decision      // what was answered when it was taken
-	timer    *time.Timer   // gives back what is left when the time is over
-	returned chan struct{} // closed when it has
+	refund   time.Time     // units may be given back until then: see refundable
+	d        Decision      // the decision that granted it
+	timer    *time.Timer   // gives back the rest when the time has passed
+	returned chan struct{} // closed when the rest was given back
 }
 
-// refusal is a denial, good until its retry time but not for long: somebody else may
-// reset the limiter, and weir be back after an outage.
+// refusal is a denial. It is valid until its retry time, but only for a bounded time: another client may reset
+// the limiter, and weir may be reached again after an outage.
 type refusal struct {
 	d    Decision
 	at   time.Time
@@ -70,11 +70,11 @@ func newRefusal(d Decision) *refusal {
 	return &refusal{d: d, at: time.Now(), good: min(d.RetryAfter, longest)}
 }
 
-// spent is so far below zero that no number of takes makes it positive.
+// spent is so far below zero that no number of takes wraps it to a positive number.
 const spent = -1 << 62
 
-// Lease begins a lease of a key. Only token buckets and windows can be leased: what they
-// granted can be given back in part.
+// Lease begins a lease of a key. Only token buckets and windows can be leased, because a part of what they
+// granted can be given back.
 func (c *Client) Lease(r *Rule, key string, o LeaseOptions) (*Lease, error) {
 	q := Request{Rule: r, Key: key, Cost: o.Batch, Partial: true}
 	if err := q.check(); err != nil {
@@ -91,11 +91,10 @@ func (c *Client) Lease(r *Rule, key string, o LeaseOptions) (*Lease, error) {
 	}, nil
 }
 
-// Take asks for one unit. It needs a round trip where no unit is left here, and then no
-// longer than Options.Timeout.
+// Take asks for one unit. If the lease has no unit left, Take needs a round trip of at most Options.Timeout.
 func (l *Lease) Take(ctx context.Context) (Decision, error) {
 	for {
-		// Since asks the monotonic clock alone, which is half of what Now costs.
+		// time.Since reads the monotonic clock alone, which costs half of time.Now.
 		if b := l.batch.Load(); b != nil && int64(time.Since(l.start)) < b.untilNs && b.left.Add(-1) >= 0 {
 			return b.unit(), nil
 		}
@@ -121,8 +120,8 @@ func (r *refusal) left() Decision {
 	return d
 }
 
-// fill fetches a batch and decides by it, or waits for whoever fetches one; then the caller
-// has to look again.
+// fill fetches a batch and decides by it. If another goroutine fetches a batch, fill waits for it and returns
+// again, and the caller retries.
 func (l *Lease) fill(ctx context.Context) (d Decision, again bool, err error) {
 	batch, denied := l.batch.Load(), l.denied.Load()
 	select {
@@ -131,7 +130,7 @@ func (l *Lease) fill(ctx context.Context) (d Decision, again bool, err error) {
 	case <-ctx.Done():
 		return Decision{}, false, ctx.Err()
 	}
-	if l.batch.Load() != batch || l.denied.Load() != denied { // while this one waited
+	if l.batch.Load() != batch || l.denied.Load() != denied { // changed while this call waited
 		return Decision{}, true, nil
 	}
 	if l.isClosed() {
@@ -156,9 +155,8 @@ func (l *Lease) isClosed() bool {
 	return l.closed
 }
 
-// put makes a batch of what was granted, when it was asked for or later: the answer may
-// have been long on its way, so the time to give units back runs from there. Its first unit
-// is for who asked, however soon the others are over.
+// put makes a batch of the granted units. Its refund time is counted from the request, because the answer may
+// have been delayed. The first unit belongs to the caller, however soon the others expire.
 func (l *Lease) put(d Decision, asked time.Time) (Decision, error) {
 	now, age := time.Now(), l.maxAge
 	if d.ResetAfter != Never {
@@ -178,8 +176,8 @@ func (l *Lease) put(d Decision, asked time.Time) (Decision, error) {
 	return b.unit(), nil
 }
 
-// refundable is how long units may go back: while the limiter still has them as used.
-// Later they would be somebody else's.
+// refundable returns how long units may be given back: as long as the limiter counts them as used. Later
+// refunds would give back units of other requests.
 func (l *Lease) refundable(d *Decision) time.Duration {
 	switch {
 	case d.ResetAfter == Never:
@@ -190,8 +188,7 @@ func (l *Lease) refundable(d *Decision) time.Duration {
 	return d.ResetAfter
 }
 
-// giveBack empties a batch and gives its units back, if there is still time. It is called
-// once for each.
+// giveBack empties a batch and gives its units back, if there is still time. It is called once for each batch.
 func (l *Lease) giveBack(b *batch) {
 	defer close(b.returned)
 	left := b.left.Swap(spent)
@@ -200,8 +197,7 @@ func (l *Lease) giveBack(b *batch) {
 	}
 }
 
-// Close gives back what is left, and returns when that is done. Take fails with ErrClosed
-// then.
+// Close gives back the units that are left, and waits for that. Take then fails with ErrClosed.
 func (l *Lease) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// parseLimit reads a limit as RL.POLICY GET writes it, such as "TOKENBUCKET 10/1s 50". Windows
-// of the calendar are as Quota has them.
+// parseLimit parses a limit in the format of RL.POLICY GET, such as "TOKENBUCKET 10/1s 50". Calendar windows
+// are converted as by Quota.
 func parseLimit(text string) (l engine.PolicyLimit, err error) {
 	words := strings.Fields(text)
 	unknown := fmt.Errorf("the limit %q is none that this client knows", text)
@@ -35,7 +35,7 @@ func parseLimit(text string) (l engine.PolicyLimit, err error) {
 	return l, nil
 }
 
-// ruleOf is the rule that a limit's words begin with, nil for none, and the words behind it.
+// ruleOf returns the rule at the beginning of a limit's words, or nil, and the words after it.
 func ruleOf(words []string) (r *Rule, rest []string) {
 	if words[0] == "STRIKE" {
 		return strikesOf(words[1:]), nil
@@ -87,8 +87,8 @@ func fixedOf(window string, size int64, rest []string) (*Rule, []string) {
 	return Fixed(time.Duration(ns), size), rest
 }
 
-// strikesOf reads a window, thresholds with their penalties or delays, and the modes behind
-// them. It returns nil for words that it does not know.
+// strikesOf parses a window, thresholds with their penalties or delays, and the modes after them. It returns
+// nil for unknown words.
 func strikesOf(words []string) *Rule {
 	window, err := engine.ParseDuration([]byte(words[0]))
 	if err != nil {
@@ -120,7 +120,7 @@ var strikeModes = map[string]engine.StrikeMode{"ATTEMPTS": engine.Attempts, "EXT
 
 func isMode(word string) bool { return strikeModes[word] != 0 }
 
-// stepOf reads a threshold and its penalty, or its delay.
+// stepOf parses a threshold and its penalty or delay.
 func stepOf(words []string) (s Step, rest []string, ok bool) {
 	threshold, err := strconv.ParseInt(words[0], 10, 64)
 	words = words[1:]

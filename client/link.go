@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// tripAfter failures without a success between them mean that weir is not reached:
-	// one may be a packet or a pause. Until then each such request is decided by the
-	// fallback on its own.
+	// tripAfter is how many failures in a row open the circuit breaker. A single failure may be a lost packet or a
+	// pause. Until then the fallback decides each failed request individually.
 	tripAfter = 3
-	// The pause between probes doubles from the first to the second: soon back after a
-	// restart, and no load on a server that struggles.
+	// probeFirst is the first pause between probes, and probeMost the longest; the pause doubles between them. The
+	// client returns soon after a restart, and puts no load on a server that struggles.
 	probeFirst = 20 * time.Millisecond
 	probeMost  = time.Second
 )
 
-// link knows whether weir is reached. While it is not, one goroutine probes, and nothing
-// else uses the network.
+// link is a circuit breaker. While weir is not reached, one goroutine probes it, and the client sends nothing
+// else.
 type link struct {
 	probe  func(context.Context) error
 	log    *slog.Logger
@@ -29,7 +28,7 @@ type link struct {
 	failures atomic.Int32 // since the last success
 	down     atomic.Bool
 
-	mu     sync.Mutex // guards closed, and that no probing begins behind it
+	mu     sync.Mutex // guards closed; no probing begins after it is set
 	closed bool
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// localMemoryBytes bounds the limiter of the process: about half a million keys.
-	// Beyond it what is nearest to idle is forgotten.
+	// localMemoryBytes bounds the local limiter: about half a million keys. At the bound it evicts the keys
+	// nearest to idle.
 	localMemoryBytes = 32 << 20
 	// localShards is enough for the threads of a large machine.
 	localShards = 16
 )
 
-// localLimiter decides in this process with weir's own engine, each limit at a fraction.
-// It keeps what was used from one outage to the next.
+// localLimiter decides in this process with weir's engine, under a fraction of each limit. It keeps its state
+// from one outage to the next.
 type localLimiter struct {
 	fraction float64
 	table    *engine.Table
 	start    time.Time
 	offsetNs int64
-	idle     *idleKeys // nil: limiters are kept until they are as if never used
+	idle     *idleKeys // nil: limiters are kept until they are idle
 }
 
 func newLocalLimiter(fraction float64) *localLimiter {
@@ -34,14 +34,14 @@ func newLocalLimiter(fraction float64) *localLimiter {
 	}
 }
 
-// now is the time since the start, by the monotonic clock: a clock that is set must
-// refill nothing. The offset to the wall only aligns windows.
+// now returns the time since the start by the monotonic clock, so that a step of the wall clock refills
+// nothing. The wall offset only aligns windows.
 func (l *localLimiter) now() engine.Stamp {
 	return engine.Stamp{NowNs: int64(time.Since(l.start)) + 1, WallOffsetNs: l.offsetNs}
 }
 
-// decide answers a request. What the table cannot decide is denied: a policy that no
-// rules stand in for, a key that belongs to another algorithm.
+// decide answers a request. It denies a request that the table cannot decide: under a policy without known
+// limits, or on a key that belongs to another algorithm.
 func (l *localLimiter) decide(q *Request) Decision {
 	l.forgetIdle(q)
 	op := engine.Op{
@@ -77,8 +77,8 @@ func (l *localLimiter) do(op engine.Op) engine.Decision {
 	return out[0]
 }
 
-// define gives the table the limits that stand in for a policy. Of two rules of one
-// name the one that is used first counts.
+// define adds the rules that stand in for a policy to the table. If two rules have the same policy name, the
+// rule used first is in force.
 func (l *localLimiter) define(r *Rule) {
 	if len(r.local) == 0 || l.table.Policies().Get([]byte(r.policy)) != nil {
 		return
@@ -91,34 +91,15 @@ func (l *localLimiter) define(r *Rule) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(r.policy), Policy: change})
 }
 
-// StandIn tells the fallback Local of the rules that stand in for policies (see Policy) before a
-// request names these policies: in Request.Also they come without rules. Policies without rules
-// are fetched.
-func (c *Client) StandIn(policies ...*Rule) {
-	if c.local == nil {
-		return
-	}
-	for _, r := range policies {
-		if r.err != nil || r.policy == "" {
-			continue
-		}
-		if len(r.local) == 0 {
-			c.policies.use(r.policy)
-			continue
-		}
-		c.policies.exempt(r.policy)
-		c.local.define(r)
-	}
-}
-
-// refund gives back units of a rule that is no policy.
+// refund gives back units of a rule that is not a policy.
 func (l *localLimiter) refund(q *Request, n int64) {
 	if q.Rule.policy == "" {
 		l.do(engine.Op{Code: engine.OpRefund, Key: []byte(q.Key), Cost: n})
 	}
 }
 
-// forgive forgets the strikes of policies, or with an empty name the limiter, of keys.
+// forgive resets the strikes of policies for keys. For a pair without a policy it resets the limiter of the
+// key.
 func (l *localLimiter) forgive(pairs []Pair) {
 	for _, p := range pairs {
 		op := engine.Op{Code: engine.OpForgive, Key: []byte(p.Key), Text: []byte(p.Policy)}

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// maxIdleKeys bounds the keys whose last use is known, with some megabytes. Of a key beyond it
-// the limiter is kept until it is full again by itself, which is the stricter side.
+// maxIdleKeys bounds the keys whose last use is recorded, with some megabytes. The limiter of a key beyond the
+// bound is kept until it is full again, which is the stricter side.
 const maxIdleKeys = 100_000
 
-// idleKeys knows when each key was used last, for Options.LocalIdle.
+// idleKeys records when each key was used last, for Options.LocalIdle.
 type idleKeys struct {
 	ttl time.Duration
 
@@ -23,7 +23,7 @@ func newIdleKeys(ttl time.Duration) *idleKeys {
 	return &idleKeys{ttl: ttl, last: make(map[string]time.Time)}
 }
 
-// touch notes the use of a key, and says whether none came for the whole time before it.
+// touch records the use of a key, and reports whether the key was unused for at least ttl before.
 func (k *idleKeys) touch(key string, now time.Time) (idle bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -37,7 +37,7 @@ func (k *idleKeys) touch(key string, now time.Time) (idle bool) {
 	return there && now.Sub(last) >= k.ttl
 }
 
-// makeRoom drops what is idle of a few keys. Their limiters are full again, or are kept.
+// makeRoom drops the idle keys among a few. Their limiters are full again, or are kept.
 func (k *idleKeys) makeRoom(now time.Time) {
 	n := 0
 	for key, last := range k.last {
@@ -50,7 +50,7 @@ func (k *idleKeys) makeRoom(now time.Time) {
 	}
 }
 
-// forgetIdle resets the limiters of a request that nobody has used for Options.LocalIdle.
+// forgetIdle resets the limiters of a request that were not used for Options.LocalIdle.
 func (l *localLimiter) forgetIdle(q *Request) {
 	if l.idle == nil {
 		return

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Info describes one limiter. The zero Info is that of an idle key.
+// Info describes one limiter. The zero Info describes an idle key.
 type Info struct {
 	Algorithm  string
-	Rule       string // the limit used last, as one types it
+	Rule       string // the limit used last, in the syntax of commands
 	Limit      int64
 	Used       int64 // units, rounded up
 	Remaining  int64
 	IdleIn     time.Duration // or Never
 	Blocked    bool
-	BlockedFor time.Duration // how much longer, or Never
+	BlockedFor time.Duration // the remaining time, or Never
 	Reason     string        // of the block
-	Penalty    time.Duration // what is left of a strike's
+	Penalty    time.Duration // the remaining time of a strike penalty
 	Holders    int64
 	Bytes      int64
-	Stale      time.Duration // how old this may be: 0 unless the connection sent READONLY
+	Stale      time.Duration // the largest age of the data: 0 unless the connection sent READONLY
 }
 
 // Inspect describes the limiter of a key.
@@ -33,15 +33,15 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	}, err
 }
 
-// Explanation is what a decision would be, and why.
+// Explanation is the decision that a request would get, and the reason.
 type Explanation struct {
 	Decision
 	Algorithm string
-	Rule      string // the limit that binds, as one types it
+	Rule      string // the limit that binds, in the syntax of commands
 	Why       string // in words
 }
 
-// Explain says what Decide would answer now, without taking anything.
+// Explain returns what Decide would answer now, without taking anything.
 func (c *Client) Explain(ctx context.Context, q Request) (Explanation, error) {
 	if err := q.check(); err != nil {
 		return Explanation{}, err
@@ -109,11 +109,45 @@ func (c *Client) list(ctx context.Context, args ...any) ([]any, error) {
 	return list, nil
 }
 
-// texts is a list of texts.
+// texts converts a list of strings.
 func texts(list []any) []string {
 	words := make([]string, len(list))
 	for i := range list {
 		words[i], _ = list[i].(string)
 	}
 	return words
+}
+
+// Heavy is a key with many recent units. Units of the last minute count in full, those of the minute before by
+// half, and so on.
+type Heavy struct {
+	Key   string
+	Units int64
+	Error int64 // how many of these may belong to other keys
+}
+
+// TopAdmitted lists up to n keys (1 to 1000) with the most units admitted, the heaviest first.
+func (c *Client) TopAdmitted(ctx context.Context, n int) ([]Heavy, error) {
+	return c.top(ctx, "ADMITTED", n)
+}
+
+// TopDenied lists the keys with the most units denied. In a cluster only the leader knows them: use a cluster
+// client, or read the leader's address from ErrRefused.
+func (c *Client) TopDenied(ctx context.Context, n int) ([]Heavy, error) {
+	return c.top(ctx, "DENIED", n)
+}
+
+func (c *Client) top(ctx context.Context, what string, n int) ([]Heavy, error) {
+	list, err := c.list(ctx, "RL.TOP", what, n)
+	heavy := make([]Heavy, len(list))
+	for i := range list {
+		three, _ := list[i].([]any)
+		if len(three) != 3 {
+			return nil, fmt.Errorf("%w: to RL.TOP: %v", ErrReply, list[i])
+		}
+		heavy[i].Key, _ = three[0].(string)
+		heavy[i].Units, _ = three[1].(int64)
+		heavy[i].Error, _ = three[2].(int64)
+	}
+	return heavy, err
 }

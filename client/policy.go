@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// PolicyTerms are what a policy is made of.
+// PolicyTerms are the terms of a policy.
 type PolicyTerms struct {
-	Limits     []*Rule       // 1 to 8: all of them admit, or nothing is taken
-	Forget     bool          // what was used under the terms before, which is kept otherwise
-	Shadow     bool          // decides and counts, and denies nothing
+	Limits     []*Rule       // 1 to 8; a request takes from all of them or from none
+	Forget     bool          // also forget the usage; by default it is kept
+	Shadow     bool          // decides and counts, and denies nobody
 	Disabled   bool          // admits without counting
-	RetryAfter time.Duration // a denial says to wait at least this
-	Reserved   float64       // the part that only requests with High may take, 0 to 0.999
+	RetryAfter time.Duration // the least retry time of a denial
+	Reserved   float64       // the part of each limit reserved for requests with High, 0 to 0.999
 	Layout     string        // the names of its limiters, like "rl:{policy}:{key}"; empty: none
-	// Report makes decisions tell as the limit of a bucket what its rate gives in this time; 0:
-	// the burst.
+	// Report changes the limit that decisions report for a bucket: the units that its rate gives in this time. 0
+	// reports the burst.
 	Report time.Duration
 }
 
-// SetPolicy makes a policy, or gives it other terms; what was used stays used. It returns
-// the policy's version, which grows with every change.
+// SetPolicy creates a policy or changes its terms. Usage is kept. SetPolicy returns the policy's version, which
+// grows with every change.
 func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) (version int64, err error) {
 	args := []any{"RL.POLICY", "SET", name}
 	for _, r := range terms.Limits {
@@ -56,8 +56,8 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 	return c.number(ctx, false, args...)
 }
 
-// OverridePolicy gives the keys that match a pattern other limits, for a time (0: for
-// good). Without limits those keys have none.
+// OverridePolicy gives other limits to the keys that match a pattern, for a time (0: without end). If there are
+// no limits, the keys are unlimited.
 func (c *Client) OverridePolicy(ctx context.Context, name, pattern string, ttl time.Duration, limits ...*Rule) (version int64, err error) {
 	args := []any{"RL.POLICY", "OVERRIDE", name, pattern}
 	for _, r := range limits {
@@ -76,18 +76,18 @@ func (c *Client) OverridePolicy(ctx context.Context, name, pattern string, ttl t
 	return c.number(ctx, false, args...)
 }
 
-// EndOverride takes an override back.
+// EndOverride removes an override.
 func (c *Client) EndOverride(ctx context.Context, name, pattern string) (version int64, err error) {
 	return c.number(ctx, false, "RL.POLICY", "OVERRIDE", name, pattern, "NONE")
 }
 
-// DeletePolicy deletes a policy and forgets its usage. It says whether there was one.
+// DeletePolicy deletes a policy and its usage. It returns whether the policy existed.
 func (c *Client) DeletePolicy(ctx context.Context, name string) (bool, error) {
 	n, err := c.number(ctx, false, "RL.POLICY", "DEL", name)
 	return n == 1, err
 }
 
-// EnablePolicy lets a policy decide, or admit everything without counting.
+// EnablePolicy enables a policy, or disables it: a disabled policy admits everything without counting.
 func (c *Client) EnablePolicy(ctx context.Context, name string, on bool) (version int64, err error) {
 	word := "DISABLE"
 	if on {
@@ -96,7 +96,7 @@ func (c *Client) EnablePolicy(ctx context.Context, name string, on bool) (versio
 	return c.number(ctx, false, "RL.POLICY", word, name)
 }
 
-// ShadowPolicy lets a policy decide and count but deny nothing, or ends that.
+// ShadowPolicy begins or ends the shadow mode of a policy: it decides and counts, and denies nobody.
 func (c *Client) ShadowPolicy(ctx context.Context, name string, on bool) (version int64, err error) {
 	word := "OFF"
 	if on {
@@ -105,16 +105,61 @@ func (c *Client) ShadowPolicy(ctx context.Context, name string, on bool) (versio
 	return c.number(ctx, false, "RL.POLICY", "SHADOW", name, word)
 }
 
-// Policies are the names of all policies, in order.
+// Policies returns the names of all policies, in order.
 func (c *Client) Policies(ctx context.Context) ([]string, error) {
 	list, err := c.list(ctx, "RL.POLICY", "LIST")
 	return texts(list), err
 }
 
-// limitWords is a rule as a limit of a policy.
+// limitWords returns a rule in the syntax of a policy's limit.
 func limitWords(r *Rule) ([]any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	return append([]any{"LIMIT", strings.TrimPrefix(r.command, "RL.")}, r.words...), nil
+}
+
+// PolicyInfo describes a policy. Limits are in the syntax of commands, like "FIXED 1h 1000".
+type PolicyInfo struct {
+	Name                       string
+	Version                    int64
+	Limits                     []string
+	Overrides                  []PolicyOverride
+	Shadow, Disabled           bool
+	RetryAfter                 time.Duration // the least retry time of a denial
+	Reserved                   string        // the part reserved for high priority, like "10%"
+	Owner                      string        // the owner of its file; empty: none
+	Layout                     string        // the names of its limiters, like "rl:{policy}:{key}"; empty: none
+	Report                     string        // "burst", or the time of PolicyTerms.Report
+	Admitted, Denied, Shadowed int64         // checks, on the node that answers
+	Stale                      time.Duration // the largest age of the data: 0 unless the connection sent READONLY
+}
+
+// PolicyOverride gives other limits to the keys that match a pattern.
+type PolicyOverride struct {
+	Pattern string
+	Limits  []string      // none: unlimited
+	Left    time.Duration // the remaining time; Never: no end
+}
+
+// GetPolicy describes a policy. It returns ErrRefused if the policy does not exist.
+func (c *Client) GetPolicy(ctx context.Context, name string) (PolicyInfo, error) {
+	m, err := c.fields(ctx, "RL.POLICY", "GET", name)
+	if err != nil {
+		return PolicyInfo{}, err
+	}
+	p := PolicyInfo{
+		Name: m.text("name"), Version: m.int("version"), Limits: texts(m.list("limits")), Shadow: m.flag("shadow"), Disabled: m.flag("disabled"),
+		RetryAfter: m.span("retry_after_ms"), Reserved: m.text("reserved"), Owner: m.text("owner"), Layout: m.text("layout"), Report: m.text("report"),
+		Admitted: m.int("admitted"), Denied: m.int("denied"), Shadowed: m.int("shadowed"), Stale: m.span("stale_ms"),
+	}
+	for _, o := range m.list("overrides") {
+		if three, _ := o.([]any); len(three) == 3 {
+			pattern, _ := three[0].(string)
+			limits, _ := three[1].([]any)
+			ms, _ := three[2].(int64)
+			p.Overrides = append(p.Overrides, PolicyOverride{pattern, texts(limits), millis(ms)})
+		}
+	}
+	return p, nil
 }

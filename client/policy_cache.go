@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// maxCachedPolicies is as many as weir has at most.
+	// maxCachedPolicies is the largest number of policies that weir can have.
 	maxCachedPolicies = engine.MaxPolicies
-	// policyRefresh is how old a policy in use may be when an outage begins. A refresh is one
-	// RL.POLICY GET for each policy in use.
+	// policyRefresh bounds the age of a used policy at the beginning of an outage. A refresh is one RL.POLICY GET
+	// for each policy in use.
 	policyRefresh = time.Minute
-	// policyRetry is the pause after policies could not be fetched.
+	// policyRetry is the pause after a failed fetch.
 	policyRetry = time.Second
-	// keptUnused is how many refreshes a policy is kept for that no decision has named.
+	// keptUnused is the number of refreshes after which a policy that no decision has named is dropped.
 	keptUnused = 60
 )
 
-// policyCache keeps the policies that decisions name as weir has them, so that a fallback of
-// Local has their limits. One goroutine fetches each when it is used first, and again every
-// policyRefresh while it is used. What weir does not answer, or answers an error to, stays as it
-// is known: that is what the cache is for.
+// policyCache keeps weir's policies that decisions name, so that the fallback Local has their limits. One
+// goroutine fetches each policy on its first use, and again every policyRefresh while it is used. If weir does
+// not answer, or answers with an error, the cache keeps the terms it has.
 type policyCache struct {
 	fetch   func(context.Context, string) (PolicyInfo, error)
-	install func(PolicyInfo) error // gives the terms to the limiter of the process
+	install func(PolicyInfo) error // adds the terms to the local limiter
 	remove  func(name string)
 	log     *slog.Logger
 	counts  *counters
@@ -45,9 +44,9 @@ type policyCache struct {
 	fetcher sync.WaitGroup
 }
 
-// cachedPolicy is one of them. Only used is touched outside of the goroutine.
+// cachedPolicy is one cached policy. Only used is accessed outside of the goroutine.
 type cachedPolicy struct {
-	given  bool        // by the program's own rules: it is never fetched
+	given  bool        // defined by the program's own rules; never fetched
 	used   atomic.Bool // since the last refresh
 	unused int         // refreshes without a use
 	asked  bool        // weir has answered once
@@ -64,7 +63,7 @@ func newPolicyCache(c *Client) *policyCache {
 	return p
 }
 
-// use is told of each policy that weir has decided under.
+// use records that weir has decided under a policy.
 func (p *policyCache) use(name string) {
 	if known, ok := p.byName.Load(name); ok {
 		if used := &known.(*cachedPolicy).used; !used.Load() {
@@ -77,7 +76,7 @@ func (p *policyCache) use(name string) {
 	p.add(name, added)
 }
 
-// exempt leaves a policy to the program's own rules.
+// exempt excludes a policy from fetching, because the program's own rules stand in for it.
 func (p *policyCache) exempt(name string) { p.add(name, &cachedPolicy{given: true}) }
 
 func (p *policyCache) add(name string, added *cachedPolicy) {
@@ -134,8 +133,8 @@ func (p *policyCache) again() {
 	}
 }
 
-// pass fetches the policies that are new, and with all those that are in use. It stops where
-// weir is not reached, and says whether it was.
+// pass fetches the policies that are new, or with all the policies in use. It stops if weir is not reached, and
+// reports whether it was.
 func (p *policyCache) pass(all bool) (reached bool) {
 	reached = true
 	p.byName.Range(func(key, value any) bool {
@@ -159,8 +158,8 @@ func (p *policyCache) pass(all bool) (reached bool) {
 	return reached
 }
 
-// inUse says whether a policy has been used since the last refresh, and drops one that has
-// not been for long.
+// inUse reports whether a policy was used since the last refresh. It drops a policy that was not used for
+// keptUnused refreshes.
 func (p *policyCache) inUse(name string, known *cachedPolicy) bool {
 	if known.used.Swap(false) {
 		known.unused = 0
@@ -192,7 +191,7 @@ func (p *policyCache) learn(name string, known *cachedPolicy, terms PolicyInfo) 
 	known.terms, known.warned = terms, false
 }
 
-// warn tells once that a policy has no limits in an outage, or old ones.
+// warn logs once that a policy has no limits in an outage, or old limits.
 func (p *policyCache) warn(name string, known *cachedPolicy, err error) {
 	if known.warned {
 		return

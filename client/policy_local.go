@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// sameTerms says whether two descriptions are of the same terms: a version may come again
-// after a policy was deleted.
+// sameTerms reports whether two descriptions have the same terms. It does not rely on the version, which may
+// repeat after a policy was deleted.
 func (p *PolicyInfo) sameTerms(o *PolicyInfo) bool {
 	return p.Version == o.Version && p.Shadow == o.Shadow && p.Disabled == o.Disabled && p.RetryAfter == o.RetryAfter &&
 		p.Reserved == o.Reserved && p.Report == o.Report && slices.Equal(p.Limits, o.Limits) &&
@@ -20,8 +20,8 @@ func (p *PolicyInfo) sameTerms(o *PolicyInfo) bool {
 		})
 }
 
-// install gives the table a policy as weir has it, its limits and those of its overrides
-// each at the fraction. What was used stays used.
+// install adds a policy of weir to the table, with its limits and overrides scaled by the fraction. Usage is
+// kept.
 func (l *localLimiter) install(p PolicyInfo) error {
 	terms := &engine.Policy{Name: p.Name, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: int64(max(p.RetryAfter, 0))}
 	var err error
@@ -63,7 +63,7 @@ func (l *localLimiter) install(p PolicyInfo) error {
 	return nil
 }
 
-// ttlNs is how long an override lasts as an operation has it, where 0 is for ever.
+// ttlNs converts the remaining time of an override to Op.TTLNs, where 0 means no end.
 func ttlNs(left time.Duration) int64 {
 	if left == Never {
 		return 0
@@ -89,12 +89,12 @@ func (l *localLimiter) scaledLimits(texts []string) ([]engine.PolicyLimit, error
 	return limits, nil
 }
 
-// remove forgets a policy that nobody uses any more.
+// remove deletes a policy that is no longer used.
 func (l *localLimiter) remove(name string) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
 }
 
-// parseReport reads what decisions tell as the limit: "burst", or a duration.
+// parseReport parses the Report of a PolicyInfo: "burst", or a duration.
 func parseReport(text string) (int64, error) {
 	if text == "" || text == "burst" {
 		return 0, nil
@@ -102,7 +102,7 @@ func parseReport(text string) (int64, error) {
 	return engine.ParseDuration([]byte(text))
 }
 
-// parseReserved reads a part like "12.5%", in thousandths.
+// parseReserved parses a part like "12.5%", in thousandths.
 func parseReserved(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

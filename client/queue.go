@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// longestTimeout is the most that weir holds a request back for.
+	// longestTimeout is the longest time for which weir holds a request back.
 	longestTimeout = time.Hour
-	// defaultPool is the size of a pool that is not known: that of go-redis on one processor.
+	// defaultPool is the assumed size of a pool that is not known: the default of go-redis on one processor.
 	defaultPool = 10
 )
 
-// mostQueued is how many requests may wait at once. Each takes a connection, so half of the pool
-// stays for decisions that do not wait.
+// mostQueued returns how many requests may wait at once. Each takes a connection, so half of the pool stays for
+// decisions that do not wait.
 func mostQueued(rdb redis.UniversalClient) int {
 	size := 0
 	switch rdb := rdb.(type) {
@@ -31,17 +31,18 @@ func mostQueued(rdb redis.UniversalClient) int {
 	return max(cmp.Or(size, defaultPool)/2, 1)
 }
 
-// Queue has weir hold the request back until it is admitted, for at most the given time,
-// and answers the denial of that moment otherwise. Requests for one key stand in line on
-// their node, first come, first served; nothing is polled. Where Wait spends its time here
-// and works for several limits, Queue takes one connection of the pool while it waits,
-// which go-redis gives up at the deadline of ctx only, not when ctx is cancelled. Requests of one
-// client take at most half of the connections of its pool, and at weir at most 1000 wait for one key:
-// a request beyond that gets ErrQueueFull at once.
+// Queue makes weir hold the request back until it is admitted, for at most the given time. After that time it
+// returns the denial. Requests for one key are queued on their node in the order of their arrival, without
+// polling.
 //
-// The Redis client's ReadTimeout must be above the time, or -1 for none.
+// Wait, in contrast, waits in this process and works for several limits. Queue takes one connection of the pool
+// while it waits. go-redis releases the connection at the deadline of ctx, but not when ctx is cancelled.
+// Requests of one client take at most half of the connections of its pool. At weir, at most 1000 requests wait
+// for one key. A request beyond these bounds gets ErrQueueFull at once.
+//
+// The Redis client's ReadTimeout must be longer than the given time, or -1 for none.
 func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (Decision, error) {
-	if deadline, ok := ctx.Deadline(); ok { // an answer is worth more than a connection cut
+	if deadline, ok := ctx.Deadline(); ok { // leave time for the answer, so that the connection is kept
 		longest = max(min(longest, time.Until(deadline)-c.options.Timeout), 0)
 	}
 	if err := q.check(); err != nil {
@@ -66,7 +67,7 @@ func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (D
 	defer cancel()
 	k := &call{args: append(append([]any{"RL.WAIT"}, q.args()...), "TIMEOUT", duration(longest)), slow: true}
 	c.send(bounded, []*call{k})
-	if redis.HasErrorPrefix(k.err, "OVERLOADED") { // the line is full; weir is well
+	if redis.HasErrorPrefix(k.err, "OVERLOADED") { // the queue is full, but weir is reachable
 		c.counts.refused.Add(1)
 		return Decision{}, fmt.Errorf("%w: %w: %w", ErrRefused, ErrQueueFull, k.err)
 	}
@@ -80,7 +81,7 @@ func (c *Client) checkQueue(q *Request, longest time.Duration) error {
 	return c.CheckQueue(longest)
 }
 
-// CheckQueue returns the error that Queue would return for every request that is to wait so long.
+// CheckQueue returns the error that Queue would return for every request with this longest wait.
 func (c *Client) CheckQueue(longest time.Duration) error {
 	read := readTimeout(c.rdb)
 	switch {
@@ -92,7 +93,7 @@ func (c *Client) CheckQueue(longest time.Duration) error {
 	return nil
 }
 
-// readTimeout is how long the Redis client waits for a reply; 0: not known, or for ever.
+// readTimeout returns how long the Redis client waits for a reply. 0 means no timeout, or that it is not known.
 func readTimeout(rdb redis.UniversalClient) time.Duration {
 	switch rdb := rdb.(type) {
 	case *redis.Client:

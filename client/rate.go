@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Rate is units per time, exact: Rate{5, time.Minute}. Units is in 1..2^53, Per up to
-// 366 days.
+// Rate is an exact number of units per time: Rate{5, time.Minute}. Units is in 1..2^53, and Per is at most 366
+// days.
 type Rate struct {
 	Units int64
 	Per   time.Duration
@@ -23,13 +23,13 @@ func PerMinute(n int64) Rate { return Rate{n, time.Minute} }
 // PerHour is n units an hour.
 func PerHour(n int64) Rate { return Rate{n, time.Hour} }
 
-// String writes the rate as commands take it, like 5/1m.
+// String formats the rate as commands accept it, like 5/1m.
 func (r Rate) String() string { return strconv.FormatInt(r.Units, 10) + "/" + duration(r.Per) }
 
-// duration writes a duration as commands take it.
+// duration formats a duration as commands accept it.
 func duration(d time.Duration) string { return engine.FormatDuration(int64(d)) }
 
-// lowest is the rate in lowest terms, as the engine wants it.
+// lowest returns the rate in lowest terms, as the engine requires.
 func (r Rate) lowest() engine.Rate {
 	a, b := r.Units, int64(r.Per)
 	for b != 0 {

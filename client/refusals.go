@@ -9,13 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// refusalsQuiet is how long no decision must be refused before a success ends a series of
-// refusals. Where weir refuses some requests and decides others, the series is one, and so
-// is its log line.
+// refusalsQuiet is how long weir must refuse no decision before a success ends a series of refusals. If weir
+// refuses some requests and decides others, they are one series with one log line.
 const refusalsQuiet = time.Second
 
-// refusals is a series of decisions that weir refuses with an error, and WhenDown makes
-// instead (Options.FallBackOnErrors). It logs the beginning and the end of a series.
+// refusals tracks a series of decisions that weir refuses with an error, so that WhenDown makes them
+// (Options.FallBackOnErrors). It logs the beginning and the end of a series.
 type refusals struct {
 	log    *slog.Logger
 	active atomic.Bool
@@ -50,8 +49,9 @@ func (r *refusals) succeeded() {
 	r.log.Info("weir decides again", "after", now.Sub(r.since).Round(time.Millisecond))
 }
 
-// lockedOut reports an error that every command of this client gets: the password is wrong or
-// missing. With FallBackOnErrors it is an outage, so that requests do not log in again and again.
-func (c *Client) lockedOut(err error) bool {
-	return c.options.FallBackOnErrors && (redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH"))
+// lockedOut reports whether every command of this client gets this error, because the password is wrong or
+// missing. With FallBackOnErrors such an error counts as an outage, so that requests do not log in again and
+// again.
+func (o *Options) lockedOut(err error) bool {
+	return o.FallBackOnErrors && (redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH"))
 }

@@ -12,36 +12,36 @@ import (
 // Request asks for units of a key under a rule. Rule and Key are required.
 type Request struct {
 	Rule *Rule
-	Key  string // who or what is limited, 1 to 512 bytes
+	Key  string // the caller or the resource that is limited, 1 to 512 bytes
 	// Cost is the units asked for; 0 means 1.
 	Cost int64
-	// Peek looks without taking anything.
+	// Peek returns the decision without taking anything.
 	Peek bool
-	// Partial takes as many units as there are, up to Cost; Decision.Granted is how
-	// many. Buckets but leaky ones, windows and policies.
+	// Partial takes as many units as are available, up to Cost; Decision.Granted is how many. It works for token
+	// buckets, windows and policies.
 	Partial bool
-	// MaxWait admits a request whose tokens will be there within that time, and has the
-	// caller hold it for Decision.RetryAfter first. Token buckets only.
+	// MaxWait admits a request whose tokens become available within that time. The caller must delay the request
+	// by Decision.RetryAfter. It works for token buckets only.
 	MaxWait time.Duration
-	// High may take what a policy keeps for high priority.
+	// High lets the request take units that a policy reserves for high priority.
 	High bool
-	// From is the address that the request comes from: a block everywhere of it denies the
-	// request whatever its key is. An invalid one is none.
+	// From is the address that the request comes from. A block everywhere of this address denies the request,
+	// whatever its key is. An invalid address means none.
 	From netip.Addr
-	// Also are more policies, each for its key: all of them admit, or nothing is taken.
+	// Also are more policies with their keys. The request takes from all of them or from none.
 	Also []Pair
-	// ID makes the request happen once: the same ID on the same key within a minute
-	// answers what the first one answered. Up to 64 bytes; see Options.IDs.
+	// ID is an idempotency key of up to 64 bytes: the same ID on the same key within a minute returns the first
+	// answer. See Options.IDs.
 	ID string
 
 	holder string        // of Slots
 	hold   time.Duration // of Reserve: how long the units are held
 }
 
-// Pair is a policy, and the key it is to decide about.
+// Pair is a policy and the key that it decides about.
 type Pair struct{ Policy, Key string }
 
-// check says what about the request goes against its rule.
+// check returns an error if the request does not fit its rule.
 func (q *Request) check() error {
 	wrong := ""
 	switch r := q.Rule; {
@@ -74,7 +74,7 @@ func (q *Request) check() error {
 	return nil
 }
 
-// cost is the units asked for.
+// cost returns the units asked for.
 func (q *Request) cost() int64 {
 	switch {
 	case q.Peek:
@@ -85,14 +85,14 @@ func (q *Request) cost() int64 {
 	return q.Cost
 }
 
-// repeatable says whether the request counts once however often it is sent: by its ID,
-// or because a holder who asks again renews its slot.
+// repeatable reports whether the request counts once however often it is sent. An ID ensures that, and a holder
+// renews its slot.
 func (q *Request) repeatable() bool { return q.ID != "" || q.holder != "" }
 
-// usualOptionArgs is room for an ID; a request with more options takes more.
+// usualOptionArgs is the capacity for an ID. A request with more options allocates more.
 const usualOptionArgs = 2
 
-// args is the request as a command.
+// args returns the request as a command.
 func (q *Request) args() []any {
 	if q.hold > 0 {
 		return q.holdArgs()
@@ -106,7 +106,7 @@ func (q *Request) args() []any {
 	return q.options(args)
 }
 
-// holdArgs is a request of Reserve as a command.
+// holdArgs returns a request of Reserve as a command.
 func (q *Request) holdArgs() []any {
 	args := []any{"RL.RESERVE", q.Rule.policy, q.Key, strconv.FormatInt(q.cost(), 10), duration(q.hold)}
 	for i, p := range q.Also {

@@ -9,28 +9,28 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Rule is a limit without a key. Make each once and use it for every decision; it may
-// be used by many goroutines. A rule with an argument out of range is made all the
-// same, and every decision under it answers ErrBadRule; Err tells at once.
+// Rule is a limit without a key. Make each rule once and use it for every decision. It is safe for concurrent
+// use. A constructor returns a rule even if an argument is out of range. Every decision under such a rule
+// returns ErrBadRule, and Err returns the error at once.
 type Rule struct {
 	command string
-	head    []any  // what stands before the key, as go-redis takes it
-	words   []any  // what stands between the key and the options
+	head    []any  // the arguments before the key
+	words   []any  // the arguments between the key and the options
 	name    string // command and words: rules with the same name are the same rule
 	policy  string // of RL.CHECK
 	kind    engine.Algorithm
 	max     int64
-	window  time.Duration // in which max comes back; 0: not known, or never
+	window  time.Duration // in which max units become available again; 0: not known, or never
 	local   []engine.Limit
 	ttl     time.Duration // of slots
 	err     error
 }
 
-// Err is why the rule cannot be used, or nil.
+// Err returns why the rule cannot be used, or nil.
 func (r *Rule) Err() error { return r.err }
 
-// Name is the rule as it is sent, without the key: "RL.TOKENBUCKET 10/1s 100". Of a
-// policy it is the policy's name.
+// Name returns the rule as it is sent, without the key: "RL.TOKENBUCKET 10/1s 100". For a policy it returns the
+// policy's name.
 func (r *Rule) Name() string {
 	if r.policy != "" {
 		return r.policy
@@ -38,11 +38,11 @@ func (r *Rule) Name() string {
 	return r.name
 }
 
-// Window is the time in which the whole limit comes back, 0 where that is not known or
-// never happens.
+// Window returns the time in which the whole limit becomes available again, or 0 if that is not known or never
+// happens.
 func (r *Rule) Window() time.Duration { return r.window }
 
-// IsPolicy says whether weir keeps the limits of the rule.
+// IsPolicy reports whether weir keeps the limits of the rule.
 func (r *Rule) IsPolicy() bool { return r.policy != "" }
 
 func newRule(command string, limit engine.Limit, words ...string) *Rule {
@@ -56,13 +56,13 @@ func newRule(command string, limit engine.Limit, words ...string) *Rule {
 	return r
 }
 
-// TokenBucket admits bursts of up to burst units, and rate after them.
+// TokenBucket admits bursts of up to burst units, and after that the rate.
 func TokenBucket(rate Rate, burst int64) *Rule {
 	return bucket("RL.TOKENBUCKET", engine.TokenBucket, rate, burst, 1)
 }
 
-// LeakyBucket paces admitted requests evenly: Decision.RetryAfter of one that is
-// admitted is how long to hold it. Up to capacity requests wait.
+// LeakyBucket paces requests evenly: the caller delays an admitted request by Decision.RetryAfter. Up to
+// capacity requests wait.
 func LeakyBucket(rate Rate, capacity int64) *Rule {
 	return bucket("RL.LEAKYBUCKET", engine.LeakyBucket, rate, capacity, 0)
 }
@@ -79,7 +79,7 @@ func bucket(command string, a engine.Algorithm, rate Rate, size, least int64) *R
 	return r
 }
 
-// Fixed counts in windows aligned to the clock: with a minute, from :00 to :59.
+// Fixed counts in windows that are aligned to the clock: windows of a minute last from :00 to :59.
 func Fixed(window time.Duration, max int64) *Rule {
 	return windowed("RL.FIXED", engine.Limit{Algorithm: engine.FixedWindow, WindowNs: int64(window), Max: max}, engine.MaxUnits)
 }
@@ -95,7 +95,7 @@ func Sliding(window time.Duration, max int64) *Rule {
 	return windowed("RL.SLIDING", engine.Limit{Algorithm: engine.SlidingLog, WindowNs: int64(window), Max: max}, engine.MaxLogUnits)
 }
 
-// SlidingCounter counts over about the last window, in constant memory.
+// SlidingCounter estimates the count over the last window, in constant memory.
 func SlidingCounter(window time.Duration, max int64) *Rule {
 	return windowed("RL.SLIDINGCOUNTER", engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: int64(window), Max: max}, engine.MaxUnits)
 }
@@ -111,12 +111,12 @@ func windowed(command string, limit engine.Limit, most int64, more ...string) *R
 	return newRule(command, limit, words...)
 }
 
-// bad is a rule that cannot be used.
+// bad returns a rule that cannot be used.
 func bad(command, format string, args ...any) *Rule {
 	return &Rule{command: command, name: command, err: fmt.Errorf("%w: %s: %s", ErrBadRule, command, fmt.Sprintf(format, args...))}
 }
 
-// timesFloat is d times f, at most the longest window.
+// timesFloat returns d times f, at most the longest window.
 func timesFloat(d time.Duration, f float64) time.Duration {
 	return time.Duration(min(float64(d)*f, float64(engine.MaxWindowNs)))
 }

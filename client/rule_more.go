@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Calendar is a window of the calendar, or the one window that never ends.
+// Calendar is a calendar window, or the window that never ends.
 type Calendar string
 
 // The windows of Quota. Weeks begin on Monday.
@@ -19,12 +19,12 @@ const (
 	Forever Calendar = "FOREVER"
 )
 
-// calendarDays is how long a window may be. Where weir is not reached no calendar is
-// looked up: the window then begins at the first request and is of this length.
+// calendarDays is the longest length of each window in days. The fallback does not look up the calendar: its
+// windows begin at the first request and have this length.
 var calendarDays = map[Calendar]int64{Day: 1, Week: 7, Month: 31, Year: 366, Forever: 0}
 
-// Quota counts by the calendar of a time zone (an IANA name; empty: UTC), or, with
-// Forever, for life.
+// Quota counts in calendar windows of a time zone (an IANA name; empty: UTC). With Forever it counts without
+// end.
 func Quota(window Calendar, zone string, max int64) *Rule {
 	days, known := calendarDays[window]
 	switch {
@@ -44,8 +44,8 @@ func Quota(window Calendar, zone string, max int64) *Rule {
 	return newRule("RL.FIXED", limit, words...)
 }
 
-// Slots admits max units at the same time; each is held until it is released, or ttl
-// after it was taken or renewed last. ttl 0 means until it is released. See Acquire.
+// Slots admits max units at the same time. A slot is held until it is released, or until ttl after it was taken
+// or last renewed. ttl 0 means until it is released. See Acquire.
 func Slots(max int64, ttl time.Duration) *Rule {
 	if max < 1 || max > engine.MaxUnits || ttl < 0 || int64(ttl) > engine.MaxWindowNs {
 		return bad("RL.ACQUIRE", "max must be 1 to 2^53 and ttl 0 to 366 days, not %d and %v", max, ttl)
@@ -55,10 +55,10 @@ func Slots(max int64, ttl time.Duration) *Rule {
 	return r
 }
 
-// Policy decides by limits that weir keeps (RL.CHECK). Where Options.WhenDown is Local and weir is
-// not reached, the limits that were fetched from weir last decide, each scaled as always; a policy
-// that was not used before is denied. Rules given here stand in for the policy instead, and nothing
-// is fetched. They may not be slots or policies.
+// Policy decides by limits that weir keeps (RL.CHECK). If Options.WhenDown is Local and weir is not reached,
+// the limits last fetched from weir decide, each scaled by the fraction. A policy that was not used before is
+// denied. Rules given here stand in for the policy instead, and nothing is fetched. They may not be slots or
+// policies.
 func Policy(name string, locally ...*Rule) *Rule {
 	r := &Rule{command: "RL.CHECK", head: []any{"RL.CHECK", name}, name: "RL.CHECK " + name, policy: name}
 	for _, l := range locally {
@@ -77,10 +77,10 @@ func Policy(name string, locally ...*Rule) *Rule {
 	return r
 }
 
-// someLimit makes a policy complete that has no limits here.
+// someLimit completes a policy that has no limits in this process.
 var someLimit = []engine.Limit{{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}}
 
-// terms is the policy as the engine has it, under some limits.
+// terms returns the policy with the given limits, as the engine has it.
 func (r *Rule) terms(limits []engine.Limit) *engine.Policy {
 	if len(limits) == 0 {
 		limits = someLimit

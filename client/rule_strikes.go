@@ -8,29 +8,28 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Step is one rung of Strikes and Attempts. So many strikes in the window block the key for
-// the penalty; or, with a Delay and no Penalty, the response to each strike from there on is to
-// be held that long.
+// Step is one threshold of Strikes and Attempts. If the window has Threshold strikes, the key is blocked for
+// the penalty. With a Delay and no Penalty, the caller delays the response to each strike from the threshold
+// on.
 type Step struct {
 	Threshold int64
 	Penalty   time.Duration
 	Delay     time.Duration
 }
 
-// Strikes counts failures over a sliding window and blocks with growing penalties. Peek
-// before the attempt, Take after a failure, Reset after a success. Attempts that run at the
-// same time know nothing of each other: where that matters use Attempts.
+// Strikes counts failures over a sliding window and blocks with growing penalties. Peek before the attempt,
+// Take after a failure, Reset after a success. Concurrent attempts do not see each other; use Attempts if that
+// matters.
 func Strikes(window time.Duration, steps ...Step) *Rule { return strikes(0, window, steps) }
 
-// Attempts counts attempts when they begin, over a sliding window, and forgives those that
-// succeed: see Begin. No more of them run than the last threshold says, however many begin at
-// the same time.
+// Attempts counts attempts over a sliding window when they begin, and forgives those that succeed: see Begin.
+// At most as many attempts run at the same time as the last threshold allows.
 func Attempts(window time.Duration, steps ...Step) *Rule {
 	return strikes(engine.Attempts, window, steps)
 }
 
-// Extended is a rule of Strikes or Attempts under which what comes during a penalty counts as
-// well, and begins the penalty anew.
+// Extended returns a rule of Strikes or Attempts under which requests during a penalty also count, and restart
+// the penalty.
 func (r *Rule) Extended() *Rule {
 	if r.err != nil {
 		return r
@@ -81,7 +80,7 @@ func strikes(mode engine.StrikeMode, window time.Duration, steps []Step) *Rule {
 	return newRule(command, limit, words...)
 }
 
-// strikes reports whether the rule counts strikes, and some mode of it is set.
+// strikes reports whether the rule counts strikes with the given mode.
 func (r *Rule) strikes(mode engine.StrikeMode) bool {
 	return r.kind == engine.Strike && slices.ContainsFunc(r.local, func(l engine.Limit) bool { return l.Strikes&mode != 0 })
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// scaled is a limit at a fraction. Where less than one unit would be left of it, it is
-// one unit, in a time that is longer accordingly; the least of a lifetime quota, of slots
-// and of strikes is one all the same.
+// scaled returns a limit at a fraction. If less than one unit would be left, it is one unit in a proportionally
+// longer time. A lifetime quota, slots and strikes keep at least one unit as well, without a longer time.
 func scaled(limit engine.Limit, f float64) engine.Limit {
 	part := float64(limit.Max) * f
-	if limit.Algorithm == engine.LeakyBucket { // a queue may have no room at all
+	if limit.Algorithm == engine.LeakyBucket { // a queue may have capacity 0
 		limit.Max = int64(part)
 	} else {
 		limit.Max = int64(max(part, 1))
@@ -33,13 +32,12 @@ func slower(r engine.Rate, f float64) engine.Rate {
 	return Rate{r.Units, time.Duration(longer(r.PerNs, 1/f))}.lowest()
 }
 
-// longer rounds up, so that nothing is ever above its fraction, and keeps within what
-// the engine takes.
+// longer rounds up, so that no limit exceeds its fraction, and stays within the engine's bounds.
 func longer(ns int64, factor float64) int64 {
 	return int64(min(math.Ceil(float64(ns)*factor), float64(engine.MaxWindowNs)))
 }
 
-// scaledSteps brings thresholds down, and keeps them ascending.
+// scaledSteps scales thresholds down and keeps them ascending.
 func scaledSteps(steps engine.Steps, f float64) engine.Steps {
 	list, last := make([]engine.Step, steps.Len()), int64(0)
 	for i := range list {

@@ -13,41 +13,39 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often a command is sent: an election is over, or it is not
-	// within any deadline a request should wait for.
+	// maxAttempts bounds how often a command is sent. After that, an election is over, or lasts longer than any
+	// deadline of a request.
 	maxAttempts = 4
-	// retryPause is how long to wait before the second attempt. It doubles, and up to as
-	// much again is added, so that clients who failed together do not come back together.
+	// retryPause is the pause before the second attempt. It doubles, and a random part of up to the same length is
+	// added, so that clients that failed together do not return together.
 	retryPause = 2 * time.Millisecond
-	// mostAtOnce bounds a pipeline: go-redis writes all of it before it reads, and weir cuts
-	// off who lets 1 MiB of replies wait.
+	// mostAtOnce bounds a pipeline. go-redis writes all of it before it reads, and weir disconnects a client with
+	// 1 MiB of unread replies.
 	mostAtOnce = 4096
 )
 
-// once is a command that go-redis does not send again by itself: what is safe to repeat
-// is decided here.
+// once is a command that go-redis does not resend. This package decides what is safe to resend.
 type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
-// call is a command on its way.
+// call is a command in flight.
 type call struct {
 	args []any
-	safe bool // sending it again counts once
-	slow bool // its answer may take long: nothing else waits for it
+	safe bool // a resent command counts once
+	slow bool // its answer may take long, so it is not pipelined
 	cmd  once
 	err  error
 }
 
-// again says whether the call may be sent once more. Where nobody could be dialled,
-// go-redis has tried several times already.
+// again reports whether the call may be resent. If dialing failed, go-redis has already tried several times.
 func (c *call) again() bool {
 	o := outcomeOf(c.err)
 	return o == notApplied && !dialing(c.err) || o == inDoubt && c.safe
 }
 
-// send carries out calls in a pipeline, and again those that it is safe for, within
-// the deadline of ctx. Every call then has its error or its reply.
+// send carries out calls in a pipeline within the deadline of ctx. It resends the calls for which that is safe.
+// Every call then has its error or its reply.
 func (c *Client) send(ctx context.Context, calls []*call) {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
@@ -92,8 +90,8 @@ func (c *Client) sendOnce(ctx context.Context, calls []*call) {
 	}
 }
 
-// do carries out one command that is not a decision, and returns its reply. One that it is
-// safe for is sent again when its outcome is unknown.
+// do carries out one command that is not a decision, and returns its reply. If safe is set, it resends the
+// command when its outcome is unknown.
 func (c *Client) do(ctx context.Context, safe bool, args ...any) (any, error) {
 	if c.Down() {
 		return nil, ErrUnavailable
@@ -108,10 +106,11 @@ func (c *Client) do(ctx context.Context, safe bool, args ...any) (any, error) {
 	return k.cmd.Val(), nil
 }
 
-// judge makes the error of a call that of the caller, and lets the link know.
+// judge converts the error of a call to an error of this package, and reports the outcome to the circuit
+// breaker.
 func (c *Client) judge(ctx context.Context, err error) error {
 	outcome := outcomeOf(err)
-	if c.lockedOut(err) {
+	if c.options.lockedOut(err) {
 		outcome = notApplied
 	}
 	switch outcome {
@@ -127,7 +126,7 @@ func (c *Client) judge(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	default:
 		ended := contextError(ctx)
-		if !errors.Is(ended, context.Canceled) { // that says nothing of weir
+		if !errors.Is(ended, context.Canceled) { // a cancelled context says nothing about weir
 			c.link.failed(err)
 		}
 		if ended != nil {
@@ -140,8 +139,8 @@ func (c *Client) judge(ctx context.Context, err error) error {
 	}
 }
 
-// contextError is why ctx ended. A deadline counts when it is reached: a connection
-// notices it a moment before the context does.
+// contextError returns why ctx ended. A reached deadline counts even if the context has not noticed it: a
+// connection notices it a moment earlier.
 func contextError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -152,13 +151,13 @@ func contextError(ctx context.Context) error {
 	return nil
 }
 
-// dialing says whether an error came before there was a connection.
+// dialing reports whether an error occurred before there was a connection.
 func dialing(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// keep is the calls that f holds for, in a slice of their own.
+// keep returns the calls for which f is true, in a new slice.
 func keep(calls []*call, f func(*call) bool) (kept []*call) {
 	for _, k := range calls {
 		if f(k) {

@@ -13,14 +13,14 @@ import (
 // ErrUnavailable; each carries an ID where weir takes one, so that it happens once
 // however often it had to be sent.
 
-// Refund gives back n units that were taken from a key and not used. It returns the units
-// left, or -1 when the limiter is idle and had nothing to give back to.
+// Refund gives back n units that were taken from a key and not used. It returns the units left, or -1 if the
+// limiter is idle and the refund had no effect.
 func (c *Client) Refund(ctx context.Context, key string, n int64) (left int64, err error) {
 	defer c.denials.forget(key)
 	return c.integer(ctx, "RL.REFUND", key, n)
 }
 
-// Reset forgets limiters, as if they had never been used. It returns how many were in use.
+// Reset removes limiters, as if they had never been used. It returns how many were in use.
 func (c *Client) Reset(ctx context.Context, keys ...string) (int64, error) {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, "RL.RESET")
@@ -31,21 +31,20 @@ func (c *Client) Reset(ctx context.Context, keys ...string) (int64, error) {
 	return c.integer(ctx, args...)
 }
 
-// Block denies every decision on a key for a time, or with Never until Unblock. The
-// reason, up to 128 bytes, may be empty.
+// Block denies every decision on a key for a time, or with Never until Unblock. The reason may have up to 128
+// bytes, or be empty.
 func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason string) error {
 	return c.block(ctx, key, d, reason)
 }
 
-// BlockEverywhere is Block on the key and on every key that ends in '|' and this one, as
-// those of routes without a policy do. An address is blocked by its AddressKey, for those
-// who ask about the address alone as well.
+// BlockEverywhere blocks the key and every key that ends in '|' and this key, such as keys of routes without a
+// policy. Block an address by its AddressKey; then requests for the address alone are denied as well.
 func (c *Client) BlockEverywhere(ctx context.Context, key string, d time.Duration, reason string) error {
 	return c.block(ctx, key, d, reason, "EVERYWHERE")
 }
 
-// AddressKey is the key of a client by its address, as packages httplimit and grpclimit
-// make it: of an IPv6 address its /64 counts. It is empty for no address.
+// AddressKey returns the key of a client by its address, as packages httplimit and grpclimit make it. An IPv6
+// address is represented by its /64. The key is empty for an invalid address.
 func AddressKey(addr netip.Addr) string { return keys.Addr(addr) }
 
 func (c *Client) block(ctx context.Context, key string, d time.Duration, reason string, how ...any) error {
@@ -62,19 +61,19 @@ func (c *Client) block(ctx context.Context, key string, d time.Duration, reason 
 	return err
 }
 
-// Unblock lifts a block, of the key alone or everywhere, and says whether there was one.
+// Unblock removes a block, of the key alone or everywhere, and returns whether there was one.
 func (c *Client) Unblock(ctx context.Context, key string) (bool, error) {
 	defer c.denials.forgetBehind(key)
 	n, err := c.integer(ctx, "RL.UNBLOCK", key)
 	return n == 1, err
 }
 
-// integer carries out a command, with an ID, that answers a number.
+// integer carries out a command that answers with a number. It adds an ID.
 func (c *Client) integer(ctx context.Context, args ...any) (int64, error) {
 	return c.number(ctx, true, append(args, "ID", newID())...)
 }
 
-// number carries out a command that answers a number.
+// number carries out a command that answers with a number.
 func (c *Client) number(ctx context.Context, safe bool, args ...any) (int64, error) {
 	reply, err := c.do(ctx, safe, args...)
 	if err != nil {

@@ -11,36 +11,35 @@ import (
 )
 
 const (
-	// mostApart is how many commands are on their way each by itself, or pipelines of those
-	// that come meanwhile. A lone caller never waits for another; many at once cost one
-	// system call for several of them, here and at weir.
+	// mostApart is how many commands or pipelines are in flight at once. A single caller never waits for another.
+	// Commands of many callers share a system call, in the client and in weir.
 	mostApart = 2
-	// mostTogether bounds a pipeline: what weir decides in one batch, several times over.
+	// mostTogether bounds a pipeline. It is several times the size of weir's batch.
 	mostTogether = 512
 )
 
-// errNotSent: the deadline came before the command was sent.
+// errNotSent means that the deadline passed before the command was sent.
 var errNotSent = errors.New("not sent in time")
 
-// together sends commands that come at the same time in one pipeline. Nothing waits for
-// company: a command is held only while mostApart are on their way.
+// together is the pipeliner: it coalesces simultaneous commands into one pipeline. It never delays a command on
+// purpose. A command waits only while mostApart commands or pipelines are in flight.
 type together struct {
 	rdb     redis.UniversalClient
-	timeout time.Duration // of a pipeline; its commands have deadlines of their own, too
+	timeout time.Duration // of a pipeline; each command has its own deadline as well
 
 	mu      sync.Mutex
-	idle    sync.Cond // busy has become 0
-	busy    int       // on their way
+	idle    sync.Cond // signals that busy has become 0
+	busy    int       // commands and pipelines in flight
 	waiting []*passenger
-	closed  bool // nothing is held any more
+	closed  bool // no command waits any more
 }
 
 // passenger is a command that waits for a pipeline, and then for its answer.
 type passenger struct {
 	cmd      once
-	aboard   bool // of a pipeline
+	aboard   bool // the command is in a pipeline that is being sent
 	err      error
-	answered chan struct{} // closed behind err
+	answered chan struct{} // closed after err is set
 }
 
 func newTogether(rdb redis.UniversalClient, timeout time.Duration) *together {
@@ -49,7 +48,7 @@ func newTogether(rdb redis.UniversalClient, timeout time.Duration) *together {
 	return t
 }
 
-// process carries a command out, by the deadline of ctx.
+// process carries out a command by the deadline of ctx.
 func (t *together) process(ctx context.Context, cmd once) error {
 	t.mu.Lock()
 	if t.closed {
@@ -73,7 +72,8 @@ func (t *together) process(ctx context.Context, cmd once) error {
 	}
 }
 
-// leave is what becomes of a command whose time is up. Where it is aboard nobody knows.
+// leave returns the error of a command whose time is up. If the command is in a pipeline, its outcome is
+// unknown.
 func (t *together) leave(ctx context.Context, p *passenger) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *together) leave(ctx context.Context, p *passenger) error {
 	return errNotSent
 }
 
-// next hands the place of what has come back to those who wait.
+// next replaces a command or pipeline that has finished by a pipeline of waiting commands.
 func (t *together) next() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,7 @@ func (t *together) send(pipeline []*passenger) {
 	}
 }
 
-// ownError is the error of one command of a pipeline.
+// ownError returns the error of one command of a pipeline.
 func ownError(cmd once, ofAll error) error {
 	if err := cmd.Err(); err != nil || cmd.Val() != nil {
 		return err
@@ -128,7 +128,7 @@ func ownError(cmd once, ofAll error) error {
 	return ofAll
 }
 
-// close returns when nothing is on its way any more.
+// close waits until no command is in flight.
 func (t *together) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

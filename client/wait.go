@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// longestQueue bounds how far ahead Wait reserves when its context has no deadline:
-	// a caller that is killed leaves a gap no longer.
+	// longestQueue bounds how far ahead Wait reserves if its context has no deadline. A caller that is killed
+	// leaves a gap of at most this length.
 	longestQueue = time.Minute
-	// waitJitter is the most that is added to a wait, as a part of it: callers that wait
-	// for the same window must not all come at its first instant.
+	// waitJitter bounds the random part that is added to a wait, as a fraction of the wait. Callers that wait for
+	// the same window must not all return at its first instant.
 	waitJitter = 8
 )
 
-// Wait returns when all requests are admitted, and it is their time: to send thirty
-// messages a second and to one chat one a second,
+// Wait returns when all requests are admitted and their delay has passed. To send thirty messages a second, and
+// one message a second to each chat:
 //
 //	err := limits.Wait(ctx, client.Request{Rule: all, Key: "bot"}, client.Request{Rule: perChat, Key: "chat:42"})
 //
-// Under token and leaky buckets callers queue in the order in which they came. An error
-// is ErrDenied where the wait would outlast ctx, at once and not when it ends; otherwise
-// those of Decide. Nothing is taken then, but by policies, which cannot give back. While
-// weir is not reached and the fallback denies, Wait waits on. No request may have an ID.
+// Under token and leaky buckets callers are served in the order of their arrival. If the wait would outlast
+// ctx, Wait returns ErrDenied at once. Other errors are those of Decide. With an error nothing is taken, except
+// by policies, which cannot give units back. While weir is not reached and the fallback denies, Wait keeps
+// waiting. No request may have an ID.
 func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 	qs := append([]Request(nil), requests...)
 	for i := range qs {
-		if qs[i].ID != "" { // it would answer for units that were given back
+		if qs[i].ID != "" { // a repeated ID would return units that were given back
 			return fmt.Errorf("%w: a request that is waited for has no ID: it is asked several times", ErrBadRequest)
 		}
 	}
@@ -63,8 +63,8 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 	}
 }
 
-// reserveUntil lets token buckets be reserved as far ahead as ctx lasts, all of them
-// together: of a request that may not wait nothing would be learned but its denial.
+// reserveUntil lets all token buckets be reserved as far ahead as ctx lasts. A request that may not wait would
+// only be denied, without a time to wait for.
 func reserveUntil(ctx context.Context, qs []Request) {
 	ahead := longestQueue
 	if deadline, ok := ctx.Deadline(); ok {
@@ -77,12 +77,12 @@ func reserveUntil(ctx context.Context, qs []Request) {
 	}
 }
 
-// verdict is what the answers to all requests of a Wait come to.
+// verdict combines the decisions about all requests of a Wait.
 type verdict struct {
-	admitted bool          // all of them
-	never    bool          // one of them never is
-	pause    time.Duration // admitted: before going on; else: before asking again
-	atLeast  time.Duration // the wait until all can be admitted is no shorter
+	admitted bool          // all requests are admitted
+	never    bool          // one request can never be admitted
+	pause    time.Duration // if admitted: the delay; else the pause before the next try
+	atLeast  time.Duration // a lower bound of the wait until all are admitted
 }
 
 func verdictOf(qs []Request, ds []Decision) verdict {
@@ -92,11 +92,11 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 		switch d := &ds[i]; {
 		case d.Allowed:
 			hold = max(hold, d.RetryAfter)
-		case d.Source == FromFallback: // weir may be back, and admit it, at any moment
+		case d.Source == FromFallback: // weir may be reached again at any moment
 			v.admitted, v.pause = false, max(v.pause, probeMost)
 		case d.RetryAfter == Never:
 			return verdict{never: true}
-		default: // it will fit when RetryAfter is over, and leave up to MaxWait later
+		default: // it fits after RetryAfter, and is delayed by up to MaxWait then
 			v.admitted = false
 			v.pause, v.atLeast = max(v.pause, d.RetryAfter), max(v.atLeast, d.RetryAfter+qs[i].MaxWait)
 		}
@@ -108,7 +108,7 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 	return v
 }
 
-// outlasts says whether ctx lasts longer than a wait.
+// outlasts reports whether ctx lasts at least as long as a wait.
 func outlasts(ctx context.Context, wait time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return !ok || wait <= time.Until(deadline)
@@ -128,8 +128,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// undo gives back what some of the requests took while others were denied. It goes on
-// when ctx has ended, for that is a reason to come here.
+// undo gives back the units that some requests took while others were denied. It ignores the end of ctx, which
+// is one of the reasons to call it.
 func (c *Client) undo(ctx context.Context, qs []Request, ds []Decision) {
 	for i := range ds {
 		if ds[i].Granted > 0 {
@@ -138,8 +138,8 @@ func (c *Client) undo(ctx context.Context, qs []Request, ds []Decision) {
 	}
 }
 
-// giveBack gives units back to whoever granted them. Where that fails they stay spent:
-// too few is safe, too many is not.
+// giveBack gives units back to the source that granted them. If that fails, the units stay used: too few units
+// are safe, too many are not.
 func (c *Client) giveBack(ctx context.Context, q *Request, n int64, from Source) {
 	switch {
 	case from == FromFallback && c.local != nil:

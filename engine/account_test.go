@@ -9,37 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requireWhole: what a shard knows of its entries in several places is the same everywhere.
-func (s *shard) requireWhole(t *testing.T) {
-	users, kinds, linked := map[uint32]uint32{}, [numKinds]int64{}, map[ref]bool{}
-	count := func(r ref) {
-		for ; r != 0; r = entry(s.slab.at(r)).next() {
-			linked[r] = true
-		}
-	}
-	for level := range s.wheel.heads {
-		for _, r := range s.wheel.heads[level] {
-			count(r)
-		}
-	}
-	count(s.wheel.never)
-	for g := range s.index.segments() {
-		g.each(func(r ref) {
-			e := entry(s.slab.at(r))
-			users[e.limit()]++
-			kinds[e.kind()]++
-			require.True(t, linked[r], "it is in the wheel")
-			require.True(t, !isBucket(e.kind()) || e.stateLen() >= s.limits.at(e.limit()).stateLen())
-			delete(linked, r)
-		})
-	}
-	require.Empty(t, linked, "what the wheel has is there")
-	require.Equal(t, kinds, s.counts.entries)
-	for id := 1; id < len(s.limits.slots); id++ {
-		require.Equal(t, users[uint32(id)], s.limits.slots[id].refs)
-	}
-}
-
 // bounded is traffic on a table at the bound of its memory: policies that change to limits
 // with longer states, checks of several of them, holds, and keys of all lengths.
 type bounded struct {
@@ -67,7 +36,7 @@ func (b *bounded) do(op Op) Decision {
 
 func (b *bounded) limit() PolicyLimit {
 	per := []int64{1e9, 60e9, MaxWindowNs, MaxWindowNs - 1, MaxWindowNs / 2}[b.IntN(5)]
-	l := Limit{Algorithm: TokenBucket, Rate: Rate{1, per}, Max: 4 + b.Int64N(3)}
+	l := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: per}, Max: 4 + b.Int64N(3)}
 	switch b.IntN(8) {
 	case 0:
 		l = Limit{Algorithm: FixedWindow, Mode: FromFirst, WindowNs: 60e9, Max: 5}
@@ -133,7 +102,7 @@ func TestAccountsAtTheBound(t *testing.T) {
 				refused++
 			}
 			if i%50 == 0 {
-				b.table.shards[0].requireWhole(t)
+				require.NoError(t, b.table.shards[0].Audit())
 			}
 			if i%200 == 0 {
 				require.NoError(t, b.table.Drain(100, func([]Change) error { return nil }))

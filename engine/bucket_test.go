@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // mostBits is how long the largest state of a bucket is: the latest time, and as much as
@@ -36,15 +39,15 @@ func TestBucketLen(t *testing.T) {
 		rate, err := ParseRate([]byte(usual))
 		require.NoError(t, err)
 		l := Limit{Algorithm: TokenBucket, Rate: rate, Max: 1e6}
-		require.Equal(t, shortBucketLen, l.bucketLen(), usual)
+		require.Equal(t, store.ShortBucketLen, store.BucketLen(&l), usual)
 	}
-	require.Equal(t, longBucketLen, (&Limit{Algorithm: TokenBucket, Rate: Rate{1, MaxWindowNs}, Max: 1}).bucketLen())
+	require.Equal(t, store.LongBucketLen, store.BucketLen(&Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 1}))
 	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
 		for _, units := range around(MaxUnits) {
 			for _, perNs := range around(MaxWindowNs) {
 				for _, max := range []int64{1, MaxUnits} {
-					l := Limit{Algorithm: a, Rate: Rate{units, perNs}, Max: max}
-					require.True(t, l.bucketLen() == longBucketLen || mostBits(&l) <= 8*shortBucketLen, "%v", l)
+					l := Limit{Algorithm: a, Rate: Rate{Units: units, PerNs: perNs}, Max: max}
+					require.True(t, store.BucketLen(&l) == store.LongBucketLen || mostBits(&l) <= 8*store.ShortBucketLen, "%v", l)
 				}
 			}
 		}
@@ -53,26 +56,17 @@ func TestBucketLen(t *testing.T) {
 
 // TestEntryLen: what most keys cost, and that no entries share a mark.
 func TestEntryLen(t *testing.T) {
-	require.Equal(t, 40, entryLen(len("user:0123456789"), shortBucketLen))
-	require.GreaterOrEqual(t, entryLen(1, blockLen), 8*markWords)
-	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, maxEntryKey, "the name of a token is the longest")
-	require.Less(t, int(numKinds), 1<<kindBits)
-}
-
-// TestLogWidths: what the packed fields of logs and their blocks have room for.
-func TestLogWidths(t *testing.T) {
-	require.Less(t, MaxLogUnits, 1<<keptBits)
-	require.LessOrEqual(t, maxLogBlock, blockEndMask)
-	require.Less(t, maxLogBlock, 1<<(32-keptBits))
-	require.Less(t, maxLogBlock/8, 1<<(16-blockEndBits))
+	require.Equal(t, 40, store.EntryLen(len("user:0123456789"), store.ShortBucketLen))
+	require.GreaterOrEqual(t, store.EntryLen(1, store.BlockLen), 8*arena.WordsPerDirtyBit)
+	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, store.MaxEntryKey, "the name of a token is the longest")
 }
 
 // TestStateGrowsWithItsLimit: under a limit that may need more the same key has a longer
 // entry, and what was used is still used, and back.
 func TestStateGrowsWithItsLimit(t *testing.T) {
 	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
-	short := Limit{Algorithm: TokenBucket, Rate: Rate{1, 1e9}, Max: 10}
-	long := Limit{Algorithm: TokenBucket, Rate: Rate{1, MaxWindowNs}, Max: 20}
+	short := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 1e9}, Max: 10}
+	long := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 20}
 	ask := func(l Limit, cost int64) (d [1]Decision) {
 		table.Decide(at, []Op{{Key: []byte("k"), Limit: l, Cost: cost}}, d[:])
 		return d
@@ -106,13 +100,13 @@ func TestGrowingIsNoRemoval(t *testing.T) {
 		table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 		drained := func() (changes []Change) {
 			require.NoError(t, table.Drain(1, func(chunk []Change) error {
-				changes = append(changes, Change{bytes.Clone(chunk[0].Key), bytes.Clone(chunk[0].Value)})
+				changes = append(changes, Change{Key: bytes.Clone(chunk[0].Key), Value: bytes.Clone(chunk[0].Value)})
 				return nil
 			}))
 			return changes
 		}
 		ask := func(perNs, cost int64) {
-			l := Limit{Algorithm: TokenBucket, Rate: Rate{1, perNs}, Max: 10}
+			l := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: perNs}, Max: 10}
 			table.Decide(at, []Op{{Key: []byte("k"), Limit: l, Cost: cost}}, make([]Decision, 1))
 		}
 		ask(1e9, 6)
@@ -131,7 +125,7 @@ func TestGrowingIsNoRemoval(t *testing.T) {
 func TestCarryIsBounded(t *testing.T) {
 	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 	var d [1]Decision
-	fast := Limit{Algorithm: TokenBucket, Rate: Rate{1<<32 - 1, 1}, Max: MaxUnits}
+	fast := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1<<32 - 1, PerNs: 1}, Max: MaxUnits}
 	table.Decide(at, []Op{{Key: []byte("k"), Limit: fast, Cost: MaxUnits}}, d[:])
 	copied := NewTable(Options{})
 	before := Stamp{NowNs: at.NowNs - 1e9}
@@ -139,9 +133,9 @@ func TestCarryIsBounded(t *testing.T) {
 		_, err := copied.Load(before, chunk[0].Key, chunk[0].Value)
 		return err
 	}))
-	slow := Limit{Algorithm: TokenBucket, Rate: Rate{1, 1 << 40}, Max: 20}
-	require.Equal(t, shortBucketLen, slow.bucketLen())
+	slow := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 1 << 40}, Max: 20}
+	require.Equal(t, store.ShortBucketLen, store.BucketLen(&slow))
 	copied.Decide(before, []Op{{Key: []byte("k"), Limit: slow, Cost: 1}}, d[:])
 	require.Zero(t, d[0].Allowed)
-	require.Equal(t, slow.mostMissing().sub(slow.Rate.grains(19)).msUp(1), d[0].RetryMs)
+	require.Equal(t, slow.MostMissing().Sub(slow.Rate.Grains(19)).MsUp(1), d[0].RetryMs)
 }

@@ -1,74 +1,60 @@
 package engine
 
-// A check decides under policies: each limit of each policy has a limiter of its own
-// for the key it is asked about, and a check takes from all of them or from none. It
-// first looks at all, changing nothing, and then takes. The shards involved are
-// locked and stand at the same instant.
-//
-// Strikes are taken like units, and denied only while a penalty runs. One that begins a
-// penalty is denied after the fact, as ever: it counts, and so does what its check took
-// beside it.
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
-// NoPart stands in Decision.Part for a policy that is disabled or sets a key no limit.
+// A check decides under policies. Each limit of each policy has its own limiter for the key. A check takes
+// from all of these limiters or from none: it first evaluates all of them without changing any, and then
+// takes. The shards involved are locked and at the same instant.
+//
+// Strikes are taken like units, and denied only while a penalty runs. A strike that begins a penalty is
+// denied after it was counted. The units that its check took from other limits stay taken.
+
+// NoPart is the value of Decision.Part if the policy is disabled or has no limit for the key.
 const NoPart = 15
 
-// checker is the memory of one check: the limits it looks at, grouped by policy. It
-// belongs to the shard of the check's first key.
+// checker is the working memory of one check: the limits that it previews, grouped by policy. It belongs to the
+// shard of the check's first key.
 type checker struct {
 	parts  []part
 	groups []group
 
-	set    *Policies // in which the policy asked for last was found
+	set    *Policies // in which recent was found
 	recent *Policy
-	parted *Policy // of which parts are, in their order: nil when of others or another order
+	parted *Policy // parts are exactly the limits of this policy, in order; nil if they are not
 
-	strikes bool // some of the parts do
+	strikes bool // some parts count strikes
 }
 
-// part is one limit of a check. The next check uses its memory again: what it needs of a
-// limit is there already if that was the same.
+// part is one limit of a check. The next check reuses its memory, and keeps the values that depend on the limit
+// alone if the limit is the same.
 type part struct {
-	s     *shard
-	c     cell
-	of    *PolicyLimit
-	op    Op // the take of this limit alone; the rest of it stays zero
-	d     Decision
-	next  nextState // foreseen: what the take leaves behind, and d its answer
-	kept  int64     // units of the limit that are not for this check
-	name  string    // what op.Key begins with
-	pair  uint8
-	limit uint8
-	fits  bool // it has the units
+	s        *shard
+	c        store.Cell
+	of       *PolicyLimit
+	op       Op // the take of this limit alone; unused fields stay zero
+	d        Decision
+	outcome  outcome // previewed: the state after the take; d is its answer
+	reserved int64   // units of the limit that this check may not take
+	name     string  // the prefix of op.Key
+	pair     uint8
+	limit    uint8
+	fits     bool // the limit has the units
 
-	foreseen bool
+	previewed bool
 }
 
 // group is the limits of one policy for one key.
 type group struct {
 	policy   *Policy
 	from, to int  // of the parts
-	strikes  bool // some of them do
+	strikes  bool // some limits count strikes
 	fits     bool
 }
 
-// pair returns what a check asks at a place, and how many there are.
-func (op *Op) pair(i int) (Pair, bool) {
-	if i == 0 {
-		return Pair{Policy: op.Text, Key: op.Key}, true
-	}
-	if i > len(op.Also) {
-		return Pair{}, false
-	}
-	return op.Also[i-1], true
-}
-
-// PairAt returns the pair of a check that Decision.Pair names.
-func (op *Op) PairAt(i int) Pair {
-	p, _ := op.pair(i)
-	return p
-}
-
-// check carries out an OpCheck and reports whether it took something.
+// check carries out an OpCheck and reports whether it changed state.
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
 		if p := s.policy(op.Text); p != nil && p.decidesAtOnce(op) {
@@ -86,7 +72,7 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	return k.take(s, op, cost, d)
 }
 
-// policy finds a policy, at once when it is the one that was asked for last.
+// policy returns a policy by name, or nil. It caches the policy that was asked for last.
 func (s *shard) policy(name []byte) *Policy {
 	set := s.t.policies.Load()
 	if k := &s.checker; k.set != set || string(name) != k.recent.Name {
@@ -99,8 +85,8 @@ func (s *shard) policy(name []byte) *Policy {
 	return s.checker.recent
 }
 
-// decidesAtOnce reports whether a check needs to know no more of a policy than its limits,
-// and is one take if that is one. (A leaky bucket by itself grants no part of a cost.)
+// decidesAtOnce reports whether the limits of the policy alone determine the check. A policy with one limit
+// then needs one take only. (A leaky bucket by itself grants no part of a cost.)
 func (p *Policy) decidesAtOnce(op *Op) bool {
 	if !p.simple || p.Reserved > 0 && !op.High {
 		return false
@@ -108,11 +94,11 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 	return !op.Partial || len(p.Limits) == 1 && p.Limits[0].Limit.Algorithm != LeakyBucket
 }
 
-// checkAtOnce is check for one simple policy: the common case.
+// checkAtOnce is check for one simple policy, the common case.
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
-		*d = p.blocked(s.spanMs(untilNs), 0)
-		p.counts(s).denied.Add(oneIf(op.counts()))
+		*d = p.blocked(s.SpanMs(untilNs), 0)
+		p.counts(s).denied.Add(arith.OneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
 		return false
 	}
@@ -123,7 +109,7 @@ func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	return s.checkAll(h, p, op, d)
 }
 
-// part makes the parts those of a simple policy, unless they are from the check before.
+// part sets the parts to the limits of a simple policy, unless the check before left them there.
 func (k *checker) part(s *shard, p *Policy) {
 	if k.parted == p {
 		return
@@ -136,21 +122,21 @@ func (k *checker) part(s *shard, p *Policy) {
 	k.parted = p
 }
 
-// clear forgets the parts of the check before.
+// clear removes the parts of the check before.
 func (k *checker) clear() {
 	k.parts, k.groups, k.parted, k.strikes = k.parts[:0], k.groups[:0], nil, false
 }
 
-// checkAll looks at the limits of a policy and takes from all of them.
+// checkAll previews all limits of a policy and takes from all of them if all fit.
 func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	k := &s.checker
 	g := &k.groups[0]
 	g.fits = true
 	for i := range k.parts {
 		x := &k.parts[i]
-		x.suit(op)
+		x.setUp(op)
 		x.find(h, p, op.Key)
-		x.fits = x.foresee(op.Cost)
+		x.fits = x.preview(op.Cost)
 		g.fits = g.fits && x.fits
 	}
 	if !g.fits {
@@ -159,10 +145,10 @@ func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	return k.take(s, op, op.Cost, d)
 }
 
-// checkOne takes from the one limit that there is.
+// checkOne takes from the policy's only limit.
 func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	x := &s.checker.parts[0]
-	x.suit(op)
+	x.setUp(op)
 	x.find(h, p, op.Key)
 	x.op.Cost, x.op.Partial, x.op.Dry = op.Cost, op.Partial, op.Dry
 	changed := s.take(&x.c, &x.op, d)
@@ -176,18 +162,15 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 		d.Limit = p.reported(&x.op.Limit)
 	}
 	if op.counts() {
-		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
+		s.decided.count(x.op.Limit.Algorithm, d.Allowed > 0)
 		p.counts(s).count(d.Allowed > 0)
-		s.weigh(&x.c, op.weight(d), d.verdict())
+		s.heavy.Weigh(s.NowNs, x.c.Hash, x.c.Key, op.weight(d), d.verdict())
 	}
 	return changed
 }
 
-// counts reports whether the operation is one that statistics count.
-func (op *Op) counts() bool { return op.Cost > 0 && !op.Dry }
-
-// resolve finds the policies and limiters of a check. When the answer is known
-// without them it gives it and returns false.
+// resolve finds the policies and limiters of a check. If a policy is unknown or a key is blocked, resolve fills
+// in the answer and returns false.
 func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 	k.clear()
 	var blocked *Policy
@@ -206,14 +189,14 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 			h, s = home.t.find(pair.Key)
 		}
 		if untilNs, is := s.blockedUntil(h, pair.Key, op); is {
-			if b := p.blocked(s.spanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
+			if b := p.blocked(s.SpanMs(untilNs), i); blocked == nil || longerWait(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}
 		}
 		k.add(s, h, p, i, pair.Key, op)
 	}
 	if blocked != nil {
-		blocked.counts(home).denied.Add(oneIf(op.counts()))
+		blocked.counts(home).denied.Add(arith.OneIf(op.counts()))
 		key := op.PairAt(int(d.Pair)).Key
 		h, s := home.t.find(key)
 		s.weighBlocked(h, key, op)
@@ -223,18 +206,18 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 
 // add adds the limits of a policy for a key with hash h.
 func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *Op) {
-	s.settleGone() // of a change in the same atomic step
+	s.flushForgotten() // a policy change in the same atomic step may have left some
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
-		limits := p.limitsFor(key, s.nowNs)
+		limits := p.limitsFor(key, s.NowNs)
 		for i := range limits {
 			x := k.next(s, &limits[i])
-			x.suit(op)
+			x.setUp(op)
 			x.pair, x.limit = uint8(pair), uint8(i)
 			if x.strikes() {
 				g.strikes, k.strikes = true, true
 			} else if p.Reserved > 0 && !op.High {
-				x.kept = reservedOf(p, &limits[i].Limit)
+				x.reserved = reservedOf(p, &limits[i].Limit)
 			}
 			x.find(h, p, key)
 		}
@@ -243,7 +226,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 	k.groups = append(k.groups, g)
 }
 
-// next adds a part for a limit.
+// next appends a part for a limit.
 func (k *checker) next(s *shard, l *PolicyLimit) *part {
 	if len(k.parts) == cap(k.parts) {
 		k.parts = append(k.parts, part{})
@@ -251,21 +234,21 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 		k.parts = k.parts[:len(k.parts)+1]
 	}
 	x := &k.parts[len(k.parts)-1]
-	x.s, x.pair, x.limit, x.kept, x.foreseen, x.d.Locked = s, 0, 0, 0, false, 0
-	if x.of != l { // what is in a policy does not change
+	x.s, x.pair, x.limit, x.reserved, x.previewed, x.d.Locked = s, 0, 0, 0, false, 0
+	if x.of != l { // a policy in a set is immutable
 		x.of, x.op.Limit = l, l.Limit
 	}
 	return x
 }
 
-// suit makes the part's take one of a check at this time.
-func (x *part) suit(op *Op) {
+// setUp prepares the part's take for a check at the shard's time.
+func (x *part) setUp(op *Op) {
 	x.op.Partial, x.op.Dry, x.op.WaitNs, x.op.Calendar = false, false, 0, nil
 	if !op.Partial {
 		x.op.WaitNs = x.of.WaitNs
 	}
 	if x.of.Zone != nil {
-		x.op.Calendar = x.of.Zone.Window(x.s.nowNs+x.s.offsetNs, x.op.Limit.Mode)
+		x.op.Calendar = x.of.Zone.Window(x.s.NowNs+x.s.OffsetNs, x.op.Limit.Mode)
 	}
 }
 
@@ -275,26 +258,26 @@ func (x *part) find(h uint64, p *Policy, key []byte) {
 		x.name, x.op.Key = name, append(x.op.Key[:0], name...)
 	}
 	x.op.Key = append(x.op.Key[:len(x.name)], key...)
-	x.c = cell{hash: besideKey(h, p.hash, int(x.limit)), key: x.op.Key}
+	x.c = store.Cell{Hash: limiterHash(h, p.hash, int(x.limit)), Key: x.op.Key}
 	x.open()
 }
 
-// open opens the limiter. One of another algorithm, which the policy had before, is the
-// same as none.
+// open opens the part's limiter. It treats a limiter of another algorithm, which the policy had before, as
+// absent.
 func (x *part) open() {
-	x.s.open(&x.c)
-	x.s.bringUp(&x.c)
-	x.c.live = x.c.live && x.c.e.kind() == uint8(x.op.Limit.Algorithm)
+	x.s.Open(&x.c)
+	x.s.BringUp(&x.c)
+	x.c.Live = x.c.Live && x.c.Entry.Kind() == uint8(x.op.Limit.Algorithm)
 }
 
-// reservedOf is how many units of a limit are kept for high priority: the fraction,
-// rounded down, so that a limit of one unit is open to all.
+// reservedOf returns how many units of a limit are reserved for high priority. It rounds the fraction down, so
+// a limit of one unit is open to all checks.
 func reservedOf(p *Policy, l *Limit) int64 {
-	return wideMul(uint64(l.Max), uint64(p.Reserved)).floor(1000)
+	return arith.Mul(uint64(l.Max), uint64(p.Reserved)).Floor(1000)
 }
 
-// look looks at every limit and returns the units that may be taken from all, 1 to
-// the operation's cost, and whether they fit all that bind.
+// look evaluates every limit without changing it. It returns the units that may be taken from all limits, from
+// 1 to the operation's cost, and whether they fit every limit that binds.
 func (k *checker) look(op *Op) (cost int64, fits bool) {
 	if cost = op.Cost; op.Partial && cost > 0 {
 		cost = max(k.left(cost), 1)
@@ -305,10 +288,10 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		g.fits = true
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
-			if x.op.Limit.Algorithm.foresees() {
-				x.fits = x.foresee(cost)
-			} else { // what a shadow does not take has to be asked for the answer
-				x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)
+			if x.op.Limit.Algorithm.Previewable() {
+				x.fits = x.preview(cost)
+			} else { // a shadow that takes nothing still needs its numbers for the answer
+				x.fits = !g.policy.Shadow && x.surelyFits(cost) || x.ask(cost)
 			}
 			g.fits = g.fits && x.fits
 		}
@@ -317,63 +300,63 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 	return cost, fits
 }
 
-// left is how many units, at most most, are left of every limit that binds.
+// left returns how many units all binding limits have left, at most most.
 func (k *checker) left(most int64) int64 {
 	for i := range k.groups {
 		for j := k.groups[i].from; j < k.groups[i].to && !k.groups[i].policy.Shadow; j++ {
 			if x := &k.parts[j]; !x.strikes() {
 				x.ask(0)
-				most = min(most, x.d.Remaining-x.kept)
+				most = min(most, x.d.Remaining-x.reserved)
 			}
 		}
 	}
 	return most
 }
 
-// foresee is ask for a limit of which the take is known then.
-func (x *part) foresee(cost int64) bool {
+// preview is ask for a limit whose take can be computed in advance.
+func (x *part) preview(cost int64) bool {
 	if x.op.Cost = cost; cost > 0 {
-		x.op.Cost += x.kept
+		x.op.Cost += x.reserved
 	}
 	x.d = Decision{}
-	x.next = x.s.next(&x.c, &x.op, &x.d)
-	x.foreseen = x.op.Cost == cost
+	x.outcome = evaluate(&x.s.Store, &x.c, &x.op, &x.d)
+	x.previewed = x.op.Cost == cost
 	return x.d.Allowed > 0
 }
 
-// surely reports whether it is plain to see, without the work of a decision, that a
-// limit has the units. Most have: so a check costs little more than its takes.
-func (x *part) surely(cost int64) bool {
-	x.op.Cost = cost + x.kept
-	return x.s.fits(&x.c, &x.op)
+// surelyFits reports whether a cheap comparison shows that the limit has the units. Most limits have them, so a
+// check costs little more than its takes.
+func (x *part) surelyFits(cost int64) bool {
+	x.op.Cost = cost + x.reserved
+	return surelyFits(&x.s.Store, &x.c, &x.op)
 }
 
 // strikes reports whether the part counts failures.
 func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
 
-// ask looks at a limit: whether it has the units, and beside them what is kept. Of strikes
-// it asks whether a penalty runs, not what more of them would lead to.
+// ask reports whether a limit has the units beside the reserved units. For strikes it reports whether no
+// penalty runs; it does not evaluate further strikes.
 func (x *part) ask(cost int64) bool {
 	if x.strikes() {
 		cost = 0
 	}
 	x.op.Dry, x.op.Cost = true, cost
 	if cost > 0 {
-		x.op.Cost += x.kept
+		x.op.Cost += x.reserved
 	}
 	x.d = Decision{}
 	x.s.take(&x.c, &x.op, &x.d)
 	return x.d.Allowed > 0
 }
 
-// take takes what was found to fit, from all limits or, without memory, from none.
+// take takes the units that look found to fit, from all limits. If memory is exhausted it takes from none.
 func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	memory, changed := s.t.evictions(), false
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			x := &k.parts[j]
-			if memory != s.t.evictions() { // a limiter that was found may be gone
+			if memory != s.t.evictions() { // an eviction may have dropped a limiter
 				x.reopen()
 			}
 			x.op.Dry, x.op.Cost = op.Dry, cost
@@ -392,9 +375,28 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 
 // take takes from one limit.
 func (x *part) take() bool {
-	if x.foreseen {
-		return x.s.put(&x.c, &x.op, &x.d, x.next)
+	if x.previewed {
+		return apply(&x.s.Store, &x.c, &x.op, &x.d, x.outcome)
 	}
 	x.d = Decision{}
 	return x.s.take(&x.c, &x.op, &x.d)
+}
+
+// counts returns the part of the policy's tally that a shard updates.
+func (p *Policy) counts(s *shard) *tallyPart { return &p.tally[s.number%tallyParts] }
+
+// weighBlocked counts a check that an administrative block denies, for Top.
+func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
+	if op.counts() {
+		s.heavy.Weigh(s.NowNs, h, key, op.Cost, Denied)
+	}
+}
+
+// prefetchCheck prefetches the limiters of a policy for a key that has no override.
+func (s *shard) prefetchCheck(h uint64, policy []byte) {
+	if p := s.policy(policy); p != nil {
+		for limit := range p.Limits {
+			s.fetched += s.Index.Prefetch(limiterHash(h, p.hash, limit), &s.Slab)
+		}
+	}
 }

@@ -1,31 +1,37 @@
 package engine
 
-// longer compares two waits in milliseconds, of which -1 is the longest.
-func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
-// blocked is the answer about a key under an administrative block.
+// longerWait reports whether wait a is longer than wait b, in milliseconds. -1 is the longest wait.
+func longerWait(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
+
+// blocked returns the answer for a key under an administrative block.
 func (p *Policy) blocked(leftMs int64, pair int) Decision {
-	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: p.reported(&p.Limits[0].Limit), Pair: uint8(pair), Part: NoPart}
+	limit := p.reported(&p.Limits[0].Limit)
+	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: limit, Pair: uint8(pair), Part: NoPart}
 }
 
-// reported is what decisions tell as the size of a limit: how much it holds, or where the
-// policy says so and the limit has a rate what that gives in ReportNs, at least 1.
+// reported returns the size of a limit as decisions report it. This is Limit.Max, or, if the policy has
+// ReportNs and the limit is a bucket, the units that its rate gives in ReportNs, at least 1.
 func (p *Policy) reported(l *Limit) int64 {
-	if p.ReportNs == 0 || !isBucket(uint8(l.Algorithm)) {
+	if p.ReportNs == 0 || !store.IsBucket(uint8(l.Algorithm)) {
 		return l.Max
 	}
-	return min(max(wideMul(uint64(l.Rate.Units), uint64(p.ReportNs)).floor(l.Rate.PerNs), 1), MaxUnits)
+	return min(max(arith.Mul(uint64(l.Rate.Units), uint64(p.ReportNs)).Floor(l.Rate.PerNs), 1), MaxUnits)
 }
 
-// delay makes a denial by the policy say to wait at least what the policy wants.
+// delay raises the retry time of a denial to the policy's minimum.
 func (p *Policy) delay(d *Decision) {
 	if d.RetryMs >= 0 {
-		d.RetryMs = max(d.RetryMs, nsToMs(p.RetryNs))
+		d.RetryMs = max(d.RetryMs, arith.NsToMs(p.RetryNs))
 	}
 }
 
-// deny answers for the limit with the longest wait, and reports whether strikes counted all
-// the same. The limits that denied are put in force, as those of plain decisions are: see adopt.
+// deny answers for the limit with the longest wait. It reports whether strikes were counted all the same. The
+// limits that denied are put in force as after a plain decision: see adopt.
 func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	changed = k.extend(op)
 	var binding *part
@@ -40,7 +46,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 				continue
 			}
 			g.policy.delay(&x.d)
-			if binding == nil || longer(x.d.RetryMs, binding.d.RetryMs) {
+			if binding == nil || longerWait(x.d.RetryMs, binding.d.RetryMs) {
 				binding = x
 			}
 			x.putInForce(op)
@@ -52,15 +58,15 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	k.answer(binding, d)
 	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
-		binding.s.counts.count(binding.op.Limit.Algorithm, false)
-		binding.s.weigh(&binding.c, op.Cost, Denied)
+		binding.s.decided.count(binding.op.Limit.Algorithm, false)
+		binding.s.heavy.Weigh(binding.s.NowNs, binding.c.Hash, binding.c.Key, op.Cost, Denied)
 	}
 	return changed
 }
 
-// putInForce carries out a take that is denied.
+// putInForce carries out a take that is denied, so that its limit is in force from then on.
 func (x *part) putInForce(op *Op) {
-	if op.Dry || op.Cost == 0 || x.s.looking || !x.s.adopts(&x.c, &x.op, &x.d) {
+	if op.Dry || op.Cost == 0 || x.s.Looking || !adopts(&x.s.Store, &x.c, &x.op, &x.d) {
 		return
 	}
 	var again Decision
@@ -68,14 +74,14 @@ func (x *part) putInForce(op *Op) {
 	x.s.take(&x.c, &x.op, &again)
 }
 
-// answer gives the part's numbers, less what is kept.
+// answer fills in the part's numbers, without the reserved units.
 func (x *part) answer(d *Decision) {
 	*d = x.d
 	d.Pair, d.Part = x.pair, x.limit
 	d.Remaining = x.left()
 }
 
-// answer gives a part's numbers as its policy reports them. Groups are in the order of pairs.
+// answer fills in a part's numbers as its policy reports them. Groups are in the order of pairs.
 func (k *checker) answer(x *part, d *Decision) {
 	x.answer(d)
 	if p := k.groups[x.pair].policy; p.ReportNs > 0 {
@@ -83,11 +89,11 @@ func (k *checker) answer(x *part, d *Decision) {
 	}
 }
 
-// left is what a check like this one finds left of the limit.
-func (x *part) left() int64 { return max(x.d.Remaining-x.kept, 0) }
+// left returns how many units of the limit remain for a check of the same priority.
+func (x *part) left() int64 { return max(x.d.Remaining-x.reserved, 0) }
 
-// admit answers for the limit with the least left, and makes the caller hold the
-// request as long as any limit wants; or for the strike that began the longest penalty.
+// admit answers for the limit with the fewest units left, and with the longest delay that any limit asks for.
+// If strikes began a penalty, it answers for the strike with the longest penalty instead.
 func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 	x := k.penalty()
 	if x != nil {
@@ -110,11 +116,11 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 		}
 	}
 	if x != nil {
-		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
+		s.decided.count(x.op.Limit.Algorithm, d.Allowed > 0)
 	}
 }
 
-// penalty finds the strike that began the longest penalty of those that bind.
+// penalty finds the strike that began the longest penalty, among the policies that bind.
 func (k *checker) penalty() (binding *part) {
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -122,7 +128,7 @@ func (k *checker) penalty() (binding *part) {
 		if x == nil || g.policy.Shadow {
 			continue
 		}
-		if g.policy.delay(&x.d); binding == nil || longer(x.d.RetryMs, binding.d.RetryMs) {
+		if g.policy.delay(&x.d); binding == nil || longerWait(x.d.RetryMs, binding.d.RetryMs) {
 			binding = x
 		}
 	}
@@ -133,14 +139,14 @@ func (k *checker) penalty() (binding *part) {
 func (k *checker) punished(g *group) (longest *part) {
 	for j := g.from; j < g.to && g.fits && g.strikes; j++ {
 		x := &k.parts[j]
-		if x.strikes() && x.d.Allowed == 0 && (longest == nil || longer(x.d.RetryMs, longest.d.RetryMs)) {
+		if x.strikes() && x.d.Allowed == 0 && (longest == nil || longerWait(x.d.RetryMs, longest.d.RetryMs)) {
 			longest = x
 		}
 	}
 	return longest
 }
 
-// tell counts what became of a check for one of its policies.
+// tell counts the outcome of a check for one of its policies.
 func (k *checker) tell(g *group, s *shard, cost int64) {
 	c, x, v := g.policy.counts(s), &k.parts[g.from], Admitted
 	switch p := k.punished(g); {
@@ -151,11 +157,11 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 		x, v = p, Denied
 	}
 	c.count(v == Admitted)
-	x.s.weigh(&x.c, cost, v)
+	x.s.heavy.Weigh(x.s.NowNs, x.c.Hash, x.c.Key, cost, v)
 }
 
-// tightest finds the limit with the least left, of those that bind or when there are none
-// of the shadows, and fills in its numbers.
+// tightest finds the limit with the fewest units left and fills in its numbers. It considers limits that bind,
+// and shadows only if no limit binds.
 func (k *checker) tightest(d *Decision) *part {
 	if x, holdMs := k.leastLeft(false); x != nil {
 		k.answer(x, d)
@@ -164,7 +170,7 @@ func (k *checker) tightest(d *Decision) *part {
 	}
 	if x, _ := k.leastLeft(true); x != nil {
 		k.answer(x, d)
-		d.RetryMs = 0 // a shadow holds nobody up
+		d.RetryMs = 0 // a shadow delays nobody
 		return x
 	}
 	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart}
@@ -174,8 +180,8 @@ func (k *checker) tightest(d *Decision) *part {
 	return nil
 }
 
-// leastLeft finds the limit with the least left, of shadows or of the others, and the
-// longest that any of them wants the request held.
+// leastLeft finds the limit with the fewest units left, among shadows or among the others. It also returns the
+// longest delay that any of them asks for.
 func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -189,19 +195,19 @@ func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
 	return x, holdMs
 }
 
-// undo gives back what was taken of the parts before one that there is no memory for.
+// undo gives back the units taken from the parts before the part for which memory was exhausted.
 func (k *checker) undo(group, part int, cost int64) {
 	for i := range k.groups[:group+1] {
 		g := &k.groups[i]
 		for j := g.from; j < min(g.to, part) && g.fits && cost > 0; j++ {
 			x := &k.parts[j]
 			x.reopen()
-			if x.c.live {
-				x.s.giveBack(x.c.e, &x.op.Limit, min(cost, x.s.refundable(x.c.e)))
-				if x.strikes() { // before it none ran
-					x.s.pardon(x.c.e)
+			if x.c.Live {
+				x.s.GiveBack(x.c.Entry, &x.op.Limit, min(cost, x.s.Refundable(x.c.Entry)))
+				if x.strikes() { // no penalty ran before this check
+					store.SetStrikeBlocked(x.c.Entry.State(), 0)
 				}
-				x.s.settled(&x.c)
+				x.s.Reduced(&x.c)
 			}
 		}
 	}
@@ -209,12 +215,50 @@ func (k *checker) undo(group, part int, cost int64) {
 
 // reopen finds a limiter again after others may have been dropped.
 func (x *part) reopen() {
-	x.c, x.foreseen = cell{hash: x.c.hash, key: x.c.key}, false
+	x.c, x.previewed = store.Cell{Hash: x.c.Hash, Key: x.c.Key}, false
 	x.open()
 }
 
-// evictions grows whenever a limiter is given up for room.
-func (t *Table) evictions() int64 { return t.evicted.Load() }
+// extends reports whether the part's limit counts checks that its own penalty denies.
+func (x *part) extends() bool { return x.strikes() && x.op.Limit.Strikes&Extend != 0 }
 
-// counts returns the part of the policy's tally that a shard counts in.
-func (p *Policy) counts(s *shard) *tallyPart { return &p.tally[s.number%tallyParts] }
+// extend counts a denied check in the limits whose running penalty denies it and grows with each strike. It
+// reports whether it changed one.
+func (k *checker) extend(op *Op) (changed bool) {
+	if !k.strikes || op.Cost == 0 {
+		return false
+	}
+	memory := k.parts[0].s.t.evictions()
+	for i := range k.parts {
+		x := &k.parts[i]
+		if x.fits || !x.extends() {
+			continue
+		}
+		if memory != x.s.t.evictions() {
+			if x.reopen(); !x.c.Live { // evicted meanwhile: the check stays denied
+				continue
+			}
+		}
+		x.op.Dry, x.op.Cost = op.Dry, op.Cost
+		changed = x.take() || changed
+		x.op.Cost = 0 // as ask leaves it
+	}
+	if memory != k.parts[0].s.t.evictions() { // a limiter that was found may be gone
+		k.reopen()
+	}
+	return changed
+}
+
+// lockedOut returns the pairs for which this check's strikes began the penalty of the last step, as bits.
+// Shadows lock nobody out.
+func (k *checker) lockedOut() (pairs uint16) {
+	for i := range k.groups {
+		g := &k.groups[i]
+		for j := g.from; j < g.to && g.strikes && !g.policy.Shadow; j++ {
+			if x := &k.parts[j]; x.strikes() && x.d.Locked != 0 {
+				pairs |= 1 << x.pair
+			}
+		}
+	}
+	return pairs
+}

@@ -1,95 +1,100 @@
 package engine
 
-// openLeases reads the leases of a live entry and forgets what has expired.
-func (s *shard) openLeases(c *cell) (set leaseSet) {
-	if !c.live {
-		return leaseSet{}
+import (
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// openLeases reads the leases of a live entry without those that have expired.
+func openLeases(s *store.Store, c *store.Cell) (set leases.Set) {
+	if !c.Live {
+		return leases.Set{}
 	}
-	set = readLeases(c.e.state())
-	if s.looking {
-		set.hide(&s.slab, s.nowNs)
+	set = leases.Read(c.Entry.State())
+	if s.Looking {
+		set.Hide(&s.Slab, s.NowNs)
 		return set
 	}
-	set.sweep(&s.slab, s.nowNs)
-	set.write(c.e.state())
+	set.Sweep(&s.Slab, s.NowNs)
+	set.Write(c.Entry.State())
 	return set
 }
 
-// leaseEndNs is when a lease taken now ends; a ttl of zero means never.
-func (s *shard) leaseEndNs(ttlNs int64) int64 {
+// leaseEndNs returns when a lease taken now ends. A ttl of zero means never.
+func leaseEndNs(s *store.Store, ttlNs int64) int64 {
 	if ttlNs == 0 {
 		return Never
 	}
-	return s.nowNs + ttlNs
+	return s.NowNs + ttlNs
 }
 
-func (s *shard) takeLease(c *cell, op *Op, d *Decision) bool {
-	set := s.openLeases(c)
-	at, renewal := leasePlace{}, false
+func takeLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	set := openLeases(s, c)
+	at, renewal := leases.Place{}, false
 	if op.Cost > 0 {
-		_, at, renewal = set.find(&s.slab, op.Text)
+		_, at, renewal = set.Find(&s.Slab, op.Text)
 	}
-	growth := set.growth(&s.slab, op.Text)
-	grant, ok := admit(op, set.units, d)
+	growth := set.Growth(&s.Slab, op.Text)
+	grant, ok := admit(op, set.Units, d)
 	if renewal {
 		ok, growth = true, 0
-		d.Allowed, d.Remaining = 1, max(op.Limit.Max-set.units, 0)
-	} else if grant > 0 && set.count >= MaxHolders {
+		d.Allowed, d.Remaining = 1, max(op.Limit.Max-set.Units, 0)
+	} else if grant > 0 && set.Count >= MaxHolders {
 		*d = Decision{Status: TooManyHolders}
 		return false
 	}
 	taken := ok && op.Cost > 0
-	lastNs, endNs := set.lastExpiryNs(&s.slab, at), s.leaseEndNs(op.TTLNs)
+	lastNs, endNs := set.LastExpiryNs(&s.Slab, at), leaseEndNs(s, op.TTLNs)
 	if taken {
 		lastNs = max(lastNs, endNs)
 	} else if !ok {
-		d.RetryMs = s.leaseRetryMs(&set, op)
+		d.RetryMs = leaseRetryMs(s, &set, op)
 	}
-	d.ResetMs = s.spanMs(lastNs)
-	if !taken || op.Dry || !s.hold(c, op, d, growth) {
+	d.ResetMs = s.SpanMs(lastNs)
+	if !taken || op.Dry || !ensureLimiter(s, c, op, d, growth) {
 		return false
 	}
 	if renewal {
-		set.renew(&s.slab, at, endNs)
+		set.Renew(&s.Slab, at, endNs)
 	} else {
-		set.add(&s.slab, lease{expiresNs: endNs, units: op.Cost, id: op.Text})
+		set.Add(&s.Slab, leases.Lease{ExpiresNs: endNs, Units: op.Cost, ID: op.Text})
 	}
-	set.write(c.e.state())
-	c.relink = true
-	s.touched(c)
+	set.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
 	return true
 }
 
-// leaseRetryMs is the time until enough leases have expired.
-func (s *shard) leaseRetryMs(set *leaseSet, op *Op) int64 {
+// leaseRetryMs returns the time until enough leases have expired for the operation to fit.
+func leaseRetryMs(s *store.Store, set *leases.Set, op *Op) int64 {
 	if !op.canFit() {
 		return -1
 	}
-	return s.spanMs(set.freeAtNs(&s.slab, set.units+op.want()-op.Limit.Max))
+	return s.SpanMs(set.FreeAtNs(&s.Slab, set.Units+op.want()-op.Limit.Max))
 }
 
-func (s *shard) releaseLease(c *cell, op *Op, d *Decision) bool {
-	set := s.openLeases(c)
-	_, at, ok := set.find(&s.slab, op.Text)
+func releaseLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	set := openLeases(s, c)
+	_, at, ok := set.Find(&s.Slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.remove(&s.slab, at)
-	set.write(c.e.state())
-	s.settled(c)
+	set.Remove(&s.Slab, at)
+	set.Write(c.Entry.State())
+	s.Reduced(c)
 	return true
 }
 
-func (s *shard) renewLease(c *cell, op *Op, d *Decision) bool {
-	set := s.openLeases(c)
-	_, at, ok := set.find(&s.slab, op.Text)
+func renewLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	set := openLeases(s, c)
+	_, at, ok := set.Find(&s.Slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.renew(&s.slab, at, s.leaseEndNs(op.TTLNs))
-	set.write(c.e.state())
-	s.settled(c)
+	set.Renew(&s.Slab, at, leaseEndNs(s, op.TTLNs))
+	set.Write(c.Entry.State())
+	s.Reduced(c)
 	return true
 }

@@ -1,17 +1,20 @@
 package engine
 
-import "math"
+import (
+	"math"
 
-// A counter keeps its value and its expiry: value(8) expires(8), Never for none.
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
-// incr carries out OpIncr, as Redis 8.8's INCREX: an increment that would leave the
-// bounds does nothing, or goes as far as the bound with Saturate.
-func (s *shard) incr(c *cell, op *Op, d *Decision) bool {
+// increment carries out OpIncr with the semantics of Redis 8.8's INCREX. An increment that would leave the
+// bounds does nothing, or stops at the bound with Saturate.
+func increment(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	in := op.Incr
 	value, expiresNs := int64(0), Never
-	if c.live {
-		st := c.e.state()
-		value, expiresNs = int64(le.Uint64(st)), int64(le.Uint64(st[8:]))
+	if c.Live {
+		old := store.ReadCounter(c.Entry.State())
+		value, expiresNs = old.Value, old.ExpiresNs
 	}
 	next, ok := in.apply(value)
 	if (next < value) != (next-value < 0) {
@@ -22,27 +25,24 @@ func (s *shard) incr(c *cell, op *Op, d *Decision) bool {
 	if !ok {
 		return false
 	}
-	expiresNs = in.expiry(s.nowNs, expiresNs)
-	if expiresNs <= s.nowNs {
-		if c.live {
-			s.drop(c)
+	expiresNs = in.expiry(s.NowNs, expiresNs)
+	if expiresNs <= s.NowNs {
+		if c.Live {
+			s.Drop(c)
 		}
 		return true
 	}
-	if !s.ensure(c, uint8(Counter), stateLens[Counter]) {
+	if !s.Ensure(c, uint8(Counter), store.StateLens[Counter]) {
 		*d = Decision{Status: OutOfMemory}
 		return false
 	}
-	st := c.e.state()
-	le.PutUint64(st, uint64(next))
-	le.PutUint64(st[8:], uint64(expiresNs))
-	c.relink = true
-	s.touched(c)
+	store.Counter{Value: next, ExpiresNs: expiresNs}.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
 	return true
 }
 
-// apply returns the value after the increment; false, and the value as it is, when
-// the increment is refused.
+// apply returns the value after the increment. If the increment is refused, it returns the old value and false.
 func (in *Incr) apply(value int64) (next int64, ok bool) {
 	next = value + in.By
 	wrapped := (in.By < 0) != (next < value)
@@ -60,7 +60,7 @@ func (in *Incr) apply(value int64) (next int64, ok bool) {
 	return next, true
 }
 
-// expiry is the counter's expiry after an increment that is applied.
+// expiry returns the counter's expiry after an increment that was applied.
 func (in *Incr) expiry(nowNs, expiresNs int64) int64 {
 	switch {
 	case in.Expire == ExpireNone:
@@ -68,5 +68,5 @@ func (in *Incr) expiry(nowNs, expiresNs int64) int64 {
 	case in.Expire == ExpireKeep, in.OnlyIfNew && expiresNs != Never:
 		return expiresNs
 	}
-	return addNs(nowNs, in.ExpireNs)
+	return arith.AddNs(nowNs, in.ExpireNs)
 }

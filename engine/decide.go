@@ -2,13 +2,14 @@ package engine
 
 import "slices"
 
-// Decide carries out ops, each atomically and those on one key in order, and fills out,
-// which is at least as long. Operations on different keys happen at the same time, in
-// any order, and may interleave with those of other callers. Tables decide alike if
-// their stamps never go back: a shard takes a stamp that does as the latest it has
-// seen, and another table has other shards.
+// Decide carries out ops and fills out, which is at least as long. Each operation is atomic. Operations on one
+// key run in order. Operations on different keys run in any order and may interleave with operations of other
+// callers.
+//
+// Tables decide alike only if their stamps never go back. A shard replaces an earlier stamp by the latest stamp
+// it has seen, and another table has other shards.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
-	var held turn
+	var held lockCursor
 	defer held.leave()
 	for len(ops) > 0 {
 		n := t.narrow(ops)
@@ -23,16 +24,15 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 			s.enter(at)
 			s.do(h, &ops[0], &out[0])
 		default:
-			t.decideRound(&held, at, ops[:n], out)
+			t.decideBatch(&held, at, ops[:n], out)
 		}
 		ops, out = ops[n:], out[n:]
 	}
 }
 
-// narrow is how many operations, at most those of a round, come before the first that
-// is wide.
+// narrow returns how many operations precede the first wide operation, at most the size of a shard batch.
 func (t *Table) narrow(ops []Op) int {
-	n := min(len(ops), roundOps)
+	n := min(len(ops), batchOps)
 	for i := range n {
 		if ops[i].wide() || t.changesEverywhere(&ops[i]) {
 			return i
@@ -41,8 +41,8 @@ func (t *Table) narrow(ops []Op) int {
 	return n
 }
 
-// DecideAtomic carries out ops in order as one atomic step: no other operation is
-// seen between them, and all happen at the same instant.
+// DecideAtomic carries out ops in order as one atomic step. No caller sees a state between them, and all of
+// them happen at the same instant.
 func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	if t.high() {
 		t.reclaim(true)
@@ -51,11 +51,11 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	involved := t.lock(ops, few[:0])
 	defer t.unlock(involved)
 	for _, i := range involved {
-		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
 	}
 	enter := (*shard).enter
 	if changesOnly(ops) {
-		enter = (*shard).arrive // nothing is looked for
+		enter = (*shard).arrive // policy changes look up no limiter
 	}
 	for _, i := range involved {
 		enter(&t.shards[i], at)
@@ -79,24 +79,40 @@ func (op *Op) wide() bool {
 	return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve && op.Code != OpForgive
 }
 
-// involved lists the shards of operations, in ascending order: all callers lock in
-// that order, so none waits for another in a circle.
+// involved lists the shards of operations in ascending order. All callers lock in that order, so they cannot
+// deadlock.
 func (t *Table) involved(ops []Op, list []int) []int {
 	for i := range ops {
 		if ops[i].Code == OpPolicy || t.changesEverywhere(&ops[i]) {
 			return t.everyShard(list[:0])
 		}
-		list = append(list, t.placeOf(ops[i].Key))
+		list = append(list, t.shardNumber(ops[i].Key))
 		switch ops[i].Code {
 		case OpReserve:
-			list = append(list, t.placeOf(ops[i].ID))
+			list = append(list, t.shardNumber(ops[i].ID))
 		case OpCommit, OpCancel:
-			list = t.placesOfHold(ops[i].Key, list)
+			list = t.shardsOfHold(ops[i].Key, list)
 		}
 		for _, p := range ops[i].Also {
-			list = append(list, t.placeOf(p.Key))
+			list = append(list, t.shardNumber(p.Key))
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// decideBatch carries out up to batchOps operations that are not wide.
+func (t *Table) decideBatch(held *lockCursor, at Stamp, ops []Op, out []Decision) {
+	var r shardBatch
+	r.sort(t, ops)
+	for _, i := range r.first {
+		for ; i != noOp; i = r.next[i] {
+			s := r.in[i]
+			if held.enter(s) {
+				r.prefetch(s, i, ops)
+			}
+			s.enter(at)
+			s.do(r.hash[i], &ops[i], &out[i])
+		}
+	}
 }

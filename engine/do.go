@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
 // do carries out one operation. h is the hash of its key.
 func (s *shard) do(h uint64, op *Op, d *Decision) {
 	*d = Decision{}
@@ -7,20 +12,21 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 		s.carryOut(h, op, d)
 		return
 	}
-	var memory cell
+	var memory store.Cell
 	s.openToken(&memory, op)
 	if op.Code == OpForget {
-		if memory.r != 0 {
-			d.Allowed = oneIf(memory.live)
-			s.giveUp(&memory)
+		if memory.Ref != 0 {
+			d.Allowed = arith.OneIf(memory.Live)
+			s.GiveUp(&memory)
 		}
 		return
 	}
-	if memory.live {
-		*d, _ = readToken(memory.e.state())
+	if memory.Live {
+		answer, _ := store.ReadToken(memory.Entry.State())
+		*d = unpack(&answer)
 		return
 	}
-	if !s.makeRoom(op.tokenLen(), 0) {
+	if !s.AdmitBytes(op.tokenLen(), 0) {
 		d.Status = OutOfMemory
 		return
 	}
@@ -29,28 +35,29 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 	}
 }
 
-// openToken finds what is remembered of the operation's ID.
-func (s *shard) openToken(c *cell, op *Op) {
+// openToken finds the answer that is remembered for the operation's ID.
+func (s *shard) openToken(c *store.Cell, op *Op) {
 	name := append(s.scratch[:0], byte(len(op.Key)), byte(len(op.Key)>>8))
 	name = append(append(name, op.Key...), op.ID...)
-	*c = cell{hash: s.t.hashKey(name), key: name, ns: tokens}
-	s.open(c)
+	*c = store.Cell{Hash: s.t.hashKey(name), Key: name, Space: store.Tokens}
+	s.Open(c)
 }
 
-// remember keeps the answer to an operation for its ID, whatever it is. A copy of the
-// request may still be on its way, from a try that its client has given up: it must
-// not take what a later try was denied, nor give back what was found to be gone.
+// remember stores the answer to an operation for its ID, whatever the answer is. A copy of the request may
+// still be in transit from an attempt that the client gave up. The copy must not take units that a later
+// attempt was denied, nor give back units that were found to be gone.
 func (s *shard) remember(op *Op, d *Decision) {
-	var c cell
+	var c store.Cell
 	s.openToken(&c, op)
-	if !s.ensure(&c, kindToken, tokenLen) {
-		// The entry took the room there was. The operation counts, and a repetition
-		// would count again: too much, which is the safe side for all but a refund.
+	if !s.Ensure(&c, store.KindToken, store.TokenLen) {
+		// The new entry used the last free memory. The operation counts, and a repetition would count again. Counting
+		// too much is the safe side for all operations except a refund.
 		return
 	}
-	writeToken(c.e.state(), d, addNs(s.nowNs, s.t.opts.IDLifetimeNs))
-	c.relink = true
-	s.touched(&c)
+	answer := d.pack()
+	store.WriteToken(c.Entry.State(), &answer, arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs))
+	c.Relink = true
+	s.Touched(&c)
 }
 
 // carryOut carries out an operation and reports whether it changed something.
@@ -68,11 +75,11 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	case OpForgive:
 		return s.forgive(op, d)
 	default:
-		return s.settle(h, op, d)
+		return s.adjust(h, op, d)
 	}
-	c := cell{hash: h, key: op.Key}
-	s.open(&c)
-	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
+	c := store.Cell{Hash: h, Key: op.Key}
+	s.Open(&c)
+	if c.Live && c.Entry.Kind() != uint8(op.Limit.Algorithm) {
 		d.Status = WrongType
 		return false
 	}
@@ -81,13 +88,13 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		changed = s.take(&c, op, d)
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
-		s.counts.count(op.Limit.Algorithm, d.Allowed > 0)
-		s.weigh(&c, op.weight(d), d.verdict())
+		s.decided.count(op.Limit.Algorithm, d.Allowed > 0)
+		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.weight(d), d.verdict())
 	}
 	return changed
 }
 
-func (n *counts) count(a Algorithm, admitted bool) {
+func (n *decided) count(a Algorithm, admitted bool) {
 	if admitted {
 		n.admitted[a]++
 	} else {
@@ -95,20 +102,56 @@ func (n *counts) count(a Algorithm, admitted bool) {
 	}
 }
 
-// tokenLen is the size of the token the operation adds.
-func (op *Op) tokenLen() int { return entryLen(2+len(op.Key)+len(op.ID), tokenLen) }
+// tokenLen returns the size of the token that the operation adds.
+func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
 
 // take decides under the operation's limit.
-func (s *shard) take(c *cell, op *Op, d *Decision) bool {
+func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 	switch op.Limit.Algorithm {
 	case TokenBucket, LeakyBucket, FixedWindow, SlidingCounter:
-		return s.put(c, op, d, s.next(c, op, d))
+		return apply(&s.Store, c, op, d, evaluate(&s.Store, c, op, d))
 	case SlidingLog:
-		return s.takeSliding(c, op, d)
+		return takeSliding(&s.Store, c, op, d)
 	case Concurrency:
-		return s.takeLease(c, op, d)
+		return takeLease(&s.Store, c, op, d)
 	case Strike:
 		return s.takeStrike(c, op, d)
 	}
 	panic("engine: decision without an algorithm")
+}
+
+// evaluate decides under the operation's limit without changing the table. It returns the state that the
+// operation leaves behind if it is admitted, or if it is denied under another limit than before.
+func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
+	switch op.Limit.Algorithm {
+	case FixedWindow:
+		return evaluateFixed(s, c, op, d)
+	case SlidingCounter:
+		return evaluateSlidingCounter(s, c, op, d)
+	}
+	return evaluateBucket(s, c, op, d)
+}
+
+// A remembered decision has five numbers. The limit is at most MaxUnits, so the bits above it hold Pair and
+// Part. If its sign bit is set, it holds the status, and all fields except Pair are zero.
+
+// pack encodes a decision as the answer that is remembered.
+func (d *Decision) pack() store.Answer {
+	limit := d.Limit | int64(d.Pair)<<store.LimitBits | int64(d.Part)<<(store.LimitBits+4)
+	if d.Status != OK {
+		limit |= int64(d.Status) | -1<<63
+	}
+	return store.Answer{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, limit}
+}
+
+// unpack decodes a remembered answer.
+func unpack(a *store.Answer) (d Decision) {
+	d = Decision{
+		Allowed: a[0], Remaining: a[1], RetryMs: a[2], ResetMs: a[3], Limit: a[4] & (1<<store.LimitBits - 1),
+		Pair: uint8(a[4]>>store.LimitBits) & 0xf, Part: uint8(a[4]>>(store.LimitBits+4)) & 0xf,
+	}
+	if a[4] < 0 {
+		d.Status, d.Limit = Status(d.Limit), 0
+	}
+	return d
 }

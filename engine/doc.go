@@ -1,52 +1,65 @@
-// Package engine decides: it holds the state of every limiter in a sharded
-// table in memory and the algorithms that turn (state, time, request) into
+// Package engine decides whether a request is admitted. It holds the state of every limiter in a
+// sharded table in memory, and implements the algorithms that turn (state, time, request) into
 // (state, decision).
 //
-// The package is pure. It reads no clock, opens no file or socket and logs
-// nothing; the time of a decision is handed in as a Stamp. The same operations
-// with the same stamps give the same answers and the same state, on any
-// machine, with any number of shards, in batches of any size.
+// The package is pure. It reads no clock, opens no file or socket and logs nothing. The caller
+// passes the time of a decision as a Stamp. The same operations with the same stamps give the
+// same answers and the same state, on any machine, with any number of shards, in batches of any
+// size.
+//
+// # Parts
+//
+// A Table routes an operation to the shards of its keys (routing.go), locks them (batch.go), and
+// carries the operation out (do.go). Each algorithm is a file of functions on the store of a
+// shard: bucket.go, fixed.go, slidingcounter.go, sliding.go, concurrency.go, strike.go and
+// counter.go. The file take.go has the code that the algorithms share.
+//
+// A check decides under all limits of its policies (check.go, checkanswer.go). A hold records the
+// units that a check took (hold.go). The file denials.go answers requests that a leader may deny
+// without a log entry. Policies (policy.go, policyset.go, policycodec.go) do not depend on a
+// table. The policies of a table are in policybook.go.
+//
+// Package store keeps the entries of a shard in the pages of package arena. It also evicts them
+// and encodes them for storage. Packages unitlog, leases and script keep the states of variable
+// length. Packages rule and calendar define limits and windows. The file imports_test.go lists
+// the imports that are allowed.
 //
 // # What it promises
 //
-//   - Exact arithmetic. All quantities are integers; products are taken in 128
-//     bits, so nothing drifts, rounds away or overflows at any legal argument.
-//     A reply is rounded only at the very end, and only in the safe direction:
-//     waits up, remaining units down.
-//   - A denied operation takes nothing. If it came with another limit than the one
-//     remembered for a bucket, a fixed window or a sliding window counter, and would
-//     fit that limit some day, the new limit is in force from then on. A look (cost
-//     0) and a dry run change nothing that can be observed.
-//   - An entry that is idle under the limit last used on it is the same as no
-//     entry. The table forgets it when convenient, a bounded amount of work per
-//     operation, and no answer depends on when.
-//   - Tables that carry out the same operations at the same stamps, which never go
-//     back, are replicas: they decide alike and have the same StateHash, whatever their
-//     shards, whenever they collect, are stored and loaded, or are looked at (Inspect,
-//     Scan, RandomKey, Has, Top, Denials, Victims, StateHash), with any stamp. This holds
-//     without a memory bound, and with one for tables that are Replica: those evict
-//     nothing but by OpForget, and compaction changes nothing that can be observed.
-//   - A hold takes its units when it is made and gives back, at its end or before, at
-//     most what still counts of them: no sequence of holds lets through more than the
-//     limit. When the end is noticed does not matter, and holds are never given up for room.
-//   - Memory is bounded. What is given up at the bound is the entry nearest to idle
-//     of a few looked at; which ones depends on the hash seed of the process, so two
-//     tables do not give up the same.
-//   - The table holds no pointer per key: entries live in pages of bytes, found
-//     through an index of 32-bit references, so the garbage collector has little
-//     to follow. One token bucket costs at most 64 bytes with a 15-byte key, one
-//     admitted unit of an exact sliding log at most 12.
+//   - Arithmetic is exact. All quantities are integers, and products are computed in 128 bits. No
+//     legal argument makes a result drift or overflow. A reply is rounded at the very end and in
+//     the safe direction: waits up, remaining units down.
+//   - A denied operation takes nothing. It may change the limit in force: if a bucket, a fixed
+//     window or a sliding window counter had another limit, and the operation fits the new limit
+//     at some later time, the new limit applies from then on. A dry run and an operation of cost 0
+//     change nothing that can be observed.
+//   - An entry that is idle under the limit last used on it is the same as no entry. The table
+//     collects idle entries in bounded steps. No answer depends on when it does.
+//   - Tables are replicas if they carry out the same operations at the same stamps, and the stamps
+//     never go back. Replicas decide alike and have the same StateHash. The number of shards, the
+//     time of collection and of store and load, and reads (Inspect, Scan, RandomKey, Has, Top,
+//     Denials, Victims, StateHash) at any stamp change nothing. With a memory bound this holds for
+//     tables with the policy Replica only: they evict by OpForget alone, and their compaction
+//     changes nothing that can be observed.
+//   - A hold takes its units when it is made. At its end or before, it gives back at most the
+//     units that still count. No sequence of holds admits more than the limit. An answer does not
+//     depend on when the table notices the end of a hold. Holds are never evicted.
+//   - Memory is bounded. At the bound the table samples a few entries and evicts the entry nearest
+//     to idle. The sample depends on the hash seed of the process, so two tables evict different
+//     entries.
+//   - The table holds no pointer per key. Entries are bytes in pages, found through an index of
+//     32-bit references, so the garbage collector has little to scan. A token bucket costs at most
+//     64 bytes with a 15-byte key. An admitted unit of an exact sliding log costs at most 12.
 //
 // # What it leaves to others
 //
-// Parsing of commands, the choice of a clock, calendar arithmetic (package
-// server resolves a calendar window to two instants before it asks), storage
-// (package persistence drains changes and loads them back) and replication.
+// The server parses commands, chooses the clock, and computes the calendar window of an operation
+// without a policy (Op.Calendar). Package persistence drains changes to storage and loads them
+// back. Package raftstore replicates operations.
 //
 // # Where it differs from its sources
 //
-// The buckets are a GCRA (ITU-T I.371, 1996) whose theoretical arrival time is
-// kept in units of 1/rate nanoseconds, which makes it an integer for every
-// rational rate. The sliding window counter is the two-window estimate known
-// from Cloudflare's "How we built rate limiting" (2017), computed exactly.
+// The buckets are a GCRA (ITU-T I.371, 1996) whose theoretical arrival time is kept in units of
+// 1/rate nanoseconds, so it is an integer for every rational rate. The sliding window counter is
+// the two-window estimate of Cloudflare's "How we built rate limiting" (2017), computed exactly.
 package engine

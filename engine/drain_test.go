@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // TestDrainIsBoundedInBytes drains logs that are megabytes together: a chunk is no
@@ -30,5 +32,5 @@ func TestDrainIsBoundedInBytes(t *testing.T) {
 		return nil
 	}))
 	require.Greater(t, chunks, 1)
-	require.LessOrEqual(t, longest, drainBytes+largest)
+	require.LessOrEqual(t, longest, store.DrainBytes+largest)
 }

@@ -1,37 +1,37 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
-// A block everywhere denies the decisions on its key, and on every key that ends in '|'
-// and its key: one address stands behind the names of many routes and limits. Some write
-// the address alone where others write "ip:" in front, so a block of "ip:A" holds for A
-// as well. Like any block it is an entry under its key. Beside that, the table has all of
-// them in one set that never changes, so that a decision on any shard finds it: an
-// operation that changes the set holds all shards, and comes between those before and
-// behind it in the log.
+// A block everywhere denies the decisions on its key, and on every key that ends in '|' and its key. So
+// one block covers an address behind the names of many routes and limits. Some clients write the address
+// alone and others write "ip:" before it, so a block of "ip:A" also applies to A.
 //
-// A client may also be known by a user while its address is not in any key. An operation
-// says in From which address it comes from, and a block everywhere of that denies it too.
+// A block everywhere is an entry under its key, like any block. In addition, the table holds all of them
+// in one immutable set, so that a decision on any shard finds them. An operation that changes the set
+// locks all shards. Its order with all other decisions is therefore that of the log.
+//
+// A client may be identified by a user while no key contains its address. An operation names that address
+// in From, and a block everywhere of it denies the operation.
 
-// MaxBlocksEverywhere is how many blocks everywhere may be in force. A decision compares
-// the length of its key's ends with theirs, and each change copies the set.
+// MaxBlocksEverywhere bounds the blocks everywhere in force. A decision compares suffixes of its key with the
+// lengths of their keys, and each change copies the set.
 const MaxBlocksEverywhere = 1000
 
-// MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with room.
+// MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
 const MaxFromLen = 64
 
-// addressKind is what keys of addresses begin with, where they name what they are.
+// addressKind is the prefix of address keys that name their kind.
 const addressKind = "ip:"
 
-// blocksEverywhere is a set of blocks everywhere, never empty: without any there is none.
+// blocksEverywhere is an immutable set of blocks everywhere. It is never empty: a table without blocks
+// everywhere has no set.
 type blocksEverywhere struct {
 	byKey map[string]blockEverywhere
-	byEnd map[string]blockEverywhere // by the ends of keys they hold for: the last to end
-	lens  []int                      // of these ends, each once
+	byEnd map[string]blockEverywhere // by the key suffix they apply to: the block that ends last
+	lens  []int                      // the lengths of these suffixes, each once
 }
 
 type blockEverywhere struct {
@@ -40,12 +40,13 @@ type blockEverywhere struct {
 	reason  string
 }
 
-// outlasts orders the blocks of one key, so that all tables name the same one.
+// outlasts orders the blocks that apply to one key, so that all tables name the same block.
 func (b *blockEverywhere) outlasts(other *blockEverywhere) bool {
 	return b.untilNs > other.untilNs || b.untilNs == other.untilNs && b.key > other.key
 }
 
-// on returns the block in force on a key that outlasts the others; none ends at 0.
+// on returns the block in force on a key that outlasts the others. Without such a block it returns one that
+// ends at 0.
 func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
 	for _, n := range b.lens {
 		at := len(key) - n
@@ -59,7 +60,7 @@ func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
 	return found
 }
 
-// from returns when the block everywhere ends that has exactly this key; none ends at 0.
+// from returns when the block everywhere with exactly this key ends, or 0 if none is in force.
 func (b *blocksEverywhere) from(key []byte, nowNs int64) (untilNs int64) {
 	if len(key) == 0 {
 		return 0
@@ -70,21 +71,7 @@ func (b *blocksEverywhere) from(key []byte, nowNs int64) (untilNs int64) {
 	return 0
 }
 
-// BlocksEverywhere lists the keys of the blocks everywhere that are in force, in order.
-func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
-	all := t.everywhere.Load()
-	if all == nil {
-		return nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
-		if all.byKey[key].untilNs > at.NowNs {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// index makes what on needs.
+// index builds the suffix index that on reads.
 func (b *blocksEverywhere) index() {
 	b.byEnd = make(map[string]blockEverywhere, len(b.byKey))
 	add := func(end string, x blockEverywhere) {
@@ -105,7 +92,7 @@ func (b *blocksEverywhere) index() {
 	b.lens = slices.Compact(b.lens)
 }
 
-// inForce counts the blocks that have not ended, but for that of one key.
+// inForce counts the blocks that have not ended, except the block of the key but.
 func (b *blocksEverywhere) inForce(but []byte, nowNs int64) (n int) {
 	for key, x := range b.byKey {
 		if x.untilNs > nowNs && key != string(but) {
@@ -113,62 +100,4 @@ func (b *blocksEverywhere) inForce(but []byte, nowNs int64) (n int) {
 		}
 	}
 	return n
-}
-
-// changeEverywhere replaces the set by one that differs as change says. The caller holds
-// the shard of the key.
-func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) {
-	t.everywhereMu.Lock()
-	defer t.everywhereMu.Unlock()
-	next := &blocksEverywhere{byKey: map[string]blockEverywhere{}}
-	if old := t.everywhere.Load(); old != nil {
-		next.byKey = maps.Clone(old.byKey)
-	}
-	if change(next.byKey); len(next.byKey) == 0 {
-		t.everywhere.Store(nil)
-		return
-	}
-	next.index()
-	t.everywhere.Store(next)
-}
-
-// noteBlock brings the set up to date with an entry that is a block, or ends being one.
-func (s *shard) noteBlock(e entry, there bool) {
-	if e.kind() != kindBlock || !isEverywhere(e.state()) {
-		return
-	}
-	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		if delete(byKey, string(e.key())); there {
-			untilNs, reason := readBlock(e.state())
-			byKey[string(e.key())] = blockEverywhere{string(e.key()), untilNs, string(reason)}
-		}
-	})
-}
-
-// forgetEverywhere takes the blocks of a shard that is emptied out of the set.
-func (s *shard) forgetEverywhere() {
-	if s.t.everywhere.Load() == nil {
-		return
-	}
-	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		maps.DeleteFunc(byKey, func(key string, _ blockEverywhere) bool { return s.t.placeOf([]byte(key)) == s.number })
-	})
-}
-
-// mayBlockEverywhere reports whether there is room for one more block everywhere. What
-// counts is what is in force: tables collect what has ended at times of their own.
-func (s *shard) mayBlockEverywhere(key []byte) bool {
-	all := s.t.everywhere.Load()
-	return all == nil || len(all.byKey) < MaxBlocksEverywhere || all.inForce(key, s.nowNs) < MaxBlocksEverywhere
-}
-
-// changesEverywhere reports whether an operation changes, or may change, what is blocked
-// everywhere.
-func (t *Table) changesEverywhere(op *Op) bool {
-	return op.Code == OpBlockEverywhere || (op.Code == OpBlock || op.Code == OpUnblock) && t.everywhere.Load() != nil
-}
-
-// anyBlock reports whether a key of the shard may be blocked. Mostly none is.
-func (s *shard) anyBlock() bool {
-	return s.counts.entries[kindBlock] > 0 || s.t.everywhere.Load() != nil
 }

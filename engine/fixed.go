@@ -1,59 +1,41 @@
 package engine
 
-// A fixed window keeps where it ends and what was used: endNs(8) used(8).
-type fixedWindow struct{ endNs, used int64 }
+import "github.com/weir-project/weir/engine/internal/store"
 
-func readFixed(b []byte) fixedWindow {
-	return fixedWindow{int64(le.Uint64(b)), int64(le.Uint64(b[8:]))}
-}
-
-func (w fixedWindow) write(b []byte) {
-	le.PutUint64(b, uint64(w.endNs))
-	le.PutUint64(b[8:], uint64(w.used))
-}
-
-// idleAtNs is the window's end; an unused window is idle.
-func (w fixedWindow) idleAtNs() int64 {
-	if w.used == 0 {
-		return 0
-	}
-	return w.endNs
-}
-
-func (s *shard) nextFixed(c *cell, op *Op, d *Decision) nextState {
-	var w fixedWindow
-	if c.live {
-		old := s.limits.at(c.e.limit())
-		if w = readFixed(c.e.state()); old.is(&op.Limit) {
-			c.known = true
+func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
+	var w store.FixedWindow
+	if c.Live {
+		old := s.Limits.At(c.Entry.Limit())
+		if w = store.ReadFixed(c.Entry.State()); old.Is(&op.Limit) {
+			c.Known = true
 		} else {
-			w = s.carryWindow(op, old, w)
+			w = carryWindow(s, op, old, w)
 		}
 	} else {
-		w.endNs = s.windowEnd(op)
+		w.EndNs = windowEnd(s, op)
 	}
-	grant, ok := admit(op, w.used, d)
-	w.used += grant
-	if w.used > 0 {
-		d.ResetMs = s.spanMs(w.endNs)
+	grant, ok := admit(op, w.Used, d)
+	w.Used += grant
+	if w.Used > 0 {
+		d.ResetMs = s.SpanMs(w.EndNs)
 	}
 	if !ok {
 		d.RetryMs = -1
 		if op.canFit() {
-			d.RetryMs = s.spanMs(w.endNs)
+			d.RetryMs = s.SpanMs(w.EndNs)
 		}
 	}
-	return nextState{uint64(w.endNs), uint64(w.used), 0}
+	return outcome{uint64(w.EndNs), uint64(w.Used), 0}
 }
 
-// windowEnd is where the window that begins or runs now ends.
-func (s *shard) windowEnd(op *Op) int64 {
-	wallNs := s.nowNs + s.offsetNs
+// windowEnd returns when the window that begins or runs now ends.
+func windowEnd(s *store.Store, op *Op) int64 {
+	wallNs := s.NowNs + s.OffsetNs
 	switch op.Limit.Mode {
 	case Aligned:
-		return s.alignedStart(op.Limit.WindowNs) + op.Limit.WindowNs
+		return alignedStart(s, op.Limit.WindowNs) + op.Limit.WindowNs
 	case FromFirst:
-		return s.nowNs + op.Limit.WindowNs
+		return s.NowNs + op.Limit.WindowNs
 	case Forever:
 		return Never
 	}
@@ -61,34 +43,34 @@ func (s *shard) windowEnd(op *Op) int64 {
 	if wallNs >= endNs {
 		endNs = op.Calendar.NextEndNs
 	}
-	// A boundary may come late, never early: a window that seems to be over when it
-	// begins (its request was on the way for longer than a window) lasts a moment.
-	return max(endNs-s.offsetNs, s.nowNs+1)
+	// A boundary may come late, never early. If a request took longer than a window to arrive, its window seems
+	// over when it begins; it then lasts one nanosecond.
+	return max(endNs-s.OffsetNs, s.NowNs+1)
 }
 
-// alignedStart is where the window around now begins, in limiter time.
-func (s *shard) alignedStart(windowNs int64) int64 {
-	into := (s.nowNs + s.offsetNs) % windowNs
+// alignedStart returns when the window around now begins, in limiter time.
+func alignedStart(s *store.Store, windowNs int64) int64 {
+	into := (s.NowNs + s.OffsetNs) % windowNs
 	if into < 0 {
 		into += windowNs
 	}
-	return s.nowNs - into
+	return s.NowNs - into
 }
 
-// carryWindow returns what a running window means under the operation's limit.
-// The same kind and length keep its end; another keeps the count and gets a new
-// end, and a window that follows the first request keeps its start.
-func (s *shard) carryWindow(op *Op, old *Limit, w fixedWindow) fixedWindow {
+// carryWindow converts a running window to the operation's limit. A window of the same kind and length keeps
+// its end. A window of another kind or length keeps its count and gets a new end. A window that begins with the
+// first request keeps its start.
+func carryWindow(s *store.Store, op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
 	l := &op.Limit
 	switch {
 	case l.Mode == old.Mode && l.WindowNs == old.WindowNs:
 	case l.Mode == FromFirst && old.Mode == FromFirst:
-		w.endNs += l.WindowNs - old.WindowNs
-		if w.endNs <= s.nowNs {
-			w = fixedWindow{endNs: s.windowEnd(op)}
+		w.EndNs += l.WindowNs - old.WindowNs
+		if w.EndNs <= s.NowNs {
+			w = store.FixedWindow{EndNs: windowEnd(s, op)}
 		}
 	default:
-		w.endNs = s.windowEnd(op)
+		w.EndNs = windowEnd(s, op)
 	}
 	return w
 }

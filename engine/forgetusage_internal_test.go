@@ -18,12 +18,12 @@ func TestForgettingIsNotForTheChange(t *testing.T) {
 	for i := range 100 {
 		decide(Op{Code: OpCheck, Text: []byte("p"), Key: fmt.Append(nil, i), Cost: 1})
 	}
-	for i := range 3 * maxGone {
+	for i := range 3 * maxForgotten {
 		decide(reset)
 		for k := range table.shards {
 			s := &table.shards[k]
-			require.Len(t, s.gone, (i+1)%maxGone)
-			require.Equal(t, i+1 < maxGone, s.counts.entries[FixedWindow] > 0)
+			require.Len(t, s.forgotten, (i+1)%maxForgotten)
+			require.Equal(t, i+1 < maxForgotten, s.Counts.Entries[FixedWindow] > 0)
 		}
 	}
 }

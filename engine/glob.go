@@ -2,16 +2,15 @@ package engine
 
 import "bytes"
 
-// IsGlob says whether a pattern may match anything but itself.
+// IsGlob reports whether a pattern may match a string other than itself.
 func IsGlob(pattern []byte) bool { return bytes.ContainsAny(pattern, `*?[\`) }
 
-// MatchGlob says whether name matches the pattern in Redis' language: * any
-// bytes, ? one byte, [abc], [a-z] and [^a] one of a set, \ the byte behind it.
-// It goes back to the last star only, so the work is at most the product of the
-// two lengths whatever the pattern.
+// MatchGlob reports whether name matches a pattern of Redis: * matches any bytes, ? one byte, [abc], [a-z] and
+// [^a] one byte of a set, and \ the byte after it. MatchGlob backtracks to the last star only, so its work is
+// at most the product of the two lengths.
 func MatchGlob(pattern, name []byte) bool {
 	p, n := 0, 0
-	star, from := -1, 0 // the last star, and where its match ends so far
+	star, from := -1, 0 // the last star, and the current end of its match
 	for n < len(name) {
 		if p < len(pattern) && pattern[p] == '*' {
 			star, from = p, n
@@ -37,8 +36,7 @@ func MatchGlob(pattern, name []byte) bool {
 	return p == len(pattern)
 }
 
-// matchOne matches one byte with the item pattern begins with, which is not a
-// star, and returns the item's length.
+// matchOne matches one byte with the first item of pattern, which is not a star, and returns the item's length.
 func matchOne(pattern []byte, c byte) (ok bool, length int) {
 	switch pattern[0] {
 	case '?':
@@ -53,8 +51,8 @@ func matchOne(pattern []byte, c byte) (ok bool, length int) {
 	return pattern[0] == c, 1
 }
 
-// matchSet matches one byte with a set in brackets; an open set ends with the
-// pattern, as in Redis.
+// matchSet matches one byte with a set in brackets. A set without a closing bracket ends with the pattern, as
+// in Redis.
 func matchSet(pattern []byte, c byte) (ok bool, length int) {
 	i := 1
 	negated := i < len(pattern) && pattern[i] == '^'

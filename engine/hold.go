@@ -1,137 +1,42 @@
 package engine
 
-// A hold takes units before the true cost of a request is known (OpReserve), and is
-// settled once it is (OpCommit) or called off (OpCancel). It consists of a record under
-// its id (this file) and of a claim in every limiter it took from (claims.go).
+import (
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// A hold takes units before the true cost of a request is known (OpReserve). OpCommit completes it with the
+// true cost, or OpCancel cancels it. A hold consists of a record under its id (this file) and of an
+// allocation in every limiter that it took from (package store).
 //
 //	none ── OpReserve ─▶ held ─┬─ OpCommit ─▶ settled ───┐
 //	                           ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
 //	                           └─ its end ──▶ ended ─────┘
 //
-// Claims end by themselves: nothing has to be done for a hold at its end. One that has
-// ended or was cancelled has given everything back. An OpCommit that comes then all the
-// same takes its units anew and settles the hold: they were used, and a limit that did not
-// count them would have let through too much.
+// Allocations expire by themselves, so the end of a hold needs no action. A hold that has ended or was
+// cancelled has given everything back. A later OpCommit takes its units again and completes the hold: the
+// units were used, and a limit that did not count them would have admitted too much.
 
-// MaxHoldBytes bounds the policies and keys of one hold, four bytes for each pair
-// included: its record is one slot.
-const MaxHoldBytes = 800
-
-// HoldBytes is what the policies and keys of an OpReserve take of MaxHoldBytes.
+// HoldBytes returns how many bytes of MaxHoldBytes the policies and keys of an OpReserve need.
 func (op *Op) HoldBytes() (n int) {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
 		if !more {
 			return n
 		}
-		n += holdPairHead + len(pair.Policy) + len(pair.Key)
+		n += store.HoldPairHead + len(pair.Policy) + len(pair.Key)
 	}
 }
 
-// holdPhase is what became of a hold. One that is open has ended when its time is over.
-type holdPhase uint8
-
-const (
-	holdOpen holdPhase = iota
-	holdSettled
-	holdCancelled
-	numHoldPhases
-)
-
-// hold is the record of a hold. As stored in an entry's state it is a token (the answer
-// to OpReserve, and when the record is forgotten), five numbers, phase(1) high(1)
-// pairs(1), and the pairs, each took(1) policyLen(1) keyLen(2) policy key.
-type hold struct {
-	answer   Decision
-	forgetNs int64
-	endsNs   int64
-	units    int64
-	ttlNs    int64
-	actual   int64 // settled: the units of the OpCommit, and its answer
-	left     int64
-	phase    holdPhase
-	high     bool
-	pairs    []holdPair
-}
-
-// holdPair is a pair and the limits of its policy that the hold took from, as bits.
-type holdPair struct {
-	Pair
-	took uint8
-}
-
-const (
-	holdHead     = tokenLen + 5*8 + 3
-	holdPairHead = 4
-)
-
-func readHold(st []byte) (x hold) {
-	x.answer, x.forgetNs = readToken(st)
-	for i, n := range [...]*int64{&x.endsNs, &x.units, &x.ttlNs, &x.actual, &x.left} {
-		*n = int64(le.Uint64(st[tokenLen+8*i:]))
-	}
-	x.phase, x.high = holdPhase(st[holdHead-3]), st[holdHead-2] != 0
-	b := st[holdHead:]
-	for range st[holdHead-1] {
-		policy, key := int(b[1]), int(le.Uint16(b[2:]))
-		end := holdPairHead + policy + key
-		x.pairs = append(x.pairs, holdPair{Pair{b[holdPairHead : holdPairHead+policy], b[holdPairHead+policy : end]}, b[0]})
-		b = b[end:]
-	}
-	return x
-}
-
-// len is the length of the record in a state.
-func (x *hold) len() int {
-	n := holdHead
-	for _, p := range x.pairs {
-		n += holdPairHead + len(p.Policy) + len(p.Key)
-	}
-	return n
-}
-
-func (x *hold) write(st []byte) {
-	writeToken(st, &x.answer, x.forgetNs)
-	for i, n := range [...]int64{x.endsNs, x.units, x.ttlNs, x.actual, x.left} {
-		le.PutUint64(st[tokenLen+8*i:], uint64(n))
-	}
-	st[holdHead-3], st[holdHead-2], st[holdHead-1] = uint8(x.phase), uint8(oneIf(x.high)), uint8(len(x.pairs))
-	b := st[holdHead:]
-	for _, p := range x.pairs {
-		b[0], b[1] = p.took, uint8(len(p.Policy))
-		le.PutUint16(b[2:], uint16(len(p.Key)))
-		n := copy(b[holdPairHead:], p.Policy)
-		n += copy(b[holdPairHead+n:], p.Key)
-		b = b[holdPairHead+n:]
-	}
-}
-
-// soundHold reports whether a stored state can be read.
-func soundHold(st []byte) bool {
-	if len(st) < holdHead || st[holdHead-3] >= uint8(numHoldPhases) || len(st) > holdHead+MaxHoldBytes {
+// sameHold reports whether an OpReserve has the terms under which the hold was made.
+func sameHold(x *store.Hold, op *Op) bool {
+	if x.Units != op.Cost || x.TTLNs != op.TTLNs || x.High != op.High || len(x.Pairs) != 1+len(op.Also) {
 		return false
 	}
-	b := st[holdHead:]
-	for range st[holdHead-1] {
-		if len(b) < holdPairHead || b[1] == 0 || b[1] > MaxPolicyLen {
-			return false
-		}
-		key := int(le.Uint16(b[2:]))
-		end := holdPairHead + int(b[1]) + key
-		if key == 0 || key > MaxKeyLen || end > len(b) {
-			return false
-		}
-		b = b[end:]
-	}
-	return len(b) == 0
-}
-
-// same reports whether the hold was made on the terms of an OpReserve.
-func (x *hold) same(op *Op) bool {
-	if x.units != op.Cost || x.ttlNs != op.TTLNs || x.high != op.High || len(x.pairs) != 1+len(op.Also) {
-		return false
-	}
-	for i, p := range x.pairs {
+	for i, p := range x.Pairs {
 		asked := op.PairAt(i)
 		if string(p.Policy) != string(asked.Policy) || string(p.Key) != string(asked.Key) {
 			return false
@@ -140,10 +45,202 @@ func (x *hold) same(op *Op) bool {
 	return true
 }
 
-// openHold finds the record of a hold, in the shard of its id.
-func (t *Table) openHold(id []byte) (s *shard, c cell) {
+// openHold finds the record of a hold in the shard of its id.
+func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 	h, s := t.find(id)
-	c = cell{hash: h, key: id, ns: holds}
-	s.open(&c)
+	c = store.Cell{Hash: h, Key: id, Space: store.Holds}
+	s.Open(&c)
 	return s, c
+}
+
+// commit carries out an OpCommit. If the true cost is less than the hold, it gives back the difference, as far
+// as the units still count. If the true cost is more, it takes the rest even if the limits do not have it.
+func (s *shard) commit(op *Op, d *Decision) bool {
+	_, c := s.t.openHold(op.Key)
+	if !c.Live {
+		d.Status = NoHold
+		return false
+	}
+	x := store.ReadHold(c.Entry.State())
+	if x.Phase == store.HoldSettled {
+		if *d = (Decision{Allowed: 1, Remaining: x.Left}); x.Actual != op.Cost {
+			*d = Decision{Status: OtherTerms}
+		}
+		return false
+	}
+	more := op.Cost
+	if x.Phase == store.HoldOpen && s.NowNs < x.EndsNs {
+		s.t.releaseHold(op.Key, &x, x.Units-min(op.Cost, x.Units))
+		more -= min(op.Cost, x.Units)
+	}
+	x.Phase, x.Actual, x.Left = store.HoldSettled, op.Cost, s.checker.charge(s, &x, more)
+	s.storeHold(&c, &x)
+	*d = Decision{Allowed: 1, Remaining: x.Left}
+	return true
+}
+
+// cancel carries out an OpCancel.
+func (s *shard) cancel(op *Op, d *Decision) bool {
+	_, c := s.t.openHold(op.Key)
+	if !c.Live {
+		return false
+	}
+	x := store.ReadHold(c.Entry.State())
+	if d.Allowed = arith.OneIf(x.Phase == store.HoldCancelled); x.Phase != store.HoldOpen || s.NowNs >= x.EndsNs {
+		return false
+	}
+	s.t.releaseHold(op.Key, &x, x.Units)
+	x.Phase, d.Allowed = store.HoldCancelled, 1
+	s.storeHold(&c, &x)
+	return true
+}
+
+// storeHold records the outcome of a hold, for repeated requests.
+func (s *shard) storeHold(c *store.Cell, x *store.Hold) {
+	x.ForgetNs = arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
+	x.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
+}
+
+// releaseHold gives units back to all limiters that a hold took from.
+func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
+	for _, p := range x.Pairs {
+		for limit := range MaxPolicyLimits {
+			if p.Took>>limit&1 == 0 {
+				continue
+			}
+			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
+			h, s := t.find(name)
+			s.flushForgotten() // a policy change in the same atomic step may have left some
+			c := store.Cell{Hash: h, Key: name}
+			s.Open(&c)
+			s.BringUp(&c)
+			s.CompleteAllocation(&c, id, units)
+		}
+	}
+}
+
+// charge takes units for a hold from all limits in force, whether they have them or not. It returns the fewest
+// units left of any limit, or -1 if all policies are gone.
+func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
+	k.clear()
+	look := Op{High: x.High}
+	for i, pair := range x.Pairs {
+		if p := s.policy(pair.Policy); p != nil {
+			h, at := s.t.find(pair.Key)
+			k.add(at, h, p, i, pair.Key, &look)
+		}
+	}
+	if len(k.groups) == 0 {
+		return -1
+	}
+	for i := range k.parts {
+		p := &k.parts[i]
+		if p.reopen(); units > 0 && !p.strikes() {
+			p.op.Cost, p.op.forced = units, true
+			p.take()
+			p.op.forced = false
+		}
+	}
+	for i := range k.parts {
+		k.parts[i].reopen()
+		k.parts[i].ask(0)
+	}
+	var d Decision
+	k.tightest(&d)
+	return d.Remaining
+}
+
+// reserve carries out an OpReserve: a check whose units can be committed or cancelled later. A denial leaves
+// nothing behind, so its id may be used again.
+func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
+	if op.Dry {
+		return s.check(h, op, d)
+	}
+	home, c := s.t.openHold(op.ID)
+	if c.Live {
+		if x := store.ReadHold(c.Entry.State()); sameHold(&x, op) {
+			*d = unpack(&x.Answer)
+		} else {
+			d.Status = OtherTerms
+		}
+		return false
+	}
+	k := &s.checker
+	if !k.resolve(s, h, op, d) {
+		return false
+	}
+	if slices.ContainsFunc(k.parts, func(x part) bool { return x.strikes() }) {
+		d.Status = NotRefundable // a failed attempt cannot be taken back
+		return false
+	}
+	if _, fits := k.look(op); !fits {
+		k.deny(op, d)
+		return false
+	}
+	if k.full() {
+		d.Status = TooManyHolders
+		return false
+	}
+	return k.hold(s, op, d, home, &c)
+}
+
+// full reports whether a limit has its maximum number of allocations.
+func (k *checker) full() bool {
+	return slices.ContainsFunc(k.parts, func(x part) bool {
+		claims := x.s.OpenAllocations(&x.c)
+		return claims.Ref != 0 && leases.Read(claims.Entry.State()).Count >= MaxHolders
+	})
+}
+
+// hold takes the units that look found to fit, and records them under the id and in the limiters.
+func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell) bool {
+	x := store.Hold{EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High}
+	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		x.Pairs = append(x.Pairs, store.HoldPair{Policy: pair.Policy, Key: pair.Key})
+	}
+	memory := s.t.evictions()
+	if !home.Ensure(c, store.KindHold, x.Len()) {
+		d.Status = OutOfMemory
+		return false
+	}
+	x.Write(c.Entry.State())
+	home.Touched(c)
+	if memory != s.t.evictions() {
+		k.reopen()
+	}
+	k.take(s, op, op.Cost, d)
+	if d.Status != OK {
+		home.Drop(c)
+		return false
+	}
+	x.Answer = d.pack()
+	k.allocate(op, &x)
+	x.Write(c.Entry.State()) // now with the answer, and the limits taken from
+	return true
+}
+
+// allocate records the units of a hold in its limiters, and the limiters in the hold.
+func (k *checker) allocate(op *Op, x *store.Hold) {
+	for i := range k.groups {
+		g := &k.groups[i]
+		for j := g.from; j < g.to && g.fits; j++ {
+			p := &k.parts[j]
+			p.reopen() // allocations under another limit become void
+			p.s.AddAllocation(&p.c, op.ID, op.Cost, x.EndsNs)
+			x.Pairs[p.pair].Took |= 1 << p.limit
+		}
+	}
+}
+
+func (k *checker) reopen() {
+	for i := range k.parts {
+		k.parts[i].reopen()
+	}
 }

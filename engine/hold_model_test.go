@@ -120,7 +120,7 @@ func (l *heldLimiter) take(n int64, by string) {
 	l.list = append(l.list, heldUnits{num(n), by, l.nowNs})
 }
 
-// give takes units of a hold out, which has no claim on the rest any more.
+// give takes units of a hold out, which has no allocation on the rest any more.
 func (l *heldLimiter) give(by string, n int64) {
 	for i := range l.list {
 		if x := &l.list[i]; x.by == by {

@@ -2,67 +2,332 @@ package engine_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 const module = "github.com/weir-project/weir"
 
-// mayImport is the one way imports run: what each package may use of the
-// module, itself aside.
-var mayImport = map[string][]string{
-	"engine":      {},
-	"latency":     {},
-	"httpfields":  {},
-	"persistence": {"engine", "latency"},
-	"raftstore":   {"engine", "internal", "latency", "persistence"}, // internal/connlimit: connections of a port
-	"server":      {"engine", "httpfields", "internal", "latency"},  // also internal/nearest, and rlspb: messages of Envoy's
-	"policyfile":  {"engine", "httpfields", "internal", "latency", "server"},
-	"client":      {"engine", "httpfields", "latency"}, // latency: the durations that its metrics show
-	"bench":       {},
+// wall says which packages of the module a package imports, and why no others. A name that ends
+// with /... stands for every package below it; a package that has a line of its own follows that.
+type wall struct {
+	of      string
+	imports string // separated by spaces
+	why     string
 }
 
+// walls has a line for every package. A new package needs one, in the order of the names.
+var walls = []wall{
+	{"bench", "bench/machine bench/servers bench/svg", "measures weir from outside, as it measures its competitors"},
+	{"bench/machine", "", "reads what the operating system tells"},
+	{"bench/servers", "", "starts and asks servers and knows nothing of measuring"},
+	{"bench/svg", "", "draws charts of any figures"},
+	{"certs", "", "reads and renews certificates for servers and clients alike"},
+	{"certs/certtest", "certs", "makes certificates for tests of any package"},
+	{"client", "client/internal/keys engine latency", "keeps a limiter of its own for when no server answers"},
+	{"client/clientprom", "client", "exports the client's metrics, so that only its users need Prometheus"},
+	{"client/grpclimit", "client client/internal/keys httpfields",
+		"limits calls of gRPC, so that only its users need gRPC"},
+	{"client/httplimit", "client client/internal/keys engine httpfields",
+		"limits requests of net/http, with rates as the engine parses them"},
+	{"client/internal/keys", "", "turns what identifies a caller into a key"},
+	{"cmd/weir",
+		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
+			"raftstore/peer server server/acl server/commands server/envoyrls server/httpapi server/scripts",
+		"wires the server and its tools together, and carries no load generator"},
+	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline",
+		"measures weir as another process"},
+	{"engine",
+		"engine/internal/arena engine/internal/arith engine/internal/calendar " +
+			"engine/internal/codec engine/internal/heavy engine/internal/leases " +
+			"engine/internal/rule engine/internal/script engine/internal/store " +
+			"engine/internal/unitlog",
+		"decides: without a clock, a disk or a network every node computes the same"},
+	{"engine/internal/arena", "", "keeps slots of bytes and does not know what they hold"},
+	{"engine/internal/arith", "", "computes with numbers whose meaning its users know"},
+	{"engine/internal/calendar",
+		"engine/internal/arith engine/internal/rule",
+		"finds the windows of a calendar"},
+	{"engine/internal/codec", "", "reads stored numbers and bytes"},
+	{"engine/internal/heavy", "", "counts keys and knows no limit"},
+	{"engine/internal/leases",
+		"engine/internal/arena engine/internal/arith engine/internal/codec " +
+			"engine/internal/rule",
+		"keeps the leases of a key, and decides nothing"},
+	{"engine/internal/rule",
+		"engine/internal/arith engine/internal/codec",
+		"says what limits are, without state"},
+	{"engine/internal/script",
+		"engine/internal/arena engine/internal/arith engine/internal/codec " +
+			"engine/internal/rule engine/internal/unitlog",
+		"computes what a script does to its key, and finds no keys"},
+	{"engine/internal/store",
+		"engine/internal/arena engine/internal/arith engine/internal/codec " +
+			"engine/internal/leases engine/internal/rule engine/internal/script " +
+			"engine/internal/unitlog",
+		"keeps entries, evicts and stores them, and decides nothing"},
+	{"engine/internal/unitlog",
+		"engine/internal/arena engine/internal/arith engine/internal/codec " +
+			"engine/internal/rule",
+		"keeps the log of a window, and decides nothing"},
+	{"examples/...", "client client/clientprom client/httplimit httpfields",
+		"shows what a user writes, with what a user imports"},
+	{"examples/systems/levels/compare", "persistence server", "runs a server in its own process, to advance its clock"},
+	{"httpfields", "", "writes and reads HTTP header fields for server and client"},
+	{"internal/cli/buildinfo", "", "says which weir a program is"},
+	{"internal/cli/cluster", "internal/cli/cmdline internal/cli/remote internal/cli/terminal",
+		"asks a node, as any client does"},
+	{"internal/cli/cmdline", "internal/nearest", "reads the command lines of all programs and knows no command"},
+	{"internal/cli/demo", "internal/cli/cluster internal/cli/listener internal/cli/remote",
+		"starts the program as processes, and asks them"},
+	{"internal/cli/doctor",
+		"certs internal/cli/buildinfo internal/cli/cmdline internal/cli/healthcheck internal/cli/listener " +
+			"internal/cli/remote internal/cli/terminal persistence raftstore",
+		"looks at flags, the server that has them and its directory, and serves nothing"},
+	{"internal/cli/healthcheck", "", "asks over HTTP"},
+	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal",
+		"asks a server, also which policies count a key"},
+	{"internal/cli/listener", "internal/cli/terminal", "listens, and says who else does"},
+	{"internal/cli/policy", "internal/cli/cmdline internal/cli/remote internal/cli/terminal limiter policyfile " +
+		"server/commands",
+		"compares a file with a server, whose bounds and errors it knows"},
+	{"internal/cli/remote", "certs internal/cli/cmdline internal/cli/terminal raftstore",
+		"reaches a server, and reads how old the answer of a node is"},
+	{"internal/cli/terminal", "", "writes text that no terminal obeys"},
+	{"internal/cli/top",
+		"internal/cli/cmdline internal/cli/healthcheck internal/cli/listener internal/cli/remote internal/cli/terminal server/httpapi",
+		"shows the status that a server reports"},
+	{"internal/cli/tracing", "internal/cli/buildinfo raftstore server/commands",
+		"makes spans of what servers and logs of clusters tell"},
+	{"internal/clustertest/chaos", "internal/clustertest/ledger",
+		"judges processes from outside and believes nothing that they say"},
+	{"internal/clustertest/ledger", "", "judges histories without the code that made them"},
+	{"internal/clustertest/sim",
+		"engine internal/clustertest/ledger internal/faults internal/guards persistence raftstore " +
+			"raftstore/peer raftstore/wallog",
+		"runs real nodes on simulated disks, networks and clocks"},
+	{"internal/connlimit", "", "shares the connections of a port between its users"},
+	{"internal/documents", "", "reads examples out of documents for tests"},
+	{"internal/faults", "", "names the mistakes that tests switch on"},
+	{"internal/guards", "", "counts refusals of guards against races, which the simulator reports"},
+	{"internal/mutants", "", "changes source text and runs its tests"},
+	{"internal/nearest", "", "finds what a mistyped word was meant to be"},
+	{"internal/pages", "", "checks documents"},
+	{"internal/rlspb", "", "is generated from Envoy's messages"},
+	{"internal/weirproc", "", "runs the program as its users do, for tests"},
+	{"internal/weirtest", "engine persistence server server/envoyrls server/httpapi", "runs a server in a test's own process"},
+	{"latency", "", "counts durations for every part that measures some"},
+	{"limiter", "engine latency", "is the contract between what decides and what serves, and holds only types"},
+	{"persistence", "engine latency limiter", "stores what the engine decides; protocols and clusters are built on it"},
+	{"policyfile", "engine internal/nearest limiter server server/commands server/policytext",
+		"reads policies from a file with the parser of the commands"},
+	{"raftstore",
+		"engine internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
+			"raftstore/wallog raftstore/wire",
+		"replicates the engine; protocols are built on it"},
+	{"raftstore/internal/calls",
+		"raftstore/internal/failure",
+		"names the calls between nodes and their outcomes"},
+	{"raftstore/internal/consensus",
+		"raftstore/internal/failure raftstore/internal/identity",
+		"asks the Raft library what the parts of a group want to know"},
+	{"raftstore/internal/divergence",
+		"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/timers raftstore/peer",
+		"finds the node whose results differ from those of a majority"},
+	{"raftstore/internal/failure",
+		"limiter persistence",
+		"names the errors of a node, and says whether it may start again"},
+	{"raftstore/internal/format",
+		"engine raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/wire",
+		"agrees with all members on the form of entries"},
+	{"raftstore/internal/fsm",
+		"engine internal/faults internal/guards persistence raftstore/internal/consensus " +
+			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/images " +
+			"raftstore/internal/raftlog raftstore/wire",
+		"applies the log to the table: a pure function of its entries"},
+	{"raftstore/internal/host",
+		"engine internal/faults limiter persistence raftstore/internal/calls " +
+			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wallog " +
+			"raftstore/wire",
+		"holds what belongs to the process and not to a group"},
+	{"raftstore/internal/identity",
+		"internal/guards persistence raftstore/internal/failure raftstore/peer",
+		"says which node a data directory belongs to"},
+	{"raftstore/internal/images",
+		"internal/faults internal/guards persistence",
+		"finds the snapshots of the Raft library in images"},
+	{"raftstore/internal/leadership",
+		"engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
+			"raftstore/internal/failure raftstore/internal/fsm raftstore/internal/host " +
+			"raftstore/internal/identity raftstore/internal/queue raftstore/internal/quorum " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/wire",
+		"leads: keeps the clock that stamps entries, and hands over"},
+	{"raftstore/internal/logging", "", "passes on what the Raft library logs"},
+	{"raftstore/internal/membership",
+		"internal/guards raftstore/internal/calls raftstore/internal/consensus " +
+			"raftstore/internal/failure raftstore/internal/format raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/identity raftstore/internal/leadership " +
+			"raftstore/internal/timers raftstore/peer",
+		"joins a cluster, takes nodes in and removes them"},
+	{"raftstore/internal/pipeline",
+		"engine internal/faults internal/guards raftstore/internal/calls " +
+			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/format " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
+			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/readindex " +
+			"raftstore/internal/timers raftstore/peer raftstore/wire",
+		"takes decisions through the log"},
+	{"raftstore/internal/queue",
+		"engine raftstore/internal/failure raftstore/peer raftstore/wire",
+		"gathers operations into batches until the pipeline takes them"},
+	{"raftstore/internal/quorum",
+		"internal/guards raftstore/internal/failure raftstore/internal/timers",
+		"confirms with a majority that no later leader was elected"},
+	{"raftstore/internal/raftlog",
+		"latency persistence raftstore/internal/failure raftstore/internal/timers",
+		"ends the node at a write that fails, and notes when entries arrive"},
+	{"raftstore/internal/readindex",
+		"engine internal/faults internal/guards raftstore/internal/calls " +
+			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/quorum " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wire",
+		"makes reads linearizable"},
+	{"raftstore/internal/recovery",
+		"persistence raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
+			"raftstore/internal/images raftstore/internal/raftlog",
+		"brings a directory into the state that the Raft library starts from"},
+	{"raftstore/internal/snapshots",
+		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
+			"raftstore/internal/timers",
+		"decides when to take a snapshot"},
+	{"raftstore/internal/timers", "", "holds the periods that several parts share"},
+	{"raftstore/internal/transport",
+		"internal/faults raftstore/internal/images raftstore/internal/raftlog",
+		"guards the transport of the Raft library against its known defects"},
+	{"raftstore/internal/watchdog",
+		"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog " +
+			"raftstore/internal/timers",
+		"ends a node that is stuck"},
+	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
+	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
+	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
+	{"server", "internal/connlimit limiter server/acl server/commands server/evloop server/resp",
+		"listens, reads and writes, and knows no command"},
+	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
+	{"server/arg", "engine server/resp", "reads single arguments into what the engine takes, and knows no command"},
+	{"server/clienttest", "", "drives the program with other people's clients"},
+	{"server/commands", "engine internal/connlimit internal/nearest limiter server/acl server/arg " +
+		"server/info server/policytext server/resp server/scripts server/service server/syntax server/timezone",
+		"carries out commands for whatever stands under a session, and opens no connection"},
+	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
+		"speaks to Envoys, and needs only the layer under all protocols"},
+	{"server/evloop", "", "polls sockets and knows no protocol"},
+	{"server/httpapi", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/metrics " +
+		"server/policytext server/resp server/service",
+		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
+	{"server/info", "engine limiter server/service", "reads the layer under all protocols and writes what it reads as Redis does"},
+	{"server/metrics", "engine latency limiter server/service", "reads the counters of the layer under all protocols"},
+	{"server/policytext", "engine server/arg server/resp server/timezone",
+		"reads and writes policies for commands and for files, which know no connection"},
+	{"server/resp", "", "reads and writes bytes and knows no command"},
+	{"server/resp/resptest", "", "has streams for tests of packages that read the protocol"},
+	{"server/scripts", "engine server/arg server/resp", "recognises scripts by their text and knows no client"},
+	{"server/servertest", "engine limiter", "stands in for limiters and clients in tests of the packages beside it"},
+	{"server/service", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/resp",
+		"makes, counts and tells decisions for every protocol, and knows none of them"},
+	{"server/syntax", "", "reads the syntax lines of commands and knows no command"},
+	{"server/timezone", "engine server/arg", "finds windows in calendars"},
+}
+
+// wallOf returns the line for a package: its own, or that of the closest /... above it.
+func wallOf(pkg string) (found wall, ok bool) {
+	for _, w := range walls {
+		if covers(w.of, pkg) && (w.of == pkg || len(w.of) > len(found.of)) {
+			found, ok = w, true
+		}
+		if w.of == pkg {
+			break
+		}
+	}
+	return found, ok
+}
+
+// covers reports whether a name stands for a package: its own, or one with /... above it.
+func covers(name, pkg string) bool {
+	above, isTree := strings.CutSuffix(name, "...")
+	return name == pkg || isTree && strings.HasPrefix(pkg+"/", above)
+}
+
+// goList runs go list in the root of the module and returns the words that it prints.
 func goList(t *testing.T, args ...string) []string {
-	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	return strings.Fields(goListText(t, args...))
+}
+
+func goListText(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-pgo=off"}, args...)...)
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	require.NoError(t, err)
-	return strings.Fields(string(out))
+	return string(out)
 }
 
-// roomOf is the top-level directory a package of the module lies in, or none.
-func roomOf(path string) string {
-	rest, ours := strings.CutPrefix(path, module+"/")
-	if !ours {
-		return ""
-	}
-	room, _, _ := strings.Cut(rest, "/")
-	return room
-}
-
-// TestImportsRunOneWay fails when a package uses another that it must not know.
-func TestImportsRunOneWay(t *testing.T) {
-	for _, path := range goList(t, "-e", "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", "./...") {
-		allowed, ruled := mayImport[roomOf(path)]
-		if !ruled {
-			continue // cmd puts all of them together
-		}
-		for _, dep := range goList(t, "-e", "-deps", path) {
-			if room := roomOf(dep); room != "" && room != roomOf(path) {
-				require.Contains(t, allowed, room, "%s depends on %s", path, dep)
+// TestImportsKeepTheWalls fails when a package imports another that its line does not name, when it
+// has no line, and when a line is not needed, in whole or in part. Tests may import what they like.
+func TestImportsKeepTheWalls(t *testing.T) {
+	used := map[wall][]string{}
+	packages := goListText(t, "-e", "-f", `{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./...")
+	for line := range strings.Lines(packages) {
+		var ours []string
+		for _, path := range strings.Fields(line) {
+			if pkg, ok := strings.CutPrefix(path, module+"/"); ok {
+				ours = append(ours, pkg)
 			}
 		}
+		pkg, imports := ours[0], ours[1:]
+		w, ok := wallOf(pkg)
+		if !assert.True(t, ok, "package %s has no line in walls: say what it may import, and why", pkg) {
+			continue
+		}
+		used[w] = append(used[w], imports...)
+		for _, path := range imports {
+			allowed := func(name string) bool { return covers(name, path) }
+			assert.True(t, slices.ContainsFunc(strings.Fields(w.imports), allowed),
+				"%s imports %s, which its line does not name: it %s", pkg, path, w.why)
+		}
 	}
+	for _, w := range walls {
+		imports, exists := used[w]
+		if !assert.True(t, exists, "walls has a line for %s, where no package is", w.of) {
+			continue
+		}
+		for _, name := range strings.Fields(w.imports) {
+			needed := func(path string) bool { return covers(name, path) }
+			assert.True(t, slices.ContainsFunc(imports, needed), "the line for %s allows %s, which it does not need", w.of, name)
+		}
+	}
+	inOrder := slices.IsSortedFunc(walls, func(a, b wall) int { return strings.Compare(a.of, b.of) })
+	assert.True(t, inOrder, "walls is out of order")
 }
 
-// TestEngineIsPure fails when the engine imports anything but the standard
-// library, or a clock, a socket, a file, a logger or a source of chance.
+// TestEngineIsPure fails when the engine or a package below it imports anything but the standard
+// library and itself, or a clock, a socket, a file, a logger or a source of chance.
 func TestEngineIsPure(t *testing.T) {
-	imports := goList(t, "-f", `{{join .Imports "\n"}}`, "./engine")
+	imports := goList(t, "-f", `{{join .Imports "\n"}}`, "./engine/...")
 	require.NotEmpty(t, imports)
 	for _, path := range imports {
+		if strings.HasPrefix(path, module+"/engine/") {
+			continue
+		}
 		first, _, _ := strings.Cut(path, "/")
 		require.NotContains(t, first, ".", "%s is not of the standard library", path)
 		for _, banned := range []string{"time", "net", "os", "log", "math/rand", "syscall", "io/fs", "runtime", "unsafe"} {

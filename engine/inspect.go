@@ -1,54 +1,64 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/store"
+	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Info describes one key for people: RL.INSPECT, TTL, TYPE.
+// Info describes one key to an operator: RL.INSPECT, TTL, TYPE.
 type Info struct {
 	Algorithm Algorithm // NoAlgorithm: the key is only blocked
 	Limit     Limit     // the limit last used
-	// Used is what counts against the limit now, in units, rounded up: missing
-	// tokens, queued units, units in the window, units held, strikes. For a Counter
-	// its value.
+	// Used is how many units count against the limit now, rounded up: missing tokens, queued units, units in the
+	// window, units of leases, or strikes. For a Counter it is the value.
 	Used      int64
 	Remaining int64 // as a decision would report it
-	IdleInMs  int64 // until the limiter is idle (rounded up), -1: never by itself
-	// Blocked says whether an administrative block is in force; BlockedMs is what is
-	// left of it (-1: no end) and Reason its text.
+	IdleInMs  int64 // until the limiter is idle, rounded up; -1: it does not become idle by itself
+	// Blocked reports whether an administrative block is in force. BlockedMs is its remaining time, -1 for no end,
+	// and Reason its text.
 	Blocked   bool
 	BlockedMs int64
 	Reason    string
-	BlockedBy string // the key of the block: another than this one if it holds everywhere
-	// Everywhere: the block of this key holds everywhere.
+	BlockedBy string // the key of the block; a block everywhere may have another key
+	// Everywhere reports whether the block of this key is a block everywhere.
 	Everywhere bool
-	// PenaltyMs is what is left of a strike penalty.
+	// PenaltyMs is the remaining time of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
-	// Hash is what a Scripted limiter keeps, if its script keeps a hash; else it is empty.
+	// Hash is the hash that a Scripted limiter keeps, or empty if its script keeps no hash.
 	Hash HashFields
-	// Tokens tells what a TokenBucket held at AtMs (the wall clock, in Unix milliseconds), with
-	// its fraction, in decimal: "14.5". It is exact up to nine decimals and rounded down there; a
-	// bucket in debt holds less than none.
+	// Tokens is the content of a TokenBucket at AtMs (wall clock, Unix milliseconds), as a decimal with its
+	// fraction: "14.5". It is exact to nine decimals and rounded down after them. A bucket in debt has a negative
+	// content.
 	Tokens string
 	AtMs   int64
-	Bytes  int // memory the entry takes, index included
+	Bytes  int // the memory of the entry, index included
 }
 
-// tokensText writes what a bucket holds that lacks so many tokens, in grains.
-func tokensText(l *Limit, missing wide) string {
-	full, grain := l.Rate.grains(l.Max), uint64(l.Rate.PerNs)
-	held, sign := full.subFloor(missing), ""
-	if full.less(missing) {
-		held, sign = missing.sub(full), "-"
+// tokensText formats the content of a bucket that lacks the given number of tokens, in grains.
+func tokensText(l *Limit, missing arith.Uint128) string {
+	full, grain := l.Rate.Grains(l.Max), uint64(l.Rate.PerNs)
+	held, sign := full.SubFloor(missing), ""
+	if full.Less(missing) {
+		held, sign = missing.Sub(full), "-"
 	}
-	whole, _ := held.div(grain)
-	part := wideMul(held.mod(grain), 1e9)
+	whole, _ := held.Div(grain)
+	part := arith.Mul(held.Mod(grain), 1e9)
 	if sign != "" {
-		part = part.add(wide{0, grain - 1})
+		part = part.Add(arith.Uint128{Hi: 0, Lo: grain - 1})
 	}
-	billionths, _ := part.div(grain)
+	billionths, _ := part.Div(grain)
 	if billionths == 1e9 {
 		whole, billionths = whole+1, 0
 	}
@@ -60,26 +70,26 @@ func tokensText(l *Limit, missing wide) string {
 	return text + "." + strings.TrimRight(digits, "0")
 }
 
-// Stats is what a table says about itself.
+// Stats are the counters of a table.
 type Stats struct {
 	Keys           int64 // limiters and blocks that are not idle
-	KeysBy         [numAlgorithms]int64
+	KeysBy         [rule.NumAlgorithms]int64
 	MemoryBytes    int64 // pages, index, limits
 	MaxMemoryBytes int64 // 0: no bound
 	Expired        int64 // idle entries collected
-	Evicted        int64 // entries given up for room
+	Evicted        int64 // entries dropped for memory before they were idle
 	ForgivenUnits  int64 // units in use that evictions forgot
-	Admitted       [numAlgorithms]int64
-	Denied         [numAlgorithms]int64
-	Strikes        int64 // that were counted; of limits with Attempts the attempts
-	Successes      int64 // of these attempts, those that succeeded
+	Admitted       [rule.NumAlgorithms]int64
+	Denied         [rule.NumAlgorithms]int64
+	Strikes        int64 // strikes that counted; for limits with Attempts, all attempts
+	Successes      int64 // attempts that succeeded
 	Delays         int64 // strikes that were admitted with a delay
-	Penalties      int64 // that strikes began
-	Lockouts       int64 // of them those of the last threshold
+	Penalties      int64 // penalties that strikes began
+	Lockouts       int64 // penalties of the last threshold
 }
 
-// Inspect describes key, or reports false when it is idle and not blocked by itself. A block
-// everywhere on another key is told of all the same.
+// Inspect describes a key. It returns false if the key is idle and has no block of its own, but still reports a
+// block everywhere on another key.
 func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
 	h, s := t.find(key)
 	s.mu.Lock()
@@ -89,103 +99,251 @@ func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
 }
 
 func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
-	c, b := cell{hash: h, key: key}, cell{hash: h, key: key, ns: blocks}
-	s.open(&c)
-	s.open(&b)
-	s.bringUp(&c)
-	if c.live {
+	c, b := store.Cell{Hash: h, Key: key}, store.Cell{Hash: h, Key: key, Space: store.Blocks}
+	s.Open(&c)
+	s.Open(&b)
+	s.BringUp(&c)
+	if c.Live {
 		s.describe(&c, &info)
 	}
 	lastNs := int64(0)
-	if b.live {
-		untilNs, reason := readBlock(b.e.state())
-		info.Blocked, info.BlockedMs, info.Reason = true, s.spanMs(untilNs), string(reason)
-		info.BlockedBy, info.Everywhere = string(key), isEverywhere(b.e.state())
-		info.Bytes += s.slab.len(b.r) + indexBytes
+	if b.Live {
+		untilNs, reason := store.ReadBlock(b.Entry.State())
+		info.Blocked, info.BlockedMs, info.Reason = true, s.SpanMs(untilNs), string(reason)
+		info.BlockedBy, info.Everywhere = string(key), store.IsEverywhere(b.Entry.State())
+		info.Bytes += s.Slab.Len(b.Ref) + store.IndexBytes
 		lastNs = untilNs
 	}
 	if all := s.t.everywhere.Load(); all != nil {
-		if x := all.on(key, s.nowNs); x.untilNs > lastNs {
-			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.spanMs(x.untilNs), x.reason, x.key
+		if x := all.on(key, s.NowNs); x.untilNs > lastNs {
+			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.SpanMs(x.untilNs), x.reason, x.key
 		}
 	}
-	return info, c.live || b.live
+	return info, c.Live || b.Live
 }
 
-// indexBytes is what the index takes per entry, on average.
-const indexBytes = segmentBytes * 4 / (segmentSlots * 3)
-
-func (s *shard) describe(c *cell, info *Info) {
-	e := c.e
-	info.Algorithm = Algorithm(e.kind())
-	info.Limit = *s.limits.at(e.limit())
-	info.Used = s.usedUnits(e)
-	info.IdleInMs = s.spanMs(s.idleAtNs(e))
-	info.Bytes = s.slab.len(c.r) + indexBytes
+func (s *shard) describe(c *store.Cell, info *Info) {
+	e := c.Entry
+	info.Algorithm = Algorithm(e.Kind())
+	info.Limit = *s.Limits.At(e.Limit())
+	info.Used = s.UsedUnits(e)
+	info.IdleInMs = s.SpanMs(s.IdleAtNs(e))
+	info.Bytes = s.Slab.Len(c.Ref) + store.IndexBytes
 	switch info.Algorithm {
 	case SlidingLog, Strike:
-		log := readLog(e.state())
-		info.Bytes += log.bytes(&s.slab)
+		log := unitlog.Read(e.State())
+		info.Bytes += log.Bytes(&s.Slab)
 	case Concurrency:
-		set := readLeases(e.state())
-		info.Bytes += set.bytes(&s.slab)
-		set.hide(&s.slab, s.nowNs)
-		info.Holders = int(set.count)
+		set := leases.Read(e.State())
+		info.Bytes += set.Bytes(&s.Slab)
+		set.Hide(&s.Slab, s.NowNs)
+		info.Holders = int(set.Count)
 	case Counter:
 		return
 	case Scripted:
-		record := readScriptRecord(e.state())
-		info.Bytes += record.log.bytes(&s.slab)
-		info.IdleInMs, info.Hash = record.leftMs(s.nowNs), record.hash()
-		if isText(e.state()) {
-			info.Bytes += readText(e.state()).bytes(&s.slab)
-		}
+		record := script.ReadRecord(e.State())
+		info.Bytes += script.Bytes(e.State(), &s.Slab)
+		info.IdleInMs, info.Hash = record.LeftMs(s.NowNs), record.Hash()
 		return
 	}
 	if info.Algorithm == Strike {
-		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))
+		info.PenaltyMs = s.SpanMs(store.StrikeBlockedNs(e.State()))
 	}
-	if k := s.openClaims(c); k.r != 0 && !void(c, &k) {
-		set := readLeases(k.e.state())
-		info.Bytes += s.slab.len(k.r) + indexBytes + set.bytes(&s.slab)
-		set.hide(&s.slab, s.nowNs)
-		info.Holders = int(set.count)
+	if k := s.OpenAllocations(c); k.Ref != 0 && !store.Void(c, &k) {
+		set := leases.Read(k.Entry.State())
+		info.Bytes += s.Slab.Len(k.Ref) + store.IndexBytes + set.Bytes(&s.Slab)
+		set.Hide(&s.Slab, s.NowNs)
+		info.Holders = int(set.Count)
 	}
 	if info.Algorithm == TokenBucket {
-		info.AtMs = (s.nowNs + s.offsetNs) / 1e6
-		info.Tokens = tokensText(&info.Limit, deficitAt(e.bucket(), info.Limit.Rate, s.nowNs))
+		info.AtMs = (s.NowNs + s.OffsetNs) / 1e6
+		info.Tokens = tokensText(&info.Limit, store.DeficitAt(store.BucketOf(e), info.Limit.Rate, s.NowNs))
 	}
 	var d Decision
-	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)
+	s.take(c, &Op{Key: c.Key, Limit: info.Limit, Dry: true}, &d)
 	info.Remaining, info.IdleInMs = d.Remaining, d.ResetMs
 }
 
-// usedUnits is what counts against an entry's limit now, rounded up.
-func (s *shard) usedUnits(e entry) int64 {
-	st, l := e.state(), s.limits.at(e.limit())
-	switch e.kind() {
-	case uint8(TokenBucket), uint8(LeakyBucket):
-		return deficitAt(e.bucket(), l.Rate, s.nowNs).divUp(uint64(l.Rate.PerNs))
-	case uint8(FixedWindow):
-		return readFixed(st).used
-	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(st)
-		return log.units - log.unitsUntil(&s.slab, s.nowNs-l.WindowNs)
-	case uint8(SlidingCounter):
-		return readSlidingCounter(st).roll(s.nowNs, l.WindowNs).used(s.nowNs, l.WindowNs)
-	case uint8(Concurrency):
-		set := readLeases(st)
-		set.hide(&s.slab, s.nowNs)
-		return set.units
-	case uint8(Counter):
-		return int64(le.Uint64(st))
-	case uint8(Scripted):
-		switch record := readScriptRecord(st); record.shape {
-		case shapeCount:
-			return record.words[0]
-		case shapeLog:
-			return record.log.units
+// Top returns up to n keys with the most units admitted or denied lately, the heaviest first. Limiters of
+// policies are listed by their own names. An admitted check counts once for each of its policies, under the
+// first limit. A denied check counts under the limit that binds. A blocked key counts under the key itself.
+//
+// Top reports the decisions of this table only, and its counts are not stored. It is a look and leaves no
+// trace.
+func (t *Table) Top(at Stamp, v Verdict, n int) []Heavy {
+	var all []Heavy
+	for i := range t.shards {
+		all = t.shards[i].appendTop(all, at, v)
+	}
+	slices.SortFunc(all, func(a, b Heavy) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), bytes.Compare(a.Key, b.Key))
+	})
+	return all[:min(n, len(all))]
+}
+
+func (s *shard) appendTop(all []Heavy, at Stamp, v Verdict) []Heavy {
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	return s.heavy.AppendTo(all, s.NowNs, v)
+}
+
+// cursorBits is the size of a scan cursor: the leading bits of the hash of the next key. A JavaScript number
+// can represent it.
+const cursorBits = 48
+
+// Scan calls visit with keys that are not idle. A scan starts at cursor 0. One call visits at least count keys,
+// if there are as many, and returns the next cursor, or 0 at the end of the table.
+//
+// A key that exists throughout the scan is visited at least once. key is valid only during visit, which must
+// not use the table. A cursor is a position among the hashes, so it stays valid while the table grows. It means
+// nothing to another table.
+func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, a Algorithm)) uint64 {
+	full := cursor << (64 - cursorBits)
+	for {
+		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) { count -= s.visitSegment(g, visit) })
+		if full == 0 || count <= 0 {
+			return full >> (64 - cursorBits)
 		}
 	}
-	return 0
+}
+
+// visitSegment visits the keys of a segment and returns how many it visited.
+func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorithm)) (n int) {
+	g.Each(func(r arena.Ref) {
+		e, live := s.View(r)
+		a := Algorithm(e.Kind())
+		if e.Kind() >= store.KindToken || !live || a == NoAlgorithm && s.liveLimiter(e.Key()) {
+			return
+		}
+		n++
+		visit(e.Key(), a)
+	})
+	return n
+}
+
+func (s *shard) liveLimiter(key []byte) bool {
+	c := store.Cell{Hash: s.t.hashKey(key), Key: key}
+	s.Open(&c)
+	s.BringUp(&c)
+	return c.Live
+}
+
+// RandomKey returns a copy of a random key that is not idle, or nil. pick is a random number.
+func (t *Table) RandomKey(at Stamp, pick uint64) (key []byte) {
+	seen := uint64(0)
+	visit := func(k []byte, _ Algorithm) {
+		// Reservoir sampling over the visited segments.
+		if seen++; pick%seen == 0 {
+			key = append(key[:0], k...)
+		}
+		pick = pick*6364136223846793005 + 1442695040888963407
+	}
+	cursor := t.Scan(at, pick>>(64-cursorBits), 1, visit)
+	if key == nil && cursor == 0 {
+		t.Scan(at, 0, 1, visit)
+	}
+	return key
+}
+
+// Explain answers operations that are all Dry as Decide would, each by itself. The stamp may be later than that
+// of the last decision. Explain leaves no trace; see look.
+func (t *Table) Explain(at Stamp, ops []Op, out []Decision) {
+	var few [2 * MaxPairs]int
+	for i := range ops {
+		t.explain(at, &ops[i], &out[i], t.lock(ops[i:i+1], few[:0]))
+	}
+}
+
+// explain answers an operation whose shards are locked, and unlocks them.
+func (t *Table) explain(at Stamp, op *Op, d *Decision, involved []int) {
+	defer func() {
+		for _, i := range involved {
+			t.shards[i].unlock()
+		}
+	}()
+	for _, i := range involved { // one instant for all, as in DecideAtomic
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
+	}
+	for _, i := range involved {
+		t.shards[i].look(at)
+	}
+	h, s := t.find(op.Key)
+	s.do(h, op, d)
+}
+
+// ValueGrows reports whether an operation on strings may need memory: for a new entry, or for a longer value
+// than the key has. It returns true for TextAppend, whose new length it does not compute.
+func (t *Table) ValueGrows(at Stamp, op *Op) bool {
+	h, s := t.find(op.Key)
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	c := store.Cell{Hash: h, Key: op.Key}
+	s.Open(&c)
+	if !c.Live || c.Entry.Kind() != uint8(Scripted) {
+		return !c.Live // an entry of another kind makes Decide refuse the operation
+	}
+	has := script.ValueLen(c.Entry.State())
+	switch texts := op.Script.ID.TextsOf(); {
+	case op.Script.ID == TextDrop:
+		return false
+	case op.Script.ID == TextAppend:
+		return true
+	default:
+		return len(op.Script.Values[texts-1]) > has
+	}
+}
+
+// CheckGrows reports whether a check may need memory: for the limiter of a limit that is idle now, or for a log
+// that grows.
+func (t *Table) CheckGrows(at Stamp, op *Op) bool {
+	set := t.policies.Load()
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			return false
+		}
+		p := set.Get(pair.Policy)
+		if p == nil || p.Disabled {
+			continue
+		}
+		limits := p.limitsFor(pair.Key, at.NowNs)
+		for k := range limits {
+			name := append([]byte(p.prefixes[k]), pair.Key...)
+			if a := limits[k].Limit.Algorithm; a == SlidingLog || a == Strike || !t.Has(at, name) {
+				return true
+			}
+		}
+	}
+}
+
+// lookSegment calls visit with the shard and the segment of a full hash, locked at the stamp. It returns the
+// first hash after the segment, or 0 after the last segment.
+func (t *Table) lookSegment(at Stamp, full uint64, visit func(*shard, *store.Segment)) (next uint64) {
+	s := t.shardOf(full)
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	g := s.Index.SegmentOf(full << t.shardBits)
+	visit(s, g)
+	depth := t.shardBits + int(g.Depth)
+	if depth == 0 {
+		return 0
+	}
+	// The segment covers all hashes with its leading bits.
+	span := uint64(1) << (64 - depth)
+	return full&^(span-1) + span
+}
+
+// Has reports whether key has a limiter that is not idle.
+func (t *Table) Has(at Stamp, key []byte) bool {
+	h, s := t.find(key)
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	c := store.Cell{Hash: h, Key: key}
+	s.Open(&c)
+	s.BringUp(&c)
+	return c.Live
 }

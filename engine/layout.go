@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// A policy may declare the layout of its keys: the name under which people find its
-// limiters. The layout "rate-limit:{key}:{policy}" of the policy login calls what that
-// policy counts for the key ip:1
+// A policy may declare a layout: the form of the names under which operators see its limiters. With the
+// layout "rate-limit:{key}:{policy}", the limiters of the policy login for the key ip:1 have the name
 //
 //	rate-limit:ip:1:login
 //
-// All limits of a policy share that name. A layout changes nothing about how limiters are
-// stored, hashed or decided: see Policies.OfLayout and Policies.ShownAs.
+// All limits of a policy share that name. A layout does not change how limiters are stored, hashed or
+// decided: see Policies.OfLayout and Policies.ShownAs.
 
-// MaxLayoutLen bounds a layout in bytes, with the policy's name in it. What it adds to a key
-// is in every line that KEYS answers.
+// MaxLayoutLen bounds a layout in bytes, with the policy's name filled in. These bytes are added to every key
+// that KEYS answers.
 const MaxLayoutLen = 128
 
-// maxLayoutText bounds the text of a layout, which may be longer than what it stands for.
+// maxLayoutText bounds the text of a layout, which may be longer than the layout it expands to.
 const maxLayoutText = 2 * MaxLayoutLen
 
 const (
@@ -29,7 +28,7 @@ const (
 	layoutPolicy = "{policy}"
 )
 
-// layout is what stands before and behind the key in a name.
+// layout is the text before and after the key in a name.
 type layout struct{ before, behind string }
 
 // parseLayout reads the layout of a policy with this name.
@@ -64,7 +63,7 @@ func parseLayout(text, policy string) (layout, error) {
 	return l, nil
 }
 
-// CheckLayout returns what is wrong with a layout for the policy of this name, as Validate does.
+// CheckLayout returns the error that Validate returns for the layout of a policy of this name, or nil.
 func CheckLayout(text, policy string) error {
 	_, err := parseLayout(text, policy)
 	return err
@@ -81,13 +80,13 @@ func (l layout) keyOf(name []byte) (key []byte, ok bool) {
 	return key, !Reserved(key)
 }
 
-// len is how much of a name a layout fixes.
+// len returns how many bytes of a name a layout fixes.
 func (l layout) len() int { return len(l.before) + len(l.behind) }
 
-// meets reports whether two layouts can make the same name, and none of them is for the other's
-// names: with keys that are long enough they can make the same name unless what they begin with
-// differs, or what they end in. A layout that begins and ends as the other does and fixes more,
-// rl:auth:fail:{key} beside rl:auth:{key}, has its names for itself.
+// meets reports whether two layouts conflict: they can make the same name, and neither is a refinement of the
+// other. With long keys, two layouts make the same name unless their prefixes or their suffixes differ. A
+// layout refines another if it has the same prefix and suffix and fixes more bytes: rl:auth:fail:{key} refines
+// rl:auth:{key}.
 func (l layout) meets(other layout) bool {
 	shorter, longer := l, other
 	if shorter.len() > longer.len() {
@@ -104,9 +103,8 @@ func (l layout) overlaps(other layout) bool {
 		l.behind[len(l.behind)-end:] == other.behind[len(other.behind)-end:]
 }
 
-// LayoutTaken returns the policy, other than the one of this name, whose layout can make a
-// name that the given layout makes as well; nil when there is none. OpPolicy refuses such a
-// layout, so that no name has two meanings.
+// LayoutTaken returns a policy of another name whose layout conflicts with the given layout, or nil. OpPolicy
+// refuses such a layout, so that no name has two meanings.
 func (s *Policies) LayoutTaken(name, text string) *Policy {
 	l, err := parseLayout(text, name)
 	if text == "" || err != nil {
@@ -120,9 +118,9 @@ func (s *Policies) LayoutTaken(name, text string) *Policy {
 	return nil
 }
 
-// OfLayout returns the policy whose layout makes a name, and the key in it; of several the one
-// whose layout fixes most. A limiter of
-// another kind may have that very name: whoever looks for one asks for that first.
+// OfLayout returns the policy whose layout makes a name, and the key in the name. If several layouts do, it
+// returns the policy whose layout fixes the most bytes. A limiter of another kind may have exactly this name,
+// so callers look up the name itself first.
 func (s *Policies) OfLayout(name []byte) (p *Policy, key []byte) {
 	for _, p := range s.layouts {
 		if key, ok := p.layout.keyOf(name); ok {
@@ -135,9 +133,8 @@ func (s *Policies) OfLayout(name []byte) (p *Policy, key []byte) {
 // HasLayouts reports whether any policy has a layout.
 func (s *Policies) HasLayouts() bool { return len(s.layouts) > 0 }
 
-// ShownAs appends the name by which the layout of its policy calls a limiter. shared reports
-// whether other limits of the policy have the same name; ok is false for a limiter without
-// such a name.
+// ShownAs appends the name that a policy's layout gives to a limiter. shared reports whether other limits of
+// the policy have the same name. ok is false for a limiter without such a name.
 func (s *Policies) ShownAs(b, name []byte) (shown []byte, shared, ok bool) {
 	if len(s.layouts) == 0 {
 		return b, false, false
@@ -169,7 +166,8 @@ func (p *Policy) NamesOf(key []byte) (names [][]byte) {
 	return names
 }
 
-// layoutsOf returns the policies of a set that have a layout, those first whose layout fixes more.
+// layoutsOf returns the policies of a set that have a layout. Policies whose layout fixes more bytes come
+// first.
 func layoutsOf(byName map[string]*Policy) (all []*Policy) {
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		if p := byName[name]; p.Layout != "" {
@@ -178,20 +176,4 @@ func layoutsOf(byName map[string]*Policy) (all []*Policy) {
 	}
 	slices.SortStableFunc(all, func(a, b *Policy) int { return cmp.Compare(b.layout.len(), a.layout.len()) })
 	return all
-}
-
-// resetPolicy carries out an OpResetPolicy.
-func (s *shard) resetPolicy(op *Op, d *Decision) bool {
-	policy, _, key, ok := SplitName(op.Key)
-	for i := 0; ok && i < MaxPolicyLimits; i++ {
-		name := LimiterName(string(policy), i, key)
-		c := cell{hash: s.t.hashKey(name), key: name}
-		s.open(&c)
-		if s.bringUp(&c); c.live {
-			d.Allowed = 1
-			s.countSuccess(c.e)
-			s.drop(&c)
-		}
-	}
-	return d.Allowed > 0
 }

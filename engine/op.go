@@ -1,16 +1,18 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // Stamp is the time of a decision.
 type Stamp struct {
-	// NowNs is limiter time in nanoseconds. It never steps; within a table it is
-	// clamped so that it never goes back. Positive and below 2^62.
+	// NowNs is limiter time in nanoseconds, positive and below 2^62. It never steps. A table clamps it so that it
+	// never goes back.
 	NowNs int64
-	// WallOffsetNs is what to add to limiter time to get the wall clock (Unix
-	// nanoseconds, UTC). Only aligned and calendar windows use it.
+	// WallOffsetNs is the difference between the wall clock (Unix nanoseconds, UTC) and limiter time. Only aligned
+	// and calendar windows use it.
 	WallOffsetNs int64
 }
 
-// OpCode says what an Op does.
+// OpCode selects what an Op does.
 type OpCode uint8
 
 // The operations.
@@ -23,85 +25,79 @@ const (
 	OpBlock                         // deny every decision for TTLNs (Never: until unblocked); Text is the reason
 	OpUnblock                       // lift the block
 	OpIncr                          // add to a Counter as Incr says
-	OpForget                        // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
+	OpForget                        // OpReset, but counted as an eviction; with an ID, it evicts that answer only
 	OpCheck                         // decide under policies: Text for Key, and Also
-	OpPolicy                        // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
-	OpScript                        // do what the script of another library does
-	OpReserve                       // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
-	OpCommit                        // settle the hold that Key names: Cost is what was used of it
-	OpCancel                        // call off the hold that Key names
-	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one; see blocksEverywhere
-	OpForgive                       // forget the strikes of policies for their keys, and end their penalties: Text for Key, and Also
-	OpResetPolicy                   // forget all limiters that a policy has for one key: the one that Key names, and those of its other limits
+	OpPolicy                        // change the policy named Key by Policy; TTLNs: the time of an override, 0 for no end
+	OpScript                        // carry out the script of another library
+	OpReserve                       // as OpCheck, and keep the units in a hold named ID, for TTLNs
+	OpCommit                        // complete the hold named Key with its true cost, Cost
+	OpCancel                        // cancel the hold named Key
+	OpBlockEverywhere               // as OpBlock, also on every key that ends in '|' and Key; see blocksEverywhere
+	OpForgive                       // forget strikes and end penalties of policies: Text for Key, and Also
+	OpResetPolicy                   // forget all limiters of a policy for one key; Key names one of them
 	NumOps
 )
 
-// Op is one operation on one key. Its slices belong to the caller and are not
-// kept. The caller has checked every argument against the bounds of this
-// package; the engine does not check them again.
+// Op is one operation on one key. Its slices belong to the caller, and the engine does not keep them. The
+// caller has checked every argument against the bounds of this package. The engine does not check them again.
 type Op struct {
-	Code    OpCode
-	Partial bool   // OpTake, OpCheck: grant as many units as fit, up to Cost; OpBlock, OpUnblock: leave a block everywhere as it is
-	Dry     bool   // OpTake, OpCheck: answer, and change nothing
-	High    bool   // OpCheck: may take what policies keep for high priority
-	forced  bool   // take what there is no room for too, as far as the algorithm can hold it
+	Code OpCode
+	// Partial makes OpTake and OpCheck grant as many units as fit, up to Cost. It makes OpBlock and OpUnblock
+	// leave a block everywhere as it is.
+	Partial bool
+	Dry     bool   // OpTake, OpCheck: answer without changing anything
+	High    bool   // OpCheck: may take the units that policies reserve for high priority
+	forced  bool   // take units that do not fit as well, as far as the algorithm can represent them
 	Key     []byte // 1..MaxKeyLen bytes
 	Limit   Limit  // OpTake
 	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
-	// WaitNs lets a TokenBucket run into debt, by at most MaxUnits, when the wait for
-	// it is at most this.
+	// WaitNs lets a TokenBucket go into debt, by at most MaxUnits, if the wait is at most WaitNs.
 	WaitNs int64
-	// TTLNs is how long a lease (OpTake of Concurrency, OpRenew), a block or a hold lasts;
-	// 0 for a lease and Never for a block mean no end.
+	// TTLNs is the duration of a lease (OpTake of Concurrency, OpRenew), a block or a hold. 0 for a lease and
+	// Never for a block mean no end.
 	TTLNs int64
-	// ID, when not empty, makes the operation happen once: the same ID on the same
-	// key within the table's IDLifetime answers what the first one answered.
-	// That goes for every answer but OutOfMemory. OpReserve: the name of the hold.
+	// ID is an idempotency key, unless it is empty. The same ID on the same key within the table's IDLifetime
+	// returns the first answer, unless that was OutOfMemory. For OpReserve, ID is the name of the hold.
 	ID []byte
-	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block
-	// or the policy of OpCheck, OpReserve and OpForgive.
+	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block, or the policy of OpCheck,
+	// OpReserve and OpForgive.
 	Text []byte
-	// From, when not empty, is the key that a block everywhere of the client's address has:
-	// such a block denies the operation whatever its own keys are. OpTake, OpCheck, OpReserve.
+	// From is the key of a block everywhere of the client's address, or empty. Such a block denies the operation
+	// whatever its own keys are. OpTake, OpCheck and OpReserve use it.
 	From []byte // 0..MaxFromLen bytes
-	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and their keys, together with the first at most MaxPairs
-	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
+	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and keys; at most MaxPairs in total
+	// Calendar has the bounds of the current window if Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
 	Policy   *PolicyChange // OpPolicy
 	Script   *Script       // OpScript
 }
 
-// Pair is a policy and the key it is to decide about. A check names no pair twice.
+// Pair is a policy and the key that it decides about. A check has no pair twice.
 type Pair struct{ Policy, Key []byte }
-
-// Calendar holds the ends of two neighbouring calendar windows on the wall
-// clock (Unix nanoseconds): the one in which the request was taken and the
-// next, for a request that is decided just after the boundary.
-type Calendar struct{ EndNs, NextEndNs int64 }
 
 // Incr is the argument of OpIncr: Redis 8.8's INCREX.
 type Incr struct {
 	By           int64 // may be negative
 	Lower, Upper int64 // inclusive bounds of the value
-	Saturate     bool  // bring the value into the bounds instead of refusing
-	// Expiry of the counter, as limiter-time durations.
+	Saturate     bool  // clamp the value to the bounds instead of refusing
+	// Expire selects the expiry of the counter. Times are durations in limiter time.
 	Expire    ExpireMode
 	ExpireNs  int64 // ExpireIn: from now, may be zero or negative (at once)
-	OnlyIfNew bool  // set the expiry only where none is set (ENX)
+	OnlyIfNew bool  // set the expiry only if none is set (ENX)
 }
 
-// ExpireMode says what OpIncr does with the counter's expiry.
+// ExpireMode selects what OpIncr does with the counter's expiry.
 type ExpireMode uint8
 
 // The expiry modes.
 const (
 	ExpireKeep ExpireMode = iota // leave it
 	ExpireIn                     // set it
-	ExpireNone                   // take it away (PERSIST)
+	ExpireNone                   // remove it (PERSIST)
 )
 
-// Status says whether an operation was carried out, and if not, why.
+// Status reports whether an operation was carried out, and if not, why.
 type Status uint8
 
 // The statuses. For every status but OK the other fields of the Decision are
@@ -113,53 +109,109 @@ const (
 	TooManyHolders         // the key has MaxHolders leases
 	NotRefundable          // the key's algorithm has nothing to refund
 	Overflow               // a counter would change by more than 64 bits hold
-	UnknownPolicy          // there is no such policy; of a check Pair says which
-	PoliciesFull           // the policies would exceed MaxPolicies, MaxPolicyBytes, or one its overrides
-	NoHold                 // there is no such hold, or it is over for too long
-	OtherTerms             // the hold was made, or settled, on other terms
+	UnknownPolicy          // there is no such policy; Pair has its pair in a check
+	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or a policy its bounds
+	NoHold                 // there is no such hold, or its record has expired
+	OtherTerms             // the hold was made or committed on other terms
 	BlocksFull             // MaxBlocksEverywhere are in force
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
-	LayoutTaken            // the layout of another policy makes the same names
-	NotInteger             // the key has a byte string that is no whole number
-	KeyBlocked             // an administrative block is on a key whose value only its client can judge
-	ValueTooLong           // the value would be longer than it may be
+	LayoutTaken            // the layout of another policy can make the same name
+	NotInteger             // the key has a byte string that is not an integer
+	KeyBlocked             // the key is blocked, and only its client could interpret a denial in its value
+	ValueTooLong           // the value would be longer than allowed
 )
 
-// Decision answers an Op.
+// Decision answers an Op. OpTake, OpCheck and OpReserve fill all five numbers. The other operations answer as
+// follows:
 //
-// OpTake, OpCheck and OpReserve fill all five numbers as the contract names them. The others answer
-// in Allowed: OpRelease, OpRenew, OpReset, OpResetPolicy, OpForget and OpUnblock 1 when there was
-// something to act on, else 0; OpBlock 1; OpBlockEverywhere 1, with 1 in Remaining when
-// the key was blocked everywhere before; OpRefund 1 when units were given back,
-// with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
-// applied difference, with the new value in Remaining. OpPolicy answers 1 when the
-// policy changed, with its version in Remaining; OpScript 1 unless the script denied
-// something, with the rest in ScriptAnswer. OpCommit answers 1, with the least that is
-// left of a limit in Remaining (-1 when the policies are gone); OpCancel 1 when the hold
-// is cancelled, now or by an earlier OpCancel; OpForgive how many limiters it forgot.
+//   - OpRelease, OpRenew, OpReset, OpResetPolicy, OpForget, OpUnblock: Allowed is 1 if there was something to
+//     act on, else 0.
+//   - OpBlock: Allowed is 1. OpBlockEverywhere: Allowed is 1, and Remaining is 1 if the key had a block
+//     everywhere before.
+//   - OpRefund: Allowed is 1 if units were given back. Remaining is the units left, -1 for an idle limiter.
+//   - OpIncr: Allowed is the applied difference, and Remaining the new value.
+//   - OpPolicy: Allowed is 1 if the policy changed, and Remaining its version.
+//   - OpScript: Allowed is 1 unless the script denied the request. ScriptAnswer returns the rest.
+//   - OpCommit: Allowed is 1. Remaining is the fewest units left of a limit, -1 if all policies are gone.
+//   - OpCancel: Allowed is 1 if the hold is cancelled, now or by an earlier OpCancel.
+//   - OpForgive: Allowed is the number of limiters that it reset.
 type Decision struct {
 	Status Status
-	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other
-	// numbers are of, and Part the limit of that policy: the one that binds. NoPart: the
-	// policy is disabled or has no limit for the key.
+	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other numbers describe. Part is
+	// the limit of that policy that binds, or NoPart if the policy is disabled or has no limit for the key.
 	Pair, Part uint8
-	// Locked says which pairs of a check this decision locked out, as bits: strikes reached the
-	// last step of one of their limits. Of an OpTake it is 1 or 0. An answer that is remembered
-	// for an ID has none.
+	// Locked has a bit for each pair of a check that this decision locked out: strikes reached the last step of
+	// one of its limits. For an OpTake it is 1 or 0. An answer that is remembered for an ID has no such bits.
 	Locked uint16
-	// Allowed is 1 or 0; with Partial the units granted.
+	// Allowed is 1 or 0, or the units granted if Partial is set.
 	Allowed int64
-	// Remaining is the whole units that could still be taken now.
+	// Remaining is the number of whole units that could still be taken now.
 	Remaining int64
-	// RetryMs: denied: after this many milliseconds the same request fits; -1: no
-	// wait helps. Allowed: how long to hold the request first.
+	// RetryMs of a denial is the time in milliseconds after which the same request fits, -1 if no wait helps. If
+	// the request is admitted, it is how long the caller must delay the request.
 	RetryMs int64
-	// ResetMs is the time until the limiter is idle, -1 if that never comes by itself.
+	// ResetMs is the time until the limiter is idle, -1 if it does not become idle by itself.
 	ResetMs int64
 	// Limit is the burst, capacity or maximum in force.
 	Limit int64
-	// Value is the byte string that OpScript answers, beside its words.
+	// Value is the byte string that OpScript answers, in addition to the words of ScriptAnswer.
 	Value string
+}
+
+// weight returns how many units Top counts for a decision.
+func (op *Op) weight(d *Decision) int64 {
+	if op.Partial && d.Allowed > 0 {
+		return d.Allowed
+	}
+	return op.Cost
+}
+
+// verdict reports whether a decision admitted something.
+func (d *Decision) verdict() Verdict {
+	if d.Allowed > 0 {
+		return Admitted
+	}
+	return Denied
+}
+
+// pair returns the i-th pair of a check, and whether the check has as many.
+func (op *Op) pair(i int) (Pair, bool) {
+	if i == 0 {
+		return Pair{Policy: op.Text, Key: op.Key}, true
+	}
+	if i > len(op.Also) {
+		return Pair{}, false
+	}
+	return op.Also[i-1], true
+}
+
+// PairAt returns the pair of a check by its Decision.Pair.
+func (op *Op) PairAt(i int) Pair {
+	p, _ := op.pair(i)
+	return p
+}
+
+// counts reports whether statistics count the operation.
+func (op *Op) counts() bool { return op.Cost > 0 && !op.Dry }
+
+// ScriptAnswer returns the answer of a script in a Decision: up to four words. Each word is an integer or the
+// bits of a double, depending on the script.
+func (d *Decision) ScriptAnswer() [4]int64 {
+	return [4]int64{d.Remaining, d.RetryMs, d.ResetMs, d.Limit}
+}
+
+// AnswersText reports whether the answer to an operation may have a byte string.
+func (op *Op) AnswersText() bool {
+	if op.Code != OpScript {
+		return false
+	}
+	switch op.Script.ID {
+	case CountGet, TextLook, TextTake, TextTouch:
+		return true
+	case TextSet, TextAdd:
+		return arith.Truncate(op.Script.Args[0])&TextGetOld != 0
+	}
+	return false
 }

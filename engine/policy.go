@@ -3,66 +3,60 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// The bounds of policies: what a table holds of them is copied and looked through
-// at every change, and read at every start.
+// The bounds of policies. Each change copies the policies of a table, and each start reads them.
 const (
 	// MaxPolicies bounds the policies of a table.
 	MaxPolicies = 1000
-	// MaxPolicyLen bounds a policy's name in bytes.
-	MaxPolicyLen = 64
-	// MaxPolicyLimits bounds the limits of one policy: each is a limiter to find and to
-	// change in every check.
+	// MaxPolicyLimits bounds the limits of one policy. Each limit is a limiter that every check finds and changes.
 	MaxPolicyLimits = 8
-	// MaxPairs bounds the policies of one check: with eight limits each that is 128
-	// limiters in one step, some tens of microseconds.
+	// MaxPairs bounds the policies of one check. With eight limits each, a check has 128 limiters in one step,
+	// which takes some tens of microseconds.
 	MaxPairs = 16
-	// MaxOverrides bounds the overrides of one policy for exact keys, MaxGlobs those
-	// for patterns: a check tries every pattern.
+	// MaxOverrides bounds the overrides of one policy for exact keys, and MaxGlobs the overrides for patterns. A
+	// check tries every pattern.
 	MaxOverrides = 1000
 	MaxGlobs     = 32
-	// MaxPolicyBytes bounds all policies of a table together, encoded.
+	// MaxPolicyBytes bounds the encoded size of all policies of a table together.
 	MaxPolicyBytes = 16 << 20
-	// MaxReserved bounds the part of a policy kept for high priority, in thousandths.
+	// MaxReserved bounds the part of a limit that a policy reserves for high priority, in thousandths.
 	MaxReserved = 999
-	// MaxZoneLen and MaxZoneChanges bound a time zone: eighty years of two changes.
-	MaxZoneLen     = 64
-	MaxZoneChanges = 200
 )
 
-// ErrPolicy is what Validate finds wrong.
+// ErrPolicy is the error of Validate.
 var ErrPolicy = errors.New("bad policy")
 
-// Policy is a named rule: limits that a check takes from all together or not at
-// all. One that is in a set does not change any more.
+// Policy is a named set of limits. A check takes from all of them or from none. A policy in a set is immutable.
 type Policy struct {
 	Name string // 1..MaxPolicyLen bytes of letters, digits and -_.:
 	// Version is 1 for a new policy and grows with each change.
 	Version  uint64
 	Limits   []PolicyLimit // 1..MaxPolicyLimits
-	Shadow   bool          // decides and counts, and admits all the same
+	Shadow   bool          // decides and counts, and denies nobody
 	Disabled bool          // admits without deciding
-	RetryNs  int64         // a denial says to wait at least this, 0..MaxWindowNs
-	// Reserved is the part of each limit that only checks of high priority may take, in
-	// thousandths, 0..MaxReserved.
+	RetryNs  int64         // the least retry time of a denial, 0..MaxWindowNs
+	// Reserved is the part of each limit that only checks of high priority may take, in thousandths,
+	// 0..MaxReserved.
 	Reserved int64
-	// Owner labels the policy with the team whose file it comes from; formed as a name, or
-	// empty for nobody. Decisions do not depend on it.
+	// Owner is the name of the team whose file the policy comes from, or empty. It has the form of a policy's
+	// name. Decisions do not depend on it.
 	Owner string
-	// Layout is how people name the limiters of this policy; empty: as NameOf does. See
-	// Policies.OfLayout.
+	// Layout is the form of the names under which operators see the limiters of this policy. Empty means the names
+	// of NameOf. See Policies.OfLayout.
 	Layout string
-	// ReportNs makes decisions tell, as their limit, what the rate of a bucket gives in this
-	// time (0..MaxWindowNs) instead of how much the bucket holds; 0: that.
+	// ReportNs changes the limit that decisions report for a bucket: the units that its rate gives in this time
+	// (0..MaxWindowNs). 0 reports Limit.Max.
 	ReportNs  int64
-	Overrides []Override // in the order in which they are tried: exact keys, then the longest pattern first
+	Overrides []Override // in the order of matching: exact keys, then patterns, the longest first
 
 	exact    map[string]int // of Overrides
 	prefixes []string       // of the names of its limiters, by limit
 	hash     uint64         // of its name, see Table.ready
-	layout   layout         // Layout, read
-	simple   bool           // the same limits bind whatever the key, and are foreseen or only one
+	layout   layout         // Layout, parsed
+	simple   bool           // the limits do not depend on the key, and can be previewed or are only one
 	tally    *tally
 }
 
@@ -74,7 +68,7 @@ type PolicyLimit struct {
 	Zone   *Zone // of a calendar window
 }
 
-// Override gives the keys that match a pattern other limits.
+// Override gives other limits to the keys that match a pattern.
 type Override struct {
 	Pattern string        // a key, or a pattern of MatchGlob; 1..MaxKeyLen bytes
 	Limits  []PolicyLimit // none: no limit at all
@@ -85,13 +79,13 @@ type Override struct {
 // Glob reports whether the pattern may match more than one key.
 func (o *Override) Glob() bool { return IsGlob([]byte(o.Pattern)) }
 
-// Validate reports what a table could not compute with; the text says what is
+// Validate returns an error if a table could not compute with the policy. The text names the values that are
 // accepted.
 func (p *Policy) Validate() error {
 	switch {
-	case !soundName(p.Name):
+	case !validName(p.Name):
 		return fmt.Errorf("%w: a name is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
-	case p.Owner != "" && !soundName(p.Owner):
+	case p.Owner != "" && !validName(p.Owner):
 		return fmt.Errorf("%w: an owner is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)
@@ -119,7 +113,7 @@ func (p *Policy) Validate() error {
 		if err := validLimits(o.Limits); err != nil {
 			return err
 		}
-		globs += int(oneIf(o.Glob()))
+		globs += int(arith.OneIf(o.Glob()))
 	}
 	if globs > MaxGlobs || len(p.Overrides)-globs > MaxOverrides {
 		return fmt.Errorf("%w: at most %d overrides of keys and %d of patterns", ErrPolicy, MaxOverrides, MaxGlobs)
@@ -128,9 +122,9 @@ func (p *Policy) Validate() error {
 }
 
 // IsPolicyName reports whether a policy may have this name.
-func IsPolicyName(name []byte) bool { return soundName(string(name)) }
+func IsPolicyName(name []byte) bool { return validName(string(name)) }
 
-func soundName(name string) bool {
+func validName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
@@ -146,20 +140,21 @@ func validLimits(limits []PolicyLimit) error {
 		return fmt.Errorf("%w: at most %d limits", ErrPolicy, MaxPolicyLimits)
 	}
 	for i := range limits {
-		if !limits[i].sound() {
+		if !limits[i].valid() {
 			return fmt.Errorf("%w: limit %d is out of bounds", ErrPolicy, i+1)
 		}
 	}
 	return nil
 }
 
-// sound reports whether the arithmetic holds for a limit.
-func (l *PolicyLimit) sound() bool {
+// valid reports whether a limit is within the bounds in which the arithmetic is exact.
+func (l *PolicyLimit) valid() bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	r := l.Limit.Rate
 	rated := within(r.Units, 1, MaxUnits) && within(r.PerNs, 1, MaxWindowNs)
 	windowed := within(l.Limit.WindowNs, 1, MaxWindowNs)
-	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
+	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) ||
+		!within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
 		return false
 	}
 	switch l.Limit.Algorithm {
@@ -169,41 +164,19 @@ func (l *PolicyLimit) sound() bool {
 		return rated
 	case FixedWindow:
 		calendar := l.Limit.Mode >= Day && l.Limit.Mode <= Year
-		return l.Limit.Max > 0 && l.Limit.Mode <= Forever && (windowed || l.Limit.Mode >= Day) && calendar == (l.Zone != nil) &&
-			(l.Zone == nil || l.Zone.sound())
+		return l.Limit.Max > 0 && l.Limit.Mode <= Forever && (windowed || l.Limit.Mode >= Day) &&
+			calendar == (l.Zone != nil) && (l.Zone == nil || l.Zone.Valid())
 	case SlidingLog:
 		return windowed && within(l.Limit.Max, 1, MaxLogUnits)
 	case SlidingCounter:
 		return windowed && l.Limit.Max > 0
 	case Strike:
-		return windowed && l.Limit.Steps.sound() && l.Limit.Max == l.Limit.Steps.At(l.Limit.Steps.Len()-1).Threshold
+		return windowed && l.Limit.Steps.Valid() && l.Limit.Max == l.Limit.Steps.At(l.Limit.Steps.Len()-1).Threshold
 	}
 	return false
 }
 
-// sound reports whether steps are as MakeSteps wants them.
-func (s Steps) sound() bool {
-	last := int64(0)
-	for i := range s.Len() {
-		step := s.At(i)
-		if step.Threshold <= last || step.Threshold > MaxLogUnits || step.PenaltyNs < 1 || step.PenaltyNs > MaxWindowNs {
-			return false
-		}
-		last = step.Threshold
-	}
-	return s.Len() > 0 && s.Len() <= MaxSteps && len(s)%stepLen == 0
-}
-
-func (z *Zone) sound() bool {
-	for i, c := range z.Changes {
-		if c.OffsetSec < -maxOffsetSec || c.OffsetSec > maxOffsetSec || i > 0 && c.AtSec <= z.Changes[i-1].AtSec {
-			return false
-		}
-	}
-	return len(z.Name) > 0 && len(z.Name) <= MaxZoneLen && len(z.Changes) <= MaxZoneChanges
-}
-
-// limitsFor returns the limits in force for a key at a time; none means no limit.
+// limitsFor returns the limits in force for a key at a time. An empty result means that the key has no limit.
 func (p *Policy) limitsFor(key []byte, nowNs int64) []PolicyLimit {
 	if len(p.Overrides) == 0 {
 		return p.Limits
@@ -219,7 +192,7 @@ func (p *Policy) limitsFor(key []byte, nowNs int64) []PolicyLimit {
 	return p.Limits
 }
 
-// most is the largest number of limits a key may have.
+// most returns the largest number of limits that a key may have.
 func (p *Policy) most() int {
 	n := len(p.Limits)
 	for i := range p.Overrides {

@@ -4,13 +4,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/calendar"
+	"github.com/weir-project/weir/engine/internal/codec"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// The stored form of a policy; integers are varints, texts have their length in front.
-// Format 2 has an owner, format 3 says which of the fields of later versions follow. A policy
-// is in the oldest format that has what it needs, so that older versions can read it.
+// The stored form of a policy. Integers are varints, and texts are preceded by their length. Format 2 adds an
+// owner. Format 3 begins with the set of later fields that follow. A policy is stored in the oldest format that
+// has its fields, so that older versions can read it.
 //
-//	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved zones limits overrides(n, override ...)
+//	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved
+//	           zones limits overrides(n, override ...)
 //	zones    = n (name changes(n, since the one before, offset ...)) ...
 //	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
 //	override = pattern untilNs limits
@@ -46,7 +52,7 @@ func (p *Policy) Append(b []byte) []byte {
 		e.text(p.Owner)
 	}
 	e.int(int64(p.Version))
-	e.int(oneIf(p.Shadow)*policyShadow | oneIf(p.Disabled)*policyDisabled)
+	e.int(arith.OneIf(p.Shadow)*policyShadow | arith.OneIf(p.Disabled)*policyDisabled)
 	e.int(p.RetryNs)
 	e.int(p.Reserved)
 	e.zonesOf(p.Limits)
@@ -68,9 +74,10 @@ func (p *Policy) Append(b []byte) []byte {
 	return e.b
 }
 
-// fields says which fields of format 3 the policy needs.
+// fields returns the fields of format 3 that the policy needs.
 func (p *Policy) fields() int64 {
-	return oneIf(p.Owner != "")*fieldOwner | oneIf(p.Layout != "")*fieldLayout | oneIf(p.ReportNs != 0)*fieldReport
+	return arith.OneIf(p.Owner != "")*fieldOwner | arith.OneIf(p.Layout != "")*fieldLayout |
+		arith.OneIf(p.ReportNs != 0)*fieldReport
 }
 
 func (e *policyEncoder) fields(p *Policy, fields int64) {
@@ -98,7 +105,7 @@ func (e *policyEncoder) text(s string) {
 	e.b = append(e.b, s...)
 }
 
-// zonesOf notes the zones of limits, each once.
+// zonesOf adds the zones of limits to the list of zones, each once.
 func (e *policyEncoder) zonesOf(limits []PolicyLimit) {
 	for i := range limits {
 		if z := limits[i].Zone; z != nil && e.number(z) == 0 {
@@ -107,7 +114,7 @@ func (e *policyEncoder) zonesOf(limits []PolicyLimit) {
 	}
 }
 
-// number is the place of a zone, from 1; 0 when it has none.
+// number returns the position of a zone in the list of zones, from 1, or 0 if it is not in the list.
 func (e *policyEncoder) number(z *Zone) int64 {
 	return int64(slices.IndexFunc(e.zones, func(other *Zone) bool {
 		return other == z || z != nil && other.Name == z.Name && slices.Equal(other.Changes, z.Changes)
@@ -129,145 +136,90 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 	e.int(int64(len(limits)))
 	for i := range limits {
 		l := &limits[i]
-		e.b = l.Limit.append(append(e.b, byte(l.Limit.Algorithm)))
+		e.b = l.Limit.Append(append(e.b, byte(l.Limit.Algorithm)))
 		e.int(l.WaitNs)
 		e.int(e.number(l.Zone))
 	}
 }
 
-// DecodePolicy reads what Append wrote. Nothing of b is kept. Any other bytes are
-// ErrStored; what it returns is sound, with a Name that the caller gives, but for
-// the number of its limits, which a change of overrides need not have.
+// DecodePolicy decodes the bytes that Append wrote, and keeps no part of b. For any other bytes it returns
+// ErrStored. The caller gives the name. The result is valid, except that it may have no limits, as in a change
+// of overrides.
 func DecodePolicy(name string, b []byte) (*Policy, error) {
-	d := policyDecoder{decoder: decoder{b: b}}
+	d := policyDecoder{Decoder: codec.Decoder{B: b}}
 	p := &Policy{Name: name}
-	switch d.byte() {
+	switch d.Byte() {
 	case policyFormat:
 	case ownedFormat:
 		p.Owner = d.text(MaxPolicyLen)
-		d.bad = d.bad || !soundName(p.Owner)
+		d.Bad = d.Bad || !validName(p.Owner)
 	case fieldsFormat:
 		d.fields(p)
 	default:
 		return nil, fmt.Errorf("%w: policy %q is in another format", ErrStored, name)
 	}
-	p.Version = uint64(d.within(0, Never))
-	flags := d.within(0, policyShadow|policyDisabled)
+	p.Version = uint64(d.Within(0, Never))
+	flags := d.Within(0, policyShadow|policyDisabled)
 	p.Shadow, p.Disabled = flags&policyShadow != 0, flags&policyDisabled != 0
-	p.RetryNs, p.Reserved = d.within(0, MaxWindowNs), d.within(0, MaxReserved)
-	for n := d.within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.bad; n-- {
+	p.RetryNs, p.Reserved = d.Within(0, MaxWindowNs), d.Within(0, MaxReserved)
+	for n := d.Within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.Bad; n-- {
 		d.zones = append(d.zones, d.zone())
 	}
 	p.Limits = d.limits()
-	for n := d.within(0, MaxOverrides+MaxGlobs); n > 0 && !d.bad; n-- {
-		p.Overrides = append(p.Overrides, Override{Pattern: d.text(MaxKeyLen), UntilNs: d.within(1, Never), Limits: d.limits()})
+	for n := d.Within(0, MaxOverrides+MaxGlobs); n > 0 && !d.Bad; n-- {
+		o := Override{Pattern: d.text(MaxKeyLen), UntilNs: d.Within(1, Never), Limits: d.limits()}
+		p.Overrides = append(p.Overrides, o)
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.B) > 0 {
 		return nil, fmt.Errorf("%w: policy %q", ErrStored, name)
 	}
 	return p, nil
 }
 
 type policyDecoder struct {
-	decoder
+	codec.Decoder
 	zones []*Zone
 }
 
-func (d *policyDecoder) text(most int64) string { return string(d.bytes(d.within(1, most))) }
+func (d *policyDecoder) text(most int64) string { return string(d.Bytes(d.Within(1, most))) }
 
 func (d *policyDecoder) fields(p *Policy) {
-	fields := d.within(0, 1<<numFields-1)
-	d.bad = d.bad || fields&^fieldOwner == 0 // an older format has those
+	fields := d.Within(0, 1<<numFields-1)
+	d.Bad = d.Bad || fields&^fieldOwner == 0 // older formats encode such policies
 	if fields&fieldOwner != 0 {
 		p.Owner = d.text(MaxPolicyLen)
-		d.bad = d.bad || !soundName(p.Owner)
+		d.Bad = d.Bad || !validName(p.Owner)
 	}
 	if fields&fieldLayout != 0 {
 		p.Layout = d.text(maxLayoutText)
 	}
 	if fields&fieldReport != 0 {
-		p.ReportNs = d.within(1, MaxWindowNs)
+		p.ReportNs = d.Within(1, MaxWindowNs)
 	}
 }
 
 func (d *policyDecoder) zone() *Zone {
 	z := &Zone{Name: d.text(MaxZoneLen)}
 	last := int64(0)
-	for n := d.within(0, MaxZoneChanges); n > 0 && !d.bad; n-- {
-		last += d.within(-1<<40, 1<<40) // seconds; a calendar ends long before
-		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: d.within(-maxOffsetSec, maxOffsetSec)})
+	for n := d.Within(0, MaxZoneChanges); n > 0 && !d.Bad; n-- {
+		last += d.Within(-1<<40, 1<<40) // seconds; a calendar ends long before
+		offset := d.Within(-calendar.MaxOffsetSec, calendar.MaxOffsetSec)
+		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: offset})
 	}
 	return z
 }
 
 func (d *policyDecoder) limits() (limits []PolicyLimit) {
-	for n := d.within(0, MaxPolicyLimits); n > 0 && !d.bad; n-- {
-		l := PolicyLimit{Limit: d.limit(Algorithm(d.byte())), WaitNs: d.within(0, MaxWindowNs)}
-		if zone := d.within(0, int64(len(d.zones))); zone > 0 && !d.bad {
+	for n := d.Within(0, MaxPolicyLimits); n > 0 && !d.Bad; n-- {
+		l := PolicyLimit{Limit: rule.ReadLimit(&d.Decoder, Algorithm(d.Byte())), WaitNs: d.Within(0, MaxWindowNs)}
+		if zone := d.Within(0, int64(len(d.zones))); zone > 0 && !d.Bad {
 			l.Zone = d.zones[zone-1]
 		}
-		d.bad = d.bad || !l.sound()
+		d.Bad = d.Bad || !l.valid()
 		limits = append(limits, l)
 	}
 	return limits
 }
 
-// policyClass begins the storage key of a policy; its name follows.
+// policyClass is the first byte of the storage key of a policy. The policy's name follows.
 const policyClass = 'p'
-
-// policyChanged notes that a policy must be stored, or removed from the store.
-func (t *Table) policyChanged(name string) {
-	if !t.opts.TrackChanges {
-		return
-	}
-	t.policyMu.Lock()
-	defer t.policyMu.Unlock()
-	if t.policiesChanged == nil {
-		t.policiesChanged = map[string]struct{}{}
-	}
-	t.policiesChanged[name] = struct{}{}
-}
-
-// drainPolicies adds the policies that changed to a batch. It asks for the set after
-// it has taken the names: a later change is noted again.
-func (t *Table) drainPolicies(b *batch) {
-	t.policyMu.Lock()
-	changed := t.policiesChanged
-	t.policiesChanged = nil
-	t.policyMu.Unlock()
-	set := t.policies.Load()
-	for name := range changed {
-		start := len(b.buf)
-		b.buf = append(append(b.buf, policyClass), name...)
-		value := len(b.buf)
-		if p := set.byName[name]; p != nil {
-			b.buf = p.Append(b.buf)
-		}
-		b.spans = append(b.spans, span{start, value, len(b.buf)})
-	}
-}
-
-// loadPolicy puts a stored policy back.
-func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
-	p, err := DecodePolicy(name, value)
-	if err == nil {
-		err = p.Validate()
-	}
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrStored, err)
-	}
-	t.policyMu.Lock() // loaders are many
-	defer t.policyMu.Unlock()
-	t.policies.Store(t.policies.Load().with(t.ready(p, nil)))
-	return true, nil
-}
-
-// policies hashes a set; the order does not matter.
-func (h *stateHasher) policies(set *Policies) (sum uint64) {
-	for name, p := range set.byName {
-		h.buf = append(append(h.buf[:0], policyClass, byte(len(name))), name...)
-		h.buf = p.Append(h.buf)
-		sum += h.hash(h.buf)
-	}
-	return sum
-}

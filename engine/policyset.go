@@ -5,24 +5,27 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// Policies are all policies of a table at one moment. A set never changes: a change
-// makes another, and a decision sees one of them from beginning to end.
+// Policies is an immutable set of all policies of a table. A change makes another set, so a decision sees one
+// set from beginning to end.
 type Policies struct {
 	byName  map[string]*Policy
 	bytes   int       // of all policies, encoded
-	layouts []*Policy // those that have one, by name
+	layouts []*Policy // policies with a layout, in the order of layoutsOf
 }
 
-// Get returns a policy, or nil.
+// Get returns a policy by name, or nil.
 func (s *Policies) Get(name []byte) *Policy { return s.byName[string(name)] }
 
-// Len is the number of policies.
+// Len returns the number of policies.
 func (s *Policies) Len() int { return len(s.byName) }
 
-// LimitsFor returns the limits in force for a key at a time; none means no limit. The
-// i-th has the limiter that NameOf(i, key) names.
+// LimitsFor returns the limits in force for a key at a time. An empty result means that the key has no limit.
+// NameOf(i, key) is the name of the limiter of the i-th limit.
 func (p *Policy) LimitsFor(at Stamp, key []byte) []PolicyLimit { return p.limitsFor(key, at.NowNs) }
 
 // NameOf returns the name of the limiter of a limit for a key.
@@ -30,12 +33,12 @@ func (p *Policy) NameOf(limit int, key []byte) []byte {
 	return append([]byte(p.prefixes[limit]), key...)
 }
 
-// LimiterName is NameOf for a policy that is known by its name.
+// LimiterName is NameOf for the name of a policy.
 func LimiterName(policy string, limit int, key []byte) []byte {
 	return append([]byte(cellPrefix(policy, limit)), key...)
 }
 
-// Names tells of every name, in no order, until told to stop: for texts, not for decisions.
+// Names calls each with every name, in no order, until it returns false. It serves texts, not decisions.
 func (s *Policies) Names(each func(name string) (more bool)) {
 	for name := range s.byName {
 		if !each(name) {
@@ -44,12 +47,12 @@ func (s *Policies) Names(each func(name string) (more bool)) {
 	}
 }
 
-// All returns the policies by name.
+// All returns the policies in the order of their names.
 func (s *Policies) All() []*Policy {
 	return slices.SortedFunc(maps.Values(s.byName), func(a, b *Policy) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// with returns the set with p in it, in place of one of the same name.
+// with returns a copy of the set with p, which replaces a policy of the same name.
 func (s *Policies) with(p *Policy) *Policies {
 	next := s.without(p.Name)
 	next.byName[p.Name] = p
@@ -58,7 +61,7 @@ func (s *Policies) with(p *Policy) *Policies {
 	return next
 }
 
-// without returns the set without a policy.
+// without returns a copy of the set without a policy.
 func (s *Policies) without(name string) *Policies {
 	next := &Policies{byName: maps.Clone(s.byName), bytes: s.bytes}
 	if old := next.byName[name]; old != nil {
@@ -71,11 +74,11 @@ func (s *Policies) without(name string) *Policies {
 
 func newPolicies() *Policies { return &Policies{byName: map[string]*Policy{}} }
 
-// ready prepares a policy for checks: it orders the overrides and finds what would
-// otherwise be looked for each time.
+// ready prepares a policy for checks. It sorts the overrides and computes what each check would otherwise
+// compute again.
 func (p *Policy) ready(counts *tally) *Policy {
 	slices.SortFunc(p.Overrides, func(a, b Override) int {
-		if x := cmp.Compare(oneIf(a.Glob()), oneIf(b.Glob())); x != 0 {
+		if x := cmp.Compare(arith.OneIf(a.Glob()), arith.OneIf(b.Glob())); x != 0 {
 			return x
 		}
 		if x := cmp.Compare(len(b.Pattern), len(a.Pattern)); x != 0 {
@@ -89,10 +92,10 @@ func (p *Policy) ready(counts *tally) *Policy {
 			p.exact[p.Overrides[i].Pattern] = i
 		}
 	}
-	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.foreseen()
+	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.previewable()
 	p.layout = layout{}
 	if p.Layout != "" {
-		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has found it sound
+		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has accepted it
 	}
 	p.prefixes = nil
 	for i := range p.most() {
@@ -104,14 +107,8 @@ func (p *Policy) ready(counts *tally) *Policy {
 	return p
 }
 
-// ready prepares a policy for the checks of this table.
-func (t *Table) ready(p *Policy, counts *tally) *Policy {
-	p.hash = t.hashPolicy([]byte(p.Name))
-	return p.ready(counts)
-}
-
-// tally counts the checks of a policy on this table. It is no part of the state.
-// Each counter is split, so that shards do not wait for each other.
+// tally counts the checks of a policy on this table. It is not part of the state. Each counter is split, so
+// that shards do not contend for a cache line.
 type tally [tallyParts]tallyPart
 
 type tallyPart struct {
@@ -129,14 +126,14 @@ func (t *tallyPart) count(admitted bool) {
 
 const tallyParts = 16
 
-// PolicyCounts is what became of the checks of a policy, as long as its table lives.
+// PolicyCounts are the outcomes of a policy's checks since its table was created.
 type PolicyCounts struct {
 	Admitted int64
 	Denied   int64 // by a limit of this policy
 	Shadowed int64 // admitted only because the policy is a shadow
 }
 
-// Counts returns what became of the policy's checks on this node.
+// Counts returns the outcomes of the policy's checks on this node.
 func (p *Policy) Counts() (c PolicyCounts) {
 	for i := range p.tally {
 		c.Admitted += p.tally[i].admitted.Load()
@@ -144,4 +141,22 @@ func (p *Policy) Counts() (c PolicyCounts) {
 		c.Shadowed += p.tally[i].shadowed.Load()
 	}
 	return c
+}
+
+// previewable reports whether the policy has a single limit other than strikes, or only limits that evaluate
+// can preview.
+func (p *Policy) previewable() bool {
+	if len(p.Limits) == 1 {
+		return p.Limits[0].Limit.Algorithm != Strike
+	}
+	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !l.Limit.Algorithm.Previewable() })
+}
+
+// hashPolicies hashes a set of policies. Their order does not matter.
+func hashPolicies(h *store.Hasher, set *Policies) (sum uint64) {
+	for name, p := range set.byName {
+		b := append([]byte{policyClass, byte(len(name))}, name...)
+		sum += h.Hash(p.Append(b))
+	}
+	return sum
 }

@@ -1,21 +1,22 @@
 package engine
 
-// Reclaim gives pages back once memory stands above the high level: by compaction, and where
-// too few slots are free for that, by evictions. It runs between operations and not within
-// one, because an operation keeps references to its entries, and compaction moves entries.
-// It works on the shard that has most, whichever shard the operation needs: so shards share
-// the bound as they need it.
+import "github.com/weir-project/weir/engine/internal/arena"
 
-// high reports whether memory is above the level from which on it is reclaimed.
-func (t *Table) high() bool { return t.used.Load() > t.levels.high }
+// Reclaiming frees pages while memory is above the high level. It compacts pages, and evicts entries if too
+// few slots are free for that. It runs between operations, because an operation keeps references to its
+// entries and compaction moves entries. It works on the shard with the most memory, whichever shard the
+// operation needs. So shards share the memory bound according to their need.
 
-// reclaimPause is how many operations go by before a table that had nothing to give is
-// searched again: a search looks at every shard.
+// high reports whether memory is above the level at which reclaiming begins.
+func (t *Table) high() bool { return t.memory.High() }
+
+// reclaimPause is how many operations pass before a table that had nothing to reclaim is searched again. A
+// search looks at every shard.
 const reclaimPause = 1024
 
-// reclaim makes one step towards giving pages back, as many as it takes where memory is
-// urgent, or to the high level if an operation is to come that may need much. The caller
-// holds no shard.
+// reclaim makes one step towards freeing pages. It makes as many steps as necessary if memory is urgent, or
+// down to the high level if much is set because the next operation may need much memory. The caller holds no
+// shard.
 func (t *Table) reclaim(much bool) {
 	if t.skips.Load() > 0 && t.skips.Add(-1) >= 0 {
 		return
@@ -26,43 +27,81 @@ func (t *Table) reclaim(much bool) {
 			t.skips.Store(reclaimPause)
 			return
 		}
-		s.barren.Store(!s.reclaimSome())
-		if !much && t.used.Load() <= t.levels.urgent {
+		s.reclaim()
+		if !much && !t.memory.Urgent() {
 			return
 		}
 	}
 }
 
-// largest returns the shard that has most, of those that may have something to give. If none
-// has, it makes all of them ones to be asked again.
+// largest returns the shard with the most memory among the shards that may have memory to reclaim. If all are
+// exhausted it returns nil and makes all of them candidates again.
 func (t *Table) largest() (most *shard) {
 	var bytes int64
 	for i := range t.shards {
 		s := &t.shards[i]
-		if own := s.used.own.Load(); own > bytes && !s.barren.Load() {
+		if own := s.Used.Bytes(); own > bytes && !s.Exhausted.Load() {
 			most, bytes = s, own
 		}
 	}
 	if most == nil {
 		for i := range t.shards {
-			t.shards[i].barren.Store(false)
+			t.shards[i].Exhausted.Store(false)
 		}
 	}
 	return most
 }
 
-// reclaimSome makes one step in a shard and reports whether there was one to make.
-func (s *shard) reclaimSome() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.slab.returnSpare():
-		return true
-	case s.compaction.running, s.planCompaction(s.slab.worthCompaction()):
-		s.compactSome()
-		return true
-	case s.t.opts.WhenFull == LeastHarm:
-		return s.shedSome() || s.planCompaction(1)
+// Victims selects entries for eviction from small samples, each time the entry nearest to idle. It stops at the
+// given number of bytes or of entries. visit receives the key of a limiter, or the key and id of a remembered
+// answer; it may keep the slices. An OpForget with both drops the entry. Victims changes nothing and returns
+// how many bytes the entries take.
+func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []byte)) (total int64) {
+	named := make(map[string]struct{})
+	// Shards have about the same number of entries, so round-robin is fair.
+	without := 0 // consecutive shards without a victim
+	for tries := len(t.shards) + victimTries*most; tries > 0 && without < len(t.shards); tries-- {
+		if len(named) == most || total >= bytes {
+			break
+		}
+		s := &t.shards[t.asked.Add(1)%uint64(len(t.shards))]
+		key, id, size := s.victim(at)
+		if without++; key == nil {
+			continue
+		}
+		without = 0
+		name := string(key) + "\x00" + string(id)
+		if _, again := named[name]; again {
+			continue
+		}
+		named[name] = struct{}{}
+		total += size
+		visit(key, id)
 	}
-	return s.t.used.Load() > s.t.levels.urgent && s.planCompaction(1)
+	return total
 }
+
+// victimTries bounds how often a shard is asked for each victim. A shard may select one entry again, the more
+// often the more victims are wanted.
+const victimTries = 4
+
+// MemoryBytes returns the bytes of entries, index and limits, free slots included. Options.MaxMemoryBytes
+// bounds this number. MemoryBytes takes no lock.
+func (t *Table) MemoryBytes() int64 { return t.memory.UsedBytes() }
+
+// CompactBytes returns what MemoryBytes would be if each slot size had only the pages that it needs. Scattered
+// evictions free slots long before they free pages. A leader that evicts must therefore look at CompactBytes:
+// MemoryBytes would not fall, and it would evict too many entries. CompactBytes takes the lock of every shard.
+func (t *Table) CompactBytes() int64 {
+	pages := 0
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		pages += s.Slab.SurplusPages() + s.Slab.SparePages()
+		s.mu.Unlock()
+	}
+	return t.memory.UsedBytes() - int64(pages)*arena.PageBytes
+}
+
+// evictions returns a counter that grows with each eviction.
+func (t *Table) evictions() int64 { return t.memory.Evicted() }

@@ -2,84 +2,124 @@ package engine
 
 import (
 	"sync"
-	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/heavy"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// shard is one independently locked part of a table. All fields but mu are
-// guarded by mu.
+// shard is an independently locked part of a table. mu guards all other fields.
 type shard struct {
-	mu         sync.Mutex
-	t          *Table
-	number     int   // among the table's shards
-	nowNs      int64 // the latest time seen; it never goes back
-	offsetNs   int64
-	slab       slab
-	index      index
-	wheel      wheel
-	limits     limitTable
-	changes    changeLog
-	counts     counts
-	wander     uint64      // where evict looks next
-	used       meter       // read without mu
-	barren     atomic.Bool // has nothing to give, as far as the last look for it tells
-	compaction compaction
-	shedding   shedding
-	looking    bool    // see look
-	resume     Stamp   // the shard's own time during a look
-	lent       []entry // copies with logs that a look has
-	listed     []claim // the claims looked at last
-	claimName  [markLen + MaxIDLen]byte
-	chance     uint64                          // the last random number for top
-	fine       [numVerdicts]uint8              // 64 less the logarithm of the units that a sample for top stands for
-	top        *top                            // nil until there is one
-	scratch    [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
-	gone       []gone                          // what is to be forgotten before anything else
-	kept       []byte                          // the bytes that a script found
-	fetched    uint64                          // keeps fetch from being optimized away
-	checker    checker                         // for the first of the shards of a check
+	mu sync.Mutex
+	store.Store
+	t            *Table
+	number       int // among the table's shards
+	heavy        heavy.Counter
+	decided      decided
+	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	forgotten    []forgottenUsage                // usage to remove before any other access
+	scriptBuffer []byte                          // the bytes that the script read
+	fetched      uint64                          // keeps prefetches from being optimized away
+	checker      checker                         // used by checks whose first key is in this shard
 }
 
-// counts are the shard's share of Stats.
-type counts struct {
-	entries                    [numKinds]int64 // by kind
-	blocked                    int64           // keys that have both a limiter and a block
-	expired, evicted, forgiven int64
-	admitted, denied           [numAlgorithms]int64
-	strikes, successes, delays int64 // of the successes the strikes that their attempts were
-	penalties, lockouts        int64 // that strikes began
+// decided are the counters of Stats that decisions of this shard increment.
+type decided struct {
+	admitted, denied           [rule.NumAlgorithms]int64
+	strikes, successes, delays int64 // successes counts the strikes of attempts that succeeded
+	penalties, lockouts        int64 // begun by strikes
 }
 
 func (s *shard) init(t *Table) {
 	s.t = t
-	s.used.all = &t.used
-	s.slab = newSlab(&s.used)
-	s.index = newIndex(&s.used)
-	s.limits = newLimitTable(&s.used)
-	s.compaction, s.shedding = compaction{}, shedding{}
-	s.wheel = wheel{dueNs: Never}
-	s.changes = changeLog{on: t.opts.TrackChanges}
-	s.counts = counts{}
-	s.gone = nil
-	s.chance, s.fine, s.top = 1, [numVerdicts]uint8{64, 64}, nil
+	s.Reset(&t.memory, t.opts.TrackChanges, t.hashKey, s.noteBlock)
+	s.decided = decided{}
+	s.forgotten = nil
+	s.heavy = heavy.NewCounter()
 }
 
-// collectPerOp is how many wheel steps an operation pays for. An entry is stepped
-// over at most once per level of the wheel, so this keeps up with any traffic.
+// collectPerOp is how many wheel steps an operation makes. Each entry needs at most one step per level of the
+// wheel, so this keeps up with any traffic.
 const collectPerOp = 4
 
-// arrive brings the shard's time up to the stamp.
+// arrive advances the shard's time to the stamp.
 func (s *shard) arrive(at Stamp) {
-	s.nowNs = max(s.nowNs, at.NowNs)
-	s.offsetNs = at.WallOffsetNs
+	s.NowNs = max(s.NowNs, at.NowNs)
+	s.OffsetNs = at.WallOffsetNs
 }
 
-// enter readies the shard for an operation at the stamp.
+// enter prepares the shard for an operation at the stamp.
 func (s *shard) enter(at Stamp) {
 	s.arrive(at)
-	s.settleGone()
-	if s.nowNs-idleGraceNs >= s.wheel.dueNs {
-		s.collect(collectPerOp)
+	s.flushForgotten()
+	if s.Wheel.Due(s.NowNs - store.IdleGraceNs) {
+		s.Collect(collectPerOp)
 	}
 }
 
-func (s *shard) hashOf(r ref) uint64 { return s.t.hashKey(entry(s.slab.at(r)).key()) }
+// A look reads a shard at a stamp that may be ahead of its last decision. Replicas are read at different
+// times and must still decide alike, so a look leaves no trace. The shard's time is restored, and logs and
+// leases keep their expired parts.
+
+// look moves a locked shard to a stamp, until unlock.
+func (s *shard) look(at Stamp) {
+	s.flushForgotten()
+	s.BeginLook(at.NowNs, at.WallOffsetNs)
+}
+
+// unlock ends a look and unlocks the shard.
+func (s *shard) unlock() {
+	s.EndLook()
+	s.mu.Unlock()
+}
+
+// pause releases the lock for a moment, so that other callers can take it.
+func (s *shard) pause() {
+	s.mu.Unlock()
+	s.mu.Lock()
+}
+
+func (s *shard) visit(at Stamp, visit func(*shard)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.NowNs = max(s.NowNs, at.NowNs)
+	s.flushForgotten()
+	visit(s)
+}
+
+// drainSome moves up to n changes into the batch and reports whether more are left.
+func (s *shard) drainSome(b *store.Batch, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushForgotten()
+	return s.DrainBatch(b, n)
+}
+
+// reclaim makes one reclaim step in the shard, and marks the shard as exhausted if there was none to make.
+func (s *shard) reclaim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Exhausted.Store(!s.ReclaimSome())
+}
+
+// victim returns copies of the key and the id of the shard's victim, and its size in bytes. The key is nil if
+// the shard has no victim.
+func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	r := s.NearestIdle(0)
+	if r == 0 {
+		return nil, nil, 0
+	}
+	e := store.Entry(s.Slab.At(r))
+	name, size := append([]byte{}, e.Key()...), s.SlotBytes(r, e)
+	if e.Kind() != store.KindToken {
+		return name, nil, size
+	}
+	key, ok := store.KeyOfToken(name)
+	if !ok {
+		panic("engine: a token without its key")
+	}
+	return key, name[2+len(key):], size
+}

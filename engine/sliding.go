@@ -1,77 +1,82 @@
 package engine
 
-// openLog reads the log of a live entry and how many of its units count in a window.
-// Units older than the window last used are forgotten, which no answer can tell;
-// what lies outside the operation's own window is not counted.
-func (s *shard) openLog(c *cell, windowNs int64) (log unitLog, units int64) {
-	if !c.live {
-		return unitLog{}, 0
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// openLog reads the log of a live entry and counts its units in a window. It drops units older than the window
+// last used, which no answer can observe. It does not count units outside the operation's own window.
+func openLog(s *store.Store, c *store.Cell, windowNs int64) (log unitlog.Log, units int64) {
+	if !c.Live {
+		return unitlog.Log{}, 0
 	}
-	log = readLog(c.e.state())
-	oldNs := s.limits.at(c.e.limit()).WindowNs
-	if s.looking {
-		return log, log.units - log.unitsUntil(&s.slab, s.nowNs-min(windowNs, oldNs))
+	log = unitlog.Read(c.Entry.State())
+	oldNs := s.Limits.At(c.Entry.Limit()).WindowNs
+	if s.Looking {
+		return log, log.Units - log.UnitsUntil(&s.Slab, s.NowNs-min(windowNs, oldNs))
 	}
-	log.dropUntil(&s.slab, s.nowNs-oldNs)
-	log.write(c.e.state())
+	log.DropUntil(&s.Slab, s.NowNs-oldNs)
+	log.Write(c.Entry.State())
 	if windowNs >= oldNs {
-		return log, log.units
+		return log, log.Units
 	}
-	return log, log.units - log.unitsUntil(&s.slab, s.nowNs-windowNs)
+	return log, log.Units - log.UnitsUntil(&s.Slab, s.NowNs-windowNs)
 }
 
-func (s *shard) takeSliding(c *cell, op *Op, d *Decision) bool {
+func takeSliding(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	windowNs := op.Limit.WindowNs
-	log, used := s.openLog(c, windowNs)
+	log, used := openLog(s, c, windowNs)
 	grant, ok := admit(op, used, d)
-	newestNs := log.lastNs
+	newestNs := log.LastNs
 	if grant > 0 {
-		newestNs = s.nowNs
+		newestNs = s.NowNs
 	}
 	if used+grant > 0 {
-		d.ResetMs = nsToMs(newestNs + windowNs - s.nowNs)
+		d.ResetMs = arith.NsToMs(newestNs + windowNs - s.NowNs)
 	}
 	if !ok {
-		d.RetryMs = s.slidingRetryMs(&log, used, op)
+		d.RetryMs = slidingRetryMs(s, &log, used, op)
 	}
-	if grant == 0 || op.Dry || !s.hold(c, op, d, log.growth(&s.slab, s.nowNs, grant)) {
+	if grant == 0 || op.Dry || !ensureLimiter(s, c, op, d, log.Growth(&s.Slab, s.NowNs, grant)) {
 		return false
 	}
-	s.record(c, windowNs, grant)
-	s.touched(c)
+	recordUnits(s, c, windowNs, grant)
+	s.Touched(c)
 	return true
 }
 
-// slidingRetryMs is the time until enough of the oldest units have left.
-func (s *shard) slidingRetryMs(log *unitLog, used int64, op *Op) int64 {
+// slidingRetryMs returns the time until enough of the oldest units have left the window.
+func slidingRetryMs(s *store.Store, log *unitlog.Log, used int64, op *Op) int64 {
 	if !op.canFit() {
 		return -1
 	}
 	leaving := used + op.want() - op.Limit.Max
-	outside := log.units - used // older than this operation's window
-	return nsToMs(log.timeOf(&s.slab, outside+leaving) + op.Limit.WindowNs - s.nowNs)
+	outside := log.Units - used // older than this operation's window
+	return arith.NsToMs(log.TimeOf(&s.Slab, outside+leaving) + op.Limit.WindowNs - s.NowNs)
 }
 
-// record adds units to the log of a held entry, which keeps the newest MaxLogUnits:
-// no limit can tell a longer one from it.
-func (s *shard) record(c *cell, windowNs, units int64) {
-	st := c.e.state()
-	log := readLog(st)
-	log.dropUntil(&s.slab, s.nowNs-windowNs)
-	log.append(&s.slab, s.nowNs, units)
-	log.dropOldest(&s.slab, log.units-MaxLogUnits)
-	log.write(st)
+// recordUnits appends units to the log of an entry. The log keeps the newest MaxLogUnits; no limit can
+// distinguish it from a longer log.
+func recordUnits(s *store.Store, c *store.Cell, windowNs, units int64) {
+	st := c.Entry.State()
+	log := unitlog.Read(st)
+	log.DropUntil(&s.Slab, s.NowNs-windowNs)
+	log.Append(&s.Slab, s.NowNs, units)
+	log.DropOldest(&s.Slab, log.Units-MaxLogUnits)
+	log.Write(st)
 }
 
-// keepNewest shortens the log of a held entry to its newest units, at least one.
-func (s *shard) keepNewest(c *cell, units int64) {
-	st := c.e.state()
-	log := readLog(st)
+// keepNewest shortens the log of an entry to its newest units, at least one.
+func keepNewest(s *store.Store, c *store.Cell, units int64) {
+	st := c.Entry.State()
+	log := unitlog.Read(st)
 	units = max(units, 1)
-	if log.units <= units {
+	if log.Units <= units {
 		return
 	}
-	log.dropOldest(&s.slab, log.units-units)
-	log.forgetKept() // a store that adds to what it has would keep them
-	log.write(st)
+	log.DropOldest(&s.Slab, log.Units-units)
+	log.ForgetKept() // a stored value that is appended to would keep them
+	log.Write(st)
 }

@@ -1,52 +1,12 @@
 package engine
 
-import "math/bits"
+import (
+	"math/bits"
 
-// The sliding window counter keeps the window it counts in and the one before:
-// startNs(8) prev(8) cur(8).
-type slidingCounter struct{ startNs, prev, cur int64 }
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
-func readSlidingCounter(b []byte) slidingCounter {
-	return slidingCounter{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:]))}
-}
-
-func (w slidingCounter) write(b []byte) {
-	le.PutUint64(b, uint64(w.startNs))
-	le.PutUint64(b[8:], uint64(w.prev))
-	le.PutUint64(b[16:], uint64(w.cur))
-}
-
-// roll moves on to the window around now. The state is not idle, so that is this
-// window or the next.
-func (w slidingCounter) roll(nowNs, windowNs int64) slidingCounter {
-	if nowNs-w.startNs < windowNs {
-		return w
-	}
-	return slidingCounter{w.startNs + windowNs, w.cur, 0}
-}
-
-func (w slidingCounter) idleAtNs(windowNs int64) int64 {
-	switch {
-	case w.cur > 0:
-		return w.startNs + 2*windowNs
-	case w.prev > 0:
-		return w.startNs + windowNs
-	}
-	return 0
-}
-
-// weight is what the previous window still counts, times the window's length.
-func (w slidingCounter) weight(nowNs, windowNs int64) wide {
-	return wideMul(uint64(w.prev), uint64(w.startNs+windowNs-nowNs))
-}
-
-// used is the estimate, rounded up: with whole units to give, that is exact.
-func (w slidingCounter) used(nowNs, windowNs int64) int64 {
-	return w.cur + w.weight(nowNs, windowNs).divUp(uint64(windowNs))
-}
-
-// fallsToNs is how far into a window its share of prev has fallen to at most left
-// units.
+// fallsToNs returns how far into a window the weight of prev has fallen to at most left units.
 func fallsToNs(prev, left, windowNs int64) int64 {
 	if prev <= left {
 		return 0
@@ -56,35 +16,35 @@ func fallsToNs(prev, left, windowNs int64) int64 {
 	return windowNs - int64(q)
 }
 
-// retryAtNs is when want units fit, in this window or the next.
-func (w slidingCounter) retryAtNs(l *Limit, want int64) int64 {
+// retryAtNs returns when want units fit, in this window or the next.
+func retryAtNs(w store.SlidingCounter, l *Limit, want int64) int64 {
 	left := l.Max - want
-	if w.cur <= left {
-		return w.startNs + fallsToNs(w.prev, left-w.cur, l.WindowNs)
+	if w.Cur <= left {
+		return w.StartNs + fallsToNs(w.Prev, left-w.Cur, l.WindowNs)
 	}
-	return w.startNs + l.WindowNs + fallsToNs(w.cur, left, l.WindowNs)
+	return w.StartNs + l.WindowNs + fallsToNs(w.Cur, left, l.WindowNs)
 }
 
-func (s *shard) nextSlidingCounter(c *cell, op *Op, d *Decision) nextState {
+func evaluateSlidingCounter(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	l := &op.Limit
-	w := slidingCounter{startNs: s.alignedStart(l.WindowNs)}
-	if c.live {
-		old := s.limits.at(c.e.limit())
-		w2 := readSlidingCounter(c.e.state()).roll(s.nowNs, old.WindowNs)
+	w := store.SlidingCounter{StartNs: alignedStart(s, l.WindowNs)}
+	if c.Live {
+		old := s.Limits.At(c.Entry.Limit())
+		w2 := store.ReadSlidingCounter(c.Entry.State()).Roll(s.NowNs, old.WindowNs)
 		if old.WindowNs == l.WindowNs {
 			w = w2
 		} else {
-			w.cur = w2.used(s.nowNs, old.WindowNs)
+			w.Cur = w2.Used(s.NowNs, old.WindowNs)
 		}
 	}
-	grant, ok := admit(op, w.used(s.nowNs, l.WindowNs), d)
-	w.cur += grant
-	d.ResetMs = s.spanMs(w.idleAtNs(l.WindowNs))
+	grant, ok := admit(op, w.Used(s.NowNs, l.WindowNs), d)
+	w.Cur += grant
+	d.ResetMs = s.SpanMs(w.IdleAtNs(l.WindowNs))
 	if !ok {
 		d.RetryMs = -1
 		if op.canFit() {
-			d.RetryMs = s.spanMs(w.retryAtNs(l, op.want()))
+			d.RetryMs = s.SpanMs(retryAtNs(w, l, op.want()))
 		}
 	}
-	return nextState{uint64(w.startNs), uint64(w.prev), uint64(w.cur)}
+	return outcome{uint64(w.StartNs), uint64(w.Prev), uint64(w.Cur)}
 }

@@ -1,60 +1,61 @@
 package engine
 
-// A strike limiter keeps a log and the time until which it is blocked: log
-// blockedNs(8).
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
 
-func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[logLen:])) }
-
-// strike is what one take makes of a strike limiter.
+// strike is the effect of one take on a strike limiter.
 type strike struct {
 	blocked            bool  // a penalty runs already
 	counted            bool  // the take counts
-	was, count         int64 // strikes in the window before the take and behind it
+	was, count         int64 // strikes in the window before and after the take
 	newestNs           int64 // when the newest of them was
 	untilNs            int64 // the end of the penalty, if it lies ahead
 	penaltyNs, delayNs int64
 	lockedOut          bool // the take begins the penalty of the last step
 }
 
-func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
+func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 	l := &op.Limit
 	var x strike
-	if c.live {
-		x.untilNs = strikeBlockedNs(c.e.state())
+	if c.Live {
+		x.untilNs = store.StrikeBlockedNs(c.Entry.State())
 	}
-	log, was := s.openLog(c, l.WindowNs)
-	x.was, x.count, x.newestNs = was, was, log.lastNs
-	x.blocked = x.untilNs > s.nowNs
+	log, was := openLog(&s.Store, c, l.WindowNs)
+	x.was, x.count, x.newestNs = was, was, log.LastNs
+	x.blocked = x.untilNs > s.NowNs
 	if x.counted = op.Cost > 0 && (!x.blocked || l.Strikes&Extend != 0); x.counted {
-		x.add(l, op.Cost, s.nowNs)
+		x.add(l, op.Cost, s.NowNs)
 	}
-	x.answer(l, s.nowNs, d)
+	x.answer(l, s.NowNs, d)
 	if !x.counted || op.Dry {
 		return false
 	}
 	units, answer := min(op.Cost, MaxLogUnits), *d
-	if !s.hold(c, op, d, log.growth(&s.slab, s.nowNs, units)) {
-		if x.blocked { // denied whether it counts or not
+	if !ensureLimiter(&s.Store, c, op, d, log.Growth(&s.Slab, s.NowNs, units)) {
+		if x.blocked { // denied in any case
 			*d = answer
 		}
 		return false
 	}
-	s.record(c, l.WindowNs, units)
-	if x.blocked { // no step could tell more from it
-		s.keepNewest(c, l.Max)
+	recordUnits(&s.Store, c, l.WindowNs, units)
+	if x.blocked { // no step depends on older units
+		keepNewest(&s.Store, c, l.Max)
 	}
 	s.countStrike(&x, units)
-	d.Locked = uint16(oneIf(x.lockedOut))
-	le.PutUint64(c.e.state()[logLen:], uint64(x.untilNs))
-	s.touched(c)
+	d.Locked = uint16(arith.OneIf(x.lockedOut))
+	store.SetStrikeBlocked(c.Entry.State(), x.untilNs)
+	s.Touched(c)
 	return true
 }
 
-// add counts strikes.
+// add counts strikes and computes the penalty that they begin.
 func (x *strike) add(l *Limit, units, nowNs int64) {
 	x.newestNs, x.count = nowNs, min(x.was+units, MaxLogUnits)
 	var last bool
-	x.penaltyNs, last, x.delayNs = l.Steps.reached(x.was, x.count, x.blocked)
+	x.penaltyNs, last, x.delayNs = l.Steps.Reached(x.was, x.count, x.blocked)
 	if x.penaltyNs > 0 {
 		x.untilNs = max(x.untilNs, nowNs+x.penaltyNs)
 	}
@@ -63,56 +64,34 @@ func (x *strike) add(l *Limit, units, nowNs int64) {
 
 func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
 	blockedFor := max(x.untilNs-nowNs, 0)
-	if d.Allowed = oneIf(blockedFor == 0 || !x.blocked && l.Strikes&Attempts != 0); d.Allowed > 0 {
-		d.RetryMs = nsToMs(x.delayNs)
+	if d.Allowed = arith.OneIf(blockedFor == 0 || !x.blocked && l.Strikes&Attempts != 0); d.Allowed > 0 {
+		d.RetryMs = arith.NsToMs(x.delayNs)
 	} else {
-		d.RetryMs = nsToMs(blockedFor)
+		d.RetryMs = arith.NsToMs(blockedFor)
 	}
 	d.Remaining = max(l.Max-x.count, 0)
 	d.Limit = l.Max
 	if x.count > 0 {
 		blockedFor = max(blockedFor, x.newestNs+l.WindowNs-nowNs)
 	}
-	d.ResetMs = nsToMs(blockedFor)
+	d.ResetMs = arith.NsToMs(blockedFor)
 }
 
-// countStrike counts a strike in the shard's statistics. What only makes a penalty longer is
-// no other penalty.
+// countStrike counts a strike in the shard's statistics. An extended penalty is not counted as another penalty.
 func (s *shard) countStrike(x *strike, units int64) {
-	n := &s.counts
+	n := &s.decided
 	n.strikes += units
-	n.delays += oneIf(x.delayNs > 0 && !x.blocked)
-	n.penalties += oneIf(x.penaltyNs > 0 && (!x.blocked || x.lockedOut))
-	n.lockouts += oneIf(x.lockedOut)
+	n.delays += arith.OneIf(x.delayNs > 0 && !x.blocked)
+	n.penalties += arith.OneIf(x.penaltyNs > 0 && (!x.blocked || x.lockedOut))
+	n.lockouts += arith.OneIf(x.lockedOut)
 }
 
-// pardon ends a penalty.
-func (s *shard) pardon(e entry) { le.PutUint64(e.state()[logLen:], 0) }
-
-// reached returns what going from one count to another leads to: the penalty of the highest
-// step that is passed, that is the last one, or with again that is reached at all; whether that
-// is the last step; and the highest delay.
-func (s Steps) reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
-	for i := range s.Len() {
-		step := s.At(i)
-		end := i == s.Len()-1
-		switch {
-		case count < step.Threshold:
-		case step.Delay:
-			delayNs = step.PenaltyNs
-		case was < step.Threshold || end || again:
-			penaltyNs, last = step.PenaltyNs, end
-		}
-	}
-	return penaltyNs, last, delayNs
-}
-
-// extends reports whether a take counts, and makes a penalty longer, where it is denied.
+// extends reports whether a take counts, and extends the running penalty, even if it is denied.
 func (op *Op) extends() bool {
 	return op.Limit.Algorithm == Strike && op.Limit.Strikes&Extend != 0 && op.Cost > 0
 }
 
-// forgive carries out an OpForgive of policies that all exist, or of none.
+// forgive carries out an OpForgive. If one of its policies does not exist, it changes nothing.
 func (s *shard) forgive(op *Op, d *Decision) bool {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -134,27 +113,27 @@ func (s *shard) forgive(op *Op, d *Decision) bool {
 	}
 }
 
-// forgiveKey forgets the strikes of a policy for a key with hash h, ends their penalties, and
-// returns how many limiters had some.
+// forgiveKey removes the strikes and penalties of a policy for a key with hash h. It returns how many limiters
+// it reset.
 func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
-	s.settleGone() // of a change in the same atomic step
+	s.flushForgotten() // a policy change in the same atomic step may have left some
 	for i := range p.most() {
-		c := cell{hash: besideKey(h, p.hash, i), key: p.NameOf(i, key)}
-		if s.open(&c); !c.live || c.e.kind() != uint8(Strike) {
+		c := store.Cell{Hash: limiterHash(h, p.hash, i), Key: p.NameOf(i, key)}
+		if s.Open(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {
 			continue
 		}
-		s.countSuccess(c.e)
-		s.drop(&c)
+		s.countSuccess(c.Entry)
+		s.Drop(&c)
 		forgiven++
 	}
 	return forgiven
 }
 
-// countSuccess counts the strikes of the attempt that succeeded, the newest, of a limiter that
-// is about to be forgotten. Those before it have failed.
-func (s *shard) countSuccess(e entry) {
-	if e.kind() == uint8(Strike) && s.limits.at(e.limit()).Strikes&Attempts != 0 {
-		log := readLog(e.state())
-		s.counts.successes += log.newest(&s.slab)
+// countSuccess counts the newest strikes of a limiter that is about to be removed: those of the attempt that
+// succeeded. Earlier strikes are failed attempts.
+func (s *shard) countSuccess(e store.Entry) {
+	if e.Kind() == uint8(Strike) && s.Limits.At(e.Limit()).Strikes&Attempts != 0 {
+		log := unitlog.Read(e.State())
+		s.decided.successes += log.Newest(&s.Slab)
 	}
 }

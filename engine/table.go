@@ -6,71 +6,62 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 var le = binary.LittleEndian
 
-// Options shape a table. The zero value is usable.
+// Options configure a table. The zero value is usable.
 type Options struct {
 	// Shards is the number of independently locked parts, a power of two up to
 	// 32768; 0 means 16.
 	Shards int
 	// MaxMemoryBytes bounds the memory of entries and index; 0 means no bound.
 	MaxMemoryBytes int64
-	// WhenFull says what a new entry finds at the bound.
+	// WhenFull selects what happens to a new entry at the bound.
 	WhenFull FullPolicy
 	// IDLifetimeNs is how long an operation's ID is remembered; 0 means 60 s.
 	IDLifetimeNs int64
-	// TrackChanges makes the table remember what changed for Drain.
+	// TrackChanges makes the table record changes for Drain.
 	TrackChanges bool
 }
-
-// FullPolicy says what happens to a new entry when memory is full.
-type FullPolicy uint8
-
-// The policies.
-const (
-	LeastHarm FullPolicy = iota // evict what is nearest to idle
-	Deny                        // answer OutOfMemory
-	Replica                     // add it: evictions come as OpForget, and compaction changes no answer
-)
 
 const (
 	defaultIDLifetimeNs = int64(60e9)
 
 	defaultShards = 16
-	// With eight shards a processor few callers meet at one, and a pipeline still has
-	// several operations for each, which is what makes them cheap (see round).
+	// shardsPerProcessor is large enough that few callers contend for one shard. It is small enough that a
+	// pipeline still has several operations per shard, which makes them cheap (see shardBatch).
 	shardsPerProcessor = 8
 	maxShards          = 1 << 15
 )
 
-// ShardsFor returns how many shards suit a number of processors.
+// ShardsFor returns a suitable number of shards for a number of processors.
 func ShardsFor(processors int) int {
 	n := min(max(shardsPerProcessor*processors, defaultShards), maxShards)
 	return 1 << bits.Len(uint(n-1))
 }
 
-// Table holds limiters. Its methods may be called from many goroutines.
+// Table holds limiters. Its methods are safe for concurrent use.
 type Table struct {
 	opts       Options
-	seed       maphash.Seed // of the hashes of keys
+	seed       maphash.Seed // for the hashes of keys
 	policySeed maphash.Seed // see hashPolicy
 	shardBits  int
-	used       atomic.Int64 // bytes of pages, segments and limits
+	memory     store.Memory
 	shards     []shard
-	asked      atomic.Uint64 // shards that Victims has asked
-	evicted    atomic.Int64  // entries given up for room
-	levels     levels
-	skips      atomic.Int64 // see relieve
+	asked      atomic.Uint64 // the number of shards that Victims has asked
+	skips      atomic.Int64  // operations left before the next search of reclaim
 
-	// policies is changed only by who holds all shards.
+	// policies is changed only by a caller that holds all shards.
 	policies        atomic.Pointer[Policies]
 	policyMu        sync.Mutex          // guards what follows
 	policiesChanged map[string]struct{} // since the last Drain
 
-	everywhere   atomic.Pointer[blocksEverywhere] // nil: there is none
-	everywhereMu sync.Mutex                       // held to change it, behind a shard's
+	everywhere   atomic.Pointer[blocksEverywhere] // nil: no block everywhere
+	everywhereMu sync.Mutex                       // guards changes of everywhere; locked after a shard
 }
 
 // NewTable returns an empty table.
@@ -82,7 +73,11 @@ func NewTable(o Options) *Table {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
 	o.Shards = o.shardsWithin()
-	t := &Table{opts: o, levels: o.levels(), seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t := &Table{
+		opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(),
+		shardBits: bits.TrailingZeros(uint(o.Shards)),
+	}
+	t.memory.Bound(o.MaxMemoryBytes, o.WhenFull, o.Shards)
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
@@ -92,30 +87,14 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// Len returns the number of keys that are not idle. Like Collect it forgets idle
-// entries, so on a replica its stamp must not be ahead of the next decision's.
+// Len returns the number of keys that are not idle. Like Collect, it drops idle entries. On a replica, its
+// stamp must not be ahead of the next decision's stamp.
 func (t *Table) Len(at Stamp) (n int64) {
 	t.eachShard(at, func(s *shard) {
-		s.collectAll(s.pause)
-		n += s.keys()
+		s.CollectAll(s.pause)
+		n += s.Keys()
 	})
 	return n
-}
-
-// keys counts the keys of a shard, idle ones that have not been collected included.
-func (s *shard) keys() (n int64) {
-	for kind, count := range s.counts.entries {
-		if kind < int(kindToken) {
-			n += count
-		}
-	}
-	return n - s.counts.blocked
-}
-
-// pause lets others have the shard for a moment.
-func (s *shard) pause() {
-	s.mu.Unlock()
-	s.mu.Lock()
 }
 
 func (t *Table) eachShard(at Stamp, visit func(*shard)) {
@@ -124,55 +103,58 @@ func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 	}
 }
 
-func (s *shard) visit(at Stamp, visit func(*shard)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nowNs = max(s.nowNs, at.NowNs)
-	s.settleGone()
-	visit(s)
-}
-
-// Clear forgets limiters, blocks and remembered IDs, but not the totals of Stats. It
-// does not note the removals for Drain. Policies stay, and Drain hands all of them
-// out again, for a store that was emptied as well.
+// Clear removes limiters, blocks and remembered IDs, but keeps the totals of Stats. It does not record the
+// removals for Drain. Policies stay, and Drain hands all of them out again, for a store that was cleared as
+// well.
 func (t *Table) Clear() {
 	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {
-		s.used.add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
-		totals := s.counts
+		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes())
+		totals, decided := s.Counts, s.decided
 		s.forgetEverywhere()
 		s.init(t)
-		totals.entries, totals.blocked = s.counts.entries, 0
-		s.counts = totals
+		totals.Entries, totals.Blocked = s.Counts.Entries, 0
+		s.Counts, s.decided = totals, decided
 	})
 }
 
-// Collect forgets idle entries, looking at most at budget entries per shard, so
-// that an idle table gives its memory back. The stamp counts like that of a decision:
-// what comes later with an earlier one is decided at this.
+// Collect drops idle entries, so that an idle table frees its memory. It examines at most budget entries per
+// shard. Its stamp counts as that of a decision: later calls with an earlier stamp use this stamp.
 func (t *Table) Collect(at Stamp, budget int) {
-	t.eachShard(at, func(s *shard) { s.collect(budget) })
+	t.eachShard(at, func(s *shard) { s.Collect(budget) })
 }
 
-// Stats describes the table. Its stamp is as that of Len.
+// Stats returns the counters of the table. The rule of Len applies to its stamp.
 func (t *Table) Stats(at Stamp) (st Stats) {
 	t.eachShard(at, func(s *shard) {
-		s.collectAll(s.pause)
-		st.Keys += s.keys()
-		for a := range numAlgorithms {
-			st.KeysBy[a] += s.counts.entries[a]
-			st.Admitted[a] += s.counts.admitted[a]
-			st.Denied[a] += s.counts.denied[a]
+		s.CollectAll(s.pause)
+		st.Keys += s.Keys()
+		for a := range rule.NumAlgorithms {
+			st.KeysBy[a] += s.Counts.Entries[a]
+			st.Admitted[a] += s.decided.admitted[a]
+			st.Denied[a] += s.decided.denied[a]
 		}
-		st.Expired += s.counts.expired
-		st.Evicted += s.counts.evicted
-		st.ForgivenUnits += s.counts.forgiven
-		st.Strikes += s.counts.strikes
-		st.Successes += s.counts.successes
-		st.Delays += s.counts.delays
-		st.Penalties += s.counts.penalties
-		st.Lockouts += s.counts.lockouts
+		st.Expired += s.Counts.Expired
+		st.Evicted += s.Counts.Evicted
+		st.ForgivenUnits += s.Counts.Forgiven
+		st.Strikes += s.decided.strikes
+		st.Successes += s.decided.successes
+		st.Delays += s.decided.delays
+		st.Penalties += s.decided.penalties
+		st.Lockouts += s.decided.lockouts
 	})
-	st.MemoryBytes, st.MaxMemoryBytes = t.used.Load(), t.opts.MaxMemoryBytes
+	st.MemoryBytes, st.MaxMemoryBytes = t.memory.UsedBytes(), t.opts.MaxMemoryBytes
 	return st
+}
+
+// shardsWithin returns the number of shards, reduced until each has its least share of the memory bound.
+func (o *Options) shardsWithin() int {
+	least, shards := int64(store.MinShardBytes), o.Shards
+	if o.WhenFull == Replica {
+		least = store.MinReplicaShardBytes
+	}
+	for o.MaxMemoryBytes > 0 && shards > 1 && o.MaxMemoryBytes/int64(shards) < least {
+		shards /= 2
+	}
+	return shards
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // TestTurnLetsOthersIn: a batch on one shard gives its lock up now and then, one on two
@@ -11,10 +13,10 @@ import (
 func TestTurnLetsOthersIn(t *testing.T) {
 	table := NewTable(Options{Shards: 2})
 	one, two := &table.shards[0], &table.shards[1]
-	var held turn
+	var held lockCursor
 	locked := 0
-	for range 10 * turnOps {
-		locked += int(oneIf(held.enter(one)))
+	for range 10 * opsPerLock {
+		locked += int(arith.OneIf(held.enter(one)))
 		require.False(t, one.mu.TryLock())
 	}
 	require.Equal(t, 10, locked)

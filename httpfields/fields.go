@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// mostFields are written of one Quota: Retry-After, two of the draft, three older.
+	// mostFields is the largest number of fields of one Quota: Retry-After, two of the draft, three older ones.
 	mostFields = 6
-	// usualBytes hold the values of all fields with a name of usual length.
+	// usualBytes is enough for the values of all fields if the name has a usual length.
 	usualBytes = 192
 )
 
-// fields are written one behind the other, so that the values of all of them take two
-// pieces of memory: an application pays for them with every request.
+// fields holds the values of all fields one behind the other in text. All of them together need two
+// allocations, because an application pays for them with every request.
 type fields struct {
 	text  []byte
 	n     int
@@ -21,7 +21,7 @@ type fields struct {
 	ends  [mostFields]int // of their values in text
 }
 
-// end makes what was written since the last field the value of one.
+// end makes the bytes after the last field the value of the field name.
 func (f *fields) end(name string) {
 	f.names[f.n], f.ends[f.n] = name, len(f.text)
 	f.n++
@@ -32,7 +32,7 @@ func (f *fields) number(name string, n int64) {
 	f.end(name)
 }
 
-// set puts the fields into h, whose names are canonical here.
+// set puts the fields into h. Their names are canonical.
 func (f *fields) set(h http.Header) {
 	text, values, from := string(f.text), make([]string, f.n), 0
 	for i := range values {

@@ -1,6 +1,7 @@
-// Package httpfields writes what a rate limiter tells HTTP clients: the fields of the
-// IETF draft, those in wide use before it, and Retry-After. It is a package of its own
-// because weir's HTTP check and the middleware of its Go client both write them.
+// Package httpfields writes the rate limit fields of HTTP responses: the fields of the IETF draft, the older
+// fields in wide use, and Retry-After. weir's HTTP check and the middleware of its Go client both use it.
+//
+// The package only formats. Its callers decide about a request and choose the style.
 package httpfields
 
 import (
@@ -10,8 +11,8 @@ import (
 	"time"
 )
 
-// The names of the fields. They stand here only: the draft (draft-ietf-httpapi-
-// ratelimit-headers-11) still moves.
+// The names of the fields. No other package repeats them, because the draft
+// (draft-ietf-httpapi-ratelimit-headers-11) may still change them.
 const (
 	RateLimit       = "Ratelimit" // as net/http spells RateLimit
 	RateLimitPolicy = "Ratelimit-Policy"
@@ -24,7 +25,7 @@ const (
 	remainingParam, effectiveParam = "r", "t" // of RateLimit
 )
 
-// Problem types that the draft asks IANA for, and their titles.
+// Problem types that the draft asks IANA to register, and their titles.
 const (
 	QuotaExceeded         = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	QuotaExceededTitle    = "Request cannot be satisfied as assigned quota has been exceeded"
@@ -37,8 +38,8 @@ const (
 	smallestWindowSeconds = 1
 )
 
-// Style says which fields are written besides Retry-After. Styles can be combined, but
-// for the two ways to write X-RateLimit-Reset.
+// Style selects the fields that are written besides Retry-After. Styles can be combined, except XEpoch and
+// XDelta.
 type Style uint8
 
 // The styles.
@@ -49,18 +50,18 @@ const (
 	None   Style = 0
 )
 
-// Quota is what there is to tell. Negative durations mean never.
+// Quota is the content of the fields. A negative duration means never.
 type Quota struct {
-	Name       string // of the policy; other characters than printable ASCII are left out
-	Limit      int64  // 0: nothing is known but RetryAfter
+	Name       string // of the policy; characters other than printable ASCII are left out
+	Limit      int64  // 0: only RetryAfter is known
 	Remaining  int64
-	ResetAfter time.Duration // until nothing is used any more
-	Window     time.Duration // in which Limit comes back; 0: not known
+	ResetAfter time.Duration // until the limiter is idle
+	Window     time.Duration // in which Limit units become available again; 0: not known
 	Denied     bool
 	RetryAfter time.Duration // of a denial
 }
 
-// Set writes the fields into h. Seconds are rounded up, so that nobody comes too early.
+// Set writes the fields into h. It rounds seconds up, so that no client retries too early.
 func (q Quota) Set(h http.Header, style Style, now time.Time) {
 	var room [usualBytes]byte
 	f := fields{text: room[:0]}
@@ -73,7 +74,7 @@ func (q Quota) Set(h http.Header, style Style, now time.Time) {
 	f.set(h)
 }
 
-// tell writes what there is to tell of a limit.
+// tell writes the fields of a limit.
 func (q *Quota) tell(f *fields, style Style, now time.Time) {
 	if style&IETF != 0 {
 		f.text = q.appendPolicy(f.text)
@@ -102,8 +103,8 @@ func (q *Quota) appendPolicy(b []byte) []byte {
 	return b
 }
 
-// appendAvailable says how much is left, and for how long no more than that: of a denial
-// until the time at which to come back, which Retry-After must not be earlier than.
+// appendAvailable appends the remaining units and how long no more are available. For a denial this is the
+// retry time, because Retry-After must not be earlier.
 func (q *Quota) appendAvailable(b []byte) []byte {
 	b = appendItem(b, q.Name, remainingParam, q.Remaining)
 	window := q.ResetAfter
@@ -116,7 +117,7 @@ func (q *Quota) appendAvailable(b []byte) []byte {
 	return b
 }
 
-// appendItem writes a structured field's item: a string, and an integer parameter.
+// appendItem appends an item of a structured field: a string, and an integer parameter.
 func appendItem(b []byte, name, param string, n int64) []byte {
 	b = append(b, '"')
 	for i := range len(name) {
@@ -137,7 +138,7 @@ func appendParam(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(b, min(max(n, 0), largestInteger), 10)
 }
 
-// Seconds is d in whole seconds, rounded up.
+// Seconds returns d in whole seconds, rounded up.
 func Seconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
@@ -150,7 +151,7 @@ func epochSeconds(t time.Time) int64 {
 	return seconds
 }
 
-// Problem is a denial as a problem document (RFC 9457).
+// Problem returns a denial as a problem document (RFC 9457).
 func (q Quota) Problem(status int) map[string]any {
 	doc := map[string]any{
 		"type": QuotaExceeded, "title": QuotaExceededTitle, "status": status, "detail": q.Detail(), ViolatedPolicies: []string{q.Name},
@@ -161,7 +162,7 @@ func (q Quota) Problem(status int) map[string]any {
 	return doc
 }
 
-// Detail is a denial in words: "Rate limit exceeded. Try again in 3 seconds."
+// Detail describes a denial in a sentence: "Rate limit exceeded. Try again in 3 seconds."
 func (q Quota) Detail() string {
 	var b strings.Builder
 	b.WriteString("Rate limit exceeded.")

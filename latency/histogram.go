@@ -7,37 +7,38 @@ import (
 )
 
 const (
-	// unit is the first bound: nothing worth telling apart is shorter.
+	// unit is the bound of the first bucket. Shorter durations need not be told apart.
 	unit = time.Microsecond
-	// steps divide each power of two above it.
+	// steps is the number of buckets in each power of two above unit.
 	steps = 4
-	// octaves reach to 2^26 µs, above a minute: longer than any wait is let last.
+	// octaves is the number of powers of two above unit. They reach 2^26 µs, above a minute, and no wait may last
+	// longer.
 	octaves = 26
-	// Buckets is how many counters there are; the last has no bound.
+	// Buckets is the number of counters. The last bucket has no upper bound.
 	Buckets = octaves*steps + 2
 )
 
-// Histogram counts durations. Its zero value is ready, and any goroutine may use it.
+// Histogram counts durations. Its zero value is ready for use. Any goroutine may use it.
 type Histogram struct {
 	counts [Buckets]atomic.Int64
 	sumNs  atomic.Int64
 }
 
-// Observe counts n times the duration d.
+// Observe counts the duration d n times.
 func (h *Histogram) Observe(d time.Duration, n int64) {
 	h.counts[bucketOf(d)].Add(n)
 	h.sumNs.Add(int64(d) * n)
 }
 
-// Snapshot is what a Histogram has counted.
+// Snapshot is a copy of the counters of a Histogram.
 type Snapshot struct {
 	Counts [Buckets]int64 // by bucket
 	Count  int64          // of all
 	Sum    time.Duration
 }
 
-// Snapshot reads the counters one after the other: what is counted meanwhile may be
-// in it or not, and Count fits Counts.
+// Snapshot reads the counters one after the other. A duration that is counted meanwhile may be missing from
+// the counts, from Sum, or from both. Count always equals the sum of Counts.
 func (h *Histogram) Snapshot() (s Snapshot) {
 	s.Sum = time.Duration(h.sumNs.Load())
 	for i := range h.counts {
@@ -47,7 +48,7 @@ func (h *Histogram) Snapshot() (s Snapshot) {
 	return s
 }
 
-// bucketOf is the bucket whose bound is the smallest that is not below d.
+// bucketOf returns the bucket with the smallest bound that is not below d.
 func bucketOf(d time.Duration) int {
 	if d <= unit {
 		return 0
@@ -58,7 +59,7 @@ func bucketOf(d time.Duration) int {
 	return min(octave*steps+int(step)+1, Buckets-1)
 }
 
-// Bound is the longest duration that bucket i counts, for i up to Buckets-2.
+// Bound returns the longest duration that bucket i counts, for i up to Buckets-2.
 func Bound(i int) time.Duration {
 	if i == 0 {
 		return unit
@@ -67,8 +68,8 @@ func Bound(i int) time.Duration {
 	return unit << octave * time.Duration(steps+step+1) / steps
 }
 
-// Cumulative returns how many durations were at most each power of two of a
-// microsecond: what a Prometheus histogram of moderate size holds.
+// Cumulative returns how many durations were at most each power of two of a microsecond. These are the buckets
+// of a Prometheus histogram of moderate size.
 func (s *Snapshot) Cumulative() map[float64]uint64 {
 	bounds := make(map[float64]uint64, octaves+1)
 	var sum int64

@@ -62,10 +62,12 @@ func TestImportTheClient(t *testing.T) {
 	modules := compiled(t, dir, env, "{{with .Module}}{{.Path}}{{end}}")
 	require.Equal(t, []string{"example.com/importer", "github.com/cespare/xxhash/v2", "github.com/redis/go-redis/v9",
 		release.Path, "go.uber.org/atomic", "golang.org/x/sys"}, modules)
-	ours := slices.DeleteFunc(compiled(t, dir, env, "{{.ImportPath}}"), func(path string) bool {
-		return !strings.HasPrefix(path, release.Path+"/")
-	})
-	require.Equal(t, []string{release.Path + "/client", release.Path + "/client/internal/keys", release.Path + "/engine", release.Path + "/latency"}, ours)
+	for _, path := range compiled(t, dir, env, "{{.ImportPath}}") {
+		if rest, ours := strings.CutPrefix(path, release.Path+"/"); ours {
+			folder, _, _ := strings.Cut(rest, "/")
+			require.Contains(t, []string{"client", "engine", "latency"}, folder, "the client needs no server: %s", path)
+		}
+	}
 }
 
 // compiled is what a format says of the packages that a program is made of.

@@ -68,11 +68,11 @@ func requireTarget(t *testing.T, file, job, line string) {
 	require.NoError(t, err, "%s: job %s: make %s: %s", file, job, line, out)
 }
 
-var stamp = regexp.MustCompile(`-X main\.(\w+)=`)
+var stamp = regexp.MustCompile(`-X github\.com/weir-project/weir/internal/cli/buildinfo\.(\w+)=`)
 
 // The linker says nothing about a variable that is not there, and the version would be lost.
 func TestStampsAreVariables(t *testing.T) {
-	source, err := os.ReadFile("../cmd/weir/version.go")
+	source, err := os.ReadFile("../internal/cli/buildinfo/buildinfo.go")
 	require.NoError(t, err)
 	for _, file := range []string{"../.goreleaser.yaml", "../docker/Dockerfile", "../Makefile"} {
 		text, err := os.ReadFile(file)

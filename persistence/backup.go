@@ -7,26 +7,27 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/weir-project/weir/limiter"
 )
 
-// backupVersion is the version of a backup's head, and of what is stored in the image
-// behind it.
+// backupVersion is the version of a backup's head and of the entries in its image.
 const backupVersion = 1
 
-// A backup is a head and the stream of an image, see appendStreamHead. The head is
-// backupMagic, the version, what Contents says and the CRC-32C of these.
+// backupMagic begins a backup. A backup is a head and the stream of an image (see appendStreamHead). The head is
+// backupMagic, the version, the Contents and the CRC-32C of all these.
 var backupMagic = []byte("weir backup\n")
 
 const backupHead = 12 + 4 + 3*8 + recordLen + 4
 
-// Contents is what a backup says of itself, beside the entries.
+// Contents describes a backup, without its entries.
 type Contents struct {
-	// Index and Term are the log entry that the backup contains everything up to; of a
-	// node that runs alone its last flush, and 0.
+	// Index and Term name the last log entry that the backup contains. For a server that runs alone, they are the number
+	// of its last flush and 0.
 	Index, Term uint64
-	// At is the clock, not before the time of any entry.
+	// At is the clock record. It is not before the time of any entry.
 	At Record
-	// IDLifetimeNs is how long the ids in it are remembered.
+	// IDLifetimeNs is the time for which idempotency keys are kept.
 	IDLifetimeNs int64
 }
 
@@ -40,8 +41,8 @@ func (c Contents) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// readContents reads a backup's head: ErrBackupNewer for another version, ErrNoBackup
-// for anything else.
+// readContents reads a backup's head. It returns ErrBackupNewer for a newer version, and ErrNoBackup for any other
+// content.
 func readContents(r io.Reader) (c Contents, err error) {
 	b := make([]byte, backupHead)
 	if _, err := io.ReadFull(r, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -66,23 +67,14 @@ func readContents(r io.Reader) (c Contents, err error) {
 	return c, err
 }
 
-// Backup is the whole state of a node on its way into a file. It holds on to files of
-// the data directory until it is closed.
-type Backup struct {
-	io.Reader
-	Bytes int64 // how many there are to read
-	image io.Closer
-}
-
-// NewBackup makes a backup of the stream of an image.
-func NewBackup(image io.ReadCloser, size int64, c Contents) *Backup {
+// NewBackup returns a backup of an image, given its stream.
+func NewBackup(image io.ReadCloser, size int64, c Contents) *limiter.Backup {
 	head := c.encode()
-	return &Backup{
-		Reader: io.MultiReader(bytes.NewReader(head), image),
-		Bytes:  int64(len(head)) + size,
-		image:  image,
+	return &limiter.Backup{
+		ReadCloser: struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(head), image), image},
+		Bytes: int64(len(head)) + size,
 	}
 }
-
-// Close ends the backup, read to its end or not.
-func (b *Backup) Close() error { return b.image.Close() }

@@ -7,18 +7,18 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/limiter"
 )
 
-// backupName is the directory, in the data directory, of the files that a backup is
-// read from. It lasts as long as the backup.
+// backupName is the directory, within the data directory, that holds the files of a backup while it is being read.
 const backupName = "backup.tmp"
 
-// Backup saves what changed and returns a copy of the state, for Restore. Deciding goes
-// on meanwhile: like what a crash leaves, keys that one MULTI/EXEC changes together may
-// be as of different moments within the save. It takes no more room on the disk than
-// what is written before it is closed. ErrNoDisk without a data directory, ErrBackingUp
-// while another backup is not closed, ErrNoLinks, ErrClosed.
-func (n *Node) Backup() (*Backup, error) {
+// Backup flushes the changes and returns a copy of the state, for Restore. Decisions continue meanwhile. As after a
+// crash, keys that one MULTI/EXEC changed together may come from different moments of the flush. The copy takes no more
+// disk space than the data written before it is closed. Backup fails with ErrNoDisk without a data directory,
+// ErrBackingUp while another backup is open, ErrNoLinks, or ErrClosed.
+func (n *Node) Backup() (*limiter.Backup, error) {
 	if n.store == nil {
 		return nil, ErrNoDisk
 	}
@@ -32,9 +32,9 @@ func (n *Node) Backup() (*Backup, error) {
 	return n.store.backup(n.table, n.clock.Record, n.idLifetimeNs)
 }
 
-// backup makes files that a checkpoint has in common with the store, and of which
-// Pebble changes none, into an image that ends with the flush it makes.
-func (s *Store) backup(from Drainer, now func() Record, idLifetimeNs int64) (*Backup, error) {
+// backup turns the files of a Pebble checkpoint into an image that ends with a new flush. The checkpoint shares its
+// files with the store by hard links, and Pebble never changes them.
+func (s *Store) backup(from Drainer, now func() Record, idLifetimeNs int64) (*limiter.Backup, error) {
 	if _, err := s.dir.fs.Stat(s.dir.file(backupName)); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, ErrBackingUp)
 	}
@@ -53,8 +53,7 @@ func (s *Store) backup(from Drainer, now func() Record, idLifetimeNs int64) (*Ba
 	return NewBackup(stream, made.info().Bytes, Contents{Index: s.last.Flush, At: s.last, IDLifetimeNs: idLifetimeNs}), nil
 }
 
-// checkpoint flushes, with a record that makes an image of the store, and links the
-// files it then consists of into the directory of the backup.
+// checkpoint flushes and adds an image record. It then links the files of the store into the directory of the backup.
 func (s *Store) checkpoint(from Drainer, now func() Record) ([]imageFile, error) {
 	if err := s.Flush(from, now, true); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func (s *Store) checkpoint(from Drainer, now func() Record) ([]imageFile, error)
 	return listFiles(in)
 }
 
-// listFiles names the files of a directory, without their checksums.
+// listFiles lists the files of a directory, without their checksums.
 func listFiles(in directory) (files []imageFile, err error) {
 	names, err := in.fs.List(in.path)
 	for _, name := range names {
@@ -85,20 +84,20 @@ func listFiles(in directory) (files []imageFile, err error) {
 	return files, err
 }
 
-// probeLinks refuses a file system without hard links, which Pebble would make full
-// copies on. It asks past the guard: that there are none is no failure of the disk.
+// probeLinks rejects a file system without hard links, because Pebble would make full copies there. It bypasses the
+// guard, because missing hard links are no disk failure.
 func (s *Store) probeLinks() error {
 	on := directory{s.guard.FS, s.dir.path}
 	return linksIn(on, on)
 }
 
-// linksIn tries a hard link from one directory to another.
+// linksIn tries to create a hard link in another directory.
 func linksIn(from, to directory) error {
 	if err := from.write("link", "link", ""); err != nil {
 		return err
 	}
 	made := to.file("link" + tempSuffix)
-	if err := removeAll(to.fs, made); err != nil { // which a crash left
+	if err := removeAll(to.fs, made); err != nil { // left by a crash
 		return err
 	}
 	if err := from.fs.Link(from.file("link"), made); err != nil {
@@ -107,7 +106,7 @@ func linksIn(from, to directory) error {
 	return errors.Join(from.fs.Remove(made), from.fs.Remove(from.file("link")))
 }
 
-// dropBackup removes the files of a backup: one that was closed, or that a crash left.
+// dropBackup removes the files of a backup that was closed or that a crash interrupted.
 func (s *Store) dropBackup() error { return removeAll(s.dir.fs, s.dir.file(backupName)) }
 
 func removeAll(on vfs.FS, path string) error {

@@ -7,16 +7,15 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// block is changes of one lane in the order in which they came. Of a key, and of a value,
-// it has what comes behind that which it shares with the change before: keys often begin
-// alike, and values with the same limit. The first of a block shares nothing. Lengths are
-// those of what follows.
+// block holds changes of one lane, in order. Keys and values are prefix-compressed: each omits the prefix that it
+// shares with the previous change, because keys often begin alike, and so do values with the same limit. The first
+// change of a block shares nothing. A length counts the bytes after the shared prefix.
 //
 //	change = shared keyLen key valueLen+1 shared value
-//	       | shared keyLen key 0                        an entry that is gone
+//	       | shared keyLen key 0                        a deleted entry
 type block struct {
 	bytes []byte
-	last  engine.Change // the caller's until the block is cleared
+	last  engine.Change // owned by the caller until the block is cleared
 }
 
 func (b *block) add(c engine.Change) {
@@ -36,11 +35,11 @@ func (b *block) add(c engine.Change) {
 	b.last.Value = c.Value
 }
 
-// maxShared keeps a length that is shared in one byte, and what a block says of itself within
-// some 30 times its own length, whoever wrote it.
+// maxShared keeps a shared length in one byte. It also bounds a decoded block to about 30 times its encoded length,
+// even for hostile input.
 const maxShared = 127
 
-// clear empties the block, and keeps some room.
+// clear empties the block, and keeps a small buffer.
 func (b *block) clear() {
 	b.last = engine.Change{}
 	if b.bytes = b.bytes[:0]; cap(b.bytes) > laneBytes {
@@ -48,7 +47,7 @@ func (b *block) clear() {
 	}
 }
 
-// sharedLen is how many bytes two texts begin with alike, as far as that is made use of.
+// sharedLen returns the length of the common prefix of a and b, at most maxShared.
 func sharedLen(a, b []byte) (n int) {
 	end := min(len(a), len(b), maxShared)
 	for ; n+8 <= end; n += 8 {
@@ -62,18 +61,18 @@ func sharedLen(a, b []byte) (n int) {
 	return n
 }
 
-// blockReader takes a block apart.
+// blockReader decodes a block.
 type blockReader struct {
 	rest       []byte
 	key, value []byte // of the last change
 }
 
 func newBlockReader(block []byte) *blockReader {
-	return &blockReader{rest: block, value: []byte{}} // a value of no bytes is one
+	return &blockReader{rest: block, value: []byte{}} // an empty value is not a deletion
 }
 
-// next returns the next change, which is valid until the one after it; false when there is
-// none.
+// next returns the next change, which is valid until the following call. It returns false at a malformed change and at
+// the end.
 func (r *blockReader) next() (c engine.Change, ok bool) {
 	shared, keyLen := r.number(), r.number()
 	if r.key, ok = r.text(r.key, shared, keyLen); !ok {
@@ -92,8 +91,7 @@ func (r *blockReader) next() (c engine.Change, ok bool) {
 	return c, ok
 }
 
-// number takes a number off the block. Without one nothing is left of it, not even an
-// empty rest.
+// number decodes a number from the block. If it fails, rest becomes nil.
 func (r *blockReader) number() uint64 {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 {
@@ -104,7 +102,7 @@ func (r *blockReader) number() uint64 {
 	return n
 }
 
-// text takes what is new in a text off the block, and puts it behind what it shares.
+// text decodes a text: the shared prefix of before, and n bytes from the block.
 func (r *blockReader) text(before []byte, shared, n uint64) ([]byte, bool) {
 	if r.rest == nil || shared > uint64(min(len(before), maxShared)) || n > uint64(len(r.rest)) {
 		return nil, false

@@ -8,24 +8,23 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Clock tells limiter time, which only goes forward and never steps.
+// Clock provides limiter time, which never goes back and never steps.
 type Clock interface {
-	// Now is the stamp of a decision taken now.
+	// Now returns the stamp of a decision made now.
 	Now() engine.Stamp
-	// Record is what a restart needs to go on from here; Flush is left zero.
+	// Record returns the clock record from which a restart continues. Flush is zero.
 	Record() Record
-	// Slew draws the offset to the wall clock nearer to the truth. Called about once
-	// a second, by one goroutine.
+	// Slew moves the offset towards the wall clock. One goroutine calls it about once a second.
 	Slew()
-	// Advance moves a test clock forward by d; false for any other clock.
+	// Advance moves a test clock forward by d. It returns false for any other clock.
 	Advance(d time.Duration) bool
 }
 
-// Source is the hardware below a clock.
+// Source provides the hardware clocks below a Clock.
 type Source interface {
-	// MonotonicNs never steps; only differences mean something.
+	// MonotonicNs never steps. Only differences of its values have a meaning.
 	MonotonicNs() int64
-	// WallNs is Unix time. It may step, and be wrong.
+	// WallNs returns Unix time. It may step and may be wrong.
 	WallNs() int64
 }
 
@@ -35,30 +34,26 @@ func (systemSource) MonotonicNs() int64 { return monotonicNs() }
 func (systemSource) WallNs() int64      { return time.Now().UnixNano() }
 
 const (
-	// slewDivisor bounds how fast the offset to the wall clock moves: 1/2000, 0.05 %
-	// of real time, as adjtime does it. Slow enough that no window is cut or drawn
-	// out noticeably, fast enough for any crystal (0.01 %).
+	// slewDivisor bounds the speed of the offset to the wall clock: 1/2000, 0.05 % of real time, as adjtime does. This
+	// changes the length of no window noticeably, and still corrects the error of any crystal (0.01 %).
 	slewDivisor = 2000
-	// minLimiterNs and maxLimiterNs keep a first start with a senseless wall clock
-	// within what package engine computes with.
+	// minLimiterNs and maxLimiterNs keep limiter time in the range of package engine, even if the wall clock is wrong at
+	// the first start.
 	minLimiterNs = int64(time.Second)
 	maxLimiterNs = int64(1) << 61
 )
 
-// DefaultMaxDowntimeCredit is how much of the time a server was down counts as
-// passed when nothing else is said. Callers should get their refill for a night's
-// maintenance; a machine that wakes with a wall clock years ahead should not
-// empty every weekly and monthly quota.
+// DefaultMaxDowntimeCredit is the default of Options.MaxDowntimeCredit for programs. Callers should get their refill
+// for a night's maintenance. A machine that starts with a wall clock years ahead should not refill every weekly and
+// monthly quota.
 const DefaultMaxDowntimeCredit = 24 * time.Hour
 
-// DefaultMaxCalendarStep is how far the windows of clock and calendar follow the wall
-// clock after a downtime by default. A server that was off for a
-// holiday should begin its days at midnight; a machine that wakes in another decade
+// DefaultMaxCalendarStep is the default bound on how far calendar windows follow the wall clock after a downtime. A
+// server that was off for a holiday should begin its days at midnight. A machine whose wall clock is wrong by a decade
 // should not.
 const DefaultMaxCalendarStep = 365 * 24 * time.Hour
 
-// rawClock runs on the monotonic clock alone; the wall clock decides only where
-// it starts and where calendar windows lie.
+// rawClock runs on the monotonic clock. The wall clock determines only its start and the position of calendar windows.
 type rawClock struct {
 	source  Source
 	startNs int64 // limiter time at the start
@@ -66,9 +61,8 @@ type rawClock struct {
 	offset  atomic.Pointer[slew]
 }
 
-// slew is an offset on its way: it moves from FromNs by ByNs in all, starting at
-// limiter time sinceNs, at 1/slewDivisor of limiter time. Being continuous it
-// keeps the wall time of calendar windows from going back.
+// slew is an offset in transition. It moves from fromNs by byNs in total, starting at limiter time sinceNs, at
+// 1/slewDivisor of limiter time. It is continuous, so the wall time of calendar windows never goes back.
 type slew struct{ sinceNs, fromNs, byNs int64 }
 
 func (s *slew) at(nowNs int64) int64 {
@@ -76,9 +70,8 @@ func (s *slew) at(nowNs int64) int64 {
 	return s.fromNs + min(max(s.byNs, -step), step)
 }
 
-// newRawClock starts a clock. last is the record of the flush before, nil on a
-// first start, when limiter time is the wall clock. Later it goes on from the
-// record; see Downtime.Resume.
+// newRawClock starts a clock. last is the record of the previous flush, or nil on a first start, when limiter time
+// begins at the wall clock. Otherwise limiter time continues from the record (see Downtime.Resume).
 func newRawClock(source Source, last *Record, most Downtime) *rawClock {
 	c := &rawClock{source: source, rawNs: source.MonotonicNs()}
 	wallNs := source.WallNs()
@@ -92,22 +85,20 @@ func newRawClock(source Source, last *Record, most Downtime) *rawClock {
 	return c
 }
 
-// resume applies Downtime.Resume to a record when the wall clock shows wallNs.
+// resume applies Downtime.Resume to a record, with the wall clock at wallNs.
 func (r *Record) resume(wallNs int64, most Downtime) (engine.Stamp, time.Duration) {
 	return most.Resume(engine.Stamp{NowNs: r.LimiterNs, WallOffsetNs: r.OffsetNs}, wallNs-r.WallNs, wallNs)
 }
 
-// Downtime bounds how far time may go forward after a downtime.
+// Downtime bounds how far time advances after a downtime.
 type Downtime struct {
-	Credit time.Duration // of limiter time: refills
-	Step   time.Duration // of the wall time of windows
+	Credit time.Duration // bound of limiter time: refills
+	Step   time.Duration // bound of the wall time of calendar windows
 }
 
-// Resume is the rule by which time goes on after a downtime of a server or of a whole
-// cluster. last is the last stamp before the downtime, passedNs the time since then by the
-// wall clock, and wallNs the wall clock. Limiter time and the wall time of windows go
-// forward only, each within its bound. cut is how far the bound leaves the windows behind
-// the wall clock.
+// Resume computes the stamp after a downtime of a server or of a whole cluster. last is the last stamp before it,
+// passedNs the time since then by the wall clock, and wallNs the wall clock. Limiter time and the wall time of calendar
+// windows only advance, each within its bound. cut is the distance by which the windows remain behind the wall clock.
 func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.Stamp, cut time.Duration) {
 	creditNs, stepNs := min(max(int64(d.Credit), 0), maxLimiterNs), min(max(int64(d.Step), 0), maxLimiterNs)
 	lastWallNs := last.NowNs + last.WallOffsetNs
@@ -117,7 +108,7 @@ func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.S
 	return at, time.Duration(max(wallNs-goesOnNs, 0))
 }
 
-// CutAdvice is the log message for when Resume leaves windows behind the wall clock.
+// CutAdvice is the log message for a Resume that leaves windows behind the wall clock.
 const CutAdvice = "the wall clock went further than --max-calendar-step while nothing ran; windows of clock and calendar are behind it. " +
 	"If the wall clock is right, restart with a longer --max-calendar-step; if it is wrong, correct it"
 
@@ -137,31 +128,28 @@ func (c *rawClock) Slew() {
 	c.offset.Store(&slew{sinceNs: at.NowNs, fromNs: at.WallOffsetNs, byNs: target - at.WallOffsetNs})
 }
 
-// StartClock starts a clock at exactly the given stamp: a replicated node goes on
-// from the last stamp it applied, however long ago that was. From then on it runs
-// on source's monotonic clock alone; the wall clock only draws the offset, by way
-// of Slew, at most 1/2000 of the time that passes. at.NowNs must be positive.
+// StartClock starts a clock at exactly the given stamp. A replicated node continues from the last stamp that it
+// applied, however old that is. The clock then runs on source's monotonic clock. The wall clock only moves the offset,
+// by Slew, at most by 1/2000 of the elapsed time. at.NowNs must be positive.
 func StartClock(source Source, at engine.Stamp) Clock {
 	c := &rawClock{source: source, rawNs: source.MonotonicNs(), startNs: at.NowNs}
 	c.offset.Store(&slew{sinceNs: at.NowNs, fromNs: at.WallOffsetNs})
 	return c
 }
 
-// SystemSource is the hardware of this machine.
+// SystemSource returns the clocks of this machine.
 func SystemSource() Source { return systemSource{} }
 
 func (c *rawClock) Advance(time.Duration) bool { return false }
 
-// testClock stands still until it is told to advance. Its wall time is its
-// limiter time, but for an offset that it was started with.
+// testClock stands still until Advance. Its wall time is its limiter time plus a constant offset.
 type testClock struct {
 	offsetNs int64
 	mu       sync.Mutex
 	nowNs    int64
 }
 
-// newTestClock starts at the second the wall clock shows, or goes on from the
-// record of the flush before.
+// newTestClock starts at the current second of the wall clock, or continues from the record of the previous flush.
 func newTestClock(source Source, last *Record) *testClock {
 	if last != nil {
 		return &testClock{nowNs: last.LimiterNs}

@@ -11,20 +11,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is the version of the data directory this program writes. It
-// covers the layout, the encoding of the clock record and that of the entries.
-// Format 2 keeps entries as a journal of their changes; see legacy.go for format 1.
-// Format 3 may keep only what a log gained. Format 4 does not repeat what a change shares
-// with the one before; see block. Format 5 says in each clock record where the journal
-// begins, and keeps marks in slots; see mark.
+// formatVersion is the version of the data directory that this program writes. It covers the layout and the encodings
+// of clock records and entries. Format 2 keeps entries as a journal of their changes (see legacy.go for format 1).
+// Format 3 may store only the additions to a sliding log. Format 4 compresses changes by shared prefixes (see block).
+// Format 5 records in each clock record where the journal begins, and keeps marks in slots (see mark).
 const formatVersion = 5
 
-// markedFormat is the first format whose directories always have a FLUSHED file.
+// markedFormat is the first format whose directories always contain a FLUSHED file.
 const markedFormat = 5
 
-// The names in a data directory. freshName marks a first start that has not
-// finished: it becomes formatName once the store exists, so a crash in between
-// is told apart from a store that lost its files.
+// Names in a data directory. freshName marks an unfinished first start. It is renamed to formatName once the store
+// exists. A crash during the first start thus differs from a store that lost its files.
 const (
 	formatName  = "FORMAT"
 	freshName   = "FORMAT.new"
@@ -32,12 +29,12 @@ const (
 	stateName   = "state"
 )
 
-// NodeName is the file that marks the data directory of a node of a cluster.
+// NodeName is the file that marks the data directory of a cluster node.
 const NodeName = "NODE"
 
-const maxSmallFile = 4096 // bytes read of FORMAT and FLUSHED: each is one line
+const maxSmallFile = 4096 // bytes read of a small file: FORMAT, FLUSHED, NEWEST
 
-// directory is a data directory on some file system.
+// directory is a directory on some file system.
 type directory struct {
 	fs   vfs.FS
 	path string
@@ -45,8 +42,8 @@ type directory struct {
 
 func (d directory) file(name string) string { return d.fs.PathJoin(d.path, name) }
 
-// inspect looks at the directory without changing it: true means that no state
-// was ever saved here and a new store may be made.
+// inspect examines the directory without changing it. fresh means that no state was ever saved here, so a new store may
+// be created.
 func (d directory) inspect() (fresh bool, err error) {
 	names, err := d.fs.List(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,14 +63,14 @@ func (d directory) inspect() (fresh bool, err error) {
 	begun := slices.Contains(names, freshName)
 	for _, name := range names {
 		ours := begun && slices.Contains([]string{stateName, freshName, flushedName, flushedName + ".new"}, name)
-		if !ours && name != "lost+found" { // every new ext4 volume has one
+		if !ours && name != "lost+found" { // every new ext4 volume contains lost+found
 			return false, fmt.Errorf("%w (found %q and no %s file)", ErrForeign, name, formatName)
 		}
 	}
 	return true, nil
 }
 
-// checkFormat judges a directory that has been used before.
+// checkFormat validates a directory that contains a FORMAT file.
 func (d directory) checkFormat(names []string) error {
 	_, err := d.format()
 	if err == nil && !slices.Contains(names, stateName) {
@@ -82,7 +79,7 @@ func (d directory) checkFormat(names []string) error {
 	return err
 }
 
-// format reads which format the directory has, one that this program knows.
+// format reads the format of the directory, and fails unless this program supports it.
 func (d directory) format() (version int, err error) {
 	text, err := d.read(formatName)
 	if err != nil {
@@ -102,7 +99,7 @@ func (d directory) format() (version int, err error) {
 
 func formatText(version int) string { return fmt.Sprintf("weir data format %d\n", version) }
 
-// begin makes the directory and notes that a first start is under way.
+// begin creates the directory and marks an unfinished first start.
 func (d directory) begin() error {
 	if err := d.make(d.path); err != nil {
 		return err
@@ -110,9 +107,8 @@ func (d directory) begin() error {
 	return d.write(freshName, freshName, formatText(formatVersion))
 }
 
-// make makes a directory and its parents, each on disk in the one above it: a
-// directory whose parent was never synced is gone after a power failure, with
-// everything in it.
+// make creates a directory and its parents, and syncs the parent of each. Without this sync, a loss of power could
+// remove a new directory with all its files.
 func (d directory) make(path string) error {
 	parent := d.fs.PathDir(path)
 	if _, err := d.fs.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +120,7 @@ func (d directory) make(path string) error {
 		}
 	}
 	if err := d.fs.MkdirAll(path, 0o700); err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // a place or a name that takes no directory
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // a path at which no directory can be created
 			return fmt.Errorf("%w (%v)", ErrNotWritable, err)
 		}
 		return err
@@ -132,11 +128,10 @@ func (d directory) make(path string) error {
 	return directory{fs: d.fs, path: parent}.sync()
 }
 
-// MakeDirectory makes a directory, and those above it, so that a loss of power does
-// not take it away again with what is written to it.
+// MakeDirectory creates a directory and its parents, so that a loss of power cannot remove them and their later files.
 func MakeDirectory(on vfs.FS, path string) error { return directory{fs: on}.make(path) }
 
-// finish notes that the store exists and has its first record.
+// finish records that the store exists and has its first record.
 func (d directory) finish() error {
 	if err := d.fs.Rename(d.file(freshName), d.file(formatName)); err != nil {
 		return err
@@ -144,8 +139,7 @@ func (d directory) finish() error {
 	return d.sync()
 }
 
-// upgrade makes an older directory one of this format: before anything is written that
-// only this format knows.
+// upgrade raises the directory to the current format. The caller writes data that older formats lack only afterwards.
 func (d directory) upgrade() error {
 	text, err := d.read(formatName)
 	if err != nil || text == formatText(formatVersion) {
@@ -164,8 +158,8 @@ func (d directory) read(name string) (string, error) {
 	return strings.ToValidUTF8(string(b), "\uFFFD"), err
 }
 
-// write replaces file name by way of file temp; after a crash it holds the old
-// text or the new, never a part.
+// write replaces file name through the temporary file temp. After a crash the file holds the old text or the new one,
+// but never a torn write. The caller that passes name as temp has no such guarantee.
 func (d directory) write(temp, name, text string) error {
 	f, err := d.fs.Create(d.file(temp), vfs.WriteCategoryUnspecified)
 	if err != nil {

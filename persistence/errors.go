@@ -7,10 +7,11 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weir-project/weir/limiter"
 )
 
-// Why a data directory is refused, and why a running node stops. The texts say
-// what to do.
+// Reasons for which a data directory is refused and a running node stops. The texts say what to do.
 var (
 	ErrInUse       = errors.New("another weir is using it: stop that one, or choose another data directory")
 	ErrForeign     = errors.New("it holds something else than weir's data: choose an empty or a new directory")
@@ -37,12 +38,11 @@ var (
 	ErrDisk         = errors.New("the disk failed, so weir stops")
 	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again")
 	ErrDamagedLive  = errors.New("what was written earlier can no longer be read: check the disk")
-	ErrNoDisk       = errors.New("weir runs without a data directory")
+	ErrNoDisk       = limiter.ErrNoDisk
 	ErrClosed       = errors.New("the limiter is closed")
 )
 
-// refusal names the sentinel behind a failure to open or read the directory.
-// Failures it does not know pass unchanged.
+// refusal wraps a failure to open or read the directory with its sentinel error. It returns unknown failures unchanged.
 func refusal(err error) error {
 	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks, ErrNoImage, ErrStream} {
 		if errors.Is(err, known) {

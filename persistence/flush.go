@@ -6,11 +6,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Flush writes what changed since the last flush and returns when it is on disk.
-// now is asked for the time after the entries of a batch were taken, so that no
-// record is behind an entry it travels with. Unless force is set, a flush that
-// finds nothing to write leaves the disk alone while the record is fresh, and one that
-// finds much takes its time; see spread.
+// Flush writes the changes since the last flush, and returns when they are on disk. It calls now after it took the
+// entries of a batch, so that no clock record is before an entry of its batch. Unless force is set, a flush without
+// changes writes nothing while the last record is recent. A large flush pauses between its pieces (see spread).
 func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	s.last.Flush++
 	s.spread.begin()
@@ -37,13 +35,12 @@ func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	return s.writeMark()
 }
 
-// writeMark records in FLUSHED that the store contains everything committed so far, which
-// must be synced.
+// writeMark records in FLUSHED that the store contains everything committed so far. The caller has synced it.
 func (s *Store) writeMark() error {
 	return s.marks.write(mark{Flush: s.last.Flush, Item: s.journal.next})
 }
 
-// inBatches writes a chunk in pieces that are not too large for a batch.
+// inBatches splits a chunk into batches of bounded size and writes each.
 func inBatches(chunk []engine.Change, write func([]engine.Change) error) error {
 	for len(chunk) > 0 {
 		n := batchLen(chunk)
@@ -55,7 +52,7 @@ func inBatches(chunk []engine.Change, write func([]engine.Change) error) error {
 	return nil
 }
 
-// batchLen returns how many leading changes make one batch: at least one.
+// batchLen returns the number of leading changes that form one batch: at least one.
 func batchLen(chunk []engine.Change) int {
 	bytes := 0
 	for i, c := range chunk {
@@ -66,8 +63,7 @@ func batchLen(chunk []engine.Change) int {
 	return len(chunk)
 }
 
-// commit writes changes and the clock record as one atomic batch. The number of
-// the flush is the store's.
+// commit writes changes and the clock record as one atomic batch. It sets the flush number of the record.
 func (s *Store) commit(changes []engine.Change, now Record, sync *pebble.WriteOptions) error {
 	now.Flush = s.last.Flush
 	if err := s.journal.end(changes, clockRecord, now.encode(), sync); err != nil {

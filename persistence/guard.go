@@ -10,18 +10,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// guardFS stands between Pebble and the disk. Once armed it ends the process at
-// the first write, sync, creation, rename or removal that fails. After such a
-// failure nobody knows what is on the disk, a second try may succeed without the
-// data of the first, and Pebble itself retries some failures without end and
-// panics at others. Preallocation may fail: not every file system has it.
+// guardFS is the file system between Pebble and the disk. Once armed, it ends the process at the first write, sync,
+// creation, rename or removal that fails. After such a failure the state of the disk is unknown. A retried sync may
+// succeed without the data of the failed one, and Pebble itself retries some failures forever and panics at others.
+// Preallocation may fail, because not every file system supports it.
 type guardFS struct {
 	vfs.FS
 	armed atomic.Bool
 	fatal func(error) // does not return
 }
 
-// check passes err on, or ends the process.
+// check returns err or ends the process.
 func (g *guardFS) check(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || !g.armed.Load() {
 		return err

@@ -14,29 +14,27 @@ import (
 type imageFile struct {
 	name string
 	size int64
-	sum  uint32 // CRC-32C over the head, see appendHead, and the content
+	sum  uint32 // CRC-32C of the head (see appendHead) and the content
 }
 
 const (
-	// tableSuffix is how Pebble's tables are named. They never change once written, so
-	// they are linked; the rest is small and copied.
+	// tableSuffix ends the names of Pebble's tables. Pebble never changes a written table, so tables are hard-linked. The
+	// other files are small and copied.
 	tableSuffix = ".sst"
-	// maxFileBytes bounds one file: a table is larger than tableBytes only by its
-	// last entry.
+	// maxFileBytes bounds one file. A table exceeds tableBytes by its last entry at most.
 	maxFileBytes = 1 << 30
-	// copyBytes is the buffer files are read through.
+	// copyBytes is the size of the buffer for reading files.
 	copyBytes = 256 << 10
 )
 
-// appendHead appends what comes before a file in a stream: the length of its name
-// in one byte, the name, its size.
+// appendHead appends the head that precedes a file in a stream: the length of its name in one byte, the name, the size.
 func (f imageFile) appendHead(b []byte) []byte {
 	b = append(b, byte(len(f.name)))
 	b = append(b, f.name...)
 	return binary.LittleEndian.AppendUint64(b, uint64(f.size))
 }
 
-// parseFileHead reads a whole head; false when no file of an image has it.
+// parseFileHead decodes a whole head. It returns false if no file of an image can have it.
 func parseFileHead(b []byte) (imageFile, bool) {
 	n := int(b[0])
 	f := imageFile{name: string(b[1 : 1+n])}
@@ -45,8 +43,8 @@ func parseFileHead(b []byte) (imageFile, bool) {
 	return f, size <= maxFileBytes && validFileName(f.name)
 }
 
-// validFileName lets only plain names pass, as Pebble's are: nothing that leaves
-// the directory or hides in it, nor its lock.
+// validFileName accepts only plain names like Pebble's. It rejects a path outside the directory, a hidden file, and the
+// lock file.
 func validFileName(name string) bool {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
@@ -54,8 +52,7 @@ func validFileName(name string) bool {
 	return name != "" && len(name) <= maxImageName && name[0] != '.' && name != "LOCK" && !strings.ContainsFunc(name, odd)
 }
 
-// measureFile reads a file of the directory, as through gives it, and returns its size
-// and checksum.
+// measureFile reads a file of the directory through the given reader, and returns its size and checksum.
 func measureFile(in directory, name string, through func(io.Reader) io.Reader) (imageFile, error) {
 	f := imageFile{name: name}
 	info, err := in.fs.Stat(in.file(name))
@@ -78,7 +75,7 @@ func measureFile(in directory, name string, through func(io.Reader) io.Reader) (
 	return f, err
 }
 
-// verify holds a file of the directory against what META says.
+// verify compares a file of the directory with its entry in META.
 func (f imageFile) verify(in directory) error {
 	found, err := measureFile(in, f.name, func(r io.Reader) io.Reader { return r })
 	if err == nil && found != f {
@@ -87,7 +84,7 @@ func (f imageFile) verify(in directory) error {
 	return err
 }
 
-// copyTo puts a file into another directory: tables by a hard link.
+// copyTo copies a file into another directory, and hard-links a table.
 func (f imageFile) copyTo(to, from directory) error {
 	if strings.HasSuffix(f.name, tableSuffix) {
 		return to.fs.Link(from.file(f.name), to.file(f.name))

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// List describes the images, newest first. ErrDamaged, or ErrNewer, when the newest
-// cannot be read or one of its files is missing or of another length: going on from
-// an older one would forget decisions that were answered. An older one that cannot be
-// read is left out.
+// List describes the images, newest first. It fails with ErrDamaged or ErrNewer if the newest image is unreadable, or
+// if one of its files is missing or has another length. An older image instead of it would lose answered decisions.
+// List omits an unreadable older image.
 func (m *Images) List() ([]ImageInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +56,8 @@ func (m *Images) ids() ([]string, error) {
 	return ids, nil
 }
 
-// read returns an image's META and checks that its files are there, by their
-// lengths. ErrNoImage when there is none of that name.
+// read returns an image's META, and checks that its files exist with the right lengths. It returns ErrNoImage if no
+// image has this name.
 func (m *Images) read(id string) (imageMeta, error) {
 	index, term, ok := parseImageID(id)
 	if ok {
@@ -107,14 +106,13 @@ func (m *Images) checkFiles(id string, meta imageMeta) error {
 	return nil
 }
 
-// writeMeta replaces an image's META; it is on disk when this returns.
+// writeMeta replaces an image's META. It is on disk when writeMeta returns.
 func (m *Images) writeMeta(name string, meta imageMeta) error {
 	return m.image(name).write(metaName+tempSuffix, metaName, string(meta.encode()))
 }
 
-// publish makes an image of a temporary directory whose files are on disk, and
-// removes images that are too old. An image of the same entry has the same state: it
-// stays, and takes over the caller's bytes.
+// publish turns a temporary directory whose files are on disk into an image, and removes old images. An existing image
+// of the same log entry has the same state: it stays and takes the caller's bytes.
 func (m *Images) publish(temp string, meta imageMeta) (ImageInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +143,7 @@ func (m *Images) publish(temp string, meta imageMeta) (ImageInfo, error) {
 	return meta.info(), err
 }
 
-// renew gives an image that is there new caller's bytes and drops the temporary one.
+// renew replaces the caller's bytes of an existing image, and removes the temporary directory.
 func (m *Images) renew(id string, old imageMeta, callers []byte, temp string) (ImageInfo, error) {
 	var err error
 	if !bytes.Equal(old.meta, callers) {
@@ -155,8 +153,7 @@ func (m *Images) renew(id string, old imageMeta, callers []byte, temp string) (I
 	return old.info(), errors.Join(err, m.dir.fs.RemoveAll(m.image(temp).path))
 }
 
-// reap removes the images older than the newest keepImages that nobody reads, but
-// never the one named.
+// reap removes the images that are older than the newest keepImages and that no stream reads. It never removes keep.
 func (m *Images) reap(keep string) error {
 	ids, err := m.ids()
 	if err != nil {
@@ -173,9 +170,8 @@ func (m *Images) reap(keep string) error {
 	return nil
 }
 
-// KeepOnly removes all images but this one, the oldest first, so that the newest counts
-// until it goes. Nothing is removed while one of them is being read (ErrImageUsed), or
-// when there is none of that name (ErrNoImage).
+// KeepOnly removes all images but this one, the oldest first. The newest therefore stays valid until it is removed. It
+// removes nothing and returns ErrImageUsed if a stream reads one of them, or ErrNoImage if the image does not exist.
 func (m *Images) KeepOnly(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,8 +201,7 @@ func (m *Images) KeepOnly(id string) error {
 	return nil
 }
 
-// discard removes an image. It loses its name first: a crash in between leaves no
-// half of it.
+// discard removes an image. It first renames the directory, so that a crash leaves no partial image.
 func (m *Images) discard(id string) error {
 	temp := m.temp(id)
 	if err := m.dir.fs.Rename(m.image(id).path, m.image(temp).path); err != nil {
@@ -218,13 +213,13 @@ func (m *Images) discard(id string) error {
 	return m.dir.fs.RemoveAll(m.image(temp).path)
 }
 
-// temp returns a name for a temporary directory that no other has. Held: mu.
+// temp returns a unique name for a temporary directory. The caller holds mu.
 func (m *Images) temp(id string) string {
 	m.temps++
 	return fmt.Sprintf("%s.%d%s", id, m.temps, tempSuffix)
 }
 
-// makeTemp makes a temporary directory, without the one for files in it.
+// makeTemp creates a temporary directory, without its state/ directory.
 func (m *Images) makeTemp(id string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -232,7 +227,7 @@ func (m *Images) makeTemp(id string) (string, error) {
 	return temp, m.dir.make(m.image(temp).path)
 }
 
-// hold returns an image's META and keeps it from being removed until release.
+// hold returns an image's META, and keeps the image from being removed until release.
 func (m *Images) hold(id string) (imageMeta, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -243,7 +238,7 @@ func (m *Images) hold(id string) (imageMeta, error) {
 	return meta, err
 }
 
-// release ends a hold; an image that was only kept for it goes.
+// release ends a hold, and removes images that existed only for it.
 func (m *Images) release(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

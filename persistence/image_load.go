@@ -7,13 +7,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Load makes work/ equal to an image and puts its entries into to. Every byte of
-// the image is held against its checksum first. begin is handed the state that
-// Seal was given and returns the stamp to judge the entries at; those idle by then
-// are not loaded, and gone from the images to come. Any error (ErrNoImage,
-// ErrDamaged, ErrNewer, that of begin) means that nothing may be used: what begin
-// and to were given must be thrown away, and Write and Seal are ErrNotLoaded until
-// another Load succeeds.
+// Load makes work/ equal to an image and loads its entries into to. It first verifies every byte of the image by its
+// checksum. begin receives the state that Seal was given, and returns the stamp at which entries are judged. Entries
+// that are idle at this stamp are not loaded, and later images omit them. After any error (ErrNoImage, ErrDamaged,
+// ErrNewer, or an error of begin) the caller must discard the data that begin and to received. Write and Seal then
+// return ErrNotLoaded until another Load succeeds.
 func (m *Images) Load(id string, begin func(state []byte) (engine.Stamp, error), to Loader) error {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -52,5 +50,5 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 	m.loaded.Store(true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.must(m.raiseNewest(id)) // an older weir made the image
+	return m.must(m.raiseNewest(id)) // an image of an older weir has no NEWEST file
 }

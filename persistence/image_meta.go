@@ -9,38 +9,36 @@ import (
 	"strings"
 )
 
-// imageVersion is the version of META, and with it of everything in an image.
-// Version 2 keeps entries as a journal of their changes; see legacy.go for version 1.
-// Version 3 may keep only what a log gained, version 4 does not repeat what a change shares
-// with the one before: see block.
+// imageVersion is the version of META and of everything in an image. Version 2 keeps entries as a journal of their
+// changes (see legacy.go for version 1). Version 3 may store only the additions to a sliding log. Version 4 compresses
+// changes by shared prefixes (see block).
 const imageVersion = 4
 
 const (
-	// maxMetaBytes bounds the caller's own bytes in META: enough for the members of
-	// any cluster.
+	// maxMetaBytes bounds the caller's bytes in META: enough for the members of any cluster.
 	maxMetaBytes = 64 << 10
-	// maxImageFiles is far above what a table has: at tableBytes each, 64 GB.
+	// maxImageFiles far exceeds the files of any table: with tableBytes each, they hold 64 GB.
 	maxImageFiles = 1 << 14
-	// maxImageName is the longest name of a file: Pebble's markers have about 40 bytes.
+	// maxImageName bounds a file name. Pebble's marker files have names of about 40 bytes.
 	maxImageName = 64
 	// maxImageMeta is the length of the longest META.
 	maxImageMeta = metaHead + maxMetaBytes + maxImageFiles*(1+maxImageName+8+4) + 4
 )
 
-// metaMagic opens META, metaHead is what comes before the caller's bytes: version,
-// index, term, and how many bytes and files follow.
+// metaMagic begins META. metaHead is the length of the part before the caller's bytes: magic, version, index, term, and
+// the numbers of bytes and files that follow.
 var metaMagic = []byte("weir image\n")
 
 const metaHead = 11 + 4 + 8 + 8 + 4 + 4
 
-// imageMeta is what META says.
+// imageMeta is the content of META.
 type imageMeta struct {
 	index, term uint64
 	meta        []byte
 	files       []imageFile
 }
 
-// encode returns META: everything in one piece, and its CRC-32C.
+// encode returns META with its CRC-32C.
 func (m imageMeta) encode() []byte {
 	b := bytes.Clone(metaMagic)
 	b = binary.LittleEndian.AppendUint32(b, imageVersion)
@@ -55,8 +53,7 @@ func (m imageMeta) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeImageMeta reads what encode wrote: ErrNewer for another version, ErrDamaged
-// for anything else.
+// decodeImageMeta decodes META. It returns ErrNewer for a newer version, and ErrDamaged for any other content.
 func decodeImageMeta(b []byte) (imageMeta, error) {
 	rest, ok := bytes.CutPrefix(b, metaMagic)
 	if !ok || len(b) < metaHead+4 {
@@ -77,7 +74,7 @@ func decodeImageMeta(b []byte) (imageMeta, error) {
 	return m, nil
 }
 
-// parseImageMeta reads what lies between the version and the checksum.
+// parseImageMeta decodes the part between the version and the checksum.
 func parseImageMeta(b []byte) (imageMeta, bool) {
 	m := imageMeta{index: binary.LittleEndian.Uint64(b), term: binary.LittleEndian.Uint64(b[8:])}
 	metaLen, files := binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint32(b[20:])
@@ -101,7 +98,7 @@ func parseImageMeta(b []byte) (imageMeta, bool) {
 	return m, len(b) == 0
 }
 
-// has reports whether a file of that name is listed.
+// has reports whether a file with this name is listed.
 func (m *imageMeta) has(name string) bool {
 	for _, f := range m.files {
 		if f.name == name {
@@ -120,13 +117,13 @@ func (m *imageMeta) info() ImageInfo {
 	return ImageInfo{ID: imageID(m.index, m.term), Index: m.index, Term: m.term, Meta: m.meta, Bytes: size}
 }
 
-// imageID is the name of an image: in order of names, images are in order of the log.
+// imageID returns the name of an image. The order of names is the order of the log.
 func imageID(index, term uint64) string { return fmt.Sprintf("%020d-%020d", index, term) }
 
 // parseImageID is the inverse of imageID.
 func parseImageID(id string) (index, term uint64, ok bool) {
 	before, after, _ := strings.Cut(id, "-")
-	index, _ = strconv.ParseUint(before, 10, 64) // if it is none, imageID makes another name
+	index, _ = strconv.ParseUint(before, 10, 64) // for a malformed number, imageID returns another name
 	term, _ = strconv.ParseUint(after, 10, 64)
 	return index, term, imageID(index, term) == id
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Receive begins an image that another node sends: write the stream of its Send to
-// the Incoming, in pieces of any size, and Close it. meta is as for Seal; ErrTooLarge
-// when it is longer than that allows.
+// Receive starts receiving an image from another node. The caller writes the stream of its Send to the Incoming, in
+// pieces of any size, and closes it. meta is as for Seal, with ErrTooLarge if it is too long.
 func (m *Images) Receive(index, term uint64, meta []byte) (*Incoming, error) {
 	if err := checkSizes(nil, meta); err != nil {
 		return nil, err
@@ -31,33 +30,33 @@ func (m *Images) Receive(index, term uint64, meta []byte) (*Incoming, error) {
 	return in, nil
 }
 
-// Incoming is an image on its way in. Nothing of it counts before Close has
-// returned without an error. It holds copyBytes in memory and is for one goroutine.
+// Incoming is an image being received. It becomes valid when Close returns without an error. It holds copyBytes in
+// memory, and one goroutine uses it.
 type Incoming struct {
 	images *Images
 	temp   string
 	to     directory
 	made   imageMeta
 
-	buf    []byte // a part of what is awaited
-	need   int    // bytes awaited, 0: the stream is complete
+	buf    []byte // the received part of the awaited bytes
+	need   int    // bytes awaited; 0: the stream is complete
 	then   func() error
-	files  uint32   // still to come
+	files  uint32   // files still to be received
 	open   vfs.File // the file being written
-	left   int64    // bytes of it to come
+	left   int64    // bytes of it still to be received
 	sum    hash.Hash32
-	copied []byte // copyBytes long, once there is content
-	err    error  // the first; it stays
+	copied []byte // copyBytes long, allocated for the first content
+	err    error  // the first error; it is permanent
 	ended  bool
 }
 
-// expect awaits n bytes and then calls then, with them in buf.
+// expect awaits n bytes, then calls then with these bytes in buf.
 func (in *Incoming) expect(n int, then func() error) {
 	in.buf, in.need, in.then = in.buf[:0], n, then
 }
 
-// Write takes the next piece of the stream. ErrStream when it cannot be one: all
-// that is left then is Close or Cancel.
+// Write consumes the next piece of the stream. It returns ErrStream for an invalid stream. After an error the caller
+// may only call Close or Cancel.
 func (in *Incoming) Write(p []byte) (int, error) {
 	if in.ended {
 		return 0, ErrClosed
@@ -75,8 +74,8 @@ func (in *Incoming) Write(p []byte) (int, error) {
 	return size - len(p), in.err
 }
 
-// content writes into the open file, by way of a copy: a vfs.File may change what
-// it is given, which an io.Writer may not.
+// content writes into the open file through a copy, because a vfs.File may change its argument and an io.Writer must
+// not.
 func (in *Incoming) content(p []byte) (int, error) {
 	if in.copied == nil {
 		in.copied = make([]byte, copyBytes)
@@ -88,7 +87,7 @@ func (in *Incoming) content(p []byte) (int, error) {
 	return n, in.images.must(err)
 }
 
-// part collects what is awaited.
+// part collects the awaited bytes.
 func (in *Incoming) part(p []byte) (int, error) {
 	if in.need == 0 {
 		return 0, fmt.Errorf("%w: it goes on after its end", ErrStream)
@@ -171,10 +170,9 @@ func (in *Incoming) closeFile(sync bool) (err error) {
 	return err
 }
 
-// Close makes an image of a stream that was complete and intact: it is in List when
-// Close returns. Otherwise the error is ErrStream, or ErrDamaged when the sender's
-// image holds something else than the entry it was announced for, and the images
-// are those there were. Images that are too old go, as with Seal, but not this one.
+// Close turns a complete and intact stream into an image, which List then contains. Close returns ErrStream for an
+// invalid stream, and ErrDamaged if the image belongs to another log entry than announced. After such an error the
+// images are unchanged. As Seal does, Close removes old images, but never the received one.
 func (in *Incoming) Close() (ImageInfo, error) {
 	if in.ended {
 		return ImageInfo{}, ErrClosed
@@ -197,7 +195,7 @@ func (in *Incoming) Close() (ImageInfo, error) {
 	return info, in.images.must(err)
 }
 
-// verify has Pebble open the files and reads the record.
+// verify opens the files with Pebble and checks the image record.
 func (in *Incoming) verify() error {
 	o := in.images.workOptions(new(atomic.Bool))
 	o.ReadOnly = true
@@ -213,10 +211,10 @@ func (in *Incoming) verify() error {
 	return errors.Join(err, in.dropLock())
 }
 
-// dropLock removes the file that Pebble locks a directory with.
+// dropLock removes Pebble's lock file.
 func (in *Incoming) dropLock() error { return in.to.fs.Remove(in.to.file("LOCK")) }
 
-// Cancel gives up the image; nothing of it stays. After Close it does nothing.
+// Cancel discards the image. After Close it does nothing.
 func (in *Incoming) Cancel() error {
 	if in.ended {
 		return nil

@@ -8,14 +8,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Seal makes an image of everything written so far, as the state at the given log
-// entry. state is the caller's part of it, which Load hands back; meta describes
-// the image, see ImageInfo. When Seal returns, the image is on disk; a crash before
-// leaves the images there were. Images older than the newest two go, unless one is
-// being sent.
+// Seal creates an image of everything written so far, as the state at the given log entry. state is the caller's part
+// of the state, which Load returns. meta describes the image (see ImageInfo). When Seal returns, the image is on disk.
+// A crash before that leaves the previous images. Seal removes images older than the newest two, unless one is being
+// sent.
 //
-// An image of the same entry that is there already stays, and takes over meta.
-// Errors are the caller's mistakes only: ErrTooLarge, ErrNotLoaded.
+// If an image of this log entry exists, it stays and takes the new meta. Seal returns only errors of the caller:
+// ErrTooLarge and ErrNotLoaded. A disk failure ends the process.
 func (m *Images) Seal(index, term uint64, state, meta []byte) (ImageInfo, error) {
 	if err := checkSizes(state, meta); err != nil {
 		return ImageInfo{}, err
@@ -46,8 +45,7 @@ func checkSizes(state, meta []byte) error {
 	return nil
 }
 
-// checkpoint puts Pebble's files into a temporary directory, all on disk, and lists
-// them in meta.
+// checkpoint writes Pebble's files to a temporary directory, all of them on disk, and lists them in meta.
 func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err error) {
 	record := encodeImageRecord(meta.index, meta.term, state)
 	if err := m.journal.end(nil, imageRecord, record, pebble.NoSync); err != nil {
@@ -66,7 +64,7 @@ func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err err
 	return temp, err
 }
 
-// measureAll lists the files of a checkpoint. Only new ones are read, without haste.
+// measureAll lists the files of a checkpoint. It reads only new files, at a bounded rate.
 func (m *Images) measureAll(in directory) ([]imageFile, error) {
 	names, err := in.fs.List(in.path)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Send returns an image as a stream of info.Bytes bytes, for Receive. The image
-// stays until the stream is closed, however many newer there are by then. What is
-// read is held against its checksum: damage ends the process, for this node can no
-// longer be trusted to bring up another. ErrNoImage when there is none of that name.
+// Send returns an image as a stream of info.Bytes bytes, for Receive. The image stays until the stream is closed, even
+// if newer images exist. Send verifies the bytes by their checksums. Damage ends the process, because this node must
+// not be the source of another. Send returns ErrNoImage if no image has this name.
 func (m *Images) Send(id string) (io.ReadCloser, ImageInfo, error) {
 	meta, err := m.hold(id)
 	if err != nil {
@@ -25,18 +24,18 @@ func (m *Images) Send(id string) (io.ReadCloser, ImageInfo, error) {
 	return s, meta.info(), nil
 }
 
-// imageStream is an image on its way out. It keeps one file open at a time.
+// imageStream is an image being sent. It keeps one file open at a time.
 type imageStream struct {
-	must    func(error) error // hears of every failure to read
+	must    func(error) error // receives every read failure
 	release func() error      // called when the stream is closed
-	// unmeasured: the files have no checksums yet; they get them on the way.
+	// unmeasured means that the checksums of the files are not known and are computed while sending.
 	unmeasured bool
 
 	from   directory
-	files  []imageFile // those to come, and first the one that is open
-	small  []byte      // goes out before anything else
-	open   vfs.File    // nil: between two files
-	left   int64       // bytes of the open file to come
+	files  []imageFile // the open file, if any, and the files that follow
+	small  []byte      // bytes to send before anything else
+	open   vfs.File    // nil between two files
+	left   int64       // bytes of the open file still to be sent
 	sum    hash.Hash32
 	closed bool
 }
@@ -105,7 +104,7 @@ func (s *imageStream) endFile() error {
 	return err
 }
 
-// Close ends the stream, read to its end or not.
+// Close ends the stream at any position.
 func (s *imageStream) Close() error {
 	if s.closed {
 		return nil

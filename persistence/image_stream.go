@@ -6,12 +6,11 @@ import (
 	"hash/crc32"
 )
 
-// streamVersion is the version of the form of a stream.
+// streamVersion is the version of the stream format.
 const streamVersion = 1
 
-// A stream begins with streamMagic, the version, the number of files and the
-// CRC-32C of these. Then comes each file: its head (see appendHead), its content,
-// and the CRC-32C of both.
+// streamMagic begins a stream. The version, the number of files and the CRC-32C of all three follow. Each file then
+// consists of its head (see appendHead), its content, and the CRC-32C of both.
 var streamMagic = []byte("weir image stream\n")
 
 const streamHead = 18 + 4 + 4 + 4
@@ -24,8 +23,7 @@ func appendStreamHead(b []byte, version, files uint32) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// parseStreamHead returns the version and the number of files of a whole head;
-// false when it is none.
+// parseStreamHead decodes a whole head into version and number of files. It returns false for an invalid head.
 func parseStreamHead(b []byte) (version, files uint32, ok bool) {
 	rest, ok := bytes.CutPrefix(b, streamMagic)
 	if !ok {

@@ -15,14 +15,12 @@ import (
 const (
 	imageRecordVersion = 1
 	imageRecordHead    = 1 + 8 + 8
-	// maxStateBytes bounds what a caller may keep beside the entries: it is held in
-	// memory several times while an image is made.
+	// maxStateBytes bounds the caller's state beside the entries. Creating an image holds it in memory several times.
 	maxStateBytes = 16 << 20
 )
 
-// Write puts changes into work/, where they wait for Seal; a later change of a key
-// wins. It does not wait for the disk. ErrNotLoaded when there is no work/ to
-// write to: after Close, or a Load that failed.
+// Write writes changes to work/ for the next Seal. A later change of a key replaces an earlier one. Write does not wait
+// for the disk. It returns ErrNotLoaded if work/ is not open: after Close, or after a failed Load.
 func (m *Images) Write(changes []engine.Change) error {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -34,7 +32,7 @@ func (m *Images) Write(changes []engine.Change) error {
 	}))
 }
 
-// Clear forgets every entry in work/. Images stay as they are.
+// Clear deletes every entry in work/. Images do not change.
 func (m *Images) Clear() error {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -45,9 +43,8 @@ func (m *Images) Clear() error {
 	return nil
 }
 
-// Renew is to be called before what changed is drained from a table and written, until
-// there is no more to do: now and then the table is asked to hand out more, in steps; see
-// round.
+// Renew advances the rewrite pass of the journal (see round). The caller calls it until more is false, before it drains
+// the changes of a table and writes them.
 func (m *Images) Renew(from Drainer) (more bool, err error) {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -57,8 +54,8 @@ func (m *Images) Renew(from Drainer) (more bool, err error) {
 	return m.journal.renew(from), nil
 }
 
-// openWork opens work/ with the tables and lists of an image in it, or empty when
-// from has no path, and returns the image's record. What was there is gone.
+// openWork replaces work/ by the files of an image and returns the image's record. If from has no path, work/ begins
+// empty.
 func (m *Images) openWork(from directory, files []imageFile) (record []byte, err error) {
 	if err := m.closeWork(); err != nil {
 		return nil, err
@@ -85,8 +82,8 @@ func (m *Images) openWork(from directory, files []imageFile) (record []byte, err
 	return record, err
 }
 
-// workOptions has no write-ahead log: an image holds only what was flushed, and
-// nothing else is ever believed.
+// workOptions disables the write-ahead log, because an image contains only flushed data and nothing else in work/
+// survives a restart.
 func (m *Images) workOptions(loaded *atomic.Bool) *pebble.Options {
 	o := pebbleOptions(m.dir.fs, m.log, m.fatal, loaded)
 	o.FS = pacedFS{o.FS}
@@ -95,7 +92,7 @@ func (m *Images) workOptions(loaded *atomic.Bool) *pebble.Options {
 	return o
 }
 
-// closeWork also marks it as gone: a later Write is refused.
+// closeWork closes work/. A later Write returns ErrNotLoaded.
 func (m *Images) closeWork() error {
 	m.loaded.Store(false)
 	if m.db == nil {
@@ -114,8 +111,7 @@ func encodeImageRecord(index, term uint64, state []byte) []byte {
 	return append(b, state...)
 }
 
-// decodeImageRecord returns the caller's state from the record of an image, which must be
-// that of the given entry.
+// decodeImageRecord returns the caller's state from an image record. The record must belong to the given log entry.
 func decodeImageRecord(record []byte, index, term uint64) ([]byte, error) {
 	if len(record) < imageRecordHead || record[0] != imageRecordVersion {
 		return nil, fmt.Errorf("%w (its record is %d bytes of an unknown kind)", ErrDamaged, len(record))

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// The names in a directory of images. See Images.
+// Names in a directory of images. See Images.
 const (
 	imagesName = "images"
 	workName   = "work"
@@ -21,38 +21,35 @@ const (
 	tempSuffix = ".tmp"
 )
 
-// keepImages is how many images stay: the newest, and the one before it for a
-// follower that has just been told its name.
+// keepImages is the number of images that stay: the newest one, and its predecessor for a follower that has just
+// received its name.
 const keepImages = 2
 
-// maxManifestBytes keeps Pebble's list of files small: every image has a copy.
+// maxManifestBytes keeps Pebble's manifest small, because every image contains a copy.
 const maxManifestBytes = 1 << 20
 
 // ImageInfo describes a complete image.
 type ImageInfo struct {
-	ID          string // the name of its directory: index, "-", term, each in 20 digits
+	ID          string // its directory name: index, "-", term, each in 20 digits
 	Index, Term uint64 // the last log entry the image contains
-	Meta        []byte // the caller's own, at most maxMetaBytes
-	Bytes       int64  // the length of the stream that Send gives
+	Meta        []byte // the caller's bytes, at most maxMetaBytes
+	Bytes       int64  // the length of the stream of Send
 }
 
-// Images keeps the state of a replicated node. The table in memory is the
-// authority and the log its durability; an image is the state at one entry of the
-// log, from which a restart or a node that fell behind goes on.
+// Images keeps the state of a replicated node. The table in memory is authoritative, and the log makes it durable. An
+// image is the state at one log entry. A restart, or a node whose log was compacted, continues from it.
 //
-// The directory holds
+// The directory contains
 //
-//	work/    a Pebble store without a log of its own, wiped at every start
+//	work/    a Pebble store without a write-ahead log, emptied at every start
 //	images/  a directory for each image: Pebble's files in state/, and META
-//	NEWEST   which image is the newest, see checkNewest
+//	NEWEST   the name of the newest image: see checkNewest
 //
-// Changes go into work/ at any time; Seal makes an image of it. An image shares
-// its unchanged files with work/ and the image before by hard links, so it costs
-// what changed and not the size of the table.
+// Write adds changes to work/ at any time, and Seal creates an image of it. An image shares unchanged files with work/
+// and with the previous image by hard links. Its cost therefore follows the changes and not the size of the table.
 //
-// One goroutine at a time uses Write, Clear, Seal and Load (more wait for each
-// other); List, Send and Receive may run beside them. A disk that fails once
-// OpenImages has returned ends the process, through StoreOptions.OnFatal.
+// Write, Clear, Seal and Load exclude each other. List, Send and Receive may run concurrently with them. A disk failure
+// after OpenImages ends the process, through StoreOptions.OnFatal.
 type Images struct {
 	dir     directory
 	guard   *guardFS
@@ -60,25 +57,24 @@ type Images struct {
 	log     *slog.Logger
 	renewal renewal
 	fatal   func(error)
-	loaded  atomic.Bool // damage found in the background is fatal
+	loaded  atomic.Bool // if true, damage found in the background is fatal
 
-	work    sync.Mutex // held before mu
+	work    sync.Mutex // acquired before mu
 	db      *pebble.DB
 	journal journal
-	// known are the files of the image that work/ was last equal to. Pebble never
-	// changes a table it has written, so their checksums need no second reading.
+	// known lists the files of the image to which work/ was last equal. Pebble never changes a written table, so its
+	// checksum stays valid.
 	known []imageFile
 
 	mu     sync.Mutex
-	newest string         // what the NEWEST file says
-	held   map[string]int // images being read: they stay
+	newest string         // the content of the NEWEST file
+	held   map[string]int // open streams per image; it is not removed
 	temps  int            // temporary directories made so far
 }
 
-// OpenImages makes or opens the directory of images. What a crash left unfinished
-// is removed, and work/ begins empty: Load an image next if List has one. Errors
-// say what was found and what to do: ErrInUse, ErrForeign, ErrNoLinks,
-// ErrNotWritable, ErrDiskFull.
+// OpenImages creates or opens the directory of images. It removes unfinished work of a crash and empties work/. If List
+// returns an image, the caller then calls Load. Errors say what was found and what to do: ErrInUse, ErrForeign,
+// ErrDamaged, ErrNoLinks, ErrNotWritable, ErrDiskFull.
 func OpenImages(o StoreOptions) (*Images, error) {
 	o.ready()
 	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{}}
@@ -117,8 +113,7 @@ func (m *Images) open() (err error) {
 	return nil
 }
 
-// inspect refuses a directory that is not one of images, before anything in it is
-// wiped.
+// inspect refuses a directory of another kind, before anything in it is deleted.
 func (m *Images) inspect() error {
 	names, err := m.dir.fs.List(m.dir.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +129,7 @@ func (m *Images) inspect() error {
 	return nil
 }
 
-// removeLeftovers removes what a crash left unfinished.
+// removeLeftovers removes temporary directories that a crash left.
 func (m *Images) removeLeftovers() error {
 	names, err := m.images().fs.List(m.images().path)
 	if err != nil {
@@ -150,14 +145,12 @@ func (m *Images) removeLeftovers() error {
 	return nil
 }
 
-// probeLinks refuses a file system without hard links: every image would be a
-// full copy, if Pebble made one at all.
+// probeLinks refuses a file system without hard links, because every image would be a full copy there.
 func (m *Images) probeLinks() error {
 	return linksIn(directory{m.dir.fs, m.dir.file(workName)}, m.images())
 }
 
-// Close lets go of the directory. What was written since the last Seal is
-// forgotten. Streams and Incoming must have ended.
+// Close releases the directory. Changes since the last Seal are lost. The caller has closed every stream and Incoming.
 func (m *Images) Close() error {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -169,18 +162,17 @@ func (m *Images) Close() error {
 	return err
 }
 
-// images is the directory the images are in; image that of one.
+// images returns the directory of the images. image returns the directory of one image.
 func (m *Images) images() directory { return directory{m.dir.fs, m.dir.file(imagesName)} }
 
 func (m *Images) image(name string) directory { return directory{m.dir.fs, m.images().file(name)} }
 
-// files is the directory of Pebble's files in an image.
+// files returns the directory of Pebble's files in an image.
 func (m *Images) files(name string) directory {
 	return directory{m.dir.fs, m.image(name).file(stateName)}
 }
 
-// must ends the process at a failure of the disk. Damage is told apart: there,
-// restarting does not help.
+// must ends the process at a disk failure. It distinguishes damage, because a restart does not repair that.
 func (m *Images) must(err error) error {
 	switch {
 	case err == nil:

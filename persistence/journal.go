@@ -9,36 +9,35 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// journal keeps entries in a Pebble store as their changes, in the order in which they
-// came. A key of the store is journalPrefix and a number, from 1 and without gaps; its
-// value is an item: a block of changes, or a record of what the changes before it add up to.
+// journal keeps entries in a Pebble store as an ordered sequence of their changes. A key of the store is journalPrefix
+// and a number, from 1 and without gaps. Its value is an item: a block of changes, or a record that completes the
+// changes before it.
 //
-// Tables of such a store follow each other and never overlap, so Pebble has next to
-// nothing to merge: a change costs what its bytes cost. An order by client key would cost
-// several times that, in the memtable and again in each merge. The price is that
-// what was changed again, or is gone, stays until a round has renewed everything: see round.
+// Tables of such a store are in order and never overlap, so Pebble merges almost nothing: a change costs its bytes
+// once. A store that is ordered by client key would cost several times that, in the memtable and in each merge. In
+// return, overwritten changes and deleted entries stay until a rewrite pass has copied all others: see round.
 type journal struct {
 	db      *pebble.DB
-	first   uint64 // the number of the first item; 0: not known (see head)
-	next    uint64 // the number of the next item
-	bytes   int64  // of all items there are
-	entries int64  // in the table, when renew last asked
-	legacy  bool   // there are entries as format 1 kept them
+	first   uint64 // number of the first item; 0: unknown (see head)
+	next    uint64 // number of the next item
+	bytes   int64  // of all items
+	entries int64  // in the table at the last renew
+	legacy  bool   // entries in format 1 exist
 	lanes   [laneCount]block
 	renewal renewal
 	round   round
 }
 
-// Entries are spread over lanes by a checksum of their key, and a block holds changes of
-// one lane: a load works on lanes side by side and on the blocks of each in order.
+// laneCount is the number of lanes. The checksum of its key assigns an entry to a lane, and a block holds changes of
+// one lane. Load processes lanes in parallel, and the blocks of each lane in order.
 const (
 	laneCount = 16
-	// laneBytes is the room that a lane keeps between batches.
+	// laneBytes is the largest buffer that a lane keeps between batches.
 	laneBytes = 64 << 10
 )
 
-// The first byte of an item is the lane of a block, with shortBlock since format 4, or says
-// whose record it is: of the clock, which ends every batch of a store, or of an image.
+// The first byte of an item is its kind. For a block it is the lane, plus shortBlock since format 4. A clock record
+// ends every batch of a store. An image record ends an image.
 const (
 	shortBlock  = 0x10
 	clockRecord = 0xff
@@ -61,8 +60,8 @@ func (j *journal) write(changes []engine.Change, sync *pebble.WriteOptions) erro
 	return j.commit(changes, sync, func(*pebble.Batch) error { return nil })
 }
 
-// end writes changes, and behind them a record, as one atomic batch. One without changes
-// comes last: with it goes what is of no more use.
+// end writes changes, followed by a record, as one atomic batch. The last batch of a flush has no changes, and it also
+// deletes obsolete items.
 func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *pebble.WriteOptions) error {
 	return j.commit(changes, sync, func(b *pebble.Batch) error {
 		if len(changes) == 0 {
@@ -74,10 +73,9 @@ func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *p
 	})
 }
 
-// head returns the bytes before a record: the number of entries, and, since format 5 and
-// only before a clock record, where the journal begins. That is twice the number of its
-// first item, plus 1 while there are entries of format 1. Without it, a journal that lost
-// its first files would look like one that was rewritten.
+// head returns the bytes before a record: the number of entries and, for a clock record since format 5, the begin of
+// the journal. The begin is twice the number of the first item, plus 1 while entries of format 1 exist. Without the
+// begin, a journal that lost its first files would look like a rewritten one.
 func (j *journal) head(kind byte) []byte {
 	head := binary.AppendUvarint(nil, uint64(j.entries))
 	if kind != clockRecord {
@@ -91,7 +89,7 @@ func (j *journal) head(kind byte) []byte {
 }
 
 func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end func(*pebble.Batch) error) error {
-	defer j.clear() // also after an error: the changes will not come again, and are not ours any more
+	defer j.clear() // also after an error: the lanes refer to memory of the caller
 	for _, c := range changes {
 		j.lanes[laneOf(c.Key)].add(c)
 	}
@@ -106,7 +104,7 @@ func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end
 	return b.Commit(sync)
 }
 
-// flush adds what the lanes hold to a batch.
+// flush adds the blocks of the lanes to a batch.
 func (j *journal) flush(b *pebble.Batch) error {
 	for lane := range j.lanes {
 		if bytes := j.lanes[lane].bytes; len(bytes) > 0 {

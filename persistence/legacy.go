@@ -9,21 +9,20 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Format 1 kept each entry under a key of its own, and the record of the clock or of the
-// image under another. Such a store is read as if it were the beginning of a journal; the
-// first round takes its place.
+// Format 1 kept each entry under its own key, and the record of the clock or of the image under another. Such a store
+// is read as the beginning of a journal. The first rewrite pass replaces it.
 const (
 	legacyEntry = 'e'
 	legacyMeta  = 'm'
 )
 
-// The keys of records in format 1.
+// legacyRecords holds the keys of records in format 1.
 var legacyRecords = map[byte][]byte{
 	clockRecord: {legacyMeta, 'c'},
 	imageRecord: {legacyMeta, 'i'},
 }
 
-// readLegacyRecord returns the record of a store of format 1, nil when there is none.
+// readLegacyRecord returns the record of a store in format 1, or nil if it has none.
 func readLegacyRecord(db *pebble.DB, kind byte) ([]byte, error) {
 	value, closer, err := db.Get(legacyRecords[kind])
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -34,8 +33,8 @@ func readLegacyRecord(db *pebble.DB, kind byte) ([]byte, error) {
 	return append([]byte{}, value...), closer.Close()
 }
 
-// hasLegacy says whether anything of format 1 is left: it always came with a record. Which
-// one does not matter: a backup is an image of a store, and may have the store's.
+// hasLegacy reports whether data in format 1 remains. Such data always comes with a record. Either record counts,
+// because a backup is an image of a store and may contain the store's record.
 func hasLegacy(db *pebble.DB) (bool, error) {
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{legacyMeta}, UpperBound: []byte{legacyMeta + 1}})
 	if err != nil {
@@ -44,7 +43,7 @@ func hasLegacy(db *pebble.DB) (bool, error) {
 	return iter.First(), iter.Close()
 }
 
-// readLegacy hands out the entries of format 1 as blocks of one change.
+// readLegacy passes the entries in format 1 to hand, as blocks of one change.
 func (j *journal) readLegacy(hand func(kind byte, block []byte) error) error {
 	if !j.legacy {
 		return nil
@@ -75,11 +74,11 @@ func dropLegacy(b *pebble.Batch) error {
 		b.DeleteRange([]byte{legacyMeta}, []byte{legacyMeta + 1}, nil))
 }
 
-// cutChange takes the first change off a block of formats 2 and 3, in which each has its
-// whole key and value; false when there is none:
+// cutChange decodes the first change of a block in formats 2 and 3, in which each change has its whole key and value.
+// It returns false for a malformed change:
 //
 //	change = keyLen key valueLen+1 value
-//	       | keyLen key 0                  an entry that is gone
+//	       | keyLen key 0                  a deleted entry
 func cutChange(b []byte) (c engine.Change, rest []byte, ok bool) {
 	if c.Key, b, ok = cutBytes(b, 0); !ok {
 		return c, nil, false
@@ -88,8 +87,8 @@ func cutChange(b []byte) (c engine.Change, rest []byte, ok bool) {
 	return c, b, ok
 }
 
-// cutBytes takes a length and as many bytes off b; lengths are stored with more added. A
-// length of less than that gives nil.
+// cutBytes decodes a length and as many bytes from b. Stored lengths are increased by more. A stored length below more
+// yields nil.
 func cutBytes(b []byte, more uint64) (cut, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > more+uint64(len(b)-size) {

@@ -13,20 +13,18 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Loader is what a start needs of engine.Table. Keys and values are only valid until the
-// call they are handed to returns.
+// Loader is the part of engine.Table that a start needs. Keys and values are valid only during the call.
 type Loader interface {
 	Reserve(entries int64)
 	Load(at engine.Stamp, key, value []byte) (bool, error)
 	Unload(key []byte) error
 }
 
-// waitingBlocks is how many blocks wait for each worker of a load: enough that none
-// waits for the reader, few enough to forget about.
+// waitingBlocks is the queue length of each load worker. No worker waits for the reader, and the memory is negligible.
 const waitingBlocks = 8
 
-// openJournal finds the end of the journal in a store and the last record of a kind: that
-// of format 1 if there is no journal yet, nil if there is neither.
+// openJournal finds the end of the journal in a store and the last record of a kind. Without a journal it returns the
+// record in format 1, and nil without either.
 func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte, err error) {
 	j = journal{db: db, first: 1, next: 1, renewal: r}
 	if record, err = readLegacyRecord(db, kind); err != nil {
@@ -45,8 +43,7 @@ func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte,
 	return j, record, errors.Join(err, iter.Close())
 }
 
-// readLast goes back to the last record of a kind: behind it there are only records of
-// the other.
+// readLast searches backwards for the last record of a kind. Only records of the other kind may follow it.
 func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err error) {
 	number, err := itemNumber(iter.Key())
 	if err != nil {
@@ -93,9 +90,8 @@ func itemNumber(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(key[1:]), nil
 }
 
-// load puts every stored entry into to, judged at the given stamp, with as many
-// workers as the process has processors: one reads, and hands each worker the blocks of
-// its lanes. Any error means that the state must not be used.
+// load loads every stored entry into to, judged at the given stamp. A reader distributes the blocks by lane to workers,
+// at most one per processor. After any error the caller must discard the state.
 func (j *journal) load(at engine.Stamp, to Loader) error {
 	to.Reserve(j.expected())
 	workers := make([]chan stored, min(runtime.GOMAXPROCS(0), laneCount))
@@ -126,14 +122,13 @@ func (j *journal) load(at engine.Stamp, to Loader) error {
 	return err
 }
 
-// expected is how many entries the journal says there are, as far as its files could hold
-// them: an entry takes more than a byte there, however well it is compressed. Room for as
-// many is a few times the files' size, whoever wrote them.
+// expected returns the number of entries that the journal declares, bounded by the size of its files. An entry takes
+// more than one byte there. The memory reserved is thus a few times the files' size, even for hostile input.
 func (j *journal) expected() int64 {
 	return max(0, min(j.entries, int64(j.db.Metrics().DiskSpaceUsage())))
 }
 
-// read hands out the blocks in order.
+// read passes the blocks to hand in order.
 func (j *journal) read(hand func(kind byte, block []byte) error) error {
 	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
 	if err != nil {
@@ -145,7 +140,7 @@ func (j *journal) read(hand func(kind byte, block []byte) error) error {
 			return errors.Join(err, iter.Close())
 		}
 	}
-	return iter.Close() // what the iteration ran into, too
+	return iter.Close() // this also returns errors of the iteration
 }
 
 func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind byte, block []byte) error) (uint64, error) {
@@ -176,17 +171,18 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind by
 	return 0, fmt.Errorf("%w (item %d is of an unknown kind)", ErrDamaged, number)
 }
 
-// stored is a block as it was read, and its kind.
+// stored is a block as read, and its kind.
 type stored struct {
 	kind  byte
 	bytes []byte
 }
 
-// changes hands out the changes of a block, each until the next is asked for.
+// changes passes each change of a block to a function. A change is valid during that call.
 func (b stored) changes(each func(engine.Change) error) error {
-	r, ok := newBlockReader(b.bytes), true
+	r := newBlockReader(b.bytes)
 	for len(r.rest) > 0 {
 		var c engine.Change
+		var ok bool
 		if b.kind >= shortBlock {
 			c, ok = r.next()
 		} else {
@@ -202,7 +198,7 @@ func (b stored) changes(each func(engine.Change) error) error {
 	return nil
 }
 
-// load puts the changes of a block into to.
+// load loads the changes of a block into to.
 func (b stored) load(at engine.Stamp, to Loader) error {
 	return b.changes(func(c engine.Change) (err error) {
 		if c.Value == nil {
@@ -217,7 +213,7 @@ func (b stored) load(at engine.Stamp, to Loader) error {
 	})
 }
 
-// loadBlocks loads what comes until there is no more.
+// loadBlocks loads blocks until the channel is closed.
 func loadBlocks(ctx context.Context, blocks <-chan stored, at engine.Stamp, to Loader) error {
 	for {
 		select {

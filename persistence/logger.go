@@ -9,9 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// pebbleLogger passes on what Pebble has to say. Its Fatalf never returns: Pebble
-// calls it when a write it has promised cannot be finished, and goes on in an
-// undefined state if it comes back.
+// pebbleLogger logs Pebble's messages. Its Fatalf never returns. Pebble calls it when it cannot complete a promised
+// write, and its state is undefined if Fatalf returns.
 type pebbleLogger struct {
 	log   *slog.Logger
 	fatal func(error)
@@ -19,7 +18,7 @@ type pebbleLogger struct {
 
 var _ pebble.Logger = pebbleLogger{}
 
-// Infof drops the running commentary (flushes, compactions) unless asked for.
+// Infof logs Pebble's routine messages (flushes, compactions) at debug level.
 func (l pebbleLogger) Infof(format string, args ...any) {
 	l.log.Debug("storage: " + fmt.Sprintf(format, args...))
 }
@@ -32,8 +31,7 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fatal(fmt.Errorf("%w: %s", ErrDisk, fmt.Sprintf(format, args...)))
 }
 
-// restartAdvice returns whether it is safe to start a server that runs alone again. Package
-// raftstore has the advice for nodes of a cluster.
+// restartAdvice says whether a server that runs alone can safely be restarted. Package raftstore advises cluster nodes.
 func restartAdvice(err error) string {
 	if errors.Is(err, ErrDamagedLive) {
 		return "no: it would refuse what is damaged; restore a copy or a backup"
@@ -41,8 +39,8 @@ func restartAdvice(err error) string {
 	return "yes, once the cause is gone: at most the last second before it is forgotten"
 }
 
-// stopper returns the function that ends the process: onFatal, which must not
-// return, or else a log line and exit code 1.
+// stopper returns the function that ends the process. It calls onFatal, which must not return. Without onFatal it logs
+// the error and exits with code 1.
 func stopper(log *slog.Logger, onFatal func(error)) func(error) {
 	if onFatal == nil {
 		onFatal = func(err error) {

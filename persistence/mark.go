@@ -11,14 +11,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// mark is a promise about the store, in a file outside of it: the store contains flush
-// number Flush, and its journal every item below Item. Pebble takes damage at the end of
-// its write-ahead log, or of its list of files, for a torn write and ignores the rest; only
-// the mark tells the two apart.
+// mark is a promise about the store, kept in a separate file. The store contains flush number Flush, and its journal
+// contains every item below Item. Pebble treats damage at the end of its write-ahead log or manifest as a torn write,
+// and ignores the rest. Only the mark distinguishes the two.
 type mark struct{ Flush, Item uint64 }
 
-// The FLUSHED file has a slot for each of the last two marks, each in a sector of its own:
-// a torn write of one leaves the other.
+// The FLUSHED file has a slot for each of the last two marks, each in its own sector. A torn write of one slot leaves
+// the other.
 const (
 	markSlots = 2
 	slotBytes = 512
@@ -54,7 +53,7 @@ func readSlot(slot string) (m mark, ok bool) {
 	return m, n > 0
 }
 
-// readMark returns what the marks promise together. A directory from before format 5 has none if its first
+// readMark returns the combined promise of all valid marks. A directory of a format before 5 has none if its first
 // start was interrupted.
 func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
@@ -95,7 +94,7 @@ func (d directory) openMarks(m mark) (*markFile, error) {
 	return &markFile{file: f}, err
 }
 
-// write replaces the older mark, on disk.
+// write replaces the older mark on disk.
 func (f *markFile) write(m mark) error {
 	if _, err := f.file.WriteAt(m.slot(), f.slot*slotBytes); err != nil {
 		return err

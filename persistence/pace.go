@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// paceBytesPerSecond is how fast Pebble's tables are written while decisions go
-	// on: what merges them competes with decisions for processor and disk, and has no
-	// reason to hurry. It is several times as fast as changes can come.
+	// paceBytesPerSecond bounds the rate at which Pebble's tables are written while decisions run. Merges compete with
+	// decisions for processor and disk, and are not urgent. The rate is several times the maximum rate of changes.
 	paceBytesPerSecond = 32 << 20
-	// readBytesPerSecond is the same for reading what was written: that takes less.
+	// readBytesPerSecond bounds the rate at which written files are read, which costs less.
 	readBytesPerSecond = 128 << 20
-	// paceStep is the shortest rest worth taking.
+	// paceStep is the shortest pause.
 	paceStep = time.Millisecond
 )
 
-// pacedFS makes whoever writes a table rest in proportion to what was written.
+// pacedFS delays the writer of a table in proportion to the bytes written.
 type pacedFS struct{ vfs.FS }
 
 func (p pacedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -44,7 +43,7 @@ func (f *pacedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// restfully makes whoever reads rest in proportion to what was read.
+// restfully delays a reader in proportion to the bytes read.
 func restfully(r io.Reader) io.Reader { return &pacedReader{from: r} }
 
 type pacedReader struct {
@@ -58,10 +57,10 @@ func (r *pacedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// rest is what is owed for bytes that were moved.
+// rest is the accumulated pause for transferred bytes.
 type rest time.Duration
 
-// pay adds what n bytes cost and rests when that is worth it.
+// pay adds the pause for n bytes, and sleeps once the sum reaches paceStep.
 func (owed *rest) pay(n int, bytesPerSecond time.Duration) {
 	*owed += rest(time.Duration(n) * time.Second / bytesPerSecond)
 	if *owed >= rest(paceStep) {
@@ -70,17 +69,16 @@ func (owed *rest) pay(n int, bytesPerSecond time.Duration) {
 	}
 }
 
-// spread makes a job rest between its pieces: in one go it would take a processor from
-// those who decide, for so long that they would feel it.
+// spread pauses a job between its pieces. Without pauses the job would occupy a processor for so long that decisions
+// become noticeably slower.
 type spread struct {
-	over  time.Duration // how long a job may take with its rests; 0: no rests
-	began time.Time     // when this one did
-	from  time.Time     // when the present piece began
+	over  time.Duration // bound of a job's time including pauses; 0: no pauses
+	began time.Time     // start of the job
+	from  time.Time     // start of the current piece
 }
 
-// restsAtFirst is how many times as long as a piece the rest behind it is. Rests get
-// shorter as the time of the job runs out: how much there is to do is not known before,
-// and what is done without rests at the end is felt like a job without any.
+// restsAtFirst is the initial ratio of a pause to the preceding piece. Pauses become shorter as the time of the job
+// runs out. The amount of work is not known in advance, and work without pauses at the end slows decisions as well.
 const restsAtFirst = 3
 
 func (s *spread) begin() {
@@ -88,7 +86,7 @@ func (s *spread) begin() {
 	s.from = s.began
 }
 
-// piece ends a piece of the job; hurry leaves out the rest.
+// piece ends a piece of the job. hurry omits the pause.
 func (s *spread) piece(hurry bool) {
 	now := time.Now()
 	if left := s.over - now.Sub(s.began); !hurry && left > 0 {

@@ -12,28 +12,26 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleFormat is the on-disk version of Pebble's own files, pinned so that an
-// update of the library alone never makes a directory unreadable for the weir
-// before it. It has checksums in table footers and tells a torn log from a
-// damaged one.
+// pebbleFormat is the version of Pebble's own files. It is pinned, so that a library update alone never makes a
+// directory unreadable for the previous weir. This version has checksums in table footers and distinguishes a torn
+// write-ahead log from a damaged one.
 const pebbleFormat = pebble.FormatTableFormatV6
 
 const (
-	// memTableBytes and cacheBytes are small: the table of the engine is the cache,
-	// and Pebble is only read at start, from end to end. There may be three of the former: one
-	// is written, one goes to disk and one is kept for later.
+	// memTableBytes and cacheBytes are small, because the engine's table is the cache and Pebble is read only at the
+	// start. Three memtables may exist: one receives writes, one is being flushed, and one is kept for reuse.
 	memTableBytes = 2 << 20
 	cacheBytes    = 8 << 20
-	// MaxOpenFiles is how many files Pebble may keep open: it reads them at the start,
-	// one after the other, and when it merges a few.
+	// MaxOpenFiles bounds the files that Pebble keeps open. Pebble reads them one after another at the start, and a few
+	// when it merges.
 	MaxOpenFiles = 128
-	// tableBytes keeps Pebble's files small: while the file system gives back the blocks of one
-	// that is removed, whoever syncs another waits.
+	// tableBytes keeps Pebble's files small. While the file system frees the blocks of a removed file, a sync of another
+	// file waits.
 	tableBytes = 4 << 20
 )
 
-// openPebble opens a Pebble store. Pebble panics with the error where a directory
-// cannot be synced; at a start that is a refusal like any other.
+// openPebble opens a Pebble store. Pebble panics if a directory cannot be synced. openPebble returns this error, so
+// that the start is refused.
 func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		switch failure := recover().(type) {
@@ -47,8 +45,8 @@ func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(path, o)
 }
 
-// openExisting opens a Pebble store that must exist. Any error that is not one of the
-// operating system counts as damage: Pebble reports damage only for some of its files.
+// openExisting opens a Pebble store that must exist. Any error but one of the operating system counts as damage,
+// because Pebble reports damage only for some of its files.
 func openExisting(path string, o *pebble.Options) (*pebble.DB, error) {
 	o.ErrorIfNotExists = true
 	db, err := openPebble(path, o)
@@ -59,18 +57,18 @@ func openExisting(path string, o *pebble.Options) (*pebble.DB, error) {
 	return db, err
 }
 
-// lockDirectory keeps every other process out, and every other store of this one.
+// lockDirectory excludes every other process, and every other store of this process.
 func lockDirectory(path string, on vfs.FS) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(path, on)
-	// The lock is fcntl's, which never stops its own process; Pebble adds that.
+	// The fcntl lock does not exclude its own process, so Pebble adds an error for that case.
 	if errors.Is(err, syscall.EAGAIN) || err != nil && strings.Contains(err.Error(), "lock held by current process") {
 		return nil, fmt.Errorf("%w (%v)", ErrInUse, err)
 	}
 	return lock, err
 }
 
-// pebbleOptions are the options of every store of entries. loaded says whether
-// damage found in the background is fatal.
+// pebbleOptions returns the options of every store of entries. If loaded is true, damage found in the background is
+// fatal.
 func pebbleOptions(on vfs.FS, log *slog.Logger, fatal func(error), loaded *atomic.Bool) *pebble.Options {
 	o := &pebble.Options{
 		FS:                 on,
@@ -84,18 +82,18 @@ func pebbleOptions(on vfs.FS, log *slog.Logger, fatal func(error), loaded *atomi
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = tableBytes
 	}
-	// Blocks do not repeat themselves: compression would save a tenth of their bytes, and p99
-	// of a busy node be a fifth higher.
+	// Blocks contain little redundancy. Compression would save a tenth of their bytes, and raise the p99 latency of a busy
+	// node by a fifth.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return o
 }
 
-// watch ends the process when Pebble's background work fails. Pebble would try
-// again at once and for ever, and Close would wait for it.
+// watch ends the process when Pebble's background work fails. Otherwise Pebble would retry at once and forever, and
+// Close would wait for it.
 func watch(fatal func(error), loaded *atomic.Bool) *pebble.EventListener {
 	return &pebble.EventListener{
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			if loaded.Load() { // before, the load finds it too and refuses the start
+			if loaded.Load() { // before that, the load detects the damage and refuses the start
 				fatal(fmt.Errorf("%w: %s", ErrDamagedLive, info))
 			}
 		},

@@ -6,16 +6,16 @@ import (
 	"hash/crc32"
 )
 
-// Record is what a flush remembers of the clock.
+// Record is the clock record of a flush.
 type Record struct {
-	Flush uint64 // the number of the flush, from 1
-	// LimiterNs is limiter time, not before the time of any entry flushed so far.
+	Flush uint64 // number of the flush, from 1
+	// LimiterNs is limiter time. It is not before the time of any flushed entry.
 	LimiterNs int64
-	// WallNs is the machine's wall clock at that moment, in Unix nanoseconds.
+	// WallNs is the machine's wall clock at that time, in Unix nanoseconds.
 	WallNs int64
-	// OffsetNs is what LimiterNs lacked to wall time as calendar windows saw it.
+	// OffsetNs is the wall time of calendar windows minus LimiterNs.
 	OffsetNs int64
-	// Test says that the time came from a test clock.
+	// Test marks a record of a test clock.
 	Test bool
 }
 
@@ -28,7 +28,7 @@ const recordLen = 2 + 4*8 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode returns the record in its stored form.
+// encode returns the encoded record.
 func (r Record) encode() []byte {
 	b := make([]byte, 2, recordLen)
 	b[0] = recordVersion
@@ -42,7 +42,7 @@ func (r Record) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeRecord reads what encode wrote; anything else is ErrDamaged.
+// decodeRecord decodes a record. It returns ErrDamaged for any other content.
 func decodeRecord(b []byte) (Record, error) {
 	if len(b) != recordLen || b[0] != recordVersion || b[1] > 1 {
 		return Record{}, fmt.Errorf("%w: the clock record is %d bytes of an unknown kind", ErrDamaged, len(b))

@@ -1,25 +1,16 @@
 package persistence
 
-import (
-	"github.com/cockroachdb/pebble/v2/vfs"
+import "github.com/weir-project/weir/limiter"
 
-	"github.com/weir-project/weir/latency"
-)
-
-// Report is how a data directory does.
-type Report struct {
-	Writes    latency.Snapshot // of flushes
-	UsedBytes uint64           // what the state takes
-	Disk      vfs.DiskUsage    // of the file system; zero: not known
-}
-
-// Report describes the data directory; false when there is none.
-func (n *Node) Report() (r Report, ok bool) {
+// Storage describes the data directory. It returns false without one. Writes are flushes.
+func (n *Node) Storage() (s limiter.Storage, ok bool) {
 	if n.store == nil {
-		return r, false
+		return s, false
 	}
-	r.Writes, r.UsedBytes = n.writes.Snapshot(), n.store.db.Metrics().DiskSpaceUsage()
-	// A file system that does not tell leaves zeros.
-	r.Disk, _ = n.store.dir.fs.GetDiskUsage(n.store.dir.path)
-	return r, true
+	// If the file system does not report its usage, the fields stay zero.
+	disk, _ := n.store.dir.fs.GetDiskUsage(n.store.dir.path)
+	return limiter.Storage{
+		Writes: n.writes.Snapshot(), UsedBytes: n.store.db.Metrics().DiskSpaceUsage(),
+		FreeBytes: disk.AvailBytes, SizeBytes: disk.TotalBytes,
+	}, true
 }

@@ -15,15 +15,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// restoreName is the directory, in the one that is restored to, in which everything is
-// made ready. A data directory with it is not ready, and no weir starts there.
+// restoreName is the directory, within the target directory, in which a restore prepares all files. weir does not start
+// in a directory that contains it.
 const restoreName = "restore.tmp"
 
-// Restore makes o.Dir, which must be empty or not there, the data directory of a node
-// that runs alone, from a backup of any node. Its clock goes on from the backup's, as
-// after a restart. Any error leaves the directory as it was: ErrNotEmpty, ErrNoBackup,
-// ErrBackupNewer, or what the disk says; a failure of the disk in the midst of it ends
-// the process, through o.OnFatal.
+// Restore turns o.Dir into the data directory of a server that runs alone, from a backup of any node. o.Dir must be
+// empty or absent. The clock continues from the backup's clock, as after a restart. Errors are ErrNotEmpty,
+// ErrNoBackup, ErrBackupNewer and disk errors. An error before the files are moved into place leaves the directory as
+// it was. A disk failure can also end the process, through o.OnFatal.
 func Restore(o StoreOptions, from io.Reader) (Contents, error) {
 	return RestoreTo(o, from, formatName, func(into string, b *Unpacked) error {
 		to := o
@@ -36,7 +35,7 @@ func Restore(o StoreOptions, from io.Reader) (Contents, error) {
 	})
 }
 
-// fill makes the entries of a backup the state of a new store.
+// fill stores the entries of a backup in a new store.
 func (s *Store) fill(b *Unpacked) error {
 	if err := s.Begin(b.At); err != nil {
 		return err
@@ -48,9 +47,8 @@ func (s *Store) fill(b *Unpacked) error {
 	return s.commit(nil, b.At, pebble.Sync)
 }
 
-// RestoreTo makes o.Dir of a backup by way of build, which makes a data directory at
-// the path it is given. The file named last is put in place last: without it the
-// directory is none that a node starts from.
+// RestoreTo restores a backup to o.Dir. build creates a data directory at the given path, and RestoreTo moves its files
+// into place. It moves the file named last at the end. Without this file no node starts from the directory.
 func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into string, b *Unpacked) error) (Contents, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -71,8 +69,7 @@ func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into stri
 	return contents, err
 }
 
-// claimEmpty makes the directory, or finds it empty but for what a restore left that did
-// not end, which goes.
+// claimEmpty creates the directory, or checks that it is empty. It removes the files of an interrupted restore.
 func (d directory) claimEmpty() (made bool, err error) {
 	names, err := d.fs.List(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,13 +86,13 @@ func (d directory) claimEmpty() (made bool, err error) {
 	return false, err
 }
 
-// RestoreUnfinished reports whether a restore to the directory has not ended.
+// RestoreUnfinished reports whether a restore to the directory was interrupted or is running.
 func RestoreUnfinished(on vfs.FS, dir string) bool {
 	_, err := on.Stat(on.PathJoin(dir, restoreName))
 	return err == nil
 }
 
-// moveUp puts what was made ready in its place.
+// moveUp moves the prepared files into place.
 func (d directory) moveUp(last string) error {
 	ready := directory{d.fs, d.fs.PathJoin(d.path, restoreName, "ready")}
 	names, err := d.fs.List(ready.path)
@@ -104,7 +101,7 @@ func (d directory) moveUp(last string) error {
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == last })
 	for _, name := range append(names, last) {
-		if name == last { // a crash must not put it there before the rest
+		if name == last { // a crash must not put it in place before the others
 			if err := d.sync(); err != nil {
 				return err
 			}
@@ -116,7 +113,7 @@ func (d directory) moveUp(last string) error {
 	return d.sync()
 }
 
-// unpack checks every byte of a backup and has build make something of it.
+// unpack verifies every byte of a backup and passes it to build.
 func unpack(o StoreOptions, from io.Reader, build func(into string, b *Unpacked) error) (c Contents, err error) {
 	if c, err = readContents(from); err != nil {
 		return c, err
@@ -141,7 +138,7 @@ func unpack(o StoreOptions, from io.Reader, build func(into string, b *Unpacked)
 	return c, notWhole(build(o.FS.PathJoin(base, "ready"), &Unpacked{Contents: c, images: images}))
 }
 
-// notWhole says of what is wrong with an image that it is so with a backup.
+// notWhole converts an error about an image to one about a backup.
 func notWhole(err error) error {
 	if errors.Is(err, ErrStream) || errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w (%v)", ErrNoBackup, err)
@@ -149,21 +146,20 @@ func notWhole(err error) error {
 	return err
 }
 
-// Unpacked is a backup of which every byte was found right.
+// Unpacked is a backup whose every byte was verified.
 type Unpacked struct {
 	Contents
 	images *Images
 }
 
-// Clock is where a clock stands now that goes on from the backup: by what the wall clock
-// advanced since, at most credit. Windows follow the wall clock however old the backup is.
+// Clock returns the current stamp of a clock that continues from the backup. Limiter time advances by the elapsed
+// wall-clock time, at most by credit. Calendar windows follow the wall clock without a bound.
 func (b *Unpacked) Clock(source Source, credit time.Duration) engine.Stamp {
 	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit, MaxCalendarStep: math.MaxInt64}, &b.At).Now()
 }
 
-// Entries hands the entries to write, in pieces and in no order. They are loaded into a
-// table first, so that there is none that a start would stumble over. Those idle by the
-// time of the backup are left out.
+// Entries passes the entries to write, in pieces and in no order. It first loads them into a table, so that every entry
+// is valid for a start. It omits entries that are idle at the time of the backup.
 func (b *Unpacked) Entries(write func([]engine.Change) error) error {
 	table := engine.NewTable(engine.Options{IDLifetimeNs: b.IDLifetimeNs, TrackChanges: true})
 	at := func([]byte) (engine.Stamp, error) {

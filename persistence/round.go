@@ -6,54 +6,51 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Drainer is what a store needs of engine.Table to save it.
+// Drainer is the part of engine.Table that a store needs to save it.
 type Drainer interface {
 	Drain(maxChunk int, emit func([]engine.Change) error) error
 	Renew(cursor uint64, entries int) (next uint64)
 	Usage() (entries, bytes int64)
 }
 
-// renewal is when rounds begin, and how fast they go at least.
+// renewal configures when a rewrite pass begins and its minimum speed.
 type renewal struct {
-	// spareBytes is how much longer than its table a journal may be in any case: rounds
-	// over small tables would be many, and save little.
+	// spareBytes is the length by which a journal may always exceed its table. Rewrite passes over small tables would be
+	// frequent and save little.
 	spareBytes int64
-	// entries is how many are renewed at a time at least, so that a round ends on a quiet
-	// server as well.
+	// entries is the minimum number of entries rewritten per step, so that a pass also ends on an idle server.
 	entries int
 }
 
 var usualRenewal = renewal{spareBytes: 64 << 20, entries: 4096}
 
-// renewFactor is how many bytes a round renews for each byte that is written anyway: it
-// ends before these have become half a table.
+// renewFactor is the number of bytes that a pass rewrites for each byte that is written anyway. A pass therefore ends
+// before these bytes reach half a table.
 const renewFactor = 2
 
-// renewStep is how many entries are renewed in one go: a fraction of a millisecond's work,
-// like what is written at once.
+// renewStep is the number of entries rewritten in one call. It takes a fraction of a millisecond.
 const renewStep = 1024
 
-// round is the renewal of a journal. A share at a time, entries that have not changed are
-// written again; when all have been, what was written before the round began is of no
-// more use and goes.
+// round is a rewrite pass over a journal. It rewrites unchanged entries in shares. When it has rewritten all of them,
+// the items before its begin are obsolete and are deleted.
 //
-// So a journal takes at most, beside spareBytes: one and a half tables when a round
-// begins, half of one that is written meanwhile, and one that is renewed.
+// Beside spareBytes, a journal thus takes at most three tables: one and a half when a pass begins, half of one written
+// meanwhile, and one rewritten.
 type round struct {
 	on      bool
-	cursor  uint64 // of Renew; 0: all is marked, and written once the present Drain has ended
-	from    uint64 // the item at which the round began
-	before  int64  // bytes of the items before that
+	cursor  uint64 // of Renew; 0: all entries are marked dirty, and the current Drain writes them
+	from    uint64 // the item at which the pass began
+	before  int64  // bytes of the items before that item
 	written int64  // bytes of the journal when the last share began
-	due     int    // entries of the present share that are still to be renewed
-	kept    int64  // bytes that the last round left
+	due     int    // entries of the current share still to be rewritten
+	kept    int64  // bytes that the last pass left
 
-	drops      uint64 // items below this go at the end of the next flush; 0: none
+	drops      uint64 // items below this are deleted at the end of the next flush; 0: none
 	dropsBytes int64
 }
 
-// renew is called before each Drain until there is no more to do for now. It begins a
-// round when one is due, and takes one that is under way a step further.
+// renew begins a rewrite pass when it is due, and advances a running one by a step. The caller calls it before each
+// Drain until more is false.
 func (j *journal) renew(from Drainer) (more bool) {
 	r := &j.round
 	if r.due <= 0 {
@@ -69,8 +66,7 @@ func (j *journal) renew(from Drainer) (more bool) {
 	return r.due > 0
 }
 
-// share is how many entries are to be renewed before the next Drain: none when there is no
-// round.
+// share returns the number of entries to rewrite before the next Drain: none without a rewrite pass.
 func (j *journal) share(from Drainer) int {
 	entries, bytes := from.Usage()
 	r := &j.round
@@ -89,12 +85,12 @@ func (j *journal) share(from Drainer) int {
 	return j.renewal.entries + int(renewFactor*grown*entries/max(bytes, 1))
 }
 
-// forget makes everything written so far go at the end of the next flush.
+// forget schedules all items written so far for deletion at the end of the next flush.
 func (j *journal) forget() {
 	j.round = round{drops: j.next, dropsBytes: j.bytes}
 }
 
-// drop adds to a batch that what is of no more use is gone.
+// drop adds the deletion of obsolete items to a batch.
 func (j *journal) drop(b *pebble.Batch) error {
 	r := &j.round
 	if r.drops == 0 {

@@ -2,10 +2,9 @@ package persistence
 
 import "golang.org/x/sys/unix"
 
-// monotonicNs reads CLOCK_MONOTONIC_RAW. The plain monotonic clock is slewed by
-// time daemons, by as much as eight percent while one corrects a large error, and
-// every percent would be a percent more admitted. The raw one runs as the crystal
-// does. Neither advances while the machine is suspended.
+// monotonicNs reads CLOCK_MONOTONIC_RAW. Time daemons slew the plain monotonic clock, by up to eight percent while they
+// correct a large error, and limiters would admit as much more. The raw clock runs at the speed of the crystal. Neither
+// clock advances while the machine is suspended.
 func monotonicNs() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &t); err != nil {

@@ -17,46 +17,43 @@ import (
 )
 
 const (
-	// flushEvery is how often changes go to disk. A change that a flush has just missed is
-	// on disk when the next one ends, which may be spreadOver of that time later: a crash
-	// is to forget no more than the last second.
+	// flushEvery is the interval between flushes. A change that a flush has just missed is on disk when the next flush
+	// ends, up to spreadOver of the interval later. Together this keeps the loss of a crash within the last second.
 	flushEvery = 600 * time.Millisecond
-	// collectPerShard bounds the idle entries forgotten per shard and second. It
-	// clears ten million keys in a minute and holds a lock for microseconds.
+	// collectPerShard bounds the idle entries removed per shard and flush interval. It removes ten million keys within a
+	// minute, and holds a lock for microseconds.
 	collectPerShard = 1024
-	// spreadOver is how much of the time between two flushes one may take: the more, the less
-	// is it felt.
+	// spreadOver is the part of the flush interval that one flush may take. A larger part slows decisions less.
 	spreadOver = 0.6
-	// slowFlush is how long a flush may take before the log says so.
+	// slowFlush is the duration above which a flush is logged as slow.
 	slowFlush = 5 * time.Second
 )
 
-// Options say how a node keeps its state.
+// Options configure a Node.
 type Options struct {
-	DataDir string       // "": keep nothing, in memory only
+	DataDir string       // "": in memory only
 	FS      vfs.FS       // nil: the machine's file system
 	Logger  *slog.Logger // nil: slog.Default
-	// OnFatal is called when the disk fails at run time, and must not return: no
-	// decision may be answered as if it were being saved. nil logs the error and
-	// ends the process with code 1.
+	// OnFatal is called when the disk fails at run time, and must not return, because no decision may be answered whose
+	// state cannot be saved. If it is nil, the node logs the error and ends the process with code 1.
 	OnFatal func(error)
-	// Table shapes the table in memory; TrackChanges is set as the node needs it.
+	// Table configures the table in memory. Open sets TrackChanges.
 	Table engine.Options
-	// TestClock makes time stand still until Advance.
+	// TestClock makes limiter time stand still until Advance.
 	TestClock bool
-	// MaxDowntimeCredit is how much of the time the node was down may count as
-	// passed. DefaultMaxDowntimeCredit is a sane value; 0 gives nothing back.
+	// MaxDowntimeCredit bounds the part of a downtime that counts as passed. A program normally passes
+	// DefaultMaxDowntimeCredit. With 0 no limiter refills during a downtime.
 	MaxDowntimeCredit time.Duration
-	// MaxCalendarStep is how far windows follow the wall clock after a downtime; 0 means
+	// MaxCalendarStep bounds how far calendar windows follow the wall clock after a downtime. 0 means
 	// DefaultMaxCalendarStep.
 	MaxCalendarStep time.Duration
-	// FlushEvery is the time between flushes; 0 means flushEvery.
+	// FlushEvery is the interval between flushes. 0 means flushEvery.
 	FlushEvery time.Duration
 	Source     Source // nil: the machine's clocks
 }
 
-// Node is a limiter that runs alone: a table, the clock it lives by and the store
-// that keeps both. Its methods may be called from many goroutines.
+// Node is the limiter of a server that runs alone: a table, its clock, and the store that saves both. Its methods may
+// be called from many goroutines.
 type Node struct {
 	table *engine.Table
 	clock Clock
@@ -66,8 +63,8 @@ type Node struct {
 
 	idLifetimeNs int64
 
-	disk     sync.Mutex      // held while the store is flushed or cleared
-	saves    chan chan error // Save asks run
+	disk     sync.Mutex      // held during a flush, a backup or Clear
+	saves    chan chan error // requests of Save to run
 	stop     chan struct{}   // closed by Close
 	stopped  chan struct{}   // closed when run has ended
 	once     sync.Once
@@ -76,7 +73,7 @@ type Node struct {
 	writes   latency.Histogram
 }
 
-// Open loads the state and starts the node. Close it to save the rest.
+// Open loads the state and starts the node. Close saves the remaining changes.
 func Open(o Options) (*Node, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -106,7 +103,7 @@ func Open(o Options) (*Node, error) {
 	return n, nil
 }
 
-// restore opens the store, if there is one, starts the clock and loads the table.
+// restore opens the store, if any, starts the clock and loads the table.
 func (n *Node) restore(o Options) error {
 	if o.DataDir == "" {
 		n.clock = newClock(o, nil)
@@ -146,7 +143,7 @@ func (o *Options) downtime() Downtime {
 	return Downtime{Credit: o.MaxDowntimeCredit, Step: cmp.Or(o.MaxCalendarStep, DefaultMaxCalendarStep)}
 }
 
-// reportResumed logs how far time went forward after the downtime.
+// reportResumed logs how far time advanced after the downtime.
 func (n *Node) reportResumed(last *Record, o Options) {
 	at, wallNs := n.clock.Now(), o.Source.WallNs()
 	credit := time.Duration(at.NowNs - last.LimiterNs)
@@ -164,8 +161,8 @@ func newClock(o Options, last *Record) Clock {
 	return newRawClock(o.Source, last, o.downtime())
 }
 
-// run flushes, collects and slews once a period until Close, and then flushes a
-// last time. It is the only one to flush.
+// run slews the clock, removes idle entries and flushes once per interval until Close. It then flushes a last time.
+// Clear and Backup also flush, under disk.
 func (n *Node) run(every time.Duration) {
 	defer close(n.stopped)
 	tick := time.NewTicker(every)
@@ -185,7 +182,7 @@ func (n *Node) run(every time.Duration) {
 	}
 }
 
-// saveFor flushes once for a caller of Save and everyone who waits by now.
+// saveFor flushes once for a caller of Save and for all callers that wait at that moment.
 func (n *Node) saveFor(caller chan error) {
 	callers := []chan error{caller}
 	for {
@@ -203,7 +200,7 @@ func (n *Node) saveFor(caller chan error) {
 	}
 }
 
-// flush writes what changed, or does not return.
+// flush writes the changes, or does not return.
 func (n *Node) flush(force bool) {
 	if n.store == nil {
 		return
@@ -223,9 +220,8 @@ func (n *Node) flush(force bool) {
 	n.lastSave.Store(end.UnixNano())
 }
 
-// Save writes what changed to disk and returns when it is there. Callers who wait
-// at the same time share one flush. ErrNoDisk without a data directory, ErrClosed
-// after Close; a disk that fails ends the process.
+// Save writes the changes to disk and returns when they are there. Concurrent callers share one flush (group commit).
+// It returns ErrNoDisk without a data directory and ErrClosed after Close. A disk failure ends the process.
 func (n *Node) Save() error {
 	if n.store == nil {
 		return ErrNoDisk
@@ -239,7 +235,7 @@ func (n *Node) Save() error {
 	}
 }
 
-// LastSave is when the last flush ended; the zero time: never.
+// LastSave returns when the last flush of run ended, or the zero time before the first one.
 func (n *Node) LastSave() time.Time {
 	ns := n.lastSave.Load()
 	if ns == 0 {
@@ -248,13 +244,13 @@ func (n *Node) LastSave() time.Time {
 	return time.Unix(0, ns)
 }
 
-// Close saves and lets go of the data directory. Decisions must have ended: later
-// ones are not saved.
+// Close saves the changes and releases the data directory. The caller has ended all decisions, because later ones are
+// not saved.
 func (n *Node) Close() error {
 	n.once.Do(func() {
 		close(n.stop)
 		<-n.stopped
-		n.disk.Lock() // a backup or a Clear may have come before that
+		n.disk.Lock() // a running Backup or Clear holds it
 		defer n.disk.Unlock()
 		if n.store != nil {
 			n.closeErr = refusal(n.store.Close())
@@ -263,7 +259,7 @@ func (n *Node) Close() error {
 	return n.closeErr
 }
 
-// Clear forgets everything but the policies, in memory and on disk.
+// Clear deletes everything but the policies, in memory and on disk.
 func (n *Node) Clear() error {
 	n.disk.Lock()
 	defer n.disk.Unlock()
@@ -283,40 +279,39 @@ func (n *Node) Clear() error {
 	return nil
 }
 
-// Now is the time a decision would be stamped with.
+// Now returns the stamp of a decision made now.
 func (n *Node) Now() engine.Stamp { return n.clock.Now() }
 
-// Decide carries out a pipeline; see engine.Table.Decide. The error is always nil.
+// Decide executes a pipeline (see engine.Table.Decide). The error is always nil.
 func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
 	n.table.Decide(n.clock.Now(), ops, out)
 	return nil
 }
 
-// DecideAtomic carries out ops as one step; see engine.Table.DecideAtomic. The
-// error is always nil.
+// DecideAtomic executes ops as one step (see engine.Table.DecideAtomic). The error is always nil.
 func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	n.table.DecideAtomic(n.clock.Now(), ops, out)
 	return nil
 }
 
-// Inspect describes a key; see engine.Table.Inspect.
+// Inspect describes a key (see engine.Table.Inspect).
 func (n *Node) Inspect(key []byte) (engine.Info, bool) { return n.table.Inspect(n.clock.Now(), key) }
 
-// Len counts the keys that are not idle.
+// Len returns the number of keys that are not idle.
 func (n *Node) Len() int64 { return n.table.Len(n.clock.Now()) }
 
-// Scan visits keys; see engine.Table.Scan.
+// Scan visits keys (see engine.Table.Scan).
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	return n.table.Scan(n.clock.Now(), cursor, count, visit)
 }
 
-// RandomKey returns some key that is not idle, or nil.
+// RandomKey returns a random key that is not idle, or nil.
 func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
 
-// BlocksEverywhere lists what is blocked everywhere; see engine.Table.BlocksEverywhere.
+// BlocksEverywhere lists the blocks that apply everywhere (see engine.Table.BlocksEverywhere).
 func (n *Node) BlocksEverywhere() []string { return n.table.BlocksEverywhere(n.clock.Now()) }
 
-// Top returns the heaviest keys; see engine.Table.Top.
+// Top returns the heaviest keys (see engine.Table.Top).
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 	return n.table.Top(n.clock.Now(), v, most)
 }
@@ -327,5 +322,5 @@ func (n *Node) Policies() *engine.Policies { return n.table.Policies() }
 // Stats describes the table.
 func (n *Node) Stats() engine.Stats { return n.table.Stats(n.clock.Now()) }
 
-// Advance moves a test clock forward by d; false when the clock is a real one.
+// Advance moves a test clock forward by d. It returns false if the clock is a real one.
 func (n *Node) Advance(d time.Duration) bool { return n.clock.Advance(d) }

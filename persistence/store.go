@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// chunkEntries is how many entries Drain hands out at once: enough to spread
-	// the cost of a batch over, few enough to copy and write in a millisecond.
+	// chunkEntries is the number of entries that Drain returns at once. It amortises the cost of a batch, and is copied
+	// and written within a millisecond.
 	chunkEntries = 1024
-	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes):
-	// a batch is held in memory twice while it commits.
+	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes), because a batch is held in memory twice
+	// during its commit.
 	maxBatchBytes = 4 << 20
-	// idleRecordNs is how old the clock record may get while nothing changes. A
-	// restart makes up for it from the wall clock, and an idle disk can sleep.
+	// idleRecordNs is the maximum age of the clock record while nothing changes. A restart compensates for it from the
+	// wall clock, and an idle disk can sleep.
 	idleRecordNs = int64(10e9)
 )
 
-// StoreOptions say where a store is and whom it tells.
+// StoreOptions configure a Store or Images.
 type StoreOptions struct {
 	Dir    string
 	FS     vfs.FS       // nil: the machine's file system
 	Logger *slog.Logger // nil: slog.Default
-	// OnFatal is called when the disk fails at run time, and must not return. nil
-	// logs the error and ends the process with code 1.
+	// OnFatal is called when the disk fails at run time, and must not return. If it is nil, the error is logged and the
+	// process ends with code 1.
 	OnFatal func(error)
 
-	renewal renewal // usualRenewal; other in tests
+	renewal renewal // usualRenewal; tests use another
 }
 
-// ready fills in what was left out.
+// ready sets defaults.
 func (o *StoreOptions) ready() {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -49,8 +49,8 @@ func (o *StoreOptions) ready() {
 	}
 }
 
-// Store keeps entries and the clock record in a data directory. Load comes first;
-// then one goroutine at a time may flush or clear.
+// Store keeps entries and the clock record in a data directory. The caller first calls Load and Begin. Then one
+// goroutine at a time may flush or clear.
 type Store struct {
 	db      *pebble.DB // read-only before Begin, unless the directory is new
 	options func() *pebble.Options
@@ -60,16 +60,16 @@ type Store struct {
 	guard   *guardFS
 	lock    *pebble.Lock
 	fatal   func(error)
-	loaded  atomic.Bool // from here on damage found in the background is fatal
+	loaded  atomic.Bool // if true, damage found in the background is fatal
 	fresh   bool        // the first start is not finished
-	marked  mark        // the newest mark when the store was opened
+	marked  mark        // the marks when the store was opened
 	marks   *markFile   // nil before Begin
 	last    Record      // the newest record written or read
 	hasLast bool
 }
 
-// OpenStore opens or makes the data directory. Every error says what was found
-// and what to do, and leaves the state in the directory as it was.
+// OpenStore opens or creates the data directory. Every error says what was found and what to do, and leaves the state
+// in the directory unchanged.
 func OpenStore(o StoreOptions) (*Store, error) {
 	o.ready()
 	s := &Store{fatal: stopper(o.Logger, o.OnFatal)}
@@ -120,9 +120,8 @@ func (s *Store) open(from StoreOptions) (err error) {
 	return s.readRecord(from.renewal)
 }
 
-// reopen opens a store for writing, after all of it was read and verified. Pebble, opened
-// for writing, rewrites its list of files and its log, and removes files that they do not
-// name.
+// reopen opens a store for writing, after all of it was read and verified. Opened for writing, Pebble rewrites its
+// manifest and its write-ahead log, and removes files that they do not name.
 func (s *Store) reopen() (err error) {
 	if s.fresh {
 		return nil
@@ -146,14 +145,12 @@ func (s *Store) reopen() (err error) {
 	return err
 }
 
-// Load puts every stored entry into to, judged at the given stamp, with as many
-// workers as the process has processors. Those that have become idle are left out; Begin
-// then stores a time that no later start comes out before. Any error means that the
-// state must not be used.
+// Load loads every stored entry into to, judged at the given stamp, in parallel on all processors. It omits entries
+// that have become idle. Begin then stores a time that no later start precedes. After any error the caller must discard
+// the state.
 func (s *Store) Load(at engine.Stamp, to Loader) error { return s.journal.load(at, to) }
 
-// readRecord finds the clock record of the last flush and holds it against the
-// mark.
+// readRecord reads the clock record of the last flush, and compares it with the mark.
 func (s *Store) readRecord(r renewal) error {
 	j, record, err := openJournal(s.db, clockRecord, r)
 	switch {
@@ -175,11 +172,10 @@ func (s *Store) readRecord(r renewal) error {
 	return nil
 }
 
-// Last returns the newest clock record; false in a new directory.
+// Last returns the newest clock record, or false for a new directory.
 func (s *Store) Last() (Record, bool) { return s.last, s.hasLast }
 
-// Begin writes the first record of this run and makes a new directory a real one.
-// Call it once, after Load.
+// Begin writes the first record of this run, and completes a new directory. The caller calls it once, after Load.
 func (s *Store) Begin(now Record) error {
 	if err := s.begin(now); err != nil {
 		return refusal(err)
@@ -212,11 +208,11 @@ func (s *Store) begin(now Record) (err error) {
 	return s.dir.finish()
 }
 
-// Clear has the next flush forget every entry that was written before it.
+// Clear deletes, at the next flush, every entry that was written before it.
 func (s *Store) Clear() { s.journal.forget() }
 
-// Close ends the store. Everything flushed goes from the log into tables first:
-// their every byte is under a checksum, so later damage cannot pass for a crash.
+// Close closes the store. It first flushes the write-ahead log into tables. Every byte of a table is covered by a
+// checksum, so later damage cannot look like a crash.
 func (s *Store) Close() error {
 	err := s.db.Flush()
 	err = errors.Join(err, s.db.Close())
@@ -227,7 +223,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.abandon())
 }
 
-// abandon lets go of the directory without writing more.
+// abandon releases the directory without writing more.
 func (s *Store) abandon() error {
 	err := s.marks.close()
 	if s.db != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Changes returns the operations that bring the policies that are in force to what the
-// file says, and leaves out what is so already. Policies and overrides that the file
-// does not name stay. So do policies that belong to another owner: foreign names them.
+// Changes returns the operations that bring the policies in force to the state of the file. It omits what is already
+// so. Policies and overrides that the file does not name stay. Policies of another owner stay as well, and foreign
+// names them.
 func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string) {
 	for i := range f.Policies {
 		p := &f.Policies[i]
@@ -29,8 +29,8 @@ func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string)
 	return ops, foreign
 }
 
-// owned is the operation that sets the policy's terms and owner. Without an owner it is
-// one that every version of weir reads.
+// owned returns the operation that sets the policy's terms and owner. Without an owner, every version of weir can read
+// the operation.
 func (p *Policy) owned(owner string) engine.Op {
 	if owner == "" {
 		return p.Set
@@ -40,7 +40,7 @@ func (p *Policy) owned(owner string) engine.Op {
 	return set
 }
 
-// sameTerms compares what RL.POLICY SET sets.
+// sameTerms compares the terms that RL.POLICY SET sets.
 func sameTerms(a, b *engine.Policy) bool {
 	bare := func(p *engine.Policy) []byte {
 		return (&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs, Reserved: p.Reserved}).Append(nil)
@@ -48,7 +48,7 @@ func sameTerms(a, b *engine.Policy) bool {
 	return bytes.Equal(bare(a), bare(b))
 }
 
-// hasOverride reports whether a policy has the override; its end does not matter.
+// hasOverride reports whether a policy has the override. It ignores the expiry.
 func hasOverride(p *engine.Policy, o *engine.Override) bool {
 	for i := range p.Overrides {
 		if there := &p.Overrides[i]; there.Pattern == o.Pattern {

@@ -8,55 +8,54 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/policytext"
 )
 
 // ErrOwner is wrapped by the error about a file that names policies of another owner.
 var ErrOwner = errors.New("another owner")
 
-// Terms are a policy as a server tells of it.
+// Terms is a policy as a server reports it.
 type Terms struct {
 	Name         string     `json:"name"`
-	Owner        string     `json:"owner"` // empty for nobody
+	Owner        string     `json:"owner"` // empty: no owner
 	Version      int64      `json:"-"`
 	Limits       []string   `json:"limits"`
 	Shadow       bool       `json:"shadow"`
 	Disabled     bool       `json:"disabled"`
 	RetryAfterMs int64      `json:"retry_after_ms"`
-	Reserved     string     `json:"reserved"` // like 20%; 0% for none
-	Layout       string     `json:"layout"`   // empty for none
+	Reserved     string     `json:"reserved"` // like 20%; 0%: none
+	Layout       string     `json:"layout"`   // empty: none
 	Report       string     `json:"report"`   // burst, or a duration
 	Overrides    []Override `json:"overrides"`
 }
 
-// Override is an override as a server tells of it.
+// Override is an override as a server reports it.
 type Override struct {
 	Key    string   `json:"key"`
-	Limits []string `json:"limits"` // none: unlimited
-	TTLMs  int64    `json:"ttl_ms"` // -1: for ever
+	Limits []string `json:"limits"` // empty: unlimited
+	TTLMs  int64    `json:"ttl_ms"` // -1: no expiry
 }
 
-// Plan is how the policies of a server become what a file says.
+// Plan lists the changes that bring the policies of a server to the state of a file.
 type Plan struct {
-	Steps []Step // what the server lacks, or has otherwise
-	// Extra removes what the file lacks: policies of its owner, and overrides that hold for
-	// ever. An override that ends by itself is left alone.
+	Steps []Step // missing or different on the server
+	// Extra removes what the file lacks: policies of its owner, and overrides without an expiry. An override with an
+	// expiry stays.
 	Extra []Step
 
-	versions map[string]int64 // of the policies as they were read
+	versions map[string]int64 // of the policies when they were read
 }
 
-// Step is one change: the arguments of RL.POLICY, and what is so before and after it in
-// words. Before is empty for what is new, After for what is removed.
+// Step is one change: the arguments of RL.POLICY, and the state before and after it as text. Before is empty for an
+// addition, After for a removal.
 type Step struct {
 	Policy        string
 	Words         []string
 	Before, After string
 }
 
-// Commands returns the arguments of RL.POLICY that carry the plan out in one transaction;
-// with prune, Extra comes first. The first change of each policy is conditional, so nothing
-// is done if a policy has changed since it was read.
+// Commands returns the RL.POLICY arguments that execute the plan in one transaction. With prune, Extra comes first. The
+// first change of each policy is conditional, so nothing is done if a policy has changed since it was read.
 func (p *Plan) Commands(prune bool) (all [][]string) {
 	steps := p.Steps
 	if prune {
@@ -74,7 +73,7 @@ func (p *Plan) Commands(prune bool) (all [][]string) {
 	return all
 }
 
-// Compare returns the plan that makes of what a server says what the file says.
+// Compare returns the plan that brings the policies of a server to the state of the file.
 func (f *File) Compare(now []Terms) *Plan {
 	plan := &Plan{versions: map[string]int64{}}
 	byName := map[string]*Terms{}
@@ -100,8 +99,7 @@ func (f *File) Compare(now []Terms) *Plan {
 	return plan
 }
 
-// Conflicts returns an error that names the policies of the file that belong to another
-// owner, and both owners.
+// Conflicts returns an error that names the file's policies of another owner, and both owners.
 func (f *File) Conflicts(now []Terms) error {
 	var conflicts []error
 	for i := range f.Policies {
@@ -131,7 +129,7 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 	if step.Before == step.After {
 		return
 	}
-	limits, terms := server.PolicyWords(policy.Set.Policy.Terms)
+	limits, terms := policytext.Words(policy.Set.Policy.Terms)
 	step.Words = []string{"SET", policy.Name}
 	for _, l := range limits {
 		step.Words = append(append(step.Words, "LIMIT"), strings.Fields(l)...)
@@ -147,11 +145,10 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 	p.Steps = append(p.Steps, step)
 }
 
-// override compares limits; how long an override holds does not matter, for it grows
-// shorter by itself.
+// override compares limits and ignores the remaining time of an override, because it decreases by itself.
 func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	o := &op.Policy.Terms.Overrides[0]
-	limits, _ := server.PolicyWords(&engine.Policy{Limits: o.Limits})
+	limits, _ := policytext.Words(&engine.Policy{Limits: o.Limits})
 	step := Step{Policy: policy, After: overrideText(policy, o.Pattern, limits)}
 	step.Words = []string{"OVERRIDE", policy, o.Pattern}
 	for _, l := range limits {

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/policytext"
 )
 
-// How a plan shows policies and overrides.
+// The functions below format policies and overrides for a plan.
 
-// overrides reports whether the file gives the keys of a pattern other limits.
+// overrides reports whether the file has an override for a pattern.
 func (p *Policy) overrides(pattern string) bool {
 	return slices.ContainsFunc(p.Overrides, func(op engine.Op) bool {
 		return op.Policy.Terms.Overrides[0].Pattern == pattern
@@ -20,8 +20,8 @@ func (p *Policy) overrides(pattern string) bool {
 
 func setText(p *Policy, owner string) string {
 	shown := *p.Set.Policy.Terms
-	shown.RetryNs = (shown.RetryNs + 1e6 - 1) / 1e6 * 1e6 // as RL.POLICY GET tells it
-	limits, terms := server.PolicyWords(&shown)
+	shown.RetryNs = (shown.RetryNs + 1e6 - 1) / 1e6 * 1e6 // rounded as RL.POLICY GET reports it
+	limits, terms := policytext.Words(&shown)
 	return text(p.Name, limits, withOwner(terms, owner))
 }
 
@@ -63,8 +63,7 @@ func (t *Terms) text() string {
 	return text(t.Name, t.Limits, withOwner(terms, t.Owner))
 }
 
-// reports reports whether decisions tell a rate instead of a burst. An older server does not
-// say.
+// reports reports whether decisions report a rate instead of a burst. An older server does not tell.
 func (t *Terms) reports() bool { return t.Report != "" && t.Report != "burst" }
 
 func overrideText(policy, key string, limits []string) string {

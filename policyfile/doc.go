@@ -1,8 +1,7 @@
 // Package policyfile reads, compares, tests and writes policies as YAML files.
 //
-// A file says for each policy what RL.POLICY SET and RL.POLICY OVERRIDE say, in the
-// same words, so there is one way to write a limit. It may have an owner, whose policies
-// it holds, and tests:
+// A file states each policy in the words of RL.POLICY SET and RL.POLICY OVERRIDE, so that limits have one notation. It
+// may have an owner, which owns its policies, and tests:
 //
 //	owner: team-a
 //	policies:
@@ -26,9 +25,8 @@
 //	      - {at: 0s, check: login alice, times: 5, expect: allowed}
 //	      - {at: 10s, check: login alice, expect: denied, retry_after: 50s}
 //
-// A file is read whole before anything is done with it: one bad line, and nothing
-// changes. Errors name the line and what would have been right.
+// A file is read and validated as a whole: one bad line means that nothing changes. Errors name the line and the
+// accepted values.
 //
-// A test is carried out by the server's own commands (server.Local) on a table whose time
-// stands still between the steps.
+// A test runs the server's own commands (commands.Local) on a table whose time stands still between the steps.
 package policyfile

@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
-// frozen decides as a server that runs alone does, at a time that stands still until it is
-// moved. It is kept in memory only.
+// frozen is an in-memory limiter that decides as a server that runs alone does. Its time stands still until the caller
+// advances it.
 type frozen struct {
 	table *engine.Table
 	at    engine.Stamp
 }
 
-var _ server.Limiter = (*frozen)(nil)
+var _ limiter.Limiter = (*frozen)(nil)
 
 func newFrozen(at time.Time) *frozen {
 	return &frozen{engine.NewTable(engine.Options{}), engine.Stamp{NowNs: at.UnixNano()}}
@@ -44,13 +46,13 @@ func (f *frozen) BlocksEverywhere() []string                 { return f.table.Bl
 func (f *frozen) Top(v engine.Verdict, n int) []engine.Heavy { return f.table.Top(f.at, v, n) }
 func (f *frozen) Policies() *engine.Policies                 { return f.table.Policies() }
 func (f *frozen) Clear() error                               { f.table.Clear(); return nil }
-func (f *frozen) Save() error                                { return server.ErrNoDisk }
+func (f *frozen) Save() error                                { return limiter.ErrNoDisk }
 func (f *frozen) LastSave() time.Time                        { return time.Time{} }
 func (f *frozen) Stats() engine.Stats                        { return f.table.Stats(f.at) }
 func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }
 
-// client returns a client of a server that decides so.
-func (f *frozen) client() (*server.Local, error) {
+// client returns a client of a server that decides with f.
+func (f *frozen) client() (*commands.Local, error) {
 	srv, err := server.New(server.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, f)
 	if err != nil {
 		return nil, err

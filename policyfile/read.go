@@ -12,21 +12,20 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// maxFileBytes bounds a policy file: what a table holds of policies, with room for
-// comments.
+// maxFileBytes bounds a policy file: the policies that a table can hold, plus comments.
 const maxFileBytes = 2 * engine.MaxPolicyBytes
 
-// maxInclude bounds the other files that tests are about.
+// maxInclude bounds the files that a file with tests may include.
 const maxInclude = 100
 
 // ErrFile is wrapped by every error about the content of a file.
 var ErrFile = errors.New("bad policy file")
 
-// File is what a file says, in its order.
+// File is the content of a policy file, in its order.
 type File struct {
-	Path  string // what errors call it
-	Owner string // whose policies they are; empty: nobody's
-	// Include names other files, whose policies the tests are about, too.
+	Path  string // name of the file in errors
+	Owner string // owner of the policies; empty: none
+	// Include names further files whose policies the tests use.
 	Include  []string
 	Policies []Policy
 	Tests    []Test
@@ -36,11 +35,11 @@ type File struct {
 type Policy struct {
 	Name      string
 	Line      int
-	Set       engine.Op   // the OpPolicy that gives it its terms
-	Overrides []engine.Op // and those that give it its overrides
+	Set       engine.Op   // the OpPolicy that sets its terms
+	Overrides []engine.Op // the operations that set its overrides
 }
 
-// Open reads a policy file whose policies are to be in force.
+// Open reads a policy file whose policies are to be applied.
 func Open(path string) (*File, error) {
 	f, err := open(path)
 	if err == nil && len(f.Include) > 0 {
@@ -59,7 +58,7 @@ func open(path string) (*File, error) {
 	return Read(f, path)
 }
 
-// Read reads a policy file; name is what errors call it.
+// Read reads a policy file. name identifies it in errors.
 func Read(from io.Reader, name string) (*File, error) {
 	r := io.LimitedReader{R: from, N: maxFileBytes + 1}
 	var doc, more yaml.Node
@@ -68,7 +67,7 @@ func Read(from io.Reader, name string) (*File, error) {
 	switch {
 	case r.N == 0:
 		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
-	case errors.Is(err, io.EOF): // as after a redirection that failed
+	case errors.Is(err, io.EOF): // for example after a failed redirection
 		return nil, fmt.Errorf("%w %s: nothing is in it; 'policies: {}' says that there are none", ErrFile, name)
 	case err != nil && strings.Contains(err.Error(), "cannot start any token"):
 		return nil, fmt.Errorf("%w %s: %w: YAML is indented by spaces, not by tabs", ErrFile, name, err)
@@ -85,7 +84,7 @@ func Read(from io.Reader, name string) (*File, error) {
 	return f, nil
 }
 
-// at is an error at a line; Read puts the name of the file in front.
+// at returns an error at a line. Read adds the name of the file.
 func at(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%d: %w", n.Line, fmt.Errorf(format, args...))
 }

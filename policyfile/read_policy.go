@@ -6,10 +6,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/policytext"
 )
 
-// policyReader reads the terms of one policy into the words of RL.POLICY.
+// policyReader converts the terms of one policy to arguments of RL.POLICY.
 type policyReader struct {
 	name  *yaml.Node
 	limit []string // LIMIT ... of each limit
@@ -62,17 +62,16 @@ func (p *policyReader) read(terms *yaml.Node) error {
 	return p.overrides(overrides)
 }
 
-// op makes the operation of a command that stands at a node.
+// op parses a command, and returns errors at the line of a node.
 func (p *policyReader) op(n *yaml.Node, words []string) (engine.Op, error) {
-	op, err := server.ParsePolicy(words)
+	op, err := policytext.Parse(words)
 	if err != nil {
 		return op, at(n, "policy %s: %s", p.name.Value, strings.TrimPrefix(err.Error(), "ERR "))
 	}
 	return op, nil
 }
 
-// limits reads a list of limits, each of them by itself, so that an error names its
-// line.
+// limits reads a list of limits. It parses each limit separately, so that an error names its line.
 func (p *policyReader) limits(list *yaml.Node) (words []string, err error) {
 	if list.Kind != yaml.SequenceNode {
 		return nil, at(list, "policy %s: limits is a list, like '- TOKENBUCKET 10/s 100'", p.name.Value)

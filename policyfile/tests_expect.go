@@ -11,15 +11,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// outcome is what became of a step: how many of its times were allowed, and the reply to
-// the last.
+// outcome is the result of a step: the number of allowed requests, and the last reply.
 type outcome struct {
 	times, allowed int
 	reply          []string
 	err            error
 }
 
-// The places of the integers in the reply to a decision, and of the text behind them.
+// Indexes of the integers in the reply to a decision, and of the text after them.
 const (
 	replyAllowed = iota
 	replyRemaining
@@ -29,16 +28,16 @@ const (
 	replyText
 )
 
-// never is how a file says that no wait helps, or that a limiter never becomes idle by itself.
+// never is the value for a request that no wait helps, or for a limiter that never becomes idle by itself.
 const never = "never"
 
 // fact is a kind of expectation.
 type fact struct {
-	// read checks a value of the file, and returns it as got tells of the same.
+	// read validates a value of the file, and normalises it to the form that got returns.
 	read     func(value string) (normal string, ok bool)
-	accepted string // which values, for messages
+	accepted string // accepted values, for messages
 	got      func(o *outcome) string
-	anywhere bool // of the replies to all commands, not to decisions alone
+	anywhere bool // valid for the replies to all commands, not only to decisions
 }
 
 var facts = map[string]fact{
@@ -63,7 +62,7 @@ func isCount(value string) (string, bool) {
 	return strconv.FormatUint(n, 10), err == nil
 }
 
-// isWait reads a duration as the server tells it: in milliseconds, rounded up.
+// isWait reads a duration and rounds it up to milliseconds, as the server does.
 func isWait(value string) (string, bool) {
 	if value == never {
 		return never, true
@@ -115,7 +114,7 @@ func errorOf(o *outcome) string {
 	return o.err.Error()
 }
 
-// readFacts adds the readers of what a step may expect.
+// readFacts adds the readers for the expectations of a step.
 func (s *TestStep) readFacts(readers map[string]func(*yaml.Node) error) {
 	for name, f := range facts {
 		readers[name] = func(n *yaml.Node) error {
@@ -133,7 +132,7 @@ func (s *TestStep) readFacts(readers map[string]func(*yaml.Node) error) {
 	}
 }
 
-// checkFacts refuses expectations that the reply to the command can never meet.
+// checkFacts rejects expectations that no reply to the command can meet.
 func (s *TestStep) checkFacts(n *yaml.Node) error {
 	failing := slices.ContainsFunc(s.Expect, func(e expectation) bool { return e.name == "error" })
 	for _, e := range s.Expect {
@@ -147,10 +146,10 @@ func (s *TestStep) checkFacts(n *yaml.Node) error {
 	return nil
 }
 
-// decides reports whether the command answers with the integers of a decision.
+// decides reports whether the command returns the integers of a decision.
 func (s *TestStep) decides() bool { return s.Words[0] == "RL.CHECK" || s.Words[0] == "RL.RESERVE" }
 
-// differ returns what of the outcome is not as expected, in the order of the file.
+// differ returns the expectations that the outcome does not meet, in the order of the file.
 func (s *TestStep) differ(o *outcome) (all []Failure) {
 	failing := false
 	for _, e := range s.Expect {

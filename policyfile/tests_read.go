@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The bounds of tests: a run of a file ends within seconds.
+// Bounds of tests. With them a run of a file takes seconds.
 const (
 	maxTests     = 1000
 	maxTestSteps = 1000
@@ -14,14 +14,14 @@ const (
 	maxCommands  = 2_000_000 // of all tests of a file
 )
 
-// defaultStart is a Monday, and the first second of a minute, an hour, a day, a week, a
-// month and a year in UTC, so that a window of any length begins with it.
+// defaultStart is a Monday, and the first second of a minute, hour, day, week, month and year in UTC. A window of any
+// length therefore begins at it.
 var defaultStart = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// The years whose clock changes a policy holds for its time zone.
+// firstYear and lastYear bound the clock changes that a policy stores for its time zone.
 const firstYear, lastYear = 2020, 2099
 
-// Test is an example of what a file's policies answer.
+// Test is an example of the decisions of a file's policies.
 type Test struct {
 	Name  string
 	Line  int
@@ -29,23 +29,23 @@ type Test struct {
 	Steps []TestStep
 }
 
-// TestStep is a command of a test, sent some times, and what is expected of the replies.
+// TestStep is a command of a test, the number of its repetitions, and the expected reply.
 type TestStep struct {
 	Line   int
-	At     time.Duration // since the start
-	Words  []string      // of the command
+	At     time.Duration // time since the start
+	Words  []string      // the command and its arguments
 	Times  int
-	Every  time.Duration // between two of the times
+	Every  time.Duration // interval between repetitions
 	Expect []expectation
 }
 
-// expectation is a fact of a reply: a name and its value as the file has it.
+// expectation is a fact about a reply: its name and the value in the file.
 type expectation struct {
 	line        int
 	name, value string
 }
 
-// testCommands are the commands that a step may send; the field is the command without RL.
+// testCommands are the commands that a step may send. A field is the command without RL.
 var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive", "block", "unblock", "policy"}
 
 func (f *File) readTests(list *yaml.Node) error {

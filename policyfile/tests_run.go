@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // Failure is an expectation that was not met.
@@ -17,14 +17,14 @@ type Failure struct {
 	Expected, Came string
 }
 
-// Result is what became of a test.
+// Result is the result of one test.
 type Result struct {
 	Test     *Test
-	Failures []Failure // none: it passed
+	Failures []Failure // empty: the test passed
 }
 
-// OpenTests reads a file with tests, and the policies of the files it names: they are taken
-// from the directory of the file.
+// OpenTests reads a file with tests, and the policies of the files that it includes. Relative names refer to the
+// directory of the file.
 func OpenTests(path string) (*File, error) {
 	f, err := open(path)
 	if err != nil {
@@ -56,8 +56,8 @@ func OpenTests(path string) (*File, error) {
 	return f, nil
 }
 
-// RunTests carries out the tests of the file, each on a server of its own that has only the
-// file's policies and whose time stands still between the steps.
+// RunTests runs the tests of the file. Each test has its own server with only the file's policies, whose time stands
+// still between the steps.
 func (f *File) RunTests() ([]Result, error) {
 	results := make([]Result, 0, len(f.Tests))
 	for i := range f.Tests {
@@ -70,7 +70,7 @@ func (f *File) RunTests() ([]Result, error) {
 	return results, nil
 }
 
-// errNoRoom: the policies of all files together are more than a server has.
+// errNoRoom: the policies of all files together exceed the bounds of a server.
 var errNoRoom = errors.New("a server has no room for these policies")
 
 func (f *File) run(t *Test) (failures []Failure, err error) {
@@ -97,8 +97,8 @@ func (f *File) run(t *Test) (failures []Failure, err error) {
 	return failures, nil
 }
 
-// send sends the command of a step at each of its times; an error ends it.
-func (s *TestStep) send(client *server.Local, clock *frozen, start time.Time) *outcome {
+// send sends the command of a step at each of its times, until an error.
+func (s *TestStep) send(client *commands.Local, clock *frozen, start time.Time) *outcome {
 	o := &outcome{times: s.Times}
 	for i := range s.Times {
 		clock.at.NowNs = start.Add(s.At + time.Duration(i)*s.Every).UnixNano()

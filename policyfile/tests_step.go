@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// readStep reads a step; without 'at' it happens when the one before it ended.
+// readStep reads a step. Without 'at' it begins when the previous step ends.
 func (t *Test) readStep(n *yaml.Node) error {
 	s := TestStep{Line: n.Line, Times: 1, At: t.end()}
 	before := s.At
@@ -53,7 +53,7 @@ func (t *Test) readStep(n *yaml.Node) error {
 	return nil
 }
 
-// end is when the last of the times happens.
+// end returns the time of the last repetition.
 func (s *TestStep) end() time.Duration { return s.At + time.Duration(s.Times-1)*s.Every }
 
 func (t *Test) end() time.Duration {
@@ -63,8 +63,7 @@ func (t *Test) end() time.Duration {
 	return t.Steps[len(t.Steps)-1].end()
 }
 
-// commandWords reads the arguments of a command: a text that blanks part, or a list for
-// words with blanks in them.
+// commandWords reads the arguments of a command: a text separated by blanks, or a list if an argument contains blanks.
 func commandWords(n *yaml.Node) ([]string, error) {
 	if n.Kind == yaml.SequenceNode {
 		return texts(n, "a command", maxWords)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The fields of a file in the order in which Write writes them.
+// The fields of a file, in the order in which Write writes them.
 type (
 	fileOut struct {
 		Owner    string    `yaml:"owner,omitempty"`
@@ -32,8 +32,7 @@ type (
 	}
 )
 
-// Write writes policies of an owner as a file that Read reads; overrides that have ended
-// are left out.
+// Write writes the policies of an owner as a file that Read accepts. It omits expired overrides.
 func Write(w io.Writer, owner string, all []Terms) error {
 	out := fileOut{Owner: owner, Policies: yaml.Node{Kind: yaml.MappingNode}}
 	for i := range all {
@@ -68,7 +67,7 @@ func (t *Terms) out() policyOut {
 	return p
 }
 
-// durationText writes milliseconds; nothing for none.
+// durationText formats milliseconds. It returns "" for zero or less.
 func durationText(ms int64) string {
 	if ms <= 0 {
 		return ""

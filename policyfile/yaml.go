@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/internal/nearest"
 )
 
-// fields hands the values of a mapping to their readers. A field that has none is an
-// error: a misspelled limit must not pass for a limit.
+// fields passes the values of a mapping to their readers. A field without a reader is an error, so that a misspelled
+// limit is not ignored.
 func fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node) error) error {
 	return each(n, what, func(key, value *yaml.Node) error {
 		read := readers[key.Value]
@@ -22,7 +22,7 @@ func fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node) error
 	})
 }
 
-// unknownField names the field that was meant where there is one near, else all.
+// unknownField returns an error that suggests the fields with similar names, or else lists all fields.
 func unknownField(key *yaml.Node, what string, known []string) error {
 	if near := nearest.Names(key.Value, known); len(near) > 0 {
 		return at(key, "%s has no field %q, did you mean %s?", what, key.Value, strings.Join(near, " or "))
@@ -30,7 +30,7 @@ func unknownField(key *yaml.Node, what string, known []string) error {
 	return at(key, "%s has no field %q, only %s", what, key.Value, strings.Join(known, ", "))
 }
 
-// each visits the fields of a mapping, which has none twice.
+// each visits the fields of a mapping, and rejects duplicates.
 func each(n *yaml.Node, what string, visit func(key, value *yaml.Node) error) error {
 	if n.Kind == yaml.AliasNode {
 		return at(n, "%s: aliases are not followed", what)

@@ -33,8 +33,8 @@ func restoreOptions(o raftstore.Options) raftstore.RestoreOptions {
 	}
 }
 
-// TestABackupFoundsAnotherCluster: a backup of any node becomes a cluster of its own,
-// with every count and policy, that other nodes join and the old ones stay out of.
+// TestABackupFoundsAnotherCluster: a backup of any node becomes a separate cluster with every count and policy. New
+// nodes join it, and the old nodes cannot.
 func TestABackupFoundsAnotherCluster(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -74,8 +74,8 @@ func TestABackupFoundsAnotherCluster(t *testing.T) {
 	require.EqualValues(t, 7, other.take(leader, "key", 10).Remaining, "and after a restart")
 }
 
-// TestARestoredClusterCountsTheTimeSince: as much of it as is to count, and the wall
-// clock of calendar windows is right at once.
+// TestARestoredClusterCountsTheTimeSince: a restored cluster counts the time since the backup, up to the credit. The
+// wall clock of calendar windows is right at once.
 func TestARestoredClusterCountsTheTimeSince(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()

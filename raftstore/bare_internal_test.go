@@ -11,11 +11,15 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/logging"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// bareNode is a node of which only the Raft library runs, so that a test decides when
-// each other part acts.
+// bareNode is a node that runs only the Raft library, so that a test decides when each other part acts.
 type bareNode struct {
 	*Node
 	carrier *raft.InmemTransport
@@ -46,30 +50,30 @@ func newBareNode(t *testing.T) *bareNode { return newBareNodeCalled(t, "a") }
 
 func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b := &bareNode{}
-	o := Options{
+	o := host.Options{
 		NodeID: id, RaftAddr: id + ":1", Secret: []byte("secret"), Heartbeat: 50 * time.Millisecond,
 		DataDir: "data", FS: vfs.NewMem(),
 		Logger:  slog.New(slog.NewTextHandler(&b.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OnFatal: func(err error) { b.ended = append(b.ended, err) },
 	}
-	require.NoError(t, o.complete())
+	require.NoError(t, o.Complete())
 	require.NoError(t, o.FS.MkdirAll(o.DataDir, 0o700))
 	b.Node = newNode(o)
-	b.identity.NodeID = id
+	b.host.Identity.NodeID = id
 	store := raft.NewInmemStore()
-	b.logs = guard(store, b.fatal)
-	b.machine = b.newMachine()
-	b.confirms = &confirmer{self: id, term: b.term, voters: b.voters, ask: b.askFor, stop: b.stop}
+	b.group.logs = raftlog.Guard(store, b.host.Fatal)
+	b.group.use(b.group.newMachine())
+	b.group.confirms.Self, b.group.confirms.Ask = id, b.host.Peers.Wake
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
-	config := b.raftConfig()
-	config.Logger = newHclog(slog.New(slog.DiscardHandler), b.expects)
+	config := b.group.raftConfig()
+	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.Peers.Expects)
 	var err error
-	b.raft, err = raft.NewRaft(config, b.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
+	b.group.raft.Raft, err = raft.NewRaft(config, b.group.fsm, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		b.cancel()
-		b.queue.close()
-		require.NoError(t, b.raft.Shutdown().Error())
+		b.host.Cancel()
+		b.group.queue.Close()
+		require.NoError(t, b.group.raft.Shutdown().Error())
 	})
 	return b
 }
@@ -80,27 +84,35 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 	for _, id := range ids {
 		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id + ":1")})
 	}
-	require.NoError(t, b.raft.BootstrapCluster(c).Error())
+	require.NoError(t, b.group.raft.BootstrapCluster(c).Error())
 }
 
-// leads makes a node that is elected serve.
-func (b *bareNode) leads(t *testing.T) *reign {
-	require.Eventually(t, func() bool { return b.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
-	r := &reign{term: b.raft.CurrentTerm(), clock: persistence.StartClock(b.source, at(0))}
-	b.reign.Store(r)
+// leads makes an elected node serve.
+func (b *bareNode) leads(t *testing.T) *leadership.Term {
+	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
+	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: persistence.StartClock(b.host.Source, at(0))}
+	b.group.leadership.Current.Store(r)
 	return r
 }
 
-// hear lets a member have said how it is.
+// hear records a status of a member.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
-	said := heard{status: status{NodeID: id, Index: index}, at: time.Now().Add(-ago)}
-	b.peers.nodes[id] = &peerNode{id: id, heard: said}
+	said := host.Heard{Status: host.Status{NodeID: id, Index: index}, At: time.Now().Add(-ago)}
+	b.host.Peers.Nodes[id] = &host.Peer{ID: id, Heard: said}
 }
 
 // keepImages gives a node a directory of images.
 func (b *bareNode) keepImages(t *testing.T) {
-	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.options.FS})
+	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.Options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
-	b.images, b.machine.images = images, images
+	b.group.images, b.group.fsm.Images, b.group.snapshots.Images = images, images, images
+}
+
+// at returns a time in limiter time.
+func at(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }
+
+var bucket = engine.Op{
+	Key: []byte("key"), Cost: 1,
+	Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 2},
 }

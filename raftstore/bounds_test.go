@@ -12,8 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestWhatNoNodeCouldReadIsNotLogged: an entry that every node stops at would end
-// the cluster.
+// TestWhatNoNodeCouldReadIsNotLogged: an entry that every node stops at would end the cluster.
 func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -39,8 +38,8 @@ func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 	c.agree()
 }
 
-// TestBoundsMayDiffer: the leader decides what is evicted, by its own bound. The others
-// follow, whatever theirs is; a warning says so.
+// TestBoundsMayDiffer: the leader decides by its own bound what is evicted. The other nodes follow, whatever their
+// bounds are, and log a warning.
 func TestBoundsMayDiffer(t *testing.T) {
 	const small, large = 3 << 19, 8 << 20
 	var warnings [3]counter

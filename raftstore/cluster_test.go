@@ -16,10 +16,10 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an expected event.
 const patience = 20 * time.Second
 
-// cluster is some nodes in this process, on loopback and real disks.
+// cluster is a set of nodes in this process, on loopback and real disks.
 type cluster struct {
 	t     *testing.T
 	nodes []*raftstore.Node
@@ -27,7 +27,7 @@ type cluster struct {
 	fatal chan error
 }
 
-// newCluster starts n nodes that found a cluster; change may alter the options.
+// newCluster starts n nodes that bootstrap a cluster; change may alter the options.
 func newCluster(t *testing.T, n int, change func(i int, o *raftstore.Options)) *cluster {
 	c := &cluster{t: t, fatal: make(chan error, 100)}
 	var listeners []net.Listener
@@ -90,7 +90,7 @@ func (c *cluster) leader() (leader *raftstore.Node, i int) {
 // on a machine with other work, one of 200 ms loses it now and then.
 const busy = time.Second
 
-// order has whoever leads carry out an order, until it is carried out.
+// order makes the leader carry out an order, and repeats it until it succeeds.
 func (c *cluster) order(do func(leader *raftstore.Node) error) (leader *raftstore.Node, at int) {
 	c.t.Helper()
 	var err error
@@ -104,7 +104,7 @@ func (c *cluster) order(do func(leader *raftstore.Node) error) (leader *raftstor
 	return nil, 0
 }
 
-// remove removes a node. That a first attempt had no answer and removed it is fine.
+// remove removes a node. The first attempt may have removed it without an answer.
 func (c *cluster) remove(id string) (leader *raftstore.Node, at int) {
 	c.t.Helper()
 	return c.order(func(leader *raftstore.Node) error {
@@ -141,7 +141,7 @@ func (c *cluster) stop(i int) {
 	c.nodes[i] = nil
 }
 
-// takes makes every take one that happens once, however often it is sent.
+// takes makes each take count once, however often it is sent.
 var takes atomic.Int64
 
 // take asks for one unit of a bucket that refills by one a day, until there is an
@@ -157,8 +157,7 @@ func (c *cluster) take(n *raftstore.Node, key string, burst int64) engine.Decisi
 	return out[0]
 }
 
-// agree waits until all running nodes have applied the same and holds their states
-// against each other.
+// agree waits until all running nodes have applied the same entries, and compares their states.
 func (c *cluster) agree() {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {

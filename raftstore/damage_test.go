@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// damagedStarts is how many bits are flipped, each in a copy of its own.
+// damagedStarts is the number of flipped bits, each in its own copy.
 const damagedStarts = 6
 
 // logFile is the segment that a node writes, and how much of it is used.
@@ -30,8 +30,8 @@ func logFile(t *testing.T, dataDir string) (path string, b []byte, used int) {
 	return path, b, used
 }
 
-// refuses starts a node whose directory is damaged, and sees that it refuses, with the entry
-// and the advice, and without changing the log.
+// refuses starts a node with a damaged directory. The node must refuse it, name the entry and the advice, and not
+// change the log.
 func (c *cluster) refuses(o raftstore.Options, advice string) {
 	c.t.Helper()
 	path, before, _ := logFile(c.t, o.DataDir)
@@ -51,7 +51,7 @@ func (c *cluster) refuses(o raftstore.Options, advice string) {
 	require.True(c.t, slices.Equal(before, after), "nothing is wiped")
 }
 
-// A single node refuses to start with a log of which one bit, anywhere, is another.
+// A single node refuses to start with a log that has one flipped bit anywhere.
 func TestADamagedNodeRefusesToStart(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	n, _ := c.leader()
@@ -73,8 +73,8 @@ func TestADamagedNodeRefusesToStart(t *testing.T) {
 	}
 }
 
-// Of three nodes two hold all that was acknowledged. One of them is damaged, the other is
-// away: the third does not go on without what was acknowledged.
+// Two of three nodes hold all acknowledged decisions. One of these is damaged and the other is down: the third must
+// not continue without those decisions.
 func TestADamagedMajorityForgetsNothing(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.leader()

@@ -6,53 +6,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
 )
 
-func TestOnlyARowOfDenialsIsSure(t *testing.T) {
-	var d denials
-	for range surely {
-		require.False(t, d.sure())
-		d.saw(true)
-	}
-	require.True(t, d.sure())
-	d.saw(true)
-	d.saw(false)
-	require.False(t, d.sure(), "one that was admitted ends the row")
-}
-
-// TestAMajorityIsAskedEarly, while this node looks, where the call will surely be denied;
-// and else only when it was.
+// TestAMajorityIsAskedEarly: the majority is asked before the preview only if the call will almost certainly be
+// denied. Otherwise it is asked after a denial.
 func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.NoError(t, n.raft.Barrier(n.electionTimeout()).Error())
-	n.machine.passTo(n.raft.CommitIndex())
-	n.machine.table.Load().Decide(n.stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
+	require.NoError(t, n.group.raft.Barrier(n.host.ElectionTimeout()).Error())
+	n.group.fsm.PassTo(n.group.raft.CommitIndex())
+	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
 	var early bool
-	n.options.Failpoint = func(at Failpoint) {
-		early = at == DuringDenial && n.confirms.quick != nil // the only voter has confirmed a round
+	n.host.Options.Failpoint = func(at faults.Point) {
+		early = at == faults.DuringDenial && n.group.confirms.Quick != nil // the only voter has confirmed a quorum round
 	}
-	for i := range surely + 2 {
-		n.confirms.quick = nil
+	for i := range pipeline.Surely + 2 {
+		n.group.confirms.Quick = nil
 		out := make([]engine.Decision, 1)
-		require.NoError(t, n.decideOrDeny([]engine.Op{bucket}, out, false))
+		require.NoError(t, n.group.pipeline.DecideOrDeny([]engine.Op{bucket}, out, false))
 		require.Zero(t, out[0].Allowed)
-		require.Equal(t, i >= surely, early, "call %d", i)
+		require.Equal(t, i >= pipeline.Surely, early, "call %d", i)
 	}
-}
-
-// TestAnEntryTakesSoManyOperations, and one of any length.
-func TestAnEntryTakesSoManyOperations(t *testing.T) {
-	small := make([]engine.Op, maxEntryOps+1)
-	for i := range small {
-		small[i] = bucket
-	}
-	require.Equal(t, maxEntryOps, fitting(small))
-	require.Equal(t, maxEntryOps, fitting(small[:maxEntryOps]))
-	require.Equal(t, maxEntryOps-1, fitting(small[:maxEntryOps-1]))
-	large := bucket
-	large.Key = make([]byte, maxEntryBytes+1)
-	require.Equal(t, 1, fitting([]engine.Op{large, bucket}))
-	require.Equal(t, 1, fitting([]engine.Op{bucket, large}))
 }

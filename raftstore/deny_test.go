@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// decideOn carries out operations on a node until that succeeds.
+// decideOn decides operations on a node, and repeats them until that succeeds.
 func (c *cluster) decideOn(n *raftstore.Node, ops ...engine.Op) []engine.Decision {
 	c.t.Helper()
 	out := make([]engine.Decision, len(ops))
@@ -23,8 +23,8 @@ func quota(key string, most int64) engine.Op {
 	return engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
 }
 
-// TestDenialsNeedNoLog: once traffic is being denied, denials take no entries, and
-// are those that the log would have given.
+// TestDenialsNeedNoLog: while traffic is denied, denials need no log entries. They equal the denials that the log
+// would give.
 func TestDenialsNeedNoLog(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -48,8 +48,8 @@ func TestDenialsNeedNoLog(t *testing.T) {
 	c.agree()
 }
 
-// TestADeposedLeaderDeniesNothing: an answer from a state that others may have
-// gone beyond is none, also of a leader that asks ahead since all was denied of late.
+// TestADeposedLeaderDeniesNothing: a leader must not answer from a state that a later leader may have changed, even
+// if it asks the majority early.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	for name, denied := range map[string]int{"denies at times": 1, "denies all": 20} {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +73,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBoundedTheSameEverywhere: what is forgotten when memory is full is in
-// the log.
+// TestMemoryIsBoundedTheSameEverywhere: evictions at full memory are in the log.
 func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
 	const bound = 4 << 20
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {

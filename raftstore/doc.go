@@ -1,33 +1,28 @@
-// Package raftstore is a limiter that several nodes keep together: the table of
-// package engine under consensus.
+// Package raftstore implements a limiter that several nodes replicate with Raft: the table of package engine behind a
+// replicated log.
 //
-// A decision travels like this. Callers append their operations to the batch that
-// is open (queue.go). When nothing is under way, or enough has gathered (flight.go),
-// the pump takes what there is, stamps it once with limiter time and proposes it as
-// one entry of the Raft log (propose.go); on a follower it sends it to the leader
-// instead (forward.go). Every node applies committed entries to its own table in the
-// same order (machine.go), and the node that proposed an entry finds the answers
-// there and wakes its callers.
+// A Node only connects its parts. The host (internal/host) holds the parts of the process: the inter-node port and
+// the other nodes, the identity, the disk, the timers and the memory bound. A group (group.go) holds the parts of one
+// Raft group. A host has one group.
 //
-// Limiter time (reign.go): only the leader stamps. A new leader goes on from the
-// last stamp, by the time that has passed on its own monotonic clock since that entry
-// arrived in its log (arrivals.go), which is never more than has really passed. An
-// entry says for which term its stamp holds and is void in any other. After a cold
-// start (coldstart.go), and only then, the wall clocks of a majority say how much time
-// has passed, by what the last leader noted of them (walls.go).
+// A decision takes the following path. Callers append their operations to the open batch (internal/queue). When
+// nothing is in flight, or enough operations wait, the pump takes the batch (internal/pipeline). The leader stamps it
+// with limiter time and proposes it as one entry of the Raft log, and a follower sends it to the leader instead.
+// Every node applies committed entries to its own table in the same order (internal/fsm). The node that proposed an
+// entry then finds the answers and wakes its callers.
 //
-// Denials (deny.go) change nothing and need no log: the leader answers them from
-// the state it has applied, once a majority, asked after the request arrived,
-// confirmed that nobody was elected after it (confirm.go).
+//	subject                                      package
+//	limiter time, transfer of leadership         internal/leadership
+//	denials, which need no log entry             internal/pipeline
+//	linearizable reads (ReadIndex)               internal/readindex
+//	confirmation of the term by a majority       internal/quorum
+//	joining, promoting and removing nodes        internal/membership
+//	snapshots and backups                        internal/snapshots, internal/images
+//	a node that computes other results           internal/divergence
+//	a lost majority, a damaged directory         internal/recovery
+//	guards around the Raft library               internal/raftlog, internal/transport, internal/watchdog
+//	the owner of a data directory                internal/identity
 //
-// Reads (readindex.go) need no log either: a follower asks the leader for its read index
-// and answers when it has applied it. freshness.go knows how old a read is that asks
-// nobody.
-//
-// State (machine_snapshot.go, images.go): the table lives in memory; a snapshot
-// writes what changed to package persistence's images, and a restart loads the
-// newest image and replays the log behind it.
-//
-// What the Raft library needs to be safe is in transport.go, logstore.go and
-// watchdog.go; each says which defect it is there for.
+// Package wire encodes operations and decisions, package peer carries them between nodes, and package wallog writes
+// the log.
 package raftstore

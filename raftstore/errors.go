@@ -1,52 +1,34 @@
 package raftstore
 
-import (
-	"errors"
-	"fmt"
+import "github.com/weir-project/weir/raftstore/internal/failure"
+
+// The outcomes that are returned to a caller. For any other error the outcome is unknown.
+var (
+	ErrTryAgain   = failure.ErrTryAgain
+	ErrNoLeader   = failure.ErrNoLeader
+	ErrNotLeader  = failure.ErrNotLeader
+	ErrUnsound    = failure.ErrUnsound
+	ErrOldMember  = failure.ErrOldMember
+	ErrTooLarge   = failure.ErrTooLarge
+	ErrOverloaded = failure.ErrOverloaded
+	ErrUnknown    = failure.ErrUnknown
 )
 
-// What a caller may hear. Any other error means that the outcome is not known.
+// The reasons for which a node does not start, or stops.
 var (
-	// ErrTryAgain: certainly not applied; sending again is safe.
-	ErrTryAgain = errors.New("not applied, send it again")
-	// ErrNoLeader: certainly not applied; there is no leader to send it to.
-	ErrNoLeader = errors.New("no leader is known, nothing was counted")
-	// ErrNotLeader: only the leader does this.
-	ErrNotLeader = errors.New("this node is not the leader")
-	// ErrUnsound: an operation that the log would not take. Nothing was counted.
-	ErrUnsound = errors.New("an argument is out of bounds")
-	// ErrOldMember: certainly not applied.
-	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
-	// ErrTooLarge: operations of one step are longer than an entry may be. Nothing was
-	// counted.
-	ErrTooLarge = errors.New("the transaction is too long for the log of the cluster, nothing was counted")
-	// ErrOverloaded: shed before it was proposed.
-	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
-	// ErrUnknown: it may have been applied.
-	ErrUnknown = errors.New("no answer in time, it may have been counted")
-)
-
-// errLagging: this node has not applied the read index in time.
-var errLagging = fmt.Errorf("%w: this node is behind the leader", ErrTryAgain)
-
-// Why a node does not start, or stops.
-var (
-	ErrDiverged    = errors.New("this node's state differs from that of a majority of the nodes")
-	ErrDisputed    = errors.New("this node's state differs from another node's, and no majority of the voters could be asked which of them is right")
-	ErrRemoved     = errors.New("this node was removed from the cluster")
-	ErrDamaged     = errors.New("the data directory is damaged, and nothing in it was changed: keep it, and let this node rejoin with an empty directory; where no other node has the state, restore a backup: docs/operations.md#a-file-is-damaged")
-	ErrOtherNode   = errors.New("the data directory belongs to another node")
-	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone, which weir backup and weir restore bring into another")
-	ErrRestoring   = errors.New("a backup is being restored to the data directory, or that was interrupted: restore it again")
-	ErrLostState   = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises are lost with its disk, so remove that node, and start this one again")
-	ErrSpentID     = errors.New("a node of this id has left the cluster for good")
-	ErrNotTakenIn  = errors.New("this node has not been taken in yet")
-	ErrClockKind   = errors.New("the kind of clock differs")
-	ErrStuck       = errors.New("stuck")
-	ErrLogFailed   = errors.New("the replicated log cannot be written or read")
-	ErrNewer       = errors.New("the log holds entries of a newer version of weir")
-	ErrOlder       = errors.New("the cluster writes a form of its log that this weir does not know: start a newer one")
-	ErrBadEntry    = errors.New("the log holds an entry that cannot be read")
-	ErrNoSecret    = errors.New("the inter-node port is reachable from other machines and needs certificates or a cluster secret")
-	ErrUnavailable = errors.New("not possible now")
+	ErrDiverged   = failure.ErrDiverged
+	ErrDisputed   = failure.ErrDisputed
+	ErrRemoved    = failure.ErrRemoved
+	ErrDamaged    = failure.ErrDamaged
+	ErrOtherNode  = failure.ErrOtherNode
+	ErrStandalone = failure.ErrStandalone
+	ErrRestoring  = failure.ErrRestoring
+	ErrLostState  = failure.ErrLostState
+	ErrSpentID    = failure.ErrSpentID
+	ErrClockKind  = failure.ErrClockKind
+	ErrStuck      = failure.ErrStuck
+	ErrLogFailed  = failure.ErrLogFailed
+	ErrNewer      = failure.ErrNewer
+	ErrOlder      = failure.ErrOlder
+	ErrBadEntry   = failure.ErrBadEntry
 )

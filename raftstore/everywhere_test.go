@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestBlockEverywhereOnEveryNode: what one node blocks everywhere every node denies, after a
-// restart and a snapshot as well, until any node lifts it.
+// TestBlockEverywhereOnEveryNode: every node denies a key that one node blocked everywhere, also after a restart and
+// a snapshot, until any node lifts the block.
 func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

@@ -13,13 +13,12 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// ofTheNewest is an operation that only the newest form has: a byte string.
+// ofTheNewest is an operation that only the newest form can encode: a byte string.
 func ofTheNewest(name string) engine.Op { return onText(engine.TextSet, name, "state") }
 
-// TestFormatsAreAgreedOn: while one member is of an older weir, what that could not read is
-// refused on every node and nothing is in the log that it does not know. When the last is
-// upgraded there is a way back until something is, and newcomers of the older weir are told
-// to stay out; then the older one does not pass over what it cannot read.
+// TestFormatsAreAgreedOn: while one member runs an older weir, every node refuses operations that this member cannot
+// read, and the log has none. After the last upgrade a downgrade is possible until such an operation is logged. Then
+// new nodes of the older weir are refused, and the older weir does not skip an entry that it cannot read.
 func TestFormatsAreAgreedOn(t *testing.T) {
 	const older = wire.Version - 1
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
@@ -85,24 +84,22 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	}
 }
 
-// requireShown waits until a node shows in which form it writes, and which its members
-// read.
+// requireShown waits until a node reports the form that it writes and the forms that its members read.
 func requireShown(t *testing.T, n *raftstore.Node, writes byte, reads ...byte) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		shown := n.Topology()
-		for i, m := range *shown.Nodes {
+		for i, m := range shown.Nodes {
 			if m.Format != reads[i] {
 				return false
 			}
 		}
-		return shown.Format == writes && len(*shown.Nodes) == len(reads)
+		return shown.Format == writes && len(shown.Nodes) == len(reads)
 	}, patience, 10*time.Millisecond)
 }
 
-// TestWhatTheLogHasMayBeWrittenAgain: once something new is in the log every member has to
-// read it, so nodes that have all been restarted since do not wait to hear it from one that
-// is dead; what the log has not, they still do not write.
+// TestWhatTheLogHasMayBeWrittenAgain: every member must read the forms that the log already has. So restarted nodes
+// write them again without hearing from a dead member. They still do not write newer forms.
 func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// callConn is a connection of which one knows whether it carries calls.
+// callConn is a connection that records whether it carries calls.
 type callConn struct {
 	net.Conn
 	known bool
@@ -38,8 +38,8 @@ func (c *callConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// greetingBytes is more than a greeting is read by at once, and less than answers are. Who
-// greets relies on a deadline, which a read that waits elsewhere would not heed.
+// greetingBytes is more than one read of a greeting takes, and less than answers have. A handshake relies on a
+// deadline, which a read that waits elsewhere would ignore.
 const greetingBytes = 1 << 10
 
 func (c *callConn) Read(b []byte) (int, error) {
@@ -50,7 +50,7 @@ func (c *callConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// dialer wraps what a node dials.
+// dialer wraps the connections that a node dials.
 func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -61,8 +61,8 @@ func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, 
 	}
 }
 
-// TestALateStatusEndsNoDecision: a leader that answers late is asked for its status on
-// another connection, once that one is given up; decisions go on waiting.
+// TestALateStatusEndsNoDecision: a leader that answers late is asked for its status on another connection after a
+// timeout. Decisions keep waiting.
 func TestALateStatusEndsNoDecision(t *testing.T) {
 	var (
 		begun sync.Map        // connections for calls, by who opened them and to whom
@@ -96,14 +96,14 @@ func TestALateStatusEndsNoDecision(t *testing.T) {
 	require.NoError(t, <-answer)
 }
 
-// swapped lets the second large call on a connection pass the first, if it comes at
-// all before the first is overdue.
+// swapped lets the second large call on a connection overtake the first, if the second arrives before the first is
+// overdue.
 type swapped struct {
 	mu   sync.Mutex
 	held []byte
 }
 
-// overdue is how long a call waits for another to pass it.
+// overdue is how long a call waits for another to overtake it.
 const overdue = 50 * time.Millisecond
 
 func (s *swapped) write(conn net.Conn, b []byte) (int, error) {
@@ -130,8 +130,8 @@ func (s *swapped) flush(conn net.Conn) {
 	}
 }
 
-// TestAPipelineKeepsItsOrder: what is sent to the leader in parts is carried out in
-// the order in which the client sent it, on whatever ways the parts come there.
+// TestAPipelineKeepsItsOrder: the parts of a pipeline are decided in the client's order, on whatever connections they
+// reach the leader.
 func TestAPipelineKeepsItsOrder(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.Dialer = dialer(func(conn net.Conn, _ string) net.Conn { return &callConn{Conn: conn, write: new(swapped).write} })

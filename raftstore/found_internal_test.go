@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// TestNoClusterIsFoundedByFewerThanExpected: two nodes that each found a cluster alone are
-// two limiters.
+// TestNoClusterIsFoundedByFewerThanExpected: two nodes that each bootstrap a cluster are two limiters.
 func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	for name, c := range map[string]struct {
 		join   []string
@@ -28,62 +29,62 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			n.port = deafPort(t)
-			n.options.Join, n.options.Expect = c.join, c.expect
-			err := n.tryJoin()
+			n.host.Port = deafPort(t)
+			n.host.Options.Join, n.host.Options.Expect = c.join, c.expect
+			err := n.group.membership.TryJoin()
 			if c.says == "" {
 				require.NoError(t, err)
-				require.False(t, n.pristine())
+				require.False(t, n.group.membership.Pristine())
 				return
 			}
 			require.ErrorContains(t, err, c.says)
-			require.True(t, n.pristine(), "it has founded nothing")
-			require.False(t, n.invited())
+			require.True(t, n.group.membership.Pristine(), "it has founded nothing")
+			require.False(t, n.host.Identity.WasInvited())
 		})
 	}
 }
 
-// TestAClusterIsFoundedByItsFirstEntry: a leader whose entry is in no log does not serve.
+// TestAClusterIsFoundedByItsFirstEntry: a leader does not serve while its first entry is not in the log.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
-	r := &reign{term: 1, clock: persistence.StartClock(n.source, at(0))}
-	require.False(t, n.found(r), "it does not lead")
-	require.False(t, n.hasCluster())
+	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Source, at(0))}
+	require.False(t, n.group.leadership.Bootstrap(r), "it does not lead")
+	require.False(t, n.host.Identity.HasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
-	require.True(t, n.found(r))
-	require.True(t, n.hasCluster())
+	require.True(t, n.group.leadership.Bootstrap(r))
+	require.True(t, n.host.Identity.HasCluster())
 	require.Empty(t, n.ended)
 }
 
-// TestOnlyAMemberForCertainStopsAsking: what only this node has heard may be undone.
+// TestOnlyAMemberForCertainStopsAsking: an uncommitted configuration may be undone.
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
-	require.Equal(t, "a:1", n.believed())
-	require.False(t, n.settled(), "it knows of no committed configuration")
-	n.identity.Joined = true
-	require.False(t, n.settled())
-	n.machine.committed.Store(&membership{servers: n.servers()})
-	require.True(t, n.settled())
-	n.identity.Joined = false
-	require.False(t, n.settled())
-	n.identity.Joined = true
-	n.machine.committed.Store(&membership{servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
-	require.False(t, n.settled(), "others look for it elsewhere")
+	require.Equal(t, "a:1", n.group.membership.Believed())
+	require.False(t, n.group.membership.Established(), "it knows of no committed configuration")
+	n.host.Identity.Joined = true
+	require.False(t, n.group.membership.Established())
+	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
+	require.True(t, n.group.membership.Established())
+	n.host.Identity.Joined = false
+	require.False(t, n.group.membership.Established())
+	n.host.Identity.Joined = true
+	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
+	require.False(t, n.group.membership.Established(), "others look for it elsewhere")
 }
 
-// TestATestClockIsNoWallClock: nothing is noted of those.
+// TestATestClockIsNoWallClock: a tick has no note of test clocks.
 func TestATestClockIsNoWallClock(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.Contains(t, string(n.noteWalls(r)), `"a":`)
-	n.testClock = true
-	require.Empty(t, n.noteWalls(r))
+	require.Contains(t, string(n.group.leadership.NoteWalls(r)), `"a":`)
+	n.host.TestClock = true
+	require.Empty(t, n.group.leadership.NoteWalls(r))
 }
 
-// deafPort is a port from which no other node can be reached.
+// deafPort is a port that cannot reach other nodes.
 func deafPort(t *testing.T) *peer.Port {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,8 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// written remembers when each write to a key was acknowledged: the first to the first
-// element.
+// written records when each write to a key was acknowledged, in order.
 type written struct {
 	mu sync.Mutex
 	at []time.Time
@@ -24,8 +23,8 @@ func (w *written) add(at time.Time) {
 	w.at = append(w.at, at)
 }
 
-// requireAge reads a key as READONLY does, and requires that every write acknowledged
-// before the time that the age tells is seen.
+// requireAge reads a key as READONLY does. The read must contain every write that was acknowledged before the
+// reported age.
 func (w *written) requireAge(t *testing.T, n *raftstore.Node, key string) {
 	t.Helper()
 	asked := time.Now()
@@ -40,8 +39,8 @@ func (w *written) requireAge(t *testing.T, n *raftstore.Node, key string) {
 	}
 }
 
-// TestARestartedNodeSaysHowOldItsStateIs: after a restart, and while it is cut off, a node
-// tells an age that is not less than the true one, before and behind its catching up.
+// TestARestartedNodeSaysHowOldItsStateIs: after a restart, and while it is unreachable, a node never reports an age
+// below the true one.
 func TestARestartedNodeSaysHowOldItsStateIs(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -79,8 +78,8 @@ func TestARestartedNodeSaysHowOldItsStateIs(t *testing.T) {
 	require.GreaterOrEqual(t, node.StaleFor(), time.Since(alone)-time.Millisecond)
 }
 
-// TestAStaleReadIsAsOldAsItSays reads all nodes while others write and nodes are stopped,
-// restarted and made the leader.
+// TestAStaleReadIsAsOldAsItSays reads all nodes while others write and while nodes stop, restart and become the
+// leader.
 func TestAStaleReadIsAsOldAsItSays(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	for round := range 6 {

@@ -6,10 +6,12 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// TestALeaderStopsServingAsItHandsOver: what a caller sends after the handover goes to the
-// next leader, also when the Raft library has not told yet that leadership is lost.
+// TestALeaderStopsServingAsItHandsOver: calls after a transfer of leadership go to the next leader, even if the Raft
+// library has not yet reported the loss of leadership.
 func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	a, b := newBareNode(t), newBareNodeCalled(t, "b")
 	a.carrier.Connect("b:1", b.carrier)
@@ -17,21 +19,22 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	a.configure(t, "a", "b")
 	b.configure(t, "a", "b")
 	require.Eventually(t, func() bool {
-		return a.raft.State() == raft.Leader || b.raft.State() == raft.Leader
+		return a.group.raft.State() == raft.Leader || b.group.raft.State() == raft.Leader
 	}, 20*time.Second, time.Millisecond)
 	from, to := a, b
-	if b.raft.State() == raft.Leader {
+	if b.group.raft.State() == raft.Leader {
 		from, to = b, a
 	}
 	from.leads(t)
-	require.NoError(t, from.raft.Barrier(time.Second).Error())
+	require.NoError(t, from.group.raft.Barrier(time.Second).Error())
 	require.Eventually(t, func() bool {
-		return from.handOver(to.server()) == nil
+		return from.group.leadership.HandOver(to.group.membership.Server()) == nil
 	}, 20*time.Second, time.Millisecond)
-	require.Nil(t, from.reign.Load())
+	require.Nil(t, from.group.leadership.Current.Load())
 }
 
-// TestTheSuccessorIsUpAndLacksLeast, and be it that no member has applied anything yet.
+// TestTheSuccessorIsUpAndLacksLeast: the successor is the running voter with the most applied entries, even if no
+// member has applied any.
 func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 	for name, c := range map[string]struct {
 		tell func(n *bareNode)
@@ -41,32 +44,37 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"nothing is applied": {func(n *bareNode) { n.hear("b", 0, 0) }, "b"},
 		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
-		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*statusEvery); n.hear("c", 8, 0) }, "c"},
-		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.hearStopping("b") }, "c"},
-		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hearStopping("c") }, "b"},
-		"all stop":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hearStopping("b"); n.hearStopping("c") }, "c"},
-		"one has no vote":    {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
+		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*timers.StatusEvery); n.hear("c", 8, 0) }, "c"},
+		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.host.Peers.HearStopping("b") }, "c"},
+		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.HearStopping("c") }, "b"},
+		"all stop": {func(n *bareNode) {
+			n.hear("b", 8, 0)
+			n.hear("c", 9, 0)
+			n.host.Peers.HearStopping("b")
+			n.host.Peers.HearStopping("c")
+		}, "c"},
+		"one has no vote": {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			servers := raft.Configuration{Servers: []raft.Server{
-				n.server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
+				n.group.membership.Server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
 				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
 			}}
-			require.NoError(t, n.raft.BootstrapCluster(servers).Error())
+			require.NoError(t, n.group.raft.BootstrapCluster(servers).Error())
 			c.tell(n)
-			to, ok := n.successor()
+			to, ok := n.group.leadership.Successor()
 			require.Equal(t, c.want, to.ID)
 			require.Equal(t, c.want != "", ok)
 		})
 	}
 }
 
-// TestAFollowerHandsNothingOver as it closes, and does not complain that it cannot.
+// TestAFollowerHandsNothingOver: a follower that closes transfers no leadership and logs no warning.
 func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
-	n.abdicate()
+	n.group.leadership.Resign()
 	require.NotContains(t, n.said.String(), "handed over")
 }

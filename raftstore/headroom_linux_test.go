@@ -13,8 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// A node notices that its disk is full before anything of it has to be written there, and
-// what it decided is there when it starts again.
+// A node detects a full disk before it must write to it. Its decisions are there when it starts again.
 func TestAFullDiskIsNoticedBeforeTheLogIsFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {

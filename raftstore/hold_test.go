@@ -21,8 +21,8 @@ func commit(id string, actual int64) engine.Op {
 	return engine.Op{Code: engine.OpCommit, Key: []byte(id), Cost: actual}
 }
 
-// TestHoldsOutliveTheirLeader: a hold made through one leader is settled through the
-// next, once, whoever repeats it, and comes back from a snapshot.
+// TestHoldsOutliveTheirLeader: a hold of one leader is committed through the next leader, once, however often it is
+// repeated. It also returns from a snapshot.
 func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -53,8 +53,7 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c.agree()
 }
 
-// TestATestClockMovesByTheLog: what the log does not have has not moved it, and all who
-// move it at once do.
+// TestATestClockMovesByTheLog: only a log entry moves the test clock, and simultaneous moves all count.
 func TestATestClockMovesByTheLog(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, time.Second })
 	leader, at := c.leader()
@@ -85,7 +84,7 @@ func TestATestClockMovesByTheLog(t *testing.T) {
 	c.agree()
 }
 
-// TestHoldsEndOnEveryNode: at the same instant of the log, whichever node is asked.
+// TestHoldsEndOnEveryNode: a hold ends at the same limiter time on every node.
 func TestHoldsEndOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
 	leader, _ := c.leader()

@@ -63,7 +63,7 @@ func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
 	return c, at, logs
 }
 
-// awaitOther waits until a node other than one leads, for another one.
+// awaitOther waits until another node than the given one leads.
 func (c *cluster) awaitOther(at int) {
 	c.t.Helper()
 	other := c.nodes[(at+1)%3]
@@ -74,7 +74,7 @@ func (c *cluster) awaitOther(at int) {
 	require.Empty(c.t, c.fatal, "the node with the hung disk ended before another one led")
 }
 
-// A leader that waits for its disk lets the others elect another one.
+// The followers of a leader with a hung disk elect another leader.
 func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
 	c, at, logs := hangLeader(t)
 	go c.nodes[at].Confirm() // something to write, where the leader has nothing else
@@ -85,8 +85,8 @@ func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
 	require.Zero(t, c.take(c.nodes[at], "after", 1).Allowed)
 }
 
-// Calls that wait for a leader with a hung disk end when another node leads: they would
-// keep later ones from it.
+// Calls that wait for a leader with a hung disk end when another node leads, because they would keep later calls from
+// it.
 func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
 	c, at, _ := hangLeader(t)
 	other := c.nodes[(at+1)%3]

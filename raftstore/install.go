@@ -1,62 +1,36 @@
 package raftstore
 
-import (
-	"errors"
-	"io"
-	"strings"
+import "github.com/hashicorp/raft"
 
-	"github.com/hashicorp/raft"
-)
-
-// The Raft library installs any image that a leader of this term sends, and then removes
-// the whole log. An image may arrive late: the leader gave up waiting, sent another image
-// and the entries after it, and the first image is still in the receive buffer. If this
-// node installed it, it would remove entries that it has acknowledged, and the next leader
-// could lack a committed entry. Raft keeps the entries that follow an image if the log has
-// the image's last entry (D. Ongaro and J. Ousterhout, "In Search of an Understandable
-// Consensus Algorithm", figure 13, rule 6). So this node refuses such an image, and the
-// leader takes the refusal for a success: the follower has everything in the image.
-
-// errHasImage refuses an image. Its text is the answer between nodes, and does not change.
-var errHasImage = errors.New("this node has all entries of the image")
+// The Raft library installs any image that a leader of this term sends, and then removes the whole log. An image may
+// arrive late: the leader timed out, sent another image and the entries after it, and the first image is still in the
+// receive buffer. If this node installed it, it would remove entries that it has acknowledged, and the next leader
+// could lack a committed entry.
+//
+// Raft keeps the entries after an image if the log has the image's last entry (D. Ongaro and J. Ousterhout, "In
+// Search of an Understandable Consensus Algorithm", figure 13, rule 6). So this node refuses such an image. The
+// leader treats the refusal as a success, because the follower has everything in the image.
 
 // holds reports whether this node has an entry and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
-func (n *Node) holds(index, term uint64) bool {
+func (g *group) holds(index, term uint64) bool {
 	select {
-	case <-n.ready:
-	case <-n.ctx.Done():
-		return true // the node is closing: it installs nothing more
+	case <-g.ready:
+	case <-g.Ctx.Done():
+		return true // the node is closing and installs no image
 	}
-	if max(n.raft.AppliedIndex(), n.raft.CommitIndex()) >= index {
+	if max(g.raft.AppliedIndex(), g.raft.CommitIndex()) >= index {
 		return true
 	}
 	var l raft.Log
-	return n.logs.GetLog(index, &l) == nil && l.Term == term
+	return g.logs.GetLog(index, &l) == nil && l.Term == term
 }
 
 // newestImage returns the index of the last entry in the newest image, or 0.
-func (n *Node) newestImage() uint64 {
-	infos, err := n.images.List()
+func (g *group) newestImage() uint64 {
+	infos, err := g.images.List()
 	if err != nil || len(infos) == 0 {
 		return 0
 	}
 	return infos[0].Index
 }
-
-// InstallSnapshot sends an image. It reports success when the follower refuses the image
-// because it has all entries: the leader then sends the entries after the image.
-func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	t.reach(BeforeImage)
-	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
-	if err != nil && strings.Contains(err.Error(), errHasImage.Error()) {
-		resp.Term, resp.Success = args.Term, true
-		return nil
-	}
-	return err
-}
-
-// errLogReplaced ends the process after an image was installed over a log with conflicting
-// later entries. The Raft library then still takes the last removed entry for the end of its
-// log: it would refuse all later entries, or panic (seen in the simulation).
-var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library needs a restart to know it")

@@ -5,11 +5,15 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestAReplacedLogEndsTheNode: when an image was installed over a log that goes on behind
-// it, the library needs a restart. Removing what an image covers, or a tail behind it that
-// another leader has overruled, is ordinary.
+// TestAReplacedLogEndsTheNode: after an image was installed over a log with later entries, the library needs a
+// restart. The removal of entries that an image covers, or of a tail that another leader has overwritten, is normal.
 func TestAReplacedLogEndsTheNode(t *testing.T) {
 	const image = 50
 	for name, c := range map[string]struct {
@@ -23,22 +27,22 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ended []error
-			g := guard(raft.NewInmemStore(), func(err error) { ended = append(ended, err) })
-			g.newestImage = func() uint64 { return image }
+			g := raftlog.Guard(raft.NewInmemStore(), func(err error) { ended = append(ended, err) })
+			g.NewestImage = func() uint64 { return image }
 			require.NoError(t, g.DeleteRange(c.low, c.high))
 			if !c.ends {
 				require.Empty(t, ended)
 				return
 			}
 			require.Len(t, ended, 1)
-			require.ErrorIs(t, ended[0], ErrStuck)
-			require.Contains(t, restartAdvice(ended[0], false), "yes")
+			require.ErrorIs(t, ended[0], failure.ErrStuck)
+			require.Contains(t, failure.RestartAdvice(ended[0], false), "yes")
 		})
 	}
 }
 
-// TestWhatOverrulesARecoveryIsNotLate, and only that: any other image of entries that this
-// node has, it refuses.
+// TestWhatOverrulesARecoveryIsNotLate: only an image that overrules a recovery is installed although this node has
+// all its entries.
 func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		meta  string
@@ -56,10 +60,10 @@ func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			n.keepImages(t)
-			_, err := n.images.Seal(50, 1, state{Index: 50}.encode(), []byte(c.meta))
+			_, err := n.group.images.Seal(50, 1, fsm.State{Index: 50}.Encode(), []byte(c.meta))
 			require.NoError(t, err)
-			s := imageStore{images: n.images, holds: func(uint64, uint64) bool { return c.holds }}
-			require.Equal(t, c.late, s.late(c.index, 1))
+			s := images.Store{Images: n.group.images, Holds: func(uint64, uint64) bool { return c.holds }}
+			require.Equal(t, c.late, s.Late(c.index, 1))
 		})
 	}
 }

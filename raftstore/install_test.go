@@ -9,9 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestALateImageRemovesNoEntry: an image that the leader sent long ago arrives when the
-// follower has acknowledged entries behind it. The follower keeps them, and the leader
-// goes on as if the image had been installed.
+// TestALateImageRemovesNoEntry: an old image of the leader arrives when the follower has acknowledged later entries.
+// The follower keeps them, and the leader continues as if the image had been installed.
 func TestALateImageRemovesNoEntry(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	leader, at := c.leader()

@@ -6,9 +6,14 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// mute is a log that cannot say where it ends, once after each time that err is set.
+// mute is a log whose last index cannot be read, once after each time that err is set.
 type mute struct {
 	*raft.InmemStore
 	err error
@@ -22,23 +27,23 @@ func (m *mute) LastIndex() (uint64, error) {
 	return m.InmemStore.LastIndex()
 }
 
-// keptNode is a node of a log of entries up to last, and an image of entry image; 0: none.
+// keptNode is a node with a log of entries up to last, and an image of entry image; 0: none.
 func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	n := newBareNode(t)
 	if n.keepImages(t); image > 0 {
-		_, err := n.images.Seal(image, 1, state{Index: image}.encode(), nil)
+		_, err := n.group.images.Seal(image, 1, fsm.State{Index: image}.Encode(), nil)
 		require.NoError(t, err)
 	}
 	store := &mute{InmemStore: raft.NewInmemStore()}
-	n.logs = guard(store, n.fatal)
+	n.group.logs = raftlog.Guard(store, n.host.Fatal)
 	for i := range last {
-		require.NoError(t, n.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
+		require.NoError(t, n.group.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
 	}
-	n.identity.Joined, n.identity.JoinedAt = true, 1
+	n.host.Identity.Joined, n.host.Identity.JoinedAt = true, 1
 	return n, store
 }
 
-// TestOnlyALogBehindTheImageIsEmptied: the entries after an image are in no other place.
+// TestOnlyALogBehindTheImageIsEmptied: only the log has the entries after an image.
 func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	for name, c := range map[string]struct{ image, last, left uint64 }{
 		"no image":                    {0, 40, 40},
@@ -49,39 +54,39 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.dropCoveredLog())
-			left, err := n.logs.LastIndex()
+			require.NoError(t, n.group.recovery().DropCompactedLog())
+			left, err := n.group.logs.LastIndex()
 			require.NoError(t, err)
 			require.Equal(t, c.left, left)
 		})
 	}
 }
 
-// TestALogThatCannotBeReadIsLeftAlone, and is no reason to call the node damaged.
+// TestALogThatCannotBeReadIsLeftAlone: a read error neither empties the log nor marks the node as damaged.
 func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
 	store.err = unreadable
-	require.ErrorIs(t, n.dropCoveredLog(), unreadable)
-	last, err := n.logs.LastIndex()
+	require.ErrorIs(t, n.group.recovery().DropCompactedLog(), unreadable)
+	last, err := n.group.logs.LastIndex()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, last)
 
 	n, store = keptNode(t, 0, 0)
-	require.NoError(t, n.logs.SetUint64(keyCurrentTerm, 1))
-	require.ErrorIs(t, n.checkKept(), ErrDamaged)
+	require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 1))
+	require.ErrorIs(t, n.group.recovery().CheckKept(), failure.ErrDamaged)
 	store.err = unreadable
-	err = n.checkKept()
+	err = n.group.recovery().CheckKept()
 	require.ErrorIs(t, err, unreadable)
-	require.NotErrorIs(t, err, ErrDamaged)
+	require.NotErrorIs(t, err, failure.ErrDamaged)
 }
 
-// TestAMemberMustHaveKeptItsTermAndItsState, unless its durability promises neither or it
-// is from a backup and has not been started since.
+// TestAMemberMustHaveKeptItsTermAndItsState: a member without its term or state is refused. The exceptions are a
+// weaker durability, and a backup that was not started since.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
-		n.identity.Restored = true
-		n.logs.SetUint64(keyCurrentTerm, 0)
+		n.host.Identity.Restored = true
+		n.group.logs.SetUint64(raftlog.KeyTerm, 0)
 	}
 	for name, c := range map[string]struct {
 		change      func(n *bareNode)
@@ -91,24 +96,24 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"a log":               {func(n *bareNode) {}, 0, 1, ""},
 		"an image":            {func(n *bareNode) {}, 50, 0, ""},
 		"nothing":             {func(n *bareNode) {}, 0, 0, "neither an image nor a log entry"},
-		"no term":             {func(n *bareNode) { n.logs.SetUint64(keyCurrentTerm, 0) }, 50, 1, "no term"},
-		"no member":           {func(n *bareNode) { n.identity.Joined = false }, 0, 0, ""},
-		"durability os":       {func(n *bareNode) { n.options.Durability = OS }, 0, 0, ""},
+		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(raftlog.KeyTerm, 0) }, 50, 1, "no term"},
+		"no member":           {func(n *bareNode) { n.host.Identity.Joined = false }, 0, 0, ""},
+		"durability os":       {func(n *bareNode) { n.host.Options.Durability = identity.OS }, 0, 0, ""},
 		"a backup":            {restored, 50, 0, ""},
-		"a backup with a log": {func(n *bareNode) { n.identity.Restored = true }, 50, 1, ""},
+		"a backup with a log": {func(n *bareNode) { n.host.Identity.Restored = true }, 50, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.logs.SetUint64(keyCurrentTerm, 3))
+			require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 3))
 			c.change(n)
-			err := n.checkKept()
+			err := n.group.recovery().CheckKept()
 			if c.says != "" {
-				require.ErrorIs(t, err, ErrDamaged)
+				require.ErrorIs(t, err, failure.ErrDamaged)
 				require.ErrorContains(t, err, c.says)
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, name == "a backup", n.identity.Restored, "a node with a term is no backup")
+			require.Equal(t, name == "a backup", n.host.Identity.Restored, "a node with a term is no backup")
 		})
 	}
 }

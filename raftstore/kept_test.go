@@ -12,8 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestAMemberThatLostItsLogIsRefused: a member whose identity is there, and whose term, vote
-// or entries are not, does not start as if it had promised nothing.
+// TestAMemberThatLostItsLogIsRefused: a member with an identity but without its term, vote or entries does not start.
 func TestAMemberThatLostItsLogIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost []string

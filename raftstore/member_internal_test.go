@@ -6,69 +6,73 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
-// TestAMemberIsFoundByTheIDItWasGiven, in its first life or a later one.
+// TestAMemberIsFoundByTheIDItWasGiven: the given id finds the first and each later incarnation.
 func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	n := newBareNode(t)
-	require.NoError(t, n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
-		{ID: "c~1", Address: "c:1"}, n.server(), {ID: "b~2", Address: "b:1"},
+	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
+		{ID: "c~1", Address: "c:1"}, n.group.membership.Server(), {ID: "b~2", Address: "b:1"},
 	}}).Error())
 	for id, want := range map[string]raft.ServerID{"a": "a", "b": "b~2", "c": "c~1", "c~1": "c~1"} {
-		s := n.memberCalled(id)
+		s := n.group.raft.ServerCalled(id)
 		require.NotNil(t, s, id)
 		require.Equal(t, want, s.ID)
 	}
 	for _, id := range []string{"", "d", "b~3"} {
-		require.Nil(t, n.memberCalled(id), id)
+		require.Nil(t, n.group.raft.ServerCalled(id), id)
 	}
 }
 
-// TestTheClustersConstantsCount, and a node that was told others says so.
+// TestTheClustersConstantsCount: the cluster's constants override a node's flags, and the node logs the difference.
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: n.idLifetimeNs})
+	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
+	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: n.idLifetimeNs, TestClock: true})
+	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs, TestClock: true})
 	require.Len(t, n.ended, 1)
-	require.ErrorIs(t, n.ended[0], ErrClockKind)
-	kept, ok, err := readIdentity(n.options.FS, n.options.DataDir)
+	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
+	kept, ok, err := identity.Read(n.host.Options.FS, n.host.Options.DataDir)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "one", kept.ClusterID)
 }
 
-// TestALeaderReadsFromItself: it is not among those it can ask.
+// TestALeaderReadsFromItself: a leader is not among the nodes that it can ask.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
-	require.ErrorIs(t, n.reads.askOnce(true), ErrNoLeader)
+	require.ErrorIs(t, n.group.reads.AskOnce(true), failure.ErrNoLeader)
 	n.configure(t, "a")
 	n.leads(t)
-	require.NoError(t, n.raft.Barrier(time.Second).Error())
-	n.machine.passTo(n.raft.CommitIndex())
-	require.NoError(t, n.reads.askOnce(true))
-	require.NotNil(t, n.readTime.Load())
-	require.Nil(t, n.leaderClient())
-	asker, client := n.leaderClients()
+	require.NoError(t, n.group.raft.Barrier(time.Second).Error())
+	n.group.fsm.PassTo(n.group.raft.CommitIndex())
+	require.NoError(t, n.group.reads.AskOnce(true))
+	require.NotNil(t, n.group.reads.ReadTime.Load())
+	require.Nil(t, n.host.Peers.Client(n.group.raft.Leader()))
+	asker, client := n.host.Peers.Clients(n.group.raft.Leader())
 	require.Nil(t, asker)
 	require.Nil(t, client)
 }
 
-// TestOnlyANodeThatGoesOnEndsForBeingStuck: one that closes ends by itself.
+// TestOnlyANodeThatGoesOnEndsForBeingStuck: a node that is closing ends by itself.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
-	n.endIfStuck()
+	n.group.watchdog.EndIfStuck()
 	require.Empty(t, n.ended)
 	long := time.Now().Add(-time.Hour)
-	n.handover.since.Store(&long)
-	n.endIfStuck()
+	n.group.leadership.Handover.Since.Store(&long)
+	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
-	require.ErrorIs(t, n.ended[0], ErrStuck)
-	close(n.stop)
-	n.endIfStuck()
+	require.ErrorIs(t, n.ended[0], failure.ErrStuck)
+	close(n.host.Stop)
+	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 }

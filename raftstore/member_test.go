@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// grow starts one more node that joins.
+// grow starts another node that joins.
 func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Node, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(c.t, err)
@@ -37,7 +37,7 @@ func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Nod
 func (c *cluster) sees(n *raftstore.Node, members, voters int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
-		nodes := *n.Topology().Nodes
+		nodes := n.Topology().Nodes
 		voting := 0
 		for _, m := range nodes {
 			if m.Voter {
@@ -48,11 +48,11 @@ func (c *cluster) sees(n *raftstore.Node, members, voters int) {
 	}, patience, 10*time.Millisecond)
 }
 
-// allSee waits until whoever leads knows so many members, all of them voters.
+// allSee waits until the leader knows so many members, all of them voters.
 func (c *cluster) allSee(members int) {
 	c.t.Helper()
 	c.order(func(leader *raftstore.Node) error {
-		nodes := *leader.Topology().Nodes
+		nodes := leader.Topology().Nodes
 		for _, m := range nodes {
 			if !m.Voter || len(nodes) != members {
 				return fmt.Errorf("the members are %v", nodes)
@@ -143,7 +143,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 	})
 	leader, _ := c.leader()
 	require.Never(t, func() bool {
-		nodes := *leader.Topology().Nodes
+		nodes := leader.Topology().Nodes
 		for _, m := range nodes {
 			if m.ID == "n8" || m.ID == "stranger" && (m.Voter || m.Up) {
 				return true
@@ -198,8 +198,7 @@ func TestClocksOfOneKind(t *testing.T) {
 	require.ErrorIs(t, <-c.fatal, raftstore.ErrClockKind)
 }
 
-// TestTheRemovedAreNotPromoted: to give a vote to a member as it was seen is refused
-// once the members have changed.
+// TestTheRemovedAreNotPromoted: a promotion that refers to an old configuration is refused.
 func TestTheRemovedAreNotPromoted(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

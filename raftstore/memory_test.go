@@ -8,11 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestANodeWithoutADiskIsANewNode: one that was stopped has forgotten its promises,
-// so it takes part again only under a new id, and its old one is gone.
+// TestANodeWithoutADiskIsANewNode: a node without a disk forgets its votes when it stops. So it takes part again only
+// under a new id, and its old id is removed.
 func TestANodeWithoutADiskIsANewNode(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Durability = raftstore.Memory })
 	leader, at := c.leader()
@@ -23,7 +24,7 @@ func TestANodeWithoutADiskIsANewNode(t *testing.T) {
 	c.stop(other)
 	c.restart(other)
 	require.Eventually(t, func() bool {
-		return !slices.ContainsFunc(*leader.Topology().Nodes, func(m raftstore.Member) bool { return m.ID == before })
+		return !slices.ContainsFunc(leader.Topology().Nodes, func(m limiter.Member) bool { return m.ID == before })
 	}, patience, 10*time.Millisecond)
 	c.sees(leader, 3, 3)
 	require.NotEqual(t, before, c.nodes[other].Topology().Self)

@@ -14,12 +14,12 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// fixedWall is the machine's clocks with a wall clock that says the same always.
+// fixedWall is the machine's clocks with a constant wall clock.
 type fixedWall struct{ persistence.Source }
 
 func (fixedWall) WallNs() int64 { return int64(1e18) }
 
-// step is a part of a run: time passes, then some operations are carried out.
+// step is a part of a run: time passes, then some operations are decided.
 type step struct {
 	wait   time.Duration
 	ops    []engine.Op
@@ -87,7 +87,7 @@ func textCall(r *rand.Rand) *engine.Script {
 	return call
 }
 
-// expected is what a table alone answers.
+// expected returns the answers of a single table.
 func expected(steps []step) [][]engine.Decision {
 	table := engine.NewTable(engine.Options{})
 	at := engine.Stamp{NowNs: fixedWall{}.WallNs()}
@@ -101,10 +101,9 @@ func expected(steps []step) [][]engine.Decision {
 	return all
 }
 
-// TestOneAnswerWhateverTheRoad: the same operations have the same answers through a
-// table alone, one node, and three nodes that are asked in turn while leaders
-// change, nodes restart, snapshots are taken and followers catch up by log or by
-// image; and in the end all nodes are in the same state.
+// TestOneAnswerWhateverTheRoad: the same operations have the same answers through a single table, one node, and three
+// nodes that are asked in turn. Meanwhile leaders change, nodes restart, snapshots are taken, and followers catch up
+// by log or by image. All nodes end in the same state.
 func TestOneAnswerWhateverTheRoad(t *testing.T) {
 	steps := makeSteps(1, 150)
 	want := expected(steps)
@@ -159,7 +158,7 @@ func (c *cluster) advanceTo(now time.Duration) {
 	})
 }
 
-// trouble happens to a cluster of three between steps.
+// trouble disturbs a cluster of three between steps.
 func trouble(c *cluster, i int) {
 	switch i % 25 {
 	case 5:
@@ -182,8 +181,7 @@ func trouble(c *cluster, i int) {
 	}
 }
 
-// decide carries out a step on a node, as often as it takes to know that it was
-// carried out once.
+// decide decides a step on a node, and repeats it until it has certainly been decided once.
 func (c *cluster) decide(n *raftstore.Node, s step) []engine.Decision {
 	out := make([]engine.Decision, len(s.ops))
 	require.Eventually(c.t, func() bool {

@@ -11,10 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
-// moveHouse starts a node again at another address.
+// moveHouse restarts a node at another address.
 func (c *cluster) moveHouse(i int) {
 	c.t.Helper()
 	c.stop(i)
@@ -29,15 +30,15 @@ func (c *cluster) moveHouse(i int) {
 func (c *cluster) knowsWhere(n *raftstore.Node) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
-		return !slices.ContainsFunc(*n.Topology().Nodes, func(m raftstore.Member) bool {
+		return !slices.ContainsFunc(n.Topology().Nodes, func(m limiter.Member) bool {
 			i := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return o.NodeID == m.ID })
 			return m.RaftAddr != c.opts[i].RaftAddr || !m.Up || !m.Voter
 		})
 	}, patience, 10*time.Millisecond)
 }
 
-// TestANodeMoves: one that is started at another address takes part again, with all it
-// had, whether it followed or led; and one after the other all of them.
+// TestANodeMoves: a node that restarts at another address takes part again with all its state, whether it followed or
+// led. All nodes do so in turn.
 func TestANodeMoves(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -49,10 +50,10 @@ func TestANodeMoves(t *testing.T) {
 		require.EqualValues(t, 8-i, c.take(c.nodes[(at+1+i)%3], "key", 10).Remaining)
 	}
 	c.agree()
-	require.Len(t, *leader.Topology().Nodes, 3)
+	require.Len(t, leader.Topology().Nodes, 3)
 }
 
-// TestANodeAloneMoves: others find it at its new address.
+// TestANodeAloneMoves: other nodes find a single node at its new address.
 func TestANodeAloneMoves(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
@@ -66,8 +67,7 @@ func TestANodeAloneMoves(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[1], "key", 10).Remaining)
 }
 
-// TestACopyDoesNotMove: while the original runs, the cluster does not take the copy of
-// its directory for it.
+// TestACopyDoesNotMove: while a node runs, the cluster does not accept a copy of its directory at another address.
 func TestACopyDoesNotMove(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

@@ -1,3 +1,5 @@
+//go:build weirfaults
+
 package raftstore_test
 
 import (
@@ -7,20 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
 )
 
-// newClusterWithOdd starts three nodes of which one decides otherwise than the others.
+// newClusterWithOdd starts three nodes, one of which computes other decisions than the others.
 func newClusterWithOdd(t *testing.T, odd int) *cluster {
 	c := newCluster(t, 3, nil)
 	c.leader()
 	c.stop(odd)
-	c.opts[odd].Faults.OddDecisions = true
+	c.opts[odd].Faults = faults.Of(faults.OddDecisions)
 	c.restart(odd)
 	return c
 }
 
-// decideUntil has a node decide until it stops with a reason, and returns the reason.
+// decideUntil decides on a node until it stops, and returns the reason.
 func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) (reason error) {
 	c.t.Helper()
 	out := make([]engine.Decision, 1)
@@ -38,8 +41,7 @@ func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) 
 	return reason
 }
 
-// TestAnOddFollowerStopsAlone: a follower that decides otherwise stops for good, and the
-// others go on.
+// TestAnOddFollowerStopsAlone: a follower with other results stops for good, and the other nodes continue.
 func TestAnOddFollowerStopsAlone(t *testing.T) {
 	const odd = 0
 	c := newClusterWithOdd(t, odd)
@@ -48,8 +50,7 @@ func TestAnOddFollowerStopsAlone(t *testing.T) {
 	c.goOnWithout(odd)
 }
 
-// TestAnOddLeaderStopsAlone: a leader that decides otherwise stops for good, and the
-// followers, who have the same state, go on.
+// TestAnOddLeaderStopsAlone: a leader with other results stops for good. The followers, which agree, continue.
 func TestAnOddLeaderStopsAlone(t *testing.T) {
 	const odd = 0
 	c := newClusterWithOdd(t, odd)
@@ -58,8 +59,8 @@ func TestAnOddLeaderStopsAlone(t *testing.T) {
 	c.goOnWithout(odd)
 }
 
-// goOnWithout ends the odd node, and sees that the others decide, also after a restart,
-// and that the odd one does not start again.
+// goOnWithout stops the odd node. The other nodes must decide, also after a restart, and the odd node must not start
+// again.
 func (c *cluster) goOnWithout(odd int) {
 	c.t.Helper()
 	c.nodes[odd].Close()
@@ -82,9 +83,8 @@ func (c *cluster) goOnWithout(odd int) {
 	require.ErrorIs(c.t, err, raftstore.ErrDiverged)
 }
 
-// TestWhereNoMajorityCanBeAskedTheFollowerStops: with one of three nodes down, a leader
-// and a follower that differ cannot know which of them is odd. The follower stops and is
-// not marked. When all three run, the odd node is found.
+// TestWhereNoMajorityCanBeAskedTheFollowerStops: with one of three nodes down, a leader and a follower that differ
+// cannot know which of them is wrong. The follower stops without a mark. When all three run, the wrong node is found.
 func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
 	const odd, down = 0, 2
 	c := newClusterWithOdd(t, odd)
@@ -105,8 +105,7 @@ func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
 	c.goOnWithout(odd)
 }
 
-// TestADisputeWithholdsAnswers: while a node does not know whether its state is right,
-// it says that the outcome is unknown.
+// TestADisputeWithholdsAnswers: during a divergence check, a node reports unknown outcomes.
 func TestADisputeWithholdsAnswers(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()

@@ -32,8 +32,8 @@ func check(cost int64, pairs ...string) engine.Op {
 	return op
 }
 
-// TestPoliciesAreReplicated: a policy set through a follower decides on every node, and
-// comes back with its usage from a snapshot and from the log behind it.
+// TestPoliciesAreReplicated: a policy that was set through a follower applies on every node. A snapshot and the log
+// after it restore it with its usage.
 func TestPoliciesAreReplicated(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -60,7 +60,7 @@ func TestPoliciesAreReplicated(t *testing.T) {
 	c.agree()
 }
 
-// TestDenialsOfChecksNeedNoLog: as those of plain decisions.
+// TestDenialsOfChecksNeedNoLog: denials of checks need no log entries, like denials of plain decisions.
 func TestDenialsOfChecksNeedNoLog(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -80,17 +80,15 @@ func TestDenialsOfChecksNeedNoLog(t *testing.T) {
 	c.agree()
 }
 
-// checkCall is one check of a history; who never heard what became of it may have
-// taken.
+// checkCall is one check of a history. A check with an unknown outcome may have taken units.
 type checkCall struct {
 	op      engine.Op
 	got     engine.Decision
 	unknown bool
 }
 
-// TestChecksAreLinearizable: clients of all nodes check overlapping policies while the
-// leader changes. Some order of the checks, each at one instant between its call and
-// its answer, explains every answer.
+// TestChecksAreLinearizable: clients of all nodes check overlapping policies while the leader changes. One order of
+// the checks, each at an instant between its call and its answer, must explain every answer.
 func TestChecksAreLinearizable(t *testing.T) {
 	const clients, each = 6, 60
 	c := newCluster(t, 3, nil)
@@ -155,8 +153,8 @@ func randomCheck(r *rand.Rand) engine.Op {
 	return check(1+r.Int64N(3), pairs...)
 }
 
-// quotas is the sequential rule: a check takes its cost from every quota it names, or
-// from none. The state is what is used, by policy and key.
+// quotas is the sequential model: a check takes its cost from every quota that it names, or from none. The state is
+// the used units by policy and key.
 func quotas(maxima map[string]int64) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init:  func() []any { return []any{map[string]int64{}} },
@@ -208,8 +206,8 @@ func zonedPolicies(n int) []engine.Op {
 	return ops
 }
 
-// TestLongTransactions: the bound of a transaction is the same on a leader and on a
-// follower. What is longer is refused, and nothing of it happens.
+// TestLongTransactions: a leader and a follower have the same bound of a transaction. A longer transaction is refused
+// and has no effect.
 func TestLongTransactions(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.Heartbeat, o.MaxDecisionAge = time.Second, patience // a busy machine takes seconds for megabytes

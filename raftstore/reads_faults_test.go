@@ -20,7 +20,7 @@ import (
 
 var readPairs = flag.Int("read-pairs", 400, "how many writes TestReadsUnderFaults reads behind")
 
-// cutter cuts nodes off from the others.
+// cutter partitions nodes from the others.
 type cutter struct {
 	index sync.Map // of a node, by its address
 	cut   [3]atomic.Bool
@@ -50,7 +50,7 @@ func (c *cutter) dialFrom(i int) func(context.Context, string) (net.Conn, error)
 	}
 }
 
-// off cuts a node off, or ends that.
+// off begins or ends the partition of a node.
 func (c *cutter) off(i int, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ type readers struct {
 	nodes [3]atomic.Pointer[raftstore.Node]
 }
 
-// pair writes through one node until that is acknowledged, and reads at another until it
-// answers. It returns how much of the key is used.
+// pair writes through one node until the write is acknowledged, and reads at another until it answers. It returns how
+// much of the key is used.
 func (r *readers) pair(rng *rand.Rand, key string, id int) (int64, error) {
 	op := engine.Op{Key: []byte(key), Cost: 1, ID: fmt.Append(nil, id), Limit: quota(key, 1<<40).Limit}
 	for until := time.Now().Add(patience); ; {
@@ -119,8 +119,8 @@ func (r *readers) disturb(rng *rand.Rand, net *cutter, stop chan struct{}) {
 	}
 }
 
-// TestReadsUnderFaults writes and reads at random nodes, while nodes are restarted, cut
-// off and made the leader: no read lacks a write that was acknowledged before it.
+// TestReadsUnderFaults writes and reads at random nodes while nodes restart, are partitioned and become the leader.
+// No read may lack a write that was acknowledged before it.
 func TestReadsUnderFaults(t *testing.T) {
 	const workers = 4
 	net := &cutter{conns: map[net.Conn][2]int{}}

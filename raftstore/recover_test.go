@@ -18,8 +18,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// recoverWith puts the recovery file into the directories of stopped nodes: they are
-// the whole cluster when they are started again.
+// recoverWith puts the recovery file into the directories of stopped nodes. They are the whole cluster at their next
+// start.
 func (c *cluster) recoverWith(at ...int) {
 	c.t.Helper()
 	var lines []string
@@ -36,8 +36,8 @@ func (c *cluster) recoveryFile(i int) string {
 	return filepath.Join(c.opts[i].DataDir, "recover.json")
 }
 
-// TestGoOnWithoutTheMajority: the node that is left of three becomes the cluster when
-// the operator says so, with its counts, and only once.
+// TestGoOnWithoutTheMajority: with a recovery file, the survivor of three nodes becomes the cluster, with its counts,
+// and only once.
 func TestGoOnWithoutTheMajority(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -62,8 +62,8 @@ func TestGoOnWithoutTheMajority(t *testing.T) {
 	require.EqualValues(t, 6, c.take(leader, "key", 10).Remaining)
 }
 
-// TestTheLostThatReturnAreRefused: survivors of one recovery find each other, and
-// neither follow nor lead those that were given up, whatever their terms.
+// TestTheLostThatReturnAreRefused: survivors of one recovery find each other. They neither follow nor lead the lost
+// nodes, whatever their terms are.
 func TestTheLostThatReturnAreRefused(t *testing.T) {
 	c := newCluster(t, 5, nil)
 	leader, _ := c.leader()
@@ -91,7 +91,7 @@ func TestTheLostThatReturnAreRefused(t *testing.T) {
 	}
 	now := c.nodes[at].Topology()
 	require.Contains(t, []string{c.opts[0].NodeID, c.opts[1].NodeID}, now.Leader)
-	require.Len(t, *now.Nodes, 2)
+	require.Len(t, now.Nodes, 2)
 	require.NotEqual(t, before, now.ClusterID)
 	require.Equal(t, before, lost.nodes[0].Topology().ClusterID)
 
@@ -128,8 +128,8 @@ func (c *cluster) fails(i int, on vfs.FS) error {
 	return err
 }
 
-// TestAnInterruptedRecovery comes to the same cluster when it is begun again, as does
-// another survivor; the next recovery to another one, though its file says the same.
+// TestAnInterruptedRecovery: a repeated recovery gives the same cluster, also on another survivor. The next recovery
+// gives another cluster, although its file is the same.
 func TestAnInterruptedRecovery(t *testing.T) {
 	c := newCluster(t, 2, nil)
 	leader, _ := c.leader()
@@ -151,8 +151,8 @@ func TestAnInterruptedRecovery(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[0], "key", 10).Remaining)
 }
 
-// TestALaggardStaysOne however often its recovery was begun: the survivor that has all
-// that was answered leads.
+// TestALaggardStaysOne: however often a survivor repeats its recovery, the survivor with all acknowledged decisions
+// leads.
 func TestALaggardStaysOne(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -173,8 +173,8 @@ func TestALaggardStaysOne(t *testing.T) {
 	require.EqualValues(t, 7, c.take(leader, "key", 10).Remaining)
 }
 
-// TestWhatIsOverruledIsForgotten: a survivor that comes late has what was never answered.
-// The others have gone on without that, and it does not come back with a restart.
+// TestWhatIsOverruledIsForgotten: a late survivor has decisions that were never acknowledged. The new cluster does
+// not have them, and a restart does not bring them back.
 func TestWhatIsOverruledIsForgotten(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	leader, at := c.leader()
@@ -225,7 +225,7 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 	c.agree()
 }
 
-// TestARecoveryIsCorrected: an address that was wrong in the file is mended by another.
+// TestARecoveryIsCorrected: a second recovery file corrects a wrong address in the first.
 func TestARecoveryIsCorrected(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -279,7 +279,7 @@ func TestABadRecoveryFileIsRefused(t *testing.T) {
 	require.EqualValues(t, 8, c.take(leader, "key", 10).Remaining, "nothing has happened")
 }
 
-// TestNothingToRecover: in the directory of a node that belongs to no cluster.
+// TestNothingToRecover: the directory of a node without a cluster cannot be recovered.
 func TestNothingToRecover(t *testing.T) {
 	c := &cluster{t: t, fatal: make(chan error, 100)}
 	c.opts = []raftstore.Options{c.options(0, "127.0.0.1:6390")}

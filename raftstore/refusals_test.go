@@ -9,27 +9,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
 )
 
-// stops lets a test hold the nodes of a cluster at a failpoint.
+// stops lets a test block the nodes of a cluster at a failpoint.
 type stops struct{ now atomic.Pointer[stop] }
 
 type stop struct {
-	at      raftstore.Failpoint
+	at      faults.Point
 	reached chan struct{} // gets a token each time
 	pass    chan struct{} // each token lets one pass; closed: all pass
 }
 
-func (s *stops) failpoint(at raftstore.Failpoint) {
+func (s *stops) failpoint(at faults.Point) {
 	if one := s.now.Load(); one != nil && one.at == at {
 		one.reached <- struct{}{}
 		<-one.pass
 	}
 }
 
-// set has nodes wait at a failpoint until the test ends or release is called.
-func (s *stops) set(t *testing.T, at raftstore.Failpoint) (one *stop, release func()) {
+// set blocks nodes at a failpoint until the test ends or release is called.
+func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 	one = &stop{at, make(chan struct{}, 100), make(chan struct{})}
 	release = sync.OnceFunc(func() {
 		s.now.Store(nil)
@@ -40,9 +41,8 @@ func (s *stops) set(t *testing.T, at raftstore.Failpoint) (one *stop, release fu
 	return one, release
 }
 
-// TestAnEarlyQuestionIsOutlived: a leader asks its majority early, another node leads
-// before the first one looks at its state, and what it would deny it must not deny: the
-// majority confirmed a term that has ended.
+// TestAnEarlyQuestionIsOutlived: a leader asks its majority early, and another leader is elected before the first
+// previews its state. The first must not deny from that state, because the majority confirmed a term that has ended.
 func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	for name, ops := range map[string][]engine.Op{
 		"all is denied":  {quota("key", 1)},
@@ -55,7 +55,7 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 			for range 20 {
 				c.decideOn(leader, quota("key", 1)) // it is sure of denials, and asks early
 			}
-			held, release := s.set(t, raftstore.DuringDenial)
+			held, release := s.set(t, faults.DuringDenial)
 			answer := make(chan error, 1)
 			go func() { answer <- leader.Decide(ops, make([]engine.Decision, len(ops))) }()
 			<-held.reached
@@ -69,8 +69,8 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	}
 }
 
-// TestALateAnswerIsUnknown: a call in two parts, each answered in time, and both together
-// not. Its admissions must not be handed out late.
+// TestALateAnswerIsUnknown: each part of a call is answered in time, and the whole call is not. Its admissions must
+// not be returned late.
 func TestALateAnswerIsUnknown(t *testing.T) {
 	var s stops
 	const age = time.Second
@@ -81,7 +81,7 @@ func TestALateAnswerIsUnknown(t *testing.T) {
 	for i := range ops {
 		ops[i] = quota("key", 10_000)
 	}
-	held, release := s.set(t, raftstore.BeforeForward)
+	held, release := s.set(t, faults.BeforeForward)
 	defer release()
 	answer := make(chan error, 1)
 	go func() { answer <- follower.Decide(ops, make([]engine.Decision, len(ops))) }()
@@ -93,19 +93,18 @@ func TestALateAnswerIsUnknown(t *testing.T) {
 	require.Error(t, <-answer)
 }
 
-// TestANodeJoinsForItselfOnly: the leader takes nobody in, and moves no member, for
-// another node.
+// TestANodeJoinsForItselfOnly: the leader adds or moves a member only at that member's own request.
 func TestANodeJoinsForItselfOnly(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
 	follower, third := c.nodes[(at+1)%3], c.opts[(at+2)%3]
-	before := *leader.Topology().Nodes
+	before := leader.Topology().Nodes
 	for name, id := range map[string]string{"a member": third.NodeID, "nobody": "n9"} {
 		err := follower.AskInAs(c.opts[at].RaftAddr, id, "127.0.0.1:1")
 		require.ErrorContains(t, err, "may ask for itself only", name)
 	}
-	require.Len(t, *leader.Topology().Nodes, len(before))
-	for _, m := range *leader.Topology().Nodes {
+	require.Len(t, leader.Topology().Nodes, len(before))
+	for _, m := range leader.Topology().Nodes {
 		require.NotEqual(t, "127.0.0.1:1", m.RaftAddr)
 	}
 	c.take(c.nodes[(at+2)%3], "key", 10)

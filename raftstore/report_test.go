@@ -23,11 +23,13 @@ func TestReport(t *testing.T) {
 	})
 	first, _ := c.leader()
 	require.NoError(t, first.Snapshot())
-	r := first.Report()
+	r := first.Consensus()
 	require.EqualValues(t, 1, r.Snapshots.Count)
 	require.Positive(t, r.Snapshots.Sum)
-	require.Positive(t, r.Writes.Count)
-	require.Positive(t, r.Disk.TotalBytes)
+	disk, ok := first.Storage()
+	require.True(t, ok)
+	require.Positive(t, disk.Writes.Count)
+	require.Positive(t, disk.SizeBytes)
 	require.Greater(t, first.UsedBytes(), int64(16<<20), "a file of the log is made in advance")
 	require.Less(t, first.UsedBytes(), int64(64<<20))
 	require.Zero(t, r.LeaderChanges, "the first leader is none")
@@ -35,7 +37,7 @@ func TestReport(t *testing.T) {
 	wrong := []time.Duration{0, time.Hour, 0}
 	for k, n := range c.nodes {
 		require.Eventually(t, func() bool {
-			for j, m := range *n.Topology().Nodes {
+			for j, m := range n.Topology().Nodes {
 				ahead := wrong[j] - wrong[k]
 				if !m.Up || (m.ClockAhead-ahead).Abs() > time.Minute {
 					return false
@@ -52,7 +54,7 @@ func TestReport(t *testing.T) {
 		return leader.TransferLeadership("") == nil
 	}, patience, 10*time.Millisecond)
 	for _, n := range c.nodes {
-		require.Eventually(t, func() bool { return n.Report().LeaderChanges > 0 }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return n.Consensus().LeaderChanges > 0 }, patience, 10*time.Millisecond)
 	}
 	_, next := c.leader()
 	require.NotEqual(t, from, next)

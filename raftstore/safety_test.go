@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestANodeThatLostItsDiskDoesNotVote: of a majority that answered, one node is down
-// and the other has lost its disk; the third must not be elected with its vote.
+// TestANodeThatLostItsDiskDoesNotVote: of a majority that acknowledged a decision, one node is down and the other has
+// lost its disk. The third must not be elected with the vote of the latter.
 func TestANodeThatLostItsDiskDoesNotVote(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -36,8 +36,7 @@ func TestANodeThatLostItsDiskDoesNotVote(t *testing.T) {
 	require.Zero(t, c.take(leader, "key", 1).Allowed)
 }
 
-// TestOutdatedWindowsAreNotBegun: a node that is far behind hands on calendar windows
-// that have passed.
+// TestOutdatedWindowsAreNotBegun: a node whose clock is far behind sends calendar windows that have ended.
 func TestOutdatedWindowsAreNotBegun(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
@@ -52,8 +51,7 @@ func TestOutdatedWindowsAreNotBegun(t *testing.T) {
 	require.EqualValues(t, 0, c.decideOn(leader, op)[0].Allowed)
 }
 
-// TestTransactionsMeetTheMemoryBound: what is carried out together is refused
-// together.
+// TestTransactionsMeetTheMemoryBound: at full memory, a transaction is denied as a whole.
 func TestTransactionsMeetTheMemoryBound(t *testing.T) {
 	c := newCluster(t, 1, func(_ int, o *raftstore.Options) {
 		o.Table.MaxMemoryBytes, o.Table.WhenFull = 4<<20, engine.Deny

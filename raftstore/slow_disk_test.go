@@ -24,8 +24,8 @@ func (s *slowLog) StoreLogs(ls []*raft.Log) error {
 
 func (s *slowLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// A leader whose disk is slow, and not so slow that its followers miss it, hands over to a
-// node with a faster disk.
+// A leader with a slow disk transfers leadership to a node with a faster disk, even if its followers still hear from
+// it in time.
 func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	const slow = 150 * time.Millisecond
 	var logs [3]slowLog

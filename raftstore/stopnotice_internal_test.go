@@ -8,32 +8,35 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/logging"
 )
 
-// A node that said that it stops is up again when it answers without saying so.
+// A node that announced its stop is up again when it answers without the announcement.
 func TestANodeThatStoppedIsBack(t *testing.T) {
 	said := time.Now()
-	one := &peerNode{stopping: said}
-	one.isBack(status{}, said.Add(-time.Millisecond))
-	require.Equal(t, said, one.stopping, "the question was older than the notice")
-	one.isBack(status{Stopping: true}, said.Add(time.Millisecond))
-	require.Equal(t, said, one.stopping, "it answers until it has stopped")
-	one.isBack(status{}, said.Add(time.Millisecond))
-	require.Zero(t, one.stopping)
+	one := &host.Peer{Stopping: said}
+	one.IsBack(host.Status{}, said.Add(-time.Millisecond))
+	require.Equal(t, said, one.Stopping, "the question was older than the notice")
+	one.IsBack(host.Status{Stopping: true}, said.Add(time.Millisecond))
+	require.Equal(t, said, one.Stopping, "it answers until it has stopped")
+	one.IsBack(host.Status{}, said.Add(time.Millisecond))
+	require.Zero(t, one.Stopping)
 }
 
-// The port asks whether a stop explains that a connection ended. A stranger may connect, and so
-// cause this question, before the node has opened its log.
+// The port asks whether a stop explains the end of a connection. Any machine may connect, and so cause this question,
+// before the node has opened its log.
 func TestAStrangerBeforeTheStart(t *testing.T) {
-	n := newNode(Options{NodeID: "a"})
-	require.False(t, n.stopsExplain())
-	require.False(t, n.peers.isStopping("b"))
+	n := newNode(host.Options{NodeID: "a"})
+	require.False(t, n.host.Peers.StopsExplain())
+	require.False(t, n.host.Peers.IsStopping("b"))
 }
 
-// What the library complains about is a warning, unless nodes that stop explain it.
+// Warnings of the library stay warnings, unless nodes that stop explain them.
 func TestLinesOfTheLibrary(t *testing.T) {
 	c := raft.Server{ID: "c", Address: "c:1"}
-	all := func(n *bareNode) { n.hearStopping("b"); n.hearStopping("c") }
+	all := func(n *bareNode) { n.host.Peers.HearStopping("b"); n.host.Peers.HearStopping("c") }
 	for name, x := range map[string]struct {
 		stop     func(n *bareNode)
 		text     string
@@ -43,12 +46,12 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		"a peer that said nothing":        {nil, "failed to appendEntries to", []any{"peer", c, "error", errors.New("EOF")}, false},
 		"a peer that stops":               {all, "failed to appendEntries to", []any{"peer", c, "error", errors.New("EOF")}, true},
 		"a peer that stops, by address":   {all, "failed to heartbeat to", []any{"peer", c.Address}, true},
-		"another peer stops":              {func(n *bareNode) { n.hearStopping("b") }, "failed to contact", []any{"server-id", c.ID}, false},
+		"another peer stops":              {func(n *bareNode) { n.host.Peers.HearStopping("b") }, "failed to contact", []any{"server-id", c.ID}, false},
 		"a leader that said nothing":      {nil, "heartbeat timeout reached, starting election", []any{"last-leader-id", c.ID}, false},
 		"a leader that stops":             {all, "heartbeat timeout reached, starting election", []any{"last-leader-id", c.ID}, true},
 		"no leader yet":                   {nil, "heartbeat timeout reached, starting election", []any{"last-leader-id", raft.ServerID("")}, true},
 		"no quorum":                       {nil, "failed to contact quorum of nodes, stepping down", nil, false},
-		"no quorum, one of three stops":   {func(n *bareNode) { n.hearStopping("b") }, "failed to contact quorum of nodes, stepping down", nil, false},
+		"no quorum, one of three stops":   {func(n *bareNode) { n.host.Peers.HearStopping("b") }, "failed to contact quorum of nodes, stepping down", nil, false},
 		"no quorum, two of three stop":    {all, "failed to contact quorum of nodes, stepping down", nil, true},
 		"a connection ends":               {nil, "failed to decode incoming command", nil, false},
 		"a connection ends, a peer stops": {all, "failed to decode incoming command", nil, true},
@@ -56,7 +59,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		"a candidate before its vote":     {nil, "rejecting pre-vote request since our last index is greater", nil, true},
 		"a candidate is late":             {nil, "rejecting pre-vote request since we have a leader", nil, true},
 		"a candidate is no member":        {all, "rejecting vote request since node is not in configuration", nil, false},
-		"this node stops":                 {func(n *bareNode) { n.stopping.Store(true) }, "failed to accept connection", nil, true},
+		"this node stops":                 {func(n *bareNode) { n.host.Stopping.Store(true) }, "failed to accept connection", nil, true},
 		"a follower behind":               {nil, "failed to get previous log", []any{"error", raft.ErrLogNotFound}, true},
 		"a log that cannot be read":       {nil, "failed to get previous log", []any{"error", errors.New("I/O error")}, false},
 	} {
@@ -65,11 +68,11 @@ func TestLinesOfTheLibrary(t *testing.T) {
 			for _, id := range []string{"b", "c"} {
 				n.hear(id, 1, 0)
 			}
-			n.peers.servers = []raft.Server{n.server(), {ID: "b", Address: "b:1"}, c}
+			n.host.Peers.Servers = []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1"}, c}
 			if x.stop != nil {
 				x.stop(n)
 			}
-			newHclog(n.log, n.expects).Warn(x.text, x.args...)
+			logging.New(n.host.Log, n.host.Peers.Expects).Warn(x.text, x.args...)
 			if x.expected {
 				require.Contains(t, n.said.String(), `level=DEBUG msg="raft: `+x.text)
 			} else {
@@ -79,10 +82,10 @@ func TestLinesOfTheLibrary(t *testing.T) {
 	}
 }
 
-// The library's values are written for people, and what it says below a warning is dropped.
+// The library's values are logged in readable form, and its lines below a warning are dropped.
 func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
 	n := newBareNode(t)
-	log := newHclog(n.log, n.expects)
+	log := logging.New(n.host.Log, n.host.Peers.Expects)
 	log.Info("entering follower state")
 	log.Error("failed to appendEntries to", "peer", raft.Server{ID: "c", Address: "c:1"}, "command", hclog.Fmt("%#v", 7))
 	require.NotContains(t, n.said.String(), "entering")

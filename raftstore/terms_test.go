@@ -16,8 +16,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// acrossAHandover calls a leader whose queue is held, and lets another node lead
-// before anything gets under way: the new leader carries out what waits.
+// acrossAHandover calls a leader whose queue is paused, and makes another node the leader before a batch is in
+// flight. The new leader decides the waiting calls.
 func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node) error) error {
 	leader, at := c.leader()
 	leader.HoldQueue()
@@ -28,8 +28,7 @@ func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node)
 	return <-answer
 }
 
-// TestAReadIsConfirmedHere: that another leader answered says nothing of the state
-// here.
+// TestAReadIsConfirmedHere: an answer of another leader does not confirm this node's state.
 func TestAReadIsConfirmedHere(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	for range 3 {
@@ -39,8 +38,7 @@ func TestAReadIsConfirmedHere(t *testing.T) {
 	}
 }
 
-// TestAMixedAnswerIsOfOneLeader: what was denied here and what another leader
-// carried out do not make one answer.
+// TestAMixedAnswerIsOfOneLeader: denials of this node and decisions of another leader do not form one answer.
 func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	for i := range 3 {
@@ -69,7 +67,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestALeaderThatCannotServeYetWaits: it does not try again without a pause.
+// TestALeaderThatCannotServeYetWaits: such a leader pauses before it tries again.
 func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	tries := &counter{text: []byte("cannot serve yet")}
 	var deaf [3]atomic.Bool // by the node that is to hear nothing
@@ -98,8 +96,8 @@ func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	deaf[to].Store(false)
 }
 
-// TestAClosingLeaderAnswersAll: what other nodes sent to a leader is answered before it
-// closes, however long the handover took: their callers may send it again.
+// TestAClosingLeaderAnswersAll: a leader answers all forwarded batches before it closes, however long the transfer
+// took, because their callers may send them again.
 func TestAClosingLeaderAnswersAll(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	leader, at := c.leader()

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// onText is an operation on strings that wire format 5 has.
+// onText is an operation on strings, which needs wire format 5.
 func onText(id engine.ScriptID, key string, values ...string) engine.Op {
 	call := &engine.Script{ID: id}
 	for i, v := range values {
@@ -20,8 +20,8 @@ func onText(id engine.ScriptID, key string, values ...string) engine.Op {
 	return engine.Op{Code: engine.OpScript, Key: []byte(key), Cost: 1, Script: call}
 }
 
-// TestTextsOnEveryNode: what is set or swapped through one node is read through every other,
-// byte for byte, also after a restart from a snapshot and after the leader was lost.
+// TestTextsOnEveryNode: every node reads a string that was set or swapped through another, byte for byte. It also
+// does after a restart from a snapshot and after the loss of the leader.
 func TestTextsOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.awaitFormat(5)
@@ -55,15 +55,15 @@ func TestTextsOnEveryNode(t *testing.T) {
 	read("after the leader was lost", state)
 }
 
-// awaitFormat waits until every node knows that every node reads a form of the log.
+// awaitFormat waits until every node knows that all nodes read a form of the log.
 func (c *cluster) awaitFormat(format byte) {
 	for _, n := range c.nodes {
 		require.Eventually(c.t, func() bool { return n.AgreeOnFormat() >= int32(format) }, patience, 10*time.Millisecond)
 	}
 }
 
-// TestTextsWaitForEveryMember: as long as a member does not know strings, none gets into the log,
-// through whichever node it comes; SET of a number and reads do.
+// TestTextsWaitForEveryMember: while a member does not know strings, no node logs one. SET of a number and reads
+// succeed.
 func TestTextsWaitForEveryMember(t *testing.T) {
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		if i == 2 {
@@ -81,8 +81,7 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 	c.agree()
 }
 
-// TestLongAnswersComeThroughFollowers: a follower gets strings of the greatest length in as many
-// messages as it takes.
+// TestLongAnswersComeThroughFollowers: a follower receives strings of the greatest length in several messages.
 func TestLongAnswersComeThroughFollowers(t *testing.T) {
 	const valueBytes = 256 << 10
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxValueBytes, o.MaxDecisionAge = valueBytes, patience })

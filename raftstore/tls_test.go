@@ -39,8 +39,8 @@ func (l *lines) has(text string) bool {
 	return bytes.Contains(l.text.Bytes(), []byte(text))
 }
 
-// Nodes with certificates decide together and forward; one without a good one of its
-// own never joins, and some log says why.
+// Nodes with certificates decide together and forward. A node without a valid certificate of its own never joins, and
+// a log gives the reason.
 func TestClusterOverTLS(t *testing.T) {
 	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
 	members := &lines{}
@@ -77,13 +77,13 @@ func TestClusterOverTLS(t *testing.T) {
 	})
 	require.NoError(t, err)
 	c.sees(leader, 4, 4)
-	for _, m := range *leader.Topology().Nodes {
+	for _, m := range leader.Topology().Nodes {
 		require.Contains(t, []string{"n0", "n1", "n2", "n3"}, m.ID)
 	}
 }
 
-// Certificates that expire are replaced under a running cluster: what is connected
-// stays, what connects anew shows the new one.
+// Expiring certificates are replaced under a running cluster: existing connections stay, and new connections show the
+// new certificate.
 func TestRenewedNodeCertificates(t *testing.T) {
 	ca := certtest.NewCA(t, "nodes")
 	files := make([]certs.Files, 3)

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// slowWall is a machine's clocks with a wall clock that an hour was taken from.
+// slowWall is a machine's clocks with a wall clock that was set back by an hour.
 type slowWall struct{ persistence.Source }
 
 func (s slowWall) WallNs() int64 { return s.Source.WallNs() - int64(time.Hour) }
 
-// A node that was down cannot know for how long while it finds no leader, least of all by a
-// wall clock that was set back meanwhile. Once it has one, it knows.
+// A node that was down does not know for how long while it finds no leader. A wall clock that was set back must not
+// tell it. Once it has a leader, it knows.
 func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.leader()

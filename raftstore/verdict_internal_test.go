@@ -7,10 +7,14 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
+	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// over is a future of the Raft library that has come.
+// over is a completed future of the Raft library.
 type over struct {
 	err    error
 	answer any
@@ -20,26 +24,26 @@ func (o over) Error() error  { return o.err }
 func (o over) Response() any { return o.answer }
 func (o over) Index() uint64 { return 0 }
 
-// TestWhatTheLibrarySays of an entry and of a change of membership: a caller may try again
-// only what is in no log.
+// TestWhatTheLibrarySays: the outcome of an entry and of a membership change lets a caller try again only if no log
+// has it.
 func TestWhatTheLibrarySays(t *testing.T) {
 	other := errors.New("other")
-	n := newNode(Options{OnFatal: func(error) {}})
+	c := &consensus.Raft{Ended: make(chan struct{})}
 	for said, want := range map[error]struct{ entry, change error }{
-		raft.ErrNotLeader:                    {ErrTryAgain, ErrTryAgain},
-		raft.ErrEnqueueTimeout:               {ErrTryAgain, ErrTryAgain},
-		raft.ErrLeadershipTransferInProgress: {ErrTryAgain, ErrTryAgain},
-		raft.ErrLeadershipLost:               {ErrUnknown, ErrUnknown},
-		raft.ErrRaftShutdown:                 {ErrUnknown, ErrUnknown},
-		other:                                {ErrUnknown, other},
+		raft.ErrNotLeader:                    {failure.ErrTryAgain, failure.ErrTryAgain},
+		raft.ErrEnqueueTimeout:               {failure.ErrTryAgain, failure.ErrTryAgain},
+		raft.ErrLeadershipTransferInProgress: {failure.ErrTryAgain, failure.ErrTryAgain},
+		raft.ErrLeadershipLost:               {failure.ErrUnknown, failure.ErrUnknown},
+		raft.ErrRaftShutdown:                 {failure.ErrUnknown, failure.ErrUnknown},
+		other:                                {failure.ErrUnknown, other},
 		nil:                                  {nil, nil},
 	} {
-		require.Equal(t, want.entry, verdict(said), "an entry: %v", said)
-		require.Equal(t, want.change, n.changed(over{err: said}), "a change: %v", said)
+		require.Equal(t, want.entry, pipeline.Verdict(said), "an entry: %v", said)
+		require.Equal(t, want.change, c.Change(over{err: said}), "a change: %v", said)
 	}
 }
 
-// TestEachCallerIsTold what came of its entry, and the log what the library said of it.
+// TestEachCallerIsTold: each caller gets the outcome of its entry, and the log has the library's error.
 func TestEachCallerIsTold(t *testing.T) {
 	void := errors.New("void")
 	for name, c := range map[string]struct {
@@ -49,17 +53,17 @@ func TestEachCallerIsTold(t *testing.T) {
 	}{
 		"applied":             {over{}, nil, false},
 		"void":                {over{answer: void}, void, false},
-		"refused":             {over{err: raft.ErrNotLeader, answer: void}, ErrTryAgain, true},
-		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, ErrUnknown, true},
+		"refused":             {over{err: raft.ErrNotLeader, answer: void}, failure.ErrTryAgain, true},
+		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, failure.ErrUnknown, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			b := newBatch(wire.Decide, 1)
-			n.proposals <- proposal{batch: b, future: c.future}
-			close(n.proposals)
-			n.settle()
-			<-b.done
-			require.Equal(t, c.want, b.err)
+			b := queue.NewBatch(wire.Decide, 1)
+			n.group.pipeline.Proposals <- pipeline.Proposal{Batch: b, Future: c.future}
+			close(n.group.pipeline.Proposals)
+			n.group.pipeline.CompleteProposals()
+			<-b.Done
+			require.Equal(t, c.want, b.Err)
 			if c.logs {
 				require.Contains(t, n.said.String(), c.future.err.Error())
 			} else {

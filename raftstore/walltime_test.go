@@ -12,25 +12,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mayReadWallTime are the functions that may turn a time into Unix time or back, or
-// ask for the wall clock. None of them compares two wall times of this machine.
+// mayReadWallTime lists the functions that may convert a time to or from Unix time, or read the wall clock. None of
+// them compares two wall times of this machine.
 var mayReadWallTime = []string{
-	"status.go status", // told to the others
-	"status.go hears",  // how far another machine's clock is ahead
-	"walls.go noteWalls",
-	"reign.go clockFrom",                       // limiter time of a new cluster begins at it
-	"reign.go stamp",                           // a mistake, for tests
-	"snapshot.go take", "snapshot.go LastSave", // shown
-	"watchdog.go saw", "watchdog.go stuck",
+	"answer.go status",             // told to the others
+	"internal/host/heard.go hears", // how far another machine's clock is ahead
+	"internal/leadership/walls.go NoteWalls",
+	"internal/leadership/leadership.go ClockFrom",                                // limiter time of a new cluster begins at it
+	"internal/leadership/leadership.go Stamp",                                    // a mistake, for tests
+	"internal/snapshots/snapshot.go Take", "internal/snapshots/snapshot.go Last", // shown
 }
 
-// TestNothingComparesWallTimes: a duration between two Unix times steps with the wall
-// clock. An idle leader stopped committing time for as long as its clock was set back.
+// TestNothingComparesWallTimes: a duration between two Unix times steps with the wall clock. An idle leader once
+// stopped committing time for as long as its clock was set back.
 func TestNothingComparesWallTimes(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, dir := range []string{"peer", "wallog", "wire"} {
-		more, err := filepath.Glob(dir + "/*.go")
+	var files []string
+	for _, pattern := range []string{"*.go", "*/*.go", "internal/*/*.go"} {
+		more, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		files = append(files, more...)
 	}

@@ -15,8 +15,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// deafConn stops carrying what the Raft library writes, and nothing else, when it
-// is told to.
+// deafConn drops only the Raft library's writes, after a test tells it to.
 type deafConn struct {
 	net.Conn
 	deaf *atomic.Bool
@@ -34,8 +33,8 @@ func (c *deafConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestLeaderStepsAsideForAStalledFollower: a follower that answers calls but gets
-// no entries from this leader gets them from another.
+// TestLeaderStepsAsideForAStalledFollower: a follower that answers calls but gets no entries from this leader gets
+// them from another leader.
 func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 	var deaf [3]atomic.Bool // by the node that does not hear its leader
 	var victim atomic.Value // the address of that node

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/server/commands"
 )
 
-// What a client that is turned away reads.
+// Error replies to a rejected client. The server closes the connection after the reply.
 const (
 	tooManyClients = "-ERR max number of clients reached\r\n"
 	tooManyOfYou   = "-ERR max number of clients from your address reached\r\n"
@@ -17,12 +18,12 @@ const (
 		"the network itself keeps strangers out.\r\n"
 )
 
-// Serve accepts clients from ln until the server stops, and returns nil then. It
-// takes ln over. Errors of accept are waited out; only a listener that somebody
-// else closed ends it, with net.ErrClosed.
+// Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns ErrServerClosed if the
+// server has already stopped. Serve owns ln and closes it when the server stops. It retries Accept after an error. Only
+// a listener that another party closed ends it, with net.ErrClosed.
 func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
 
-// accept hands the clients of ln to welcome, as Serve and ServeTLS say.
+// accept passes each connection of ln to welcome. Serve documents the results.
 func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	if !s.adopt(ln) {
 		return ErrServerClosed
@@ -34,44 +35,36 @@ func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 		case err == nil:
 			pause = acceptPauseMin
 			welcome(nc)
-		case s.draining.Load():
+		case s.Draining.Load():
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
-			s.stats.AcceptErrors.Add(1)
-			s.log.Warn("cannot accept a client; trying again", "err", err, "pause", pause)
-			s.sleep(pause)
+			s.Wire.AcceptErrors.Add(1)
+			s.Log.Warn("cannot accept a client; trying again", "err", err, "pause", pause)
+			s.Sleep(pause)
 			pause = min(2*pause, acceptPauseMax)
 		}
 	}
 }
 
-// adopt makes ln the server's own, which it closes when it stops.
+// adopt registers ln, so that the server closes it when it stops. It starts the sweep of idle connections.
 func (s *Server) adopt(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining.Load() {
+	if s.Draining.Load() {
 		_ = ln.Close()
 		return false
 	}
 	s.listeners[ln] = struct{}{}
-	s.sweepOnce.Do(func() { s.running.Go(s.sweep) })
+	s.sweepOnce.Do(func() { s.Running.Go(s.sweep) })
 	return true
 }
 
-// sleep waits, though not longer than the server runs.
-func (s *Server) sleep(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-s.stop:
-	}
-}
-
-// admit starts serving a client, or turns it away.
+// admit starts serving a client, unless protected mode rejects it.
 func (s *Server) admit(nc net.Conn) {
-	if s.protects(nc) {
-		s.stats.Denied.Add(1)
+	if s.Protects(nc) {
+		s.Wire.Denied.Add(1)
 		turnAway(nc, protectedReply)
 		return
 	}
@@ -79,84 +72,73 @@ func (s *Server) admit(nc net.Conn) {
 	s.take(nc)
 }
 
-// protects says whether protected mode keeps a client out.
-func (s *Server) protects(nc net.Conn) bool {
-	return s.cfg.ProtectedMode && s.users.Load().open() && !isLocal(nc.RemoteAddr())
-}
-
-// take starts serving a client that may come in, if there is room.
+// take starts serving a client that protected mode admits, if the connection limits allow it.
 func (s *Server) take(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:
-		s.stats.Accepted.Add(1)
+		s.Wire.Accepted.Add(1)
 		c.start()
 	case connlimit.ErrFull:
-		s.stats.Rejected.Add(1)
+		s.Wire.Rejected.Add(1)
 		turnAway(c.nc, tooManyClients)
 	case connlimit.ErrSourceFull:
-		s.stats.Rejected.Add(1)
+		s.Wire.Rejected.Add(1)
 		turnAway(c.nc, tooManyOfYou)
 	default:
 		_ = c.nc.Close()
 	}
 }
 
-// enroll counts c among the connections, or says why it cannot be one.
+// enroll adds c to the open connections, or returns the reason for a rejection.
 func (s *Server) enroll(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining.Load() {
+	if s.Draining.Load() {
 		return ErrServerClosed
 	}
-	slot, err := s.table.Admit(connlimit.SourceOf(c.remote), c.Kill)
+	slot, err := s.places.Admit(connlimit.SourceOf(c.remote), c.Kill)
 	if err != nil {
 		return err
 	}
 	c.slot = slot
 	s.conns[c] = struct{}{}
-	s.running.Add(1)
+	s.Wire.Connected.Add(1)
+	s.Running.Add(1)
 	return nil
 }
 
-// forget is a connection's last act.
+// forget removes c from the open connections. It is the last step of a connection.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
+	s.Wire.Connected.Add(-1)
 	c.slot.Release()
-	s.running.Done()
+	s.Running.Done()
 }
 
-// turnAway tells a client why, without waiting for it, and hangs up.
+// turnAway writes a reply, with a short timeout, and closes the connection.
 func turnAway(nc net.Conn, why string) {
 	_ = nc.SetWriteDeadline(time.Now().Add(rejectTimeout))
 	_, _ = nc.Write([]byte(why))
 	_ = nc.Close()
 }
 
-// isLocal says whether a client is on this machine.
-func isLocal(addr net.Addr) bool {
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		return tcp.IP.IsLoopback()
-	}
-	return addr.Network() == "unix"
-}
-
 func keepAlive(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery, Count: keepAliveCount,
+			Enable: true, Idle: commands.KeepAliveIdle, Interval: keepAliveEvery, Count: keepAliveCount,
 		})
 	}
 }
 
-// warnCrossProtocol logs an HTTP request, though not each of a flood of them.
+// warnCrossProtocol logs an HTTP request, at most once per warnEvery.
 func (s *Server) warnCrossProtocol(from string) {
 	now := time.Now().Unix()
 	last := s.lastCrossWarn.Load()
 	if now-last >= int64(warnEvery/time.Second) && s.lastCrossWarn.CompareAndSwap(last, now) {
-		s.log.Warn("an HTTP request reached the RESP port and was cut off: "+
+		s.Log.Warn("an HTTP request reached the RESP port and was cut off: "+
 			"possibly somebody uses a browser or a proxy to send commands", "addr", from)
 	}
 }

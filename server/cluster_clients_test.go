@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	weirclient "github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
 )
 
 // Real cluster clients against three servers whose leader changes. With MOVED
@@ -80,7 +83,7 @@ func dialRueidisCluster(t *testing.T, addr string) clusterCaller {
 // makes.
 func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true})
-	c, err := weirclient.New(rdb, weirclient.Options{WhenDown: weirclient.Closed, Timeout: testWait})
+	c, err := weirclient.New(rdb, weirclient.Options{WhenDown: weirclient.Closed, Timeout: servertest.Patience})
 	require.NoError(t, err)
 	request := func(args []string) weirclient.Request {
 		return weirclient.Request{Rule: weirclient.Quota(weirclient.Forever, "", 1000), Key: args[1], Peek: len(args) > 4}
@@ -89,7 +92,7 @@ func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 		do: func(ctx context.Context, args ...string) ([]int64, error) {
 			d, err := c.Decide(ctx, request(args))
 			if err == nil && d.Source != weirclient.FromServer {
-				err = ErrClusterDown
+				err = limiter.ErrClusterDown
 			}
 			return []int64{1, d.Remaining, int64(d.RetryAfter), int64(d.ResetAfter), d.Limit}, err
 		},
@@ -111,24 +114,24 @@ func TestClusterClientsFollowTheLeader(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
 		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,
 	} {
-		for _, redirect := range []string{RedirectMoved, RedirectForward} {
+		for _, redirect := range []string{service.RedirectMoved, service.RedirectForward} {
 			t.Run(name+" "+redirect, func(t *testing.T) { followTheLeader(t, dial, redirect) })
 		}
 	}
 }
 
 func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, redirect string) {
-	f := newFakeCluster()
-	nodes := f.start(t, Config{Redirect: redirect})
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	f := servertest.NewFakeCluster()
+	nodes := startCluster(t, f, Config{Redirect: redirect})
+	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
 	defer cancel()
-	c := dial(t, f.addr("b"))
+	c := dial(t, f.Addr("b"))
 	defer c.close()
 
 	left := int64(1000)
 	calls := func(leader string) {
 		t.Helper()
-		before := nodes[leader].decided.Load()
+		before := nodes[leader].Decided.Load()
 		for range 10 {
 			left--
 			reply, err := c.do(ctx, "RL.FIXED", "k", "FOREVER", "1000")
@@ -137,25 +140,25 @@ func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, 
 		}
 		require.NoError(t, c.pipeline(ctx, 20, "RL.FIXED", "k", "FOREVER", "1000"))
 		left -= 20
-		require.Greater(t, nodes[leader].decided.Load(), before+10, "at the leader")
+		require.Greater(t, nodes[leader].Decided.Load(), before+10, "at the leader")
 	}
 	calls("a")
-	require.Zero(t, nodes["b"].decided.Load()+nodes["c"].decided.Load(), "nothing but the leader is asked")
+	require.Zero(t, nodes["b"].Decided.Load()+nodes["c"].Decided.Load(), "nothing but the leader is asked")
 
-	f.lead("c")
-	if redirect == RedirectForward {
+	f.Lead("c")
+	if redirect == service.RedirectForward {
 		_, err := c.do(ctx, "RL.FIXED", "other", "FOREVER", "1000")
 		require.NoError(t, err, "whoever is asked")
 		return
 	}
 	calls("c")
-	require.Zero(t, nodes["b"].decided.Load())
-	f.lead("")
-	time.AfterFunc(200*time.Millisecond, func() { f.lead("b") })
+	require.Zero(t, nodes["b"].Decided.Load())
+	f.Lead("")
+	time.AfterFunc(200*time.Millisecond, func() { f.Lead("b") })
 	require.Eventually(t, func() bool {
 		reply, err := c.do(ctx, "RL.FIXED", "k", "FOREVER", "1000", "COST", "0")
 		return err == nil && reply[1] == left
-	}, testWait, 20*time.Millisecond, "the client does not find the new leader")
+	}, servertest.Patience, 20*time.Millisecond, "the client does not find the new leader")
 	calls("b")
 }
 
@@ -164,22 +167,22 @@ func TestRedisCLIFollowsTheLeader(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: redis-cli is not on the PATH (on Debian: apt install redis-tools)")
 	}
-	f := newFakeCluster()
-	nodes := f.start(t, Config{Redirect: RedirectMoved})
-	_, port, _ := strings.Cut(f.addr("b"), ":")
+	f := servertest.NewFakeCluster()
+	nodes := startCluster(t, f, Config{Redirect: service.RedirectMoved})
+	_, port, _ := strings.Cut(f.Addr("b"), ":")
 	cli := func(args ...string) string {
-		ctx, cancel := context.WithTimeout(t.Context(), testWait)
+		ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
 		defer cancel()
 		out, err := exec.CommandContext(ctx, path, append([]string{"-p", port}, args...)...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
 	}
 	assert.Equal(t, "1\n8\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
-	assert.EqualValues(t, 1, nodes["a"].decided.Load())
-	assert.Equal(t, "MOVED 12182 "+f.addr("a")+"\n\n", cli("RL.FIXED", "foo", "FOREVER", "9"), "without -c it only says so")
-	f.lead("c")
+	assert.EqualValues(t, 1, nodes["a"].Decided.Load())
+	assert.Equal(t, "MOVED 12182 "+f.Addr("a")+"\n\n", cli("RL.FIXED", "foo", "FOREVER", "9"), "without -c it only says so")
+	f.Lead("c")
 	assert.Equal(t, "1\n7\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
-	assert.EqualValues(t, 1, nodes["c"].decided.Load())
+	assert.EqualValues(t, 1, nodes["c"].Decided.Load())
 	assert.Equal(t, "OK\n", cli("-c", "WEIR.CLUSTER", "TRANSFER", "b"))
-	assert.Contains(t, cli("--cluster", "check", f.addr("b")), "[OK] All 16384 slots covered.")
+	assert.Contains(t, cli("--cluster", "check", f.Addr("b")), "[OK] All 16384 slots covered.")
 }

@@ -9,79 +9,80 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/evloop"
+	"github.com/weir-project/weir/server/resp"
 )
 
-// conn is one client's connection. Its turns read, frame, hand each command to the
-// session and write the replies of all that one read brought in one write. They run
-// on one goroutine at a time: on a poller's where the connection has one, else on
-// one of its own. Everything but the fields marked so belongs to the turn.
+// conn is one client's connection. Each read cycle (turn) reads, cuts the bytes into commands and passes each command
+// to the session. It writes the replies of one read together. The read cycles of a connection never run concurrently.
+// They run on a poller's goroutine if the connection has a poller, otherwise on the connection's own goroutine. A read
+// cycle owns every field above the marked group.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
-	polled *evloop.Conn  // nc where it has a poller, else nil
-	stream io.ReadWriter // nc as its turns use it
+	polled *evloop.Conn  // nc if it has a poller, else nil
+	stream io.ReadWriter // nc as its read cycles use it
 	id     int64
 	remote string
 	slot   *connlimit.Slot // in the server's table
 
-	sess   *session
-	in     readBuffer
-	frames framer
-	authed bool      // as the session last said
-	authBy time.Time // while not authed: cut then
-	proven bool      // a command has arrived whole from a client that may send it: not to be evicted
-	sound  int       // bytes of sess.out that are whole replies
+	sess   *commands.Session
+	in     resp.ReadBuffer
+	frames resp.Framer
+	authed bool      // as the session reported last
+	authBy time.Time // deadline of AUTH while not authed
+	proven bool      // an authenticated client sent a whole command, so the connection is not evicted
+	sound  int       // bytes of sess.Out that are whole replies
 
-	// What follows is shared with other goroutines.
-	writeMu sync.Mutex // held through a batch of replies, or of pushed messages
+	// Other goroutines share the fields below.
+	writeMu sync.Mutex // held while a batch of replies or pushed messages is written
 	pushes  pushQueue
-	pushing atomic.Bool // something was pushed once
+	pushing atomic.Bool // set by the first pushed message
 	stir    atomic.Int32
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {
-	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
+	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.LastID.Add(1), remote: nc.RemoteAddr().String()}
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.Turn()
 	}
-	c.in.pools, c.pushes.held = &srv.pools, &srv.held
+	c.in.Pools, c.pushes.held = &srv.pools, &srv.Held
 	return c
 }
 
-// ID is unique among the connections of a server, ascending.
+// ID is unique among the connections of a server. IDs ascend.
 func (c *conn) ID() int64 { return c.id }
 
-// RemoteAddr is the client's host:port.
+// RemoteAddr returns the client's host:port.
 func (c *conn) RemoteAddr() string { return c.remote }
 
-// LocalAddr is the host:port the client reached.
+// LocalAddr returns the host:port that the client connected to.
 func (c *conn) LocalAddr() string { return c.nc.LocalAddr().String() }
 
-// Kill cuts the connection; replies not yet written are lost. Any goroutine may
-// call it.
+// Kill closes the connection. Replies that are not yet written are lost. Any goroutine may call it.
 func (c *conn) Kill() { _ = c.nc.Close() }
 
-// guard keeps a panic in f from costing more than this connection.
+// guard recovers a panic of f, so that the panic closes only this connection. The caller ends the connection.
 func (c *conn) guard(f func()) {
 	defer func() {
 		p := recover()
 		if p == nil {
 			return
 		}
-		c.srv.stats.Panics.Add(1)
-		c.srv.log.Error("panic while serving a client; its connection is closed",
+		c.srv.Wire.Panics.Add(1)
+		c.srv.Log.Error("panic while serving a client; its connection is closed",
 			"id", c.id, "addr", c.remote, "panic", p, "stack", string(debug.Stack()))
 		if c.sess != nil {
 			c.writeMu.Lock()
 			defer c.writeMu.Unlock()
-			_ = c.write(c.stream, append(c.sess.out[:c.sound], "-ERR internal error\r\n"...))
+			_ = c.write(c.stream, append(c.sess.Out[:c.sound], "-ERR internal error\r\n"...))
 		}
 	}()
 	f()
 }
 
-// prove keeps the connection from being evicted, once it has sent a command and may.
+// prove exempts the connection from eviction after an authenticated client sent its first whole command.
 func (c *conn) prove() {
 	if c.authed && !c.proven {
 		c.proven = true
@@ -89,17 +90,17 @@ func (c *conn) prove() {
 	}
 }
 
-// batch carries out the commands that have arrived whole. It settles and writes
-// before it returns, so the read buffer may move afterwards.
+// batch executes the commands that have arrived whole. It flushes before it returns, so the read buffer may then move.
+// more reports whether the connection goes on. polite is as in loop.
 func (c *conn) batch() (more, polite bool) {
 	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
-	s.confirmed = false // what is read now arrived after that
-	s.depart()
-	for !s.closing {
-		args, used, err := c.frames.next(c.in.unread())
-		c.in.consume(used)
+	s.Confirmed = false // the ReadIndex check preceded the commands that follow
+	s.Depart()
+	for !s.Closing {
+		args, used, err := c.frames.Next(c.in.Unread())
+		c.in.Consume(used)
 		if err != nil {
 			return false, c.refuse(err)
 		}
@@ -107,16 +108,16 @@ func (c *conn) batch() (more, polite bool) {
 			return c.flush(), false
 		}
 		if c.pushing.Load() {
-			s.out = c.pushes.take(s.out) // what was pushed before this command comes before its reply
+			s.Out = c.pushes.take(s.Out) // messages pushed before this command precede its reply
 		}
-		c.sound = len(s.out)
+		c.sound = len(s.Out)
 		c.prove()
-		s.do(args)
-		if authed := s.authed(); authed != c.authed {
+		s.Do(args)
+		if authed := s.Authed(); authed != c.authed {
 			c.setAuthed(authed)
 			c.prove()
 		}
-		if s.full(1) || len(s.out) >= flushBytes {
+		if s.Full(1) || len(s.Out) >= flushBytes {
 			if !c.flush() {
 				return false, false
 			}

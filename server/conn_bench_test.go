@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-project/weir/server/commands"
+	"github.com/weir-project/weir/server/resp/resptest"
 )
 
 // replayConn is a client without a socket that sends the same pipeline again and
@@ -52,29 +55,29 @@ func BenchmarkConnection(b *testing.B) { benchmarkConnection(b, 128, nil) }
 // BenchmarkTracing is the same for a decision that comes alone, without a tracer, with
 // one that never wants to know and with one that always does.
 func BenchmarkTracing(b *testing.B) {
-	for name, tracer := range map[string]Tracer{"off": nil, "never": benchTracer(false), "always": benchTracer(true)} {
+	for name, tracer := range map[string]commands.Tracer{"off": nil, "never": benchTracer(false), "always": benchTracer(true)} {
 		b.Run(name, func(b *testing.B) { benchmarkConnection(b, 1, tracer) })
 	}
 }
 
 type benchTracer bool
 
-func (t benchTracer) Picks() bool { return bool(t) }
-func (t benchTracer) Trace(Road)  {}
+func (t benchTracer) Picks() bool         { return bool(t) }
+func (t benchTracer) Trace(commands.Road) {}
 
-func benchmarkConnection(b *testing.B, depth int, tracer Tracer) {
+func benchmarkConnection(b *testing.B, depth int, tracer commands.Tracer) {
 	srv, err := New(Config{Tracer: tracer}, &wireLimiter{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	command := multibulk("RL.TOKENBUCKET", "key:000000012345", "100/s", "100")
+	command := resptest.Multibulk("RL.TOKENBUCKET", "key:000000012345", "100/s", "100")
 	nc := &replayConn{pipeline: strings.Repeat(command, depth), rest: b.N/depth + 1}
 	c := newConn(srv, nc)
 	if err := srv.enroll(c); err != nil {
 		b.Fatal(err)
 	}
-	c.sess = newSession(srv, c)
-	c.setAuthed(c.sess.authed())
+	c.sess = commands.NewSession(srv.Shared, c)
+	c.setAuthed(c.sess.Authed())
 	b.ReportAllocs()
 	b.ResetTimer()
 	c.serve()

@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/weir-project/weir/server/commands"
 )
 
-// Hold lets wait take its time: what has been answered so far goes out before, and
-// pushed messages meanwhile. gone has a word, or is closed, once the client has gone
-// or sends no more.
+// Hold runs wait, which may block for long. It first writes the replies so far, and pushed messages may be written
+// meanwhile. gone receives a value or is closed when the client disconnects or sends no more.
 func (c *conn) Hold(wait func(gone <-chan struct{})) {
-	if c.sess.mute == muteNone { // else what is in out is not to be sent
+	if c.sess.Mute == commands.MuteNone { // otherwise the replies in Out must not be sent
 		c.flush()
 	}
 	gone, release := c.watch()
@@ -23,22 +24,21 @@ func (c *conn) Hold(wait func(gone <-chan struct{})) {
 	wait(gone)
 }
 
-// watch notices the end of the connection while nobody reads from it.
+// watch detects that the client disconnects while no goroutine reads from the connection.
 func (c *conn) watch() (gone <-chan struct{}, release func()) {
 	if c.polled != nil {
 		return c.polled.AwaitEnd()
 	}
 	raw := rawOf(c.nc)
 	if raw == nil {
-		return nil, func() {} // of no kind that tells
+		return nil, func() {} // this kind of connection cannot be watched
 	}
 	w := &endWatch{c: c, raw: raw, gone: make(chan struct{}), ended: make(chan struct{})}
 	go w.run()
 	return w.gone, w.release
 }
 
-// rawOf is the socket under a connection, also under one that is encrypted; nil: there
-// is none.
+// rawOf returns the socket under a connection, including a TLS connection, or nil if it has none.
 func rawOf(nc net.Conn) syscall.RawConn {
 	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		nc = over.NetConn()
@@ -54,8 +54,8 @@ func rawOf(nc net.Conn) syscall.RawConn {
 	return raw
 }
 
-// endWatch waits for the end of a connection that has no poller, on a goroutine that
-// lives until release. It reads nothing.
+// endWatch waits until the client of a connection without a poller disconnects. Its goroutine runs until release. It
+// reads nothing.
 type endWatch struct {
 	c           *conn
 	raw         syscall.RawConn
@@ -67,7 +67,7 @@ func (w *endWatch) run() {
 	defer close(w.ended)
 	for {
 		err := w.raw.Read(func(fd uintptr) (done bool) { return w.released.Load() || peerEnded(fd) })
-		if errors.Is(err, os.ErrDeadlineExceeded) { // a nudge, to be noticed after the wait
+		if errors.Is(err, os.ErrDeadlineExceeded) { // a nudge, handled after the wait
 			_ = w.c.nc.SetReadDeadline(time.Time{})
 			if !w.released.Load() {
 				continue
@@ -80,11 +80,11 @@ func (w *endWatch) run() {
 	}
 }
 
-// release ends the watch and leaves the connection as a turn expects it.
+// release ends the watch and restores the read deadline for the next read cycle.
 func (w *endWatch) release() {
 	w.released.Store(true)
 	w.c.nudge()
 	<-w.ended
 	_ = w.c.nc.SetReadDeadline(w.c.authBy)
-	w.c.stir.Store(active) // a sweeper's nudge may have been lost
+	w.c.stir.Store(active) // the watch may have consumed a nudge of the sweeper
 }

@@ -4,32 +4,34 @@ import (
 	"errors"
 	"os"
 
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/evloop"
+	"github.com/weir-project/weir/server/resp"
 )
 
-// start begins to serve the connection.
+// start creates the session and begins the read cycles.
 func (c *conn) start() {
 	c.guard(func() {
-		c.sess = newSession(c.srv, c)
-		c.setAuthed(c.sess.authed())
+		c.sess = commands.NewSession(c.srv.Shared, c)
+		c.setAuthed(c.sess.Authed())
 	})
 	if c.polled == nil {
 		go c.serve()
 	} else if err := c.polled.Start(c.turn); err != nil {
-		c.srv.log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
+		c.srv.Log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
 		c.end(false)
 	}
 }
 
-// serve runs turns to the connection's end.
+// serve runs read cycles until the connection ends.
 func (c *conn) serve() {
 	for c.turn() {
 	}
 }
 
-// turn serves what has arrived, and reports whether the connection goes on.
+// turn runs one read cycle, and reports whether the connection goes on.
 func (c *conn) turn() bool {
-	over, polite := true, true // also after a panic
+	over, polite := true, true // these values hold after a panic as well
 	c.guard(func() { over, polite = c.loop() })
 	if over {
 		c.end(polite)
@@ -37,10 +39,10 @@ func (c *conn) turn() bool {
 	return !over
 }
 
-// end lets go of everything; polite as in loop.
+// end closes the session and the connection, and releases the buffers. polite is as in loop.
 func (c *conn) end(polite bool) {
 	if c.sess != nil {
-		c.guard(c.sess.close)
+		c.guard(c.sess.Close)
 	}
 	if polite {
 		c.MayBlock()
@@ -48,30 +50,30 @@ func (c *conn) end(polite bool) {
 	}
 	c.pushes.close()
 	_ = c.nc.Close()
-	c.in.release()
+	c.in.Release()
 	c.srv.forget(c)
 }
 
-// MayBlock says that the turn may take longer from here on than others should wait.
+// MayBlock detaches the connection from its poller, because the rest of the read cycle may block.
 func (c *conn) MayBlock() {
 	if c.polled != nil {
 		c.polled.Detach()
 	}
 }
 
-// loop serves until the connection is over or, with a poller, has nothing to read.
-// polite: it is the server that ends it, and what it wrote last shall arrive.
+// loop serves until the connection is over or, with a poller, until it has nothing to read. polite reports that the
+// server ends the connection, so end lingers until the last replies have arrived.
 func (c *conn) loop() (over, polite bool) {
 	if c.sess == nil {
-		return true, true // it could not be made
+		return true, true // NewSession panicked
 	}
-	for !c.srv.draining.Load() {
-		n, err := c.in.fill(c.stream)
+	for !c.srv.Draining.Load() {
+		n, err := c.in.Fill(c.stream)
 		if n == 0 && err != nil {
 			switch {
 			case err == evloop.ErrAgain:
 				return false, false
-			case errors.Is(err, errReadMemory):
+			case errors.Is(err, resp.ErrReadMemory):
 				c.lockWrites()
 				defer c.writeMu.Unlock()
 				return true, c.refuse(err)
@@ -81,7 +83,7 @@ func (c *conn) loop() (over, polite bool) {
 			continue
 		}
 		c.stir.Store(active)
-		c.srv.stats.InputBytes.Add(int64(n))
+		c.srv.Wire.InputBytes.Add(int64(n))
 		if more, polite := c.batch(); !more {
 			return true, polite
 		}
@@ -89,7 +91,7 @@ func (c *conn) loop() (over, polite bool) {
 	return true, true
 }
 
-// lockWrites waits until no pushed message is being written.
+// lockWrites acquires writeMu. It detaches from the poller if pushed messages are being written.
 func (c *conn) lockWrites() {
 	if !c.writeMu.TryLock() {
 		c.MayBlock()

@@ -5,57 +5,58 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/weir-project/weir/server/resp"
 )
 
-// httpOnRESP answers an HTTP request. It carries no header that lets a script of another site
-// read it, and tells a stranger nothing about the server.
+// httpOnRESP answers an HTTP request on a RESP port. It has no header that lets a script of another site read it, and
+// it reveals nothing about the server.
 const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +
 	"Connection: close\r\n\r\nThis port takes Redis clients, not HTTP, which has a port of its own.\n"
 
-// flush settles the deferred operations and writes every reply. It reports false
-// when the client is gone.
+// flush decides the deferred operations and writes every reply. It reports false when the write fails.
 func (c *conn) flush() bool {
 	s := c.sess
-	c.sound = len(s.out)
-	if s.pending() > 0 {
-		s.settle()
+	c.sound = len(s.Out)
+	if s.Pending() > 0 {
+		s.Settle()
 	}
-	if len(s.out) == 0 {
+	if len(s.Out) == 0 {
 		return true
 	}
-	err := c.write(c.stream, s.out)
-	if s.road != nil {
-		s.arrive()
+	err := c.write(c.stream, s.Out)
+	if s.Road != nil {
+		s.Arrive()
 	}
-	if s.out = s.out[:0]; cap(s.out) > keptReplyBytes {
-		s.out = nil
+	if s.Out = s.Out[:0]; cap(s.Out) > keptReplyBytes {
+		s.Out = nil
 	}
 	c.sound = 0
 	return err == nil
 }
 
-// errHeldMemory: too much waits for readers already.
+// errHeldMemory: the replies that wait for slow readers have reached their common memory bound.
 var errHeldMemory = errors.New("too many long replies wait for their readers")
 
-// write sends b by w. A client that takes none of it for the write timeout is cut, and
-// so is one that makes the server hold more than all may. The caller holds writeMu.
+// write sends b by w. It fails if the client reads nothing for the write timeout, or if the replies held for all
+// clients exceed their memory bound. The caller holds writeMu.
 func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
-		if !c.srv.held.take(over) {
-			c.srv.stats.SlowReaders.Add(1)
-			c.srv.log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
+		if !c.srv.Held.Take(over) {
+			c.srv.Wire.SlowReaders.Add(1)
+			c.srv.Log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
 			return errHeldMemory
 		}
-		defer c.srv.held.give(over)
+		defer c.srv.Held.Give(over)
 	}
 	for len(b) > 0 {
 		part := b[:min(len(b), keptReplyBytes)]
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.WriteTimeout))
 		n, err := w.Write(part)
-		c.srv.stats.OutputBytes.Add(int64(n))
+		c.srv.Wire.OutputBytes.Add(int64(n))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.srv.stats.SlowReaders.Add(1)
-			c.srv.log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
+			c.srv.Wire.SlowReaders.Add(1)
+			c.srv.Log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
 		}
 		if err != nil {
 			return err
@@ -65,22 +66,21 @@ func (c *conn) write(w io.Writer, b []byte) error {
 	return nil
 }
 
-// refuse answers what was sound before a frame that is not, then the error. It
-// reports whether the client is to be waited for.
+// refuse answers the commands that precede a malformed frame, then writes the protocol error. polite is as in loop.
 func (c *conn) refuse(err error) (polite bool) {
-	if errors.Is(err, errCrossProtocol) {
-		c.srv.stats.CrossProtocol.Add(1)
+	if errors.Is(err, resp.ErrCrossProtocol) {
+		c.srv.Wire.CrossProtocol.Add(1)
 		c.srv.warnCrossProtocol(c.remote)
-		if c.flush() && errors.Is(err, errHTTPRequest) {
-			_ = c.write(c.stream, []byte(httpOnRESP)) // whoever asked may have gone
+		if c.flush() && errors.Is(err, resp.ErrHTTPRequest) {
+			_ = c.write(c.stream, []byte(httpOnRESP)) // the result does not matter, because the connection closes
 		}
 		return false
 	}
-	c.srv.stats.ProtocolErrors.Add(1)
-	c.srv.log.Debug("protocol error", "id", c.id, "addr", c.remote, "err", err)
+	c.srv.Wire.ProtocolErrors.Add(1)
+	c.srv.Log.Debug("protocol error", "id", c.id, "addr", c.remote, "err", err)
 	if !c.flush() {
 		return false
 	}
-	c.sess.protocolError(err)
+	c.sess.ProtocolError(err)
 	return c.flush()
 }

@@ -1,54 +1,53 @@
-// Package server answers Redis clients. It speaks RESP2 and RESP3 on a TCP
-// port, turns commands into engine operations, hands whole pipelines to a
-// Limiter and writes the answers.
+// Package server accepts Redis clients on TCP ports, reads their commands and writes the replies. Sessions of package
+// commands execute the commands.
 //
-// # The wire
+// # Connections
 //
-// A turn of a connection (conn) reads what has arrived, cuts it into commands
-// (framer), lets the session carry them out, and when the bytes are used up or
-// MaxBatch operations wait, settles: one call to the Limiter, all replies in one
-// write. On a node that decides by itself a few goroutines run the turns of all
-// connections (package evloop); a command that may take long, anything but a plain
-// decision, gets a goroutine first. Where decisions wait for other nodes, each
-// connection has one. There is no goroutine, channel or allocation per decision. Arguments are slices of the read buffer; they are good until the
-// session settles, which is always before the buffer is read into again.
+// A read cycle of a connection reads the bytes that have arrived, and package resp cuts them into commands. The session
+// executes each command or defers its operations. When the bytes are used up or commands.MaxBatch operations wait, one
+// call to the Limiter decides them. All their replies are sent in one write.
+//
+// On a server that runs alone, a few goroutines run the read cycles of all unencrypted connections (package evloop). A
+// command that may block detaches its connection from these goroutines first. TLS connections have a goroutine each,
+// and so has every connection of a cluster node, because decisions there wait for other nodes. A decision costs no
+// goroutine, channel or allocation.
+//
+// Arguments are slices of the read buffer. They are valid until the session has decided its batch, which precedes the
+// next read into the buffer.
 //
 // # What it promises
 //
-//   - Nothing is allocated for a length that is only declared. Memory follows
-//     bytes that have arrived, up to limits that stand in limits.go, each with its
-//     reason, and that are tighter before AUTH. An idle connection holds a few
-//     kilobytes, one with an unfinished command at most twice what it sent.
-//   - Work is linear in what was sent, however it is cut into packets.
-//   - A pipeline of any length runs in bounded memory: while a client does not
-//     read its replies it is not read from, and after the write timeout it is cut.
-//     The replies that wait are at most 64 KiB and the one that crossed the mark.
-//   - A frame that is none gets "-ERR Protocol error: ..." behind the answers that
-//     were due, and the connection closes.
-//   - A panic costs the connection it happened on.
-//   - Shutdown loses no reply: what was decided is answered.
+//   - The server allocates nothing for a length that is only declared. Memory follows the bytes that have arrived, up
+//     to the limits in limits.go and in package resp. These limits are tighter before AUTH. An idle connection holds a
+//     few kilobytes. A connection with an unfinished command holds at most twice the bytes that it sent.
+//   - The work is linear in the bytes received, whichever way packets divide them.
+//   - A pipeline of any length runs in bounded memory. While a client does not read its replies, the server does not
+//     read from it. After the write timeout the server closes the connection. At most 64 KiB of replies wait, plus the
+//     reply that exceeded this mark.
+//   - A malformed frame is answered with "-ERR Protocol error: ..." after the replies that were due. The connection
+//     then closes.
+//   - A panic closes the connection on which it occurred, and no other.
+//   - Shutdown loses no reply: every decision is answered.
 //
 // # In a cluster
 //
-// A Limiter that is also a Replica makes this server one of several nodes. They
-// show themselves to cluster clients as one shard whose primary is the leader,
-// send operations on or answer MOVED (Config.Redirect). Reads are linearizable at each
-// of them, or say how old they may be where the client sent READONLY. Raft itself is not
-// known here.
+// A Limiter that is also a Replica makes this server one node of a cluster. The nodes appear to cluster clients as one
+// shard whose primary is the leader. A follower forwards operations to the leader or answers MOVED (Config.Redirect).
+// Reads are linearizable on every node. After READONLY, reads are stale and report their age. The server does not know
+// Raft.
 //
 // # What it leaves to others
 //
-// Deciding (package engine), keeping (package persistence), opening the
-// listener, signals and flags (the program).
+// Package engine decides. Package persistence stores the state. The program opens the listeners and handles signals and
+// flags.
 //
-// # Where the wire differs from Redis
+// # Differences from Redis
 //
 //   - The limits are far lower, and a command has a limit as a whole.
-//   - Headers and arguments must end in CRLF exactly; Redis skips two bytes.
+//   - Headers and arguments must end in CRLF exactly. Redis skips two bytes.
 //   - A malformed header is refused at its first wrong byte, not at its end.
-//   - Only inline commands are taken for HTTP; POST inside a frame is just an
-//     unknown command.
-//   - A client that does not read is held back, then cut by time. Redis buffers
-//     for it and cuts it by size. Pushed messages (MONITOR, SUBSCRIBE) are the
-//     exception: they come unasked, so they are bounded by size.
+//   - Only an inline command can be mistaken for HTTP. POST inside a frame is an unknown command.
+//   - Back-pressure holds a client that does not read, then a timeout closes its connection. Redis buffers the replies
+//     and closes the connection by size. Pushed messages (MONITOR, SUBSCRIBE) are the exception: the client did not
+//     request each of them, so their size is bounded.
 package server

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp/resptest"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // Every command that was decided is answered, although the server is told to
@@ -44,12 +46,12 @@ func TestDrainLosesNoReply(t *testing.T) {
 			}
 		}()
 		go func() {
-			all, _ := io.ReadAll(p.in)
+			all, _ := io.ReadAll(p.In)
 			replies <- string(all)
 		}()
 	}
 	<-begun
-	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	ctx, cancel := context.WithTimeout(context.Background(), servertest.Patience)
 	defer cancel()
 	require.NoError(t, srv.Shutdown(ctx))
 
@@ -68,13 +70,13 @@ func TestDrainLosesNoReply(t *testing.T) {
 func TestDrainEndsIdleConnections(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	idle, halfway := srv.dial(t), srv.dial(t)
-	halfway.send("PING\r\n*2\r\n$4\r\nEC")
-	halfway.expect(pong)
-	idle.send("PING\r\n")
-	idle.expect(pong)
+	halfway.Send("PING\r\n*2\r\n$4\r\nEC")
+	halfway.Expect(pong)
+	idle.Send("PING\r\n")
+	idle.Expect(pong)
 	require.NoError(t, srv.Shutdown(t.Context()))
-	assert.Empty(t, idle.expectEnd())
-	assert.Empty(t, halfway.expectEnd())
+	assert.Empty(t, idle.ExpectEnd())
+	assert.Empty(t, halfway.ExpectEnd())
 }
 
 // A decision under way when the server is told to stop is answered first.
@@ -88,19 +90,19 @@ func TestDrainWaitsForTheDecisionUnderWay(t *testing.T) {
 	}
 	srv := startWire(t, Config{}, lim)
 	p := srv.dial(t)
-	p.send(oneDecision)
+	p.Send(oneDecision)
 	<-entered
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Shutdown(context.Background()) }()
-	<-srv.stop
+	<-srv.Stop
 	select {
 	case <-ended:
 		t.Fatal("did not wait")
 	default:
 	}
 	close(leave)
-	p.expect(decisionAnswer)
-	assert.Empty(t, p.expectEnd())
+	p.Expect(decisionAnswer)
+	assert.Empty(t, p.ExpectEnd())
 	require.NoError(t, <-ended)
 }
 
@@ -115,12 +117,12 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	}
 	srv := startWire(t, Config{}, lim)
 	p := srv.dial(t)
-	p.send(oneDecision)
+	p.Send(oneDecision)
 	<-entered
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, srv.Shutdown(ctx), context.Canceled)
-	assert.Empty(t, p.expectEnd())
+	assert.Empty(t, p.ExpectEnd())
 	close(leave)
 }
 
@@ -161,9 +163,9 @@ func TestHangingUpDeliversWhatWasWritten(t *testing.T) {
 	for range 5 {
 		nc, err := dialer.Dial("tcp", srv.addr)
 		require.NoError(t, err)
-		_, err = io.WriteString(nc, multibulk("ECHO", value)+"QUIT\r\n"+strings.Repeat("PING\r\n", 20_000))
+		_, err = io.WriteString(nc, resptest.Multibulk("ECHO", value)+"QUIT\r\n"+strings.Repeat("PING\r\n", 20_000))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+		require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
 		got, err := io.ReadAll(nc)
 		require.NoError(t, err)
 		require.NoError(t, nc.Close())

@@ -8,8 +8,7 @@ import (
 	"github.com/weir-project/weir/internal/connlimit"
 )
 
-// handshakes are the connections whose TLS handshake is under way: at most
-// MaxHandshakes.
+// handshakes holds the connections whose TLS handshake is in progress: at most MaxHandshakes.
 type handshakes struct {
 	table   *connlimit.Table
 	running sync.WaitGroup // their goroutines
@@ -23,8 +22,8 @@ func newHandshakes(evicted *atomic.Int64) *handshakes {
 	return &handshakes{table: connlimit.New(MaxHandshakes, 0, evicted), all: make(map[net.Conn]struct{})}
 }
 
-// begin counts a connection in, and makes room for it where there is none. It reports
-// false when the server stops; the caller starts the goroutine otherwise.
+// begin registers a connection, and evicts another one if the table is full. It reports false when the server stops.
+// Otherwise the caller starts a goroutine, which must call running.Done.
 func (h *handshakes) begin(nc net.Conn) (*connlimit.Slot, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -32,7 +31,7 @@ func (h *handshakes) begin(nc net.Conn) (*connlimit.Slot, bool) {
 		return nil, false
 	}
 	slot, err := h.table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = nc.Close() })
-	if err != nil { // it does not happen: every handshake can be evicted
+	if err != nil { // cannot happen: every handshake can be evicted
 		return nil, false
 	}
 	h.all[nc] = struct{}{}
@@ -40,7 +39,7 @@ func (h *handshakes) begin(nc net.Conn) (*connlimit.Slot, bool) {
 	return slot, true
 }
 
-// end counts a connection out.
+// end removes a connection.
 func (h *handshakes) end(nc net.Conn, slot *connlimit.Slot) {
 	slot.Release()
 	h.mu.Lock()
@@ -48,7 +47,7 @@ func (h *handshakes) end(nc net.Conn, slot *connlimit.Slot) {
 	delete(h.all, nc)
 }
 
-// close ends all of them, and lets none begin.
+// close closes all connections and rejects further ones.
 func (h *handshakes) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

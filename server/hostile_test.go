@@ -1,14 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,39 +14,43 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/commands"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/resp/resptest"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // Every hostile frame gets the answers that are due, its error and a closed
 // connection, and costs nobody else anything.
 func TestHostileFramesOnTheWire(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
-	for name, c := range hostileFrames {
+	for name, c := range resptest.Hostile {
 		t.Run(name, func(t *testing.T) {
 			p := srv.dial(t)
-			_, _ = io.WriteString(p, "PING\r\n"+oneDecision+c.stream)
-			p.expect(pong + decisionAnswer)
+			_, _ = io.WriteString(p, "PING\r\n"+oneDecision+c.Stream)
+			p.Expect(pong + decisionAnswer)
 			switch {
-			case strings.HasSuffix(c.err, "its first line"):
-				assert.Equal(t, httpOnRESP, p.expectEnd())
+			case strings.HasSuffix(c.Err, "its first line"):
+				assert.Equal(t, httpOnRESP, p.ExpectEnd())
 			case strings.HasPrefix(name, "HTTP"):
-				assert.Empty(t, p.expectEnd())
+				assert.Empty(t, p.ExpectEnd())
 			default:
-				assert.Equal(t, "-ERR Protocol error: "+c.err+"\r\n", p.expectEnd())
+				assert.Equal(t, "-ERR Protocol error: "+c.Err+"\r\n", p.ExpectEnd())
 			}
 			srv.answers(t)
 		})
 	}
-	assert.EqualValues(t, len(hostileFrames)-4, srv.stats.ProtocolErrors.Load())
-	assert.EqualValues(t, 4, srv.stats.CrossProtocol.Load())
+	assert.EqualValues(t, len(resptest.Hostile)-4, srv.Wire.ProtocolErrors.Load())
+	assert.EqualValues(t, 4, srv.Wire.CrossProtocol.Load())
 }
 
 func TestHTTPIsLoggedOnce(t *testing.T) {
-	var log lockedBuffer
+	var log servertest.LockedBuffer
 	srv := startWire(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
 	for range 5 {
 		p := srv.dial(t)
-		p.send("POST / HTTP/1.1\r\n")
-		p.expectEnd()
+		p.Send("POST / HTTP/1.1\r\n")
+		p.ExpectEnd()
 	}
 	assert.Equal(t, 1, strings.Count(log.String(), "HTTP request"))
 }
@@ -65,10 +67,10 @@ func TestRandomBytes(t *testing.T) {
 		}
 		_, _ = p.Write(stream)
 		_ = p.CloseWrite()
-		p.expectEnd()
+		p.ExpectEnd()
 	}
 	srv.answers(t)
-	assert.Zero(t, srv.stats.Panics.Load())
+	assert.Zero(t, srv.Wire.Panics.Load())
 }
 
 // One command that arrives byte by byte is answered, and meanwhile holds no more
@@ -77,72 +79,72 @@ func TestSlowDrip(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	value := strings.Repeat("x", 3000)
-	for _, b := range []byte(multibulk("ECHO", value)) {
-		p.send(string(b))
+	for _, b := range []byte(resptest.Multibulk("ECHO", value)) {
+		p.Send(string(b))
 	}
-	p.expect("$3000\r\n" + value + "\r\n")
+	p.Expect("$3000\r\n" + value + "\r\n")
 	srv.answers(t)
 }
 
 func TestDeclaredLengthHoldsNothing(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
-	p.send("PING\r\n*1024\r\n$65536\r\nx")
-	p.expect(pong)
+	p.Send("PING\r\n*1024\r\n$65536\r\nx")
+	p.Expect(pong)
 	require.NoError(t, p.Close())
-	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
-	assert.Zero(t, srv.pools.oversize.Load())
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
+	assert.Zero(t, srv.pools.Oversize.Load())
 }
 
 // Without memory for larger buffers clients go on with the small ones, and only a
 // command that does not fit one is refused.
 func TestPooledBuffersAreBounded(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
-	srv.pools.pooled.Store(maxPooledBytes)
+	srv.pools.Pooled.Store(resp.MaxPooledBytes)
 	p := srv.dial(t)
 	go func() {
-		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", smallReadBytes)+"\r\n")
+		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", resp.SmallReadBytes)+"\r\n")
 	}()
-	p.expect(strings.Repeat(decisionAnswer, 2000))
-	assert.Contains(t, p.expectEnd(), errReadMemory.Error())
-	assert.EqualValues(t, maxPooledBytes, srv.pools.pooled.Load())
+	p.Expect(strings.Repeat(decisionAnswer, 2000))
+	assert.Contains(t, p.ExpectEnd(), resp.ErrReadMemory.Error())
+	assert.EqualValues(t, resp.MaxPooledBytes, srv.pools.Pooled.Load())
 
-	srv.pools.pooled.Store(0)
+	srv.pools.Pooled.Store(0)
 	p = srv.dial(t)
-	p.send(strings.Repeat(oneDecision, 2000) + "QUIT\r\n")
-	p.expect(strings.Repeat(decisionAnswer, 2000) + "+OK\r\n")
-	assert.Empty(t, p.expectEnd())
-	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
-	assert.Zero(t, srv.pools.pooled.Load(), "all is given back")
+	p.Send(strings.Repeat(oneDecision, 2000) + "QUIT\r\n")
+	p.Expect(strings.Repeat(decisionAnswer, 2000) + "+OK\r\n")
+	assert.Empty(t, p.ExpectEnd())
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
+	assert.Zero(t, srv.pools.Pooled.Load(), "all is given back")
 }
 
 func TestLargestCommandPassesAndGivesItsMemoryBack(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	kilobyte := strings.Repeat("k", 1000)
-	args := append([]string{"ECHO"}, strings.Split(strings.Repeat(kilobyte+" ", maxArgs-1), " ")[:maxArgs-1]...)
-	p.send(multibulk(args...))
-	p.send("QUIT\r\n")
-	assert.Contains(t, p.expectEnd(), "+OK\r\n")
-	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
-	assert.Zero(t, srv.pools.oversize.Load())
+	args := append([]string{"ECHO"}, strings.Split(strings.Repeat(kilobyte+" ", resp.MaxArgs-1), " ")[:resp.MaxArgs-1]...)
+	p.Send(resptest.Multibulk(args...))
+	p.Send("QUIT\r\n")
+	assert.Contains(t, p.ExpectEnd(), "+OK\r\n")
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
+	assert.Zero(t, srv.pools.Oversize.Load())
 }
 
 // Beyond the memory set aside for large commands a client is told so and cut;
 // when it is there again the next one is served.
 func TestLargeCommandsShareBoundedMemory(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
-	srv.pools.oversize.Store(maxOversizeBytes)
+	srv.pools.Oversize.Store(resp.MaxOversizeBytes)
 	large := "*3\r\n$4\r\nECHO\r\n" + strings.Repeat("$60000\r\n"+strings.Repeat("x", 60000)+"\r\n", 2)
 	p := srv.dial(t)
 	_, _ = io.WriteString(p, large)
-	assert.Contains(t, p.expectEnd(), errReadMemory.Error())
-	assert.EqualValues(t, maxOversizeBytes, srv.pools.oversize.Load())
+	assert.Contains(t, p.ExpectEnd(), resp.ErrReadMemory.Error())
+	assert.EqualValues(t, resp.MaxOversizeBytes, srv.pools.Oversize.Load())
 
-	srv.pools.oversize.Store(0)
+	srv.pools.Oversize.Store(0)
 	p = srv.dial(t)
-	p.send(large + "PING\r\nQUIT\r\n")
-	assert.Contains(t, p.expectEnd(), pong)
+	p.Send(large + "PING\r\nQUIT\r\n")
+	assert.Contains(t, p.ExpectEnd(), pong)
 }
 
 // A client that does not read is cut after the write timeout; others are served
@@ -152,7 +154,7 @@ func TestReaderThatNeverReadsIsCut(t *testing.T) {
 	deaf := srv.dial(t)
 	flooded := make(chan error, 1)
 	go func() {
-		chunk := strings.Repeat(multibulk("ECHO", strings.Repeat("x", 30000)), 10)
+		chunk := strings.Repeat(resptest.Multibulk("ECHO", strings.Repeat("x", 30000)), 10)
 		for {
 			if _, err := io.WriteString(deaf, chunk); err != nil {
 				flooded <- err
@@ -162,44 +164,44 @@ func TestReaderThatNeverReadsIsCut(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		srv.answers(t)
-		return srv.stats.SlowReaders.Load() == 1
-	}, testWait, time.Millisecond)
+		return srv.Wire.SlowReaders.Load() == 1
+	}, servertest.Patience, time.Millisecond)
 	assert.Error(t, <-flooded)
-	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
 }
 
 func TestMaxClients(t *testing.T) {
 	srv := startWire(t, Config{MaxClients: 2}, nil)
 	first, second := srv.dial(t), srv.dial(t)
-	for _, p := range []*peer{first, second} {
-		p.send("PING\r\n")
-		p.expect(pong)
+	for _, p := range []*servertest.Peer{first, second} {
+		p.Send("PING\r\n")
+		p.Expect(pong)
 	}
-	assert.Equal(t, "-ERR max number of clients reached\r\n", srv.dial(t).expectEnd())
-	assert.EqualValues(t, 1, srv.stats.Rejected.Load())
+	assert.Equal(t, "-ERR max number of clients reached\r\n", srv.dial(t).ExpectEnd())
+	assert.EqualValues(t, 1, srv.Wire.Rejected.Load())
 
 	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool { return srv.connCount() == 1 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return srv.connCount() == 1 }, servertest.Patience, time.Millisecond)
 	srv.answers(t)
 }
 
 func TestPanicCostsOneConnection(t *testing.T) {
-	var log lockedBuffer
+	var log servertest.LockedBuffer
 	lim := &wireLimiter{}
 	lim.decide = func(ops []engine.Op, out []engine.Decision) error { panic("a bug") }
 	srv := startWire(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, lim)
 	other := srv.dial(t)
-	other.send("PING\r\n")
-	other.expect(pong)
+	other.Send("PING\r\n")
+	other.Expect(pong)
 
 	p := srv.dial(t)
-	p.send("PING\r\n" + oneDecision + oneDecision)
-	p.expect(pong + "-ERR internal error\r\n")
-	p.expectEnd()
+	p.Send("PING\r\n" + oneDecision + oneDecision)
+	p.Expect(pong + "-ERR internal error\r\n")
+	p.ExpectEnd()
 
-	other.send("PING\r\n")
-	other.expect(pong)
-	assert.EqualValues(t, 1, srv.stats.Panics.Load())
+	other.Send("PING\r\n")
+	other.Expect(pong)
+	assert.EqualValues(t, 1, srv.Wire.Panics.Load())
 	assert.Contains(t, log.String(), "a bug")
 	assert.Contains(t, log.String(), "hostile_test.go", "the stack is logged")
 }
@@ -211,14 +213,14 @@ func TestPanicTearsNoReply(t *testing.T) {
 	nc := &replayConn{written: new(strings.Builder)}
 	c := newConn(srv, nc)
 	c.guard(func() {
-		c.sess = newSession(srv, c)
-		c.sess.out = append(c.sess.out, pong...)
-		c.sound = len(c.sess.out)
-		c.sess.out = append(c.sess.out, "*5\r\n:1\r\n"...)
+		c.sess = commands.NewSession(srv.Shared, c)
+		c.sess.Out = append(c.sess.Out, pong...)
+		c.sound = len(c.sess.Out)
+		c.sess.Out = append(c.sess.Out, "*5\r\n:1\r\n"...)
 		panic("a bug")
 	})
 	assert.Equal(t, pong+"-ERR internal error\r\n", nc.written.String())
-	c.sess.close()
+	c.sess.Close()
 }
 
 // Replies leave in writes of bounded size, however many one read asked for.
@@ -229,35 +231,35 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	c := newConn(srv, nc)
 	require.NoError(t, srv.enroll(c))
 	c.start()
-	srv.running.Wait()
-	assert.Greater(t, nc.largest, mediumReadBytes)
+	srv.Running.Wait()
+	assert.Greater(t, nc.largest, resp.MediumReadBytes)
 	assert.LessOrEqual(t, nc.largest, flushBytes+len(pong))
-	assert.EqualValues(t, 200_000*len(pong), srv.stats.OutputBytes.Load())
+	assert.EqualValues(t, 200_000*len(pong), srv.Wire.OutputBytes.Load())
 }
 
 // A client that must authenticate has AuthTimeout; one that has may be idle.
 func TestAuthTimeout(t *testing.T) {
 	srv := startWire(t, Config{Password: "secret", AuthTimeout: 200 * time.Millisecond}, nil)
 	idle, late := srv.dial(t), srv.dial(t)
-	idle.send("AUTH secret\r\n")
-	idle.expect("+OK\r\n")
-	late.send("AUTH wrong\r\n")
-	assert.Contains(t, late.expectEnd(), "-WRONGPASS")
-	assert.EqualValues(t, 1, srv.stats.AuthTimeouts.Load())
-	idle.send("PING\r\n")
-	idle.expect(pong)
+	idle.Send("AUTH secret\r\n")
+	idle.Expect("+OK\r\n")
+	late.Send("AUTH wrong\r\n")
+	assert.Contains(t, late.ExpectEnd(), "-WRONGPASS")
+	assert.EqualValues(t, 1, srv.Wire.AuthTimeouts.Load())
+	idle.Send("PING\r\n")
+	idle.Expect(pong)
 }
 
 func TestLimitsBeforeAndAfterAuth(t *testing.T) {
 	srv := startWire(t, Config{Password: "secret"}, nil)
-	long := multibulk("ECHO", strings.Repeat("x", preAuthBulkBytes+1))
+	long := resptest.Multibulk("ECHO", strings.Repeat("x", resp.PreAuthBulkBytes+1))
 	p := srv.dial(t)
-	p.send(long)
-	assert.Equal(t, "-ERR Protocol error: unauthenticated bulk length\r\n", p.expectEnd())
+	p.Send(long)
+	assert.Equal(t, "-ERR Protocol error: unauthenticated bulk length\r\n", p.ExpectEnd())
 
 	p = srv.dial(t)
-	p.send(multibulk("AUTH", "secret") + long)
-	p.expect("+OK\r\n$1025\r\n")
+	p.Send(resptest.Multibulk("AUTH", "secret") + long)
+	p.Expect("+OK\r\n$1025\r\n")
 }
 
 // Errors of accept are waited out with a growing pause.
@@ -267,7 +269,7 @@ func TestAcceptErrorsAreWaitedOut(t *testing.T) {
 	ln := &failingListener{Listener: inner, failures: 4}
 	srv := serveWire(t, Config{}, nil, ln)
 	srv.answers(t)
-	assert.EqualValues(t, 4, srv.stats.AcceptErrors.Load())
+	assert.EqualValues(t, 4, srv.Wire.AcceptErrors.Load())
 	assert.GreaterOrEqual(t, time.Since(ln.first), (1+2+4+8)*acceptPauseMin)
 }
 
@@ -286,22 +288,4 @@ func (l *failingListener) Accept() (net.Conn, error) {
 	}
 	l.failures--
 	return nil, errors.New("too many open files")
-}
-
-// lockedBuffer is a log that may be read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

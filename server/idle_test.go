@@ -11,6 +11,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/resp/resptest"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // liveBytes is what the process holds in heap objects and goroutine stacks.
@@ -38,8 +42,8 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	before := liveBytes()
 	clients := make([]net.Conn, n)
-	value := strings.Repeat("v", mediumReadBytes+1) // fills the small buffer and the medium one
-	burst, answer := multibulk("ECHO", value), make([]byte, len("$16385\r\n\r\n")+len(value))
+	value := strings.Repeat("v", resp.MediumReadBytes+1) // fills the small buffer and the medium one
+	burst, answer := resptest.Multibulk("ECHO", value), make([]byte, len("$16385\r\n\r\n")+len(value))
 	for i := range clients {
 		nc, err := net.Dial("tcp", srv.addr)
 		require.NoError(t, err)
@@ -52,7 +56,7 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 	}
 	busy := liveBytes()
 	srv.sweepTwice()
-	require.Eventually(t, func() bool { return srv.borrowed() == 0 }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return srv.borrowed() == 0 }, servertest.Patience, 10*time.Millisecond)
 	each := (liveBytes() - before) / int64(n)
 	t.Logf("%d connections: %d bytes each after a burst, %d idle", n, (busy-before)/int64(n), each)
 	assert.Less(t, each, int64(most))
@@ -94,17 +98,17 @@ func TestNudgeKeepsAnUnfinishedCommand(t *testing.T) {
 	for _, size := range []int{10, 400, 5000, 40_000, 60_000} {
 		p := srv.dial(t)
 		value := strings.Repeat("v", size)
-		command := multibulk("ECHO", value)
-		p.send("PING\r\n" + command[:len(command)/2])
-		p.expect(pong)
+		command := resptest.Multibulk("ECHO", value)
+		p.Send("PING\r\n" + command[:len(command)/2])
+		p.Expect(pong)
 		for range 20 {
 			srv.sweepTwice()
 		}
-		p.send(command[len(command)/2:])
-		p.expect("$")
-		_, err := p.in.ReadString('\n')
+		p.Send(command[len(command)/2:])
+		p.Expect("$")
+		_, err := p.In.ReadString('\n')
 		require.NoError(t, err)
-		p.expect(value + "\r\n")
+		p.Expect(value + "\r\n")
 		require.NoError(t, p.Close())
 	}
 }

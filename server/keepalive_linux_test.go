@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/commands"
 )
 
 // tellingListener gives a second descriptor of each connection that it accepted.
@@ -40,8 +42,8 @@ func TestVanishedPeersAreFound(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		ln := newTellingListener(t)
 		p := serveWire(t, Config{}, nil, ln).dial(t)
-		p.send("PING\r\n")
-		p.expect(pong)
+		p.Send("PING\r\n")
+		p.Expect(pong)
 		requireProbed(t, <-ln.accepted)
 	})
 	t.Run("TLS", func(t *testing.T) {
@@ -57,7 +59,7 @@ func requireProbed(t *testing.T, f *os.File) {
 	require.NoError(t, err)
 	require.NoError(t, raw.Control(func(fd uintptr) {
 		for option, want := range map[int]int{
-			syscall.TCP_KEEPIDLE:  int(keepAliveIdle.Seconds()),
+			syscall.TCP_KEEPIDLE:  int(commands.KeepAliveIdle.Seconds()),
 			syscall.TCP_KEEPINTVL: int(keepAliveEvery.Seconds()),
 			syscall.TCP_KEEPCNT:   keepAliveCount,
 		} {

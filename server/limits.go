@@ -2,127 +2,53 @@ package server
 
 import "time"
 
-// Every limit of the wire. They hold before authentication too; what the client
-// sends is measured against them before anything is allocated for it.
+// Limits of connections. Package resp holds the limits of frames. All of them hold before authentication as well, and
+// the server applies them before it allocates memory for a request.
 const (
-	// maxArgs bounds the arguments of one command, its name included. The longest
-	// sensible command, a policy or a reset of many keys, stays far below.
-	maxArgs = 1024
-	// DefaultMaxBulkBytes bounds one argument. Keys end at 512 bytes; what is left
-	// is room for scripts sent with EVAL and for policy text.
-	DefaultMaxBulkBytes = 64 << 10
-	// LargestMaxBulkBytes bounds the flag, so that no sum of lengths overflows and
-	// one client cannot be allowed to fill the memory.
+	// LargestMaxBulkBytes bounds the flag, so that no sum of lengths overflows and no single client may fill the memory.
 	LargestMaxBulkBytes = 16 << 20
-	// DefaultMaxValueBytes bounds a string that a client keeps: ten times what Bucket4j
-	// keeps of a bucket with several bandwidths. A library that keeps more, as a cache
-	// does, is another use than limiting and has to be asked for.
-	DefaultMaxValueBytes = 4 << 10
-	// commandRoomBytes is what one command may take on the wire besides one
-	// argument of the largest size: maxArgs arguments of a kilobyte each.
-	commandRoomBytes = 1 << 20
-	// maxInlineBytes bounds an inline command, which a person types.
-	maxInlineBytes = 4 << 10
-	// maxHeaderBytes bounds the digits and the line end after '*' or '$'. A 64-bit
-	// number takes 20; a longer line is not a number.
-	maxHeaderBytes = 32
-	// preAuthArgs and preAuthBulkBytes bound a command before AUTH: enough for
-	// HELLO 3 AUTH user password SETNAME name, too little to be worth an attack.
-	preAuthArgs      = 10
-	preAuthBulkBytes = 1 << 10
-
-	// MaxBatch bounds the operations that wait in one connection for one call to
-	// the Limiter: enough to spread the cost of the call, little enough that others
-	// get their turn within a fraction of a millisecond.
-	MaxBatch = 1024
-	// maxBatchValues bounds the bytes of strings that the answers to such a call, or of a
-	// transaction, may have: those of a full batch at the default --max-value-bytes.
-	maxBatchValues = MaxBatch * DefaultMaxValueBytes
-	// flushBytes is how many bytes of replies are written at the latest, so that a
-	// pipeline of any length is answered in bounded memory. One reply may exceed it.
+	// flushBytes is the size of waiting replies at which they are written, so that a pipeline of any length runs in
+	// bounded memory. One reply may exceed it.
 	flushBytes = 64 << 10
-	// keptReplyBytes is the largest reply buffer a connection keeps for its next
-	// batch: a full flush and one reply of ordinary size.
+	// keptReplyBytes is the largest reply buffer that a connection keeps for its next batch: a full flush and one reply of
+	// ordinary size.
 	keptReplyBytes = 2 * flushBytes
 
-	// The read buffer starts small inside the connection, which is all an idle or
-	// unpipelined client ever needs, and moves to a pooled one when reads fill it.
-	smallReadBytes  = 512
-	mediumReadBytes = 16 << 10
-	largeReadBytes  = 64 << 10
-	// maxPooledBytes bounds what all connections together hold in read buffers up to
-	// largeReadBytes: one for each of as many clients as there are by default. Where more
-	// are let in, the rest get by with smaller ones while it lasts, and only a command
-	// that does not fit is refused.
-	maxPooledBytes = DefaultMaxClients * largeReadBytes
-	// maxOversizeBytes bounds what all connections together hold in read buffers
-	// beyond largeReadBytes: commands of that size are rare, and ten thousand
-	// clients that each begin one and never end it must not add up.
-	maxOversizeBytes = 256 << 20
-	// maxHeldBytes bounds what all connections together hold in transactions that
-	// wait for EXEC, in replies beyond keptReplyBytes and in pushed messages that
-	// wait for a reader: as much as a few hundred such clients need.
-	maxHeldBytes = 256 << 20
-	// freeTransactionBytes of a transaction do not count in it, so that clients who
-	// hoard never keep others from an ordinary one.
-	freeTransactionBytes = 16 << 10
-	// queuedCommandBytes and queuedArgBytes are what a queued command and each of
-	// its arguments take besides the bytes of the arguments.
-	queuedCommandBytes = 64
-	queuedArgBytes     = 32
-	// maxExecBytes is how long the replies of one transaction may get before its
-	// remaining lookups are refused: a thousand KEYS would be gigabytes.
-	maxExecBytes = 1 << 20
-	// maxClientTextBytes bounds the names a client gives itself and its library:
-	// CLIENT LIST shows them for everyone.
-	maxClientTextBytes = 256
-	// keptArgs is how many argument slots an idle connection keeps.
-	keptArgs = 32
-
-	// DefaultMaxClients is Redis' own default. It needs as many file descriptors.
-	DefaultMaxClients = 10_000
-	// DefaultMaxOutputBytes bounds pushed messages waiting for a client that does
-	// not read: more than a second of them at a rate a person can look at.
+	// DefaultMaxOutputBytes bounds the pushed messages that wait for a client. It holds more than a second of messages at
+	// a rate that a person can read.
 	DefaultMaxOutputBytes = 1 << 20
-	// DefaultWriteTimeout is how long a write may wait for a client that does not
-	// read its replies before the client is cut: longer than a hiccup of the
-	// network, short enough that a full server recovers by itself.
+	// DefaultWriteTimeout is the time for which a write waits for a client that does not read its replies. It is longer
+	// than a short network failure, and short enough that a full server recovers by itself.
 	DefaultWriteTimeout = 10 * time.Second
-	// DefaultAuthTimeout is how long a client that must authenticate may take to do
-	// so: clients send AUTH first thing.
+	// DefaultAuthTimeout bounds the time until a client authenticates. Clients send AUTH first.
 	DefaultAuthTimeout = 5 * time.Second
-	// handshakeTimeout bounds a TLS handshake: a few round trips.
+	// handshakeTimeout bounds a TLS handshake, which takes a few round trips.
 	handshakeTimeout = 5 * time.Second
-	// MaxHandshakes bounds the TLS handshakes under way. One more ends one of the
-	// client that has most of them, so that strangers who begin and never end cost a
-	// few megabytes and keep nobody out.
+	// MaxHandshakes bounds the TLS handshakes in progress. A further one evicts a handshake of the address that has most
+	// of them. Unfinished handshakes therefore cost a few megabytes and block no other client.
 	MaxHandshakes = 256
-	// rejectTimeout bounds the write of the line a refused client gets. The socket
-	// is new and empty, so the write never waits unless something is wrong.
+	// rejectTimeout bounds the write of the reply to a rejected client. The send buffer of a new socket is empty, so the
+	// write normally does not wait.
 	rejectTimeout = 100 * time.Millisecond
 
-	// The accept loop waits this long after an error, doubling from the first to
-	// the second: out of file descriptors it must neither spin nor sleep for long.
+	// The accept loop waits between acceptPauseMin and acceptPauseMax after an error, and doubles the pause each time.
+	// Without free file descriptors it must neither spin nor sleep for long.
 	acceptPauseMin = 5 * time.Millisecond
 	acceptPauseMax = time.Second
-	// keepAliveIdle, keepAliveEvery and keepAliveCount find peers that vanished
-	// without a word: Redis' 300 s, then three probes.
-	keepAliveIdle  = 300 * time.Second
+	// keepAliveEvery and keepAliveCount bound the keep-alive probes that follow commands.KeepAliveIdle.
 	keepAliveEvery = 100 * time.Second
 	keepAliveCount = 3
-	// sweepEvery is how often idle connections are asked to give their buffers
-	// back: one that stays quiet from one sweep to the next holds none.
+	// sweepEvery is the interval at which idle connections release their buffers. A connection that stays idle from one
+	// sweep to the next holds none.
 	sweepEvery = 5 * time.Second
-	// A connection is closed only after the peer has been quiet for lingerQuiet or
-	// lingerMax has passed: closing over unread input makes the kernel throw away
-	// replies that are still on their way.
+	// The server closes a connection only after the peer was quiet for lingerQuiet, or after lingerMax. If input is unread
+	// at close, the kernel discards replies that are still in transit.
 	lingerQuiet = 100 * time.Millisecond
 	lingerMax   = 2 * time.Second
-	// lingerPause lies between two reads, of up to lingerBytes, of what is thrown away: who
-	// floods a connection that has ended would keep a processor busy otherwise, and other
-	// clients waiting. A megabyte that was still on its way is read in a quarter of a second.
+	// lingerPause separates two reads, each of up to lingerBytes, of discarded input. Without it a client that floods an
+	// ended connection would occupy a processor. A megabyte in transit is read in a quarter of a second.
 	lingerPause = time.Millisecond
 	lingerBytes = 4 << 10
-	// warnEvery is the pause between two log lines about attacks of one kind.
+	// warnEvery is the interval between two log lines about attacks of one kind.
 	warnEvery = time.Minute
 )

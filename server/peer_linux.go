@@ -2,8 +2,7 @@ package server
 
 import "golang.org/x/sys/unix"
 
-// peerEnded says whether the peer of a socket has gone or sends no more, also while
-// something it sent has not been read.
+// peerEnded reports whether the peer of a socket has closed it or sends no more, even if input is unread.
 func peerEnded(fd uintptr) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

@@ -2,6 +2,5 @@
 
 package server
 
-// peerEnded cannot be told here without reading: who has gone is noticed when there is
-// something to write.
+// peerEnded cannot detect this here without reading. The server detects a closed connection at its next write.
 func peerEnded(uintptr) bool { return false }

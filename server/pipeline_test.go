@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/resp/resptest"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // One honest client sends a pipeline without end, reading while it writes, and
@@ -22,7 +25,7 @@ func TestLongPipelineInBoundedMemory(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	require.NoError(t, p.SetDeadline(time.Now().Add(10*time.Minute)))
-	command := multibulk("RL.TOKENBUCKET", "key:000000000001", "10/s", "10")
+	command := resptest.Multibulk("RL.TOKENBUCKET", "key:000000000001", "10/s", "10")
 	chunk := strings.Repeat(command, 1000)
 	chunks := total / len(chunk)
 
@@ -38,14 +41,14 @@ func TestLongPipelineInBoundedMemory(t *testing.T) {
 	peak := before
 	answers := make([]byte, 1000*len(decisionAnswer))
 	for i := range chunks {
-		n, err := io.ReadFull(p.in, answers)
+		n, err := io.ReadFull(p.In, answers)
 		require.NoError(t, err, n)
 		if i%(chunks/20) == 0 {
 			peak = max(peak, liveBytes())
 		}
 	}
 	assert.Equal(t, strings.Repeat(decisionAnswer, 1000), string(answers))
-	p.expect("+OK\r\n")
+	p.Expect("+OK\r\n")
 	t.Logf("%d MiB of pipeline, at most %d KiB held", total>>20, (peak-before)>>10)
 	assert.Less(t, peak-before, int64(most))
 }
@@ -59,7 +62,7 @@ func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
 	blocked := make(chan struct{})
 	go func() {
 		defer close(blocked)
-		chunk := strings.Repeat(multibulk("ECHO", strings.Repeat("x", 30_000)), 10)
+		chunk := strings.Repeat(resptest.Multibulk("ECHO", strings.Repeat("x", 30_000)), 10)
 		for {
 			if _, err := io.WriteString(p, chunk); err != nil {
 				return
@@ -68,11 +71,11 @@ func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
 	}()
 	last := int64(-1)
 	require.Eventually(t, func() bool {
-		read := srv.stats.InputBytes.Load()
+		read := srv.Wire.InputBytes.Load()
 		still := read > 0 && read == last
 		last = read
 		return still
-	}, testWait, 200*time.Millisecond)
+	}, servertest.Patience, 200*time.Millisecond)
 	assert.Less(t, liveBytes()-before, int64(8<<20))
 	srv.answers(t)
 	require.NoError(t, p.Close())

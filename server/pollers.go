@@ -8,9 +8,8 @@ import (
 	"github.com/weir-project/weir/server/evloop"
 )
 
-// pollers are the event loops of a server, made for the first connection that can
-// use them. In a cluster there are none: decisions there wait for other nodes, each
-// on a goroutine of its own anyway.
+// pollers holds the event loops of a server. The first connection that can use them creates them. A cluster node has
+// none, because each decision there waits for other nodes on its own goroutine.
 type pollers struct {
 	mu     sync.Mutex
 	group  *evloop.Group
@@ -18,14 +17,14 @@ type pollers struct {
 	closed bool
 }
 
-// poll gives nc to the event loops. nil: nc stays as it is.
+// poll registers nc with the event loops. It returns nil if nc must be served without a poller.
 func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	switch nc.(type) {
 	case *net.TCPConn, *net.UnixConn:
 	default:
 		return nil
 	}
-	if s.replica != nil {
+	if s.Replica != nil {
 		return nil
 	}
 	group := s.pollers.get(s)
@@ -34,26 +33,26 @@ func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	}
 	polled, err := group.Adopt(nc)
 	if err != nil {
-		s.log.Debug("a client is served without a poller", "addr", nc.RemoteAddr(), "err", err)
+		s.Log.Debug("a client is served without a poller", "addr", nc.RemoteAddr(), "err", err)
 		return nil
 	}
 	return polled
 }
 
-// get makes the group when it is needed first.
+// get creates the group at its first use.
 func (p *pollers) get(s *Server) *evloop.Group {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.group == nil && !p.failed && !p.closed {
 		group, err := evloop.New()
 		if p.group, p.failed = group, err != nil; err != nil && !errors.Is(err, evloop.ErrUnsupported) {
-			s.log.Warn("no event loops; every client is served by a goroutine of its own", "err", err)
+			s.Log.Warn("no event loops; every client is served by a goroutine of its own", "err", err)
 		}
 	}
 	return p.group
 }
 
-// close ends the loops. No connection is left.
+// close ends the event loops. The caller has closed all connections.
 func (p *pollers) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // stuckLimiter clears for ever, or until it is let go.
@@ -26,20 +28,20 @@ func (l *stuckLimiter) Clear() error {
 func TestASlowCommandKeepsNobodyWaiting(t *testing.T) {
 	lim := &stuckLimiter{clearing: make(chan struct{}), release: make(chan struct{})}
 	srv := startWire(t, Config{}, lim)
-	slow := make([]*peer, runtime.GOMAXPROCS(0)+1)
+	slow := make([]*servertest.Peer, runtime.GOMAXPROCS(0)+1)
 	for i := range slow {
 		slow[i] = srv.dial(t)
-		slow[i].send("FLUSHALL\r\nPING\r\n")
+		slow[i].Send("FLUSHALL\r\nPING\r\n")
 		<-lim.clearing
 	}
 	other := srv.dial(t)
 	for range 20 {
-		other.send(oneDecision)
-		other.expect(decisionAnswer)
+		other.Send(oneDecision)
+		other.Expect(decisionAnswer)
 	}
 	close(lim.release)
 	for _, p := range slow {
-		p.expect("+OK\r\n" + pong)
+		p.Expect("+OK\r\n" + pong)
 	}
 }
 
@@ -52,9 +54,9 @@ func TestWaitingClientsHaveNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 50 {
 		p := srv.dial(t)
-		p.send(oneDecision)
-		p.expect(decisionAnswer)
+		p.Send(oneDecision)
+		p.Expect(decisionAnswer)
 	}
 	require.Equal(t, 50, srv.connCount())
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+10 }, testWait, time.Millisecond)
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+10 }, servertest.Patience, time.Millisecond)
 }

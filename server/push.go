@@ -1,51 +1,52 @@
 package server
 
-import "sync"
+import (
+	"sync"
 
-// pushQueue holds the messages other goroutines have for one connection
-// (MONITOR, SUBSCRIBE) until they are written. It is bounded in bytes, and so are
-// those of all connections together. A client
-// that lets it overflow is cut rather than left with a gap it cannot see: a
-// reader of events that finds its connection closed knows to look again.
+	"github.com/weir-project/weir/server/commands"
+)
+
+// pushQueue holds the messages of other goroutines (MONITOR, SUBSCRIBE) for one connection until they are written. Its
+// bytes are bounded, and so are the bytes of all queues together. A client whose queue overflows is disconnected,
+// because it cannot detect a gap. A reader of events that is disconnected knows that it must read the state again.
 //
-// A connection has no writer of its own until there is something to push: the
-// first message starts a goroutine, which ends when the queue is empty.
+// The first message starts a writer goroutine, which ends when the queue is empty.
 type pushQueue struct {
-	held    *budget // counts the bytes of buf
+	held    *commands.Budget // counts the bytes of buf
 	mu      sync.Mutex
 	buf     []byte // messages waiting, as they go on the wire
-	writing bool   // a goroutine is on its way to empty the queue
+	writing bool   // a writer goroutine has started
 	closed  bool
 }
 
-// add queues a copy of msg, and calls start when no writer is under way. It
-// reports false when the queue is closed or there is no room for msg.
+// add queues a copy of msg, and calls start when no writer is running. It reports false when the queue is closed or msg
+// exceeds a bound.
 func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.buf)+len(msg) > limit || !q.held.take(len(msg)) {
+	if q.closed || len(q.buf)+len(msg) > limit || !q.held.Take(len(msg)) {
 		return false
 	}
 	q.buf = append(q.buf, msg...)
 	if !q.writing {
 		q.writing = true
-		start() // under the lock: close cannot come between
+		start() // under the lock, so that close cannot run in between
 	}
 	return true
 }
 
-// take moves what is queued behind dst.
+// take appends the queued messages to dst and empties the queue.
 func (q *pushQueue) take(dst []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	dst = append(dst, q.buf...)
-	q.held.give(len(q.buf))
+	q.held.Give(len(q.buf))
 	q.buf = q.buf[:0]
 	return dst
 }
 
-// swap exchanges the queued messages for an empty buffer. nil: there were none,
-// and the writer must end.
+// swap exchanges the queued messages for an empty buffer. It returns nil if none are queued, and the writer must then
+// end.
 func (q *pushQueue) swap(empty []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,41 +55,39 @@ func (q *pushQueue) swap(empty []byte) []byte {
 		return nil
 	}
 	full := q.buf
-	q.held.give(len(full))
+	q.held.Give(len(full))
 	q.buf = empty[:0]
 	return full
 }
 
-// close refuses further messages; it says whether the queue was open.
+// close rejects further messages. It reports whether the queue was open.
 func (q *pushQueue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	open := !q.closed
-	q.held.give(len(q.buf))
+	q.held.Give(len(q.buf))
 	q.closed, q.buf = true, nil
 	return open
 }
 
-// Push queues a message for the client and returns at once. It reports false
-// when the message cannot be delivered: the connection is closing, or the client
-// reads so slowly that it is now cut. Any goroutine may call it.
+// Push queues a message for the client and returns at once. It reports false when the connection is closing, or when
+// the queue overflows, which disconnects the client. Any goroutine may call it.
 func (c *conn) Push(msg []byte) bool {
 	c.pushing.Store(true)
 	if c.pushes.add(msg, c.srv.cfg.MaxOutputBytes, c.startPushing) {
 		return true
 	}
 	if c.pushes.close() {
-		c.srv.stats.PushOverflows.Add(1)
-		c.srv.log.Info("client cut: pushed messages piled up", "id", c.id, "addr", c.remote)
+		c.srv.Wire.PushOverflows.Add(1)
+		c.srv.Log.Info("client cut: pushed messages piled up", "id", c.id, "addr", c.remote)
 		c.Kill()
 	}
 	return false
 }
 
-func (c *conn) startPushing() { c.srv.running.Go(c.writePushes) }
+func (c *conn) startPushing() { c.srv.Running.Go(c.writePushes) }
 
-// writePushes writes queued messages between whole batches of replies until
-// none are left or the connection fails.
+// writePushes writes queued messages between batches of replies, until none are left or the connection fails.
 func (c *conn) writePushes() {
 	var messages []byte
 	for {

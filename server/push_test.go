@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // onlyConn returns the connection of the only client.
@@ -25,11 +26,11 @@ func (s *wireServer) onlyConn(t testing.TB) *conn {
 	return nil
 }
 
-func (s *wireServer) dialOne(t testing.TB) (*peer, *conn) {
+func (s *wireServer) dialOne(t testing.TB) (*servertest.Peer, *conn) {
 	t.Helper()
 	p := s.dial(t)
-	p.send("PING\r\n")
-	p.expect(pong)
+	p.Send("PING\r\n")
+	p.Expect(pong)
 	return p, s.onlyConn(t)
 }
 
@@ -46,12 +47,12 @@ func TestPushedMessagesArriveInOrderAmongReplies(t *testing.T) {
 	}()
 	go func() {
 		for range 1000 {
-			p.send("PING\r\nPING\r\n")
+			p.Send("PING\r\nPING\r\n")
 		}
 	}()
 	messages, pongs := 0, 0
 	for messages < n || pongs < 2000 {
-		line, err := p.in.ReadString('\n')
+		line, err := p.In.ReadString('\n')
 		require.NoError(t, err)
 		if line == pong {
 			pongs++
@@ -82,11 +83,11 @@ func TestPushDuringACommandComesAfterItsReply(t *testing.T) {
 	p, only := startWire(t, Config{}, lim).dialOne(t)
 	c = only
 	for range 100 {
-		p.send(oneDecision)
-		p.expect(decisionAnswer + "+pushed\r\n")
+		p.Send(oneDecision)
+		p.Expect(decisionAnswer + "+pushed\r\n")
 	}
-	p.send(oneDecision + "PING\r\n" + oneDecision)
-	p.expect(decisionAnswer + pong + "+pushed\r\n" + decisionAnswer + "+pushed\r\n")
+	p.Send(oneDecision + "PING\r\n" + oneDecision)
+	p.Expect(decisionAnswer + pong + "+pushed\r\n" + decisionAnswer + "+pushed\r\n")
 }
 
 // A reader of events that does not keep up is cut; whoever pushes is not held up.
@@ -100,9 +101,9 @@ func TestPushOverflowCutsTheClient(t *testing.T) {
 	}
 	assert.False(t, c.Push(message))
 	assert.Less(t, pushed, 100_000, "what fits the queue and the sockets")
-	assert.EqualValues(t, 1, srv.stats.PushOverflows.Load())
-	p.expectEnd()
-	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+	assert.EqualValues(t, 1, srv.Wire.PushOverflows.Load())
+	p.ExpectEnd()
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
 	srv.answers(t)
 }
 
@@ -117,10 +118,10 @@ func TestPushToAConnectionThatEnds(t *testing.T) {
 				}
 			})
 		}
-		go func() { _, _ = p.in.WriteTo(nothing{}) }()
+		go func() { _, _ = p.In.WriteTo(nothing{}) }()
 		require.NoError(t, p.Close())
 		pushers.Wait()
-		require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+		require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
 	}
 }
 

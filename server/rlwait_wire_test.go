@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
 )
 
 // heldLine waits for longer than any test; what it waits for comes in an hour.
@@ -21,14 +24,14 @@ const (
 
 func (s *wireServer) awaitWaiting(t *testing.T, n int32) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.state.waits.count.Load() == n }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Waits.Count.Load() == n }, servertest.Patience, time.Millisecond)
 }
 
 // overWires runs a test with clients on pollers, and with a goroutine for each.
 func overWires(t *testing.T, test func(t *testing.T, srv *wireServer)) {
-	t.Run("one node", func(t *testing.T) { test(t, startWire(t, Config{}, newTableLimiter())) })
+	t.Run("one node", func(t *testing.T) { test(t, startWire(t, Config{}, servertest.NewTableLimiter())) })
 	t.Run("a node of a cluster", func(t *testing.T) {
-		test(t, startWire(t, Config{}, newFakeCluster().node("a")))
+		test(t, startWire(t, Config{}, servertest.NewFakeCluster().Node("a")))
 	})
 }
 
@@ -36,39 +39,39 @@ func TestAHeldClientThatGoesLeavesTheLine(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere it is noticed when its turn comes")
 	}
-	for name, leave := range map[string]func(t *testing.T, srv *wireServer, p *peer, id string){
-		"it hangs up":          func(_ *testing.T, _ *wireServer, p *peer, _ string) { _ = p.Close() },
-		"it will send no more": func(_ *testing.T, _ *wireServer, p *peer, _ string) { _ = p.CloseWrite() },
-		"it resets": func(_ *testing.T, _ *wireServer, p *peer, _ string) {
+	for name, leave := range map[string]func(t *testing.T, srv *wireServer, p *servertest.Peer, id string){
+		"it hangs up":          func(_ *testing.T, _ *wireServer, p *servertest.Peer, _ string) { _ = p.Close() },
+		"it will send no more": func(_ *testing.T, _ *wireServer, p *servertest.Peer, _ string) { _ = p.CloseWrite() },
+		"it resets": func(_ *testing.T, _ *wireServer, p *servertest.Peer, _ string) {
 			_ = p.Conn.(*net.TCPConn).SetLinger(0)
 			_ = p.Close()
 		},
-		"it hangs up with more on the way to us": func(_ *testing.T, _ *wireServer, p *peer, _ string) {
-			p.send(strings.Repeat("PING\r\n", 20_000))
+		"it hangs up with more on the way to us": func(_ *testing.T, _ *wireServer, p *servertest.Peer, _ string) {
+			p.Send(strings.Repeat("PING\r\n", 20_000))
 			_ = p.Close()
 		},
-		"it is killed": func(t *testing.T, srv *wireServer, _ *peer, id string) {
+		"it is killed": func(t *testing.T, srv *wireServer, _ *servertest.Peer, id string) {
 			killer := srv.dial(t)
-			killer.send("CLIENT KILL ID " + id + "\r\n")
-			killer.expect(":1\r\n")
+			killer.Send("CLIENT KILL ID " + id + "\r\n")
+			killer.Expect(":1\r\n")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			overWires(t, func(t *testing.T, srv *wireServer) {
 				p := srv.dial(t)
-				p.send("CLIENT ID\r\n")
-				id, err := p.in.ReadString('\n')
+				p.Send("CLIENT ID\r\n")
+				id, err := p.In.ReadString('\n')
 				require.NoError(t, err)
-				p.send(takenLine)
-				p.expect(takenAnswer)
-				p.send(heldLine)
+				p.Send(takenLine)
+				p.Expect(takenAnswer)
+				p.Send(heldLine)
 				srv.awaitWaiting(t, 1)
 				leave(t, srv, p, strings.TrimSpace(id[1:]))
 				srv.awaitWaiting(t, 0)
 
 				other := srv.dial(t)
-				other.send("DEL k\r\n" + takenLine)
-				other.expect(":1\r\n" + takenAnswer)
+				other.Send("DEL k\r\n" + takenLine)
+				other.Expect(":1\r\n" + takenAnswer)
 			})
 		})
 	}
@@ -79,10 +82,10 @@ func TestAHeldClientThatGoesLeavesTheLine(t *testing.T) {
 func TestAHeldClientIsServedAround(t *testing.T) {
 	overWires(t, func(t *testing.T, srv *wireServer) {
 		p, other := srv.dial(t), srv.dial(t)
-		p.send("HELLO 3\r\nSUBSCRIBE weir:denied:tokenbucket\r\n" + takenLine + "PING\r\n" + heldLine + "PING\r\n")
+		p.Send("HELLO 3\r\nSUBSCRIBE weir:denied:tokenbucket\r\n" + takenLine + "PING\r\n" + heldLine + "PING\r\n")
 		for line := ""; line != pong; {
 			var err error
-			line, err = p.in.ReadString('\n')
+			line, err = p.In.ReadString('\n')
 			require.NoError(t, err)
 		}
 		srv.awaitWaiting(t, 1)
@@ -93,23 +96,23 @@ func TestAHeldClientIsServedAround(t *testing.T) {
 			}
 			srv.mu.Unlock()
 		}
-		other.send("RL.TOKENBUCKET b 1/s 1 COST 2\r\n")
-		p.expect(">3\r\n$7\r\nmessage\r\n$23\r\nweir:denied:tokenbucket\r\n$1\r\nb\r\n")
-		other.send("DEL k\r\n")
-		p.expect(takenAnswer + pong)
-		p.send("PING\r\n")
-		p.expect(pong)
+		other.Send("RL.TOKENBUCKET b 1/s 1 COST 2\r\n")
+		p.Expect(">3\r\n$7\r\nmessage\r\n$23\r\nweir:denied:tokenbucket\r\n$1\r\nb\r\n")
+		other.Send("DEL k\r\n")
+		p.Expect(takenAnswer + pong)
+		p.Send("PING\r\n")
+		p.Expect(pong)
 	})
 }
 
 func TestShutdownAnswersHeldClients(t *testing.T) {
 	overWires(t, func(t *testing.T, srv *wireServer) {
 		p := srv.dial(t)
-		p.send(takenLine + heldLine)
+		p.Send(takenLine + heldLine)
 		srv.awaitWaiting(t, 1)
 		require.NoError(t, srv.Shutdown(t.Context()))
-		p.expect(takenAnswer)
-		assert.Equal(t, "-TRYAGAIN not applied, send it again: the server is stopping\r\n", p.expectEnd())
+		p.Expect(takenAnswer)
+		assert.Equal(t, "-TRYAGAIN not applied, send it again: the server is stopping\r\n", p.ExpectEnd())
 	})
 }
 
@@ -118,24 +121,24 @@ func TestWhatHeldClientsTake(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}
-	const clients = maxWaiters
+	const clients = service.MaxWaiters
 	ln := &strangerListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := serveWire(t, Config{MaxClients: 2 * clients}, newTableLimiter(), ln) // all of one source
-	peers, empty := make([]*peer, clients), heldMemory()
+	srv := serveWire(t, Config{MaxClients: 2 * clients}, servertest.NewTableLimiter(), ln) // all of one source
+	peers, empty := make([]*servertest.Peer, clients), heldMemory()
 	for i := range peers {
 		ours, theirs := net.Pipe()
 		t.Cleanup(func() { _ = ours.Close() })
 		ln.conns <- theirs
-		peers[i] = &peer{Conn: ours, t: t, in: bufio.NewReaderSize(ours, 16)}
-		peers[i].send("PING\r\n")
-		peers[i].expect(pong)
+		peers[i] = &servertest.Peer{Conn: ours, T: t, In: bufio.NewReaderSize(ours, 16)}
+		peers[i].Send("PING\r\n")
+		peers[i].Expect(pong)
 	}
 	connected := heldMemory()
 	for i, p := range peers {
-		p.send(strings.Replace(heldLine, " k ", " k"+string(rune('a'+i%20))+" ", 1))
+		p.Send(strings.Replace(heldLine, " k ", " k"+string(rune('a'+i%20))+" ", 1))
 		if i < 20 {
-			p.expect(takenAnswer) // and the next one waits
-			p.send(strings.Replace(heldLine, " k ", " k"+string(rune('a'+i%20))+" ", 1))
+			p.Expect(takenAnswer) // and the next one waits
+			p.Send(strings.Replace(heldLine, " k ", " k"+string(rune('a'+i%20))+" ", 1))
 		}
 	}
 	srv.awaitWaiting(t, clients)

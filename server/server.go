@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,179 +10,126 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/commands"
+	"github.com/weir-project/weir/server/resp"
 )
 
-// Errors of the server itself.
+// Errors of the server.
 var (
 	ErrServerClosed = errors.New("server: closed")
-	ErrBadConfig    = errors.New("server: bad configuration")
 )
 
-// Config is what a server is told. Zero values of numbers mean the defaults.
+// Config configures a server. Zero numbers mean the defaults.
 type Config struct {
-	Addr    string // host:port it is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
-	TLSAddr string // the same for clients that speak TLS; empty: none
-	// Password is the user default's; empty: none is asked for, unless LoadUsers names
-	// users. LoadUsers reads the others, at the start and for ReloadUsers; nil: there is
-	// only default.
+	Addr    string // host:port of the server, for INFO and CONFIG GET; empty: only TLS
+	TLSAddr string // the same for TLS clients; empty: no TLS
+	// Password is the password of the user default. If it is empty, no password is required, unless LoadUsers returns
+	// users. LoadUsers reads the other users at the start and for ReloadUsers. If it is nil, default is the only user.
 	Password      string
-	LoadUsers     func() (*Users, error)
+	LoadUsers     func() (*acl.Users, error)
 	ProtectedMode bool // without a password, answer only clients on this machine
 	EnableDebug   bool // the DEBUG command
-	// Redirect says what a node of a cluster that does not lead does with decisions
-	// and settling commands: RedirectForward (the default) sends them to the leader
-	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
+	// Redirect selects how a follower treats decisions and settling commands. RedirectForward (the default) forwards them
+	// to the leader and returns its answer. RedirectMoved answers MOVED with the leader's address.
 	Redirect string
-	// HTTPCheck says who may have decisions over HTTP: HTTPCheckOff (the default),
-	// HTTPCheckProtected or HTTPCheckOpen.
-	HTTPCheck string
-	// BlacklistKey is the key on which SADD, SREM and the other commands of sets show and
-	// change the addresses that are blocked everywhere; empty: they work on no key.
+	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
+	// blocked everywhere. If it is empty, these commands work on no key.
 	BlacklistKey string
 	Version      string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
-	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
+	MaxPerSource   int           // of these, from one address or IPv6 network; 0: no such limit
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
 	MaxValueBytes  int           // one string that a client keeps, 1 to engine.MaxValueBytes
 	MaxOutputBytes int           // pushed messages waiting for one client
-	WriteTimeout   time.Duration // how long a reply may wait for its reader
-	AuthTimeout    time.Duration // how long a client that must authenticate may take
+	WriteTimeout   time.Duration // time that a reply may wait for its reader
+	AuthTimeout    time.Duration // time until a client must have authenticated
 
-	Tracer Tracer       // nil: nobody wants to know
-	Logger *slog.Logger // nil: slog.Default()
-	// OnShutdown is called, on a goroutine of its own, when a client sends
-	// SHUTDOWN; nil refuses the command.
+	Tracer commands.Tracer // nil: no tracing
+	Logger *slog.Logger    // nil: slog.Default()
+	// OnShutdown is called on its own goroutine when a client sends SHUTDOWN. If it is nil, the command is refused.
 	OnShutdown func()
 }
 
-// Server answers RESP clients for a Limiter. Its methods may be called from any
-// goroutine.
+// Server serves RESP clients with a Limiter. Its methods may be called from any goroutine.
 type Server struct {
-	cfg Config
-	lim Limiter
-	// replica is lim where it is one of several nodes, else nil.
-	replica   Replica
-	probe     readyProbe
-	redirects bool // of Config.Redirect, and only in a cluster
-	log       *slog.Logger
-	pools     bufferPools
-	held      budget
-	stats     wireStats
-	state     serverState
+	*commands.Shared
+	cfg   Config
+	pools resp.BufferPools
 
 	pollers    pollers
 	handshakes *handshakes
 
-	users  atomic.Pointer[Users]
-	failed *failedLogins
+	openLimits, preAuthLimits *resp.Limits
 
-	openLimits, preAuthLimits *frameLimits
-
-	lastID   atomic.Int64
-	draining atomic.Bool
-	stop     chan struct{} // closed when draining begins
-
-	table *connlimit.Table // of conns
+	places *connlimit.Table // admission of conns
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	running   sync.WaitGroup // connections, pushers, the sweeper
 	stopOnce  sync.Once
 	sweepOnce sync.Once
 
 	lastCrossWarn atomic.Int64 // Unix seconds
-	suggestions   suggestions
 }
 
-// wireStats counts what happens below the commands.
-type wireStats struct {
-	Accepted atomic.Int64 // connections served since the start
-	Rejected atomic.Int64 // turned away: max clients, in all or from one source
-	Denied   atomic.Int64 // turned away: protected mode
-	// Evicted ones were cut to make room for others, on each port.
-	EvictedClients, EvictedHandshakes, EvictedHTTP, EvictedRLS atomic.Int64
-	ProtocolErrors                                             atomic.Int64
-	CrossProtocol                                              atomic.Int64 // HTTP sent to a RESP port
-	AuthTimeouts                                               atomic.Int64
-	BadHandshakes                                              atomic.Int64 // TLS that did not come about
-	SlowReaders                                                atomic.Int64 // cut because they did not read their replies
-	PushOverflows                                              atomic.Int64 // cut because pushed messages piled up
-	Panics                                                     atomic.Int64
-	AcceptErrors                                               atomic.Int64
-	InputBytes                                                 atomic.Int64
-	OutputBytes                                                atomic.Int64
-}
-
-// New returns a server that decides with lim. It fails with ErrBadConfig when a
-// limit is out of range, and when the users cannot be had.
-func New(cfg Config, lim Limiter) (*Server, error) {
+// New returns a server that decides with lim. It fails with ErrBadConfig when a limit is out of range. It also fails
+// when LoadUsers fails.
+func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	replica, _ := lim.(Replica)
-	s := &Server{
-		cfg:           cfg,
-		lim:           lim,
-		replica:       replica,
-		redirects:     replica != nil && cfg.Redirect == RedirectMoved,
-		log:           cfg.Logger,
-		state:         newServerState(cfg),
-		openLimits:    openLimits(cfg.MaxBulkBytes),
-		preAuthLimits: preAuthLimits(),
-		stop:          make(chan struct{}),
-		listeners:     make(map[net.Listener]struct{}),
-		conns:         make(map[*conn]struct{}),
-		failed:        newFailedLogins(),
-	}
-	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.stats.EvictedClients)
-	s.handshakes = newHandshakes(&s.stats.EvictedHandshakes)
-	if err := s.ReloadUsers(); err != nil {
+	sessions, err := commands.NewShared(commands.Config{
+		Addr: cfg.Addr, TLSAddr: cfg.TLSAddr, Password: cfg.Password, LoadUsers: cfg.LoadUsers,
+		ProtectedMode: cfg.ProtectedMode, EnableDebug: cfg.EnableDebug, Redirect: cfg.Redirect,
+		BlacklistKey: cfg.BlacklistKey, Version: cfg.Version, MaxClients: cfg.MaxClients,
+		MaxBulkBytes: cfg.MaxBulkBytes, MaxValueBytes: cfg.MaxValueBytes, Tracer: cfg.Tracer,
+		Logger: cfg.Logger, OnShutdown: cfg.OnShutdown,
+	}, lim)
+	if err != nil {
 		return nil, err
 	}
+	s := &Server{
+		Shared:        sessions,
+		cfg:           cfg,
+		openLimits:    resp.OpenLimits(cfg.MaxBulkBytes),
+		preAuthLimits: resp.PreAuthLimits(),
+		listeners:     make(map[net.Listener]struct{}),
+		conns:         make(map[*conn]struct{}),
+	}
+	s.places = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.Wire.EvictedClients)
+	s.handshakes = newHandshakes(&s.Wire.EvictedHandshakes)
 	return s, nil
 }
 
-// complete fills in defaults and checks ranges.
+// complete sets defaults and checks ranges.
 func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	setDefault(&c.MaxClients, DefaultMaxClients)
-	setDefault(&c.MaxBulkBytes, DefaultMaxBulkBytes)
-	setDefault(&c.MaxValueBytes, DefaultMaxValueBytes)
+	setDefault(&c.MaxClients, commands.DefaultMaxClients)
+	setDefault(&c.MaxBulkBytes, commands.DefaultMaxBulkBytes)
 	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
-	c.Redirect = cmp.Or(c.Redirect, RedirectForward)
-	c.HTTPCheck = cmp.Or(c.HTTPCheck, HTTPCheckOff)
 	switch {
-	case c.HTTPCheck != HTTPCheckOff && c.HTTPCheck != HTTPCheckProtected && c.HTTPCheck != HTTPCheckOpen:
-		return fmt.Errorf("%w: HTTP check must be %s, %s or %s, not %q", ErrBadConfig, HTTPCheckOff, HTTPCheckProtected, HTTPCheckOpen, c.HTTPCheck)
-	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
-		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
-			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
-	case c.Redirect != RedirectForward && c.Redirect != RedirectMoved:
-		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
-		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
+		return fmt.Errorf("%w: max clients must be at least 1, not %d", commands.ErrBadConfig, c.MaxClients)
 	case c.MaxPerSource < 0:
-		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", ErrBadConfig, c.MaxPerSource)
-	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
+		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", commands.ErrBadConfig, c.MaxPerSource)
+	case c.MaxBulkBytes < resp.PreAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
-			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
-	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
-		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
+			commands.ErrBadConfig, resp.PreAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
 	case c.MaxOutputBytes < flushBytes:
 		return fmt.Errorf("%w: max output bytes must be at least %d, not %d",
-			ErrBadConfig, flushBytes, c.MaxOutputBytes)
+			commands.ErrBadConfig, flushBytes, c.MaxOutputBytes)
 	case c.WriteTimeout <= 0:
-		return fmt.Errorf("%w: write timeout must be positive, not %v", ErrBadConfig, c.WriteTimeout)
+		return fmt.Errorf("%w: write timeout must be positive, not %v", commands.ErrBadConfig, c.WriteTimeout)
 	case c.AuthTimeout <= 0:
-		return fmt.Errorf("%w: auth timeout must be positive, not %v", ErrBadConfig, c.AuthTimeout)
+		return fmt.Errorf("%w: auth timeout must be positive, not %v", commands.ErrBadConfig, c.AuthTimeout)
 	}
 	return nil
 }
@@ -194,10 +140,9 @@ func setDefault[T int | time.Duration](v *T, def T) {
 	}
 }
 
-// Shutdown stops accepting and lets every connection finish what it has read:
-// its commands are carried out, their replies written, then it is closed. It
-// returns nil when all are gone. When ctx ends first the rest are cut and the
-// error is ctx's; Close then waits for them.
+// Shutdown stops accepting and drains every connection: its commands that were read are executed and their replies
+// written, then it is closed. It returns nil when all connections have ended. If ctx ends first, Shutdown closes the
+// remaining connections and returns ctx's error. Close then waits for them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginStop()
 	s.mu.Lock()
@@ -220,7 +165,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close cuts every connection at once and returns when all are gone.
+// Close closes every connection at once, and returns when all have ended.
 func (s *Server) Close() error {
 	s.beginStop()
 	s.cutAll()
@@ -228,20 +173,20 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// wait returns when everything that runs has ended.
+// wait returns when all goroutines of the server have ended.
 func (s *Server) wait() {
-	s.handshakes.running.Wait() // they begin what runs
-	s.running.Wait()
+	s.handshakes.running.Wait() // first, because handshakes start connections
+	s.Running.Wait()
 	s.pollers.close()
 }
 
-// beginStop makes Serve return and keeps connections from reading on.
+// beginStop closes the listeners and stops connections from reading further commands.
 func (s *Server) beginStop() {
 	s.stopOnce.Do(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.draining.Store(true)
-		close(s.stop)
+		s.Draining.Store(true)
+		close(s.Stop)
 		for ln := range s.listeners {
 			_ = ln.Close()
 		}
@@ -257,14 +202,13 @@ func (s *Server) cutAll() {
 	}
 }
 
-// sweep asks connections that have been quiet since the last sweep to give
-// their buffers back. It runs until the server stops.
+// sweep asks connections that were idle since the last sweep to release their buffers. It runs until the server stops.
 func (s *Server) sweep() {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-s.Stop:
 			return
 		case <-ticker.C:
 		}

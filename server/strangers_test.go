@@ -1,59 +1,48 @@
 package server
 
 import (
-	"bufio"
-	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // strangerAddr is where these tests' floods come from: another source than 127.0.0.1.
 // Where one source leaves room anyway, half of the flood comes from secondAddr.
 const strangerAddr, secondAddr = "127.0.0.2", "127.0.0.4"
 
-// dialAs connects from one of this machine's addresses.
-func dialAs(t testing.TB, from, to string) *peer {
-	t.Helper()
-	nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", to)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = nc.Close() })
-	require.NoError(t, nc.SetDeadline(time.Now().Add(testWait)))
-	return &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}
-}
-
 // A stranger's connections that send no whole command make room for clients from other
 // addresses, and for a client from his own.
 func TestSilentClientsMakeRoom(t *testing.T) {
 	const most = 32 // two of them are reserved
 	srv := startWire(t, Config{MaxClients: most}, nil)
-	known := dialAs(t, strangerAddr, srv.addr)
-	known.send("PING\r\n")
-	known.expect(pong)
+	known := servertest.DialAs(t, strangerAddr, srv.addr)
+	known.Send("PING\r\n")
+	known.Expect(pong)
 	for i := range 2 * most {
-		stranger := dialAs(t, strangerAddr, srv.addr)
+		stranger := servertest.DialAs(t, strangerAddr, srv.addr)
 		if i%2 == 0 {
-			stranger.send("*1\r\n$4\r\nPI")
+			stranger.Send("*1\r\n$4\r\nPI")
 		}
 	}
 	for _, from := range []string{"127.0.0.1", strangerAddr} {
-		client := dialAs(t, from, srv.addr)
-		client.send("PING\r\n")
-		client.expect(pong)
+		client := servertest.DialAs(t, from, srv.addr)
+		client.Send("PING\r\n")
+		client.Expect(pong)
 	}
-	known.send("PING\r\n")
-	known.expect(pong)
-	require.Zero(t, srv.stats.Rejected.Load())
-	require.Positive(t, srv.stats.EvictedClients.Load())
+	known.Send("PING\r\n")
+	known.Expect(pong)
+	require.Zero(t, srv.Wire.Rejected.Load())
+	require.Positive(t, srv.Wire.EvictedClients.Load())
 }
 
 // Clients that have sent commands are not evicted, however many one address has; a few
@@ -61,45 +50,45 @@ func TestSilentClientsMakeRoom(t *testing.T) {
 func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 	const most, reserved = 32, 2
 	srv := startWire(t, Config{MaxClients: most}, nil)
-	var strangers []*peer
+	var strangers []*servertest.Peer
 	for range most - reserved {
-		p := dialAs(t, strangerAddr, srv.addr)
-		p.send("PING\r\n")
-		p.expect(pong)
+		p := servertest.DialAs(t, strangerAddr, srv.addr)
+		p.Send("PING\r\n")
+		p.Expect(pong)
 		strangers = append(strangers, p)
 	}
-	require.Equal(t, tooManyClients, dialAs(t, strangerAddr, srv.addr).expectEnd())
+	require.Equal(t, tooManyClients, servertest.DialAs(t, strangerAddr, srv.addr).ExpectEnd())
 	for range reserved {
 		p := srv.dial(t)
-		p.send("PING\r\n")
-		p.expect(pong)
+		p.Send("PING\r\n")
+		p.Expect(pong)
 	}
-	require.Equal(t, tooManyClients, srv.dial(t).expectEnd())
+	require.Equal(t, tooManyClients, srv.dial(t).ExpectEnd())
 	for _, p := range strangers {
-		p.send("PING\r\n")
-		p.expect(pong)
+		p.Send("PING\r\n")
+		p.Expect(pong)
 	}
-	require.Zero(t, srv.stats.EvictedClients.Load())
+	require.Zero(t, srv.Wire.EvictedClients.Load())
 }
 
 // Where there is a password, only a login proves a client.
 func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	const most = 32
 	srv := startWire(t, Config{MaxClients: most, Password: "sesame", AuthTimeout: time.Hour}, nil)
-	known := dialAs(t, strangerAddr, srv.addr)
-	known.send("AUTH sesame\r\n")
-	known.expect("+OK\r\n")
+	known := servertest.DialAs(t, strangerAddr, srv.addr)
+	known.Send("AUTH sesame\r\n")
+	known.Expect("+OK\r\n")
 	for range 2 * most {
-		p := dialAs(t, strangerAddr, srv.addr)
-		p.send("PING\r\n")
-		p.expect("-NOAUTH")
+		p := servertest.DialAs(t, strangerAddr, srv.addr)
+		p.Send("PING\r\n")
+		p.Expect("-NOAUTH")
 	}
 	client := srv.dial(t)
-	client.send("AUTH sesame\r\nPING\r\n")
-	client.expect("+OK\r\n" + pong)
-	known.send("PING\r\n")
-	known.expect(pong)
-	require.Zero(t, srv.stats.Rejected.Load())
+	client.Send("AUTH sesame\r\nPING\r\n")
+	client.Expect("+OK\r\n" + pong)
+	known.Send("PING\r\n")
+	known.Expect(pong)
+	require.Zero(t, srv.Wire.Rejected.Load())
 }
 
 // Whatever strangers have sent on as many HTTP connections as there may be, a probe from
@@ -112,30 +101,33 @@ func TestStrangersKeepNoProbeOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv, addr := startHTTP(t)
-			slow := dialAs(t, "127.0.0.1", addr)
-			slow.send(request)
-			for i := range 2 * HTTPMaxConns {
-				p := dialAs(t, []string{strangerAddr, secondAddr}[i%2], addr)
+			slow := servertest.DialAs(t, "127.0.0.1", addr)
+			slow.Send(request)
+			for i := range 2 * httpapi.MaxConns {
+				p := servertest.DialAs(t, []string{strangerAddr, secondAddr}[i%2], addr)
 				_, _ = io.WriteString(p, sent) // it may be cut already
 			}
 			for range 20 {
-				probe := dialAs(t, "127.0.0.1", addr)
-				probe.send(request + "Connection: close\r\n\r\n")
-				require.Contains(t, probe.expectEnd(), "200 OK")
+				probe := servertest.DialAs(t, "127.0.0.1", addr)
+				probe.Send(request + "Connection: close\r\n\r\n")
+				require.Contains(t, probe.ExpectEnd(), "200 OK")
 			}
-			slow.send("Connection: close\r\n\r\n")
-			require.Contains(t, slow.expectEnd(), "200 OK")
-			require.Positive(t, srv.stats.EvictedHTTP.Load())
+			slow.Send("Connection: close\r\n\r\n")
+			require.Contains(t, slow.ExpectEnd(), "200 OK")
+			require.Positive(t, srv.Wire.EvictedHTTP.Load())
 		})
 	}
 }
 
 // startHTTP serves the HTTP side of a server until the test ends.
 func startHTTP(t *testing.T) (srv *Server, addr string) {
-	srv = newTestServer(t, Config{}).Server
+	srv, err := New(Config{Logger: slog.New(slog.DiscardHandler)}, servertest.NewTableLimiter())
+	require.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	h, ended := NewHTTP(srv), make(chan error, 1)
+	h, err := httpapi.New(srv.Service, srv, httpapi.CheckOff)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(ln) }()
 	t.Cleanup(func() {
 		require.NoError(t, h.Close())
@@ -147,101 +139,30 @@ func startHTTP(t *testing.T) (srv *Server, addr string) {
 // A connection is proven also by a request whose body nobody wanted.
 func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	srv, addr := startHTTP(t)
-	known := dialAs(t, strangerAddr, addr)
-	known.send("POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
-	reply, err := http.ReadResponse(known.in, nil)
+	known := servertest.DialAs(t, strangerAddr, addr)
+	known.Send("POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+	reply, err := http.ReadResponse(known.In, nil)
 	require.NoError(t, err)
 	_, err = io.Copy(io.Discard, reply.Body)
 	require.NoError(t, err)
-	for range 2 * HTTPMaxConns {
-		dialAs(t, strangerAddr, addr)
+	for range 2 * httpapi.MaxConns {
+		servertest.DialAs(t, strangerAddr, addr)
 	}
-	require.Eventually(t, func() bool { return srv.stats.EvictedHTTP.Load() > HTTPMaxConns }, testWait, time.Millisecond)
-	known.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-	known.expect("HTTP/1.1 200 OK\r\n")
+	require.Eventually(t, func() bool { return srv.Wire.EvictedHTTP.Load() > httpapi.MaxConns }, servertest.Patience, time.Millisecond)
+	known.Send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+	known.Expect("HTTP/1.1 200 OK\r\n")
 }
 
-// A request that has arrived whole is answered, whoever connects meanwhile.
-func TestAnHTTPRequestInFlightIsNotCut(t *testing.T) {
-	const most = 16
-	conns := newWebConns(most, new(atomic.Int64))
-	begun, release := make(chan struct{}), make(chan struct{})
-	web := &http.Server{ConnContext: conns.admit, ConnState: conns.changed,
-		Handler: conns.serve(http.HandlerFunc(
-			func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				begun <- struct{}{}
-				<-release
-				writePlain(w, http.StatusOK, "done")
-			}))}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(ln) }()
-	t.Cleanup(func() {
-		require.NoError(t, web.Close())
-		require.ErrorIs(t, <-ended, http.ErrServerClosed)
-	})
-	var busy []*peer
-	for _, request := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"} {
-		p := dialAs(t, strangerAddr, ln.Addr().String())
-		p.send(request)
-		<-begun
-		busy = append(busy, p)
+func TestOneAddressMayHaveSoMany(t *testing.T) {
+	srv := startWire(t, Config{MaxPerSource: 2}, nil)
+	a, b := srv.dial(t), srv.dial(t)
+	for _, p := range []*servertest.Peer{a, b} {
+		p.Send("PING\r\n")
+		p.Expect(pong)
 	}
-	for range 2 * most {
-		dialAs(t, strangerAddr, ln.Addr().String())
-	}
-	require.Eventually(t, func() bool { return conns.table.Len() == most-1 }, testWait, time.Millisecond)
-	close(release)
-	for _, p := range busy {
-		p.expect("HTTP/1.1 200 OK\r\n")
-	}
-	require.NoError(t, web.Close())
-	require.Eventually(t, func() bool { return conns.table.Len() == 0 }, testWait, time.Millisecond)
-}
-
-// A stranger who may ask, and has asked once on each connection, keeps no Envoy out, and an
-// Envoy whose connection is still being made is not cut for his.
-func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
-	const most = 32
-	s := limited(t, Config{})
-	r, addr := startRLS(t, s.Server)
-	setRoom(r, most)
-	slow := dialAs(t, "127.0.0.1", addr)
-	slow.send("PRI * HTTP/2.0\r\n\r\n")
-	for _, complete := range []bool{true, false} {
-		for range 2 * most {
-			if complete {
-				require.NoError(t, callAs(t, strangerAddr, addr))
-			} else {
-				dialAs(t, strangerAddr, addr)
-			}
-		}
-		require.NoError(t, callAs(t, "127.0.0.3", addr))
-	}
-	slow.send("SM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
-	const settingsAck = "\x00\x00\x00\x04\x01\x00\x00\x00\x00"
-	var got []byte
-	for !strings.Contains(string(got), settingsAck) {
-		b, err := slow.in.ReadByte()
-		require.NoError(t, err)
-		got = append(got, b)
-	}
-	require.Positive(t, s.stats.EvictedRLS.Load())
-	require.Zero(t, s.stats.Rejected.Load())
-}
-
-// callAs asks by a connection of its own, which stays open until the test ends.
-func callAs(t *testing.T, from, to string) error {
-	conn, err := grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(_ context.Context, addr string) (net.Conn, error) {
-			return dialAs(t, from, addr).Conn, nil
-		}))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
-	defer cancel()
-	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
-	return err
+	assert.Equal(t, tooManyOfYou, srv.dial(t).ExpectEnd())
+	assert.EqualValues(t, 1, srv.Wire.Rejected.Load())
+	require.NoError(t, a.Close())
+	require.Eventually(t, func() bool { return srv.connCount() == 1 }, servertest.Patience, time.Millisecond)
+	srv.answers(t)
 }

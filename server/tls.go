@@ -9,17 +9,17 @@ import (
 	"github.com/weir-project/weir/internal/connlimit"
 )
 
-// plainReply is what a client reads that sends anything but TLS to a TLS port.
+// plainReply answers a client that sends anything but TLS to a TLS port.
 const plainReply = "-ERR this port takes TLS only, as in: redis-cli --tls\r\n"
 
-// ServeTLS is Serve for clients that speak TLS. Where config requires certificates
-// of them, these stand in for a password in protected mode.
+// ServeTLS is Serve for TLS clients. If config requires client certificates, protected mode requires no password of
+// them.
 func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 	known := config.ClientAuth == tls.RequireAndVerifyClientCert
 	return s.accept(ln, func(nc net.Conn) {
 		switch {
-		case !known && s.protects(nc):
-			s.stats.Denied.Add(1)
+		case !known && s.Protects(nc):
+			s.Wire.Denied.Add(1)
 			_ = nc.Close()
 		default:
 			slot, ok := s.handshakes.begin(nc)
@@ -33,8 +33,8 @@ func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 	})
 }
 
-// shake carries a handshake out, and begins to serve the client. It runs on a
-// goroutine of its own, whose end handshakes waits for.
+// shake performs a handshake, then starts serving the client. It runs on its own goroutine, which handshakes.running
+// counts.
 func (s *Server) shake(nc net.Conn, slot *connlimit.Slot, config *tls.Config) {
 	defer s.handshakes.running.Done()
 	secure := tls.Server(nc, config)
@@ -50,8 +50,8 @@ func (s *Server) shake(nc net.Conn, slot *connlimit.Slot, config *tls.Config) {
 }
 
 func (s *Server) refuseHandshake(nc net.Conn, err error) {
-	s.stats.BadHandshakes.Add(1)
-	s.log.Debug("TLS handshake failed", "addr", nc.RemoteAddr(), "err", err)
+	s.Wire.BadHandshakes.Add(1)
+	s.Log.Debug("TLS handshake failed", "addr", nc.RemoteAddr(), "err", err)
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil {
 		turnAway(nc, plainReply)
@@ -60,9 +60,8 @@ func (s *Server) refuseHandshake(nc net.Conn, err error) {
 	_ = nc.Close()
 }
 
-// secureConn ends at once when it is closed. A tls.Conn would say farewell first, and
-// wait for a peer that does not read, perhaps in the goroutine that cuts everybody.
-// Who has time for politeness calls CloseWrite before.
+// secureConn closes its socket at once. tls.Conn.Close would first send close_notify and could block on a peer that
+// does not read, even in the goroutine that closes all connections. A caller that may wait calls CloseWrite first.
 type secureConn struct{ *tls.Conn }
 
 func (c secureConn) Close() error { return c.NetConn().Close() }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // tlsServer serves TLS clients beside a wireServer.
@@ -52,28 +53,28 @@ func serveTLS(t *testing.T, cfg Config, auth tls.ClientAuthType, ln net.Listener
 }
 
 // dialTLS shakes hands; change may alter what the client does.
-func (s *tlsServer) dialTLS(t *testing.T, change func(*tls.Config)) (*peer, error) {
+func (s *tlsServer) dialTLS(t *testing.T, change func(*tls.Config)) (*servertest.Peer, error) {
 	t.Helper()
 	config := &tls.Config{RootCAs: s.ca.Pool()}
 	if change != nil {
 		change(config)
 	}
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: testWait}, Config: config}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: servertest.Patience}, Config: config}
 	nc, err := dialer.Dial("tcp", s.addr)
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() { _ = nc.Close() })
-	require.NoError(t, nc.SetDeadline(time.Now().Add(testWait)))
-	return &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}, nil
+	require.NoError(t, nc.SetDeadline(time.Now().Add(servertest.Patience)))
+	return &servertest.Peer{Conn: nc, T: t, In: bufio.NewReader(nc)}, nil
 }
 
 func (s *tlsServer) servesTLS(t *testing.T) {
 	t.Helper()
 	p, err := s.dialTLS(t, nil)
 	require.NoError(t, err)
-	p.send("PING\r\n")
-	p.expect(pong)
+	p.Send("PING\r\n")
+	p.Expect(pong)
 	_ = p.Close()
 }
 
@@ -81,22 +82,22 @@ func TestClientsOverTLS(t *testing.T) {
 	srv := startTLS(t, Config{}, tls.NoClientCert)
 	p, err := srv.dialTLS(t, nil)
 	require.NoError(t, err)
-	p.send(strings.Repeat(oneDecision, 2000) + "PING\r\n")
-	p.expect(strings.Repeat(decisionAnswer, 2000) + pong)
+	p.Send(strings.Repeat(oneDecision, 2000) + "PING\r\n")
+	p.Expect(strings.Repeat(decisionAnswer, 2000) + pong)
 
 	watcher, err := srv.dialTLS(t, nil)
 	require.NoError(t, err)
-	watcher.send("MONITOR\r\n")
-	watcher.expect("+OK\r\n")
-	p.send("ECHO hi\r\n")
-	p.expect("$2\r\nhi\r\n")
-	line, err := watcher.in.ReadString('\n')
+	watcher.Send("MONITOR\r\n")
+	watcher.Expect("+OK\r\n")
+	p.Send("ECHO hi\r\n")
+	p.Expect("$2\r\nhi\r\n")
+	line, err := watcher.In.ReadString('\n')
 	require.NoError(t, err)
 	require.Contains(t, line, `"ECHO" "hi"`)
 
-	p.send("PING\r\nQUIT\r\n")
-	p.expect(pong + "+OK\r\n")
-	assert.Empty(t, p.expectEnd(), "a clean end: the last replies have arrived")
+	p.Send("PING\r\nQUIT\r\n")
+	p.Expect(pong + "+OK\r\n")
+	assert.Empty(t, p.ExpectEnd(), "a clean end: the last replies have arrived")
 }
 
 // An idle client is woken to give its buffers back, which must not harm its TLS.
@@ -105,8 +106,8 @@ func TestNudgesDoNotHarmTLS(t *testing.T) {
 	p, err := srv.dialTLS(t, nil)
 	require.NoError(t, err)
 	for range 20 {
-		p.send(oneDecision)
-		p.expect(decisionAnswer)
+		p.Send(oneDecision)
+		p.Expect(decisionAnswer)
 		srv.mu.Lock()
 		for c := range srv.conns {
 			c.nudge()
@@ -119,12 +120,12 @@ func TestShutdownOverTLSLosesNoReply(t *testing.T) {
 	srv := startTLS(t, Config{}, tls.NoClientCert)
 	p, err := srv.dialTLS(t, nil)
 	require.NoError(t, err)
-	p.send(oneDecision)
-	p.expect(decisionAnswer)
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	p.Send(oneDecision)
+	p.Expect(decisionAnswer)
+	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
 	defer cancel()
 	require.NoError(t, srv.Shutdown(ctx))
-	require.Empty(t, p.expectEnd())
+	require.Empty(t, p.ExpectEnd())
 }
 
 func TestTLSVersions(t *testing.T) {
@@ -174,7 +175,7 @@ func TestClientCertificates(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "remote error: tls: ")
 			require.Empty(t, got)
-			require.Eventually(t, func() bool { return srv.stats.BadHandshakes.Load() == 1 }, testWait, time.Millisecond, "counted once the client has been told")
+			require.Eventually(t, func() bool { return srv.Wire.BadHandshakes.Load() == 1 }, servertest.Patience, time.Millisecond, "counted once the client has been told")
 		})
 	}
 }
@@ -189,9 +190,9 @@ func TestReloadUnderLiveConnections(t *testing.T) {
 		p, err := srv.dialTLS(t, nil)
 		require.NoError(t, err)
 		return p.Conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName == "renewed"
-	}, testWait, 20*time.Millisecond)
-	old.send(oneDecision)
-	old.expect(decisionAnswer)
+	}, servertest.Patience, 20*time.Millisecond)
+	old.Send(oneDecision)
+	old.Expect(decisionAnswer)
 }
 
 func TestPlainTextOnTheTLSPort(t *testing.T) {
@@ -199,9 +200,9 @@ func TestPlainTextOnTheTLSPort(t *testing.T) {
 	for _, bytes := range []string{"PING\r\n", "*1\r\n$4\r\nPING\r\n", "GET / HTTP/1.1\r\n\r\n", "\x00\x00\x00\x00\x00\x00"} {
 		nc, err := net.Dial("tcp", srv.addr)
 		require.NoError(t, err)
-		p := &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}
-		p.send(bytes)
-		assert.Equal(t, plainReply, p.expectEnd())
+		p := &servertest.Peer{Conn: nc, T: t, In: bufio.NewReader(nc)}
+		p.Send(bytes)
+		assert.Equal(t, plainReply, p.ExpectEnd())
 		_ = nc.Close()
 	}
 	srv.servesTLS(t)
@@ -212,8 +213,8 @@ func TestTLSOnThePlainPort(t *testing.T) {
 	_, err := tls.Dial("tcp", srv.addr, &tls.Config{InsecureSkipVerify: true})
 	require.ErrorContains(t, err, "first record does not look like a TLS handshake")
 	p := srv.dial(t)
-	p.send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may have by chance
-	assert.Equal(t, "-ERR Protocol error: TLS on a port that has none\r\n", p.expectEnd())
+	p.Send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may have by chance
+	assert.Equal(t, "-ERR Protocol error: TLS on a port that has none\r\n", p.ExpectEnd())
 	srv.answers(t)
 }
 
@@ -226,7 +227,7 @@ func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
 			srv := startTLS(t, Config{}, tls.NoClientCert)
 			known, err := srv.dialTLS(t, nil)
 			require.NoError(t, err)
-			slow := dialAs(t, "127.0.0.3", srv.addr)
+			slow := servertest.DialAs(t, "127.0.0.3", srv.addr)
 			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 			var hello bytes.Buffer // how every handshake begins, without its end
 			fmt.Fprintf(&hello, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
@@ -241,8 +242,8 @@ func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
 				srv.servesTLS(t)
 			}
 			require.NoError(t, tls.Client(slow.Conn, &tls.Config{InsecureSkipVerify: true}).Handshake(), "of an address that has one")
-			known.send("PING\r\n")
-			known.expect(pong)
+			known.Send("PING\r\n")
+			known.Expect(pong)
 			require.LessOrEqual(t, srv.handshakes.table.Len(), MaxHandshakes)
 		})
 	}
@@ -291,8 +292,8 @@ func TestProtectedModeOverTLS(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		p.send("PING\r\n")
-		p.expect(pong)
+		p.Send("PING\r\n")
+		p.Expect(pong)
 	}
 }
 

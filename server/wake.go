@@ -6,38 +6,35 @@ import (
 	"time"
 )
 
-// A connection spends its life waiting to be read. What may end that wait without
-// bytes is its deadline: AUTH is overdue, or another goroutine nudges it
-// because the server drains or because it has been quiet and shall give its
-// buffers back. One deadline serves all three, at no cost to a busy client.
+// A connection mostly waits for input. Only its read deadline can end this wait without input. AUTH may be overdue, the
+// server may drain, or an idle connection must release its buffers. One deadline serves all three and costs a busy
+// client nothing.
 
-// The values of conn.stir, which tell the sweeper whom to nudge.
+// The values of conn.stir tell the sweeper which connections to nudge.
 const (
 	resting int32 = iota // holds no large buffer and has read nothing since
-	nudged               // is to give its buffers back
+	nudged               // must release its buffers
 	quiet                // has read nothing since the last sweep
 	active
 )
 
-// setAuthed follows the session: other limits, and a deadline while AUTH is due.
+// setAuthed applies the authentication state of the session: the frame limits, and a read deadline while AUTH is due.
 func (c *conn) setAuthed(authed bool) {
 	c.authed = authed
 	if authed {
-		c.frames.limits = c.srv.openLimits
+		c.frames.Limits = c.srv.openLimits
 		c.authBy = time.Time{}
 	} else {
-		c.frames.limits = c.srv.preAuthLimits
+		c.frames.Limits = c.srv.preAuthLimits
 		c.authBy = time.Now().Add(c.srv.cfg.AuthTimeout)
 	}
 	_ = c.nc.SetReadDeadline(c.authBy)
 }
 
-// nudge gives the connection a turn without anything to read. Any goroutine may call
-// it.
+// nudge starts a read cycle without input. Any goroutine may call it.
 func (c *conn) nudge() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
-// nudgeIfIdle is the sweeper's visit: a connection that has read nothing between
-// two visits is woken once, to give its buffers back.
+// nudgeIfIdle nudges a connection once if it has read nothing between two sweeps.
 func (c *conn) nudgeIfIdle() {
 	if c.stir.CompareAndSwap(active, quiet) {
 		return
@@ -47,26 +44,24 @@ func (c *conn) nudgeIfIdle() {
 	}
 }
 
-// woken says whether to read on after the read deadline: not when AUTH did not
-// come in time. It was the sweeper otherwise, or the server is draining, which
-// the caller sees next.
+// woken handles an expired read deadline, and reports whether to read on. It reports false if AUTH is overdue.
+// Otherwise the sweeper woke the connection or the server is draining, which the caller checks next.
 func (c *conn) woken() bool {
 	if !c.authed && !time.Now().Before(c.authBy) {
-		c.srv.stats.AuthTimeouts.Add(1)
-		c.srv.log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
+		c.srv.Wire.AuthTimeouts.Add(1)
+		c.srv.Log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
 		return false
 	}
-	c.in.shrink()
-	c.frames.shrink()
-	c.sess.out = nil
+	c.in.Shrink()
+	c.frames.Shrink()
+	c.sess.Out = nil
 	c.stir.CompareAndSwap(nudged, resting)
 	_ = c.nc.SetReadDeadline(c.authBy)
 	return true
 }
 
-// linger ends the connection so that the client gets every reply: it says there
-// is no more to come, then throws away what still arrives until the client is
-// quiet or gone.
+// linger ends the connection so that the client receives every reply. It closes the write side, then discards input
+// until the client is quiet or has disconnected.
 func (c *conn) linger() {
 	half, ok := c.nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
@@ -78,7 +73,7 @@ func (c *conn) linger() {
 		_ = c.nc.SetReadDeadline(quietAt)
 		_, err := c.nc.Read(discard[:])
 		woken := errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(quietAt)
-		if err != nil && !woken { // a nudge is no sign of quiet
+		if err != nil && !woken { // a nudge does not mean that the peer is quiet
 			return
 		}
 		time.Sleep(lingerPause)

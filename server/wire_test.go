@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"log/slog"
 	"net"
@@ -14,15 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/commands"
+	"github.com/weir-project/weir/server/servertest"
 )
-
-// testWait bounds what a test waits for; nothing passes or fails by how much of
-// it is used.
-const testWait = 20 * time.Second
 
 // wireLimiter allows everything. Its Decide can be replaced.
 type wireLimiter struct {
-	Limiter
+	limiter.Limiter
 	decide func(ops []engine.Op, out []engine.Decision) error
 }
 
@@ -50,14 +48,14 @@ type wireServer struct {
 	addr string
 }
 
-func startWire(t testing.TB, cfg Config, lim Limiter) *wireServer {
+func startWire(t testing.TB, cfg Config, lim limiter.Limiter) *wireServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return serveWire(t, cfg, lim, ln)
 }
 
-func serveWire(t testing.TB, cfg Config, lim Limiter, ln net.Listener) *wireServer {
+func serveWire(t testing.TB, cfg Config, lim limiter.Limiter, ln net.Listener) *wireServer {
 	t.Helper()
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -76,59 +74,21 @@ func serveWire(t testing.TB, cfg Config, lim Limiter, ln net.Listener) *wireServ
 	return &wireServer{Server: srv, addr: ln.Addr().String()}
 }
 
-// peer is a client that sends and expects bytes.
-type peer struct {
-	net.Conn
-	t  testing.TB
-	in *bufio.Reader
-}
-
-func (s *wireServer) dial(t testing.TB) *peer {
+func (s *wireServer) dial(t testing.TB) *servertest.Peer {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nc.Close() })
-	require.NoError(t, nc.SetDeadline(time.Now().Add(testWait)))
-	return &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}
-}
-
-// CloseWrite says that nothing more will be sent.
-func (p *peer) CloseWrite() error { return p.Conn.(*net.TCPConn).CloseWrite() }
-
-func (p *peer) send(bytes string) {
-	p.t.Helper()
-	_, err := io.WriteString(p, bytes)
-	require.NoError(p.t, err)
-}
-
-// expect reads exactly these bytes.
-func (p *peer) expect(bytes string) {
-	p.t.Helper()
-	got := make([]byte, len(bytes))
-	n, err := io.ReadFull(p.in, got)
-	require.NoError(p.t, err, "after %q", got[:n])
-	for i := range got {
-		require.True(p.t, got[i] == bytes[i], "at %d: %.200q, not %.200q", i, got[i:], bytes[i:])
-	}
-}
-
-// expectEnd reads what is left until the server hangs up.
-func (p *peer) expectEnd() string {
-	p.t.Helper()
-	rest, err := io.ReadAll(p.in)
-	if err != nil {
-		require.NotErrorIs(p.t, err, context.DeadlineExceeded)
-		require.Contains(p.t, err.Error(), "reset")
-	}
-	return string(rest)
+	require.NoError(t, nc.SetDeadline(time.Now().Add(servertest.Patience)))
+	return &servertest.Peer{Conn: nc, T: t, In: bufio.NewReader(nc)}
 }
 
 // answers checks that the server still serves somebody else.
 func (s *wireServer) answers(t testing.TB) {
 	t.Helper()
 	p := s.dial(t)
-	p.send("PING\r\n")
-	p.expect(pong)
+	p.Send("PING\r\n")
+	p.Expect(pong)
 	_ = p.Close()
 }
 
@@ -146,8 +106,8 @@ func TestPipelineKeepsItsOrder(t *testing.T) {
 		return (&wireLimiter{}).Decide(ops, out)
 	}
 	p := startWire(t, Config{}, lim).dial(t)
-	p.send(oneDecision + oneDecision + "ECHO hi\r\n" + oneDecision + "*0\r\n\r\nPING\r\n")
-	p.expect(decisionAnswer + decisionAnswer + "$2\r\nhi\r\n" + decisionAnswer + pong)
+	p.Send(oneDecision + oneDecision + "ECHO hi\r\n" + oneDecision + "*0\r\n\r\nPING\r\n")
+	p.Expect(decisionAnswer + decisionAnswer + "$2\r\nhi\r\n" + decisionAnswer + pong)
 	require.NoError(t, p.Close())
 }
 
@@ -160,11 +120,11 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 	srv := startWire(t, Config{}, lim)
 	p := srv.dial(t)
-	const n = 10 * MaxBatch
+	const n = 10 * commands.MaxBatch
 	go func() { _, _ = io.WriteString(p, strings.Repeat(oneDecision, n)+"QUIT\r\n") }()
-	p.expect(strings.Repeat(decisionAnswer, n) + "+OK\r\n")
-	assert.Empty(t, p.expectEnd())
-	assert.LessOrEqual(t, largest, MaxBatch)
+	p.Expect(strings.Repeat(decisionAnswer, n) + "+OK\r\n")
+	assert.Empty(t, p.ExpectEnd())
+	assert.LessOrEqual(t, largest, commands.MaxBatch)
 	assert.Greater(t, largest, 100, "a pipeline is decided in batches")
 }
 
@@ -176,7 +136,7 @@ func TestProtectedMode(t *testing.T) {
 	ln.conns <- stranger{theirs}
 	reply, _ := io.ReadAll(ours)
 	assert.Contains(t, string(reply), "-DENIED weir runs in protected mode")
-	assert.EqualValues(t, 1, srv.stats.Denied.Load())
+	assert.EqualValues(t, 1, srv.Wire.Denied.Load())
 
 	open := serveWire(t, Config{ProtectedMode: true, Password: "secret"}, nil,
 		&strangerListener{conns: ln.conns, closed: make(chan struct{})})
@@ -184,10 +144,10 @@ func TestProtectedMode(t *testing.T) {
 	ours2, theirs2 := net.Pipe()
 	defer func() { _ = ours2.Close() }()
 	ln.conns <- stranger{theirs2}
-	p := &peer{Conn: ours2, t: t, in: bufio.NewReader(ours2)}
-	p.send("AUTH secret\r\n")
-	p.expect("+OK\r\n")
-	assert.Zero(t, open.stats.Denied.Load())
+	p := &servertest.Peer{Conn: ours2, T: t, In: bufio.NewReader(ours2)}
+	p.Send("AUTH secret\r\n")
+	p.Expect("+OK\r\n")
+	assert.Zero(t, open.Wire.Denied.Load())
 }
 
 // strangerListener hands out connections that seem to come from elsewhere.
@@ -221,6 +181,6 @@ func TestBadConfig(t *testing.T) {
 		"auth timeout":  {AuthTimeout: -time.Second},
 	} {
 		_, err := New(cfg, &wireLimiter{})
-		assert.ErrorIs(t, err, ErrBadConfig, name)
+		assert.ErrorIs(t, err, commands.ErrBadConfig, name)
 	}
 }

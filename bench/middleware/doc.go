@@ -1,11 +1,10 @@
-// Package middleware measures what limiting a request costs a web application: the
-// handler alone, behind client/httplimit and weir, and behind ulule/limiter and
-// go-chi/httprate with Redis. It is a module of its own so that weir does not depend on
-// what it is compared with.
+// Package middleware measures how much a rate limit costs a web application. It compares three handlers: without a
+// limit, behind client/httplimit and weir, and behind ulule/limiter and go-chi/httprate with Redis. It is a separate
+// module, so that weir does not depend on the libraries that it is compared with.
 //
 //	make bench-middleware
 //
-// Both servers are processes of their own on this machine, both are asked through go-redis
-// with the same pool, and contenders take turns, so that what else the machine does falls
-// on all of them. Figures are medians; no test passes or fails by them.
+// Both servers run as separate processes on this machine. Clients reach both through go-redis with the same pool.
+// Contenders take turns, so that other work of the machine affects all of them. Results are medians, and no test
+// passes or fails by them.
 package middleware

@@ -1,4 +1,4 @@
-// Package certtest makes authorities and certificates for tests.
+// Package certtest creates authorities and certificates for tests.
 package certtest
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/weir-project/weir/certs"
 )
 
-// CA is an authority that lives as long as its test.
+// CA is an authority for the duration of a test.
 type CA struct {
 	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// File holds its certificate.
+	// File is the path of its certificate.
 	File string
 }
 
@@ -46,15 +46,15 @@ func NewCA(t testing.TB, name string) *CA {
 	return ca
 }
 
-// Pool trusts the authority.
+// Pool returns a pool that contains the authority.
 func (ca *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
 	return pool
 }
 
-// Issue writes a certificate and key for 127.0.0.1 and a DNS name into a directory of
-// their own. change may alter what is signed.
+// Issue writes a certificate and key for 127.0.0.1 and a DNS name into a new directory. change may modify the
+// certificate before it is signed.
 func (ca *CA) Issue(name string, change func(*x509.Certificate)) certs.Files {
 	dir := ca.t.TempDir()
 	f := certs.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), CA: ca.File}
@@ -62,7 +62,7 @@ func (ca *CA) Issue(name string, change func(*x509.Certificate)) certs.Files {
 	return f
 }
 
-// IssueTo is Issue into given files, which it replaces.
+// IssueTo is Issue for given files, which it replaces.
 func (ca *CA) IssueTo(f certs.Files, name string, change func(*x509.Certificate)) {
 	key := newKey(ca.t)
 	template := &x509.Certificate{
@@ -81,10 +81,10 @@ func (ca *CA) IssueTo(f certs.Files, name string, change func(*x509.Certificate)
 	writePEM(ca.t, f.Cert, "CERTIFICATE", der)
 }
 
-// Expired makes a certificate one that was good until a minute ago.
+// Expired makes a certificate expire a minute ago.
 func Expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }
 
-// URI adds a name in the form of a URI and takes the DNS names away.
+// URI adds a URI name and removes the DNS names.
 func URI(uri string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) {
 		u, err := url.Parse(uri)

@@ -1,8 +1,8 @@
-// Package clientprom shows Prometheus what a client of weir does.
+// Package clientprom exports the statistics of a client of weir to Prometheus.
 //
 //	prometheus.MustRegister(clientprom.New(limits, nil))
 //
-// It is a package of its own so that programs without Prometheus do not carry it.
+// It is a separate package, so that programs without Prometheus do not depend on Prometheus.
 package clientprom
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/weir-project/weir/client"
 )
 
-// collector reads client.Stats whenever it is asked.
+// collector reads client.Stats on each scrape.
 type collector struct {
 	c                                             *client.Client
 	decisions, memory, fallback, refused, retries *prometheus.Desc
 	outages, probes, down                         *prometheus.Desc
 }
 
-// New returns a collector for c. Programs with several clients tell them apart by labels.
+// New returns a collector for c. Programs with several clients distinguish them by labels.
 func New(c *client.Client, labels prometheus.Labels) prometheus.Collector {
 	desc := func(name, help string, variable ...string) *prometheus.Desc {
 		return prometheus.NewDesc("weir_client_"+name, help, variable, labels)
@@ -36,10 +36,10 @@ func New(c *client.Client, labels prometheus.Labels) prometheus.Collector {
 	}
 }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m *collector) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, to) }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *collector) Collect(to chan<- prometheus.Metric) {
 	s := m.c.Stats()
 	count := func(d *prometheus.Desc, n int64, labels ...string) {

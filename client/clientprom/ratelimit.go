@@ -10,21 +10,21 @@ import (
 	"github.com/weir-project/weir/client"
 )
 
-// MaxUsage bounds RateLimitOptions.Usage: each is a time series, and all are read in one round trip.
+// MaxUsage bounds RateLimitOptions.Usage. Each pair is a time series, and all pairs are read in one round trip.
 const MaxUsage = 100
 
 // ErrBadOptions: an option is missing or wrong.
 var ErrBadOptions = errors.New("clientprom: bad options")
 
-// RateLimitOptions are choices for NewRateLimit.
+// RateLimitOptions configure NewRateLimit.
 type RateLimitOptions struct {
 	Labels prometheus.Labels // of every metric
-	// Usage are the policies and keys that ratelimit_current_usage shows, at most MaxUsage: the service as a
-	// whole, or the largest customers. They are read whenever Prometheus asks, within client.Options.Timeout.
+	// Usage lists the policies and keys of ratelimit_current_usage, at most MaxUsage: the service as a whole, or
+	// the largest customers. Each scrape reads them, within client.Options.Timeout.
 	Usage []client.Pair
 }
 
-// rateLimit reads a client whenever it is asked.
+// rateLimit reads a client on each scrape.
 type rateLimit struct {
 	c                              *client.Client
 	usage                          []client.Pair
@@ -32,10 +32,10 @@ type rateLimit struct {
 	current                        *prometheus.Desc
 }
 
-// NewRateLimit returns a collector with names that rate limiters commonly have, for dashboards that exist
-// already: ratelimit_requests_total, ratelimit_requests_allowed and ratelimit_requests_blocked count decisions,
-// ratelimit_avg_response_time is a histogram of the seconds that they took, and ratelimit_current_usage is
-// a gauge of the units in use by policy and key. Where weir is not reached, the gauge is missing.
+// NewRateLimit returns a collector with common metric names of rate limiters, for existing dashboards. The
+// counters ratelimit_requests_total, ratelimit_requests_allowed and ratelimit_requests_blocked count decisions.
+// The histogram ratelimit_avg_response_time has their durations in seconds. The gauge ratelimit_current_usage
+// has the units in use by policy and key. It is missing while weir is not reached.
 func NewRateLimit(c *client.Client, o RateLimitOptions) (prometheus.Collector, error) {
 	if len(o.Usage) > MaxUsage {
 		return nil, fmt.Errorf("%w: Usage must have at most %d policies and keys, not %d", ErrBadOptions, MaxUsage, len(o.Usage))
@@ -60,14 +60,14 @@ func NewRateLimit(c *client.Client, o RateLimitOptions) (prometheus.Collector, e
 	}, nil
 }
 
-// Describe is of prometheus.Collector. It does not ask weir.
+// Describe implements prometheus.Collector. It does not ask weir.
 func (m *rateLimit) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.total, m.allowed, m.blocked, m.spans, m.current} {
 		to <- d
 	}
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *rateLimit) Collect(to chan<- prometheus.Metric) {
 	s, times := m.c.Stats(), m.c.Times()
 	count := func(d *prometheus.Desc, n int64) {
@@ -79,7 +79,7 @@ func (m *rateLimit) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstHistogram(m.spans, times.Count, times.Sum.Seconds(), times.Within)
 	all, err := m.c.Usages(context.Background(), m.usage)
 	if err != nil {
-		return // weir_client_down tells
+		return // weir_client_down reports it
 	}
 	for _, u := range all {
 		if u.Err == nil {

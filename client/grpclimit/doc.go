@@ -1,4 +1,4 @@
-// Package grpclimit limits gRPC calls with weir, as interceptors for servers.
+// Package grpclimit limits gRPC calls with weir. It provides interceptors for gRPC servers.
 //
 //	limit, err := grpclimit.New(limits, grpclimit.Options{
 //		Methods: []grpclimit.Method{
@@ -9,7 +9,7 @@
 //	})
 //	grpc.NewServer(grpc.UnaryInterceptor(limit.Unary), grpc.StreamInterceptor(limit.Stream))
 //
-// A stream costs one unit when it begins. Headers carry the fields of HTTP. A denial is
-// RESOURCE_EXHAUSTED, or UNAVAILABLE where weir is not reached, with a RetryInfo that
-// says when to come back.
+// A stream costs one unit when it begins. Response headers carry the rate limit fields of HTTP. A
+// denial has the code RESOURCE_EXHAUSTED, or UNAVAILABLE if weir is not reached. Its RetryInfo has
+// the retry time.
 package grpclimit

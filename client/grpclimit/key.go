@@ -10,11 +10,10 @@ import (
 	"github.com/weir-project/weir/client/internal/keys"
 )
 
-// Key says who makes a call, empty where it cannot tell; callers it cannot tell apart
-// share one limiter.
+// Key returns the key of a call's client, or "" if it finds none. All calls without a key share one limiter.
 type Key func(context.Context) string
 
-// FirstOf is the first of some keys that can tell.
+// FirstOf returns the first key that is not empty.
 func FirstOf(all ...Key) Key {
 	return func(ctx context.Context) string {
 		for _, key := range all {
@@ -26,30 +25,30 @@ func FirstOf(all ...Key) Key {
 	}
 }
 
-// ByPeer is the address of the connection, of IPv6 its /64.
+// ByPeer returns the address of the connection as key, and the /64 for IPv6.
 func ByPeer() Key {
 	return func(ctx context.Context) string {
 		p, ok := peer.FromContext(ctx)
 		if !ok {
 			return ""
 		}
-		addr, _ := netip.ParseAddrPort(p.Addr.String()) // of a Unix socket there is none
+		addr, _ := netip.ParseAddrPort(p.Addr.String()) // a Unix socket has no address
 		return keys.Addr(addr.Addr())
 	}
 }
 
-// ByUser is the user that f finds in the context of a call.
+// ByUser uses the user that f finds in the context of a call.
 func ByUser(f func(context.Context) string) Key {
 	return func(ctx context.Context) string { return keys.Word("user:", f(ctx)) }
 }
 
-// ByMetadata is a value of the call's metadata that is no secret.
+// ByMetadata uses a value of the call's metadata that is not a secret.
 func ByMetadata(name string) Key {
 	return func(ctx context.Context) string { return keys.Word("metadata:", valueOf(ctx, name)) }
 }
 
-// BySecret is a hash of a value of the call's metadata, such as authorization. It does not
-// know whether the value is right: another interceptor has to, before this one.
+// BySecret uses a hash of a value of the call's metadata, such as authorization. It does not verify the value.
+// Another interceptor must do so before this one.
 func BySecret(name string) Key {
 	return func(ctx context.Context) string { return keys.Secret("key:", valueOf(ctx, name)) }
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
-// Limiter has the interceptors.
+// Limiter provides the interceptors.
 type Limiter struct {
 	client   *client.Client
 	methods  map[string]*Method // nil: not limited
@@ -31,7 +31,7 @@ type Limiter struct {
 	loggedAt atomic.Int64 // Unix seconds
 }
 
-// Unary limits calls of one request.
+// Unary limits unary calls.
 func (l *Limiter) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if err := l.admit(ctx, info.FullMethod, func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (l *Limiter) Stream(srv any, s grpc.ServerStream, info *grpc.StreamServerIn
 	return next(srv, s)
 }
 
-// methodOf is how a call is limited; nil: not.
+// methodOf returns the Method of a call, or nil if the call is not limited.
 func (l *Limiter) methodOf(full string) *Method {
 	service := full[:strings.LastIndexByte(full, '/')+1]
 	for _, name := range [...]string{full, service, "/"} {
@@ -58,7 +58,7 @@ func (l *Limiter) methodOf(full string) *Method {
 	return nil
 }
 
-// admit returns the error that a call ends with, if it does not go on.
+// admit returns nil for a call that may proceed, and otherwise the error of the call.
 func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadata.MD) error) error {
 	m := l.methodOf(full)
 	if m == nil {
@@ -81,14 +81,14 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: m.Rule.Window(),
 		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
 	}
-	_ = setHeader(fieldsOf(&q, l.fields)) // fails where headers are gone: then nobody reads them
+	_ = setHeader(fieldsOf(&q, l.fields)) // fails if headers were sent already; then the fields are lost
 	if !d.Allowed {
 		return denied(&d, q.Detail())
 	}
 	return hold(ctx, d.RetryAfter)
 }
 
-// denied is the status of a denial.
+// denied returns the status of a denial.
 func denied(d *client.Decision, detail string) error {
 	code := codes.ResourceExhausted
 	if d.Source == client.FromFallback {
@@ -105,7 +105,7 @@ func denied(d *client.Decision, detail string) error {
 	return with.Err()
 }
 
-// undecided is the status of a call that weir refuses to decide. It never goes on: a
+// undecided returns the status of a call for which weir refuses a decision. The call never proceeds, because a
 // mistake in the configuration must not switch the limits off.
 func (l *Limiter) undecided(ctx context.Context, name string, err error) error {
 	if ended := ctx.Err(); ended != nil {
@@ -117,7 +117,7 @@ func (l *Limiter) undecided(ctx context.Context, name string, err error) error {
 	return status.Error(codes.Unavailable, "the limit of this call could not be checked")
 }
 
-// hold holds a call whose turn comes later.
+// hold delays a call until its time.
 func hold(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -15,27 +15,26 @@ import (
 // ErrBadOptions: an option is missing or wrong.
 var ErrBadOptions = errors.New("grpclimit: bad options")
 
-// Method is calls that are limited in one way.
+// Method is a set of calls with the same limit.
 type Method struct {
-	// Name is a full method ("/shop.Orders/Create"), all methods of a service
-	// ("/shop.Orders/") or "/" for everything else.
+	// Name is a full method ("/shop.Orders/Create"), all methods of a service ("/shop.Orders/"), or "/" for all
+	// other calls.
 	Name string
 	Rule *client.Rule
 	Key  Key
 }
 
-// Options are choices for New. Methods is required.
+// Options configure New. Methods is required.
 type Options struct {
 	Methods []Method
-	Exclude []string // names of methods that are not limited, as Method.Name
-	// Fields are those in the headers of replies. Unless given: IETF | XDelta.
+	Exclude []string // methods that are not limited, in the form of Method.Name
+	// Fields selects the fields in response headers. The default is IETF | XDelta.
 	Fields   httpfields.Style
 	NoFields bool
-	// Decided is told of every decision before the call goes on or is answered: of the
-	// method, or the policy, and of the key as weir knows it. For logs and metrics.
+	// Decided is called for every decision, before the call proceeds or fails. It receives the method or the
+	// policy, and the key as weir has it. It serves logs and metrics.
 	Decided func(ctx context.Context, method, key string, d client.Decision)
-	// Logger is told of calls that could not be decided, about one a second; nil:
-	// slog.Default().
+	// Logger receives about one line a second for calls that could not be decided. nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -67,11 +66,11 @@ func New(c *client.Client, o Options) (*Limiter, error) {
 	return l, nil
 }
 
-// longestName leaves room for the key behind it.
+// longestName bounds the name of a method, so that the key after it fits.
 const longestName = 256
 
-// methodName is what calls can have: a full method, or all methods of a service. A star
-// stands for nothing, and a call's service is never empty.
+// methodName matches a full method, or all methods of a service. A star has no special meaning, and the service
+// of a call is never empty.
 var methodName = regexp.MustCompile(`^/([^/*?\s]+/[^/*?\s]*)?$`)
 
 func (l *Limiter) add(name string, m *Method) error {

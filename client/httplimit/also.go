@@ -13,18 +13,18 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Limit is a further limit of a route.
+// Limit is an additional limit of a route.
 type Limit struct {
 	// Rule is a policy, made with client.Policy.
 	Rule *client.Rule
-	// Key finds who is counted.
+	// Key returns the key that the limit counts.
 	Key Key
-	// Optional leaves the limit out of the check for a request in which Key finds nobody. Otherwise
-	// these requests share one limiter.
+	// Optional omits the limit from the check of a request for which Key returns "". By default these requests
+	// share one limiter.
 	Optional bool
 }
 
-// What only RL.CHECK can do, which takes policies.
+// The errors of options that need policies, because only RL.CHECK implements them.
 var (
 	errNotAtomic = errors.New("weir decides under several limits in one step only if each of them is a policy: " +
 		"create one (RL.POLICY SET) and name it with client.Policy")
@@ -55,7 +55,7 @@ func (r *Route) checkAlso() error {
 	return nil
 }
 
-// also is the further policies of a check, each once for one key: weir refuses a repetition.
+// also returns the additional policies of a check. It removes repeated pairs, because weir refuses them.
 func (r *Route) also(req *http.Request, first client.Pair) []client.Pair {
 	pairs := make([]client.Pair, 0, len(r.Also))
 	for i := range r.Also {
@@ -72,7 +72,7 @@ func (r *Route) also(req *http.Request, first client.Pair) []client.Pair {
 	return pairs
 }
 
-// binding returns the name and the window of the limit that a decision tells of.
+// binding returns the name and the window of the limit that a decision describes.
 func (r *Route) binding(d *client.Decision) (name string, window time.Duration) {
 	if d.Policy == "" || d.Policy == r.Rule.Name() {
 		return r.Name, r.Rule.Window()
@@ -85,7 +85,7 @@ func (r *Route) binding(d *client.Decision) (name string, window time.Duration) 
 	return d.Policy, 0
 }
 
-// standIn lets the client know all policies of the routes before one of them is asked about.
+// standIn gives the client all policies of the routes before a request names one.
 func (l *limiter) standIn() {
 	for i := range l.o.Routes {
 		r := &l.o.Routes[i]

@@ -14,7 +14,7 @@ const (
 	DefaultBreakerFailures = 5
 	DefaultBreakerAnswers  = 10
 	DefaultBreakerPause    = 5 * time.Second
-	// maxBreakerAnswers is how many answers fit into the state.
+	// maxBreakerAnswers is how many answers fit into Breaker.recent.
 	maxBreakerAnswers = 64
 )
 
@@ -25,10 +25,10 @@ type BreakerState uint8
 const (
 	BreakerClosed   BreakerState = iota // requests pass
 	BreakerOpen                         // requests are answered with 503
-	BreakerHalfOpen                     // one request passes, to find out
+	BreakerHalfOpen                     // one request passes as a probe
 )
 
-// String returns the state as logs and metrics may show it.
+// String returns the state for logs and metrics.
 func (s BreakerState) String() string {
 	switch s {
 	case BreakerClosed:
@@ -39,27 +39,27 @@ func (s BreakerState) String() string {
 	return "half-open"
 }
 
-// BreakerOptions are choices for NewBreaker. Zero values mean the defaults.
+// BreakerOptions configure NewBreaker. A zero value selects the default.
 type BreakerOptions struct {
 	// Failures among the last Answers (at most 64) open the breaker.
 	Failures, Answers int
-	// Pause is how long an open breaker answers 503. Then it is half-open.
+	// Pause is how long an open breaker answers with 503. After that it is half-open.
 	Pause time.Duration
-	// Failed says which statuses are failures; nil: 500 and above. A panic is always one.
+	// Failed reports whether a status is a failure. The default is 500 and above. A panic is always a failure.
 	Failed func(status int) bool
-	// Changed is told of every change of state. It must not block.
+	// Changed is called for every change of state. It must not block.
 	Changed func(from, to BreakerState)
 }
 
-// Breaker is a circuit breaker before the handler of one or several routes. While that fails,
-// requests are answered with 503 at once. It belongs to this process, and its state has a fixed size.
+// Breaker is a circuit breaker for the handler of one or several routes. While the handler fails, requests are
+// answered with 503 at once. A breaker belongs to this process, and its state has a fixed size.
 type Breaker struct {
 	o   BreakerOptions
 	now func() time.Time
 
 	mu      sync.Mutex
 	state   BreakerState
-	period  uint64    // counts the changes of state: outcomes of earlier periods say nothing
+	period  uint64    // counts the changes of state; outcomes of earlier periods are ignored
 	recent  uint64    // the last answers, the newest in the lowest bit: 1 is a failure
 	openEnd time.Time // open: when it becomes half-open
 	nextTry time.Time // half-open: when another request passes if the last has no outcome
@@ -84,15 +84,15 @@ func NewBreaker(o BreakerOptions) (*Breaker, error) {
 	return &Breaker{o: o, now: time.Now}, nil
 }
 
-// State returns the present state. An open breaker whose pause is over is open until a request comes.
+// State returns the current state. An open breaker whose pause has passed stays open until the next request.
 func (b *Breaker) State() BreakerState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state
 }
 
-// pass says whether a request passes. If it does, its outcome belongs to the period; if not, wait
-// is when to come back.
+// pass reports whether a request passes. If it does, its outcome belongs to the period. If not, wait is its
+// retry time.
 func (b *Breaker) pass() (period uint64, wait time.Duration, ok bool) {
 	now := b.now()
 	b.mu.Lock()
@@ -119,16 +119,16 @@ func (b *Breaker) pass() (period uint64, wait time.Duration, ok bool) {
 	return period, 0, true
 }
 
-// outcome is what became of a request that passed.
+// outcome is the outcome of a request that passed.
 type outcome uint8
 
 const (
 	succeeded outcome = iota
 	failed
-	unknown // its client has gone
+	unknown // the client has disconnected
 )
 
-// settle takes in the outcome of a request of a period.
+// settle applies the outcome of a request of a period.
 func (b *Breaker) settle(period uint64, what outcome) {
 	now := b.now()
 	b.mu.Lock()
@@ -138,7 +138,7 @@ func (b *Breaker) settle(period uint64, what outcome) {
 	case from == BreakerClosed:
 		b.count(now, what)
 	case what == unknown:
-		b.nextTry = now // the next request finds out
+		b.nextTry = now // the next request is the probe
 	case what == failed:
 		b.open(now)
 	default:
@@ -149,7 +149,7 @@ func (b *Breaker) settle(period uint64, what outcome) {
 	b.tell(from, to)
 }
 
-// count counts an answer of a closed breaker, and opens it where there are too many failures.
+// count records an answer of a closed breaker, and opens the breaker after too many failures.
 func (b *Breaker) count(now time.Time, what outcome) {
 	if what == unknown {
 		return

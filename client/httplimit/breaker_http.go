@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
-// guard serves a request that is within its limits, unless the breaker of its route is open.
+// guard serves an admitted request, unless the breaker of its route is open.
 func (l *limiter) guard(w http.ResponseWriter, r *http.Request, route *Route, next http.Handler) {
 	period, wait, ok := route.Breaker.pass()
 	if !ok {
@@ -26,7 +26,7 @@ func (l *limiter) guard(w http.ResponseWriter, r *http.Request, route *Route, ne
 	}
 	watched := &watchedWriter{ResponseWriter: w, breaker: route.Breaker, period: period, ctx: r.Context()}
 	finished := false
-	defer func() { // also of a panic
+	defer func() { // runs after a panic as well
 		if finished {
 			watched.answered(http.StatusOK)
 		} else {
@@ -37,7 +37,7 @@ func (l *limiter) guard(w http.ResponseWriter, r *http.Request, route *Route, ne
 	finished = true
 }
 
-// watchedWriter tells a breaker the status of an answer as soon as it is written.
+// watchedWriter reports the status of an answer to a breaker as soon as it is written.
 type watchedWriter struct {
 	http.ResponseWriter
 	breaker *Breaker
@@ -57,8 +57,8 @@ func (w *watchedWriter) answered(status int) {
 	}
 }
 
-// end settles the first outcome. A failure behind a client that has gone says nothing about the
-// handler: reverse proxies answer 502 then.
+// end applies the first outcome. If the client has disconnected, a failure says nothing about the handler:
+// reverse proxies answer with 502 then.
 func (w *watchedWriter) end(what outcome) {
 	if w.ended {
 		return
@@ -70,31 +70,31 @@ func (w *watchedWriter) end(what outcome) {
 	w.breaker.settle(w.period, what)
 }
 
-// WriteHeader is of http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter.
 func (w *watchedWriter) WriteHeader(status int) {
 	w.answered(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write is of http.ResponseWriter.
+// Write implements http.ResponseWriter.
 func (w *watchedWriter) Write(b []byte) (int, error) {
 	w.answered(http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom is of io.ReaderFrom, so that files are sent as they would be without a breaker.
+// ReadFrom implements io.ReaderFrom, so that files are sent in the same way as without a breaker.
 func (w *watchedWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.answered(http.StatusOK)
 	return io.Copy(w.ResponseWriter, r)
 }
 
-// Flush is of http.Flusher.
+// Flush implements http.Flusher.
 func (w *watchedWriter) Flush() {
 	w.answered(http.StatusOK)
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // without it, answers come at their end
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // if it is not supported, the answer is sent at its end
 }
 
-// Hijack is of http.Hijacker.
+// Hijack implements http.Hijacker.
 func (w *watchedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
@@ -103,5 +103,5 @@ func (w *watchedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

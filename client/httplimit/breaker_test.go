@@ -198,12 +198,15 @@ func TestBreakerWatchesAnswers(t *testing.T) {
 		handler func(http.ResponseWriter, *http.Request)
 		opens   bool
 	}{
-		"nothing":     {func(http.ResponseWriter, *http.Request) {}, false},
-		"a body":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, false},
-		"not found":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, false},
-		"early hints": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(500) }, true},
-		"an error":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusInternalServerError) }, true},
-		"a panic":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
+		"nothing":   {func(http.ResponseWriter, *http.Request) {}, false},
+		"a body":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, false},
+		"not found": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, false},
+		"early hints": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusInternalServerError)
+		}, true},
+		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusInternalServerError) }, true},
+		"a panic":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
 		"flushed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			w.WriteHeader(http.StatusInternalServerError) // too late

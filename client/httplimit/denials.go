@@ -9,11 +9,10 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
-// maxEndpointBytes bounds what a client can write into the log with one request.
+// maxEndpointBytes bounds the bytes that a client can write to the log with one request.
 const maxEndpointBytes = 256
 
-// logDenial writes the line of a denial that weir decided. The client is the key as Route.Key
-// returned it.
+// logDenial logs a denial that weir decided. The logged client is the key that Route.Key returned.
 func (l *limiter) logDenial(r *http.Request, route *Route, key string, d client.Decision) {
 	if l.o.LogDenials == nil || d.Source == client.FromFallback {
 		return
@@ -29,7 +28,7 @@ func (l *limiter) logDenial(r *http.Request, route *Route, key string, d client.
 		"client", key, "endpoint", endpoint, "limit", route.Name, "retry_after", waitOf(d))
 }
 
-// waitOf is the wait of a denial as Retry-After has it: "60s".
+// waitOf formats the retry time of a denial in the seconds of Retry-After: "60s".
 func waitOf(d client.Decision) string {
 	if d.RetryAfter == client.Never {
 		return "never"

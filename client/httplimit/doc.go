@@ -1,4 +1,4 @@
-// Package httplimit limits HTTP requests with weir, as middleware for net/http.
+// Package httplimit limits HTTP requests with weir. It provides middleware for net/http.
 //
 //	proxies, err := httplimit.Trust("10.0.0.0/8")
 //	limit, err := httplimit.New(limits, httplimit.Options{
@@ -10,45 +10,47 @@
 //	})
 //	http.ListenAndServe(addr, limit(mux))
 //
-// A request belongs to one route; one that matches none passes. Preflight requests (OPTIONS)
-// pass unless asked for, and so do all requests while Options.Enabled is false. Replies tell what
-// is left, in the fields of the IETF draft and in those in use before it; a denial is a 429 with
-// Retry-After and a problem document (RFC 9457). A denial by the fallback, because weir is not
-// reached, is a 503: the client has done nothing wrong.
+// A request belongs to at most one route. The middleware does not limit a request that matches no
+// route. It does not limit preflight requests (OPTIONS) unless an option asks for that, nor any
+// request while Options.Enabled is false.
+//
+// A reply has the remaining units in the fields of the IETF draft, and in the older fields that
+// are in use. A denial is a 429 with Retry-After and a problem document (RFC 9457). A denial by the
+// fallback, because weir is not reached, is a 503: the client has done nothing wrong.
 //
 // # Patterns
 //
-// Patterns without '*' are those of [http.ServeMux]: the best fit counts, in whatever order
-// they are written. A pattern with '*' is a glob over the whole path:
+// A pattern without '*' is a pattern of [http.ServeMux]: the most specific pattern matches, in
+// whatever order the patterns are listed. A pattern with '*' is a glob over the whole path:
 //
-//   - '*' is any characters but the slash, also none: "/v*/login", "/users/*/keys".
-//   - "**" is any characters, slashes included: "**/login**" matches /login, /api/login/reset and
-//     /loginAgain, "/health**" every path that begins with /health. As a whole segment it is any
-//     number of segments, also none: "/api/**" matches /api and everything below it.
-//   - A method and a host stand before it as they do for http.ServeMux: "POST **/login**",
-//     "example.com/api/**". A host of one label ends in a dot ("intranet./**"), one of IPv6 stands
-//     in brackets ("[::1]/**"), here and in patterns without '*'.
-//   - There is no other wildcard; %2A is the character.
-//   - Of two globs, or a glob and another pattern, the one written first counts. Write the
-//     narrower one first: New refuses a route that no request reaches.
-//   - Case counts. A slash at the end of a path is optional.
-//   - What is matched is the decoded path without dot segments and double slashes. Where servers
-//     differ, about an encoded slash (%2F) and path parameters (;jsessionid=1), a route's glob
-//     matches if it matches in one reading, and an exclusion only if it does in each.
-//   - New takes at most 64 globs, of at most 127 bytes besides their stars. Each looks at each
-//     byte of a path once, so that a path costs what it is long and no more.
+//   - '*' matches any characters except the slash, or nothing: "/v*/login", "/users/*/keys".
+//   - "**" matches any characters, slashes included. "**/login**" matches /login, /api/login/reset
+//     and /loginAgain. "/health**" matches every path that begins with /health. As a whole segment
+//     "**" matches any number of segments, or none: "/api/**" matches /api and every path below it.
+//   - A method and a host precede the path as in http.ServeMux: "POST **/login**",
+//     "example.com/api/**". In all patterns, a host of one label ends in a dot ("intranet./**"),
+//     and an IPv6 address is in brackets ("[::1]/**").
+//   - No other wildcard exists. %2A matches the character '*'.
+//   - If two globs match, or a glob and another pattern, the pattern listed first wins. List the
+//     narrower pattern first: New refuses a route that no request reaches.
+//   - Matching is case-sensitive. A slash at the end of a path is optional.
+//   - Patterns match the decoded path without dot segments and double slashes. Servers read an
+//     encoded slash (%2F) and path parameters (;jsessionid=1) in different ways. A route's glob
+//     matches if it matches one reading, and an exclusion matches only if it matches every reading.
+//   - New accepts at most 64 globs, of at most 127 bytes besides their stars. Each glob reads each
+//     byte of a path once, so the cost of a match is linear in the length of the path.
 //
 // # What it promises
 //
-//   - Whom X-Forwarded-For names is believed as far as it was written by the networks
-//     that are trusted, and no further. An IPv6 client is its /64.
-//   - A key is never longer than weir takes, whatever a client sends. Keys made of secrets
-//     are hashes of them.
-//   - A client that sends no key shares one limiter with the others that send none.
+//   - The middleware believes an address in X-Forwarded-For only if a trusted network wrote it. An
+//     IPv6 client is identified by its /64.
+//   - A key is never longer than weir accepts, whatever a client sends. A key made of a secret is a
+//     hash of the secret.
+//   - All clients that send no key share one limiter.
 //
 // # What it leaves to others
 //
-// Whether a key is one that was given out: whoever makes one up for each request has a
-// limiter of his own each time. The middleware belongs behind what checks keys, or behind
-// another that counts by IP.
+// The middleware does not check that a key was issued. A client that invents a key for each request
+// gets a new limiter each time. Place the middleware behind the check of keys, or behind another
+// limit that counts by IP.
 package httplimit

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxGlobBytes bounds a pattern with '*', without its stars: match keeps a bit for each of them
-// in two words, so a path of n bytes takes n steps whatever the pattern and the path are.
+// maxGlobBytes bounds a pattern with '*', without its stars. match keeps a bit for each byte in two words, so a
+// path of n bytes takes n steps.
 const maxGlobBytes = 127
 
 // glob is a compiled pattern of a path:
@@ -27,7 +27,7 @@ type glob struct {
 	accept  bits
 }
 
-// bits is a set of states. The compiler keeps a struct in registers, but not an array.
+// bits is a set of states. It is a struct because the compiler keeps structs in registers, but not arrays.
 type bits struct{ lo, hi uint64 }
 
 func bit(i int) bits {
@@ -42,7 +42,7 @@ func (b bits) or(o bits) bits  { return bits{b.lo | o.lo, b.hi | o.hi} }
 func (b bits) shift() bits     { return bits{b.lo << 1, b.hi<<1 | b.lo>>63} }
 func (b bits) empty() bool     { return b.lo|b.hi == 0 }
 
-// match says whether a clean path matches. It does not allocate.
+// match reports whether a clean path matches. It does not allocate.
 func (g *glob) match(path string) bool {
 	states, end := bit(0), g.accept.and(g.any)
 	for i := range len(path) {
@@ -59,7 +59,7 @@ func (g *glob) match(path string) bool {
 		if next.empty() {
 			return false
 		}
-		if !next.and(end).empty() { // whatever follows matches
+		if !next.and(end).empty() { // every continuation matches
 			return true
 		}
 		states = next
@@ -67,7 +67,7 @@ func (g *glob) match(path string) bool {
 	return !states.and(g.accept).empty()
 }
 
-// compileGlob compiles a path with '*' that begins with '/' or "**".
+// compileGlob compiles a path with '*'. The path begins with '/' or "**".
 func compileGlob(pattern string) (*glob, error) {
 	g, n := new(glob), 0
 	for i := 0; i < len(pattern); {
@@ -96,7 +96,7 @@ func compileGlob(pattern string) (*glob, error) {
 	return g, nil
 }
 
-// star adds the one or two stars at byte i, behind n bytes of the pattern.
+// star adds the one or two stars at byte i, after n bytes of the pattern.
 func (g *glob) star(pattern string, i, stars, n int) error {
 	switch {
 	case stars > 2:
@@ -119,8 +119,8 @@ func (g *glob) star(pattern string, i, stars, n int) error {
 	return nil
 }
 
-// literalAt is the first character of a pattern as readingOf has it in paths: decoded, but
-// for an encoded slash, which ends no segment.
+// literalAt returns the first character of a pattern in the form that readingsOf gives to paths: decoded,
+// except an encoded slash, which does not end a segment.
 func literalAt(pattern string) (literal string, size int, err error) {
 	if pattern[0] != '%' {
 		return pattern[:1], 1, nil

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// hostName is a name as clients write it: small, without a port.
+// hostName matches a host name in small letters without a port.
 var hostName = regexp.MustCompile(`^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_-]+)*$`)
 
-// parseHost returns the host of a pattern as plainHost returns those of requests. A name of
-// one label ends in a dot, as full names do: without it, it is rather a path without its slash.
+// parseHost returns the host of a pattern in the form that plainHost gives to hosts of requests. A name of one
+// label must end in a dot, as fully qualified names may. Without the dot it is probably a path without its
+// slash.
 func parseHost(host, rest string) (string, error) {
 	name := strings.TrimSuffix(host, ".")
 	isName := hostName.MatchString(name) && strings.Contains(host, ".")
@@ -30,8 +31,8 @@ func parseHost(host, rest string) (string, error) {
 		"api.example.com"+rest, "intranet."+rest, "[::1]"+rest, "/"+host+rest)
 }
 
-// plainHost is the host of a request without its port, the brackets of IPv6, and the dot at the
-// end of a full name, in small letters: clients may write a host in all these ways.
+// plainHost returns the host of a request in small letters, without port, brackets of IPv6, and the dot at the
+// end of a fully qualified name. Clients may send all these forms.
 func plainHost(host string) string {
 	if strings.HasPrefix(host, "[") {
 		host, _, _ = strings.Cut(host[1:], "]")
@@ -41,8 +42,8 @@ func plainHost(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// muxKnows says whether http.ServeMux finds the plain host in the one of a request: it takes
-// off a port.
+// muxKnows reports whether http.ServeMux derives the plain host from the host of a request. It only removes a
+// port.
 func muxKnows(host, plain string) bool {
 	return strings.HasPrefix(host, plain) && (len(host) == len(plain) || host[len(plain)] == ':')
 }

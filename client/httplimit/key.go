@@ -6,11 +6,11 @@ import (
 	"github.com/weir-project/weir/client/internal/keys"
 )
 
-// Key says who sent a request, empty where it cannot tell. Different kinds of keys begin
-// differently, so that no user can be taken for an address.
+// Key returns the key of a request's client, or "" if it finds none. Keys of different kinds have different
+// prefixes, so that a user name cannot pass for an address.
 type Key func(*http.Request) string
 
-// FirstOf is the first of some keys that can tell.
+// FirstOf returns the first key that is not empty.
 func FirstOf(all ...Key) Key {
 	return func(r *http.Request) string {
 		for _, key := range all {
@@ -22,19 +22,18 @@ func FirstOf(all ...Key) Key {
 	}
 }
 
-// ByUser is the user that f finds in a request, perhaps in its context.
+// ByUser uses the user that f finds in a request, for instance in its context.
 func ByUser(f func(*http.Request) string) Key {
 	return func(r *http.Request) string { return keys.Word("user:", f(r)) }
 }
 
-// ByAPIKey is a hash of the secret in a header, such as X-Api-Key or Authorization. It does
-// not know whether the secret is right: see the package's comment.
+// ByAPIKey uses a hash of the secret in a header, such as X-Api-Key or Authorization. It does not verify the
+// secret: see the package comment.
 func ByAPIKey(header string) Key {
 	return func(r *http.Request) string { return keys.Secret("key:", r.Header.Get(header)) }
 }
 
-// ByHeader is the value of a header that is no secret, such as a tenant that a gateway
-// has set.
+// ByHeader uses the value of a header that is not a secret, such as a tenant set by a gateway.
 func ByHeader(header string) Key {
 	return func(r *http.Request) string { return keys.Word("header:", r.Header.Get(header)) }
 }
@@ -42,7 +41,7 @@ func ByHeader(header string) Key {
 // ByRoute makes all requests of a route share one limiter.
 func ByRoute() Key { return func(*http.Request) string { return "route" } }
 
-// ByIP is the client's address as p knows it, of IPv6 its /64.
+// ByIP uses the client's address that p determines, and the /64 for IPv6.
 func (p *Proxies) ByIP() Key {
 	return func(r *http.Request) string { return keys.Addr(p.Client(r)) }
 }

@@ -50,7 +50,7 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// admit says whether a request of a route goes on, and has answered it otherwise.
+// admit reports whether a request of a route proceeds. If not, it has answered the request.
 func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bool {
 	q := route.request(r)
 	if l.o.Address != nil {
@@ -85,7 +85,7 @@ func (l *limiter) routeOf(r *http.Request) *Route {
 	return l.router.route(r).of(r)
 }
 
-// held holds a request whose turn comes later, and says whether its client still waits.
+// held delays a request until its time, and reports whether its client still waits.
 func held(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -100,9 +100,8 @@ func held(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// undecided answers a request that weir refuses to decide, which is a mistake in the
-// configuration, or a lack of memory there. It never passes: a mistake must not switch
-// the limits off.
+// undecided answers a request for which weir refuses a decision. The reason is a mistake in the configuration,
+// or missing memory at weir. The request never passes, because a mistake must not switch the limits off.
 func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route, err error) {
 	if r.Context().Err() == nil {
 		if now := time.Now().Unix(); l.loggedAt.Swap(now) != now {

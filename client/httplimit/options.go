@@ -18,79 +18,78 @@ import (
 // ErrBadOptions: an option is missing or wrong.
 var ErrBadOptions = errors.New("httplimit: bad options")
 
-// Route is requests that are limited in one way.
+// Route is a set of requests with the same limits.
 type Route struct {
-	// Pattern is one of http.ServeMux, "POST /login", "/api/", "/users/{id}", "/" for everything
-	// else, or a glob, "**/login**", "POST /v*/login", "/api/**": see the package's comment.
-	// New refuses a pattern that would match nothing, and a route that no request reaches.
+	// Pattern is a pattern of http.ServeMux, such as "POST /login", "/api/", "/users/{id}", or "/" for all other
+	// requests. Or it is a glob, such as "**/login", "POST /v*/login" or "/api/**": see the package comment. New
+	// refuses a pattern that would match nothing, and a route that no request reaches.
 	Pattern string
 	Rule    *client.Rule
 	Key     Key
-	// Policy names the policy of a request in place of Rule, where requests of one pattern have
-	// different ones: those of a gateway, whose routes are made while it runs. A request for which
-	// it returns nothing passes. The name must come from the program's own table, not from
-	// the client, who would choose his limit.
+	// Policy returns the name of a request's policy. It replaces Rule if requests of one pattern have different
+	// policies, for instance in a gateway whose routes change at run time. A request passes if Policy returns "".
+	// The name must come from the program's own table. A name sent by the client would let the client choose its
+	// limit.
 	Policy func(*http.Request) string
-	// Name is what routes share that are limited together, and what problem documents and
-	// fields call the limit. The policy's unless given, or else the pattern. At most 128
-	// bytes. Routes of several middlewares around one handler need names of their own.
+	// Name identifies the limit. Routes with the same Name share their limiters, and problem documents and fields
+	// report it. The default is the policy's name, or else the pattern. It has at most 128 bytes. Several
+	// middlewares around one handler need different names.
 	Name string
-	// Cost is the units of a request; nil: 1 each. Not below 0; 0 is counted as 1.
+	// Cost returns the units of a request. nil means 1. It must not be negative, and 0 counts as 1.
 	Cost func(*http.Request) int64
-	// Also are further limits of each request, up to 15. weir decides under all of them in one
-	// step: all admit the request, or none counts it. Replies tell of the limit that binds, by the
-	// name of its policy. Rule must then be a policy, too.
+	// Also are up to 15 additional limits of each request. weir decides under all of them in one step: a request
+	// takes from all of them or from none. Replies describe the limit that binds, by the name of its policy. Rule
+	// must be a policy, too.
 	Also []Limit
-	// Priority says which requests may take what their policies keep for high priority (RESERVED);
-	// nil: none. Do not believe a header that clients can set.
+	// Priority reports whether a request may take units that its policies reserve for high priority (RESERVED).
+	// nil means that no request may. It must not depend on a header that clients can set.
 	Priority func(*http.Request) bool
-	// Queue is how long weir holds a request that is over the limit until it fits; 0: it is denied at
-	// once. See Client.Queue for the order and for the bounds on the number of requests that wait.
+	// Queue is how long weir holds a request that is over the limit until it fits. 0 denies it at once. See
+	// Client.Queue for the order, and for the bounds on the number of waiting requests.
 	Queue time.Duration
-	// Breaker answers 503 while the handler of the route fails; nil: there is none. It is asked
-	// about requests that are within their limits. Routes may share one.
+	// Breaker answers with 503 while the handler of the route fails. nil means no breaker. It sees only admitted
+	// requests. Routes may share a breaker.
 	Breaker *Breaker
 
 	waiting *atomic.Int32 // requests of the route in Client.Queue
 }
 
-// Options are choices for New. Routes is required.
+// Options configure New. Routes is required.
 type Options struct {
 	Routes []Route
-	// Enabled is the switch for all routes, asked about each request: while it is false, requests
-	// pass as if there were no middleware. nil: always true. The Load of an atomic.Bool is such a
-	// switch. To switch off one route, disable its policy (RL.POLICY DISABLE).
+	// Enabled switches all routes, and is called for each request. While it returns false, requests pass as if
+	// there were no middleware. nil means always true. The Load method of an atomic.Bool is such a switch. To
+	// switch off one route, disable its policy (RL.POLICY DISABLE).
 	Enabled func() bool
-	// Exclude are patterns of requests that pass, as if they were written before the routes: a
-	// glob ("/health**" for every path that begins so) passes whatever it matches, a pattern of
-	// http.ServeMux what fits no other such pattern better.
+	// Exclude are patterns of requests that pass. They rank before the routes. A glob ("/health**" for every path
+	// with this prefix) excludes every request that it matches. A pattern of http.ServeMux excludes a request
+	// unless a more specific such pattern matches.
 	Exclude []string
-	// LimitPreflight limits OPTIONS requests as well. Browsers send them by themselves, and
-	// show nobody an answer of 429.
+	// LimitPreflight also limits OPTIONS requests. Browsers send them on their own, and do not show an answer of
+	// 429 to anybody.
 	LimitPreflight bool
-	// Address returns the client's address, usually Proxies.Client; nil: requests have none.
-	// A block everywhere of the address (RL.BLOCK ip:... EVERYWHERE, or SADD on the blacklist)
-	// denies its requests whatever their key is.
+	// Address returns the client's address, usually Proxies.Client. nil means that requests have none. A block
+	// everywhere of the address (RL.BLOCK ip:... EVERYWHERE, or SADD on the blacklist) denies its requests,
+	// whatever their keys are.
 	Address func(*http.Request) netip.Addr
-	// Fields are those that replies carry, beside Retry-After. Unless given: IETF | XEpoch.
+	// Fields selects the fields of replies besides Retry-After. The default is IETF | XEpoch.
 	Fields   httpfields.Style
 	NoFields bool
 	Problem  Problem
-	// FallbackStatus is that of a denial by the fallback: 503 unless given, for the client may have
-	// kept to the limit, or 429.
+	// FallbackStatus is the status of a denial by the fallback. The default is 503, because the client may have
+	// kept to the limit. 429 is the alternative.
 	FallbackStatus int
-	// Decided is told of every decision before the request goes on or is answered: of the
-	// route by its name, and of the key as weir knows it. For logs, and metrics by route.
+	// Decided is called for every decision, before the request proceeds or is answered. It receives the name of
+	// the route, and the key as weir has it. It serves logs, and metrics by route.
 	Decided func(r *http.Request, route, key string, d client.Decision)
-	// Denied answers denials in place of the problem document. Fields and Retry-After are
-	// set; Denial.Status is what it should answer.
+	// Denied answers denials instead of the problem document. Fields and Retry-After are set already.
+	// Denial.Status is the status to answer with.
 	Denied func(http.ResponseWriter, *http.Request, Denial)
-	// LogDenials gets a line at level WARN for each answer of 429: the client, the endpoint, the
-	// name of the route, the wait. nil: no lines. Denials of the fallback (503) are not among
-	// them, because the client logs an outage once.
+	// LogDenials receives a line at level WARN for each answer of 429, with the client, the endpoint, the name of
+	// the route and the retry time. nil disables these lines. Denials of the fallback (503) are not logged here,
+	// because the client logs an outage once.
 	LogDenials *slog.Logger
-	// Logger is told of requests that could not be decided, about one a second; nil:
-	// slog.Default().
+	// Logger receives about one line a second for requests that could not be decided. nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -117,7 +116,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// longestName leaves room for the key behind it.
+// longestName bounds the name of a route, so that the key after it fits.
 const longestName = 128
 
 func (r *Route) complete() error {
@@ -125,7 +124,7 @@ func (r *Route) complete() error {
 		if r.Rule != nil || r.Name != "" {
 			return errors.New("a Policy takes the place of the Rule, and the route has the policy's Name: give neither")
 		}
-		r.Rule = client.Policy("by-request") // until there is a request
+		r.Rule = client.Policy("by-request") // replaced for each request
 	}
 	switch {
 	case r.Rule == nil || r.Key == nil:
@@ -147,8 +146,8 @@ func (r *Route) complete() error {
 	return nil
 }
 
-// of returns the route as it is for a request: under its policy of that moment, nil where the
-// request has none.
+// of returns the route for a request, under the policy of that request. It returns nil if the request has no
+// policy.
 func (r *Route) of(req *http.Request) *Route {
 	if r == nil || r.Policy == nil {
 		return r
@@ -162,8 +161,8 @@ func (r *Route) of(req *http.Request) *Route {
 	return &own
 }
 
-// request is what weir is asked about a request. Policies keep their keys apart by
-// themselves; under other rules the name does.
+// request returns the client's request for an HTTP request. Policies keep their keys apart. Under other rules,
+// the route's name does.
 func (r *Route) request(req *http.Request) client.Request {
 	key := cmp.Or(r.Key(req), keys.Anonymous)
 	if !r.Rule.IsPolicy() {

@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// pattern is [METHOD ][HOST]/PATH, as http.ServeMux has it, or with '*' in its path, which may
-// then begin with "**" instead of a slash.
+// pattern is [METHOD ][HOST]/PATH as in http.ServeMux. A path with '*' may begin with "**" instead of a slash.
 type pattern struct {
 	method, host, path string
 	glob               bool // whether the path has a '*'
 }
 
-// String is the pattern as http.ServeMux takes it.
+// String returns the pattern in the syntax of http.ServeMux.
 func (p *pattern) String() string { return strings.TrimSpace(p.method + " " + p.host + p.path) }
 
-// parsePattern refuses patterns that match no request, or other requests than they seem to:
-// routes of other frameworks, unclean paths. A route that never matches limits nothing,
-// without a sign. parsePattern does not repeat the checks of http.ServeMux.
+// parsePattern refuses patterns that match no request, or other requests than they seem to match: routes of
+// other frameworks, and unclean paths. A route that never matches would silently limit nothing. parsePattern
+// does not repeat the checks of http.ServeMux.
 func parsePattern(text string) (p pattern, err error) {
 	rest := text
 	if i := strings.IndexAny(rest, " \t"); i >= 0 {
@@ -49,7 +48,7 @@ func parsePattern(text string) (p pattern, err error) {
 // wildcardNames are the wildcards of http.ServeMux.
 var wildcardNames = regexp.MustCompile(`\{[^}]*\}`)
 
-// methodName is how methods are registered: capitals, perhaps with hyphens.
+// methodName matches registered methods: capitals, possibly with hyphens.
 var methodName = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
 
 func checkMethod(method, rest string) error {
@@ -89,7 +88,7 @@ func (p *pattern) checkPath() error {
 
 func checkSegment(segment, p string) error {
 	if strings.HasPrefix(segment, "{") {
-		return nil // http.ServeMux knows what is right
+		return nil // http.ServeMux checks it
 	}
 	if name, ok := strings.CutPrefix(segment, ":"); ok && name != "" {
 		return fmt.Errorf("a wildcard for one segment is written {name}, not %q: %q",
@@ -112,11 +111,11 @@ func checkSegment(segment, p string) error {
 	return nil
 }
 
-// errOneStar is about what begins with a '*'.
+// errOneStar is the error of a pattern that begins with a single '*'.
 var errOneStar = errors.New(`a pattern begins with a slash, a host or "**": write "**/login" for any path that ends so, ` +
 	`"/*/login" for one segment before it; hosts have no wildcards`)
 
-// checkPreflight refuses a route for requests that pass anyway.
+// checkPreflight refuses a route for OPTIONS requests if they pass anyway.
 func (o *Options) checkPreflight(text string) error {
 	if p, _ := parsePattern(text); p.method == http.MethodOptions && !o.LimitPreflight {
 		return errors.New("OPTIONS requests pass unless LimitPreflight is set: set it, or leave the route out")
@@ -124,8 +123,8 @@ func (o *Options) checkPreflight(text string) error {
 	return nil
 }
 
-// registeredAt is where, says http.ServeMux, a pattern was registered: always here.
+// registeredAt matches the source position in panics of http.ServeMux, which is always in this file.
 var registeredAt = regexp.MustCompile(` \(registered at [^)]*\)|(?s:\n.*)`)
 
-// muxComplaint is what http.ServeMux panics with about a pattern, without its source lines.
+// muxComplaint returns the panic of http.ServeMux about a pattern, without source positions.
 func muxComplaint(p any) string { return registeredAt.ReplaceAllString(fmt.Sprint(p), "") }

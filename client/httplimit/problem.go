@@ -9,30 +9,30 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
-// Denial is a request that is not served.
+// Denial describes a request that is not served.
 type Denial struct {
-	// Status is 429, or 503 where weir has no capacity or is not reached, or the breaker is open.
+	// Status is 429. It is 503 if weir has no capacity or is not reached, or if the breaker is open.
 	Status int
 	Route  string // Route.Name
-	Limit  string // the limit that binds: Route.Name, or the policy of one in Route.Also
-	Detail string // in words
-	// BreakerOpen: the request was within its limits, and Route.Breaker is open.
+	Limit  string // the limit that binds: Route.Name, or the name of a policy in Route.Also
+	Detail string // a sentence for people
+	// BreakerOpen means that the request was within its limits, and that Route.Breaker is open.
 	BreakerOpen bool
 	Decision    client.Decision
 }
 
-// Problem shapes the problem documents of denials (RFC 9457). Unless changed one is
+// Problem customizes the problem documents of denials (RFC 9457). The default document is
 //
 //	{"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
 //	 "title": "Request cannot be satisfied as assigned quota has been exceeded",
 //	 "status": 429, "detail": "Rate limit exceeded. Try again in 3 seconds.",
 //	 "retryAfter": 3, "violated-policies": ["login"]}
 type Problem struct {
-	// Type and Title take the place of those above, of a 429.
+	// Type and Title replace the type and title of a 429.
 	Type, Title string
-	// ContentType is that of the document; application/problem+json unless given.
+	// ContentType is the content type of the document. The default is application/problem+json.
 	ContentType string
-	// Members adds members, or changes those there are; nil takes one away.
+	// Members adds members or replaces existing ones. A nil value removes a member.
 	Members func(*http.Request, Denial) map[string]any
 }
 
@@ -45,13 +45,13 @@ func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d c
 }
 
 func (l *limiter) answer(w http.ResponseWriter, r *http.Request, d Denial) {
-	w.Header().Set("Cache-Control", "no-store") // the next one may be served
+	w.Header().Set("Cache-Control", "no-store") // the next request may be served
 	if l.o.Denied != nil {
 		l.o.Denied(w, r, d)
 		return
 	}
 	body, err := json.Marshal(l.o.Problem.document(r, d))
-	if err != nil { // of what Members added
+	if err != nil { // caused by a member that Members added
 		http.Error(w, d.Detail, d.Status)
 		return
 	}

@@ -8,23 +8,22 @@ import (
 )
 
 const (
-	// maxHops bounds how far a chain of trusted proxies is followed: no real one is half
-	// as long.
+	// maxHops bounds how far a chain of trusted proxies is followed. Real chains are less than half as long.
 	maxHops = 16
-	// unixPeer is how Trust is told of a proxy that connects over a Unix socket.
+	// unixPeer is the argument of Trust for proxies that connect over a Unix socket.
 	unixPeer = "unix"
 )
 
-// Proxies knows whom to believe about where a request came from. The zero value believes
-// nobody: the client is whoever holds the connection.
+// Proxies determines the address of a request's client. The zero value trusts no proxy: the client is the peer
+// of the connection.
 type Proxies struct {
 	networks []netip.Prefix
 	unix     bool
 	headers  []string
 }
 
-// Trust believes what proxies in some networks write into X-Forwarded-For: addresses
-// and CIDR prefixes, and "unix" for those that connect over a Unix socket.
+// Trust trusts the entries that proxies in the given networks write into X-Forwarded-For. A network is an
+// address, a CIDR prefix, or "unix" for proxies that connect over a Unix socket.
 func Trust(networks ...string) (*Proxies, error) {
 	p := &Proxies{headers: []string{"X-Forwarded-For"}}
 	for _, text := range networks {
@@ -53,10 +52,10 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return addr.Prefix(addr.BitLen())
 }
 
-// In reads these headers instead, in this order: the first that names an address counts, and
-// the connection where none does. In("X-Forwarded-For", "X-Real-IP") is such a chain. The
-// trusted proxies must set or remove each of them, because a header that they pass on as it came is
-// the client's to choose.
+// In returns a copy that reads these headers instead, in this order. The first header that names an address
+// determines the client, and the connection does if no header names one. In("X-Forwarded-For", "X-Real-IP") is
+// such a chain. The trusted proxies must set or remove each of these headers. A header that they pass on
+// unchanged is chosen by the client.
 func (p *Proxies) In(headers ...string) *Proxies {
 	other := *p
 	other.headers = make([]string, len(headers))
@@ -66,9 +65,8 @@ func (p *Proxies) In(headers ...string) *Proxies {
 	return &other
 }
 
-// Client is the address nearest to this server that no trusted proxy has: what stands
-// before it in the header is that client's own claim. Invalid where the connection has
-// no address.
+// Client returns the address nearest to this server that is not a trusted proxy. Entries before it in the
+// header are claims of that client. The address is invalid if the connection has none.
 func (p *Proxies) Client(r *http.Request) netip.Addr {
 	peer, trusted := p.peer(r.RemoteAddr)
 	if !trusted {
@@ -82,8 +80,8 @@ func (p *Proxies) Client(r *http.Request) netip.Addr {
 	return peer
 }
 
-// claimed is the client that the lines of a header name, from their end as far as trusted
-// proxies wrote them. Invalid where the last word is no address.
+// claimed returns the client that the lines of a header name. It reads them from the end, as far as trusted
+// proxies wrote them. The address is invalid if the last entry is not an address.
 func (p *Proxies) claimed(lines []string) (addr netip.Addr) {
 	for range maxHops {
 		word, rest, ok := lastWord(lines)
@@ -91,7 +89,7 @@ func (p *Proxies) claimed(lines []string) (addr netip.Addr) {
 			break
 		}
 		hop, ok := parseHop(word)
-		if !ok { // a trusted proxy wrote what is no address: it is as far as we know
+		if !ok { // a trusted proxy wrote something else than an address: stop at the last hop
 			break
 		}
 		if addr, lines = hop, rest; !p.trusts(hop) {
@@ -101,7 +99,7 @@ func (p *Proxies) claimed(lines []string) (addr netip.Addr) {
 	return addr
 }
 
-// peer is the address of the connection.
+// peer returns the address of the connection.
 func (p *Proxies) peer(remote string) (addr netip.Addr, trusted bool) {
 	addr, ok := parseHop(remote)
 	if !ok {
@@ -119,8 +117,8 @@ func (p *Proxies) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// lastWord cuts the last element off a list that may span several lines. The lines are
-// the request's own and stay as they are.
+// lastWord cuts the last element off a list that may span several lines. It does not change the lines, which
+// belong to the request.
 func lastWord(lines []string) (word string, rest []string, ok bool) {
 	if len(lines) == 0 {
 		return "", nil, false
@@ -133,8 +131,8 @@ func lastWord(lines []string) (word string, rest []string, ok bool) {
 	return last[at+1:], append(append([]string(nil), lines[:len(lines)-1]...), last[:at]), true
 }
 
-// parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1,
-// [2001:db8::1], [2001:db8::1]:80.
+// parseHop parses an address with or without a port: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1],
+// [2001:db8::1]:80.
 func parseHop(word string) (netip.Addr, bool) {
 	word = strings.TrimSpace(word)
 	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(word, "["), "]"))

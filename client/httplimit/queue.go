@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/client"
 )
 
-// checkQueue refuses a time that no request could wait, at construction and not in production.
+// checkQueue refuses a Queue that would fail for every request, at construction instead of in production.
 func (l *limiter) checkQueue() error {
 	for i := range l.o.Routes {
 		if r := &l.o.Routes[i]; r.Queue != 0 {
@@ -22,9 +22,9 @@ func (l *limiter) checkQueue() error {
 
 // decide asks weir about a request of a route.
 //
-// A route that queues asks without waiting as long as no request of it waits. A request that
-// is denied then, and one that comes while others wait, stands in weir's line for its key, so
-// that it does not overtake. Where no wait within Queue helps, or no place is left, the denial stands.
+// While no request of a route with a Queue waits, decide asks without waiting. A request that is denied, or
+// that arrives while others wait, joins weir's queue for its key, so that it does not overtake. If no wait
+// within Queue helps, or the queue is full, the denial stands.
 func (l *limiter) decide(ctx context.Context, r *Route, q client.Request) (client.Decision, error) {
 	if r.Queue == 0 {
 		return l.client.Decide(ctx, q)

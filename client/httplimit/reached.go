@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// checkReached refuses routes that no request reaches, because patterns before them take
-// what they match. Only patterns with '*' can do that; http.ServeMux refuses others itself.
+// checkReached refuses routes that no request reaches, because earlier patterns match all their requests. Only
+// patterns with '*' can cause that; http.ServeMux refuses other conflicts itself.
 func (rt *router) checkReached(routes []Route) error {
 	if len(rt.globs) == 0 {
 		return nil
@@ -32,8 +32,8 @@ func errShadowed(other *Route) error {
 		"write the narrower pattern first", other.Pattern)
 }
 
-// reached tries requests that a route matches, and says whether one reaches it, or else who
-// takes the first.
+// reached tries sample requests that a route matches, and reports whether one of them reaches it. Otherwise it
+// returns the route that takes the first sample.
 func (rt *router) reached(route *Route) (first *Route, ok bool) {
 	p, err := parsePattern(route.Pattern)
 	if err != nil {
@@ -57,17 +57,17 @@ func (rt *router) reached(route *Route) (first *Route, ok bool) {
 	return first, false
 }
 
-// Samples that are in no pattern: only a wildcard matches sampleText, and only a pattern without a
-// method sampleMethod.
+// Samples that occur in no pattern. Only a wildcard matches sampleText, and only a pattern without a method
+// matches sampleMethod.
 const (
 	sampleText   = "%EE%80%80"
 	sampleMethod = "SAMPLE"
 )
 
-// wildcards of one segment and of many.
+// wildcards matches wildcards of one segment and of many.
 var wildcards = regexp.MustCompile(`\*\*|\*|\{[^}]*\}`)
 
-// samplePaths are paths that a pattern matches: with much, little and nothing for each wildcard.
+// samplePaths returns paths that a pattern matches, with a long, a short and an empty text for each wildcard.
 func (p *pattern) samplePaths() (all []string) {
 	text := strings.TrimSuffix(p.path, "{$}")
 	if text == p.path && !p.glob && strings.HasSuffix(text, "/") {

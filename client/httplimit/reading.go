@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// encodedSlash is how an encoded slash stands in a reading that keeps it.
+// encodedSlash represents an encoded slash in a reading that keeps it.
 const encodedSlash = "%2F"
 
-// readings are the ways in which servers understand a path that is written oddly. Patterns
-// with '*' look at both, so that no path reaches a server's login without matching "**/login".
+// readings are the ways in which servers interpret an unusual path. Globs match both readings, so that no path
+// reaches a server's login without matching "**/login".
 type readings struct {
-	// plain is the decoded path in its clean form, where an encoded slash is no slash.
+	// plain is the decoded path in its clean form. An encoded slash does not separate segments.
 	plain string
-	// lenient is the same where an encoded slash is one, and without path parameters
-	// (";jsessionid=1"), which servers of Java take off.
+	// lenient is the same path, but an encoded slash separates segments, and path parameters (";jsessionid=1") are
+	// removed, as in Java servers.
 	lenient string
-	// odd says whether servers may differ about the path.
+	// odd reports whether servers may interpret the path differently.
 	odd bool
 }
 
@@ -31,7 +31,7 @@ func readingsOf(u *url.URL) readings {
 	}
 }
 
-// keepSlashes decodes an escaped path but for its encoded slashes.
+// keepSlashes decodes an escaped path except its encoded slashes.
 func keepSlashes(escaped string) string {
 	parts := strings.Split(strings.ReplaceAll(escaped, "%2f", encodedSlash), encodedSlash)
 	for i, part := range parts {
@@ -51,8 +51,8 @@ func withoutParameters(p string) string {
 	return strings.Join(segments, "/")
 }
 
-// cleanPath is a path as http.ServeMux matches it: without dot segments and double slashes. It
-// does not allocate where that is what p is already.
+// cleanPath returns a path as http.ServeMux matches it: without dot segments and double slashes. It does not
+// allocate if p is clean already.
 func cleanPath(p string) string {
 	if !strings.HasPrefix(p, "/") {
 		p = "/" + p

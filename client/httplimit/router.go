@@ -9,30 +9,30 @@ import (
 // maxGlobs bounds the patterns with '*', which are tried one after another.
 const maxGlobs = 64
 
-// router finds the route of a request. Among patterns of http.ServeMux the best fit counts.
-// Patterns with '*' have none: between them and others the one that is written first counts,
-// and exclusions are written before the routes.
+// router finds the route of a request. Among patterns of http.ServeMux the most specific one wins. Globs have
+// no such order: among a glob and other patterns, the pattern listed first wins. Exclusions rank before the
+// routes.
 type router struct {
 	mux     *http.ServeMux
-	targets map[string]target // by pattern as the mux has it
+	targets map[string]target // by pattern in the syntax of the mux
 	globs   []globTarget      // exclusions first, then in the order of the routes
 	hosts   bool              // whether a pattern names a host
 }
 
-// target is what a pattern leads to.
+// target is the destination of a pattern.
 type target struct {
 	route *Route // nil: the request passes
-	at    int    // the place among the routes
+	at    int    // the position among the routes
 }
 
 const (
 	excludedAt = -1                 // before all routes
-	nowhere    = int(^uint(0) >> 1) // the place of requests without a pattern: after all routes
+	nowhere    = int(^uint(0) >> 1) // the position of requests without a pattern: after all routes
 )
 
 func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
-// globTarget is a pattern with '*'. An empty method or host is every one.
+// globTarget is a pattern with '*'. An empty method or host matches every method or host.
 type globTarget struct {
 	target
 	*glob
@@ -78,7 +78,7 @@ func (rt *router) addGlob(p pattern, t target) error {
 	return err
 }
 
-// addToMux turns the mux' panic over a pattern that is wrong, or twice there, into an error.
+// addToMux converts the mux's panic about an invalid or repeated pattern to an error.
 func (rt *router) addToMux(pattern string, t target) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -90,7 +90,7 @@ func (rt *router) addToMux(pattern string, t target) (err error) {
 	return nil
 }
 
-// route is the route of a request, nil where it passes.
+// route returns the route of a request, or nil if the request passes.
 func (rt *router) route(r *http.Request) *Route {
 	host := r.Host
 	if rt.hosts {
@@ -118,8 +118,8 @@ func (rt *router) route(r *http.Request) *Route {
 	return best.route
 }
 
-// bestFit asks the mux. A request that it would send elsewhere first, to the clean form of
-// its path for instance, belongs to the pattern of that.
+// bestFit asks the mux. If the mux would redirect a request, for instance to the clean form of its path, the
+// request belongs to the pattern of the redirect.
 func (rt *router) bestFit(r *http.Request) target {
 	found, pattern := rt.mux.Handler(r)
 	if t, ok := found.(target); ok {
@@ -131,8 +131,8 @@ func (rt *router) bestFit(r *http.Request) target {
 	return target{nil, nowhere}
 }
 
-// takes says whether a request matches. For a route one reading of the path is enough; an
-// exclusion must match in each, so that nothing passes by being written oddly.
+// takes reports whether a request matches. A route must match one reading of the path. An exclusion must match
+// every reading, so that an unusual spelling does not exclude a request.
 func (g *globTarget) takes(method, host string, paths *readings) bool {
 	if g.method != "" && g.method != method && (g.method != http.MethodGet || method != http.MethodHead) {
 		return false

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Settings are the limits of a service as variables of the environment name them. A request is
-// counted under all of them in one check: its address, its user if it has one, and its client (the
-// user, or else the address) at the route.
+// Settings are the limits of a service from environment variables. One check counts a request under all of
+// them: by its address, by its user if it has one, and by its client at the route. The client is the user, or
+// else the address.
 type Settings struct {
 	Enabled   bool          // RATE_LIMIT_ENABLED: true unless given
 	Algorithm Algorithm     // RATE_LIMIT_ALGORITHM: SlidingWindow unless given
@@ -24,9 +24,9 @@ type Settings struct {
 	Window    time.Duration // RATE_LIMIT_WINDOW: in seconds
 	PerIP     int64         // RATE_LIMIT_PER_IP: requests of one address in a window; 0: no such limit
 	PerUser   int64         // RATE_LIMIT_PER_USER: requests of one user in a window; 0: no such limit
-	Burst     int64         // RATE_LIMIT_BURST: of TokenBucket; 0: the limit itself
-	// Prefix begins the names of the policies, which are default, per-ip and per-user, so that several
-	// services share a weir. It has no variable.
+	Burst     int64         // RATE_LIMIT_BURST: the burst of TokenBucket; 0: the limit itself
+	// Prefix begins the names of the policies default, per-ip and per-user, so that several services can share a
+	// weir. It has no variable.
 	Prefix string
 }
 
@@ -39,8 +39,8 @@ const (
 	SlidingWindow        Algorithm = "sliding_window"         // or sliding_window_log: exact
 	SlidingWindowCounter Algorithm = "sliding_window_counter" // about exact, in constant memory
 	TokenBucket          Algorithm = "token_bucket"
-	// LeakyBucket passes requests at an even rate. Those that come earlier are held, at most
-	// maxPace, and denied beyond that.
+	// LeakyBucket passes requests at an even rate. Requests that arrive earlier are delayed by at most maxPace,
+	// and denied beyond that.
 	LeakyBucket Algorithm = "leaky_bucket"
 )
 
@@ -50,7 +50,7 @@ var algorithms = map[string]Algorithm{
 	"sliding_window_log": SlidingWindow, "sliding_window_counter": SlidingWindowCounter, "token_bucket": TokenBucket, "leaky_bucket": LeakyBucket,
 }
 
-// maxPace is how long a leaky bucket holds requests: within the timeouts of clients and proxies.
+// maxPace is the longest delay of a leaky bucket. It is shorter than the timeouts of clients and proxies.
 const maxPace = 5 * time.Second
 
 // The variables.
@@ -66,9 +66,9 @@ const (
 
 const maxWindowSeconds = engine.MaxWindowNs / int64(time.Second)
 
-// FromEnv reads settings with getenv, which is os.Getenv for most. Errors are ErrBadOptions, and name the
-// variable and what it accepts. RATE_LIMIT_DEFAULT and RATE_LIMIT_WINDOW must be there unless
-// RATE_LIMIT_ENABLED is false.
+// FromEnv reads settings with getenv, usually os.Getenv. Errors are ErrBadOptions, and name the variable and
+// the accepted values. RATE_LIMIT_DEFAULT and RATE_LIMIT_WINDOW are required unless RATE_LIMIT_ENABLED is
+// false.
 func FromEnv(getenv func(string) string) (s Settings, err error) {
 	e := environment{getenv: getenv}
 	if s.Enabled = true; e.text(envEnabled) != "" {
@@ -109,7 +109,7 @@ func (s *Settings) limits() []limit {
 	return all
 }
 
-// rule is a limit by the algorithm.
+// rule returns a limit under the configured algorithm.
 func (s *Settings) rule(max int64) *client.Rule {
 	rate := client.Rate{Units: max, Per: s.Window}
 	switch s.Algorithm {
@@ -125,7 +125,7 @@ func (s *Settings) rule(max int64) *client.Rule {
 	return client.Sliding(s.Window, max)
 }
 
-// SetPolicies gives the policies at weir the limits of the settings. What was used stays used.
+// SetPolicies sets the policies at weir to the limits of the settings. Usage is kept.
 func (s *Settings) SetPolicies(ctx context.Context, c *client.Client) error {
 	for _, l := range s.limits() {
 		if _, err := c.SetPolicy(ctx, s.Prefix+l.policy, client.PolicyTerms{Limits: []*client.Rule{s.rule(l.max)}}); err != nil {
@@ -135,8 +135,8 @@ func (s *Settings) SetPolicies(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// Route is a route with the limits of the settings, for the address and the user that the keys find. The
-// policies must be there: see SetPolicies. While weir is not reached, client.Local decides by the same limits.
+// Route returns a route with the limits of the settings, for the address and the user that the keys find. The
+// policies must exist: see SetPolicies. While weir is not reached, client.Local decides by the same limits.
 func (s *Settings) Route(pattern string, ip, user Key) Route {
 	policy := func(name string, max int64) *client.Rule { return client.Policy(s.Prefix+name, s.rule(max)) }
 	r := Route{Pattern: pattern, Name: pattern, Rule: policy("default", s.Default), Key: atRoute(pattern, FirstOf(user, ip))}
@@ -149,12 +149,12 @@ func (s *Settings) Route(pattern string, ip, user Key) Route {
 	return r
 }
 
-// atRoute keeps the clients of one route apart from those of others under one policy.
+// atRoute separates the clients of one route from those of other routes under the same policy.
 func atRoute(pattern string, client Key) Key {
 	return func(r *http.Request) string { return pattern + "|" + cmp.Or(client(r), keys.Anonymous) }
 }
 
-// environment reads variables, and keeps the first error.
+// environment reads variables and keeps the first error.
 type environment struct {
 	getenv func(string) string
 	err    error
@@ -176,7 +176,7 @@ func (e *environment) flag(name string) bool {
 	return on
 }
 
-// number reads a whole number of at least 1; 0 is that it is not given.
+// number parses a whole number of at least 1. It returns 0 for an optional variable that is not set.
 func (e *environment) number(name, unit string, most int64, required bool) int64 {
 	text := e.text(name)
 	if text == "" && !required {

@@ -30,9 +30,9 @@ const (
 	dripEvery   = 20 * time.Millisecond
 )
 
-// With somebody silent, somebody slow and somebody who sends noise at every port, an honest
-// client has each of its answers, and who comes now is served at every port for clients. How
-// late answers are is logged, quiet and under attack.
+// TestAttackedPortsLeaveOthersServed attacks every port with silent, slow and noisy clients. An honest client must get
+// each of its answers, and new clients must be served at every port for clients. The test logs the latency without and
+// with the attack.
 func TestAttackedPortsLeaveOthersServed(t *testing.T) {
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)
 	raft := freeAddr(t)
@@ -79,8 +79,7 @@ func TestAttackedPortsLeaveOthersServed(t *testing.T) {
 	p.stop()
 }
 
-// attack connects again and again and sends what it has: nothing, a byte at a time with
-// pauses, or all of it as fast as it is taken.
+// attack connects repeatedly and sends its bytes: none, one at a time with pauses, or all of them as fast as possible.
 func attack(ctx context.Context, addr string, pause time.Duration, send []byte) {
 	for ctx.Err() == nil {
 		nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -117,7 +116,7 @@ func served(t *testing.T, c redis.Conn) (took []time.Duration) {
 	return took
 }
 
-// takesNewcomers connects to each port for clients, as somebody who knows the password.
+// takesNewcomers connects to each port for clients, as a client with the password.
 func (p *process) takesNewcomers(password string) {
 	p.t.Helper()
 	for _, addr := range []string{p.addr, p.said("tls_listen")} {

@@ -8,20 +8,23 @@ import (
 	"os"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// standardStream is the name of standard output, or input, where a file is asked for.
+// standardStream is the name of standard output or input in place of a file.
 const standardStream = "-"
 
-// partSuffix is the end of a backup's name until it is whole.
+// partSuffix is the suffix of a backup's name until it is complete.
 const partSuffix = ".part"
 
 // backupCmd copies the state of a running server into a file.
 type backupCmd struct {
-	File         string `arg:"" help:"Where to write the backup: a file that is not there yet, or - for standard output."`
+	File         string `arg:"" help:"The new file of the backup, or - for standard output."`
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"The server, or any node of a cluster, as clients reach it."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the server."`
-	dialFlags
+	remote.Flags
 }
 
 func (b *backupCmd) Run() error {
@@ -36,7 +39,7 @@ func (b *backupCmd) Run() error {
 	return err
 }
 
-// write makes the file. It is there whole and on disk, or not at all.
+// write writes the file. The file exists completely and on disk, or not at all.
 func (b *backupCmd) write() (bytes int64, err error) {
 	switch _, err := os.Lstat(b.File); {
 	case err == nil:
@@ -45,7 +48,7 @@ func (b *backupCmd) write() (bytes int64, err error) {
 		return 0, err
 	}
 	part := b.File + partSuffix
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it holds keys
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it contains keys
 	if errors.Is(err, fs.ErrExist) {
 		return 0, fmt.Errorf("%s is there: another backup is being written, or was broken off: see that none runs, and remove it", part)
 	}
@@ -67,11 +70,11 @@ func (b *backupCmd) write() (bytes int64, err error) {
 
 // copyTo reads the whole backup from the server.
 func (b *backupCmd) copyTo(w io.Writer) (bytes int64, err error) {
-	password, err := secretFrom("password", "", b.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", b.PasswordFile)
 	if err != nil {
 		return 0, err
 	}
-	conn, err := b.dial(b.Addr, password)
+	conn, err := b.Dial(b.Addr, password)
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fillForBackup leaves a server with some of everything that a backup must bring back.
+// fillForBackup gives a server each kind of state that a backup must restore.
 func fillForBackup(p *process) {
 	p.do("RL.POLICY", "SET", "user", "LIMIT", "FIXED", "FOREVER", "10")
 	p.do("RL.POLICY", "OVERRIDE", "user", "vip:*", "LIMIT", "FIXED", "FOREVER", "100")
@@ -22,7 +22,7 @@ func fillForBackup(p *process) {
 	p.do("RL.BLOCK", "villain", "1h", "REASON", "abuse")
 }
 
-// holdsTheBackup checks that a server has what fillForBackup left.
+// holdsTheBackup checks that a server has the state of fillForBackup.
 func holdsTheBackup(p *process) {
 	p.t.Helper()
 	check := func(key string) int64 {
@@ -37,9 +37,8 @@ func holdsTheBackup(p *process) {
 	require.EqualValues(p.t, 0, p.five("RL.FIXED", "villain", "FOREVER", "10")[0])
 }
 
-// A backup taken under load holds everything that was answered before it began, and
-// becomes a server that runs alone, which becomes a cluster, which becomes a server that
-// runs alone.
+// TestBackupAndRestore takes a backup under load. The backup holds everything that was answered before it began. It is
+// restored to a server that runs alone, then to a cluster, then to a server that runs alone.
 func TestBackupAndRestore(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "--data-dir="+filepath.Join(dir, "one"))
@@ -80,14 +79,14 @@ func TestBackupAndRestore(t *testing.T) {
 	holdsTheBackup(start(t, "--data-dir="+filepath.Join(dir, "three")))
 }
 
-// waitForUnits waits until a key has been granted so many.
+// waitForUnits waits until this many units of a key have been granted.
 func (p *process) waitForUnits(key string, n int64) (units int64) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool { units = p.used(key); return units >= n }, patience, time.Millisecond)
 	return units
 }
 
-// What the two commands refuse, and that they leave nothing behind.
+// TestBackupAndRestoreRefuse checks the refusals of both commands, and that they leave no file behind.
 func TestBackupAndRestoreRefuse(t *testing.T) {
 	dir := t.TempDir()
 	file, data := filepath.Join(dir, "b"), filepath.Join(dir, "data")
@@ -124,7 +123,7 @@ func TestBackupAndRestoreRefuse(t *testing.T) {
 	holdsTheBackup(start(t, "--data-dir="+data))
 }
 
-// A whole one through pipes.
+// TestBackupThroughAPipe moves a complete backup through pipes.
 func TestBackupThroughAPipe(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "--data-dir="+filepath.Join(dir, "one"))

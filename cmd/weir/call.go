@@ -7,22 +7,26 @@ import (
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// callCmd sends one command, where there is no other client: in an image that holds only weir,
-// on a machine with nothing but Go.
+// callCmd sends one command, for places without another client: an image that contains only weir, or a machine with
+// only Go.
 type callCmd struct {
-	remote  `embed:""`
-	Command []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
+	remote.Server `embed:""`
+	Command       []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
 }
 
-// Run prints the reply as redis-cli does. An error of the server is the error of Run.
+// Run prints the reply as redis-cli does. An error reply is the error of Run.
 func (c *callCmd) Run() error {
-	password, err := secretFrom("password", "", c.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {
 		return err
 	}
-	conn, err := c.dial(c.Addr, password)
+	conn, err := c.Dial(c.Addr, password)
 	if err != nil {
 		return err
 	}
@@ -38,7 +42,7 @@ func (c *callCmd) Run() error {
 	return writeReply(os.Stdout, reply, "")
 }
 
-// writeReply writes a reply, and the elements of one below each other behind their numbers.
+// writeReply writes a reply. It writes the elements of an array on separate lines with their numbers.
 func writeReply(w io.Writer, reply any, indent string) error {
 	switch r := reply.(type) {
 	case nil:
@@ -48,11 +52,11 @@ func writeReply(w io.Writer, reply any, indent string) error {
 	case []byte:
 		return writeLine(w, fmt.Sprintf("%q", r))
 	case redis.Error:
-		return writeLine(w, "(error) "+plainText(string(r)))
+		return writeLine(w, "(error) "+terminal.PlainText(string(r)))
 	case []any:
 		return writeElements(w, r, indent)
 	}
-	return writeLine(w, plainText(fmt.Sprint(reply)))
+	return writeLine(w, terminal.PlainText(fmt.Sprint(reply)))
 }
 
 func writeElements(w io.Writer, all []any, indent string) error {
@@ -63,7 +67,7 @@ func writeElements(w io.Writer, all []any, indent string) error {
 	for i, element := range all {
 		before := indent
 		if i == 0 {
-			before = "" // it stands behind the number of what holds it
+			before = "" // the first element follows the number of its array
 		}
 		if _, err := fmt.Fprintf(w, "%s%*d) ", before, width, i+1); err != nil {
 			return err

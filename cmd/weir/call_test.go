@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// weir call shows what redis-cli shows in a terminal.
+// TestCall checks that weir call prints the same as redis-cli in a terminal.
 func TestCall(t *testing.T) {
 	p := start(t, "--test-clock", "--data-dir=")
 	call := func(words ...string) string { return weir(t, append([]string{"call", "--addr", p.addr}, words...)...) }

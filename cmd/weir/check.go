@@ -8,15 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/raftstore"
 )
 
-// Flags that have a meaning in a cluster only. Without --node-id a node would ignore them, run
-// alone, and admit a whole limit beside the limits of the cluster that it was meant to join.
+// These flags have a meaning only in a cluster. Without --node-id a node would ignore them, run alone, and admit a
+// whole limit in addition to the limits of its intended cluster.
 var (
-	// needNode need --node-id: they are about other nodes.
+	// needNode lists flags that need --node-id, because they are about other nodes.
 	needNode = []string{"join", "expect"}
-	// needCluster need --node-id, or --durability, which makes a cluster of one.
+	// needCluster lists flags that need --node-id, or --durability, which makes a cluster of one.
 	needCluster = []string{
 		"raft-addr", "raft-listen", "advertise", "redirect", "cluster-secret", "cluster-secret-file",
 		"raft-tls-cert-file", "raft-tls-key-file", "raft-tls-ca-file",
@@ -24,13 +25,13 @@ var (
 	}
 )
 
-// check refuses flags that do not go together, before anything is opened.
+// check refuses contradicting flags before anything is opened.
 func (s *serveCmd) check() error {
 	return errors.Join(checkSystem(), s.checkClustered(), s.checkLone(), s.checkJoin(), s.checkPorts(),
 		checkDir("--data-dir", s.DataDir))
 }
 
-// checkClustered refuses flags of a cluster where the server would run alone.
+// checkClustered refuses flags of a cluster if the server would run alone.
 func (s *serveCmd) checkClustered() error {
 	if s.NodeID != "" {
 		return nil
@@ -44,8 +45,7 @@ func (s *serveCmd) checkClustered() error {
 	return idleFlags(idle)
 }
 
-// idleFlags returns an error that names the flags of a cluster that a lone server was given, or nil
-// when it was given none.
+// idleFlags returns an error that names the cluster flags given to a server that runs alone, or nil without any.
 func idleFlags(given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -54,22 +54,22 @@ func idleFlags(given []string) error {
 		"name this node with --node-id, or leave that out to run alone", strings.Join(given, ", "))
 }
 
-// checkLone refuses a node with no --join and nothing in its directory: it would found a
-// cluster of one, and so would the nodes it was to be together with.
+// checkLone refuses a node without --join and with an empty directory. It would found a cluster of one, and so would
+// the nodes of its intended cluster.
 func (s *serveCmd) checkLone() error {
 	if s.NodeID == "" || len(s.Join) > 0 {
 		return nil
 	}
 	if s.DataDir != "" {
 		if owner, err := raftstore.OwnerOf(s.DataDir); err != nil || owner != "" {
-			return nil // it knows its cluster, or raftstore says what is wrong
+			return nil // it knows its cluster, or raftstore reports the error
 		}
 	}
 	return fmt.Errorf("--node-id %s without --join, and %q holds no node: "+
 		"name all nodes with --join; for a cluster of one name this node alone, --join %s", s.NodeID, s.DataDir, s.RaftAddr)
 }
 
-// checkJoin refuses a list of nodes that cannot be right.
+// checkJoin refuses an invalid list of nodes.
 func (s *serveCmd) checkJoin() error {
 	own, _, _ := net.SplitHostPort(s.RaftAddr)
 	for i, addr := range s.Join {
@@ -80,7 +80,7 @@ func (s *serveCmd) checkJoin() error {
 		case addr == s.Listen || addr == s.TLSListen || addr == s.HTTP:
 			return fmt.Errorf("--join names %s, where this node listens for clients or probes: "+
 				"name the --raft-addr of each node", addr)
-		case ip != nil && !ip.IsLoopback() && isLoopback(net.JoinHostPort(own, "0")):
+		case ip != nil && !ip.IsLoopback() && listener.IsLoopback(net.JoinHostPort(own, "0")):
 			return fmt.Errorf("--join names %s, which cannot reach --raft-addr %s of this node: "+
 				"give --raft-addr the address by which other machines reach it", addr, s.RaftAddr)
 		}
@@ -88,7 +88,7 @@ func (s *serveCmd) checkJoin() error {
 	return nil
 }
 
-// checkPorts refuses two ports at one address.
+// checkPorts refuses two ports with the same address.
 func (s *serveCmd) checkPorts() error {
 	type port struct{ flag, addr string }
 	ports := []port{{"--listen", s.Listen}, {"--tls-listen", s.TLSListen}, {"--http", s.HTTP}, {"--rls", s.RLS}}
@@ -123,7 +123,7 @@ func sameAddress(a, b string) bool {
 	return hostA == hostB || everywhere(hostA) || everywhere(hostB)
 }
 
-// checkDir refuses a directory that is something else.
+// checkDir refuses an existing path that is not a directory.
 func checkDir(flag, dir string) error {
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
 		return fmt.Errorf("%s %s is no directory: name one that is empty, weir's own, or not there yet", flag, dir)

@@ -12,10 +12,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/cluster"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// startCluster starts a cluster, and returns the leader first. more returns what else a node
-// is started with.
+// startCluster starts a cluster, and returns the leader first. more returns further arguments of a node.
 func startCluster(t *testing.T, size int, more ...func(id string) []string) []*process {
 	t.Helper()
 	var rafts []string
@@ -44,9 +48,9 @@ func startCluster(t *testing.T, size int, more ...func(id string) []string) []*p
 	}
 	for i, p := range nodes {
 		require.Eventually(t, func() bool {
-			return (&healthcheckCmd{HTTP: strings.TrimPrefix(p.web, "http://")}).ask(io.Discard) == nil
+			return (&healthcheck.Command{HTTP: strings.TrimPrefix(p.web, "http://")}).Ask(io.Discard) == nil
 		}, patience, 10*time.Millisecond)
-		status, err := (&clusterCmd{Addr: p.addr}).status()
+		status, err := (&cluster.Command{Addr: p.addr}).AskStatus()
 		require.NoError(t, err)
 		if status.Leader == status.Node {
 			nodes[0], nodes[i] = nodes[i], nodes[0]
@@ -55,21 +59,22 @@ func startCluster(t *testing.T, size int, more ...func(id string) []string) []*p
 	return nodes
 }
 
-// What apply has done at one node, diff knows at any other: the policies do not differ.
+// TestPolicyDiffAtAFollowerKnowsWhatWasApplied applies policies at one node. At any other node diff must find no
+// difference.
 func TestPolicyDiffAtAFollowerKnowsWhatWasApplied(t *testing.T) {
 	nodes := startCluster(t, 3)
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	for i := range 20 {
 		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(loginPolicy, "5", fmt.Sprint(5+i), 1)), 0o600))
-		require.NoError(t, (&policyApplyCmd{remote: remote{Addr: nodes[i%3].addr}, File: path}).apply(io.Discard))
+		require.NoError(t, (&policy.ApplyCmd{Server: remote.Server{Addr: nodes[i%3].addr}, File: path}).Apply(io.Discard))
 		var out bytes.Buffer
-		require.NoError(t, (&policyDiffCmd{remote: remote{Addr: nodes[1+i%2].addr}, File: path}).diff(&out), "round %d: %s", i, &out)
+		require.NoError(t, (&policy.DiffCmd{Server: remote.Server{Addr: nodes[1+i%2].addr}, File: path}).Diff(&out), "round %d: %s", i, &out)
 	}
 	var said bytes.Buffer
 	cmd := exec.Command(binary, "policy", "diff", "-f", path, "--addr="+nodes[1].addr)
 	cmd.Stderr = &said
 	require.NoError(t, cmd.Run())
-	leader, err := (&clusterCmd{Addr: nodes[0].addr}).status()
+	leader, err := (&cluster.Command{Addr: nodes[0].addr}).AskStatus()
 	require.NoError(t, err)
 	require.Regexp(t, "^answered by n[0-2] at "+nodes[1].addr+"; leader "+leader.Leader+"\n$", said.String())
 }

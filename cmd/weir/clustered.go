@@ -4,83 +4,82 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"os"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/listener"
+	"github.com/weir-project/weir/internal/cli/tracing"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/server"
 )
 
-// clusterFlags make a server one of several nodes.
+// clusterFlags configure a node of a cluster.
 type clusterFlags struct {
-	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster, which --join names. Without its data directory it is another node: remove it, and it comes back under a name made of this one."`
+	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster, which --join names. Without its data directory it is another node: remove the old one, and it joins under a new name made of this one."`
 	RaftAddr   string   `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
-	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Where to listen for other nodes, when that is not --raft-addr, like 0.0.0.0:6390 in a container."`
-	Join       []string `address:"" placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes that may be there: the same, in the same order, on every node. This node alone for a cluster of one. Ignored once this node belongs to a cluster."`
-	Expect     int      `least:"1" help:"How many nodes found the cluster together; all of --join by default. More than half of them, so that there are never two clusters."`
-	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --tls-listen by default where there is one, else --listen."`
-	Redirect   string   `default:"forward" enum:"forward,moved" help:"What a node that does not lead does with a decision: forward it to the leader, or answer MOVED."`
+	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Address to listen on for other nodes, if it differs from --raft-addr, like 0.0.0.0:6390 in a container."`
+	Join       []string `address:"" placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes: the same, in the same order, on every node. Only this node for a cluster of one. Ignored once this node belongs to a cluster."`
+	Expect     int      `least:"1" help:"Number of nodes that found the cluster together; all of --join by default. More than half of them, so that two clusters are impossible."`
+	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, for cluster clients; --tls-listen by default if it is set, else --listen."`
+	Redirect   string   `default:"forward" enum:"forward,moved" help:"How a follower handles a decision: forward it to the leader, or answer MOVED."`
 
-	ClusterSecret     string `placeholder:"SECRET" help:"What a node must know to speak to this one. Others on this machine can read it from the process list: the file is better."`
+	ClusterSecret     string `placeholder:"SECRET" help:"Secret that another node must know to speak to this node. Other users of this machine can read it from the process list: the file is better."`
 	ClusterSecretFile string `placeholder:"FILE" help:"File that holds the cluster secret."`
 
 	RaftTLSCertFile string `name:"raft-tls-cert-file" placeholder:"FILE" help:"Certificate of this node, for TLS between nodes. One of its names must be the node id, as a DNS name, or weir://node/ID as a URI; it is read again when it is replaced."`
 	RaftTLSKeyFile  string `name:"raft-tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of nodes, and of nothing else."`
+	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of nodes, and no others."`
 
-	Durability     string        `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
-	RaftHeartbeat  time.Duration `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions go on within three seconds of a leader's death."`
-	MaxDecisionAge time.Duration `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: an admission handed out later would be a burst."`
-	SnapshotBytes  byteSize      `least:"1kb" default:"64mb" help:"How much log makes a snapshot. A restart replays at most about as much."`
+	Durability     string           `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
+	RaftHeartbeat  time.Duration    `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions continue within three seconds of a leader's death."`
+	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: a later admission would be a burst."`
+	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"Size of the log after which a snapshot is written. A restart replays at most about as much."`
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
 	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`
-	TestFault      []string          `hidden:"" help:"For tests: make a known mistake."`
+	testFaults     `embed:""`
 }
 
-// clustered reports whether the server is to be a node of a cluster.
+// clustered reports whether the server shall be a node of a cluster.
 func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability != "" }
 
 // soloID is the id of the node in a cluster of one.
 const soloID = "solo"
 
-// openNode starts the limiter that the flags ask for: alone or with others.
-func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing) (node, error) {
+// openNode starts the limiter that the flags describe: alone or in a cluster.
+func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing.Traces) (node, error) {
 	if !s.clustered() {
 		n, err := persistence.Open(s.nodeOptions(log, memory))
 		if err != nil {
 			return nil, err
 		}
-		return limiter{n}, nil
+		return n, nil
 	}
 	o, err := s.clusterOptions(log, memory, at)
 	if err != nil {
 		return nil, err
 	}
-	o.OnEntry = traces.entry()
+	o.OnEntry = traces.OnEntry()
 	n, err := raftstore.Open(o)
 	if err != nil {
 		return nil, err
 	}
-	return &replica{Node: n}, nil
+	return n, nil
 }
 
 func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (raftstore.Options, error) {
 	if s.DataDir == "" && s.Durability != string(raftstore.Memory) {
 		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it (--durability memory does without)")
 	}
-	secret, err := secretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
+	secret, err := cmdline.SecretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
 	if err != nil {
 		return raftstore.Options{}, err
 	}
-	faults, err := faultsFrom(s.TestFault)
+	faults, err := s.faults()
 	if err != nil {
 		return raftstore.Options{}, err
 	}
@@ -109,11 +108,11 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	if err := s.checkRaftExposure(len(secret) > 0 || o.Certificates != nil); err != nil {
 		return o, err
 	}
-	o.Listener, err = listen("--raft-addr", s.raftPort())
+	o.Listener, err = listener.Listen("--raft-addr", s.raftPort())
 	return o, err
 }
 
-// raftPort is where the node listens for others.
+// raftPort returns the address at which the node listens for other nodes.
 func (f *clusterFlags) raftPort() string {
 	if f.RaftListen == "" {
 		return f.RaftAddr
@@ -121,10 +120,9 @@ func (f *clusterFlags) raftPort() string {
 	return f.RaftListen
 }
 
-// checkRaftExposure refuses a port for nodes that strangers can reach, unless something
-// keeps them out.
+// checkRaftExposure refuses a port for nodes that other machines can reach, unless the port is guarded.
 func (f *clusterFlags) checkRaftExposure(guarded bool) error {
-	if guarded || isLoopback(f.raftPort()) {
+	if guarded || listener.IsLoopback(f.raftPort()) {
 		return nil
 	}
 	return fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key and CA, or --cluster-secret-file", f.raftPort())
@@ -135,28 +133,6 @@ func (s *serveCmd) fullPolicy() engine.FullPolicy {
 		return engine.Deny
 	}
 	return engine.LeastHarm
-}
-
-// secretFrom takes a secret from where it was given.
-func secretFrom(flag, value, file string) (string, error) {
-	if file == "" {
-		return value, nil
-	}
-	if value != "" {
-		return "", fmt.Errorf("--%s and --%s-file say the same thing twice: give one of them", flag, flag)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("--%s-file: %w", flag, err)
-	}
-	secret := strings.TrimRight(string(b), "\r\n")
-	switch {
-	case secret == "":
-		return "", fmt.Errorf("--%s-file: %s is empty: write the secret into it, on one line", flag, file)
-	case strings.ContainsAny(secret, "\r\n"):
-		return "", fmt.Errorf("--%s-file: %s has more than one line: it must hold the secret and nothing else", flag, file)
-	}
-	return secret, nil
 }
 
 func (s *serveCmd) dialVia(ctx context.Context, addr string) (net.Conn, error) {
@@ -182,108 +158,8 @@ func (f *clusterFlags) source() persistence.Source {
 
 func (s shiftedSource) WallNs() int64 { return s.Source.WallNs() + s.byNs }
 
-func faultsFrom(names []string) (f raftstore.Faults, err error) {
-	known := map[string]*bool{
-		"heartbeat-fast-path": &f.HeartbeatFastPath, "no-sync": &f.NoSync, "wall-clock": &f.WallClock, "no-clamp": &f.NoClamp,
-		"collect-early": &f.CollectEarly, "early-reply": &f.EarlyReply, "snapshot-without-stamp": &f.SnapshotWithoutStamp, "stale-index": &f.StaleIndex, "fastest-wall": &f.FastestWall,
-		"read-locally": &f.ReadLocally, "fresh-by-contact": &f.FreshByContact,
-	}
-	for _, name := range names {
-		on, ok := known[name]
-		if !ok {
-			return f, fmt.Errorf("--test-fault: unknown fault %q", name)
-		}
-		*on = true
-	}
-	return f, nil
-}
-
-// node is a limiter with an end.
+// node is a limiter that can be closed.
 type node interface {
-	server.Limiter
+	limiter.Limiter
 	Close() error
-}
-
-// replica hands a node of a cluster to the server, in the server's words.
-type replica struct {
-	*raftstore.Node
-	members atomic.Pointer[members]
-}
-
-var _ server.Replica = (*replica)(nil)
-
-// members are the same nodes in both packages' words.
-type members struct {
-	from *[]raftstore.Member
-	to   []server.Member
-}
-
-func (r *replica) Decide(ops []engine.Op, out []engine.Decision) error {
-	return inServerWords(r.Node.Decide(ops, out))
-}
-
-func (r *replica) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
-	return inServerWords(r.Node.DecideAtomic(ops, out))
-}
-
-func (r *replica) ReadIndex() error { return inServerWords(r.Node.ReadIndex()) }
-func (r *replica) Clear() error     { return inServerWords(r.Node.Clear()) }
-func (r *replica) Snapshot() error  { return inServerWords(r.Node.Snapshot()) }
-func (r *replica) Save() error      { return inServerWords(r.Node.Save()) }
-
-func (r *replica) Backup() (io.ReadCloser, int64, error) {
-	b, err := r.Node.Backup()
-	if err != nil {
-		return nil, 0, inServerWords(err)
-	}
-	return b, b.Bytes, nil
-}
-
-func (r *replica) AddNode(id, raftAddr string) error {
-	return inServerWords(r.Node.AddNode(id, raftAddr))
-}
-func (r *replica) RemoveNode(id string) error { return inServerWords(r.Node.RemoveNode(id)) }
-func (r *replica) TransferLeadership(to string) error {
-	return inServerWords(r.Node.TransferLeadership(to))
-}
-
-// inServerWords translates an outcome.
-func inServerWords(err error) error {
-	for _, pair := range [...]struct{ from, to error }{
-		{raftstore.ErrTryAgain, server.ErrTryAgain},
-		{raftstore.ErrNoLeader, server.ErrClusterDown},
-		{raftstore.ErrNotLeader, server.ErrNotLeader},
-		{raftstore.ErrOverloaded, server.ErrOverloaded},
-		{raftstore.ErrOldMember, server.ErrOldMember},
-		{raftstore.ErrTooLarge, server.ErrTooLarge},
-		{raftstore.ErrUnknown, server.ErrUnknownOutcome},
-	} {
-		if errors.Is(err, pair.from) {
-			return pair.to
-		}
-	}
-	return err
-}
-
-// Topology is the cluster as this node sees it.
-func (r *replica) Topology() *server.Topology {
-	t := r.Node.Topology()
-	return &server.Topology{
-		ClusterID: t.ClusterID, Self: t.Self, Leader: t.Leader, LastLeader: t.LastLeader,
-		Term: t.Term, AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex,
-		Format: t.Format, Nodes: r.nodes(t.Nodes),
-	}
-}
-
-// nodes translates a list of members once.
-func (r *replica) nodes(from *[]raftstore.Member) []server.Member {
-	if known := r.members.Load(); known != nil && known.from == from {
-		return known.to
-	}
-	to := make([]server.Member, len(*from))
-	for i, m := range *from {
-		to[i] = server.Member(m)
-	}
-	r.members.Store(&members{from, to})
-	return to
 }

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// garbagePercent is how much garbage may be there beside what is in use. A decision
-	// makes none and limiters have no pointers to follow, so collecting often is cheap.
+	// garbagePercent is the allowed garbage relative to the live heap. A decision makes no garbage, and limiters have no
+	// pointers to follow, so frequent collection is cheap.
 	garbagePercent = 4
-	// spareGarbage may be there in any case: a small heap would be collected all the time.
+	// spareGarbage is allowed in any case, because a small heap would be collected continuously.
 	spareGarbage = 2 << 20
 )
 
-// percentFor is the collector's target for a heap with so many bytes in use.
+// percentFor returns the collector's target for a heap with this many live bytes.
 func percentFor(live uint64) int {
 	return int(max(garbagePercent, min(100, 100*spareGarbage/max(live, 1))))
 }
@@ -23,15 +23,15 @@ func percentFor(live uint64) int {
 // heapTarget is the collector's target, adjusted to the heap after each collection.
 type heapTarget struct{ percent int }
 
-// watchCollector starts that, for as long as the process lives, unless the user set a target.
+// watchCollector starts the adjustment for the life of the process, unless the user set a target.
 func watchCollector() {
 	if os.Getenv("GOGC") == "" {
 		(&heapTarget{percent: 100}).watch()
 	}
 }
 
-// cycle is something that the next collection finds. What has no pointer might share its
-// memory with what is still in use.
+// cycle is an object that the next collection frees. An object without pointers might share its memory with a live
+// object.
 type cycle struct{ _ *heapTarget }
 
 func (t *heapTarget) watch() { runtime.AddCleanup(&cycle{}, (*heapTarget).collected, t) }

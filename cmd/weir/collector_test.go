@@ -32,11 +32,12 @@ func TestCollectorFollowsTheHeap(t *testing.T) {
 	require.Eventually(t, func() bool { return target() > garbagePercent }, time.Minute, time.Millisecond)
 }
 
-// collectedKeys take more than twice spareGarbage: a server with them must not be at the
-// usual target, and has collected a few times while they came.
+// collectedKeys take more than twice spareGarbage, so a server with them must not have the usual target. It has
+// collected a few times while they were created.
 const collectedKeys = 200_000
 
-// A server that holds much keeps little garbage beside it, unless told otherwise.
+// TestServersSetTheirCollector checks that a server with a large heap keeps little garbage, unless configured
+// otherwise.
 func TestServersSetTheirCollector(t *testing.T) {
 	target := func(p *process) float64 { return p.metric("go_gc_gogc_percent") }
 	p := startHolding(t, "", collectedKeys)
@@ -46,7 +47,7 @@ func TestServersSetTheirCollector(t *testing.T) {
 	require.EqualValues(t, 77, target(startHolding(t, "77", collectedKeys)))
 }
 
-// startHolding starts a server with a GOGC and so many keys.
+// startHolding starts a server with a GOGC and this many keys.
 func startHolding(t *testing.T, gogc string, keys int) *process {
 	cmd := exec.Command(binary)
 	cmd.Env = append(os.Environ(), "GOGC="+gogc)

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// The scripts ask weir itself for what may follow, so they never need to change.
+// The scripts ask weir for completions, so they never need to change.
 var (
 	//go:embed completion/weir.bash
 	bashCompletion string
@@ -31,7 +33,7 @@ func (c *completionCmd) write(w io.Writer) error {
 	return err
 }
 
-// completeCmd is what the scripts call.
+// completeCmd is the command that the scripts call.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"The words behind weir, the last being the one that is typed."`
 }
@@ -43,25 +45,24 @@ func (c *completeCmd) Run(ctx *kong.Context) error {
 	return nil
 }
 
-// complete returns what the last of the words may become; nothing where it may be
-// anything, like a file.
+// complete returns the completions of the last word. It returns nothing if any value is possible, such as a file.
 func complete(at *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	before, typed := words[:len(words)-1], words[len(words)-1]
-	var open *kong.Flag // whose value comes next
+	var open *kong.Flag // the flag whose value comes next
 	for _, word := range before {
 		switch name, _, whole := strings.Cut(word, "="); {
-		case word == "=": // where the shell cuts words there
+		case word == "=": // the shell splits words there
 		case open != nil:
 			open = nil
 		case strings.HasPrefix(word, "-"):
-			if flag := flagOf(at, name); flag != nil && !whole && !flag.IsBool() {
+			if flag := cmdline.FlagOf(at, name); flag != nil && !whole && !flag.IsBool() {
 				open = flag
 			}
 		default:
-			at = below(at, word)
+			at = cmdline.Below(at, word)
 		}
 	}
 	if typed == "=" {
@@ -70,45 +71,19 @@ func complete(at *kong.Node, words []string) []string {
 	name, value, whole := strings.Cut(typed, "=")
 	switch {
 	case open != nil:
-		return beginning(enumOf(open.Value), typed)
+		return beginning(cmdline.EnumOf(open.Value), typed)
 	case whole && strings.HasPrefix(name, "-"):
-		return valuesOf(flagOf(at, name), name+"=", value)
+		return valuesOf(cmdline.FlagOf(at, name), name+"=", value)
 	case strings.HasPrefix(typed, "-"):
 		return beginning(flagNames(at), typed)
 	case len(at.Positional) > 0:
-		return beginning(enumOf(at.Positional[0]), typed)
+		return beginning(cmdline.EnumOf(at.Positional[0]), typed)
 	}
 	return beginning(commandNames(at), typed)
 }
 
-func below(at *kong.Node, word string) *kong.Node {
-	for _, child := range at.Children {
-		if child.Name == word {
-			return child
-		}
-	}
-	return at
-}
-
-// flagsOf are the flags that may stand behind a command: its own, and those above it.
-func flagsOf(at *kong.Node) (all []*kong.Flag) {
-	for _, group := range at.AllFlags(true) {
-		all = append(all, group...)
-	}
-	return all
-}
-
-func flagOf(at *kong.Node, dashed string) *kong.Flag {
-	for _, flag := range flagsOf(at) {
-		if dashed == "--"+flag.Name || flag.Short != 0 && dashed == "-"+string(flag.Short) {
-			return flag
-		}
-	}
-	return nil
-}
-
 func flagNames(at *kong.Node) (names []string) {
-	for _, flag := range flagsOf(at) {
+	for _, flag := range cmdline.FlagsOf(at) {
 		names = append(names, "--"+flag.Name)
 	}
 	return names
@@ -123,21 +98,12 @@ func commandNames(at *kong.Node) (names []string) {
 	return names
 }
 
-func enumOf(v *kong.Value) (words []string) {
-	for _, word := range v.EnumSlice() {
-		if word != "" {
-			words = append(words, word)
-		}
-	}
-	return words
-}
-
 // valuesOf completes --flag=value.
 func valuesOf(flag *kong.Flag, prefix, typed string) (words []string) {
 	if flag == nil {
 		return nil
 	}
-	for _, word := range beginning(enumOf(flag.Value), typed) {
+	for _, word := range beginning(cmdline.EnumOf(flag.Value), typed) {
 		words = append(words, prefix+word)
 	}
 	return words

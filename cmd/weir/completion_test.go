@@ -35,7 +35,7 @@ func TestComplete(t *testing.T) {
 	require.Contains(t, complete(root, nil), "serve")
 }
 
-// In each shell, weir's own words are offered as one types.
+// TestCompletionInShells checks that each shell offers weir's own words during typing.
 func TestCompletionInShells(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "weir")))
@@ -43,7 +43,7 @@ func TestCompletionInShells(t *testing.T) {
 		"bash": `source <(weir completion bash)
 			try() { COMP_WORDS=(weir "$@"); COMP_CWORD=$#; COMPREPLY=(); _weir weir; echo "${COMPREPLY[@]}"; }
 			complete -p weir >/dev/null && try clu && try cluster st && try serve --http-check pro && try serve --data-dir x`,
-		// compadd shows what it was given.
+		// compadd prints its arguments.
 		"zsh": `compdef() { :; }; _files() { echo; }; source <(weir completion zsh)
 			compadd() { shift; echo "$@"; }
 			try() { words=(weir "$@"); CURRENT=$(($# + 1)); _weir; }

@@ -11,22 +11,20 @@ import (
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// envPrefix begins the environment twin of every flag: --data-dir is
-// WEIR_DATA_DIR.
-const envPrefix = "WEIR"
-
-// configFlag is the one flag a configuration file may not set.
+// configFlag is the only flag that a configuration file may not set.
 const configFlag = "config"
 
-// maxConfigBytes bounds a configuration file: it holds a value per flag.
+// maxConfigBytes bounds a configuration file, which holds one value for each flag.
 const maxConfigBytes = 1 << 20
 
 var errConfig = errors.New("bad configuration file")
 
-// BeforeResolve puts the configuration file, if there is one, below flags and
-// environment: kong asks resolvers for every flag the command line leaves open.
+// BeforeResolve gives the configuration file, if given, a lower precedence than flags and environment. kong asks
+// resolvers for every flag that the command line does not set.
 func (s *serveCmd) BeforeResolve(ctx *kong.Context) error {
 	for _, flag := range ctx.Flags() {
 		if flag.Name != configFlag {
@@ -46,8 +44,8 @@ func (s *serveCmd) BeforeResolve(ctx *kong.Context) error {
 // configFile holds the values of a configuration file by flag name.
 type configFile map[string]string
 
-// readConfig reads a YAML file whose keys are names of flags. A key that is not
-// one is an error: a misspelled limit must not pass for a limit.
+// readConfig reads a YAML file whose keys are names of flags. An unknown key is an error, so that a misspelled limit is
+// not ignored.
 func readConfig(path string, flags []*kong.Flag) (configFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,7 +64,7 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(text)) == 0 { // as after a redirection that failed
+	if len(bytes.TrimSpace(text)) == 0 { // for example after a failed redirection
 		return nil, errors.New("nothing is in it; '{}', or a comment, says that there are no settings")
 	}
 	var doc yaml.Node
@@ -81,7 +79,7 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 	}
 	known := make(map[string]bool, len(flags))
 	for _, flag := range flags {
-		// A flag without a variable is about one run of a command, and no setting.
+		// A flag without a variable belongs to one run of a command, and is not a setting.
 		if flag.Name != configFlag && len(flag.Envs) > 0 {
 			known[flag.Name] = true
 		}
@@ -91,7 +89,7 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 		key, value := top.Content[i], top.Content[i+1]
 		if !known[key.Value] {
 			return nil, fmt.Errorf("line %d: unknown key %q%s: keys are the flags of weir serve without the dashes",
-				key.Line, key.Value, suggest(key.Value, slices.Sorted(maps.Keys(known)), func(name string) string { return name }))
+				key.Line, key.Value, cmdline.Suggest(key.Value, slices.Sorted(maps.Keys(known)), func(name string) string { return name }))
 		}
 		if _, twice := file[key.Value]; twice {
 			return nil, fmt.Errorf("line %d: key %q stands here twice", key.Line, key.Value)
@@ -104,11 +102,10 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 	return file, nil
 }
 
-// Validate is part of kong.Resolver; parseConfig has checked already.
+// Validate is part of kong.Resolver. readConfig has validated the file already.
 func (configFile) Validate(*kong.Application) error { return nil }
 
-// Resolve answers what the file says for a flag, unless the environment says
-// something else: kong itself would let the file win.
+// Resolve returns the file's value for a flag, unless the environment sets the flag. kong itself would prefer the file.
 func (c configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, env := range flag.Envs {
 		if _, ok := os.LookupEnv(env); ok {
@@ -121,7 +118,7 @@ func (c configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any
 	return nil, nil
 }
 
-// readPassword takes the password from where it was given.
+// readPassword reads the password from a flag or a file.
 func (s *serveCmd) readPassword() (string, error) {
-	return secretFrom("requirepass", s.Requirepass, s.RequirepassFile)
+	return cmdline.SecretFrom("requirepass", s.Requirepass, s.RequirepassFile)
 }

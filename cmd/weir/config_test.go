@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parse reads a command line as weir does.
+// parse reads a command line in the same way as weir.
 func parse(args ...string) (serveCmd, error) {
 	var c cli
 	_, err := newParser(&c).Parse(append([]string{"serve"}, args...))
@@ -36,8 +36,8 @@ func TestDefaults(t *testing.T) {
 	require.True(t, s.MaxMemory.auto)
 }
 
-// Flags win over the environment, the environment over the file, the file over
-// the defaults.
+// TestPrecedence checks that flags take precedence over the environment, the environment over the file, and the file
+// over the defaults.
 func TestPrecedence(t *testing.T) {
 	file := configWith(t, "listen: 127.0.0.1:1\nhttp: 127.0.0.1:1\ndata-dir: from-file\nmax-memory: 1gb\nprotected-mode: false\nid-lifetime: 5s\nmax-clients: 7\n")
 	t.Setenv("WEIR_LISTEN", "127.0.0.1:2")

@@ -7,8 +7,8 @@ import (
 	"runtime/pprof"
 )
 
-// startCPUProfile writes to a file where the processor's time goes, until the returned
-// function is called. Without a path it does nothing.
+// startCPUProfile writes a CPU profile to a file, until the returned function is called. Without a path it does
+// nothing.
 func startCPUProfile(log *slog.Logger, path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil

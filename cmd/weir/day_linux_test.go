@@ -16,22 +16,21 @@ import (
 )
 
 const (
-	// someKeys come in every simulated hour; manyKeys make a million that are there at
-	// once, for each stays for keyHours.
+	// someKeys are created in every simulated hour. manyKeys are enough for a million live keys, because each lives for
+	// keyHours.
 	someKeys, manyKeys = 2_000, 250_000
 	keyHours           = 4
-	// dayPipeline is how many decisions go out together, dayClients how many connections
-	// come and go in an hour.
+	// dayPipeline is how many decisions are sent together, and dayClients how many connections come and go in an hour.
 	dayPipeline = 1_000
 	dayClients  = 50
-	// heapSlack is what the collector may keep of its own, besides a tenth.
+	// heapSlack is the collector's own overhead, in addition to a tenth.
 	heapSlack = 24 << 20
 	// storeSlack is by how many files and goroutines one merge of Pebble's differs from
 	// another, tables apart; what leaks with every hour or client is more.
 	storeSlack = 24
 )
 
-// footprint is what a process holds.
+// footprint is the resources of a process.
 type footprint struct {
 	keys, resident, goroutines int64
 	files, tables              int64 // descriptors: all but Pebble's tables, and these, which it keeps open for later
@@ -41,9 +40,9 @@ func (f footprint) String() string {
 	return fmt.Sprintf("%d keys, %d MB resident, %d descriptors, %d of Pebble's tables, %d goroutines", f.keys, f.resident>>20, f.files, f.tables, f.goroutines)
 }
 
-// A day on the server's own clock, moved forward hour by hour, with keys and clients that
-// come and go: once as many keys leave as come, nothing grows. WEIRTEST_DAY=1 has a
-// million of them at any moment, six million in all.
+// TestADayLeavesNothingBehind simulates a day on the server's own clock, hour by hour, with changing keys and clients.
+// Once as many keys expire as are created, no resource may grow. WEIRTEST_DAY=1 has a million keys at any moment, six
+// million in all.
 func TestADayLeavesNothingBehind(t *testing.T) {
 	keys := someKeys
 	if os.Getenv("WEIRTEST_DAY") != "" {
@@ -73,13 +72,13 @@ func TestADayLeavesNothingBehind(t *testing.T) {
 	require.Positive(t, settled.keys)
 }
 
-// raise takes the larger of each.
+// raise takes the maximum of each field.
 func (f *footprint) raise(by footprint) {
 	f.keys, f.resident = max(f.keys, by.keys), max(f.resident, by.resident)
 	f.files, f.goroutines = max(f.files, by.files), max(f.goroutines, by.goroutines)
 }
 
-// spendHour lets new keys and clients come, and an hour pass.
+// spendHour creates keys, connects clients, and lets an hour pass.
 func (p *process) spendHour(conn redis.Conn, hour, keys int) {
 	p.t.Helper()
 	limits := [][]any{
@@ -115,7 +114,7 @@ var (
 	clientsPattern  = regexp.MustCompile(`(?m)^connected_clients:(\d+)\r$`)
 )
 
-// footprint looks at the process once the clients that left are gone.
+// footprint measures the process after the disconnected clients are gone.
 func (p *process) footprint(conn redis.Conn) (f footprint) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
@@ -132,7 +131,7 @@ func (p *process) footprint(conn redis.Conn) (f footprint) {
 	files, err := os.ReadDir(proc + "fd")
 	require.NoError(p.t, err)
 	for _, fd := range files {
-		// One that was closed meanwhile has no name and is counted: it does no harm.
+		// A descriptor that was closed meanwhile has no name and is counted, which is harmless.
 		if name, _ := os.Readlink(proc + "fd/" + fd.Name()); strings.HasSuffix(strings.TrimSuffix(name, " (deleted)"), ".sst") {
 			f.tables++
 		} else {

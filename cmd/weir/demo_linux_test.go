@@ -18,11 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-project/weir/internal/cli/cluster"
 )
 
-// terminal opens a pseudo-terminal. A process group that it controls gets SIGHUP when ours is
-// closed, and SIGINT when Ctrl-C is typed.
-func terminal(t *testing.T) (ours, theirs *os.File) {
+// openTerminal opens a pseudo-terminal. The process group that it controls gets SIGHUP when ours is closed, and SIGINT
+// for Ctrl-C.
+func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	// Not one that can be polled: Close is to close it at once.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -36,13 +38,12 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 	return os.NewFile(uintptr(fd), "terminal"), theirs
 }
 
-// firstPort is where a demo begins to look for free ports: below those that outgoing
-// connections take.
+// firstPort is where a demo starts to look for free ports: below the ports of outgoing connections.
 func firstPort() int { return 10_000 + rand.IntN(20_000) }
 
 const ctrlC = "\x03"
 
-// demoRun is a weir demo at a terminal of its own.
+// demoRun is a weir demo at its own terminal.
 type demoRun struct {
 	t     *testing.T
 	dir   string
@@ -56,7 +57,7 @@ type demoRun struct {
 // runDemo starts weir demo. The ports begin at a free one, or behind it.
 func runDemo(t *testing.T, dir string, args ...string) *demoRun {
 	t.Helper()
-	tty, theirs := terminal(t)
+	tty, theirs := openTerminal(t)
 	d := &demoRun{t: t, dir: dir, tty: tty, ended: make(chan struct{})}
 	d.cmd = exec.Command(binary, append([]string{"demo", "--dir", dir, "--first-port", strconv.Itoa(firstPort())}, args...)...)
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = theirs, theirs, theirs
@@ -96,7 +97,7 @@ func (d *demoRun) output() string {
 	return strings.ReplaceAll(d.said.String(), "\r\n", "\n")
 }
 
-// await waits until the demo has said something, and returns its parts.
+// await waits until the output of the demo matches, and returns the submatches.
 func (d *demoRun) await(pattern string) []string {
 	d.t.Helper()
 	var found []string
@@ -107,7 +108,7 @@ func (d *demoRun) await(pattern string) []string {
 	return found
 }
 
-// String is for messages, which are made when a wait has failed.
+// String returns the output for messages, which are made when a wait has failed.
 func (d *demoRun) String() string { return d.output() }
 
 func (d *demoRun) up() *demoRun {
@@ -134,7 +135,7 @@ func (d *demoRun) wait() int {
 	}
 }
 
-// nodes are the processes whose configuration lies in the directory.
+// nodes returns the processes whose configuration is in the directory.
 func (d *demoRun) nodes() (pids []int) {
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(d.t, err)
@@ -154,7 +155,7 @@ func (d *demoRun) nobodyIsLeft() {
 	require.Eventually(d.t, func() bool { return len(d.nodes()) == 0 }, patience, 10*time.Millisecond, "orphans in %s", d.dir)
 }
 
-// kill ends a node by the command that the demo prints, and waits until the demo has noticed.
+// kill kills a node by the command that the demo prints, and waits until the demo has noticed.
 func (d *demoRun) kill(role string) (id string) {
 	d.t.Helper()
 	found := d.await(`    ([abc]) ` + role + `: +(kill -9 \d+)`)
@@ -163,7 +164,7 @@ func (d *demoRun) kill(role string) (id string) {
 	return found[1]
 }
 
-// take asks as the demo says, and returns what is left.
+// take sends the suggested request, and returns the remaining units.
 func (d *demoRun) take(node int) string {
 	d.t.Helper()
 	command := regexp.MustCompile(`(?:redis-cli -p |call --addr 127\.0\.0\.1:)(\d+) RL\.TOKENBUCKET (\S+) (\S+) (\S+)`).FindAllStringSubmatch(d.output(), -1)[node]
@@ -179,8 +180,8 @@ func (d *demoRun) take(node int) string {
 	return left
 }
 
-// What a person does in the first minutes: kill the leader, ask another node, start the dead
-// one again, press Ctrl-C.
+// TestDemo follows the first minutes of a user: kill the leader, ask another node, restart the killed node, press
+// Ctrl-C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	d := runDemo(t, t.TempDir()).up()
@@ -205,7 +206,7 @@ func TestDemo(t *testing.T) {
 	require.Zero(t, again.wait(), again)
 }
 
-// However the demo ends, no node is left, not even one that was started by hand.
+// TestDemoLeavesNoOrphans checks that no node survives any end of the demo, not even a node that was started by hand.
 func TestDemoLeavesNoOrphans(t *testing.T) {
 	for name, end := range map[string]func(d *demoRun){
 		"Ctrl-C":                func(d *demoRun) { d.typeIn(ctrlC) },
@@ -246,7 +247,7 @@ func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 	require.NoError(t, err)
 	addr := at.FindStringSubmatch(string(text))[1]
 	require.Eventually(t, func() bool {
-		status, err := (&clusterCmd{Addr: addr}).status()
+		status, err := (&cluster.Command{Addr: addr}).AskStatus()
 		return err == nil && status.Leader != ""
 	}, patience, 10*time.Millisecond)
 	d.typeIn("\n")
@@ -266,11 +267,11 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	var ln net.Listener
 	require.Eventually(t, func() (ok bool) {
 		var err error
-		ln, err = net.Listen("tcp", onLoopback(firstPort()))
+		ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort())))
 		return err == nil
 	}, patience, time.Millisecond)
 	defer ln.Close()
-	d := runDemo(t, t.TempDir(), "--first-port", portOf(ln.Addr().String())).up()
+	d := runDemo(t, t.TempDir(), "--first-port", strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)).up()
 	found := d.await(regexp.QuoteMeta(ln.Addr().String()) + ` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
 	require.Equal(t, strconv.Itoa(os.Getpid()), found[2])
 	require.Regexp(t, `(?:redis-cli -p |call --addr 127\.0\.0\.1:)`+found[3], d.output())

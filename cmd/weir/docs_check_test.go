@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-// docsChecked are blocks that are held to what they claim without being carried out whole.
+// docsChecked are blocks whose claims are checked without running them in full.
 var docsChecked = map[string]func(t *testing.T, text string){
 	"README.md: make run": makes,
 	"README.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false ghcr.io/weir-project/weir": runsInTheImage,
@@ -39,7 +39,7 @@ var docsChecked = map[string]func(t *testing.T, text string){
 		"var login, api *client.Rule; var addr string; var mux *http.ServeMux", ""),
 }
 
-// makes: make knows the targets.
+// makes checks that make knows the targets.
 func makes(t *testing.T, text string) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -52,8 +52,13 @@ func makes(t *testing.T, text string) {
 	}
 }
 
-// lists: the command takes the flags, and tells what it would measure.
+// lists checks that weir-bench accepts the flags, and lists its scenarios.
 func lists(t *testing.T, text string) {
+	bench := filepath.Join(t.TempDir(), "weir-bench")
+	build := exec.Command("go", "build", "-o", bench, "../weir-bench")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	built, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", built)
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(strings.ReplaceAll(line, "'SET {key} x'", "SET"), "#")
 		line, _, _ = strings.Cut(line, "&&")
@@ -61,8 +66,8 @@ func lists(t *testing.T, text string) {
 		if len(words) == 0 {
 			continue // a comment
 		}
-		require.Equal(t, "bin/weir", words[0])
-		out, err := exec.Command(binary, append(words[1:], "--list")...).CombinedOutput()
+		require.Equal(t, "bin/weir-bench", words[0])
+		out, err := exec.Command(bench, append(words[1:], "--list")...).CombinedOutput()
 		require.NoError(t, err, "%s: %s", line, out)
 	}
 }
@@ -72,7 +77,7 @@ func isPolicyFile(t *testing.T, text string) {
 	require.NoError(t, err)
 }
 
-// isPolicyTest: the block is what the tests of the page's file say, with one word changed.
+// isPolicyTest checks that the block equals the output of the tests of the page's file, with one word changed.
 func isPolicyTest(word, other string) func(*testing.T, string) {
 	return func(t *testing.T, text string) {
 		dir := t.TempDir()
@@ -85,7 +90,7 @@ func isPolicyTest(word, other string) func(*testing.T, string) {
 	}
 }
 
-// runsInCI: the commands of a workflow's steps do what they are for, on a branch and on main.
+// runsInCI checks that the commands of a workflow's steps have their effect, on a branch and on main.
 func runsInCI(t *testing.T, text string) {
 	var workflow struct {
 		Jobs map[string]struct{ Steps []struct{ Run string } }
@@ -112,7 +117,7 @@ func runsInCI(t *testing.T, text string) {
 	p.stop()
 }
 
-// compiles: the lines are Go, behind what they need and before what uses what they make.
+// compiles checks that the lines are Go code, between the given code before and after them.
 func compiles(before, after string) func(*testing.T, string) {
 	return func(t *testing.T, text string) {
 		program := "package main\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// published is a port of a container that "docker run" publishes, as -p has it.
+// published matches the argument -p of "docker run", which publishes a port of a container.
 var published = regexp.MustCompile(`^127\.0\.0\.1:(\d+):(\d+)$`)
 
 // runsInTheImage starts weir with the variables of a "docker run" and of the image, on free
@@ -51,7 +51,7 @@ func runsInTheImage(t *testing.T, text string) {
 	require.EqualValues(t, 1, p.five("RL.TOKENBUCKET", "user:42", "10/s", 100)[0])
 }
 
-// runsByGo: Go finds the program at this path of this module.
+// runsByGo checks that Go finds the program at this path of this module.
 func runsByGo(t *testing.T, text string) {
 	words := strings.Fields(text)
 	require.Equal(t, []string{"go", "run"}, words[:2])

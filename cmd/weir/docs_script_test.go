@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docScript is a block of commands for a shell, and what goes on around it. They run in
-// namespaces of their own: its ports, 10.0.0.1 to 10.0.0.4, /etc and /var/lib are theirs
-// alone, and whatever they start ends with them.
+// docScript is a block of shell commands and its environment. The commands run in separate namespaces, with their own
+// ports, 10.0.0.1 to 10.0.0.4, /etc and /var/lib. All processes end with the block.
 type docScript struct {
 	uses   string // of a block that is wanted before, as $text
 	before string
@@ -113,7 +112,7 @@ var docScripts = map[string]docScript{
 	},
 }
 
-// docPrelude makes the place in which a script runs.
+// docPrelude sets up the environment of a script.
 const docPrelude = `set -e
 ip link set lo up
 for n in 1 2 3 4; do ip addr add 10.0.0.$n/24 dev lo; done
@@ -135,7 +134,7 @@ await() {
 // alone are the namespaces: network, mounts, processes.
 var alone = []string{"--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
 
-// serving is a command that does not end by itself, over all its lines.
+// serving matches a command that does not end by itself, over all its lines.
 var serving = regexp.MustCompile(`(?m)^((?:weir serve|make run)(?:[^#\n\\]|\\\n)*[^#\s])`)
 
 func (s docScript) run(t *testing.T, blocks map[string]string, text string) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docSessions are conversations with a server, each with what must have been said before.
+// docSessions are sessions with a server, each with the commands that must come before.
 var docSessions = map[string][]string{
 	"README.md: > RL.TOKENBUCKET user:42 5/m 3": nil,
 
@@ -37,8 +37,7 @@ var (
 	cliElement = regexp.MustCompile(`^(?:\d+\) )?(?:\(integer\) (-?\d+)|"(.*)"|\(error\) (.+))(?:\s{2,}.*)?$`)
 )
 
-// session reads a block: what was sent, and what came as redis-cli shows it or in one
-// line.
+// session parses a block: the commands, and the replies as redis-cli shows them or in one line.
 func session(t *testing.T, text string) (all []exchange) {
 	t.Helper()
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -57,8 +56,7 @@ func session(t *testing.T, text string) (all []exchange) {
 	return all
 }
 
-// runSession sends what a block sends to a server whose time stands still, and compares
-// the replies.
+// runSession sends the commands of a block to a server with a stopped clock, and compares the replies.
 func runSession(t *testing.T, before []string, text string) {
 	p := start(t, "--test-clock", "--data-dir=")
 	c := p.dial()
@@ -79,7 +77,7 @@ func runSession(t *testing.T, before []string, text string) {
 	}
 }
 
-// say sends a line and returns the words of the reply; an error is one.
+// say sends a line and returns the words of the reply, which may be an error.
 func say(c redis.Conn, line string) (words []string) {
 	fields := strings.Fields(line)
 	reply, err := c.Do(fields[0], redis.Args{}.AddFlat(fields[1:])...)
@@ -99,10 +97,10 @@ func say(c redis.Conn, line string) (words []string) {
 	return words
 }
 
-// typingMs is how long the pages let their reader take for a line.
+// typingMs is how long the pages let their reader type a line.
 const typingMs = 30
 
-// sameWord compares words; in numbers as large as times typing may have passed.
+// sameWord compares words. Numbers as large as times may differ by the time of typing.
 func sameWord(want, got string) bool {
 	w, errW := strconv.Atoi(want)
 	g, errG := strconv.Atoi(got)

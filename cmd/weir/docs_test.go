@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docBlocks are what stands between the fences of all pages for people, by the page and
-// the first line.
+// docBlocks returns the fenced blocks of all pages, by the page and the first line.
 func docBlocks(t *testing.T) map[string]string {
 	t.Helper()
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -34,8 +33,8 @@ func docBlocks(t *testing.T) map[string]string {
 	return blocks
 }
 
-// TestDocs runs what the pages show, as it is written. A block that none of the lists
-// below has is an error until somebody has decided about it.
+// TestDocs runs the commands of the pages as written. A block that is in none of the lists below is an error, until a
+// developer has decided about it.
 func TestDocs(t *testing.T) {
 	blocks := docBlocks(t)
 	decided := map[string]bool{}
@@ -66,12 +65,11 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// noKubernetes is why the commands of docs/kubernetes.md are not run here. The module
-// packaging/helm renders the chart and runs what its pods say: make test-kubernetes.
+// noKubernetes is the reason why the commands of docs/kubernetes.md are not run here. The module packaging/helm renders
+// the chart and runs the commands of its pods: make test-kubernetes.
 const noKubernetes = "it takes helm, kubectl and a cluster; run_test.go of packaging/helm does the same with processes"
 
-// docsNotRun says of blocks why they are not run here, with the test that does where
-// there is one.
+// docsNotRun lists why blocks are not run here, and the test that covers them if one exists.
 var docsNotRun = map[string]string{
 	"README.md: # before":                             "Python, with what the reader's program has; TestReadme of server/clienttest sends the call",
 	"README.md: import redis":                         "TestReadme of server/clienttest",
@@ -80,7 +78,9 @@ var docsNotRun = map[string]string{
 	"README.md: package main":                         "TestReadme of server/clienttest",
 	"README.md: flowchart LR":                         "a drawing",
 
-	"architecture.md:  client ──RESP──▶ server ──[]Op──▶ Limiter ──▶ engine ──[]Decision──▶ server ──RESP──▶ client": "a drawing",
+	"architecture.md:   Redis clients          HTTP, /check, page       Envoy":                                    "a drawing",
+	"architecture.md: client ──RESP──▶ poller ──▶ framer ──▶ command table ──▶ batch of engine.Op":                "a drawing",
+	"architecture.md: client ──▶ follower                        leader                           other follower": "a drawing",
 
 	"benchmarks.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
 
@@ -88,7 +88,7 @@ var docsNotRun = map[string]string{
 	"algorithms.md: go run ./examples/systems/levels/compare -limit 1000 -window 1h -long 100000": "it takes minutes; TestCompare of examples/systems/levels/compare measures with smaller sizes",
 
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go writes such ones",
-	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of raftstore/chaos and server's probes read it",
+	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of internal/clustertest/chaos and server's probes read it",
 
 	"operations.md: log entry 812 is corrupt (00000000000000000001-0000000000000000.wal at offset 48120): checksum mismatch, and later entries are whole": "output; TestADamagedNodeRefusesToStart of raftstore reads such a line",
 

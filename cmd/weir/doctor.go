@@ -1,148 +1,95 @@
 package main
 
 import (
-	"encoding/json"
+	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"regexp"
-	"strings"
-	"text/tabwriter"
+
+	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/doctor"
+	"github.com/weir-project/weir/internal/cli/listener"
+	"github.com/weir-project/weir/raftstore"
 )
 
-// doctorCmd looks at what weir serve would be given with the same flags, variables and
-// file, and asks the server where one runs there.
+// doctorCmd checks the settings of weir serve with the same flags, variables and file. It also asks the server if one
+// runs with them.
 type doctorCmd struct {
 	serveCmd     `embed:""`
 	User         string `env:"-" placeholder:"NAME" help:"Ask the running server as this user; default unless given."`
 	PasswordFile string `env:"-" placeholder:"FILE" help:"File that holds that user's password; the server's own unless given."`
 	JSON         bool   `env:"-" name:"json" help:"Print JSON."`
 
-	slips error // variables that no flag reads, and values that mean nothing
+	slips error // variables that no flag reads, and invalid values
 }
 
-// doctorName is how the command is called.
+// doctorName is the name of the command.
 const doctorName = "doctor"
 
-// verdict says how bad a finding is.
-type verdict string
-
-const (
-	fine  verdict = "ok"
-	doubt verdict = "warn" // it works, and may stop to
-	wrong verdict = "fail" // it does not work, or not as the flags promise
-)
-
-// finding is what one look has found: one line.
-type finding struct {
-	Verdict verdict `json:"verdict"`
-	Check   string  `json:"check"`
-	Found   string  `json:"found"`
-	Do      string  `json:"do,omitempty"` // how to mend it
+func (d *doctorCmd) Run() error {
+	return doctor.Tell(os.Stdout, d.subject().Examine(), d.JSON)
 }
 
-// errUnfit is how doctor says with its exit code that something failed.
-var errUnfit = errors.New("not fit to serve")
-
-func (d *doctorCmd) Run() error { return d.tell(os.Stdout, d.examine()) }
-
-// examine looks at everything. It changes nothing but for a file that it writes to the
-// data directory's file system and takes away at once.
-func (d *doctorCmd) examine() []finding {
-	found := d.lookAtConfig()
-	up, ports := d.lookAtPorts()
-	if up != nil {
-		defer up.conn.Close()
-	}
-	for _, more := range [][]finding{
-		ports, d.lookAtVersions(up), d.lookAtClock(up), d.lookAtDisk(), d.lookAtLimits(up), d.lookAtCertificates(), d.lookAtCluster(up),
-	} {
-		found = append(found, more...)
-	}
-	return found
-}
-
-// tell writes the findings, and returns errUnfit when one of them fails.
-func (d *doctorCmd) tell(w io.Writer, found []finding) error {
-	err := d.write(w, found)
-	var failed []string
-	for _, f := range found {
-		if f.Verdict == wrong {
-			failed = append(failed, f.Check)
-		}
-	}
-	if err == nil && len(failed) > 0 {
-		err = fmt.Errorf("%w: %s", errUnfit, strings.Join(failed, ", "))
-	}
-	return err
-}
-
-func (d *doctorCmd) write(w io.Writer, found []finding) error {
-	if d.JSON {
-		return writeJSON(w, found)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range found {
-		if f.Do != "" {
-			f.Found += ": " + f.Do
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, plainText(f.Found)) // other programs may have said it
-	}
-	return t.Flush()
-}
-
-// writeJSON is how every command with --json writes.
-func writeJSON(w io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(silentJSON(text), '\n'))
-	}
-	return err
-}
-
-// controls are those that JSON lets stand in a string, and some terminals obey.
-var controls = regexp.MustCompile("[\u007f-\u009f]")
-
-// silentJSON is the same JSON without anything that a terminal would obey.
-func silentJSON(text []byte) []byte {
-	return controls.ReplaceAllFunc(text, func(b []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(b))[0]) })
-}
-
-// lookAtConfig reads the files that the flags name, as serve would.
-func (d *doctorCmd) lookAtConfig() []finding {
+// subject reads the files that weir serve would read with these flags.
+func (d *doctorCmd) subject() *doctor.Subject {
 	quiet := slog.New(slog.DiscardHandler)
-	_, password := d.readPassword()
-	_, secret := secretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
-	_, policies := openPolicies(d.Policies, quiet)
-	var users error
+	password, passwordErr := d.readPassword()
+	_, secretErr := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
+	_, policiesErr := openPolicies(d.Policies, quiet)
+	var usersErr error
 	if load := d.userLoader(); load != nil {
-		_, users = load()
+		_, usersErr = load()
 	}
-	if err := errors.Join(d.slips, d.check(), password, secret, policies, users); err != nil {
-		return []finding{{wrong, "config", oneLine(err), "correct it, weir does not start with it"}}
+	s := &doctor.Subject{
+		Config: d.Config, Mistakes: errors.Join(d.slips, d.check(), passwordErr, secretErr, policiesErr, usersErr),
+		DataDir: d.DataDir, NodeID: d.NodeID, NodeName: d.nodeName(), Clustered: d.clustered(),
+		Listen: d.Listen, TLSListen: d.TLSListen, HTTP: d.HTTP, HTTPTLS: d.HTTPTLS, RLS: d.RLS,
+		RaftAddr: d.RaftAddr, RaftPort: d.raftPort(), Advertise: d.Advertise, Join: d.Join, Exposed: d.exposed(),
+		RequirepassFile: d.RequirepassFile, ClusterSecretFile: d.ClusterSecretFile,
+		TLSCertFile: d.TLSCertFile, TLSKeyFile: d.TLSKeyFile,
+		RaftTLSCertFile: d.RaftTLSCertFile, RaftTLSKeyFile: d.RaftTLSKeyFile, RaftTLSCAFile: d.RaftTLSCAFile,
+		ClientAuth:      d.clientAuth(),
+		Certificate:     func() (*certs.Store, error) { return d.certificate(quiet) },
+		NodeCertificate: func() (*certs.Store, error) { return d.nodeCertificate(quiet) },
+		MaxClients:      d.MaxClients, FileLimit: fileLimit, BesidesClients: d.besidesClients(),
+		MachineMemory: machineMemory(os.DirFS("/")), MemoryBound: d.MaxMemory.resolve,
+		User: d.User, Password: password, PasswordError: passwordErr,
 	}
-	from := "the flags and variables are sound"
-	if d.Config != "" {
-		from = d.Config + ", the flags and variables are sound"
+	if d.PasswordFile != "" {
+		s.Password, s.PasswordError = cmdline.SecretFrom("password", "", d.PasswordFile)
 	}
-	return append([]finding{{fine, "config", from, ""}}, d.lookAtSecrets()...)
+	return s
 }
 
-// lookAtSecrets looks for files that every user of this machine may read. It is a doubt
-// only: in a container the directory above often keeps others out, and there is no other
-// user.
-func (d *doctorCmd) lookAtSecrets() (found []finding) {
-	for _, file := range []struct{ flag, path string }{
-		{"--requirepass-file", d.RequirepassFile}, {"--cluster-secret-file", d.ClusterSecretFile},
-	} {
-		if at, err := os.Stat(file.path); err == nil && at.Mode()&secretModes != 0 {
-			found = append(found, finding{doubt, "config", file.flag + " " + file.path + " can be read by every user", "chmod o= " + file.path})
-		}
-	}
-	return found
+// nodeCertificate reads the certificate for other nodes. It returns nil if no flag names one.
+func (d *doctorCmd) nodeCertificate(log *slog.Logger) (*certs.Store, error) {
+	node := raftstore.Options{NodeID: d.NodeID}
+	err := d.certifyNode(&node, log)
+	store, _ := node.Certificates.(*certs.Store)
+	return store, err
 }
 
-// oneLine is the text of an error that may be several joined.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// exposed returns an error if other machines could reach a port without authentication.
+func (d *doctorCmd) exposed() error {
+	password, _ := d.readPassword()
+	secret, _ := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
+	logins, known := password != "" || d.UsersFile != "", d.clientAuth() == tls.RequireAndVerifyClientCert
+	err := errors.Join(
+		listener.CheckExposure("--listen", d.Listen, logins, d.ProtectedMode && d.Listen != ""),
+		listener.CheckExposure("--tls-listen", d.TLSListen, logins, d.ProtectedMode && d.TLSListen != "" && !known),
+		listener.CheckExposure("--http", d.HTTP, logins, d.ProtectedMode && d.HTTP != ""),
+		listener.CheckExposure("--rls", d.RLS, logins, d.ProtectedMode && d.RLS != "" && !(d.RLSTLS && known)))
+	if d.clustered() {
+		err = errors.Join(err, d.checkRaftExposure(secret != "" || d.RaftTLSCertFile != ""))
+	}
+	return err
+}
+
+// nodeName returns the id of a node with these flags, or "".
+func (d *doctorCmd) nodeName() string {
+	if d.clustered() && d.NodeID == "" {
+		return soloID
+	}
+	return d.NodeID
+}

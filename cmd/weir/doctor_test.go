@@ -14,10 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/doctor"
 )
 
-// doctor runs weir doctor and returns what it found, and whether it was content.
-func doctor(t *testing.T, args ...string) (found []finding, content bool) {
+// runDoctor runs weir doctor, and returns its findings and whether it succeeded.
+func runDoctor(t *testing.T, args ...string) (found []doctor.Finding, content bool) {
 	t.Helper()
 	var out, complaint bytes.Buffer
 	cmd := exec.Command(binary, append([]string{"doctor", "--json"}, args...)...)
@@ -26,24 +27,24 @@ func doctor(t *testing.T, args ...string) (found []finding, content bool) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &found), "%s%s", &out, &complaint)
 	if err != nil {
 		require.Equal(t, 1, cmd.ProcessState.ExitCode())
-		require.Contains(t, complaint.String(), errUnfit.Error())
+		require.Contains(t, complaint.String(), doctor.ErrUnfit.Error())
 	}
 	return found, err == nil
 }
 
-// says demands that some finding of a check says so.
-func says(t *testing.T, found []finding, v verdict, check, text string) {
+// says requires that some finding of a check contains the text.
+func says(t *testing.T, found []doctor.Finding, v doctor.Verdict, check, text string) {
 	t.Helper()
 	for _, f := range found {
 		if f.Verdict == v && f.Check == check && bytes.Contains([]byte(f.Found), []byte(text)) {
-			require.Equal(t, v == fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does", text)
+			require.Equal(t, v == doctor.Fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does", text)
 			return
 		}
 	}
 	t.Fatalf("nothing says %s %s %q: %+v", v, check, text, found)
 }
 
-// freeAddr is an address that was free a moment ago.
+// freeAddr returns an address that was free a moment ago.
 func freeAddr(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -54,18 +55,18 @@ func freeAddr(t *testing.T) string {
 func TestDoctorBeforeTheFirstStart(t *testing.T) {
 	addr, web := freeAddr(t), freeAddr(t)
 	config := configWith(t, "listen: "+addr+"\nhttp: "+web+"\nmax-memory: 64mb\n")
-	found, content := doctor(t, "--config", config)
+	found, content := runDoctor(t, "--config", config)
 	require.True(t, content, "%+v", found)
-	says(t, found, fine, "config", config)
-	says(t, found, fine, "ports", addr+" for clients is free")
-	says(t, found, fine, "ports", web+" for probes is free")
-	says(t, found, fine, "versions", "weir-data holds nothing yet")
-	says(t, found, fine, "disk", "a small write is safe after ")
-	says(t, found, fine, "limits", "limiters may take 64.0mb of ")
-	says(t, found, fine, "cluster", "one node by itself")
+	says(t, found, doctor.Fine, "config", config)
+	says(t, found, doctor.Fine, "ports", addr+" for clients is free")
+	says(t, found, doctor.Fine, "ports", web+" for probes is free")
+	says(t, found, doctor.Fine, "versions", "weir-data holds nothing yet")
+	says(t, found, doctor.Fine, "disk", "a small write is safe after ")
+	says(t, found, doctor.Fine, "limits", "limiters may take 64.0mb of ")
+	says(t, found, doctor.Fine, "cluster", "one node by itself")
 }
 
-// Each of these keeps a server from starting, or from keeping its promises.
+// TestDoctorFindsWhatIsWrong covers mistakes that keep a server from starting, or from keeping its guarantees.
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -114,15 +115,15 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"an unknown authority", append([]string{"--raft-tls-cert-file", alien.Cert, "--raft-tls-key-file", alien.Key, "--raft-tls-ca-file", ca.File}, node...), "certificates", "does not vouch"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			found, content := doctor(t, append([]string{"--listen", "127.0.0.1:0", "--http", freeAddr(t)}, c.args...)...)
+			found, content := runDoctor(t, append([]string{"--listen", "127.0.0.1:0", "--http", freeAddr(t)}, c.args...)...)
 			require.False(t, content)
-			says(t, found, wrong, c.check, c.text)
+			says(t, found, doctor.Wrong, c.check, c.text)
 		})
 	}
 }
 
-// A directory may be that of a later life of the node, and one that joins need not name
-// an odd number of others.
+// TestDoctorKnowsNodesThatComeBack covers a directory of a later incarnation of the node. A node that joins need not
+// name an odd number of others.
 func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "NODE"), []byte(`{"Version":1,"NodeID":"a~1k2"}`), 0o600))
@@ -130,12 +131,12 @@ func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	require.NoError(t, err)
 	defer others.Close()
 	addr := others.Addr().String()
-	found, _ := doctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a", "--raft-addr", freeAddr(t), "--join", addr+","+addr)
-	says(t, found, fine, "versions", "this node's")
-	says(t, found, fine, "cluster", "2 nodes in --join")
+	found, _ := runDoctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a", "--raft-addr", freeAddr(t), "--join", addr+","+addr)
+	says(t, found, doctor.Fine, "versions", "this node's")
+	says(t, found, doctor.Fine, "cluster", "2 nodes in --join")
 }
 
-// Beside a running server it asks that one, with its own password.
+// TestDoctorAsksTheServer checks that doctor asks a running server, with the server's own password.
 func TestDoctorAsksTheServer(t *testing.T) {
 	password := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame\n"), 0o600))
@@ -143,105 +144,38 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	p := start(t, "--requirepass-file", password, "--data-dir", dir, "--max-memory=64mb", "--max-clients=77")
 	web := p.web[len("http://"):]
 	flags := []string{"--listen", p.addr, "--http", web, "--data-dir", dir, "--max-memory=64mb", "--max-clients=77"}
-	found, content := doctor(t, append(flags, "--requirepass-file", password)...)
+	found, content := runDoctor(t, append(flags, "--requirepass-file", password)...)
 	require.True(t, content, "%+v", found)
-	says(t, found, fine, "ports", p.addr+" for clients: weir answers")
-	says(t, found, fine, "ports", web+" for probes answers ok")
-	says(t, found, fine, "versions", "and so is the server")
-	says(t, found, fine, "versions", "data format 5")
-	says(t, found, fine, "limits", "the server takes 77 clients, 1 are connected")
-	says(t, found, fine, "clock", "behind the wall clock")
+	says(t, found, doctor.Fine, "ports", p.addr+" for clients: weir answers")
+	says(t, found, doctor.Fine, "ports", web+" for probes answers ok")
+	says(t, found, doctor.Fine, "versions", "and so is the server")
+	says(t, found, doctor.Fine, "versions", "data format 5")
+	says(t, found, doctor.Fine, "limits", "the server takes 77 clients, 1 are connected")
+	says(t, found, doctor.Fine, "clock", "behind the wall clock")
 
-	found, _ = doctor(t, flags...)
-	says(t, found, doubt, "ports", p.addr+" answers NOAUTH")
-	found, _ = doctor(t, append(flags, "--requirepass-file", password, "--max-memory=32mb")...)
-	says(t, found, doubt, "limits", "another --max-memory, 64.0mb")
-	found, content = doctor(t, append(flags, "--requirepass-file", password, "--http", freeAddr(t))...)
+	found, _ = runDoctor(t, flags...)
+	says(t, found, doctor.Doubt, "ports", p.addr+" answers NOAUTH")
+	found, _ = runDoctor(t, append(flags, "--requirepass-file", password, "--max-memory=32mb")...)
+	says(t, found, doctor.Doubt, "limits", "another --max-memory, 64.0mb")
+	found, content = runDoctor(t, append(flags, "--requirepass-file", password, "--http", freeAddr(t))...)
 	require.False(t, content)
-	says(t, found, wrong, "ports", "nobody answers, and the server runs")
+	says(t, found, doctor.Wrong, "ports", "nobody answers, and the server runs")
 	p.stop()
-	found, _ = doctor(t, append(flags, "--requirepass-file", password)...)
-	says(t, found, fine, "ports", p.addr+" for clients is free")
-	says(t, found, fine, "versions", "data format 5")
+	found, _ = runDoctor(t, append(flags, "--requirepass-file", password)...)
+	says(t, found, doctor.Fine, "ports", p.addr+" for clients is free")
+	says(t, found, doctor.Fine, "versions", "data format 5")
 }
 
-// A server with nothing but TLS is asked when it shows the certificate of the flags.
+// TestDoctorKnowsTheServersCertificate checks that doctor asks a server that speaks only TLS if it presents the
+// certificate of the flags.
 func TestDoctorKnowsTheServersCertificate(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	own, others := ca.Issue("own", nil), ca.Issue("own", nil)
 	p := start(t, "--tls-listen=127.0.0.1:0", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--data-dir=")
 	addr := p.said("tls_listen")
-	found, _ := doctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", own.Cert, "--tls-key-file", own.Key)
-	says(t, found, fine, "ports", addr+" for clients: weir answers")
-	says(t, found, doubt, "certificates", "expires on")
-	found, _ = doctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", others.Cert, "--tls-key-file", others.Key)
-	says(t, found, wrong, "ports", "shows another certificate")
-}
-
-func TestDoctorJudges(t *testing.T) {
-	status := func(leader string, up ...bool) (s clusterStatus) {
-		s.Leader = leader
-		for i, u := range up {
-			s.Nodes = append(s.Nodes, nodeStatus{ID: string(rune('a' + i)), Voter: true, Up: u})
-		}
-		return s
-	}
-	judge := func(s clusterStatus) []finding { return s.judge() }
-	slow := status("a", true, true, true)
-	slow.Nodes[1].LagEntries, slow.Nodes[2].ClockAheadMs = lagMax+1, -2000
-	d := new(doctorCmd)
-	require.NoError(t, d.MaxMemory.UnmarshalText([]byte("1gb")))
-	for _, c := range []struct {
-		found []finding
-		want  verdict
-		text  string
-	}{
-		{judge(status("a", true, true, true)), fine, "3 of 3 voters are up, a leads"},
-		{judge(status("a", true, true, false)), doubt, "2 of 3 voters are up"},
-		{judge(status("a", true, true, false)), doubt, "c was last heard of"},
-		{judge(status("", true, false, false)), wrong, "no leader"},
-		{judge(status("", true, false, false)), wrong, "1 of 3 voters are up"},
-		{judge(status("a", true, true, true, true)), doubt, "4 of 4 voters"},
-		{judge(status("a", true)), fine, "1 of 1 voters"},
-		{judge(slow), doubt, "b is 10001 entries behind"},
-		{judge(slow), doubt, "the clock of c is -2s ahead"},
-		{[]finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, fine, "off by at most 1ms"},
-		{[]finding{judgeClock(discipline{maxError: time.Millisecond})}, doubt, "nothing keeps the wall clock right"},
-		{[]finding{judgeClock(discipline{synced: true, maxError: time.Minute})}, doubt, "off by 1m0s"},
-		{[]finding{judgeClock(discipline{synced: true, source: "hpet"})}, doubt, "hpet"},
-		{judgeBehind("-3"), fine, "-3ms behind"},
-		{judgeBehind("6000"), doubt, "6s behind"},
-		{[]finding{volume{"ext4", 5 << 30, 10 << 30}.judge("d")}, fine, "5.0gb free of 10.0gb"},
-		{[]finding{volume{"ext4", 5 << 30, 100 << 30}.judge("d")}, doubt, "5.0gb free"},
-		{[]finding{volume{"ext4", 5 << 20, 10 << 20}.judge("d")}, wrong, "5.0mb free"},
-		{[]finding{volume{kind: tmpfs}.judgeKind("d")}, doubt, "which is memory"},
-		{[]finding{volume{kind: overlay}.judgeKind("d")}, doubt, "a container's own layer"},
-		{[]finding{volume{kind: "nfs"}.judgeKind("d")}, doubt, "nfs"},
-		{[]finding{volume{}.judgeKind("d")}, fine, "unknown by name"},
-		{[]finding{judgeSync(30*time.Millisecond, false)}, fine, "30ms"},
-		{[]finding{judgeSync(30*time.Millisecond, true)}, doubt, "30ms"},
-		{[]finding{judgeSync(2*time.Second, false)}, wrong, "2s"},
-		{[]finding{judgeFiles(spareFiles, spareFiles, 10)}, wrong, "too few file descriptors"},
-		{[]finding{judgeFiles(spareFiles+9, spareFiles, 10)}, doubt, "room for 9 clients"},
-		{[]finding{judgeFiles(spareFiles+10, spareFiles, 10)}, fine, "room for 10 clients"},
-		{[]finding{d.judgeMemory(2<<30, nil)}, fine, "1.0gb of 2.0gb"},
-		{[]finding{d.judgeMemory(1<<30, nil)}, doubt, "1.0gb of 1.0gb"},
-		{[]finding{new(doctorCmd).judgeMemory(1<<30, nil)}, doubt, "no bound"},
-	} {
-		for i := range c.found {
-			c.found[i].Check = ""
-		}
-		says(t, c.found, c.want, "", c.text)
-	}
-}
-
-// The wall clock of a machine that lost its battery stands before what was written.
-func TestDoctorSeesAClockThatWasSetBack(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "FORMAT")
-	require.NoError(t, os.WriteFile(path, []byte("weir data format 1\n"), 0o600))
-	later := time.Now().Add(time.Hour)
-	require.NoError(t, os.Chtimes(path, later, later))
-	d := &doctorCmd{serveCmd: serveCmd{DataDir: dir}}
-	says(t, d.lookAtClock(nil), doubt, "clock", "before the state was last written")
+	found, _ := runDoctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", own.Cert, "--tls-key-file", own.Key)
+	says(t, found, doctor.Fine, "ports", addr+" for clients: weir answers")
+	says(t, found, doctor.Doubt, "certificates", "expires on")
+	found, _ = runDoctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", others.Cert, "--tls-key-file", others.Key)
+	says(t, found, doctor.Wrong, "ports", "shows another certificate")
 }

@@ -20,7 +20,7 @@ type machines struct {
 	nodes []*process
 }
 
-// startMachines starts so many nodes; 0 is a server that runs alone.
+// startMachines starts this many nodes. 0 is a server that runs alone.
 func startMachines(t *testing.T, nodes int) *machines {
 	m := &machines{t: t}
 	dir := t.TempDir()
@@ -48,13 +48,13 @@ func (m *machines) start(i int, more ...string) {
 	m.nodes[i] = start(m.t, append(more, m.args[i]...)...)
 }
 
-// kill ends a process as a loss of power does, as far as a process can.
+// kill ends a process like a loss of power, as far as possible for a process.
 func (m *machines) kill(i int) {
 	m.nodes[i].signal(9)
 	m.nodes[i].wait()
 }
 
-// serves waits until a node leads, and returns it.
+// serves waits until a node leads, and returns its index.
 func (m *machines) serves() (leader int) {
 	m.t.Helper()
 	require.Eventually(m.t, func() bool {
@@ -76,7 +76,7 @@ func (m *machines) serves() (leader int) {
 	return leader
 }
 
-// behind is how far the windows are behind this machine's wall clock.
+// behind returns how far the windows are behind this machine's wall clock.
 func (m *machines) behind(leader int) time.Duration {
 	info, err := redis.String(m.nodes[leader].do("INFO"), nil)
 	require.NoError(m.t, err)
@@ -86,7 +86,7 @@ func (m *machines) behind(leader int) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// fromEnv is a duration or a count of a longer run.
+// fromEnv returns a duration or a count for a longer run.
 func fromEnv[T any](t *testing.T, name string, usual T, parse func(string) (T, error)) T {
 	if os.Getenv(name) == "" {
 		return usual
@@ -96,12 +96,11 @@ func fromEnv[T any](t *testing.T, name string, usual T, parse func(string) (T, e
 	return v
 }
 
-// refillRate is tokens a second.
+// refillRate is in tokens a second.
 const refillRate = 100
 
-// TestPowerLossOfAll: after a kill of every process, the refill of the downtime is
-// there and a day ends at midnight. Wall clocks that went on stand for the downtime;
-// WEIRTEST_DOWN waits in earnest.
+// TestPowerLossOfAll kills every process. Afterwards the refill of the downtime is present, and a day ends at midnight.
+// Advanced wall clocks simulate the downtime; WEIRTEST_DOWN waits in real time.
 func TestPowerLossOfAll(t *testing.T) {
 	down := fromEnv(t, "WEIRTEST_DOWN", 0, time.ParseDuration)
 	pretend := 45 * time.Second

@@ -15,9 +15,9 @@ import (
 	"github.com/weir-project/weir/client"
 )
 
-// Two instances of an application under load while weir is killed (SIGKILL) and started
-// again, twice. It prints how long requests took, and holds what the instances admitted by
-// themselves against the fraction of the limit that they may.
+// TestFallbackThroughKills runs two instances of an application under load while weir is killed (SIGKILL) and restarted
+// twice. It prints the latency of requests. It compares the units that the instances admitted by themselves with their
+// allowed fraction of the limit.
 func TestFallbackThroughKills(t *testing.T) {
 	const (
 		instances, workers = 2, 8

@@ -1,35 +1,33 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
-// spareFiles are the file descriptors that the clients of no server may have: the store's,
-// those of probes and scrapers, TLS handshakes, and a few for listeners, locks and logs. A store
-// that cannot open a file ends the process, so no number of clients may cause it.
-const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + server.MaxHandshakes + 32
+// spareFiles is the number of file descriptors that every server reserves: for the store, probes and scrapers, TLS
+// handshakes, and a few for listeners, locks and logs. A store that cannot open a file ends the process, so clients
+// must never use these descriptors.
+const spareFiles = persistence.MaxOpenFiles + httpapi.MaxConns + server.MaxHandshakes + 32
 
-// peerFiles are the file descriptors of connections with other nodes, besides those of
-// handshakes: of a cluster of nine, each of which keeps up to eight with another for Raft and
-// for calls either way.
+// peerFiles is the number of file descriptors for connections with other nodes, apart from handshakes. It fits a
+// cluster of nine, in which each node keeps up to eight connections with another for Raft and for calls.
 const peerFiles = 64
 
-var errFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
-
-// fitFiles lowers the number of clients to what the limit on file descriptors
-// leaves room for.
+// fitFiles lowers the number of clients to what the limit on file descriptors allows.
 func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	files, err := fileLimit()
 	if err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := clientRoom(files, s.besidesClients())
+	room, err := listener.ClientRoom(files, s.besidesClients())
 	if err != nil {
 		return err
 	}
@@ -41,27 +39,18 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	return nil
 }
 
-// besidesClients are the file descriptors that clients may not have: spareFiles, and those of
-// the ports that not every server has.
+// besidesClients returns the number of file descriptors that clients may not use: spareFiles, and those of the optional
+// ports.
 func (s *serveCmd) besidesClients() uint64 {
 	taken := uint64(spareFiles)
 	if s.RLS != "" {
-		taken += server.RLSMaxConns
+		taken += envoyrls.MaxConns
 	}
-	if s.HTTP != "" && s.HTTPCheck != server.HTTPCheckOff {
-		taken += server.HTTPCheckMaxConns - server.HTTPMaxConns
+	if s.HTTP != "" && s.HTTPCheck != httpapi.CheckOff {
+		taken += httpapi.CheckMaxConns - httpapi.MaxConns
 	}
 	if s.clustered() {
 		taken += peer.MaxHandshakes + peerFiles
 	}
 	return taken
-}
-
-// clientRoom returns how many clients a number of file descriptors suffices for, of which so
-// many are for others.
-func clientRoom(files, besides uint64) (int, error) {
-	if files <= besides {
-		return 0, fmt.Errorf("%w, there are %d and these ports need %d besides those of clients", errFewFiles, files, besides)
-	}
-	return int(min(files-besides, 1<<30)), nil
 }

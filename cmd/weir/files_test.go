@@ -10,23 +10,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 func TestClientRoom(t *testing.T) {
 	for files, want := range map[uint64]int{spareFiles + 1: 1, spareFiles + 1000: 1000, 1 << 63: 1 << 30} {
-		room, err := clientRoom(files, spareFiles)
+		room, err := listener.ClientRoom(files, spareFiles)
 		require.NoError(t, err)
 		require.Equal(t, want, room)
 	}
-	_, err := clientRoom(1000, 2000)
-	require.ErrorIs(t, err, errFewFiles)
+	_, err := listener.ClientRoom(1000, 2000)
+	require.ErrorIs(t, err, listener.ErrFewFiles)
 	require.ErrorContains(t, err, "there are 1000 and these ports need 2000")
 }
 
-// However many connections strangers open, the store can still open its files: it
-// would end the process if it could not.
+// TestConnectionsLeaveFilesToTheStore checks that the store can open its files under any number of connections. A store
+// that cannot open a file ends the process.
 func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	const room = 20
 	limited := fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, spareFiles+room)
@@ -49,18 +51,19 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	require.Contains(t, p.output(), `"msg":"stopped"`)
 }
 
-// The file descriptors of HTTP, RLS and the inter-node port are not available to clients.
+// TestPortsTakeFiles checks that the file descriptors of HTTP, RLS and the inter-node port are not available to
+// clients.
 func TestPortsTakeFiles(t *testing.T) {
 	for _, c := range []struct {
 		flags []string
 		taken int
 	}{
 		{nil, 0},
-		{[]string{"--rls=127.0.0.1:0"}, server.RLSMaxConns},
-		{[]string{"--http-check=open"}, server.HTTPCheckMaxConns - server.HTTPMaxConns},
+		{[]string{"--rls=127.0.0.1:0"}, envoyrls.MaxConns},
+		{[]string{"--http-check=open"}, httpapi.CheckMaxConns - httpapi.MaxConns},
 		{[]string{"--http-check=open", "--http="}, 0},
 		{[]string{"--node-id=a"}, peer.MaxHandshakes + peerFiles},
-		{[]string{"--rls=127.0.0.1:0", "--node-id=a"}, server.RLSMaxConns + peer.MaxHandshakes + peerFiles},
+		{[]string{"--rls=127.0.0.1:0", "--node-id=a"}, envoyrls.MaxConns + peer.MaxHandshakes + peerFiles},
 	} {
 		s, err := parse(c.flags...)
 		require.NoError(t, err)
@@ -73,6 +76,6 @@ func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
 	const serve = `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`
 	out, err := exec.Command("sh", "-c", serve, binary).CombinedOutput()
 	require.Error(t, err)
-	need := spareFiles + server.HTTPCheckMaxConns - server.HTTPMaxConns
+	need := spareFiles + httpapi.CheckMaxConns - httpapi.MaxConns
 	require.Contains(t, string(out), fmt.Sprintf("there are 600 and these ports need %d", need))
 }

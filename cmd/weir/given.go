@@ -1,30 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"os"
-	"reflect"
-	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// The tags by which a flag says what its value must be, beyond its type.
-const (
-	addressTag  = "address" // HOST:PORT; listenTag as its value: of this machine
-	listenTag   = "listen"
-	leastTag    = "least"    // the smallest number, duration or size
-	mayEmptyTag = "mayempty" // an empty value means something
-)
-
-// AfterApply runs once every value has been read, whichever command was called. It
-// refuses variables that no flag reads, and values that mean nothing. weir doctor gets
-// the errors as a finding, so that it can go on looking.
+// AfterApply runs after all values of any command have been read. It refuses variables that no flag reads, and invalid
+// values. weir doctor gets these errors as a finding, so that its other checks still run.
 func (c *cli) AfterApply(ctx *kong.Context) error {
-	err := errors.Join(checkVariables(ctx.Model.Node, ctx.Selected(), os.Environ()), checkValues(ctx))
+	err := errors.Join(cmdline.CheckVariables(ctx.Model.Node, ctx.Selected(), os.Environ()), cmdline.CheckValues(ctx))
 	if selected := ctx.Selected(); selected != nil && selected.Name == doctorName {
 		c.Doctor.slips = err
 		return nil
@@ -32,118 +20,13 @@ func (c *cli) AfterApply(ctx *kong.Context) error {
 	return err
 }
 
-// AfterApply remembers which flags were given.
+// AfterApply records which flags were given.
 func (s *serveCmd) AfterApply(ctx *kong.Context) error {
 	s.given = make(map[string]string)
 	for _, flag := range ctx.Flags() {
-		if how := howGiven(ctx, flag); how != "" {
+		if how := cmdline.HowGiven(ctx, flag); how != "" {
 			s.given[flag.Name] = how
 		}
 	}
-	return nil
-}
-
-// howGiven returns how the user gave a flag its value, in words that name the place:
-// --join, WEIR_JOIN, or "join in weir.yaml". It is empty for a default.
-func howGiven(ctx *kong.Context, flag *kong.Flag) string {
-	inFile := false
-	for _, step := range ctx.Path {
-		switch {
-		case step.Flag != flag:
-		case step.Resolved:
-			inFile = true
-		default:
-			return "--" + flag.Name
-		}
-	}
-	if inFile {
-		return flag.Name + " in the configuration file"
-	}
-	for _, env := range flag.Envs {
-		if _, ok := os.LookupEnv(env); ok {
-			return env
-		}
-	}
-	return ""
-}
-
-// checkValues refuses values that kong lets through: empty ones, addresses without a
-// port, numbers below the least.
-func checkValues(ctx *kong.Context) (err error) {
-	for _, flag := range ctx.Flags() {
-		if how := howGiven(ctx, flag); how != "" {
-			err = errors.Join(err, checkValue(flag, how))
-		}
-	}
-	return err
-}
-
-func checkValue(flag *kong.Flag, how string) error {
-	value := flag.Target.Interface()
-	list, _ := value.([]string)
-	if value == "" || flag.IsSlice() && strings.Join(list, "") == "" {
-		if flag.Tag.Has(mayEmptyTag) {
-			return nil
-		}
-		// The usual cause is a variable of the shell that is not set.
-		return fmt.Errorf("%s is empty: give it a value (%s), or leave it out",
-			how, cmp.Or(flag.PlaceHolder, "like "+flag.Default))
-	}
-	if flag.Tag.Has(addressTag) {
-		return checkAddresses(how, value, flag.Tag.Get(addressTag) == listenTag)
-	}
-	return checkLeast(flag, how)
-}
-
-// accepted says which numbers a flag takes.
-func accepted(flag *kong.Flag) string {
-	text := cmp.Or(flag.Tag.Get(leastTag), "0") + " or more"
-	if flag.Default != "" {
-		text += ", like " + flag.Default
-	}
-	return text
-}
-
-// checkLeast holds a number against the tag least, or against zero.
-func checkLeast(flag *kong.Flag, how string) error {
-	least := flag.Tag.Get(leastTag)
-	switch value := flag.Target.Interface().(type) {
-	case time.Duration:
-		bound, _ := time.ParseDuration(cmp.Or(least, "0s"))
-		if value < bound && !flag.Hidden {
-			return fmt.Errorf("%s must be %s, not %v", how, accepted(flag), value)
-		}
-	case byteSize:
-		var bound byteSize
-		if least != "" {
-			_ = bound.UnmarshalText([]byte(least))
-		}
-		if value < bound {
-			return fmt.Errorf("%s must be %s, not %d bytes", how, accepted(flag), value)
-		}
-	default:
-		if !flag.Target.CanInt() {
-			return nil
-		}
-		var bound int64
-		_, _ = fmt.Sscan(cmp.Or(least, "0"), &bound)
-		if n := flag.Target.Int(); n < bound {
-			return fmt.Errorf("%s must be %s, not %d", how, accepted(flag), n)
-		}
-	}
-	return nil
-}
-
-// readDuration reads the value of a flag that is a duration.
-func readDuration(ctx *kong.DecodeContext, target reflect.Value) error {
-	token, err := ctx.Scan.PopValue("duration")
-	if err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(fmt.Sprint(token.Value))
-	if err != nil {
-		return fmt.Errorf("must be like 500ms, 30s, 5m or 24h, not %q", token.Value)
-	}
-	target.SetInt(int64(d))
 	return nil
 }

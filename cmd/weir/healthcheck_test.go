@@ -11,26 +11,29 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/healthcheck"
 )
 
 func TestHealthcheck(t *testing.T) {
 	for status, want := range map[int]error{
-		http.StatusOK: nil, http.StatusServiceUnavailable: errNotReady, http.StatusNotFound: errNotReady, http.StatusFound: errNotReady,
+		http.StatusOK: nil, http.StatusServiceUnavailable: healthcheck.ErrNotReady, http.StatusNotFound: healthcheck.ErrNotReady, http.StatusFound: healthcheck.ErrNotReady,
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
-			_, _ = w.Write([]byte(r.Method + " " + r.URL.Path + "\n" + strings.Repeat("x", maxHealthBytes)))
+			_, _ = w.Write([]byte(r.Method + " " + r.URL.Path + "\n" + strings.Repeat("x", healthcheck.MaxBytes)))
 		}))
 		var out bytes.Buffer
-		require.ErrorIs(t, (&healthcheckCmd{HTTP: s.Listener.Addr().String()}).ask(&out), want, status)
-		require.Equal(t, maxHealthBytes, out.Len())
+		require.ErrorIs(t, (&healthcheck.Command{HTTP: s.Listener.Addr().String()}).Ask(&out), want, status)
+		require.Equal(t, healthcheck.MaxBytes, out.Len())
 		require.Contains(t, out.String(), "GET /readyz\n")
 		s.Close()
 	}
-	require.ErrorIs(t, new(healthcheckCmd).ask(nil), errNoHTTP)
+	require.ErrorIs(t, new(healthcheck.Command).Ask(nil), healthcheck.ErrNoHTTP)
 }
 
-// A platform goes by the exit code, and names the address as serve does.
+// TestHealthcheckCommandLine checks the exit code, which platforms use, and that the address has the same name as in
+// serve.
 func TestHealthcheckCommandLine(t *testing.T) {
 	p := start(t, "--data-dir=")
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.web, "http://"))

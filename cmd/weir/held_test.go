@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// heldConnections are enough for their memory to stand out from what a process
-	// takes anyway, and few enough for any limit on descriptors.
+	// heldConnections is large enough for their memory to exceed the memory of an empty process, and small enough for any
+	// limit on descriptors.
 	heldConnections = 2000
-	// heldBytes is twice what docs/operations.md says of an idle connection: garbage
-	// that waits to be collected is in it.
+	// heldBytes is twice the size of an idle connection in docs/operations.md, because it includes garbage that is not
+	// collected yet.
 	heldBytes = 16 << 10
 )
 
-// What a connection took to be answered it does not keep: thousands that wait cost a
-// server little each.
+// TestHeldConnectionsCostLittle checks that a connection does not keep the memory of its answers, so thousands of idle
+// connections cost little.
 func TestHeldConnectionsCostLittle(t *testing.T) {
 	p := start(t, "--data-dir=")
 	resident := func() float64 { return p.metric("process_resident_memory_bytes") }

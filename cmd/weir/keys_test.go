@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/keys"
 )
 
-// keysServer has a policy, a key with its own limiter that it counts too, and others.
+// keysServer is a server with a policy, a key that has its own limiter and the policy's, and further keys.
 func keysServer(t *testing.T) *process {
 	p := start(t, "--data-dir=")
 	p.do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "2", "FIRST", "LIMIT", "FIXED", "2d", "9", "FIRST")
@@ -19,10 +21,10 @@ func keysServer(t *testing.T) *process {
 	return p
 }
 
-// listed are the keys that weir keys prints as JSON.
+// listed returns the keys that weir keys prints as JSON.
 func listed(t *testing.T, args ...string) (names []string) {
 	t.Helper()
-	var found []keyStatus
+	var found []keys.Status
 	require.NoError(t, json.Unmarshal([]byte(weir(t, append([]string{"keys"}, args...)...)), &found))
 	for _, k := range found {
 		names = append(names, k.Key)
@@ -65,12 +67,12 @@ func TestKeysResetAndBlock(t *testing.T) {
 	require.Equal(t, "{\n  \"dry_run\": false,\n  \"unblocked\": [\n    \"user:43\"\n  ]\n}\n", weir(t, "keys", "unblock", "user:43", "job:1", "--json", at))
 	require.Equal(t, []int64{1}, p.five("RL.FIXED", "user:43", "FOREVER", 5)[:1])
 
-	require.Contains(t, refusal(t, exec.Command(binary, "keys", "reset", at)), errWhichKeys.Error())
+	require.Contains(t, refusal(t, exec.Command(binary, "keys", "reset", at)), keys.ErrWhichKeys.Error())
 	require.Contains(t, refusal(t, exec.Command(binary, "keys", "block", "k", "--for=soon", at)), "duration must be")
 	require.Contains(t, weir(t, "keys", "reset", "--match=*", at), "2 forgotten\n")
 }
 
-// Every command that reads has --json, and it is JSON.
+// TestReadingCommandsPrintJSON checks that every command that reads has --json, and prints JSON.
 func TestReadingCommandsPrintJSON(t *testing.T) {
 	p := keysServer(t)
 	at := "--addr=" + p.addr

@@ -17,14 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A load client counts units on a key of its own that never come back, so what
-// the server remembers can be held against what it answered.
+// A load client counts units on its own key that never refill, so the server's state can be compared with its answers.
 const (
 	loadClients  = 8
 	loadPipeline = 50
 )
 
-// ledger is what one client saw: how many units it had been granted when.
+// ledger is the record of one client: how many units it had been granted at each time.
 type ledger struct {
 	key    string
 	at     []time.Time
@@ -33,7 +32,7 @@ type ledger struct {
 	err    error
 }
 
-// grantedBefore returns the units whose replies the client had before a moment.
+// grantedBefore returns the units whose replies the client had before a time.
 func (l *ledger) grantedBefore(t time.Time) int64 {
 	i, _ := slices.BinarySearchFunc(l.at, t, time.Time.Compare)
 	if i == 0 {
@@ -44,7 +43,7 @@ func (l *ledger) grantedBefore(t time.Time) int64 {
 
 func (l *ledger) granted() int64 { return l.grantedBefore(time.Now()) }
 
-// run sends pipelines until the connection ends, taking note of every reply.
+// run sends pipelines until the connection ends, and records every reply.
 func (l *ledger) run(c redis.Conn) {
 	granted := int64(0)
 	for {
@@ -53,7 +52,7 @@ func (l *ledger) run(c redis.Conn) {
 		}
 		l.sent += loadPipeline
 		if l.err = c.Flush(); l.err != nil {
-			// What the server answered before it closed is still to be read.
+			// Read the answers that the server sent before it closed the connection.
 			for l.receive(c, &granted) == nil {
 			}
 			return
@@ -88,13 +87,13 @@ func load(p *process, name string) (ledgers []*ledger, done *sync.WaitGroup) {
 	return ledgers, done
 }
 
-// used asks how many units of a load client's key the server counts.
+// used returns how many units of a load client's key the server counts.
 func (p *process) used(key string) int64 {
 	p.t.Helper()
 	return 1_000_000_000 - p.five("RL.FIXED", key, "FOREVER", "1000000000", "COST", "0")[1]
 }
 
-// metric reads one unlabeled metric, 0 when the server does not answer.
+// metric returns one unlabeled metric, or 0 if the server does not answer.
 func (p *process) metric(name string) float64 {
 	reply, err := http.Get(p.web + "/metrics")
 	if err != nil {
@@ -110,8 +109,7 @@ func (p *process) metric(name string) float64 {
 	return m.GetGauge().GetValue() + m.GetCounter().GetValue()
 }
 
-// SIGTERM under load: every decision that was carried out has been answered, and
-// every one of them is on disk.
+// TestDrainLosesNoReply sends SIGTERM under load. Every applied decision must have been answered and be on disk.
 func TestDrainLosesNoReply(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, "--data-dir="+dir)
@@ -128,9 +126,9 @@ func TestDrainLosesNoReply(t *testing.T) {
 	p.stop()
 }
 
-// kill -9 under load, three times over the same directory: everything that was
-// answered before the last finished flush began is still counted, and nothing
-// is counted that was never sent.
+// TestKillForgetsAtMostTheLastFlush kills the server under load (kill -9), three times on the same directory.
+// Everything that was answered before the last complete flush began is still counted. Nothing is counted that was never
+// sent.
 func TestKillForgetsAtMostTheLastFlush(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for round := range 3 {

@@ -4,35 +4,43 @@ import (
 	"errors"
 	"io"
 	"os"
-	"reflect"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/internal/cli/cluster"
+	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/demo"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/keys"
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/cli/terminal"
+	"github.com/weir-project/weir/internal/cli/top"
+	"github.com/weir-project/weir/server/commands"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // cli is the command line.
 type cli struct {
-	Serve       serveCmd       `cmd:"" help:"Run the server."`
-	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
-	Dialects    dialectsCmd    `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
-	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
-	Policy      policyCmd      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or write down what is in force."`
-	Keys        keysCmd        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
-	Call        callCmd        `cmd:"" help:"Send one command to a running server and print the reply, where there is no other client."`
-	Top         topCmd         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
-	Doctor      doctorCmd      `cmd:"" help:"Look at what the flags of weir serve ask for, and at the server that runs with them: what is well, what is not, and what to do. Exit code 1 if something fails."`
-	Backup      backupCmd      `cmd:"" help:"Copy the state of a running server into a file."`
-	Restore     restoreCmd     `cmd:"" help:"Make a data directory of a backup: for a server that runs alone, or the first node of a new cluster."`
-	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
-	Demo        demoCmd        `cmd:"" help:"Run three nodes of one cluster on this machine, to try out what a cluster does. Ends them all when it ends."`
-	DemoNode    demoNodeCmd    `cmd:"" name:"__demo-node" hidden:""`
-	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
-	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
-	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`
-	Version     versionCmd     `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
+	Serve       serveCmd            `cmd:"" help:"Run the server."`
+	Help        helpCmd             `cmd:"" help:"Explain the commands a client may send."`
+	Dialects    dialectsCmd         `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
+	Cluster     cluster.Command     `cmd:"" help:"Look at a running cluster, or change it."`
+	Policy      policy.Command      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
+	Keys        keys.Command        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
+	Call        callCmd             `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
+	Top         top.Command         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
+	Doctor      doctorCmd           `cmd:"" help:"Check what the flags of weir serve need, and the server that runs with them, and say what to do. Exit code 1 if a check fails."`
+	Backup      backupCmd           `cmd:"" help:"Copy the state of a running server into a file."`
+	Restore     restoreCmd          `cmd:"" help:"Restore a backup into a data directory, for a server that runs alone or the first node of a new cluster."`
+	Healthcheck healthcheck.Command `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
+	Demo        demo.Command        `cmd:"" help:"Run three nodes of one cluster on this machine, to try a cluster. Stops them all when it ends."`
+	DemoNode    demoNodeCmd         `cmd:"" name:"__demo-node" hidden:""`
+	Completion  completionCmd       `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
+	Complete    completeCmd         `cmd:"" name:"__complete" hidden:""`
+	Version     versionCmd          `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
 
 	VersionFlag kong.VersionFlag `env:"-" name:"version" help:"Print the version and exit."`
 }
@@ -44,24 +52,21 @@ func main() {
 		args = []string{"--help"}
 	}
 	ctx, err := parser.Parse(args)
-	parser.FatalIfErrorf(explain(err))
+	parser.FatalIfErrorf(cmdline.Explain(err))
 	err = ctx.Run()
-	if told := (*quiet)(nil); errors.As(err, &told) {
-		os.Exit(told.code)
+	if told := (*cmdline.Outcome)(nil); errors.As(err, &told) {
+		os.Exit(told.Code)
 	}
-	parser.FatalIfErrorf(advise(err))
+	parser.FatalIfErrorf(remote.Advise(err))
 }
 
 func newParser(c *cli) *kong.Kong {
-	return kong.Must(c,
+	return kong.Must(c, append(cmdline.Options(),
 		kong.Name("weir"),
 		kong.Description("A rate limiter that speaks the Redis protocol."),
-		kong.DefaultEnvars(envPrefix),
-		kong.Vars{"version": build().String()},
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"version": buildinfo.Read().String()},
 		kong.ExplicitGroups(serveGroups),
-	)
+	)...)
 }
 
 type dialectsCmd struct {
@@ -71,9 +76,9 @@ type dialectsCmd struct {
 
 func (d *dialectsCmd) Run() error {
 	if d.JSON {
-		return writeJSON(os.Stdout, server.Dialects())
+		return terminal.WriteJSON(os.Stdout, scripts.Dialects())
 	}
-	return server.WriteDialects(os.Stdout, d.Markdown)
+	return scripts.WriteDialects(os.Stdout, d.Markdown)
 }
 
 type helpCmd struct {
@@ -95,7 +100,7 @@ func (h *helpCmd) Run(ctx *kong.Context) error {
 
 func (h *helpCmd) write(w io.Writer) error {
 	if h.Markdown {
-		return server.WriteReference(w)
+		return commands.WriteReference(w)
 	}
-	return server.WriteHelp(w, strings.Join(h.Command, " "))
+	return commands.WriteHelp(w, strings.Join(h.Command, " "))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// make says what to do where Go is missing or too old, before anything fails for it.
+// TestMakeAsksForGo checks that make reports a missing or old Go before any other failure.
 func TestMakeAsksForGo(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("SKIPPED: make is missing (on Debian: apt install make)")

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
 // exitCodes are the same for every command.
 const exitCodes = "0 when the command has done what it was asked for, 80 when the command line cannot be read, 1 for every other failure."
 
-// writeManPages writes weir.1, and a page for each command that stands behind weir, into a
-// directory that exists. Their text is that of --help.
+// writeManPages writes weir.1 and a page for each command of weir into an existing directory. Their text is the text of
+// --help.
 func writeManPages(app *kong.Node, dir string) error {
 	for _, node := range append([]*kong.Node{app}, visible(app)...) {
 		var page strings.Builder
@@ -35,12 +37,12 @@ func visible(at *kong.Node) (nodes []*kong.Node) {
 	return nodes
 }
 
-// manName is "weir" or like "weir-cluster".
+// manName returns "weir", or a name like "weir-cluster".
 func manName(node *kong.Node) string { return strings.ReplaceAll(node.FullPath(), " ", "-") }
 
 func writeManPage(w io.Writer, node *kong.Node) {
 	name := manName(node)
-	built := build()
+	built := buildinfo.Read()
 	date, _, _ := strings.Cut(built.Date, "T")
 	fmt.Fprintf(w, ".TH %s 1 %q \"weir %s\"\n", strings.ToUpper(name), date, built.Version)
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(name), roff(lowerFirst(firstSentence(node.Help))))
@@ -93,7 +95,7 @@ func writeManCommands(w io.Writer, app *kong.Node) {
 	writeManFlags(w, app)
 }
 
-// writeManCommand writes the arguments and flags of a command and of those below it.
+// writeManCommand writes the arguments and flags of a command and of the commands below it.
 func writeManCommand(w io.Writer, node *kong.Node) {
 	if len(node.Positional) > 0 {
 		fmt.Fprint(w, ".SH ARGUMENTS\n")

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 func anyFlag(node *kong.Node) bool {
@@ -27,7 +29,7 @@ func writeManFlags(w io.Writer, node *kong.Node) {
 	}
 }
 
-// writeManFlag writes a flag with its help, its default, what it accepts and its variable.
+// writeManFlag writes a flag with its help, its default, its accepted values and its variable.
 func writeManFlag(w io.Writer, flag *kong.Flag) {
 	name := "\\fB" + roff("--"+flag.Name) + "\\fR"
 	if flag.Short != 0 {
@@ -41,7 +43,7 @@ func writeManFlag(w io.Writer, flag *kong.Flag) {
 	if flag.HasDefault && flag.Default != "" && !flag.IsBool() {
 		more = append(more, "Default: "+flag.Default+".")
 	}
-	if words := enumOf(flag.Value); len(words) > 0 {
+	if words := cmdline.EnumOf(flag.Value); len(words) > 0 {
 		more = append(more, "One of: "+strings.Join(words, ", ")+".")
 	}
 	if len(flag.Envs) > 0 {
@@ -52,8 +54,8 @@ func writeManFlag(w io.Writer, flag *kong.Flag) {
 	}
 }
 
-// placeHolder is the word for a flag's value. Where --help shows the default there, it is the
-// flag's type, since the default is told in the text.
+// placeHolder returns the word for a flag's value. If --help shows the default there, it returns the flag's type,
+// because the text states the default.
 func placeHolder(flag *kong.Flag) string {
 	if flag.PlaceHolder != "" {
 		return flag.PlaceHolder
@@ -61,8 +63,8 @@ func placeHolder(flag *kong.Flag) string {
 	return strings.ToUpper(flag.Name)
 }
 
-// roff escapes text for the man macros: every hyphen is a minus, because it may be one of a flag
-// to copy, and no line is taken for a request.
+// roff escapes text for the man macros. Every hyphen becomes a minus, because it may belong to a flag that a reader
+// copies. No line is read as a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(strings.TrimSpace(text))
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -77,7 +79,7 @@ func firstSentence(text string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// lowerFirst begins text with a small letter, as the line of a name in a man page does.
+// lowerFirst returns text with a lower-case first letter, as the name line of a man page needs.
 func lowerFirst(text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToLower(r)) + text[size:]

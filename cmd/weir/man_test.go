@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each command has a page, which names each of its flags.
+// TestManPagesAreComplete checks that each command has a page that names each of its flags.
 func TestManPagesAreComplete(t *testing.T) {
 	dir := t.TempDir()
 	weir(t, "help", "--man", dir)
@@ -30,7 +30,7 @@ func TestManPagesAreComplete(t *testing.T) {
 	require.NotContains(t, weir(t, "help", "--help"), "__complete")
 }
 
-// Formatters of man pages find nothing to complain about.
+// TestManPagesRender checks that formatters of man pages report no problem.
 func TestManPagesRender(t *testing.T) {
 	dir := t.TempDir()
 	weir(t, "help", "--man", dir)
@@ -48,7 +48,7 @@ func TestManPagesRender(t *testing.T) {
 			for _, page := range pages {
 				said, _ := exec.Command(command[0], append(command[1:], page)...).CombinedOutput()
 				for line := range strings.Lines(string(said)) {
-					// A program that was built outside a clone knows no date.
+					// A program that was built outside a clone has no date.
 					require.Contains(t, line, `missing date, using "": TH`)
 				}
 			}

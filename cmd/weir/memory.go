@@ -3,43 +3,17 @@ package main
 import (
 	"fmt"
 	"io/fs"
-	"math"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
-
-// byteSize is a number of bytes, written like 512, 64kb, 100mb or 1gb. As in
-// Redis, kb is 1024 bytes.
-type byteSize int64
-
-var sizeUnits = []struct {
-	suffix string
-	bytes  int64
-}{{"gb", 1 << 30}, {"mb", 1 << 20}, {"kb", 1 << 10}, {"b", 1}, {"", 1}}
-
-// UnmarshalText reads the size.
-func (b *byteSize) UnmarshalText(text []byte) error {
-	lower := strings.ToLower(string(text))
-	for _, unit := range sizeUnits {
-		digits, ok := strings.CutSuffix(lower, unit.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseUint(digits, 10, 63)
-		if err != nil || int64(n) > math.MaxInt64/unit.bytes {
-			break
-		}
-		*b = byteSize(int64(n) * unit.bytes)
-		return nil
-	}
-	return fmt.Errorf("must be like 1000000, 64kb, 100mb or 1gb, not %q", text)
-}
 
 // memoryBound is --max-memory: a size, 0 for no bound, or auto.
 type memoryBound struct {
 	auto  bool
-	bytes byteSize
+	bytes cmdline.ByteSize
 }
 
 // UnmarshalText reads the bound.
@@ -59,19 +33,18 @@ func (m *memoryBound) UnmarshalText(text []byte) error {
 }
 
 const (
-	// leastMemory is the smallest bound that makes sense: below it, the pages that
-	// each part of the table takes at least leave no room for keys.
+	// leastMemory is the smallest useful bound. Below it, the minimum pages of the parts of the table leave no memory for
+	// keys.
 	leastMemory = 16 << 20
-	// autoPercent of the memory is for limiters: the rest is for connections, for
-	// saving and for the system. Without a bound a flood of invented keys would
-	// end with the kernel killing the process, and with it every real limiter.
+	// autoPercent of the memory is for limiters. The rest is for connections, for saving and for the system. Without a
+	// bound, the kernel would kill the process after a flood of invented keys, and all limiters would be lost.
 	autoPercent = 75
-	// collectorPercent of the memory is where Go's collector begins to work harder:
-	// by default it would let garbage grow to as much as is in use.
+	// collectorPercent of the memory is the size at which Go's collector starts to work harder. By default garbage may
+	// grow as large as the live heap.
 	collectorPercent = 90
 )
 
-// resolve returns the bound in bytes, 0 for none, on a machine with so much memory.
+// resolve returns the bound in bytes on a machine with this much memory. 0 means no bound.
 func (m memoryBound) resolve(machine int64) int64 {
 	if m.auto {
 		return machine / 100 * autoPercent
@@ -79,9 +52,8 @@ func (m memoryBound) resolve(machine int64) int64 {
 	return int64(m.bytes)
 }
 
-// machineMemory returns the bytes of memory this process may use, the smallest of
-// what the machine has and what its control groups allow; 0 when unknown. root is
-// the root of the file system.
+// machineMemory returns the bytes of memory that this process may use: the minimum of the machine's memory and the
+// limits of its control groups. It returns 0 if unknown. root is the root of the file system.
 func machineMemory(root fs.FS) int64 {
 	limit := int64(0)
 	consider := func(n int64) {
@@ -110,8 +82,8 @@ func memTotal(root fs.FS) int64 {
 	return 0
 }
 
-// cgroupFiles names the files that may bound the memory: those of the group of
-// this process and all above it, of either version.
+// cgroupFiles returns the files that may bound the memory: those of the process's control group and its parents, of
+// either version.
 func cgroupFiles(root fs.FS) []string {
 	files := []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"}
 	b, _ := fs.ReadFile(root, "proc/self/cgroup")

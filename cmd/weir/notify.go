@@ -6,14 +6,13 @@ import (
 	"os"
 )
 
-// What systemd is told, see sd_notify(3).
+// These messages go to systemd; see sd_notify(3).
 const (
 	nowReady    = "READY=1"
 	nowStopping = "STOPPING=1"
 )
 
-// notify tells systemd how far the server is, where systemd asked for it. That it
-// cannot be told is no reason to stop.
+// notify reports the state of the server to systemd, if systemd asked for it. A failure does not stop the server.
 func notify(log *slog.Logger, state string) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

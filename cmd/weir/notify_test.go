@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// systemd hears when the server takes clients, and when it stops.
+// TestNotify checks that systemd is told when the server accepts clients, and when it stops.
 func TestNotify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: path})
@@ -33,7 +33,7 @@ func TestNotify(t *testing.T) {
 	require.Equal(t, nowStopping, hear())
 }
 
-// The unit is one that systemd takes, and shuts weir in.
+// TestUnit checks that systemd accepts the unit, and that the unit restricts weir.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

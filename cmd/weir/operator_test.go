@@ -17,6 +17,9 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/doctor"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
 // answering is some server of the Redis protocol; it answers each command with what
@@ -130,9 +133,9 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 // A second weir on a machine cannot have the first one's ports, whatever answers there.
 func TestDoctorKnowsPortsOfAnotherServer(t *testing.T) {
 	web := start(t, "--data-dir=").web[len("http://"):]
-	found, content := doctor(t, "--listen", freeAddr(t), "--http", web)
+	found, content := runDoctor(t, "--listen", freeAddr(t), "--http", web)
 	require.False(t, content)
-	says(t, found, wrong, "ports", web+" for probes is another server's")
+	says(t, found, doctor.Wrong, "ports", web+" for probes is another server's")
 }
 
 // A server that does not answer doctor's questions is one that runs all the same.
@@ -142,20 +145,20 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	raft := freeAddr(t)
 	node := []string{"--node-id=a", "--raft-addr=" + raft, "--join=" + raft, "--data-dir=" + dir}
 	p := start(t, append(node, "--requirepass-file", password)...)
-	require.Eventually(t, func() bool { return (&healthcheckCmd{HTTP: p.web[len("http://"):]}).ask(io.Discard) == nil }, patience, 10*time.Millisecond)
-	found, content := doctor(t, append(node, "--listen", p.addr, "--http", p.web[len("http://"):])...)
+	require.Eventually(t, func() bool { return (&healthcheck.Command{HTTP: p.web[len("http://"):]}).Ask(io.Discard) == nil }, patience, 10*time.Millisecond)
+	found, content := runDoctor(t, append(node, "--listen", p.addr, "--http", p.web[len("http://"):])...)
 	require.True(t, content, "%+v", found)
-	says(t, found, doubt, "ports", p.addr+" answers NOAUTH")
-	says(t, found, fine, "ports", raft+" for nodes is open")
+	says(t, found, doctor.Doubt, "ports", p.addr+" answers NOAUTH")
+	says(t, found, doctor.Fine, "ports", raft+" for nodes is open")
 
 	ca := certtest.NewCA(t, "ca")
 	own := ca.Issue("own", nil)
 	flags := []string{"--listen=", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--tls-ca-file", ca.File, "--tls-auth-clients=required", "--data-dir="}
 	tls := start(t, append(flags, "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0")...)
 	addr := tls.said("tls_listen")
-	found, content = doctor(t, append(flags, "--tls-listen", addr, "--http", tls.web[len("http://"):])...)
+	found, content = runDoctor(t, append(flags, "--tls-listen", addr, "--http", tls.web[len("http://"):])...)
 	require.True(t, content, "%+v", found)
-	says(t, found, doubt, "ports", addr+" asks for a certificate of clients")
+	says(t, found, doctor.Doubt, "ports", addr+" asks for a certificate of clients")
 }
 
 // A backup that was broken off says what is in the way of the next.
@@ -169,7 +172,7 @@ func TestBackupBesideAnUnfinishedOne(t *testing.T) {
 func TestWriteJSONIsWhatWasGiven(t *testing.T) {
 	var out bytes.Buffer
 	given := map[string]string{"k" + speaks: "é\u0080\u009f\u00a0" + speaks}
-	require.NoError(t, writeJSON(&out, given))
+	require.NoError(t, terminal.WriteJSON(&out, given))
 	requireSilent(t, out.String())
 	var got map[string]string
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // A page that was just opened shows what was before, on axes.
@@ -26,7 +26,7 @@ func TestPageBeginsWithTheHistory(t *testing.T) {
 		reply, err := http.Get(p.web + "/history.json")
 		require.NoError(t, err)
 		defer reply.Body.Close()
-		var past []server.Sample
+		var past []httpapi.Sample
 		require.NoError(t, json.NewDecoder(reply.Body).Decode(&past))
 		return len(past) > 1 && past[len(past)-1].Limited == 1
 	}, patience, 100*time.Millisecond)

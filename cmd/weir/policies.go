@@ -11,30 +11,27 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/policyfile"
-	"github.com/weir-project/weir/server"
 )
 
 const (
-	// policyRetryEvery is how often a node tries to hand in its policy file while the
-	// cluster has no leader.
+	// policyRetryEvery is the interval at which a node tries to apply its policy file while the cluster has no leader.
 	policyRetryEvery = 500 * time.Millisecond
-	// policiesAtOnce bounds the changes made in one atomic step: all of an ordinary file,
-	// and never so many that an entry of the log takes long.
+	// policiesAtOnce bounds the changes in one atomic step. It fits all of an ordinary file, and keeps a log entry short.
 	policiesAtOnce = 256
 )
 
-// policyLoader brings the policies of a node to what a file says, at the start and at
-// each SIGHUP.
+// policyLoader applies the policy file to a node, at the start and at each SIGHUP.
 type policyLoader struct {
 	path string
 	file *policyfile.File
 	log  *slog.Logger
-	told bool // that they wait for an upgrade
+	told bool // the wait for an upgrade was logged
 }
 
-// openPolicies reads the policy file, before anything slow: a server that was told to
-// limit must not start without its limits. An empty path is no file.
+// openPolicies reads the policy file before any slow step, because a server must not start without its configured
+// limits. An empty path means no file.
 func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 	if path == "" {
 		return nil, nil
@@ -46,15 +43,14 @@ func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 	return &policyLoader{path: path, file: file, log: log}, nil
 }
 
-// policyNode is what the loader needs of a node.
+// policyNode is the part of a node that the loader needs.
 type policyNode interface {
 	Policies() *engine.Policies
 	DecideAtomic(ops []engine.Op, out []engine.Decision) error
 }
 
-// keep hands the file in, and again at each SIGHUP, until the returned function is
-// called. A node that runs alone has its policies when keep returns; in a cluster they
-// come as soon as there is a leader.
+// keep applies the file, and again at each SIGHUP, until the returned function is called. A node that runs alone has
+// its policies when keep returns. A cluster has them as soon as it has a leader.
 func (l *policyLoader) keep(n policyNode) (stop func()) {
 	if l == nil {
 		return func() {}
@@ -72,7 +68,7 @@ func (l *policyLoader) keep(n policyNode) (stop func()) {
 	}
 }
 
-// run applies the file when it is due, and reads it again when asked.
+// run applies the file when due is set, and reads it again at each SIGHUP.
 func (l *policyLoader) run(n policyNode, due bool, hangup <-chan os.Signal, done <-chan struct{}) {
 	retry := time.NewTicker(policyRetryEvery)
 	defer retry.Stop()
@@ -90,7 +86,7 @@ func (l *policyLoader) run(n policyNode, due bool, hangup <-chan os.Signal, done
 	}
 }
 
-// reload reads the file again and reports whether it is a good one.
+// reload reads the file again, and reports whether it is valid.
 func (l *policyLoader) reload() bool {
 	file, err := policyfile.Open(l.path)
 	if err != nil {
@@ -101,7 +97,7 @@ func (l *policyLoader) reload() bool {
 	return true
 }
 
-// apply makes what the file says so. After an error it may be tried again.
+// apply applies the changes of the file. After an error the caller may try again.
 func (l *policyLoader) apply(n policyNode) error {
 	ops, foreign := l.file.Changes(n.Policies())
 	refused := 0
@@ -130,10 +126,10 @@ func (l *policyLoader) apply(n policyNode) error {
 	return nil
 }
 
-// waits says why the file is not applied yet: aloud, once, where that takes an operator.
+// waits logs why the file is not applied yet. If an operator must act, it logs a warning once.
 func (l *policyLoader) waits(err error) {
 	switch {
-	case !errors.Is(err, server.ErrOldMember):
+	case !errors.Is(err, limiter.ErrOldMember):
 		l.log.Debug("the policies wait for a leader", "error", err)
 	case !l.told:
 		l.told = true

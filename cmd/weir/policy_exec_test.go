@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // execServer has no policies, and answers each EXEC as the test says; "" breaks the
@@ -59,8 +62,8 @@ func TestApplyBeginsAnew(t *testing.T) {
 		err    string
 	}{
 		"others change":        {func(exec int) string { return []string{changed, changed, "1"}[exec-1] }, 3, ""},
-		"others never stop":    {func(int) string { return changed }, maxApplyTries, "the policies keep changing, nothing was changed"},
-		"nodes were restarted": {func(exec int) string { return []string{"-ERR " + server.ErrOldMember.Error(), "1"}[exec-1] }, 2, ""},
+		"others never stop":    {func(int) string { return changed }, policy.MaxTries, "the policies keep changing, nothing was changed"},
+		"nodes were restarted": {func(exec int) string { return []string{"-ERR " + limiter.ErrOldMember.Error(), "1"}[exec-1] }, 2, ""},
 		"refused":              {func(int) string { return "-ERR at most 1000 policies" }, 1, "nothing was changed: SET a LIMIT FIXED 1m 1 IF 0: ERR at most 1000 policies"},
 		"the connection broke": {func(int) string { return "" }, 1, "all was changed or nothing: run the same command again"},
 	} {
@@ -80,15 +83,15 @@ func TestApplyBeginsAnew(t *testing.T) {
 // TestWhatARefusedTransactionSays is what was wrong, not what stood beside it.
 func TestWhatARefusedTransactionSays(t *testing.T) {
 	p := start(t)
-	conn, err := (&remote{}).dial(p.addr, "")
+	conn, err := (&remote.Server{}).Dial(p.addr, "")
 	require.NoError(t, err)
 	defer conn.Close()
-	s := &policyServer{conn}
+	s := &policy.Server{Conn: conn}
 	set := []string{"SET", "a", "LIMIT", "FIXED", "1m", "1", "IF", "0"}
-	err = s.change([][]string{set, {"ENABLE", "none"}})
+	err = s.Change([][]string{set, {"ENABLE", "none"}})
 	require.EqualError(t, err, "nothing was changed: ENABLE none: ERR there is no policy 'none', RL.POLICY LIST names them all")
-	require.NoError(t, s.change([][]string{set}))
-	require.ErrorContains(t, s.change(make([][]string, server.MaxBatch+1)), "the file makes 1025 changes, and one step takes at most 1024")
-	require.True(t, errors.Is(s.change([][]string{{"DEL", "b"}, set}), errPolicyChanged))
+	require.NoError(t, s.Change([][]string{set}))
+	require.ErrorContains(t, s.Change(make([][]string, commands.MaxBatch+1)), "the file makes 1025 changes, and one step takes at most 1024")
+	require.True(t, errors.Is(s.Change([][]string{{"DEL", "b"}, set}), policy.ErrChanged))
 	p.stop()
 }

@@ -15,19 +15,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/policyfile"
 )
 
 // team is a policy file of a team, and the server it is for.
 type team struct {
 	t    *testing.T
-	at   remote
+	at   remote.Server
 	path string
 }
 
 // newTeam makes a file; an empty owner stands for a file without one.
 func newTeam(t *testing.T, addr, owner, policies string) *team {
-	x := &team{t, remote{Addr: addr}, filepath.Join(t.TempDir(), owner+".yaml")}
+	x := &team{t, remote.Server{Addr: addr}, filepath.Join(t.TempDir(), owner+".yaml")}
 	x.write(owner, policies)
 	return x
 }
@@ -39,17 +41,17 @@ func (x *team) write(owner, policies string) {
 	require.NoError(x.t, os.WriteFile(x.path, []byte(owner+"policies: {"+policies+"}\n"), 0o600))
 }
 
-func (x *team) apply(change func(*policyApplyCmd)) (string, error) {
+func (x *team) apply(change func(*policy.ApplyCmd)) (string, error) {
 	var out bytes.Buffer
-	cmd := &policyApplyCmd{remote: x.at, File: x.path}
+	cmd := &policy.ApplyCmd{Server: x.at, File: x.path}
 	if change != nil {
 		change(cmd)
 	}
-	err := cmd.apply(&out)
+	err := cmd.Apply(&out)
 	return out.String(), err
 }
 
-func (x *team) applied(change func(*policyApplyCmd)) string {
+func (x *team) applied(change func(*policy.ApplyCmd)) string {
 	x.t.Helper()
 	said, err := x.apply(change)
 	require.NoError(x.t, err, said)
@@ -58,7 +60,7 @@ func (x *team) applied(change func(*policyApplyCmd)) string {
 
 func (x *team) diff() (string, error) {
 	var out bytes.Buffer
-	err := (&policyDiffCmd{remote: x.at, File: x.path}).diff(&out)
+	err := (&policy.DiffCmd{Server: x.at, File: x.path}).Diff(&out)
 	return out.String(), err
 }
 
@@ -69,9 +71,9 @@ func (x *team) same() {
 	require.Equal(x.t, "nothing to change\n", said)
 }
 
-func prune(cmd *policyApplyCmd)    { cmd.Prune = true }
-func dryRun(cmd *policyApplyCmd)   { cmd.DryRun = true }
-func takeOver(cmd *policyApplyCmd) { cmd.TakeOver = true }
+func prune(cmd *policy.ApplyCmd)    { cmd.Prune = true }
+func dryRun(cmd *policy.ApplyCmd)   { cmd.DryRun = true }
+func takeOver(cmd *policy.ApplyCmd) { cmd.TakeOver = true }
 
 // TestWhatAFileLacks: diff tells of it, apply leaves it unless it prunes, and a dry run
 // changes nothing.
@@ -81,15 +83,15 @@ func TestWhatAFileLacks(t *testing.T) {
 	for _, command := range []string{
 		"SET a LIMIT FIXED 1m 1", "SET b LIMIT FIXED 1m 2", "OVERRIDE a vip UNLIMITED", "OVERRIDE a guest LIMIT FIXED 1m 9 TTL 1h",
 	} {
-		p.do("RL.POLICY", toAny(strings.Fields(command))...)
+		p.do("RL.POLICY", remote.Args(strings.Fields(command))...)
 	}
 	said, err := x.diff()
-	require.ErrorIs(t, err, errDiffers)
+	require.ErrorIs(t, err, policy.ErrDiffers)
 	require.Equal(t, "- a for vip UNLIMITED\n- b LIMIT FIXED 1m 2\n0 to change, 2 not in the file\n", said)
 	require.Equal(t, "nothing changed\n  a for vip UNLIMITED\n  b LIMIT FIXED 1m 2\n2 not in the file: --prune removes them\n", x.applied(nil))
 
 	before := p.do("RL.POLICY", "GET", "a")
-	both := func(cmd *policyApplyCmd) { cmd.Prune, cmd.DryRun = true, true }
+	both := func(cmd *policy.ApplyCmd) { cmd.Prune, cmd.DryRun = true, true }
 	require.Equal(t, "- a for vip UNLIMITED\n- b LIMIT FIXED 1m 2\n2 to change, nothing was changed (--dry-run)\n", x.applied(both))
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "a"))
 	require.Contains(t, x.applied(prune), "2 changed\n")
@@ -139,7 +141,7 @@ func TestFilesOfSeveralTeams(t *testing.T) {
 	require.Equal(t, []any{[]byte("a1"), []byte("a2"), []byte("b1"), []byte("old")}, p.do("RL.POLICY", "LIST"))
 
 	b.write("team-b", "b1: {limits: [FIXED 1m 1]}, a1: {limits: [FIXED 1m 9]}, b2: {limits: [FIXED 1m 1]}")
-	for _, change := range []func(*policyApplyCmd){nil, prune, dryRun} {
+	for _, change := range []func(*policy.ApplyCmd){nil, prune, dryRun} {
 		_, err := b.apply(change)
 		require.ErrorIs(t, err, policyfile.ErrOwner)
 		require.ErrorContains(t, err, "team-b.yaml:2: policy a1 belongs to team-a, and this file to team-b")
@@ -180,16 +182,16 @@ func TestExportOfOneOwner(t *testing.T) {
 	a.applied(nil)
 	export := func(owner string) (string, error) {
 		var out bytes.Buffer
-		err := (&policyExportCmd{remote: a.at, Owner: owner}).export(&out)
+		err := (&policy.ExportCmd{Server: a.at, Owner: owner}).Export(&out)
 		return out.String(), err
 	}
-	said, err := export(anyOwner)
+	said, err := export(policy.AnyOwner)
 	require.NoError(t, err)
 	require.Equal(t, "owner: team-a\npolicies:\n  a:\n    limits:\n      - FIXED 1m 1\n", said)
 	require.NoError(t, os.WriteFile(a.path, []byte(said), 0o600))
 	a.same()
 	p.do("RL.POLICY", "SET", "b", "LIMIT", "FIXED", "1m", "1")
-	_, err = export(anyOwner)
+	_, err = export(policy.AnyOwner)
 	require.ErrorContains(t, err, "the policies have 2 owners, and a file has one: export each by itself, with --owner=, --owner=team-a")
 	said, err = export("team-a")
 	require.NoError(t, err)
@@ -242,16 +244,16 @@ func TestAChangeBetweenReadingAndWriting(t *testing.T) {
 	x.write("team-a", "b: {limits: [FIXED 1m 2]}")
 	file, err := policyfile.Open(x.path)
 	require.NoError(t, err)
-	conn, err := x.at.dial(p.addr, "")
+	conn, err := x.at.Dial(p.addr, "")
 	require.NoError(t, err)
 	defer conn.Close()
-	s := &policyServer{conn}
-	now, err := s.policies()
+	s := &policy.Server{Conn: conn}
+	now, err := s.Policies()
 	require.NoError(t, err)
 	newTeam(t, p.addr, "team-b", "a: {limits: [FIXED 1m 1]}").applied(takeOver)
-	require.ErrorIs(t, s.change(file.Compare(now).Commands(true)), errPolicyChanged)
+	require.ErrorIs(t, s.Change(file.Compare(now).Commands(true)), policy.ErrChanged)
 	said, err := x.diff()
-	require.ErrorIs(t, err, errDiffers)
+	require.ErrorIs(t, err, policy.ErrDiffers)
 	require.Equal(t, "- b LIMIT FIXED 1m 1 OWNER team-a\n+ b LIMIT FIXED 1m 2 OWNER team-a\n1 to change\n", said, "nothing was changed")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST", "OWNER", "team-b"))
 	x.applied(prune)

@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/limiter"
 )
 
 const loginPolicy = "policies:\n  login:\n    limits: [FIXED FOREVER 5]\n"
@@ -59,27 +61,27 @@ func TestPolicyFileOfAServer(t *testing.T) {
 // export writes does not differ.
 func TestPolicyCommands(t *testing.T) {
 	p := start(t, "--test-clock") // what is left of an override stays
-	at := remote{Addr: p.addr}
+	at := remote.Server{Addr: p.addr}
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"), 0o600))
 
 	var out bytes.Buffer
-	require.ErrorIs(t, (&policyDiffCmd{remote: at, File: path}).diff(&out), errDiffers)
+	require.ErrorIs(t, (&policy.DiffCmd{Server: at, File: path}).Diff(&out), policy.ErrDiffers)
 	require.Equal(t, "+ login LIMIT FIXED FOREVER 5\n+ login for vip UNLIMITED\n2 to change\n", out.String())
-	require.NoError(t, (&policyApplyCmd{remote: at, File: path}).apply(&out))
+	require.NoError(t, (&policy.ApplyCmd{Server: at, File: path}).Apply(&out))
 	out.Reset()
-	require.NoError(t, (&policyApplyCmd{remote: at, File: path}).apply(&out))
+	require.NoError(t, (&policy.ApplyCmd{Server: at, File: path}).Apply(&out))
 	require.Equal(t, "nothing changed\n", out.String())
 
 	out.Reset()
-	require.NoError(t, (&policyExportCmd{remote: at, Owner: anyOwner}).export(&out))
+	require.NoError(t, (&policy.ExportCmd{Server: at, Owner: policy.AnyOwner}).Export(&out))
 	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
 	out.Reset()
-	require.NoError(t, (&policyDiffCmd{remote: at, File: path}).diff(&out))
+	require.NoError(t, (&policy.DiffCmd{Server: at, File: path}).Diff(&out))
 
 	before := p.do("RL.POLICY", "GET", "login")
 	require.NoError(t, os.WriteFile(path, []byte("policies: {new: {limits: [FIXED 1m 1]}, login: {limits: [FIXED 1m 1], overrides: [{limits: []}]}}"), 0o600))
-	require.ErrorContains(t, (&policyApplyCmd{remote: at, File: path}).apply(&out), "policies.yaml:1: policy login: an override needs a key")
+	require.ErrorContains(t, (&policy.ApplyCmd{Server: at, File: path}).Apply(&out), "policies.yaml:1: policy login: an override needs a key")
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "login"))
 	require.Equal(t, []any{[]byte("login")}, p.do("RL.POLICY", "LIST"))
 	p.stop()
@@ -92,7 +94,7 @@ func (*oldCluster) Policies() *engine.Policies { return new(engine.Policies) }
 
 func (c *oldCluster) DecideAtomic([]engine.Op, []engine.Decision) error {
 	if c.tries--; c.tries >= 0 {
-		return server.ErrOldMember
+		return limiter.ErrOldMember
 	}
 	return nil
 }
@@ -106,7 +108,7 @@ func TestPoliciesThatWaitForAnUpgrade(t *testing.T) {
 		said.Reset()
 		node := &oldCluster{tries: 3}
 		for range 3 {
-			require.ErrorIs(t, loader.apply(node), server.ErrOldMember)
+			require.ErrorIs(t, loader.apply(node), limiter.ErrOldMember)
 		}
 		require.Equal(t, 1, strings.Count(said.String(), "level=WARN"), said.String())
 		require.Contains(t, said.String(), "upgrade all of them, and remove those that are gone")

@@ -8,22 +8,24 @@ import (
 	"net/url"
 
 	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
-// ports are where the server listens for clients, probes and Envoys; nil: not there.
+// ports are the listeners for clients, probes and Envoys. A missing listener is nil.
 type ports struct {
 	plain, secure, web net.Listener
 	rls                net.Listener
 	cert               *certs.Store
 	auth               tls.ClientAuthType
 	httpTLS, rlsTLS    bool
-	logins             bool // clients must say who they are
+	logins             bool // clients must authenticate
 	log                *slog.Logger
 }
 
-// open opens the listeners, before anything slow: a port that is taken should be
-// known at once.
+// open opens the listeners before any slow step, so that a port in use is reported at once.
 func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	if s.Listen == "" && s.TLSListen == "" {
 		return nil, errors.New("--listen must not be empty where there is no --tls-listen")
@@ -34,7 +36,7 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	}
 	for _, one := range []struct {
 		flag, addr string
-		known      bool // who connects has shown a certificate
+		known      bool // clients have presented a certificate
 		to         *net.Listener
 	}{
 		{"--listen", s.Listen, false, &p.plain},
@@ -45,8 +47,8 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 		if one.addr == "" {
 			continue
 		}
-		if err = checkExposure(one.flag, one.addr, logins, s.ProtectedMode && !one.known); err == nil {
-			*one.to, err = listen(one.flag, one.addr)
+		if err = listener.CheckExposure(one.flag, one.addr, logins, s.ProtectedMode && !one.known); err == nil {
+			*one.to, err = listener.Listen(one.flag, one.addr)
 		}
 		if err != nil {
 			return nil, errors.Join(err, p.close())
@@ -55,16 +57,16 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	return p, nil
 }
 
-// envoys is the rate limit service; it may be there without being served.
-func (p *ports) envoys(srv *server.Server) *server.RLS {
+// envoys returns the rate limit service. The service may exist without a listener.
+func (p *ports) envoys(srv *server.Server) *envoyrls.Server {
 	if !p.rlsTLS {
-		return server.NewRLS(srv, nil)
+		return envoyrls.New(srv.Service, nil)
 	}
-	return server.NewRLS(srv, p.cert.Server(p.auth))
+	return envoyrls.New(srv.Service, p.cert.Server(p.auth))
 }
 
-// serve begins to accept on all of them. The channel gets the end of each.
-func (p *ports) serve(srv *server.Server, beside *server.HTTP, envoys *server.RLS) <-chan error {
+// serve starts to accept on all listeners. The channel receives the end of each.
+func (p *ports) serve(srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server) <-chan error {
 	failed := make(chan error, 4)
 	if p.plain != nil {
 		go func() { failed <- srv.Serve(p.plain) }()
@@ -106,7 +108,7 @@ func (p *ports) reload() {
 	p.log.Info("certificate reloaded", "expires", p.cert.Leaf().NotAfter)
 }
 
-// clients is the address that clients are told: the one with TLS, where there is one.
+// clients returns the address that clients are told: the TLS address, if there is a TLS port.
 func (p *ports) clients() net.Addr {
 	if p.secure != nil {
 		return p.secure.Addr()
@@ -114,12 +116,12 @@ func (p *ports) clients() net.Addr {
 	return p.plain.Addr()
 }
 
-// connect is a command line that reaches the server from here.
+// connect returns a command line that reaches the server from this machine.
 func (p *ports) connect() string {
 	if p.plain == nil {
-		return howToConnect(p.secure.Addr(), p.logins, true)
+		return listener.HowToConnect(p.secure.Addr(), p.logins, true)
 	}
-	return howToConnect(p.plain.Addr(), p.logins, false)
+	return listener.HowToConnect(p.plain.Addr(), p.logins, false)
 }
 
 func (p *ports) webURL() string {
@@ -132,9 +134,9 @@ func (p *ports) webURL() string {
 	return "http://" + addrOf(p.web)
 }
 
-// pageURL is where people reach the page from where they reach a node's port for clients: the
-// page of a wildcard address at the host of that port, one of this machine alone only if that
-// port is so, too. It is empty when they do not.
+// pageURL returns where people reach the page if they can reach a node's port for clients. A page on a wildcard address
+// is at the host of that port. A page that only this machine reaches needs a client port with the same restriction.
+// Otherwise pageURL is empty.
 func pageURL(web, clients string) string {
 	u, err := url.Parse(web)
 	if err != nil || u.Host == "" {
@@ -149,13 +151,13 @@ func pageURL(web, clients string) string {
 		return ""
 	case ip.IsUnspecified() && !net.ParseIP(host).IsUnspecified():
 		u.Host = net.JoinHostPort(host, u.Port())
-	case ip.IsUnspecified(), ip.IsLoopback() && !isLoopback(clients):
+	case ip.IsUnspecified(), ip.IsLoopback() && !listener.IsLoopback(clients):
 		return ""
 	}
 	return u.String()
 }
 
-// addrOf is the address of a listener, or empty.
+// addrOf returns the address of a listener, or "".
 func addrOf(ln net.Listener) string {
 	if ln == nil {
 		return ""

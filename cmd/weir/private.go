@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// othersBits are the mode bits that let anybody but the owner at a file.
+// othersBits are the mode bits that give other users than the owner access to a file.
 const othersBits fs.FileMode = 0o077
 
-// stateNames are what weir keeps in a data directory.
+// stateNames are the files and directories that weir keeps in a data directory.
 var stateNames = []string{
 	"FORMAT", "FORMAT.new", "FLUSHED", "FLUSHED.new", "state", "NODE", "NODE.tmp", "table", "log",
 	"backup.tmp", "restore.tmp", "recover.json", "recover.json.done",
 }
 
-// ownerNames are the files by which weir knows a data directory for its own.
+// ownerNames are the files by which weir recognises its data directory.
 var ownerNames = []string{"FORMAT", "NODE"}
 
 // keepPrivate sets the umask so that only this user can read the files that the process creates:
@@ -33,7 +33,7 @@ func keepPrivate() { setUmask(int(othersBits)) }
 func narrow(log *slog.Logger, dir string) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || err != nil || !slices.ContainsFunc(entries, namesOwner) {
-		return // there is none, or the store tells what is wrong with it
+		return // it does not exist, or the store reports the problem
 	}
 	narrowed := 0
 	for _, entry := range entries {
@@ -56,10 +56,10 @@ func namesOwner(entry fs.DirEntry) bool {
 	return entry.Type().IsRegular() && slices.Contains(ownerNames, entry.Name())
 }
 
-// narrowTree narrows a file, or a directory with all in it.
+// narrowTree narrows a file, or a directory with all its content.
 func narrowTree(root string) (narrowed int, err error) {
 	if at, err := filepath.EvalSymlinks(root); err == nil {
-		root = at // a log, say, on a disk of its own
+		root = at // for example a log on a separate disk
 	}
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeSymlink != 0 {

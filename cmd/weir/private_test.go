@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/healthcheck"
 )
 
 // carelessly runs weir under a mask that takes nothing away.
@@ -73,7 +75,7 @@ func TestFilesOfAClusterArePrivate(t *testing.T) {
 		args := append([]string{"--node-id=" + id, "--raft-addr=" + raft, "--data-dir=" + filepath.Join(dir, id)}, more...)
 		p := startCommand(t, carelessly(), args...)
 		require.Eventually(t, func() bool {
-			return (&healthcheckCmd{HTTP: strings.TrimPrefix(p.web, "http://")}).ask(io.Discard) == nil
+			return (&healthcheck.Command{HTTP: strings.TrimPrefix(p.web, "http://")}).Ask(io.Discard) == nil
 		}, patience, 10*time.Millisecond, "%s", p.output())
 		return p
 	}

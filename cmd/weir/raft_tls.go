@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// certifyNode gives the node the certificate that the flags name, if they do. Files that
-// are replaced are read again at the next handshake.
+// certifyNode gives the node the certificate of the flags, if they name one. The next handshake reads replaced files
+// again.
 func (f *clusterFlags) certifyNode(o *raftstore.Options, log *slog.Logger) error {
 	files := certs.Files{Cert: f.RaftTLSCertFile, Key: f.RaftTLSKeyFile, CA: f.RaftTLSCAFile}
 	switch {

@@ -9,15 +9,16 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 )
 
-// restoreCmd makes a data directory of a backup. Its flags mean what they mean to weir
-// serve, variables included.
+// restoreCmd makes a data directory from a backup. Its flags and variables have the same meaning as those of weir
+// serve.
 type restoreCmd struct {
 	File       string `arg:"" help:"The backup, or - for standard input."`
-	DataDir    string `default:"weir-data" help:"Where the state goes: a directory that is empty or not there."`
+	DataDir    string `default:"weir-data" help:"Directory for the state: empty, or not there yet."`
 	NodeID     string `name:"node-id" placeholder:"ID" help:"Make the first node of a new cluster, with this id. Others join it with empty directories."`
 	RaftAddr   string `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
 	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`
@@ -25,9 +26,9 @@ type restoreCmd struct {
 	MaxDowntimeCredit time.Duration `default:"24h" help:"For a cluster: how much of the time since the backup counts as passed. A server that runs alone is told when it starts."`
 }
 
-// AfterApply refuses an address of a node where no node is made.
+// AfterApply refuses the address of a node if the restore makes no node.
 func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
-	if how := howGiven(ctx, flagOf(ctx.Selected(), "--raft-addr")); how != "" && r.NodeID == "" && r.Durability == "" {
+	if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" && r.NodeID == "" && r.Durability == "" {
 		return idleFlags([]string{how})
 	}
 	return checkDir("--data-dir", r.DataDir)
@@ -77,8 +78,8 @@ func (r *restoreCmd) restore(from io.Reader) (persistence.Contents, error) {
 	return raftstore.Restore(o, from)
 }
 
-// giveUp ends the process when the disk fails: what a restore has begun is no data
-// directory, and the next one begins anew.
+// giveUp ends the process if the disk fails. An incomplete restore is not a data directory, and the next restore starts
+// again.
 func (r *restoreCmd) giveUp(err error) {
 	fmt.Fprintf(os.Stderr, "weir: error: %s: nothing was restored to %s: %v\n", r.File, r.DataDir, err)
 	os.Exit(1)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/listener"
 )
 
 // TestServeEnvoysByTLS: certificates are asked of Envoys as of other clients.
@@ -39,7 +40,7 @@ func TestEnvoysBeyondThisMachine(t *testing.T) {
 	s, err := parse("--listen=127.0.0.1:0", "--http=", "--rls=0.0.0.0:0")
 	require.NoError(t, err)
 	_, err = s.open(s.logger(), false)
-	require.ErrorIs(t, err, errExposed)
+	require.ErrorIs(t, err, listener.ErrExposed)
 	s, err = parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--rls=0.0.0.0:0", "--rls-tls", "--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
 	require.NoError(t, err)
 	at, err := s.open(s.logger(), false)

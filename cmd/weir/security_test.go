@@ -19,8 +19,9 @@ import (
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 func securityPage(t *testing.T) string {
@@ -56,8 +57,8 @@ func TestCertificatesOfTheManual(t *testing.T) {
 
 	p := start(t, "--tls-listen=127.0.0.1:0", "--tls-cert-file="+at("weir.pem"), "--tls-key-file="+at("weir.key"),
 		"--tls-ca-file="+at("ca.pem"), "--tls-auth-clients=required")
-	dial := dialFlags{TLS: true, TLSCAFile: at("ca.pem"), TLSCertFile: at("app.pem"), TLSKeyFile: at("app.key")}
-	conn, err := dial.dial(p.said("tls_listen"), "")
+	dial := remote.Flags{TLS: true, TLSCAFile: at("ca.pem"), TLSCertFile: at("app.pem"), TLSKeyFile: at("app.key")}
+	conn, err := dial.Dial(p.said("tls_listen"), "")
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 	p.stop()
@@ -68,7 +69,7 @@ func TestUsersOfTheManual(t *testing.T) {
 	_, lines, ok := strings.Cut(securityPage(t), "```\n# who uses this server")
 	require.True(t, ok)
 	lines, _, _ = strings.Cut(lines, "```")
-	_, err := server.ParseUsers([]byte(lines))
+	_, err := commands.ParseUsers([]byte(lines))
 	require.NoError(t, err)
 	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(securityPage(t), -1) {
 		if strings.HasPrefix(flag, "--raft-tls-") || !strings.Contains("--askpass --cacert --everywhere --for --user --tls", flag) {

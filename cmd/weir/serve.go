@@ -14,45 +14,48 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/tracing"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
-// drainTimeout is how long clients get to take their last replies before they are
-// cut: the write timeout's default, and well within the 30 s that container
-// platforms wait before they kill.
+// drainTimeout is how long clients may take to read their last replies before they are disconnected. It is the default
+// of the write timeout, and well within the 30 s that container platforms wait before a kill.
 const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
-	Listen string `address:"listen" mayempty:"" default:"127.0.0.1:6380" group:"ports" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one. Empty for none, where there is --tls-listen."`
+	Listen string `address:"listen" mayempty:"" default:"127.0.0.1:6380" group:"ports" help:"Address for clients. Only this machine by default: anybody could reset a limiter without a password. Port 0 takes a free port. Empty turns it off, if --tls-listen is set."`
 	HTTP   string `name:"http" address:"listen" mayempty:"" default:"127.0.0.1:6381" group:"ports" help:"Address for /livez, /readyz, /metrics, the page for people and /check; empty for none."`
 	Config string `placeholder:"FILE" group:"file" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
-	DataDir           string        `mayempty:"" default:"weir-data" group:"state" help:"Where the state is kept. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
-	MaxDowntimeCredit time.Duration `default:"24h" group:"state" help:"How much of the time the server was down counts as passed, by the wall clock. Long enough for maintenance; short enough that a clock that wakes up years ahead does not empty weekly and monthly quotas. A cluster that was down as a whole follows the wall clocks of a majority; give every node the same."`
-	MaxCalendarStep   time.Duration `default:"8760h" group:"state" help:"How far windows of clock and calendar follow the wall clock after the server was down. A server that was off for a holiday begins its days at midnight; one that wakes up in another decade does not, and says so."`
+	DataDir           string        `mayempty:"" default:"weir-data" group:"state" help:"Directory for the state. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
+	MaxDowntimeCredit time.Duration `default:"24h" group:"state" help:"How much of a downtime counts as passed, by the wall clock. Long enough for maintenance. Short enough that a clock that is years ahead does not refill weekly and monthly quotas. A cluster that was down as a whole follows the wall clocks of a majority; give every node the same."`
+	MaxCalendarStep   time.Duration `default:"8760h" group:"state" help:"How far windows of clock and calendar follow the wall clock after the server was down. After a holiday days begin at midnight again. With a clock in another decade they do not, and the log says so."`
 	TestClock         bool          `group:"state" help:"Time stands still and obeys DEBUG CLOCK SET|ADVANCE, for testing against weir without sleeping. Allows DEBUG."`
 
-	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" group:"ports" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for who gives the password, and without a password for this machine only. open: for whoever reaches the port. off, because most do without and each way in is one to look after."`
+	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" group:"ports" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for clients with the password, and without a password for this machine only. open: for any client that reaches the port. off by default, because most servers need no such port."`
 
-	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most do without and each way in is one to look after."`
+	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
-	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password clients must give with AUTH or HELLO. Others on this machine can read it from the process list: the file is better."`
+	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password that clients must give with AUTH or HELLO. Other users of this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that holds the password."`
 	UsersFile       string `placeholder:"FILE" group:"access" help:"File of users and what each may do, in the form of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. Without a line for the user default, only --requirepass lets it in."`
-	ProtectedMode   bool   `default:"true" group:"access" help:"On by default: without a password, refuse to listen beyond this machine. Set to false where the network itself keeps strangers out."`
-	DebugCommands   bool   `group:"access" help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
+	ProtectedMode   bool   `default:"true" group:"access" help:"On by default: without a password, refuse to listen beyond this machine. Set to false only if the network itself keeps unknown clients out."`
+	DebugCommands   bool   `group:"access" help:"Allow the DEBUG command. Off, because it can stop and crash the server on purpose."`
 
-	MaxClients     int           `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
-	MaxPerSource   int           `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
-	MaxBulkBytes   byteSize      `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
-	MaxValueBytes  byteSize      `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Give --max-bulk-bytes as much."`
-	MaxOutputBytes byteSize      `least:"16kb" default:"1mb" group:"bounds" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
-	WriteTimeout   time.Duration `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is cut."`
+	MaxClients     int              `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer if the limit on file descriptors is too low. Redis' own default."`
+	MaxPerSource   int              `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
+	MaxBulkBytes   cmdline.ByteSize `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
+	MaxValueBytes  cmdline.ByteSize `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Give --max-bulk-bytes as much."`
+	MaxOutputBytes cmdline.ByteSize `least:"16kb" default:"1mb" group:"bounds" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is disconnected."`
+	WriteTimeout   time.Duration    `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is disconnected."`
 
-	MaxMemory  memoryBound   `default:"auto" group:"bounds" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound is what keeps a flood of invented keys from getting the process killed."`
-	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"What a new key meets when memory is full. least-harm forgets what is nearest to idle, and counts it; deny answers OOM."`
-	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying. In a cluster what its founder was told counts."`
+	MaxMemory  memoryBound   `default:"auto" group:"bounds" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound protects the process against a flood of invented keys."`
+	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"How a new key is handled when memory is full. least-harm evicts the keys that are nearest to idle, and counts them; deny answers OOM."`
+	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying. In a cluster the setting of its founder counts."`
 
 	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 
@@ -60,17 +63,17 @@ type serveCmd struct {
 
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
-	traceFlags   `embed:"" group:"logs"`
+	Traces       tracing.Flags `embed:"" group:"logs"`
 
-	CPUProfile string `name:"cpu-profile" placeholder:"FILE" group:"logs" help:"Write there where the processor's time goes, from the start to the stop, for go tool pprof. Costs about a hundredth of it."`
+	CPUProfile string `name:"cpu-profile" placeholder:"FILE" group:"logs" help:"Write a profile of the processor's time to this file, from the start to the stop, for go tool pprof. Costs about 1 percent."`
 
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" group:"logs" help:"The least serious line to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" group:"logs" help:"text or json, on standard error."`
 
-	given map[string]string // by name of a flag: how the user gave it, see howGiven
+	given map[string]string // by flag name: how the user gave it, see HowGiven
 }
 
-// Run is the life of a server: check, listen, load, serve, and the same backward.
+// Run is the life of a server: it checks, listens, loads and serves, and then stops in the reverse order.
 func (s *serveCmd) Run() error {
 	if err := s.check(); err != nil {
 		return err
@@ -98,11 +101,11 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	traces, err := s.traceFlags.open(log, cmp.Or(s.NodeID, at.clients().String()))
+	traces, err := s.Traces.Open(log, cmp.Or(s.NodeID, at.clients().String()))
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
-	defer traces.close(log)
+	defer traces.Close(log)
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
 	watchCollector()
@@ -122,28 +125,31 @@ func (s *serveCmd) Run() error {
 		at.reload()
 		s.reloadUsers(log, srv)
 	})()
-	beside := server.NewHTTP(srv)
+	beside, err := httpapi.New(srv.Service, srv, s.HTTPCheck)
+	if err != nil {
+		return errors.Join(err, srv.Close(), node.Close(), at.close())
+	}
 	envoys := at.envoys(srv)
 	failed := at.serve(srv, beside, envoys)
-	defer s.announce(ctx, log, at, srv.Ready)()
+	defer s.announce(ctx, log, at, beside.Ready)()
 	notify(log, nowReady)
 	stopWatchdog := startWatchdog(log, at.clients().String(), node)
 
 	select {
 	case <-ctx.Done():
-		stop() // before the log says what the next signal does
+		stop() // before the log states the effect of the next signal
 		log.Info("stopping: answering what has been received, then saving; a second signal stops at once")
 	case err = <-failed:
 	}
-	stop()         // from here on a signal has its ordinary effect
-	stopWatchdog() // systemd asks for no more from here on
+	stop()         // from here on signals have their default effect
+	stopWatchdog() // systemd expects no message from here on
 	notify(log, nowStopping)
 	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
 }
 
-// shutdown stops the parts in the order in which nothing is lost: no decision
-// after the last save, no client without its reply.
-func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, envoys *server.RLS, node node) error {
+// shutdown stops the parts in an order in which nothing is lost. No decision follows the last save, and every client
+// gets its reply.
+func shutdown(log *slog.Logger, srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server, node node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	envoys.Shutdown(ctx)
@@ -169,7 +175,7 @@ func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Optio
 	}
 }
 
-// tableOptions are the same on a node by itself and on one of several.
+// tableOptions returns the options of the table, which are the same for a single node and a node of a cluster.
 func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	return engine.Options{
 		Shards:         engine.ShardsFor(runtime.GOMAXPROCS(0)),
@@ -179,7 +185,7 @@ func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	}
 }
 
-func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing, stop func()) server.Config {
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing.Traces, stop func()) server.Config {
 	return server.Config{
 		Addr:           addrOf(at.plain),
 		TLSAddr:        addrOf(at.secure),
@@ -194,11 +200,10 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		MaxValueBytes:  int(s.MaxValueBytes),
 		MaxOutputBytes: int(s.MaxOutputBytes),
 		WriteTimeout:   s.WriteTimeout,
-		Tracer:         traces.server(),
+		Tracer:         traces.Tracer(),
 		Logger:         log,
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
-		HTTPCheck:      s.HTTPCheck,
 		BlacklistKey:   s.BlacklistKey,
 	}
 }
@@ -236,11 +241,11 @@ func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, re
 	}
 }
 
-// readyEvery is how often a node checks whether it is ready: seldom enough to cost
-// nothing, often enough for a person who reads the log.
+// readyEvery is the interval at which a node checks whether it is ready: cheap, and short for a person who reads the
+// log.
 const readyEvery = 100 * time.Millisecond
 
-// awaitReady returns true when the node is ready, or false when ctx ends first.
+// awaitReady returns true when the node is ready, or false if ctx ends first.
 func awaitReady(ctx context.Context, ready func() bool) bool {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
@@ -266,7 +271,7 @@ func (s *serveCmd) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, o))
 }
 
-// limitHeap tells the collector how much memory there is, unless the user did.
+// limitHeap gives the collector a memory limit, unless the user did.
 func limitHeap(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" && memory > 0 {
 		debug.SetMemoryLimit(memory / 100 * collectorPercent)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // serveGroups are the groups of flags that weir serve --help and docs/configuration.md show.
@@ -86,7 +88,7 @@ func valueForm(flag *kong.Flag) string {
 		return "a switch"
 	case time.Duration:
 		form = "a duration"
-	case byteSize:
+	case cmdline.ByteSize:
 		form = "a size"
 	case memoryBound:
 		return "a size, `auto` or `0`"
@@ -95,19 +97,19 @@ func valueForm(flag *kong.Flag) string {
 		case flag.Enum != "":
 			choices := slices.DeleteFunc(strings.Split(flag.Enum, ","), func(choice string) bool { return choice == "" })
 			return "`" + strings.Join(choices, "`, `") + "`"
-		case flag.Tag.Has(addressTag):
+		case flag.Tag.Has(cmdline.AddressTag):
 			form = "an address"
 			if flag.IsSlice() {
 				form = "a list of addresses"
 			}
 		case flag.Target.CanInt():
-			return "a number, " + cmp.Or(flag.Tag.Get(leastTag), "0") + " or more"
+			return "a number, " + cmp.Or(flag.Tag.Get(cmdline.LeastTag), "0") + " or more"
 		}
 	}
-	if least := flag.Tag.Get(leastTag); least != "" {
+	if least := flag.Tag.Get(cmdline.LeastTag); least != "" {
 		form += ", `" + least + "` or more"
 	}
-	if flag.Tag.Has(mayEmptyTag) {
+	if flag.Tag.Has(cmdline.MayEmptyTag) {
 		form += ", or empty"
 	}
 	return form
@@ -132,7 +134,7 @@ func writeCommand(b *strings.Builder, command *kong.Node, serve []*kong.Flag) {
 	var known []string
 	fmt.Fprintf(b, "\n### `%s`\n\n%s\n", command.FullPath(), asMarkdown(command.Help))
 	if command.Name == doctorName {
-		known = names(serve)
+		known = cmdline.Names(serve)
 		b.WriteString("It takes the flags, variables and file of `weir serve`, and:\n")
 	}
 	writeCommandFlags(b, command, known)

@@ -22,8 +22,6 @@ var slipsOfNames = []slip{
 	{what: "a subcommand as others call a command", args: "policy start", code: 80, says: []string{"unexpected argument start: weir policy"}},
 	{what: "a subcommand with a letter missing", args: "cluster staus", code: 80,
 		says: []string{"staus", "status"}},
-	{what: "a flag of weir bench with a letter missing", args: "bench --scenaro x", code: 80,
-		says: []string{"unknown flag --scenaro", "weir bench"}},
 	{what: "weir policy apply FILE", args: "policy apply rate.yaml", code: 80,
 		says: []string{"rate.yaml", "-f rate.yaml"}},
 	{what: "weir backup without a file", args: "backup", code: 80, says: []string{"weir backup needs <file>"}},

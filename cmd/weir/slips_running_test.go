@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/doctor"
 )
 
 // TestSlipsOfRunningServers makes slips that one process alone cannot know to be slips. The
@@ -89,9 +90,9 @@ func TestDoctorDoubtsOpenSecrets(t *testing.T) {
 	for path, mode := range map[string]os.FileMode{open: 0o644, closed: 0o640} {
 		require.NoError(t, os.WriteFile(path, []byte("sesame\n"), mode))
 	}
-	found, content := doctor(t, "--listen", freeAddr(t), "--http", freeAddr(t), "--requirepass-file", open)
+	found, content := runDoctor(t, "--listen", freeAddr(t), "--http", freeAddr(t), "--requirepass-file", open)
 	require.True(t, content, "%+v", found)
-	says(t, found, doubt, "config", "--requirepass-file "+open+" can be read by every user")
-	found, _ = doctor(t, "--listen", freeAddr(t), "--http", freeAddr(t), "--requirepass-file", closed)
+	says(t, found, doctor.Doubt, "config", "--requirepass-file "+open+" can be read by every user")
+	found, _ = runDoctor(t, "--listen", freeAddr(t), "--http", freeAddr(t), "--requirepass-file", closed)
 	require.NotContains(t, fmt.Sprint(found), "can be read by every user")
 }

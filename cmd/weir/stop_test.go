@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 // alarms returns the lines of a log that are more than information.
@@ -62,7 +63,7 @@ func TestACleanStopLogsInformationOnly(t *testing.T) {
 			t.Parallel()
 			p := start(t, args...)
 			if addr := p.said("tls_listen"); addr != "" {
-				conn, err := (&dialFlags{TLS: true, TLSCAFile: ca.File}).dial(addr, "")
+				conn, err := (&remote.Flags{TLS: true, TLSCAFile: ca.File}).Dial(addr, "")
 				require.NoError(t, err)
 				defer conn.Close()
 			}

@@ -22,12 +22,12 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/weir-project/weir/certs/certtest"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 const (
 	// usualStrangers fill each port's table in an ordinary run: they are more than any has.
-	usualStrangers = server.HTTPCheckMaxConns + 176
+	usualStrangers = httpapi.CheckMaxConns + 176
 	// strangerRounds is how often every probe and the honest client ask during a flood.
 	strangerRounds = 10
 	// strangerBytes bounds what a flood of one port adds to the resident memory.

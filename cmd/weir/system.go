@@ -9,7 +9,7 @@ var errSystem = errors.New("weir serve and weir restore do not run on Windows, w
 	"a crash could lose what was acknowledged. Run the server on Linux or macOS, in WSL or in a container; " +
 	"weir's other commands reach it from here")
 
-// checkSystem refuses to keep state on a system that cannot keep it as weir promises.
+// checkSystem refuses to keep state on a system that cannot keep weir's guarantees.
 func checkSystem() error { return checkSystemNamed(runtime.GOOS) }
 
 func checkSystemNamed(goos string) error {

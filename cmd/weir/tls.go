@@ -10,21 +10,20 @@ import (
 	"github.com/weir-project/weir/certs"
 )
 
-// tlsFlags are the flags of the ports for clients and probes, in Redis' words where it
-// has them.
+// tlsFlags are the flags of the ports for clients and probes. They have Redis' names if Redis has such flags.
 type tlsFlags struct {
 	TLSListen      string `name:"tls-listen" address:"listen" placeholder:"HOST:PORT" help:"Address for clients that speak TLS, 1.2 or later, besides --listen or instead of it."`
 	TLSCertFile    string `name:"tls-cert-file" placeholder:"FILE" help:"Certificate of this server in PEM, with its intermediates. Files that are replaced are read again by themselves, within a second of the next connection, and at SIGHUP."`
 	TLSKeyFile     string `name:"tls-key-file" placeholder:"FILE" help:"Private key of the certificate."`
-	TLSCAFile      string `name:"tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients."`
-	TLSAuthClients string `name:"tls-auth-clients" default:"no" enum:"no,optional,required" help:"Whether clients must show a certificate: no, optional (one that is shown must be good) or required. It lets them connect; what they may do is a matter of AUTH."`
-	RLSTLS         bool   `name:"rls-tls" help:"Speak TLS on --rls, with the same certificate, and ask Envoys for theirs as --tls-auth-clients says."`
+	TLSCAFile      string `name:"tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of clients."`
+	TLSAuthClients string `name:"tls-auth-clients" default:"no" enum:"no,optional,required" help:"Whether clients must present a certificate: no, optional (a presented one must be valid) or required. It lets them connect; AUTH decides what they may do."`
+	RLSTLS         bool   `name:"rls-tls" help:"Speak TLS on --rls, with the same certificate, and ask Envoys for certificates as --tls-auth-clients says."`
 	HTTPTLS        bool   `name:"http-tls" help:"Speak HTTPS on --http, with the same certificate. Probes need none."`
 }
 
 var errTLSFlags = errors.New("the TLS flags do not fit together")
 
-// certificate reads what the flags name; nil when nothing uses TLS.
+// certificate reads the files of the flags. It returns nil if nothing uses TLS.
 func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 	switch {
 	case f.TLSListen == "" && !f.HTTPTLS && !f.RLSTLS:
@@ -48,8 +47,8 @@ func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 	return store, nil
 }
 
-// warnOfDates logs that a certificate is not good now. It keeps no server from starting:
-// the clock may be wrong, and a certificate is replaced while the server runs.
+// warnOfDates logs that a certificate is not valid now. The server still starts, because the clock may be wrong, and a
+// certificate can be replaced while the server runs.
 func warnOfDates(log *slog.Logger, flag, file string, store *certs.Store) {
 	if leaf, now := store.Leaf(), time.Now(); now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 		log.Warn("the certificate is out of date: others will refuse it; replace the file, it is read again by itself",

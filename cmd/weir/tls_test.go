@@ -18,6 +18,9 @@ import (
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 func certFlags(f certs.Files, more ...string) []string {
@@ -44,8 +47,8 @@ func TestServeTLS(t *testing.T) {
 	p := start(t, certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+ca.File, "--tls-auth-clients=required", "--http-tls")...)
 	require.True(t, strings.HasPrefix(p.web, "https://"), p.web)
 
-	dial := dialFlags{TLS: true, TLSCAFile: ca.File, TLSCertFile: mine.Cert, TLSKeyFile: mine.Key}
-	conn, err := dial.dial(p.said("tls_listen"), "")
+	dial := remote.Flags{TLS: true, TLSCAFile: ca.File, TLSCertFile: mine.Cert, TLSKeyFile: mine.Key}
+	conn, err := dial.Dial(p.said("tls_listen"), "")
 	require.NoError(t, err)
 	defer conn.Close()
 	reply, err := conn.Do("CONFIG", "GET", "tls-port")
@@ -54,19 +57,19 @@ func TestServeTLS(t *testing.T) {
 	require.Equal(t, []any{[]byte("tls-port"), []byte(port)}, reply)
 
 	var out bytes.Buffer
-	policy := &policyExportCmd{remote: remote{Addr: p.said("tls_listen"), dialFlags: dial}, Owner: anyOwner}
-	require.NoError(t, policy.export(&out))
-	policy.TLSCertFile, policy.TLSKeyFile = "", ""
-	require.ErrorContains(t, policy.export(&out), "certificate required")
-	policy.TLSCAFile = ""
-	require.ErrorContains(t, policy.export(&out), "certificate signed by unknown authority")
+	export := &policy.ExportCmd{Server: remote.Server{Addr: p.said("tls_listen"), Flags: dial}, Owner: policy.AnyOwner}
+	require.NoError(t, export.Export(&out))
+	export.TLSCertFile, export.TLSKeyFile = "", ""
+	require.ErrorContains(t, export.Export(&out), "certificate required")
+	export.TLSCAFile = ""
+	require.ErrorContains(t, export.Export(&out), "certificate signed by unknown authority")
 
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}
 	answer, err := web.Get(p.web + "/readyz")
 	require.NoError(t, err, "probes need no certificate")
 	_, _ = io.Copy(io.Discard, answer.Body)
 	require.NoError(t, answer.Body.Close())
-	require.NoError(t, (&healthcheckCmd{HTTP: strings.TrimPrefix(p.web, "https://"), HTTPTLS: true}).ask(&out))
+	require.NoError(t, (&healthcheck.Command{HTTP: strings.TrimPrefix(p.web, "https://"), HTTPTLS: true}).Ask(&out))
 
 	ca.IssueTo(files, "renewed", nil)
 	p.signal(syscall.SIGHUP)
@@ -81,7 +84,7 @@ func TestServeTLS(t *testing.T) {
 	require.NoError(t, os.WriteFile(files.Key, []byte("rubbish"), 0o600))
 	p.signal(syscall.SIGHUP)
 	require.Eventually(t, func() bool { return strings.Contains(p.output(), "the earlier one stays") }, patience, 10*time.Millisecond)
-	_, err = dial.dial(p.said("tls_listen"), "")
+	_, err = dial.Dial(p.said("tls_listen"), "")
 	require.NoError(t, err)
 	p.stop()
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/top"
 )
 
 // The size of the terminal that weir top is pictured in: 31 idle policies do not fit it.
@@ -36,7 +38,7 @@ func TestTopPicture(t *testing.T) {
 	shop(t, p)
 	tmux := newTerminal(t, binary, "top", "--http", strings.TrimPrefix(p.web, "http://"))
 	require.Eventually(t, func() bool { return strings.Contains(tmux("capture-pane", "-p"), "last 60 s") },
-		topWindow+patience, time.Second, "the view covers a minute")
+		top.Window+patience, time.Second, "the view covers a minute")
 	text := strings.TrimRight(tmux("capture-pane", "-p"), "\n")
 	require.Contains(t, text, "31 idle: tenant-01")
 	require.Contains(t, text, "MOST DENIED")

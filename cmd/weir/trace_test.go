@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -125,19 +124,4 @@ func TestTracesAreSampledAndOptional(t *testing.T) {
 	p.five("RL.TOKENBUCKET", "k", "1/s", "5")
 	p.stop()
 	require.Contains(t, p.output(), "traces cannot be sent", "a collector that is down stops nobody")
-}
-
-// A collector that is down for long fills no log.
-func TestSeldom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		complain := seldom(time.Minute)
-		said := 0
-		for range 10 * 60 {
-			if complain() {
-				said++
-			}
-			time.Sleep(time.Second)
-		}
-		require.Equal(t, 10, said)
-	})
 }

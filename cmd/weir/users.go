@@ -7,24 +7,26 @@ import (
 	"os"
 
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/commands"
 )
 
-// userLoader reads the users file; nil when there is none.
-func (s *serveCmd) userLoader() func() (*server.Users, error) {
+// userLoader returns a function that reads the users file, or nil without a file.
+func (s *serveCmd) userLoader() func() (*acl.Users, error) {
 	if s.UsersFile == "" {
 		return nil
 	}
-	return func() (*server.Users, error) {
+	return func() (*acl.Users, error) {
 		f, err := os.Open(s.UsersFile)
 		if err != nil {
 			return nil, fmt.Errorf("--users-file: %w", err)
 		}
 		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, server.MaxUsersBytes+1))
+		text, err := io.ReadAll(io.LimitReader(f, acl.MaxUsersBytes+1))
 		if err != nil {
 			return nil, fmt.Errorf("--users-file: %w", err)
 		}
-		users, err := server.ParseUsers(text)
+		users, err := commands.ParseUsers(text)
 		if err != nil {
 			return nil, fmt.Errorf("--users-file %s: %w", s.UsersFile, err)
 		}

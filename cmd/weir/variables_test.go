@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // The variables of a Service named weir, as Kubernetes puts them into every pod, and of one
@@ -32,15 +34,15 @@ func TestVariablesOfKubernetesAreNoSlips(t *testing.T) {
 	require.Equal(t, "PONG", p.do("PING"))
 
 	parser := newParser(new(cli))
-	serve := below(parser.Model.Node, "serve")
-	require.NoError(t, checkVariables(parser.Model.Node, serve, env))
+	serve := cmdline.Below(parser.Model.Node, "serve")
+	require.NoError(t, cmdline.CheckVariables(parser.Model.Node, serve, env))
 	for _, almost := range []string{
 		"WEIR_PORT=6380", "WEIR_PORT=", "WEIR_SERVICE_HOST=weir", "WEIR_SERVICE=10.96.0.1",
 		"WEIR_PORT_6380=tcp://10.96.0.1:6380",
 		"WEIR_PORT_6380_TCP_PROTO=6380", "WEIR_HOST=10.96.0.1", "WEIR_PORT_REDIS_TCP=tcp://10.96.0.1:6380",
 	} {
 		name, _, _ := strings.Cut(almost, "=")
-		require.ErrorContains(t, checkVariables(parser.Model.Node, serve, []string{almost}), "unknown variable "+name)
+		require.ErrorContains(t, cmdline.CheckVariables(parser.Model.Node, serve, []string{almost}), "unknown variable "+name)
 	}
 }
 
@@ -49,10 +51,10 @@ func TestVariablesAreOfSomeCommand(t *testing.T) {
 	parser := newParser(new(cli))
 	app := parser.Model.Node
 	others := []string{"WEIR_JOIN=x", "WEIR_ADDR=y", "WEIRTEST_X=1", "HOME=/"}
-	require.NoError(t, checkVariables(app, below(app, "healthcheck"), others))
-	require.NoError(t, checkVariables(app, below(app, "version"), []string{"WEIR_NOPE=1"}))
-	require.NoError(t, checkVariables(app, below(app, "__complete"), []string{"WEIR_NOPE=1"}))
-	require.Error(t, checkVariables(app, below(app, "healthcheck"), []string{"WEIR_NOPE=1"}))
+	require.NoError(t, cmdline.CheckVariables(app, cmdline.Below(app, "healthcheck"), others))
+	require.NoError(t, cmdline.CheckVariables(app, cmdline.Below(app, "version"), []string{"WEIR_NOPE=1"}))
+	require.NoError(t, cmdline.CheckVariables(app, cmdline.Below(app, "__complete"), []string{"WEIR_NOPE=1"}))
+	require.Error(t, cmdline.CheckVariables(app, cmdline.Below(app, "healthcheck"), []string{"WEIR_NOPE=1"}))
 }
 
 // composeVariables are those that the compose files read on the host. They reach no weir.
@@ -64,7 +66,7 @@ var composeVariables = []string{
 // Every WEIR_* variable that a file of this repository names is a flag's, Kubernetes' or
 // compose's: one of a test or a script would stop the weir that it starts.
 func TestVariablesOfThisRepository(t *testing.T) {
-	known := append(variables(newParser(new(cli)).Model.Node, nil), composeVariables...)
+	known := append(cmdline.Variables(newParser(new(cli)).Model.Node, nil), composeVariables...)
 	name := regexp.MustCompile(`\bWEIR_[A-Z0-9_]*[A-Z0-9]\b`)
 	require.NoError(t, filepath.WalkDir("../..", func(path string, file fs.DirEntry, err error) error {
 		if err != nil {
@@ -89,10 +91,10 @@ func TestVariablesOfThisRepository(t *testing.T) {
 
 // What others call a flag leads to a flag that there is.
 func TestOtherNamesLeadToFlags(t *testing.T) {
-	known := variables(newParser(new(cli)).Model.Node, nil)
-	for other, flags := range otherNames {
+	known := cmdline.Variables(newParser(new(cli)).Model.Node, nil)
+	for other, flags := range cmdline.OtherNames {
 		for _, flag := range flags {
-			require.Contains(t, known, variableOf(flag), "%s leads to %s", other, flag)
+			require.Contains(t, known, cmdline.VariableOf(flag), "%s leads to %s", other, flag)
 		}
 	}
 }

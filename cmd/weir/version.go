@@ -1,73 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"strings"
+
+	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// A release that is built without its tag or its repository, such as a snapshot or an image, is
-// told by the linker what it is: -X main.stampVersion=0.1.0. Each wins over what the Go toolchain
-// stamped.
-var stampVersion, stampCommit, stampDate string
-
-// buildInfo says which weir a program is, by what the Go toolchain stamped into the binary or the
-// linker was told. go install, a release and a build in a clone tell alike.
-type buildInfo struct {
-	Version string `json:"version"` // a release such as 0.1.0, a pseudo-version of a commit, or "devel"
-	Commit  string `json:"commit,omitempty"`
-	Date    string `json:"date,omitempty"` // of the commit, in RFC 3339
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
-}
-
-func build() buildInfo {
-	info, _ := debug.ReadBuildInfo()
-	b := buildOf(info)
-	b.Version = cmp.Or(stampVersion, b.Version)
-	b.Commit = cmp.Or(stampCommit, b.Commit)
-	b.Date = cmp.Or(stampDate, b.Date)
-	return b
-}
-
-// buildOf reads what the toolchain stamped, which may be nothing.
-func buildOf(info *debug.BuildInfo) buildInfo {
-	b := buildInfo{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if info == nil {
-		return b
-	}
-	if v := info.Main.Version; v != "(devel)" {
-		b.Version = cmp.Or(strings.TrimPrefix(v, "v"), b.Version)
-	}
-	for _, setting := range info.Settings {
-		switch setting.Key {
-		case "vcs.revision":
-			b.Commit = setting.Value
-		case "vcs.time":
-			b.Date = setting.Value
-		}
-	}
-	return b
-}
-
-// String is like "weir 0.1.0, commit 1f0c..., 2026-11-25T10:00:00Z, go1.26.8 linux/amd64".
-func (b buildInfo) String() string {
-	parts := []string{"weir " + b.Version}
-	if b.Commit != "" {
-		parts = append(parts, "commit "+b.Commit)
-	}
-	if b.Date != "" {
-		parts = append(parts, b.Date)
-	}
-	return strings.Join(append(parts, fmt.Sprintf("%s %s/%s", b.Go, b.OS, b.Arch)), ", ")
-}
-
-// version is what other programs and nodes are told.
-func version() string { return build().Version }
+// version returns the version that other programs and nodes see.
+func version() string { return buildinfo.Read().Version }
 
 type versionCmd struct {
 	JSON bool `env:"-" name:"json" help:"Print JSON."`
@@ -75,8 +17,8 @@ type versionCmd struct {
 
 func (v *versionCmd) Run() error {
 	if v.JSON {
-		return writeJSON(os.Stdout, build())
+		return terminal.WriteJSON(os.Stdout, buildinfo.Read())
 	}
-	_, err := fmt.Println(build())
+	_, err := fmt.Println(buildinfo.Read())
 	return err
 }

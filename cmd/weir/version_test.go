@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
 // The command and the flag say the same.
@@ -16,38 +17,7 @@ func TestVersion(t *testing.T) {
 	require.Equal(t, said, weir(t, "--version"))
 	require.True(t, strings.HasPrefix(said, "weir "), said)
 	require.Contains(t, said, runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH)
-	var b buildInfo
+	var b buildinfo.Info
 	require.NoError(t, json.Unmarshal([]byte(weir(t, "version", "--json")), &b))
 	require.Equal(t, said, b.String()+"\n")
-}
-
-// A release, a commit of a clone, and a program of which nothing is known.
-func TestBuildOf(t *testing.T) {
-	for want, info := range map[string]*debug.BuildInfo{
-		"weir 0.1.0, ": {Main: debug.Module{Version: "v0.1.0"}},
-		"weir 0.0.0-20261125100000-1f0c, commit 1f0c, 2026-11-25T10:00:00Z, ": {
-			Main:     debug.Module{Version: "v0.0.0-20261125100000-1f0c"},
-			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "1f0c"}, {Key: "vcs.time", Value: "2026-11-25T10:00:00Z"}},
-		},
-		"weir devel, ": {Main: debug.Module{Version: "(devel)"}},
-	} {
-		require.Equal(t, want+runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH, buildOf(info).String())
-	}
-	require.Equal(t, "devel", buildOf(nil).Version)
-	require.Equal(t, "devel", buildOf(&debug.BuildInfo{}).Version)
-}
-
-// A snapshot and an image tell what their build was told.
-func TestStampsWin(t *testing.T) {
-	t.Cleanup(func() { stampVersion, stampCommit, stampDate = "", "", "" })
-	stampVersion, stampCommit, stampDate = "0.1.0-snapshot", "1f0c", "2026-11-25T10:00:00Z"
-	require.Equal(t, "weir 0.1.0-snapshot, commit 1f0c, 2026-11-25T10:00:00Z, "+
-		runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH, build().String())
-}
-
-func TestVersionsAreTold(t *testing.T) {
-	b := buildInfo{Version: "0.1.0", Commit: "1f0c", Date: "2026-11-25T10:00:00Z", Go: "go1.26", OS: "linux", Arch: "arm64"}
-	require.Equal(t, "weir 0.1.0, commit 1f0c, 2026-11-25T10:00:00Z, go1.26 linux/arm64", b.String())
-	b.Commit, b.Date = "", ""
-	require.Equal(t, "weir 0.1.0, go1.26 linux/arm64", b.String())
 }

@@ -14,41 +14,39 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// nowAlive keeps systemd from restarting the server, see sd_notify(3).
+// nowAlive tells systemd that the server is alive; see sd_notify(3).
 const nowAlive = "WATCHDOG=1"
 
 const (
-	// watchdogParts is how many times a server is asked in the time that systemd waits:
-	// one answer may be lost.
+	// watchdogParts is how often the watchdog checks the server within systemd's timeout, because one answer may be lost.
 	watchdogParts = 3
-	// watchdogLeast is the shortest wait that leaves time to ask.
+	// watchdogLeast is the shortest timeout that leaves time for a check.
 	watchdogLeast = 300 * time.Millisecond
 )
 
 var (
 	errNoAnswer = errors.New("the server does not answer itself")
-	// watchdogKey is looked at; that nobody uses it does not matter.
+	// watchdogKey is the key that the watchdog reads. It need not exist.
 	watchdogKey = []byte("weir:watchdog")
 )
 
-// keyLooker is what the watchdog needs of a limiter.
+// keyLooker is the part of a limiter that the watchdog needs.
 type keyLooker interface {
 	Inspect(key []byte) (engine.Info, bool)
 }
 
-// watchdog tells systemd that the server answers, for as long as it does: it asks by the
-// road that clients take, and looks at a key. That there is no leader is no reason to
-// restart a node, so nothing is decided.
+// watchdog tells systemd that the server answers, while it does. It uses the same path as clients, and reads a key. It
+// makes no decision, because a missing leader is no reason to restart a node.
 type watchdog struct {
-	addr  string // of a port for clients; any answer will do, so one with TLS too
+	addr  string // of a port for clients; any answer suffices, so a TLS port works too
 	node  keyLooker
 	every time.Duration
-	alive func() // tells systemd
+	alive func() // notifies systemd
 	log   *slog.Logger
 }
 
-// watchdogEvery is how often systemd wants to hear, a part of what it waits; 0: it does
-// not.
+// watchdogEvery returns the interval at which to notify systemd, a part of systemd's timeout. It returns 0 if systemd
+// expects no messages.
 func watchdogEvery(getenv func(string) string) time.Duration {
 	us, err := strconv.ParseInt(getenv("WATCHDOG_USEC"), 10, 64)
 	wait := time.Duration(us) * time.Microsecond
@@ -58,8 +56,7 @@ func watchdogEvery(getenv func(string) string) time.Duration {
 	return wait / watchdogParts
 }
 
-// startWatchdog keeps systemd content where it asked for that, until the returned
-// function is called.
+// startWatchdog notifies systemd if systemd asked for that, until the returned function is called.
 func startWatchdog(log *slog.Logger, addr string, node keyLooker) (stop func()) {
 	every := watchdogEvery(os.Getenv)
 	if every == 0 {
@@ -92,11 +89,11 @@ func (w *watchdog) run(done <-chan struct{}) {
 	}
 }
 
-// ask is nil when the port and the limiter have answered within one turn.
+// ask returns nil if the port and the limiter answered within one interval.
 func (w *watchdog) ask() error {
 	answers := make(chan error, 2)
 	go func() { answers <- ping(w.addr, w.every) }()
-	go func() { // one that is stuck stays so until systemd ends the process
+	go func() { // a stuck goroutine stays until systemd ends the process
 		w.node.Inspect(watchdogKey)
 		answers <- nil
 	}()
@@ -115,8 +112,8 @@ func (w *watchdog) ask() error {
 	return nil
 }
 
-// ping connects and waits for a line. PONG, that a password is needed, that there are
-// too many clients or that the port wants TLS: each says that somebody is there.
+// ping connects and waits for a line. Any line proves that the server answers: PONG, a required password, too many
+// clients, or a TLS error.
 func ping(addr string, wait time.Duration) error {
 	conn, err := net.DialTimeout("tcp", addr, wait)
 	if err != nil {

@@ -2,7 +2,7 @@ package connlimit
 
 import "container/list"
 
-// kind is why a connection can be evicted.
+// kind is the reason why a connection can be evicted.
 type kind uint8
 
 const (
@@ -11,24 +11,23 @@ const (
 	kinds
 )
 
-// Slot is the place of one connection in a Table. Its methods may be called from any
-// goroutine, also after the connection was evicted.
+// Slot belongs to one connection in a Table. Its methods may be called from any goroutine, also after the connection
+// was evicted.
 type Slot struct {
 	table *Table
 	of    *source
 	cut   func()
 
-	// What follows is guarded by table.mu.
+	// table.mu guards the following fields.
 	inFlight int
 	freed    bool
 	kind     kind
-	at       *list.Element // in of.slots[kind]; nil: not to be evicted
-	since    uint64        // the order of arriving there
+	at       *list.Element // in of.slots[kind]; nil: cannot be evicted
+	since    uint64        // the order of its arrival there
 }
 
-// Begin says that a request is in flight: the connection is not evicted before an End for
-// each Begin. A connection that is never to be evicted, such as one that has logged in,
-// calls Begin alone.
+// Begin records that a request is in flight. The connection is not evicted before an End for each Begin. A connection
+// that must never be evicted, such as a logged-in one, calls Begin alone.
 func (s *Slot) Begin() {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
@@ -37,7 +36,7 @@ func (s *Slot) Begin() {
 	}
 }
 
-// End says that a request that has begun is answered.
+// End records that a request has been answered.
 func (s *Slot) End() {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()

@@ -5,12 +5,12 @@ import (
 	"net/netip"
 )
 
-// sourceBits is how much of an IPv6 address names a source: a client that has one address
-// has the whole /64, and could else be a new source with each connection.
+// sourceBits is the prefix of an IPv6 address that identifies a source. A client with one address has the whole /64,
+// and could otherwise be a new source with each connection.
 const sourceBits = 64
 
-// SourceOf returns the source of a connection from host:port: an IPv4 address or an IPv6
-// network. The zero Addr stands for everything else, which is on this machine.
+// SourceOf returns the source of a connection from host:port: an IPv4 address or an IPv6 network. The zero Addr stands
+// for any other address, which is on this machine.
 func SourceOf(remote string) netip.Addr {
 	from, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -18,17 +18,17 @@ func SourceOf(remote string) netip.Addr {
 	}
 	ip := from.Addr().Unmap().WithZone("")
 	if ip.Is6() {
-		network, _ := ip.Prefix(sourceBits) // the error is for too many bits
+		network, _ := ip.Prefix(sourceBits) // the only error is too many bits
 		return network.Addr()
 	}
 	return ip
 }
 
-// source is an address, or network, with connections in a table; nil is one without. The
-// table's mu guards it.
+// source is an address or network with connections in a table. nil is a source without connections. The table's mu
+// guards it.
 type source struct {
 	addr  netip.Addr
-	open  int              // all of its connections, also busy ones
+	open  int              // all of its connections, including busy ones
 	slots [kinds]list.List // of *Slot, oldest first: those that can be evicted
 	rank  [kinds]int       // index in Table.ranked
 }
@@ -50,7 +50,7 @@ func (s *source) count(k kind) int {
 	return s.slots[k].Len()
 }
 
-// oldest returns the slot of a kind that has been of it for longest, nil where none is.
+// oldest returns the slot that has been of a kind for longest, or nil.
 func (s *source) oldest(k kind) *Slot {
 	if s.count(k) == 0 {
 		return nil
@@ -66,15 +66,15 @@ func (s *source) victim() *Slot {
 	return s.oldest(idle)
 }
 
-// ranking is a heap (container/heap) of the sources that have connections of a kind. The
-// first has most; among equals, the oldest.
+// ranking is a heap (container/heap) of the sources that have connections of a kind. Its first source has the most
+// connections, and is the oldest among equals.
 type ranking struct {
 	kind    kind
 	sources []*source
 }
 
-// heaviest returns the source that has most connections, nil where none has any. A tie is
-// lost by own, which is about to have one more.
+// heaviest returns the source with the most connections, or nil. In a tie it returns own, which is about to have
+// one more.
 func (r *ranking) heaviest(own *source) *source {
 	if len(r.sources) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (r *ranking) Swap(i, j int) {
 	s[i].rank[r.kind], s[j].rank[r.kind] = i, j
 }
 
-// Push and Pop are for package heap.
+// Push and Pop implement heap.Interface.
 func (r *ranking) Push(x any) {
 	s := x.(*source)
 	s.rank[r.kind] = len(r.sources)

@@ -1,11 +1,15 @@
-// Package connlimit bounds the connections of a port, so that no source of connections
-// keeps the others out.
+// Package connlimit bounds the connections of a port, so that no source of connections excludes the others.
 //
-// A Table knows of each connection whether it is unproven (no request, handshake or login
-// is complete yet), idle (it has proved itself and no request is in flight) or busy. When
-// the table is full, a new connection evicts the oldest unproven one of the source that
-// has most of them, else the longest idle one of the source that has most of those. Busy
-// connections are never evicted. A few slots are reserved: no source gets the last ones.
+// A [Table] knows the state of each connection:
+//
+//   - unproven: no request, handshake or login is complete yet
+//   - idle: the connection has proved itself, and no request is in flight
+//   - busy: a request is in flight
+//
+// When the table is full, a new connection evicts the oldest unproven connection of the source that has most of them.
+// If no source has several, and some source has several idle connections, or if none is unproven, it evicts the longest
+// idle connection of the source that has most of those. Busy connections are never evicted. A few slots are reserved,
+// so that a single source cannot take the last ones.
 package connlimit
 
 import (
@@ -16,18 +20,17 @@ import (
 	"sync/atomic"
 )
 
-// Errors of Admit.
+// These are the errors of Admit.
 var (
 	ErrFull       = errors.New("every connection that could be evicted is busy")
 	ErrSourceFull = errors.New("the source has all the connections it may have, and all are busy")
 )
 
 const (
-	// reservedFraction of the slots of a table is beyond the reach of any one source: a
-	// table of 128 keeps 8 for others. A table of fewer than 16 reserves none.
+	// reservedFraction of the slots of a table is not available to any single source. A table of 128 keeps 8 for others. A
+	// table of fewer than 16 reserves none.
 	reservedFraction = 16
-	// maxReserved bounds the reserved slots, so that one proxy that connects every client
-	// to a large table loses little.
+	// maxReserved bounds the reserved slots, so that a proxy with all clients of a large table loses few.
 	maxReserved = 64
 )
 
@@ -39,13 +42,13 @@ type Table struct {
 
 	mu      sync.Mutex
 	open    int
-	arrived uint64 // connections and their idle times, numbered in the order of their beginning
+	arrived uint64 // numbers connections and their idle times in the order of their beginning
 	sources map[netip.Addr]*source
 	ranked  [kinds]ranking
 }
 
-// New returns a table of so many connections, and so many of one source; perSource 0 is
-// no bound of its own. The table counts in evicted the connections that it cuts.
+// New returns a table of at most most connections, and perSource connections of one source. 0 for perSource means no
+// separate bound. The table counts in evicted the connections that it evicts.
 func New(most, perSource int, evicted *atomic.Int64) *Table {
 	t := &Table{most: most, perSource: perSource, evicted: evicted, sources: make(map[netip.Addr]*source)}
 	for k := range t.ranked {
@@ -54,9 +57,9 @@ func New(most, perSource int, evicted *atomic.Int64) *Table {
 	return t
 }
 
-// Admit gives a connection from a source a slot. Where that takes a slot from another
-// connection, Admit calls the cut of that one, which closes it and must not block. The
-// owner of an admitted connection calls Release when it is closed, also after a cut.
+// Admit gives a connection from a source a slot. If it takes the slot from another connection, it calls the cut
+// function of that connection, which closes it and must not block. The owner of an admitted connection calls Release
+// after it is closed, also after a cut.
 func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 	t.mu.Lock()
 	victim, err := t.makeRoom(from)
@@ -76,8 +79,7 @@ func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 	return s, nil
 }
 
-// makeRoom returns the slot that a connection from a source takes over, nil where one is
-// free. The caller holds mu.
+// makeRoom returns the slot that a connection from a source takes over, or nil if a slot is free. The caller holds mu.
 func (t *Table) makeRoom(from netip.Addr) (victim *Slot, err error) {
 	own := t.sources[from]
 	switch bound := t.most - min(t.most/reservedFraction, maxReserved); {
@@ -94,19 +96,19 @@ func (t *Table) makeRoom(from netip.Addr) (victim *Slot, err error) {
 	return victim, err
 }
 
-// victim returns the slot that a connection of the source own takes over in a full table,
-// nil where all are busy. The caller holds mu.
+// victim returns the slot that a connection of the source own takes over in a full table, or nil if all connections are
+// busy. The caller holds mu.
 func (t *Table) victim(own *source) *Slot {
 	silent, hoarder := t.ranked[unproven].heaviest(own), t.ranked[idle].heaviest(own)
-	// The only unproven connection of a source may be about to send its request: a source
-	// with several idle ones can better spare one.
+	// The only unproven connection of a source may be about to send its request. A source with several idle connections
+	// can spare one more easily.
 	if silent == nil || silent.count(unproven) == 1 && hoarder.count(idle) > 1 {
 		return hoarder.oldest(idle)
 	}
 	return silent.oldest(unproven)
 }
 
-// add gives out a free slot. The caller holds mu.
+// add assigns a free slot. The caller holds mu.
 func (t *Table) add(from netip.Addr, cut func()) *Slot {
 	of := t.sources[from]
 	if of == nil {
@@ -133,7 +135,7 @@ func (t *Table) drop(s *Slot) {
 	}
 }
 
-// list makes a slot one that can be evicted. The caller holds mu.
+// list makes a slot available for eviction. The caller holds mu.
 func (t *Table) list(s *Slot, as kind) {
 	t.arrived++
 	s.since, s.kind = t.arrived, as
@@ -141,7 +143,7 @@ func (t *Table) list(s *Slot, as kind) {
 	t.rerank(s.of, as)
 }
 
-// unlist makes a slot one that cannot be evicted. The caller holds mu.
+// unlist protects a slot from eviction. The caller holds mu.
 func (t *Table) unlist(s *Slot) {
 	if s.at == nil {
 		return
@@ -151,7 +153,7 @@ func (t *Table) unlist(s *Slot) {
 	t.rerank(s.of, s.kind)
 }
 
-// rerank follows a change of a source's slots of a kind. The caller holds mu.
+// rerank updates the ranking after a change of a source's slots of a kind. The caller holds mu.
 func (t *Table) rerank(of *source, k kind) {
 	ranked := &t.ranked[k]
 	switch at, n := of.rank[k], of.count(k); {
@@ -164,7 +166,7 @@ func (t *Table) rerank(of *source, k kind) {
 	}
 }
 
-// Len is the number of connections.
+// Len returns the number of connections.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

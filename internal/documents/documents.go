@@ -1,6 +1,6 @@
-// Package documents finds what tests send out of the documents that describe the five systems
-// of docs/systems.md. The documents belong to others, so that this repository does not have
-// them: WEIRTEST_DOCUMENTS names a directory that does, and a test skips without it.
+// Package documents extracts the requests for tests from the documents of the five systems of docs/systems.md. The
+// documents belong to other projects, so this repository does not contain them. WEIRTEST_DOCUMENTS names a directory
+// with them, and a test skips without it.
 package documents
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fenced is a script in a block of its own, or in a template literal that begins with a new line.
+// fenced matches a script in a fenced block, or in a template literal that begins with a new line.
 var fenced = regexp.MustCompile("(?s)\n *```lua\n(.*?)```|`(\n.*?)`;")
 
 // Script finds the text of a script by its SHA-1.

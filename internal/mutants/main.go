@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// runAll tries mutants of each package, and returns how many no test noticed.
+// runAll runs mutants of each package, and returns how many no test detected.
 func runAll(out io.Writer, o options, packages []string) (survived int, err error) {
 	known, err := readEquivalent(o.known)
 	if err != nil {
@@ -64,7 +64,7 @@ func runAll(out io.Writer, o options, packages []string) (survived int, err erro
 	return survived, nil
 }
 
-// tally counts the mutants of a package by what came of them.
+// tally counts the mutants of a package by their outcome.
 type tally struct{ noticed, survived, equivalent int }
 
 func runPackage(out io.Writer, o options, pkg string, known map[string]string) (survived int, err error) {
@@ -110,7 +110,7 @@ func runPackage(out io.Writer, o options, pkg string, known map[string]string) (
 	return counts.survived, nil
 }
 
-// draw takes count of the sites at random, in the order of the source.
+// draw selects count sites at random, in the order of the source.
 func draw(sites []*site, o options) []*site {
 	from := slices.DeleteFunc(slices.Clone(sites), func(s *site) bool {
 		return s.dropped || o.match != nil && !o.match.MatchString(s.String())

@@ -14,8 +14,8 @@ import (
 // switchFile is the file that the overlay adds to a package.
 const switchFile = "mutant_switch_overlay.go"
 
-// switchSource has the package's name put in. A test process runs with one mutant on, or
-// with none; it notes the sites that it reaches, each once.
+// switchSource is a template with the package's name. A test process runs with at most one mutant on, and records each
+// site that it reaches once.
 const switchSource = `package %s
 
 import (
@@ -38,8 +38,8 @@ func mutantOn(id int) bool {
 }
 `
 
-// overlay writes the changed copies of a package's files to dir, and the JSON that tells
-// the go command of them, whose path it returns.
+// overlay writes the changed copies of a package's files to dir, and the JSON that describes them to the go command. It
+// returns the path of the JSON.
 func overlay(pkgDir, dir string, sites []*site) (string, error) {
 	byFile := map[string][]*site{}
 	for _, s := range sites {
@@ -89,11 +89,11 @@ func replaceFile(replace map[string]string, file, by string) error {
 	return err
 }
 
-// instrument puts every mutant of a file behind its switch. Sites lie within one another,
-// so each is rendered with those inside it.
+// instrument puts every mutant of a file behind its switch. Sites can be nested, so each is rendered with the sites
+// inside it.
 func instrument(src []byte, sites []*site) []byte {
 	sites = slices.Clone(sites)
-	// Outer sites first; of several with one extent each wraps the next.
+	// Outer sites come first. Among sites with the same extent each wraps the next.
 	slices.SortStableFunc(sites, func(a, b *site) int {
 		if a.start != b.start {
 			return a.start - b.start
@@ -106,7 +106,7 @@ func instrument(src []byte, sites []*site) []byte {
 
 type renderer struct {
 	src   []byte
-	sites []*site // those left
+	sites []*site // the remaining sites
 }
 
 // render returns the source from start to end with the sites in it.
@@ -124,8 +124,7 @@ func (r *renderer) render(start, end int) string {
 	return out.String()
 }
 
-// switched is the source of a site with its mutant beside it; original has the mutants
-// inside it.
+// switched returns the source of a site with its mutant as the alternative. original contains the mutants inside it.
 func (s *site) switched(original string) string {
 	if s.kind == "drop call" {
 		return fmt.Sprintf("if !mutantOn(%d) { %s }", s.id, original)
@@ -133,6 +132,6 @@ func (s *site) switched(original string) string {
 	if s.mutated == "false" {
 		return fmt.Sprintf("(!mutantOn(%d) && (%s))", s.id, original)
 	}
-	// Of the two sides one is evaluated.
+	// Only one of the two sides is evaluated.
 	return fmt.Sprintf("(mutantOn(%d) && (%s) || !mutantOn(%d) && (%s))", s.id, s.mutated, s.id, original)
 }

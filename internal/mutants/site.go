@@ -19,13 +19,13 @@ type site struct {
 	kind       string // what the mutant does: "never", "drop call", "< for <=", ...
 	text       string // the source that it replaces
 	start, end int    // bytes of text in the file
-	mutated    string // what takes the place of text where the mutant is on
+	mutated    string // replaces text when the mutant is on
 	dropped    bool   // it does not compile
-	nth        int    // of the sites of a function that are alike, from 1
+	nth        int    // number among equal sites of a function, from 1
 }
 
-// key names a site in equivalent.txt. It has no line number, so that it stays right when
-// the file grows; of sites that are alike, the second ends with " #2".
+// key names a site in equivalent.txt. It contains no line number, so that it stays valid when the file changes. The
+// second of several equal sites ends with " #2".
 func (s *site) key() string {
 	key := strings.Join([]string{s.file, s.function, s.kind, oneLine(s.text)}, " | ")
 	if s.nth > 1 {
@@ -34,7 +34,7 @@ func (s *site) key() string {
 	return key
 }
 
-// number tells sites apart that are alike.
+// number numbers equal sites.
 func number(sites []*site) {
 	seen := map[string]int{}
 	for _, s := range sites {
@@ -50,14 +50,13 @@ func (s *site) String() string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// comparisons has for each operator those that a mutant puts in its place: the boundary
-// moved by one, or the opposite.
+// comparisons lists the replacements of each operator: the boundary moved by one, or the opposite.
 var comparisons = map[token.Token][]token.Token{
 	token.LSS: {token.LEQ}, token.LEQ: {token.LSS}, token.GTR: {token.GEQ}, token.GEQ: {token.GTR},
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
 }
 
-// sitesOf finds the mutants of a package directory, those of its tests left out.
+// sitesOf finds the mutants of a package directory, without its tests.
 func sitesOf(dir string) ([]*site, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -109,7 +108,7 @@ func sitesIn(file string, src []byte) ([]*site, error) {
 	return f.sites, nil
 }
 
-// functionName is like Node.close for a method, and like newNode for a function.
+// functionName returns a name like Node.close for a method, and like newNode for a function.
 func functionName(fn *ast.FuncDecl) string {
 	if fn.Recv == nil || len(fn.Recv.List) == 0 {
 		return fn.Name.Name
@@ -170,7 +169,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 	}
 }
 
-// call adds the mutant that leaves out a call whose results nobody uses.
+// call adds the mutant that omits a call whose results are unused.
 func (f *finder) call(n *ast.ExprStmt) {
 	call, is := n.X.(*ast.CallExpr)
 	if !is || reportsOnly(call) {
@@ -179,8 +178,8 @@ func (f *finder) call(n *ast.ExprStmt) {
 	f.add("drop call", n, "")
 }
 
-// reportsOnly tells calls that write logs, count, or panic: dropping them changes what
-// people read, not what is decided.
+// reportsOnly recognises calls that write logs, count, or panic. Omitting them changes the reports and not the
+// decisions.
 func reportsOnly(call *ast.CallExpr) bool {
 	switch fn := call.Fun.(type) {
 	case *ast.Ident:

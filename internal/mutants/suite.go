@@ -18,26 +18,25 @@ import (
 )
 
 const (
-	// longestTest ends a test of the unchanged source; it is not asked about mutants then.
+	// longestTest bounds a test of the unchanged source. A test that takes longer is not used for mutants.
 	longestTest = 3 * time.Minute
-	// patience is how much longer than usual tests may take with a mutant, beside graceTime: a mutant
-	// that makes them hang has been noticed.
+	// patience is the factor by which tests may take longer with a mutant, in addition to graceTime. A mutant that makes
+	// tests hang counts as detected.
 	patience  = 3
 	graceTime = 30 * time.Second
-	// mostBuilds bounds how often sites that do not compile are left out and the rest
-	// built again.
+	// mostBuilds bounds how often the sites that do not compile are dropped and the rest is built again.
 	mostBuilds = 20
 )
 
 // suite is the test binary of one package with all mutants in it.
 type suite struct {
-	dir    string // of the package whose tests it has
+	dir    string // of the package with these tests
 	binary string
-	quiet  []string // flags that keep tests from writing files about what fails
+	quiet  []string // flags that keep tests from writing files about failures
 	tests  []*test
 }
 
-// test is one top-level test and what it reaches.
+// test is one top-level test, and the sites that it reaches.
 type test struct {
 	name    string
 	took    time.Duration
@@ -70,7 +69,7 @@ func buildSuites(out io.Writer, work, pkg string, o options, sites []*site) (sui
 
 var compileError = regexp.MustCompile(`(?m)^(?:.*/)?([^/\s]+\.go):(\d+):`)
 
-// build compiles the tests; sites on lines that do not compile are dropped.
+// build compiles the tests. It drops the sites on lines that do not compile.
 func (s *suite) build(work, pkg string, sites []*site) error {
 	for range mostBuilds {
 		kept := slices.DeleteFunc(slices.Clone(sites), func(s *site) bool { return s.dropped })
@@ -95,7 +94,7 @@ func (s *suite) build(work, pkg string, sites []*site) error {
 	return fmt.Errorf("the mutants do not compile after %d builds", mostBuilds)
 }
 
-// dropLine leaves out the sites that lie on a line or begin before it and reach to it.
+// dropLine drops the sites that overlap with a line.
 func dropLine(sites []*site, base string, line int) (dropped int) {
 	for _, s := range sites {
 		last := s.line + strings.Count(s.text, "\n")
@@ -107,10 +106,10 @@ func dropLine(sites []*site, base string, line int) (dropped int) {
 	return dropped
 }
 
-// survey runs each test alone, without a mutant, and notes which sites it reaches. A test
-// that fails so tells nothing about mutants and is left out.
+// survey runs each test alone, without a mutant, and records which sites it reaches. It omits a test that fails,
+// because such a test says nothing about mutants.
 func (s *suite) survey(work string) error {
-	const noFile = "-rapid.nofailfile" // known only to tests that use rapid
+	const noFile = "-rapid.nofailfile" // defined only in tests that use rapid
 	if s.command(context.Background(), 0, "", "-test.list", "^$", noFile).Run() == nil {
 		s.quiet = []string{noFile}
 	}
@@ -158,8 +157,8 @@ func readNotes(path string) (map[int]bool, error) {
 	return reached, lines.Err()
 }
 
-// notice runs the tests that reach a mutant, the shortest first, as many as fit into the
-// budget, and returns the first that fails with it, or "".
+// notice runs the tests that reach a mutant, the shortest first, as many as fit the budget. It returns the first test
+// that fails, or "".
 func (all suites) notice(id int, budget time.Duration) (string, error) {
 	for _, s := range all {
 		names, usual := s.reaching(id, budget)
@@ -184,7 +183,7 @@ func (s *suite) reaching(id int, budget time.Duration) (names []string, usual ti
 	return names, usual
 }
 
-// reach says how many tests reach a site.
+// reach describes how many tests reach a site.
 func (all suites) reach(id int) string {
 	n := 0
 	for _, s := range all {
@@ -202,7 +201,7 @@ func (all suites) reach(id int) string {
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// run runs tests with a mutant on, and says which failed first, or how they ended.
+// run runs tests with a mutant on. It returns the first test that failed, or how the tests ended.
 func (s *suite) run(id int, notes string, limit time.Duration, names ...string) (failed string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -223,7 +222,7 @@ func (s *suite) run(id int, notes string, limit time.Duration, names ...string) 
 	return "crashes", nil
 }
 
-// command runs in the package's directory, as go test does, with no child outliving it.
+// command runs in the package's directory, as go test does. None of its children outlives it.
 func (s *suite) command(ctx context.Context, id int, notes string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.binary, append(args, s.quiet...)...)
 	cmd.Dir = s.dir

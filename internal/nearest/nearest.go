@@ -1,4 +1,4 @@
-// Package nearest finds what a misspelled name was meant to be.
+// Package nearest finds the known name that is most similar to a misspelled one.
 package nearest
 
 import (
@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// maxEdits is how many letters a name may differ by and still be meant: two catch two
-// slips of the fingers, in a long name.
+// maxEdits is the maximum number of edits between a name and its misspelling. It covers two typing errors in a long
+// name.
 const maxEdits = 2
 
-// Names returns those of known that word was most likely meant to be, in the order of the
-// alphabet: names that end in a dot and the word; or else the ones with the fewest edits,
-// at most maxEdits and fewer than half of the word; or else those that word begins. Case
-// does not matter.
+// Names returns the names of known that word most likely means, in alphabetical order. It prefers names that end in a
+// dot and the word. Otherwise it returns the names with the fewest edits, at most maxEdits and fewer than half of the
+// word. Otherwise it returns names that begin with the word. It ignores case.
 func Names(word string, known []string) (near []string) {
 	word = strings.ToLower(word)
 	if word == "" {
@@ -57,14 +56,13 @@ func fewestEdits(word string, known []string) (near []string) {
 	return near
 }
 
-// tooMany is what edits returns for all that are more than maxEdits.
+// tooMany is the result of edits for more than maxEdits.
 const tooMany = maxEdits + 1
 
-// edits returns how many letters must be added, removed, replaced, or swapped with their
-// neighbor to make b of a, no letter twice: the optimal string alignment distance, up to
-// tooMany. A server asks for each wrong name of each client, so nothing is allocated, and
-// of the table of distances only the diagonal and maxEdits beside it are computed: the
-// rest are greater anyway.
+// edits returns the number of letters to add, remove, replace, or swap with their neighbor to turn a into b, each
+// letter at most once. This is the optimal string alignment distance, up to tooMany. A server computes it for each
+// wrong name of each client, so it does not allocate. It computes only the diagonal of the table and maxEdits cells
+// beside it, because all other distances are greater.
 func edits(a, b string) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -74,7 +72,7 @@ func edits(a, b string) int {
 	}
 	var before, last, row band
 	for at := range last {
-		last[at] = max(at-maxEdits, maxEdits-at) // of an empty a; what is left of the table is not looked at
+		last[at] = max(at-maxEdits, maxEdits-at) // for an empty a; the cells to the left are not used
 	}
 	for i := 1; i <= len(a); i++ {
 		least := tooMany

@@ -8,16 +8,16 @@ import (
 const (
 	contentsBegin = "<!-- contents -->\n"
 	contentsEnd   = "<!-- /contents -->\n"
-	// longPage is how many lines a page may have without a table of contents: two screens.
+	// longPage is the maximum number of lines of a page without a table of contents: two screens.
 	longPage = 100
-	// contentsWidth is where a line of the table is broken.
+	// contentsWidth is the width at which a line of the table is broken.
 	contentsWidth = 120
 )
 
 var errMarkers = errors.New("<!-- contents --> without <!-- /contents --> behind it: put both in lines of their own")
 
-// withContents returns the page with its table of contents anew, between the two markers. A page
-// without markers is returned as it is.
+// withContents returns the page with a new table of contents between the two markers. It returns a page without markers
+// unchanged.
 func withContents(page string) (string, error) {
 	before, rest, found := strings.Cut(page, contentsBegin)
 	if !found {

@@ -15,8 +15,7 @@ var (
 	codeSpan   = regexp.MustCompile("`[^`]*`")
 )
 
-// brokenLinks returns what is wrong with the links of a page to files and headings of the
-// repository, each with its line.
+// brokenLinks returns the broken links of a page to files and headings of the repository, each with its line.
 func brokenLinks(name string) (broken []string, err error) {
 	page, err := os.ReadFile(name)
 	if err != nil {
@@ -34,7 +33,7 @@ func brokenLinks(name string) (broken []string, err error) {
 	return broken, nil
 }
 
-// follow returns why a link on the page leads nowhere, or nothing.
+// follow returns why a link on the page is broken, or "".
 func follow(page, target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -50,7 +49,7 @@ func follow(page, target string) string {
 	return missing(file, u.Fragment)
 }
 
-// missing returns that a file is not there, or has no such heading.
+// missing returns an error text if a file does not exist, or lacks the heading.
 func missing(file, fragment string) string {
 	text, err := os.ReadFile(file)
 	if _, statErr := os.Stat(file); statErr != nil {
@@ -69,10 +68,10 @@ func missing(file, fragment string) string {
 	return ""
 }
 
-// citation is how code and messages name a page: docs/operations.md#memory.
+// citation matches the form in which code and messages cite a page: docs/operations.md#memory.
 var citation = regexp.MustCompile(`\bdocs/[\w-]+\.md(?:#([\w-]+))?`)
 
-// brokenCitations returns the citations of pages in a file that is no page, which lead nowhere.
+// brokenCitations returns the broken citations of pages in a file that is not a page.
 func brokenCitations(root, name string) (broken []string, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -2,21 +2,37 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 )
 
 func main() {
-	for _, name := range os.Args[1:] {
-		if err := write(name); err != nil {
-			fmt.Fprintln(os.Stderr, "pages:", err)
-			os.Exit(1)
+	lint := flag.Bool("lint", false, "check the English of the pages, and write nothing")
+	flag.Parse()
+	failed := false
+	for _, name := range flag.Args() {
+		var found []string
+		var err error
+		if *lint {
+			found, err = problems(name)
+		} else {
+			err = write(name)
 		}
+		if err != nil {
+			found = append(found, "pages: "+err.Error())
+		}
+		for _, one := range found {
+			fmt.Fprintln(os.Stderr, one)
+			failed = true
+		}
+	}
+	if failed {
+		os.Exit(1)
 	}
 }
 
-// write brings the table of contents of a page up to date. A page without a place for one stays
-// as it is.
+// write updates the table of contents of a page. It leaves a page without markers unchanged.
 func write(name string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 // heading is a heading of a page, with the anchor that GitHub gives it.
 type heading struct {
 	level  int
-	text   string // as it is written, without links
+	text   string // as written, without links
 	anchor string
 }
 
-// block is what stands between two fences.
+// block is the text between two fences.
 type block struct {
 	line     int // of the opening fence
 	language string
@@ -23,8 +23,7 @@ type block struct {
 
 var linkMarkup = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// parse returns the headings and the fenced blocks of a page, and its lines with those of the
-// blocks empty.
+// parse returns the headings, the fenced blocks, and the lines of a page. In the lines the blocks are empty.
 func parse(page string) (headings []heading, blocks []block, prose []string) {
 	seen := map[string]int{}
 	var open *block
@@ -50,8 +49,8 @@ func parse(page string) (headings []heading, blocks []block, prose []string) {
 	return headings, blocks, prose
 }
 
-// anchor makes the anchor of a heading as GitHub does. seen counts the anchors of the page: the
-// second of two equal ones ends in -1.
+// anchor returns the anchor that GitHub gives a heading. seen counts the anchors of the page, because the second of two
+// equal ones ends in -1.
 func anchor(text string, seen map[string]int) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -103,3 +103,17 @@ func TestIndexIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// A page that sends its reader to a file or a directory sends him to one that exists.
+func TestPaths(t *testing.T) {
+	for _, name := range files(t, ".md") {
+		if strings.HasPrefix(name, root+"/examples/") {
+			continue // about the reader's own directories, too
+		}
+		missing, err := missingPaths(root, name)
+		require.NoError(t, err)
+		for _, one := range missing {
+			t.Error(one)
+		}
+	}
+}

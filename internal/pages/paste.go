@@ -9,7 +9,7 @@ import (
 
 var (
 	shells = []string{"sh", "bash", "shell", "console", "zsh"}
-	// programs begin the lines of a block that is for a shell, whether it says so or not.
+	// programs begin the lines of a shell block, whether the block is marked as shell or not.
 	programs = []string{
 		"make", "weir", "bin/weir", "curl", "docker", "kubectl", "helm", "go", "git", "redis-cli", "redis-benchmark",
 		"npm", "pip", "apt-get", "apt", "sudo", "systemctl", "openssl", "python3", "python", "node", "$", "#!/bin/sh",
@@ -22,7 +22,7 @@ var (
 	heredoc         = regexp.MustCompile(`<<-?\s*['"]?(\w+)['"]?`)
 )
 
-// unpasteable returns what keeps a reader from pasting the blocks for a shell of a page.
+// unpasteable returns what prevents a reader from pasting the shell blocks of a page.
 func unpasteable(name string, blocks []block) (found []string) {
 	for _, b := range blocks {
 		say := func(line int, problem string) {
@@ -47,7 +47,7 @@ func forShell(lines []string) bool {
 	return false
 }
 
-// checkPaste says what is wrong with the lines of a block. Text behind << is a file and no command.
+// checkPaste reports the problems of the lines of a block. Text after << is a file and not a command.
 func checkPaste(b block, say func(line int, problem string)) {
 	until := ""
 	for i, line := range b.lines {

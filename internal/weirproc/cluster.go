@@ -13,34 +13,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Cluster is three nodes.
+// Cluster is a cluster of three nodes.
 type Cluster struct {
 	Nodes [3]*Server
 
 	t *testing.T
 }
 
-// StartCluster starts three nodes with data directories and waits until a leader answers.
-// args go to each node. They end with the test.
+// StartCluster starts three nodes with data directories, and waits until a leader answers. Each node gets args. The
+// nodes end with the test.
 func StartCluster(t *testing.T, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
 	n := len(c.Nodes)
-	addrs, dir := freeAddrs(t, 3*n), t.TempDir()
+	addrs, dir := FreeAddrs(t, 3*n), t.TempDir()
 	raft := strings.Join(addrs[2*n:], ",")
 	for i := range c.Nodes {
 		id := string(rune('a' + i))
-		c.Nodes[i] = &Server{t: t, Addr: addrs[i], HTTP: addrs[n+i], args: append([]string{
-			"--node-id", id, "--raft-addr", addrs[2*n+i], "--join", raft, "--expect", strconv.Itoa(n), "--data-dir", filepath.Join(dir, id),
-		}, args...)}
-		t.Cleanup(c.Nodes[i].Kill)
+		c.Nodes[i] = New(t, addrs[i], addrs[n+i], append([]string{
+			"--node-id", id, "--raft-addr", addrs[2*n+i], "--join", raft, "--expect", strconv.Itoa(n),
+			"--data-dir", filepath.Join(dir, id),
+		}, args...)...)
 		c.Nodes[i].Start()
 	}
 	c.Leader()
 	return c
 }
 
-// Addrs are the addresses of all nodes for Redis clients, dead ones included.
+// Addrs returns the addresses of all nodes for Redis clients, including stopped nodes.
 func (c *Cluster) Addrs() []string {
 	var list []string
 	for _, node := range c.Nodes {
@@ -80,7 +80,7 @@ func (c *Cluster) agreed() (leader *Server) {
 	return leader
 }
 
-// KillLeader kills the leader with SIGKILL and returns it. It does not wait for the next.
+// KillLeader kills the leader with SIGKILL and returns it. It does not wait for the next leader.
 func (c *Cluster) KillLeader() *Server {
 	c.t.Helper()
 	leader := c.Leader()
@@ -88,13 +88,12 @@ func (c *Cluster) KillLeader() *Server {
 	return leader
 }
 
-// Servers listen on the same ports again after a restart. Below the range from which the
-// kernel takes ports for outgoing connections (32768 on Linux), none of those can be in the
-// way meanwhile.
+// Servers listen on the same ports again after a restart. These ports are below the range from which the kernel takes
+// ports for outgoing connections (32768 on Linux), so no such connection can take them meanwhile.
 const lowestPort, highestPort = 15000, 32000
 
-// freeAddrs finds n loopback addresses that nobody listens on.
-func freeAddrs(t *testing.T, n int) []string {
+// FreeAddrs finds n free loopback addresses.
+func FreeAddrs(t *testing.T, n int) []string {
 	t.Helper()
 	var addrs []string
 	for range 100 * n {
@@ -102,7 +101,7 @@ func freeAddrs(t *testing.T, n int) []string {
 		if err != nil {
 			continue
 		}
-		defer ln.Close() // held until all are found, so that none is found twice
+		defer ln.Close() // held until all are found, so that all differ
 		if addrs = append(addrs, ln.Addr().String()); len(addrs) == n {
 			return addrs
 		}

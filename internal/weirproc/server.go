@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Wait bounds what a test waits for. No test passes or fails by how much of it is used.
+// Wait bounds every wait of a test. No result depends on how much of it is used.
 const Wait = 30 * time.Second
 
 // binary is the path of weir while Main runs.
 var binary string
 
-// Main builds weir and runs the tests of a package. A package that starts servers calls it
-// from TestMain, and exits with what it returns.
+// Main builds weir and runs the tests of a package. A package that starts servers calls it from TestMain, and exits
+// with its result.
 func Main(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "weirproc")
 	if err != nil {
@@ -42,7 +42,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Server is a process of weir. Its addresses stay the same from one life to the next.
+// Server is a process of weir. Its addresses stay the same after a restart.
 type Server struct {
 	Addr string // host:port for Redis clients
 	HTTP string // host:port of the HTTP side
@@ -57,17 +57,24 @@ type Server struct {
 // ends with the test.
 func Start(t *testing.T, args ...string) *Server {
 	t.Helper()
-	addrs := freeAddrs(t, 2)
-	s := &Server{t: t, Addr: addrs[0], HTTP: addrs[1], args: append([]string{"--data-dir", ""}, args...)}
-	t.Cleanup(s.Kill)
+	addrs := FreeAddrs(t, 2)
+	s := New(t, addrs[0], addrs[1], append([]string{"--data-dir", ""}, args...)...)
 	s.Start()
+	return s
+}
+
+// New returns a server that is still to be started, at these addresses. It ends with the test.
+func New(t *testing.T, addr, http string, args ...string) *Server {
+	s := &Server{t: t, Addr: addr, HTTP: http, args: args}
+	t.Cleanup(s.Kill)
 	return s
 }
 
 // Start starts the process again after Kill, and waits until it accepts clients.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", s.Addr, "--http", s.HTTP, "--log-format", "json"}, s.args...)...)
+	usual := []string{"serve", "--listen", s.Addr, "--http", s.HTTP, "--log-format", "json"}
+	s.cmd = exec.Command(binary, append(usual, s.args...)...)
 	stderr, err := s.cmd.StderrPipe()
 	require.NoError(s.t, err)
 	s.log = newServerLog()
@@ -95,6 +102,12 @@ func (s *Server) Kill() {
 		s.t.Logf("weir on %s said:\n%s", s.Addr, s.log)
 	}
 }
+
+// Signal sends the process a signal.
+func (s *Server) Signal(signal os.Signal) { require.NoError(s.t, s.cmd.Process.Signal(signal)) }
+
+// Command returns another command of the program, such as cluster status, to be run.
+func Command(args ...string) *exec.Cmd { return exec.Command(binary, args...) }
 
 // Running reports whether the process has been started and not killed.
 func (s *Server) Running() bool { return s.cmd != nil }
@@ -129,7 +142,7 @@ func (l *serverLog) read(r io.Reader) {
 		l.lines = append(l.lines, lines.Text())
 		l.mu.Unlock()
 		var entry struct{ Msg string }
-		if json.Unmarshal(lines.Bytes(), &entry) == nil && (entry.Msg == "ready" || entry.Msg == "accepting clients") {
+		if json.Unmarshal(lines.Bytes(), &entry) == nil && Accepts(entry.Msg) {
 			select {
 			case l.ready <- struct{}{}:
 			default: // a node of a cluster logs both
@@ -137,6 +150,9 @@ func (l *serverLog) read(r io.Reader) {
 		}
 	}
 }
+
+// Accepts reports whether a message of the log says that clients are accepted.
+func Accepts(msg string) bool { return msg == "ready" || msg == "accepting clients" }
 
 func (l *serverLog) String() string {
 	l.mu.Lock()

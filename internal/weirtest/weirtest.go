@@ -1,6 +1,5 @@
-// Package weirtest runs a real weir inside a test's own process: clients reach it over
-// TCP, and it can be stopped and started again in its place. Time stands still in it
-// until Advance, unless it was started with a real clock.
+// Package weirtest runs a real weir inside the process of a test. Clients reach it over TCP, and a test can stop it and
+// start it again at the same address. Its time stands still until Advance, unless it was started with a real clock.
 package weirtest
 
 import (
@@ -18,14 +17,16 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
-// Wait bounds what a test waits for; nothing passes or fails by how much of it is used.
+// Wait bounds every wait of a test. No result depends on how much of it is used.
 const Wait = 30 * time.Second
 
-// Server is a server and the limiter behind it, which outlives a stop.
+// Server is a server and its limiter. The limiter keeps its state when the server stops.
 type Server struct {
-	Addr string // host:port, the same in every life
+	Addr string // host:port, the same after a restart
 	// Decided counts the operations that reached the limiter.
 	Decided atomic.Int64
 
@@ -56,10 +57,10 @@ func (n *node) Decide(ops []engine.Op, out []engine.Decision) error {
 	return err
 }
 
-// Start starts a server whose clock stands still. It ends with the test.
+// Start starts a server with a stopped clock. It ends with the test.
 func Start(t testing.TB) *Server { return start(t, persistence.Options{TestClock: true}) }
 
-// StartRealTime starts a server that lives in real time.
+// StartRealTime starts a server with a real clock.
 func StartRealTime(t testing.TB) *Server { return start(t, persistence.Options{}) }
 
 func start(t testing.TB, o persistence.Options) *Server {
@@ -79,19 +80,19 @@ func start(t testing.TB, o persistence.Options) *Server {
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// Start listens where the server listened before.
+// Start listens again at the previous address of the server.
 func (s *Server) Start() {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", s.Addr)
 	require.NoError(s.t, err)
 	s.Addr = ln.Addr().String()
-	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet(), HTTPCheck: server.HTTPCheckProtected}, s.node)
+	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet()}, s.node)
 	require.NoError(s.t, err)
 	s.ended = make(chan error, 1)
 	go func() { s.ended <- s.srv.Serve(ln) }()
 }
 
-// Stop cuts every connection, as a crash would; the limiter keeps its state.
+// Stop closes every connection, as a crash would. The limiter keeps its state.
 func (s *Server) Stop() {
 	if s.srv == nil {
 		return
@@ -104,12 +105,14 @@ func (s *Server) Stop() {
 // Advance moves the clock.
 func (s *Server) Advance(d time.Duration) { require.True(s.t, s.node.Advance(d)) }
 
-// HTTP serves the HTTP side of this life of the server, and returns its host:port.
+// HTTP serves the HTTP side of the server until its next stop, and returns its host:port.
 func (s *Server) HTTP() string {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
-	web, ended := server.NewHTTP(s.srv), make(chan error, 1)
+	web, err := httpapi.New(s.srv.Service, s.srv, httpapi.CheckProtected)
+	require.NoError(s.t, err)
+	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(ln) }()
 	s.t.Cleanup(func() {
 		require.NoError(s.t, web.Close())
@@ -124,7 +127,7 @@ func (s *Server) RLS() (addr string, stop func()) {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
-	rls, ended := server.NewRLS(s.srv, nil), make(chan error, 1)
+	rls, ended := envoyrls.New(s.srv.Service, nil), make(chan error, 1)
 	go func() { ended <- rls.Serve(ln) }()
 	stop = sync.OnceFunc(func() {
 		rls.Shutdown(s.t.Context())
@@ -134,8 +137,8 @@ func (s *Server) RLS() (addr string, stop func()) {
 	return ln.Addr().String(), stop
 }
 
-// Instead has f asked before every batch of decisions: whether it is carried out, and
-// which error is answered. nil ends that.
+// Instead calls f before every batch of decisions. f returns whether the batch is run, and which error is answered. nil
+// ends that.
 func (s *Server) Instead(f func(ops []engine.Op) (carryOut bool, err error)) {
 	if f == nil {
 		s.node.instead.Store(nil)
@@ -144,8 +147,8 @@ func (s *Server) Instead(f func(ops []engine.Op) (carryOut bool, err error)) {
 	s.node.instead.Store(&f)
 }
 
-// Redis returns a client that respects deadlines and ends with the test. It dials once:
-// whoever is stopped here is stopped.
+// Redis returns a client that respects deadlines and ends with the test. It dials once, so that it fails at once at a
+// stopped server.
 func (s *Server) Redis() *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, DialerRetries: 1})
 	s.t.Cleanup(func() { _ = rdb.Close() })

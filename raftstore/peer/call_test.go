@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOneConnectionForAllCalls, which is let go of when it is closed.
+// TestOneConnectionForAllCalls: a client uses one connection for all calls, and closes it when the client closes.
 func TestOneConnectionForAllCalls(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	var served atomic.Int32
@@ -52,7 +52,7 @@ func TestACallIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "at most 8388599")
 }
 
-// TestAnotherNodeAnswers: it is let go of at once.
+// TestAnotherNodeAnswers: the connection to a node with another id is closed at once.
 func TestAnotherNodeAnswers(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
@@ -65,7 +65,7 @@ func TestAnotherNodeAnswers(t *testing.T) {
 	require.Eventually(t, func() bool { return b.held() == 0 }, patience, time.Millisecond)
 }
 
-// unwritable is a connection whose other side reads nothing and says nothing.
+// unwritable is a connection whose other side neither reads nor writes.
 type unwritable struct{ net.Conn }
 
 func (unwritable) Write([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
@@ -83,7 +83,7 @@ func TestACallThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotSent)
 }
 
-// An answer to no call, or a second answer, is passed over.
+// An answer without a call, or a second answer, is ignored.
 func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 	near, far := net.Pipe()
 	l := newLink(near)

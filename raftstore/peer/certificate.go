@@ -19,19 +19,18 @@ var (
 	ErrOtherName   = errors.New("the certificate is another node's")
 )
 
-// Certificates make both sides of TLS between nodes: each must show the other a
-// certificate of an authority that signs those of nodes.
+// Certificates provides the TLS configurations between nodes. Each side must show a certificate that the authority of
+// node certificates has signed.
 type Certificates interface {
 	NodeServer() *tls.Config
 	NodeClient() *tls.Config // for one handshake
 }
 
-// IncarnationMark ends the part of a node's id that is the node's own: what is behind
-// it tells one life of a node without a disk from the next.
+// IncarnationMark separates the given id of a node from the suffix of a later incarnation.
 const IncarnationMark = "~"
 
-// Vouches says whether a certificate is that of the node with this id: one of its names
-// is the id itself, as a DNS name, or weir://node/<id> as a URI.
+// Vouches reports whether a certificate belongs to the node with this id. One of its names must be the given id as a
+// DNS name, or weir://node/<id> as a URI.
 func Vouches(cert *x509.Certificate, id string) bool {
 	own, _, _ := strings.Cut(id, IncarnationMark)
 	uri := (&url.URL{Scheme: "weir", Host: "node", Path: "/" + own}).String()
@@ -39,13 +38,13 @@ func Vouches(cert *x509.Certificate, id string) bool {
 		slices.ContainsFunc(cert.URIs, func(u *url.URL) bool { return u.String() == uri })
 }
 
-// aboutCertificates says whether an error is one that only new certificates, or other
-// flags, can mend.
+// aboutCertificates reports whether only new certificates, or other flags, can resolve an error.
 func aboutCertificates(err error) bool {
-	return slices.ContainsFunc([]error{ErrCertificate, ErrOwnRefused, ErrNoTLS, ErrOtherName}, func(target error) bool { return errors.Is(err, target) })
+	return slices.ContainsFunc([]error{ErrCertificate, ErrOwnRefused, ErrNoTLS, ErrOtherName},
+		func(target error) bool { return errors.Is(err, target) })
 }
 
-// names are those of a certificate that may be a node's.
+// names returns the names in a certificate that may identify a node.
 func names(cert *x509.Certificate) string {
 	all := slices.Clone(cert.DNSNames)
 	for _, u := range cert.URIs {
@@ -54,7 +53,7 @@ func names(cert *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// acceptTLS is the accepting side's handshake, where there are certificates.
+// acceptTLS carries out the TLS handshake of the accepting side, if the port has certificates.
 func (p *Port) acceptTLS(c *trackedConn) error {
 	if p.config.Certificates == nil {
 		return nil
@@ -62,7 +61,7 @@ func (p *Port) acceptTLS(c *trackedConn) error {
 	return c.shake(tls.Server(c.raw, p.config.Certificates.NodeServer()))
 }
 
-// dialTLS is the dialing side's.
+// dialTLS carries out the TLS handshake of the dialing side, if the port has certificates.
 func (p *Port) dialTLS(c *trackedConn) error {
 	if p.config.Certificates == nil {
 		return nil
@@ -70,7 +69,7 @@ func (p *Port) dialTLS(c *trackedConn) error {
 	return c.shake(tls.Client(c.raw, p.config.Certificates.NodeClient()))
 }
 
-// shake carries out a handshake; the connection speaks TLS from then on.
+// shake carries out a TLS handshake. The connection uses TLS from then on.
 func (c *trackedConn) shake(secure *tls.Conn) error {
 	err := secure.Handshake()
 	c.Conn = secure
@@ -84,8 +83,8 @@ func (c *trackedConn) shake(secure *tls.Conn) error {
 	return nil
 }
 
-// explained says of an error that comes from the other side what it means: the dialer
-// of TLS 1.3 learns what became of its own certificate when it reads first.
+// explained adds ErrOwnRefused to a TLS error that the other side has sent. A dialer of TLS 1.3 learns only at its
+// first read that its certificate was refused.
 func explained(err error) error {
 	var remote *net.OpError
 	if errors.As(err, &remote) && remote.Op == "remote error" {
@@ -94,8 +93,7 @@ func explained(err error) error {
 	return err
 }
 
-// mayServe checks the certificate of a node that has said who it is, and then whether it
-// may speak here.
+// mayServe checks that the certificate of the other node matches its id, and then that the node may use the service.
 func (p *Port) mayServe(c *trackedConn, service Service, from Identity) error {
 	if err := c.vouched(from.NodeID); err != nil {
 		return err
@@ -103,7 +101,7 @@ func (p *Port) mayServe(c *trackedConn, service Service, from Identity) error {
 	return p.judge(service, from)
 }
 
-// vouched checks that the certificate shown is that of the node that speaks.
+// vouched checks that the certificate of the other side names the given node.
 func (c *trackedConn) vouched(id string) error {
 	secure, ok := c.Conn.(*tls.Conn)
 	if !ok {

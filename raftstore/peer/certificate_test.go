@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/certs/certtest"
 )
 
-// openWith is open for a port with a certificate; nil: one that speaks no TLS.
+// openWith is open for a port with a certificate; nil: a port without TLS.
 func openWith(t *testing.T, id, secret string, files *certs.Files) (*Port, *journal) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -63,8 +63,8 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	}
 }
 
-// Nobody opens the port, or is taken for a node, by anything but that node's own
-// certificate; both sides' logs say why.
+// Only a node's own certificate opens the port for it and proves its identity. The logs of both sides explain a
+// refusal.
 func TestWhoIsNotTheNode(t *testing.T) {
 	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
 	good := ca.Issue("b", nil)
@@ -112,7 +112,7 @@ func TestWhoIsNotTheNode(t *testing.T) {
 	}
 }
 
-// A stranger without a certificate learns nothing, whatever he says.
+// A dialer without a certificate learns nothing, whatever it sends.
 func TestStrangersWithoutACertificate(t *testing.T) {
 	good := certtest.NewCA(t, "nodes").Issue("b", nil)
 	b, _ := openWith(t, "b", "", &good)

@@ -10,39 +10,38 @@ import (
 	"time"
 )
 
-// What became of a call that has no answer.
+// The outcomes of a call without an answer.
 var (
-	// ErrNotSent: the other side has certainly not seen it.
+	// ErrNotSent: the other side has certainly not received the call.
 	ErrNotSent = errors.New("not sent")
-	// ErrNoAnswer: the other side may have acted on it.
+	// ErrNoAnswer: the other side may have carried out the call.
 	ErrNoAnswer = errors.New("no answer")
 )
 
 // writeTimeout bounds the wait for a peer that does not read.
 const writeTimeout = 5 * time.Second
 
-// Client calls one other node, over one connection that it opens when needed.
+// Client calls one other node over one connection. It opens the connection at the first call, and again when it is
+// broken.
 type Client struct {
 	port *Port
 	addr string
-	want string // the id that must answer; "": any
+	want string // the id that the node must have; "": any
 
-	dialing chan struct{} // holds one token: the right to dial
+	dialing chan struct{} // holds one token, which allows to dial
 	mu      sync.Mutex
 	link    *link
 	closed  bool
 }
 
-// NewClient returns a client for the node at addr, which must have the given id
-// unless that is empty.
+// NewClient returns a client for the node at addr. The node must have the given id, unless id is empty.
 func NewClient(port *Port, addr, id string) *Client {
 	c := &Client{port: port, addr: addr, want: id, dialing: make(chan struct{}, 1)}
 	c.dialing <- struct{}{}
 	return c
 }
 
-// Call sends a request and waits for its answer or the end of ctx.
-// A payload longer than MaxPayload is not sent.
+// Call sends a request and waits for its answer or the end of ctx. It does not send a payload longer than MaxPayload.
 func (c *Client) Call(ctx context.Context, method byte, payload []byte) (status byte, answer []byte, err error) {
 	if len(payload) > MaxPayload {
 		return 0, nil, fmt.Errorf("%w: %d bytes, and a call carries at most %d", ErrNotSent, len(payload), MaxPayload)
@@ -103,7 +102,7 @@ func (c *Client) current() *link {
 	return c.link
 }
 
-// link is one connection with the calls that wait on it.
+// link is one connection and the calls that wait for an answer on it.
 type link struct {
 	conn  net.Conn
 	ended chan struct{} // closed when the reader has ended
@@ -155,7 +154,7 @@ func (l *link) read() {
 	}
 }
 
-// register gives a call its number.
+// register adds a call to the waiting calls and returns its number. It reports false if the link is broken.
 func (l *link) register() (uint64, chan frame, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +172,8 @@ func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []b
 	if !ok {
 		return 0, nil, ErrNotSent
 	}
-	if err := l.write(appendFrame(make([]byte, 0, 4+frameHead+len(payload)), frame{number: number, kind: method, payload: payload})); err != nil {
+	if err := l.write(appendFrame(make([]byte, 0, 4+frameHead+len(payload)), frame{number: number, kind: method,
+		payload: payload})); err != nil {
 		l.fail()
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
@@ -184,8 +184,7 @@ func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []b
 		}
 		return f.kind, f.payload, nil
 	case <-ctx.Done():
-		// A peer that has not answered for so long is stuck or cut off: the next call
-		// had better try a new connection.
+		// The peer is stuck or unreachable, so the next call should open a new connection.
 		l.fail()
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoAnswer, ctx.Err())
 	}

@@ -15,7 +15,7 @@ import (
 
 var errCut = errors.New("cut")
 
-// cutConn fails once so many bytes were read, or written, and ends the connection.
+// cutConn fails after so many bytes were read or written, and closes the connection.
 type cutConn struct {
 	net.Conn
 	reads, writes int // left; below zero: no end
@@ -47,7 +47,7 @@ func (c *cutConn) Write(b []byte) (int, error) {
 	return n, errors.Join(errCut, err, c.Close())
 }
 
-// handshake lets two sides meet over a connection that is cut on one of them.
+// handshake runs both sides over a connection that is cut on one of them.
 func handshake(cut func(dialer, acceptor *cutConn)) (dialed, accepted error) {
 	near, far := net.Pipe()
 	dialer, acceptor := &cutConn{near, -1, -1}, &cutConn{far, -1, -1}
@@ -63,8 +63,8 @@ func handshake(cut func(dialer, acceptor *cutConn)) (dialed, accepted error) {
 	return err, <-done
 }
 
-// TestACutHandshake: whichever byte of it is the last, each side says what happened, takes
-// nobody for a node, and never blames a secret.
+// TestACutHandshake: after a cut at any byte, each side reports the event, accepts no node, and never blames a
+// secret.
 func TestACutHandshake(t *testing.T) {
 	dialed, accepted := handshake(func(_, _ *cutConn) {})
 	require.NoError(t, dialed)
@@ -91,7 +91,7 @@ func TestACutHandshake(t *testing.T) {
 	}
 }
 
-// TestFramesAtTheBounds: a frame is whole and neither too short nor too long, or it is none.
+// TestFramesAtTheBounds: a frame that is incomplete, too short or too long is malformed.
 func TestFramesAtTheBounds(t *testing.T) {
 	want := frame{number: 1 << 63, kind: 7, payload: []byte("payload")}
 	whole := appendFrame(nil, want)
@@ -159,7 +159,7 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotWeir)
 }
 
-// TestProof: it tells all that was said, by whom, and where one message ends.
+// TestProof: the proof covers all messages, their sender and their boundaries.
 func TestProof(t *testing.T) {
 	proofs := map[string]string{}
 	for name, c := range map[string][4]string{
@@ -180,7 +180,7 @@ func TestProof(t *testing.T) {
 	require.Equal(t, "85be1ded1a790249e16f3c4d9a0afe72125a5282589b7b3669b03d6ab4b8ee00", hex.EncodeToString(golden), "nodes of other versions say the same")
 }
 
-// TestAnImpostor: who does not know the secret passes for no node, on either side.
+// TestAnImpostor: a side without the secret is never accepted as a node.
 func TestAnImpostor(t *testing.T) {
 	for name, secret := range map[string][]byte{"another secret": []byte("guess"), "none": nil} {
 		near, far := net.Pipe()

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deadlines notes those of writes, which fail.
+// deadlines records the deadlines of writes, which fail.
 type deadlines struct {
 	net.Conn
 	write  []time.Time
@@ -24,8 +24,8 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = append(d.wr
 func (d *deadlines) Write([]byte) (int, error)           { return 0, os.ErrDeadlineExceeded }
 func (d *deadlines) Close() error                        { d.closed = true; return nil }
 
-// TestWritesAreBounded: a peer that does not read keeps nobody waiting, and a connection on
-// which an answer was lost ends.
+// TestWritesAreBounded: a peer that does not read blocks no call for long, and a connection that lost an answer is
+// closed.
 func TestWritesAreBounded(t *testing.T) {
 	conn := &deadlines{}
 	require.Error(t, (&link{conn: conn}).write([]byte("x")))
@@ -36,8 +36,7 @@ func TestWritesAreBounded(t *testing.T) {
 	require.True(t, conn.closed)
 }
 
-// TestNoDeadlineStays: what bounds a handshake, on either side, does not end the connection
-// later.
+// TestNoDeadlineStays: the deadline of a handshake does not end the connection later, on either side.
 func TestNoDeadlineStays(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -65,7 +64,7 @@ func TestNoDeadlineStays(t *testing.T) {
 	}
 }
 
-// noting notes the deadlines of a connection.
+// noting records the deadlines of a connection.
 type noting struct {
 	net.Conn
 	mu  sync.Mutex
@@ -90,7 +89,7 @@ func (n *noting) SetDeadline(at time.Time) error {
 	return n.Conn.SetDeadline(at)
 }
 
-// notingListener accepts one connection, and notes its deadlines.
+// notingListener accepts one connection and records its deadlines.
 type notingListener struct {
 	net.Listener
 	conn *noting
@@ -104,7 +103,7 @@ func (l notingListener) Accept() (net.Conn, error) {
 	return l.conn.on(conn), nil
 }
 
-// TestASilentNode takes no longer than the caller has time.
+// TestASilentNode: a dial to a silent node ends with the caller's context.
 func TestASilentNode(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

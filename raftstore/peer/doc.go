@@ -1,18 +1,16 @@
-// Package peer is the port on which nodes of a cluster talk to each other. One
-// port carries everything: the streams of the Raft library and the calls of our
-// own (join, status, forwarding), told apart by the first thing a dialer says.
+// Package peer implements the inter-node port. One port carries the streams of the Raft library and weir's own calls
+// (join, status, forwarding). The dialer names the service in its greeting.
 //
-// Nobody gets past the handshake without the cluster's secret, if there is one: both sides prove
-// that they know it by an HMAC over what both have said, nonces included. The
-// handshake also tells each side the node and the cluster of the other.
-// Everything before it is bounded in size and time, so that a stranger costs little
-// more than the connection.
+// If the cluster has a secret, both sides of the handshake prove that they know it. The proof is an HMAC over the
+// messages of both sides, which include nonces. The handshake also tells each side the node id and the cluster id of
+// the other. It is bounded in size and time, so a connection without the secret uses few resources.
 //
-// With certificates all of it happens inside TLS 1.3. Each side then also shows that an
-// authority of nodes has signed for it, and that what it signed names the very node that
-// speaks: a certificate opens the port to one node, not to whoever holds one. The secret
-// may be left out then.
+// With certificates, the handshake runs inside TLS 1.3. Each side then also shows a certificate of the authority of
+// node certificates, and the certificate must name the node itself. So a certificate opens the port to one node only.
+// The secret is optional then.
 //
-// The secret alone keeps strangers out; it does not hide what is said. Where the network
-// between the nodes is not trusted, use certificates.
+// The secret authenticates nodes and does not encrypt. Use certificates if the network between the nodes is not
+// trusted.
+//
+// The package leaves to its callers which nodes are members, and what a call means.
 package peer

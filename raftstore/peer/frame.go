@@ -7,20 +7,19 @@ import (
 	"io"
 )
 
-// A call is a frame each way:
+// A request is one frame, and its answer is another:
 //
 //	frame = length(4) number(8) method-or-status(1) payload
 //
-// length counts what follows it. Answers may come in any order.
+// length counts the bytes after it. Answers may come in any order.
 const (
 	frameHead = 9
-	// maxFrameBytes bounds what a peer can make this node allocate. A usual batch of
-	// forwarded operations is far shorter. A transaction of policies is longer than its
-	// text, because it carries the data of their time zones.
+	// maxFrameBytes bounds the memory that a frame of a peer can allocate. A typical batch of forwarded operations is
+	// far shorter. A transaction of policies is longer than its text, because it carries the data of their time zones.
 	maxFrameBytes = 8 << 20
 	// MaxPayload is the longest payload of a call.
 	MaxPayload = maxFrameBytes - frameHead
-	// readBufferBytes takes a usual batch in one read.
+	// readBufferBytes is large enough to read a typical batch at once.
 	readBufferBytes = 64 << 10
 )
 
@@ -38,7 +37,7 @@ func appendFrame(b []byte, f frame) []byte {
 	return append(append(b, f.kind), f.payload...)
 }
 
-// readFrame reads a frame; its payload is the caller's to keep.
+// readFrame reads a frame. The caller owns its payload.
 func readFrame(r *bufio.Reader) (frame, error) {
 	var head [4 + frameHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

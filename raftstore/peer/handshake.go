@@ -17,23 +17,24 @@ var (
 	ErrVersion  = errors.New("the other side speaks an inter-node protocol that is too old")
 	ErrSecret   = errors.New("the other side does not know this cluster's secret")
 	ErrEnded    = errors.New("the other side ended the connection during the handshake")
-	ErrUnproven = errors.New("the other side ended the connection before it proved that it knows this cluster's secret: it stopped, or the two secrets differ")
+	ErrUnproven = errors.New("the other side ended the connection before it proved that it knows this cluster's " +
+		"secret: it stopped, or the two secrets differ")
 	ErrCluster  = errors.New("the other side belongs to another cluster")
 	ErrSameNode = errors.New("the other side has this node's own id")
 	ErrRefused  = errors.New("refused by the other side")
 	ErrWrongID  = errors.New("another node answers at this address")
 )
 
-// Identity is what a node says of itself.
+// Identity is the node id and the cluster id that a node sends in the handshake.
 type Identity struct {
 	NodeID    string // at most MaxNameLen bytes
-	ClusterID string // "" before it belongs to one
+	ClusterID string // "" before the node belongs to a cluster
 }
 
-// MaxNameLen bounds a node's id and a cluster's id.
+// MaxNameLen bounds the length of a node id and of a cluster id.
 const MaxNameLen = 64
 
-// Service says what a connection is for.
+// Service is the purpose of a connection.
 type Service byte
 
 // The services of the port.
@@ -44,9 +45,8 @@ const (
 
 const (
 	magic = "weir-node"
-	// protocolVersion is what this side speaks, oldestProtocol the least it takes. Both
-	// sides go on in the older version of the two; the handshake is the same in all of
-	// them, so that nodes of different versions of weir find that out.
+	// protocolVersion is the version that this side speaks, and oldestProtocol is the oldest version that it accepts.
+	// All versions have the same handshake, so nodes of different versions of weir can compare them.
 	protocolVersion = 1
 	oldestProtocol  = 1
 	nonceLen        = 16
@@ -54,7 +54,7 @@ const (
 	maxRefusalLen   = 512
 )
 
-// greeting is the first message of either side.
+// greeting is the message in which a side names itself.
 type greeting struct {
 	version byte
 	service Service
@@ -64,7 +64,7 @@ type greeting struct {
 
 func newGreeting(service Service, self Identity) greeting {
 	g := greeting{version: protocolVersion, service: service, self: self}
-	_, _ = rand.Read(g.nonce[:]) // which ends the process rather than fail
+	_, _ = rand.Read(g.nonce[:]) // Read never fails: it ends the process instead
 	return g
 }
 
@@ -77,7 +77,7 @@ func (g *greeting) encode() []byte {
 	return b
 }
 
-// readGreeting reads a greeting and returns it with its bytes.
+// readGreeting reads a greeting, and also returns its bytes.
 func readGreeting(r io.Reader) (g greeting, raw []byte, err error) {
 	head := make([]byte, len(magic)+2+nonceLen)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -99,7 +99,7 @@ func readGreeting(r io.Reader) (g greeting, raw []byte, err error) {
 	return g, raw, err
 }
 
-// readName reads a name with its length before it and appends both to raw.
+// readName reads a name after its length, and appends both to raw.
 func readName(r io.Reader, raw []byte) (string, []byte, error) {
 	var n [1]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
@@ -115,7 +115,8 @@ func readName(r io.Reader, raw []byte) (string, []byte, error) {
 	return string(name), append(append(raw, n[0]), name...), nil
 }
 
-// proof is what only someone who knows the secret can say about what was said.
+// proof returns the HMAC of the messages of both sides under the secret. role keeps the proof of a dialer apart from
+// the proof of an acceptor.
 func proof(secret []byte, role string, first, second []byte) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte(role), first, second} {
@@ -127,8 +128,8 @@ func proof(secret []byte, role string, first, second []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// The dialer speaks first and proves first. Whoever does not know the secret hears
-// nothing but a nonce: no name, and nothing that a guess could be tried on.
+// The dialer sends its greeting and its proof first. A dialer without the secret receives only a nonce: no name, and
+// nothing that allows to test a guessed secret offline.
 //
 //	dialer    greeting
 //	acceptor  challenge: magic version nonce
@@ -138,7 +139,7 @@ func proof(secret []byte, role string, first, second []byte) []byte {
 // challengeLen is the length of the acceptor's first message.
 const challengeLen = len(magic) + 1 + nonceLen
 
-// greet is the dialer's side of the handshake.
+// greet carries out the dialer's side of the handshake.
 func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identity, error) {
 	mine := newGreeting(service, self)
 	said := mine.encode()
@@ -166,11 +167,11 @@ func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identi
 	return theirs.self, readVerdict(conn)
 }
 
-// ended returns the error for a message of the handshake that did not arrive. A node does
-// not say that a secret is wrong, so a dialer cannot tell that from a node that stops.
+// ended returns the error for a handshake message that did not arrive. A node does not report a wrong secret, so a
+// dialer cannot tell it from a node that stops.
 func ended(meaning, err error) error {
 	if errors.Is(err, io.EOF) {
-		err = io.EOF // without a wrapper that says that the other side does not speak the protocol
+		err = io.EOF // without the wrapper ErrNotWeir
 	}
 	return fmt.Errorf("%w (%w)", meaning, err)
 }
@@ -189,9 +190,10 @@ func readChallenge(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// receive is the acceptor's side. An error has been told to a dialer who knows the
-// secret.
-func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity, error) {
+// receive carries out the acceptor's side of the handshake. It sends the error of judge to the dialer, which has
+// proved by then that it knows the secret.
+func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity,
+	error) {
 	theirs, heard, err := readGreeting(conn)
 	if err != nil {
 		return 0, Identity{}, err

@@ -16,36 +16,35 @@ import (
 )
 
 const (
-	// handshakeTimeout bounds the handshake on both sides: a few round trips.
+	// handshakeTimeout bounds the handshake on both sides. The handshake takes a few round trips.
 	handshakeTimeout = 5 * time.Second
-	// MaxHandshakes bounds the connections that have not proved who they are: a few from
-	// every node of a large cluster. One more evicts one of the address that has most.
+	// MaxHandshakes bounds the connections that have not completed the handshake. It allows a few from every node of a
+	// large cluster. One more connection evicts another from the address that has the most.
 	MaxHandshakes = 64
-	// complaintsEvery bounds how often a refusal is logged.
+	// complaintsEvery is the least time between two logged refusals.
 	complaintsEvery = time.Second
-	// acceptPause is how long a failing Accept waits: the usual cause is a lack of
-	// file descriptors, which passes.
+	// acceptPause is the pause after Accept has failed. The usual cause is a lack of file descriptors, which passes.
 	acceptPause = 50 * time.Millisecond
 )
 
-// Config says how a port is used.
+// Config configures a port.
 type Config struct {
 	Secret []byte
-	// Certificates make connections speak TLS; nil: they do not.
+	// Certificates enables TLS; nil: connections do not use TLS.
 	Certificates Certificates
-	// Self is asked at each handshake: a node learns its cluster when it joins.
+	// Self returns the identity of this node. The port calls it at each handshake, because a node learns its cluster
+	// when it joins.
 	Self   func() Identity
 	Logger *slog.Logger
-	// ServesRaft says whether this node may take part in elections and replication;
-	// nil: always.
+	// ServesRaft returns an error unless this node may take part in elections and replication; nil: it always may.
 	ServesRaft func() error
-	// Stops says whether connections end because nodes stop; nil: never.
+	// Stops reports whether connections end because nodes stop; nil: never.
 	Stops func() bool
 	// Dialer opens connections; nil: TCP.
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// Port accepts connections of other nodes and opens those to them.
+// Port accepts connections from other nodes and opens connections to them.
 type Port struct {
 	config Config
 	listen net.Listener
@@ -55,16 +54,16 @@ type Port struct {
 	tasks  sync.WaitGroup
 
 	handshakes *connlimit.Table
-	evicted    atomic.Int64 // of them
+	evicted    atomic.Int64 // handshakes that were evicted
 
 	mu     sync.Mutex
 	closed bool
-	conns  map[net.Conn]struct{} // accepted ones and those in the hands of the Raft library
-	told   time.Time             // when a refusal was last logged
+	conns  map[net.Conn]struct{} // all open connections, accepted and dialed
+	told   time.Time             // time of the last logged refusal
 }
 
-// NewPort serves a listener, which it owns from then on. serve is called, in a
-// goroutine of its own, with each connection for calls, and returns when it ends.
+// NewPort serves a listener, and owns it from then on. It calls serve with each connection for calls, in a new
+// goroutine, and closes the connection when serve returns.
 func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from Identity)) *Port {
 	if config.Dialer == nil {
 		config.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -82,21 +81,21 @@ func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from 
 	return p
 }
 
-// Addr is the address of the listener.
+// Addr returns the address of the listener.
 func (p *Port) Addr() net.Addr { return p.listen.Addr() }
 
-// Evicted counts the connections that were cut in their handshake to make room for others.
+// Evicted returns the number of connections that were evicted during their handshake.
 func (p *Port) Evicted() int64 { return p.evicted.Load() }
 
-// Close ends every connection and returns when nothing of the port runs.
+// Close closes every connection, and returns when no goroutine of the port runs.
 func (p *Port) Close() error {
 	err := p.Cut()
 	p.tasks.Wait()
 	return err
 }
 
-// Cut ends every connection, and does not wait for what still answers calls: that may
-// wait for others to close first.
+// Cut closes every connection without waiting for calls that are being answered, because these may wait for other
+// components to close first.
 func (p *Port) Cut() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +122,7 @@ func (p *Port) accept() {
 			}
 		}
 		slot, err := p.handshakes.Admit(connlimit.SourceOf(conn.RemoteAddr().String()), func() { conn.Close() })
-		if err != nil { // it does not happen: every handshake can be evicted
+		if err != nil { // does not happen, because every handshake can be evicted
 			conn.Close()
 			continue
 		}
@@ -131,7 +130,7 @@ func (p *Port) accept() {
 	}
 }
 
-// complain logs what is wrong with another node, now and then.
+// complain logs an error of a connection to another node, at most once in complaintsEvery.
 func (p *Port) complain(what string, node net.Addr, err error) {
 	if brokenOff(err) && p.config.Stops != nil && p.config.Stops() {
 		return
@@ -145,12 +144,13 @@ func (p *Port) complain(what string, node net.Addr, err error) {
 	p.config.Logger.Warn(what, "node", node.String(), "error", err)
 }
 
-// brokenOff says whether a connection ended before the other side had said something wrong.
+// brokenOff reports whether a connection ended without an invalid message from the other side.
 func brokenOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err,
+		syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
 
-// welcome hands an accepted connection to its service.
+// welcome carries out the handshake of an accepted connection and passes the connection to its service.
 func (p *Port) welcome(raw net.Conn, handshake *connlimit.Slot) {
 	defer handshake.Release()
 	conn, ok := p.track(raw)
@@ -178,8 +178,8 @@ func (p *Port) welcome(raw net.Conn, handshake *connlimit.Slot) {
 	}
 }
 
-// meet finds out which node opened a connection, and for which service. A node that has
-// proved that it knows the secret is not evicted while it is told the verdict.
+// meet carries out the handshake and returns the service and the identity of the dialer. A connection cannot be
+// evicted any more once the dialer has proved that it knows the secret.
 func (p *Port) meet(conn *trackedConn, handshake *connlimit.Slot) (Service, Identity, error) {
 	if err := p.acceptTLS(conn); err != nil {
 		return 0, Identity{}, err
@@ -190,7 +190,7 @@ func (p *Port) meet(conn *trackedConn, handshake *connlimit.Slot) (Service, Iden
 	})
 }
 
-// judge says whether the node on the other side may speak here.
+// judge returns an error unless the other node may use the service.
 func (p *Port) judge(service Service, from Identity) error {
 	self := p.config.Self()
 	switch {
@@ -206,7 +206,7 @@ func (p *Port) judge(service Service, from Identity) error {
 	return nil
 }
 
-// Dial opens a connection for a service and returns who answers.
+// Dial opens a connection for a service, and returns the identity of the other node.
 func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn, Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -231,7 +231,7 @@ func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn
 	return tracked, from, nil
 }
 
-// present says who this node is, and finds out who answers.
+// present carries out the dialer's handshake and checks the identity of the other node.
 func (p *Port) present(conn *trackedConn, service Service) (Identity, error) {
 	if err := p.dialTLS(conn); err != nil {
 		return Identity{}, err
@@ -243,7 +243,7 @@ func (p *Port) present(conn *trackedConn, service Service) (Identity, error) {
 	return from, p.mayServe(conn, service, from)
 }
 
-// track makes Close end the connection; false when the port is closed already.
+// track adds a connection to those that Close closes. It reports false if the port is already closed.
 func (p *Port) track(conn net.Conn) (*trackedConn, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,8 +255,8 @@ func (p *Port) track(conn net.Conn) (*trackedConn, bool) {
 	return &trackedConn{Conn: conn, raw: conn, port: p}, true
 }
 
-// trackedConn forgets itself when it is closed. It ends at once, without the farewell
-// of TLS, which a peer that does not read would hold up.
+// trackedConn removes itself from the port when it is closed. It closes the TCP connection without the closing
+// message of TLS, because a peer that does not read would delay that message.
 type trackedConn struct {
 	net.Conn // raw, or TLS over it
 	raw      net.Conn

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 10 * time.Second
 
-// journal keeps what a port logs.
+// journal keeps the log lines of a port.
 type journal struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -97,7 +97,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// A node that stops during a handshake is not said to have another secret.
+// A node that stops during a handshake is not reported as having another secret.
 func TestANodeThatStopsIsNoStranger(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestRaftStreamsKnowWhoAnswers(t *testing.T) {
 	require.ErrorIs(t, err, ErrWrongID)
 }
 
-// TestForeignBytes: whatever strangers send, they are cut, and nodes are served.
+// TestForeignBytes: connections with foreign bytes are closed, and nodes are still served.
 func TestForeignBytes(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	noise := make([]byte, 4096)
@@ -190,8 +190,7 @@ func TestForeignBytes(t *testing.T) {
 	conn.Close()
 }
 
-// A node of a later weir, which knows more than this one, is let in as what this one
-// knows, whoever dials.
+// A node of a later weir is accepted at the version of this one, whichever side dials.
 func TestALaterVersionIsWelcome(t *testing.T) {
 	dialer, acceptor := net.Pipe()
 	secret := []byte("secret")
@@ -229,8 +228,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// TestSilentStrangersAreBounded: connections that say nothing take the places of
-// handshakes only, and only so many.
+// TestSilentStrangersAreBounded: silent connections occupy only the bounded number of handshakes.
 func TestSilentStrangersAreBounded(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	cut := 0
@@ -301,7 +299,7 @@ func serving(t *testing.T, handle Handler, atOnce ...byte) *Port {
 	}, func(conn net.Conn, from Identity) { ServeCalls(conn, from, handle, atOnce...) })
 }
 
-// Cut ends the connections while calls are still being answered; Close waits for them.
+// Cut closes the connections while calls are being answered, and Close waits for the calls.
 func TestCutWaitsForNobody(t *testing.T) {
 	caller, _ := open(t, "a", "one", "secret")
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -331,7 +329,7 @@ func TestCutWaitsForNobody(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
-// However many calls wait, one that needs no waiting is answered.
+// A call whose method is answered at once is answered, however many calls wait.
 func TestCallsAtOnceNeedNoSlot(t *testing.T) {
 	const slow, quick = 1, 2
 	caller, _ := open(t, "a", "one", "secret")
@@ -374,8 +372,7 @@ func TestHugeFramesEndTheConnection(t *testing.T) {
 	require.False(t, isTimeout(err))
 }
 
-// FuzzGreeting: reading a greeting ends without a panic, and takes no more than it
-// was given.
+// FuzzGreeting: reading a greeting ends without a panic, and consumes no more than its bytes.
 func FuzzGreeting(f *testing.F) {
 	f.Add((&greeting{version: protocolVersion, service: RaftService, self: Identity{"a", "one"}}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -396,8 +393,8 @@ func dialAs(t *testing.T, from, to string) net.Conn {
 	return conn
 }
 
-// However many handshakes strangers begin, one that a node has begun from another address
-// goes on, and a connection whose handshake is complete stays, also one from their address.
+// Many handshakes from one address do not evict a node's handshake from another address. A connection with a complete
+// handshake stays, also one from that address.
 func TestStrangersEndNoHandshakeOfANode(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	conn := dialAs(t, "127.0.0.1", b.Addr().String())

@@ -7,17 +7,16 @@ import (
 	"sync"
 )
 
-// maxCallsPerConn bounds the calls of one connection that are being answered: a
-// node forwards at most as many batches at a time, and asks for little else.
+// maxCallsPerConn bounds the calls of one connection that are answered at the same time. A node forwards only a few
+// batches at a time, and makes few other calls.
 const maxCallsPerConn = 64
 
-// Handler answers one call. The status and the payload go back as they are.
+// Handler answers one call. The port sends the status and the payload unchanged.
 type Handler func(from Identity, method byte, payload []byte) (status byte, answer []byte)
 
-// ServeCalls answers the calls of a connection until it ends, and returns when all are
-// answered. Each has a goroutine of its own, except those of the methods that atOnce
-// names: who reads the connection answers them itself, before it reads on, so they must
-// not wait for anything. To start a goroutine takes longer than such an answer.
+// ServeCalls answers the calls of a connection until the connection ends, and returns when all calls are answered.
+// Each call has its own goroutine, except the methods in atOnce. The goroutine that reads the connection answers
+// those itself, so their handlers must not block. Such an answer takes less time than the start of a goroutine.
 func ServeCalls(conn net.Conn, from Identity, handle Handler, atOnce ...byte) {
 	var (
 		calls sync.WaitGroup

@@ -19,14 +19,14 @@ import (
 	"github.com/weir-project/weir/internal/connlimit"
 )
 
-// held counts the connections that a port keeps track of.
+// held counts the connections that a port tracks.
 func (p *Port) held() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.conns)
 }
 
-// portOf starts a port of node b with a service of one's own.
+// portOf starts a port of node b with the given service.
 func portOf(t *testing.T, serve func(conn net.Conn, from Identity)) *Port {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -37,8 +37,8 @@ func portOf(t *testing.T, serve func(conn net.Conn, from Identity)) *Port {
 	return p
 }
 
-// TestStreamsToAnyNode: where no id is known any node may answer; another than the known one is
-// let go of.
+// TestStreamsToAnyNode: without a known id any node may answer. A stream to another node than the known one is
+// closed.
 func TestStreamsToAnyNode(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
@@ -51,7 +51,7 @@ func TestStreamsToAnyNode(t *testing.T) {
 	require.Zero(t, a.held())
 }
 
-// TestWhatAPortServes: calls and Raft, the latter while the node may take part, and no more.
+// TestWhatAPortServes: a port serves calls, serves Raft while the node may take part, and serves nothing else.
 func TestWhatAPortServes(t *testing.T) {
 	no := errors.New("not now")
 	p := Port{config: Config{Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} }}}
@@ -74,8 +74,7 @@ func TestWhatAPortServes(t *testing.T) {
 	require.NoError(t, p.judge(CallService, Identity{"a", "two"}), "a newcomer")
 }
 
-// TestComplaintsAreBounded: refused connections do not fill a log, and none is left out for
-// ever.
+// TestComplaintsAreBounded: refused connections do not fill a log, and later refusals are logged again.
 func TestComplaintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := &journal{}
@@ -91,7 +90,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 	})
 }
 
-// A port that is closed takes no connection, whichever side opened it.
+// A closed port accepts and dials no connection.
 func TestAClosedPort(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
@@ -120,7 +119,7 @@ func TestAServiceThatEnds(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// TestWhoIsToBlame: only what the other side says of this one is a refusal.
+// TestWhoIsToBlame: only an error that the other side sent is a refusal.
 func TestWhoIsToBlame(t *testing.T) {
 	remote := &net.OpError{Op: "remote error", Err: errors.New("expired")}
 	require.ErrorIs(t, explained(remote), ErrOwnRefused)
@@ -129,7 +128,7 @@ func TestWhoIsToBlame(t *testing.T) {
 	}
 }
 
-// The dialing side says in its log what only certificates or flags mend, and only that.
+// The dialing side logs only errors that certificates or flags can resolve.
 func TestTheDialerComplainsOfCertificates(t *testing.T) {
 	mine := certtest.NewCA(t, "nodes").Issue("a", nil)
 	plain, _ := openWith(t, "b", "", nil)

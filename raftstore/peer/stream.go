@@ -9,19 +9,17 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Streams is what the Raft library needs of a port.
+// Streams implements raft.StreamLayer on a port.
 type Streams struct {
 	port      *Port
 	advertise string
-	// expect returns the id of the node that should answer at an address; "" when
-	// none is known.
+	// expect returns the id of the node that should answer at an address, or "" if none is known.
 	expect func(addr string) string
 }
 
 var _ raft.StreamLayer = (*Streams)(nil)
 
-// Raft returns the port's streams for the Raft library; advertise is the address
-// under which other nodes reach this one.
+// Raft returns the port's streams for the Raft library. Other nodes reach this node at the address advertise.
 func (p *Port) Raft(advertise string, expect func(addr string) string) *Streams {
 	return &Streams{port: p, advertise: advertise, expect: expect}
 }
@@ -41,7 +39,7 @@ func (s *Streams) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn
 	return conn, nil
 }
 
-// Accept returns the next stream another node opened.
+// Accept returns the next stream that another node has opened.
 func (s *Streams) Accept() (net.Conn, error) {
 	select {
 	case conn := <-s.port.raft:
@@ -51,10 +49,10 @@ func (s *Streams) Accept() (net.Conn, error) {
 	}
 }
 
-// Close does nothing: the port is closed by its owner.
+// Close does nothing, because the owner of the port closes it.
 func (s *Streams) Close() error { return nil }
 
-// Addr is the advertised address.
+// Addr returns the advertised address.
 func (s *Streams) Addr() net.Addr { return address(s.advertise) }
 
 type address string

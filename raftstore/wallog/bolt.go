@@ -16,10 +16,9 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// bbolt does not verify its pages: a damaged page makes it panic, loop, or return the
-// transaction before. So this file reads and verifies the metadata, and bbolt opens only a
-// new copy of them (openMeta). The metadata are so small that each bucket is one leaf page,
-// or is inline in the root page.
+// bbolt does not verify its pages: a damaged page makes it panic, loop, or return the previous transaction. So this
+// file reads and verifies the metadata, and bbolt opens only a new copy of them (openMeta). The metadata are so small
+// that each bucket is one leaf page, or is inline in the root page.
 const (
 	boltPageHead = 16
 	boltMetaHead = 56 // bytes of a meta page before its checksum
@@ -49,8 +48,8 @@ func (m buckets) sum() uint32 {
 	return sum.Sum32()
 }
 
-// readMeta reads and verifies the metadata without changing anything. It returns no error
-// when there is no file: the log is new.
+// readMeta reads and verifies the metadata without changing anything. It returns no error if the file does not exist,
+// because the log is new.
 func readMeta(dir string) (state types.PersistentState, stable map[string][]byte, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, metadb.FileName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -60,7 +59,8 @@ func readMeta(dir string) (state types.PersistentState, stable map[string][]byte
 	}
 	all, err := readBolt(b)
 	if err != nil {
-		return state, nil, &CorruptError{File: metadb.FileName, Reason: err.Error() + ": the file lists the log's segments and holds this node's vote"}
+		return state, nil, &CorruptError{File: metadb.FileName,
+			Reason: err.Error() + ": the file lists the log's segments and holds this node's vote"}
 	}
 	if raw := all[metadb.MetaBucket][metadb.MetaKey]; raw != nil {
 		if err := json.Unmarshal(raw, &state); err != nil {
@@ -70,8 +70,8 @@ func readMeta(dir string) (state types.PersistentState, stable map[string][]byte
 	return state, all[metadb.StableBucket], nil
 }
 
-// readBolt returns the content of a file. It verifies the checksum if the last transaction
-// has one; an earlier weir writes none.
+// readBolt returns the content of a file. It verifies the checksum if the last transaction has one; an earlier weir
+// writes none.
 func readBolt(b []byte) (buckets, error) {
 	root, txid, pageSize, err := boltRoot(b)
 	if err != nil {

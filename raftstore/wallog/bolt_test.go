@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// writeMeta makes the metadata of so many sealed segments, and returns the file's path.
+// writeMeta creates the metadata of so many sealed segments, and returns the file's path.
 func writeMeta(t *testing.T, segments int) string {
 	t.Helper()
 	var state types.PersistentState
@@ -28,7 +28,7 @@ func writeMeta(t *testing.T, segments int) string {
 	return filepath.Join(dir, metadb.FileName)
 }
 
-// changeBolt changes a file of metadata as a program that knows nothing of the checksum.
+// changeBolt changes a metadata file like a program that does not know the checksum.
 func changeBolt(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
@@ -37,7 +37,7 @@ func changeBolt(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	require.NoError(t, db.Close())
 }
 
-// An earlier weir adds no checksum, and leaves one that another wrote as it is.
+// An earlier weir adds no checksum, and leaves an existing one unchanged.
 func TestMetadataOfAnEarlierWeir(t *testing.T) {
 	vote := func(tx *bbolt.Tx) error { return tx.Bucket(stableBucket).Put([]byte("CurrentTerm"), []byte("8")) }
 	for name, change := range map[string]func(tx *bbolt.Tx) error{
@@ -62,7 +62,7 @@ func TestMetadataOfAnEarlierWeir(t *testing.T) {
 	require.ErrorContains(t, err, "checksum mismatch")
 }
 
-// A node without term and vote may vote twice; one without its segments has lost its log.
+// A node without term and vote may vote twice, and a node without its segments has lost its log.
 func TestABucketIsMissing(t *testing.T) {
 	for _, name := range [][]byte{metaBucket, stableBucket} {
 		path := writeMeta(t, 1)
@@ -72,8 +72,8 @@ func TestABucketIsMissing(t *testing.T) {
 	}
 }
 
-// Whatever number stands in the head of a page or of an element, reading ends, without a
-// panic, in an error or with all that was written.
+// Whatever number is in the head of a page or of an element, reading does not panic. It returns an error or
+// everything that was written.
 func TestDamagedNumbersInPages(t *testing.T) {
 	for _, segments := range []int{1, 50} { // a bucket within the root page, and one beside it
 		path := writeMeta(t, segments)
@@ -131,7 +131,7 @@ func TestMetadataThatCannotBeWritten(t *testing.T) {
 	require.NotErrorIs(t, err, types.ErrCorrupt, "nothing was read")
 }
 
-// A list of segments that is none is not taken for an empty one.
+// An invalid list of segments does not pass for an empty one.
 func TestAListOfSegmentsThatIsNone(t *testing.T) {
 	path := writeMeta(t, 1)
 	changeBolt(t, path, func(tx *bbolt.Tx) error {
@@ -142,7 +142,7 @@ func TestAListOfSegmentsThatIsNone(t *testing.T) {
 	require.ErrorIs(t, err, types.ErrCorrupt)
 }
 
-// The checksum covers every byte of the metadata, and where it belongs.
+// The checksum covers every byte of the metadata and its position.
 func TestTheSumOfTheMetadata(t *testing.T) {
 	of := func(meta, stable map[string][]byte) uint32 {
 		return buckets{metadb.MetaBucket: meta, metadb.StableBucket: stable}.sum()

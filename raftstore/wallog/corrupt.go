@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// CorruptError names the damaged place in a log. It wraps types.ErrCorrupt.
+// CorruptError names the damaged position in a log. It wraps types.ErrCorrupt.
 type CorruptError struct {
 	File   string
 	Offset int64

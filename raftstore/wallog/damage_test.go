@@ -30,7 +30,7 @@ const (
 	sector       = 512
 )
 
-// image is a directory of a log: what kill -9, or a loss of power, leaves.
+// image is the directory of a log after kill -9 or a loss of power.
 type image map[string][]byte
 
 func readImage(t testing.TB, dir string) image {
@@ -58,7 +58,7 @@ func (m image) write(t testing.TB, dir string) {
 	}
 }
 
-// kept is what a log has promised to keep.
+// kept is the content that a log must keep.
 type kept struct {
 	first, last uint64
 	data        map[uint64]string
@@ -89,7 +89,7 @@ func (k *kept) storeData(t testing.TB, w *wallog.Log, term uint64, all ...[]byte
 	require.NoError(t, w.StoreLogs(batch))
 }
 
-// holds reports what of it a log lacks.
+// holds reports which part of it a log lacks.
 func (k *kept) holds(w *wallog.Log) error {
 	first, err1 := w.FirstIndex()
 	last, err2 := w.LastIndex()
@@ -110,7 +110,7 @@ func (k *kept) holds(w *wallog.Log) error {
 	return nil
 }
 
-// logsToDamage are logs in every state that a crash can find one in.
+// logsToDamage are logs in every state that a crash can leave.
 var logsToDamage = map[string]func(testing.TB, *wallog.Log, *kept){
 	"one entry": func(t testing.TB, w *wallog.Log, k *kept) { k.store(t, w, 1, 30) },
 	"one segment": func(t testing.TB, w *wallog.Log, k *kept) {
@@ -149,7 +149,7 @@ var logsToDamage = map[string]func(testing.TB, *wallog.Log, *kept){
 	},
 }
 
-// logImage makes such a log, and takes an image while it is open.
+// logImage creates such a log, and takes an image while it is open.
 func logImage(t testing.TB, fill func(testing.TB, *wallog.Log, *kept)) (image, *kept) {
 	t.Helper()
 	dir := t.TempDir()
@@ -170,9 +170,9 @@ type damage struct {
 	do   func(b []byte) []byte
 }
 
-// damages are all that are tried on a file: every bit of what a segment uses flipped, one of
-// each byte of other files, every sector zeroed, every length (of other files each 16th),
-// neighbouring and distant sectors swapped, and no file at all.
+// damages are all damages that are tried on a file. They flip every bit that a segment uses, and one bit of each byte
+// of other files. They zero every sector, cut the file at every length (other files at each 16th), swap neighbouring
+// and distant sectors, and remove the file.
 func damages(name string, b []byte) (all []damage) {
 	isSegment := strings.HasSuffix(name, ".wal")
 	used := len(b)
@@ -215,10 +215,10 @@ func damages(name string, b []byte) (all []damage) {
 	return append(all, damage{"removed", func([]byte) []byte { return nil }})
 }
 
-// tally counts what came of the damages.
+// tally counts the outcomes of the damages.
 type tally struct{ tried, refused, harmless int }
 
-// try damages one file of an image and opens the log. boot is the machine's then.
+// try damages one file of an image and opens the log. boot is the boot ID of the machine then.
 func (n *tally) try(t testing.TB, dir string, m image, k *kept, name string, d damage, boot string) {
 	n.tried++
 	hurt := maps.Clone(m)
@@ -239,7 +239,7 @@ func (n *tally) try(t testing.TB, dir string, m image, k *kept, name string, d d
 	require.NoError(t, lacks, "%s: %s, %s", name, d.name, boot)
 }
 
-// memoryDir is a directory in memory where there is one: a log is opened some 100,000 times.
+// memoryDir returns a directory in memory if possible, because a log is opened some 100,000 times.
 func memoryDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "weir-wallog-")
 	if err != nil {
@@ -249,8 +249,8 @@ func memoryDir(t testing.TB) string {
 	return filepath.Join(dir, "log")
 }
 
-// Whatever is damaged in a file of a log, the log holds everything that was acknowledged, or
-// is refused, with the reason, and unchanged: after a kill, and after a loss of power.
+// After any damage to a file, the log holds everything that was acknowledged, or is refused with the reason and
+// unchanged. That holds after a kill and after a loss of power.
 func TestADamagedLogIsRefused(t *testing.T) {
 	start, all := time.Now(), tally{}
 	for name, fill := range logsToDamage {
@@ -278,8 +278,8 @@ func TestADamagedLogIsRefused(t *testing.T) {
 	t.Logf("all: %d damages: %d refused, %d harmless, 0 lost anything, in %v", all.tried, all.refused, all.harmless, time.Since(start).Round(time.Millisecond))
 }
 
-// What a loss of power leaves of a write that nobody was told of, whichever of its sectors have
-// arrived, is no damage: the log opens with all that was acknowledged before.
+// A loss of power may leave any sectors of an unacknowledged write. That is no damage: the log opens with everything
+// that was acknowledged before.
 func TestATornWriteIsNoDamage(t *testing.T) {
 	for _, size := range []int{30, 700, 1500} {
 		var before image
@@ -320,7 +320,7 @@ func TestATornWriteIsNoDamage(t *testing.T) {
 	}
 }
 
-// An entry that is damaged while the log is open is not passed on as another one.
+// An entry that is damaged while the log is open is not returned as another entry.
 func TestAnEntryDamagedMeanwhileIsCorrupt(t *testing.T) {
 	dir := t.TempDir()
 	w, err := wallog.OpenOn(dir, fs.New(), smallSegment, true, "boot")
@@ -340,8 +340,8 @@ func TestAnEntryDamagedMeanwhileIsCorrupt(t *testing.T) {
 	}
 }
 
-// Without a mark, as an earlier weir leaves a log, a flipped bit is still told from a write
-// that was torn: a torn write lacks whole sectors.
+// Without a mark, as in the log of an earlier weir, a flipped bit still differs from a torn write, which lacks whole
+// sectors.
 func TestALogWithoutAMark(t *testing.T) {
 	for name, fill := range logsToDamage {
 		t.Run(name, func(t *testing.T) {
@@ -370,8 +370,8 @@ func (d damage) inHead() bool {
 	return n == 2 && at < 2*os.Getpagesize() && at%os.Getpagesize() < 80
 }
 
-// certain reports whether a damage is tried in any case: a bit of the last commit, or a sector
-// before the last write, which is shorter than two.
+// certain reports whether a damage is always tried: a bit of the last commit, or a sector before the last write,
+// which is shorter than two.
 func (d damage) certain(b []byte) bool {
 	used := len(b)
 	for used > 0 && b[used-1] == 0 {

@@ -18,7 +18,7 @@ import (
 
 var errDisk = errors.New("the disk fails")
 
-// failingFiles fail in one way, when they are told to.
+// failingFiles fail in one way when a test tells them to.
 type failingFiles struct {
 	types.VFS
 	fails *string
@@ -61,8 +61,7 @@ func (f failingFile) Sync() error {
 	return f.WritableFile.Sync()
 }
 
-// TestADiskThatFails: the log says so, takes it for no damage, and acknowledges nothing that
-// was not synced.
+// TestADiskThatFails: the log reports the failure and not damage, and acknowledges nothing that was not synced.
 func TestADiskThatFails(t *testing.T) {
 	m, k := logImage(t, logsToDamage["several segments"])
 	fails, dir := "", memoryDir(t)
@@ -85,7 +84,7 @@ func TestADiskThatFails(t *testing.T) {
 	require.ErrorIs(t, w.StoreLogs([]*raft.Log{{Index: k.last + 1}}), wal.ErrClosed)
 }
 
-// TestAMarkThatCannotBeRead keeps a log closed, and unchanged.
+// TestAMarkThatCannotBeRead: the log is refused and unchanged.
 func TestAMarkThatCannotBeRead(t *testing.T) {
 	m, k := logImage(t, logsToDamage["one segment"])
 	dir := memoryDir(t)
@@ -99,7 +98,7 @@ func TestAMarkThatCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, m[metadb.FileName], meta)
 
-	// One that cannot be made: what was opened before is closed again.
+	// A mark that cannot be created: the files opened before are closed again.
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Symlink(filepath.Join(dir, "missing", "file"), path))
 	_, err = wallog.OpenOn(dir, fs.New(), smallSegment, true, "boot")

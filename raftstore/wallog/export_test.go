@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// OpenOn opens a log as Open does, with files, a size of segments and a boot of the machine
-// of one's own.
+// OpenOn opens a log like Open, with the given files, segment size and boot ID.
 func OpenOn(dir string, files types.VFS, segmentBytes int, sync bool, boot string) (*Log, error) {
 	return openOn(dir, files, settings{sync: sync, boot: boot, segmentBytes: segmentBytes, log: hclog.NewNullLogger()})
 }
@@ -17,13 +16,13 @@ func OpenOn(dir string, files types.VFS, segmentBytes int, sync bool, boot strin
 // MarkName is the file of the acknowledged mark.
 const MarkName = markName
 
-// SlotStride is where the second slot of the mark begins.
+// SlotStride is the offset of the second slot of the mark.
 const SlotStride = slotStride
 
-// Dir is where the log is.
+// Dir returns the directory of the log.
 func (l *Log) Dir() string { return filepath.Dir(l.meta.db.Path()) }
 
-// ChangeState writes other metadata, as valid as those that it changes.
+// ChangeState writes other metadata with a valid checksum.
 func ChangeState(dir string, change func(*types.PersistentState)) error {
 	state, stable, err := readMeta(dir)
 	if err != nil {

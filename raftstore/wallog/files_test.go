@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reopened opens a log on an image, whose machine is up since it was taken.
+// reopened opens a log on an image, on a machine that has not rebooted since.
 func reopened(t *testing.T, m image, sync bool, boot string) (*wallog.Log, error) {
 	t.Helper()
 	dir := memoryDir(t)
@@ -31,14 +31,14 @@ func reopened(t *testing.T, m image, sync bool, boot string) (*wallog.Log, error
 // segmentName is the file of a segment.
 func segmentName(base uint64, id int) string { return fmt.Sprintf("%020d-%016x.wal", base, id) }
 
-// until is what was kept when an entry was the last.
+// until returns the kept content up to an entry.
 func (k *kept) until(last uint64) *kept {
 	then := *k
 	then.last, then.data = last, maps.Clone(k.data)
 	return &then
 }
 
-// TestAnIndexThatLeadsElsewhere: its checksum holds, and it does not match the entries.
+// TestAnIndexThatLeadsElsewhere: an index with a valid checksum does not match the entries.
 func TestAnIndexThatLeadsElsewhere(t *testing.T) {
 	images, _ := steps(t)
 	m := images[len(images)-1]
@@ -57,7 +57,7 @@ func TestAnIndexThatLeadsElsewhere(t *testing.T) {
 	require.ErrorContains(t, err, "the index does not match the entries")
 }
 
-// TestAFileIsMissing: only the file of a segment in which nothing was acknowledged may be.
+// TestAFileIsMissing: only a segment file without acknowledged entries may be missing.
 func TestAFileIsMissing(t *testing.T) {
 	images, k := steps(t)
 	m := images[len(images)-1]
@@ -83,7 +83,7 @@ func TestAFileIsMissing(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// TestAShortFileWithoutAMark: nothing tells what such a file, of an earlier weir, has held.
+// TestAShortFileWithoutAMark: without a mark, the former content of such a file, of an earlier weir, is unknown.
 func TestAShortFileWithoutAMark(t *testing.T) {
 	m, k := logImage(t, logsToDamage["one segment"])
 	delete(m, wallog.MarkName)
@@ -114,8 +114,7 @@ func TestAShortFileWithoutAMark(t *testing.T) {
 	}
 }
 
-// TestTheSystemKeepsWhatAKillLeaves: appends that were left to the operating system may be
-// lost with the machine, and with nothing else.
+// TestTheSystemKeepsWhatAKillLeaves: appends that were left to the operating system are lost only with the machine.
 func TestTheSystemKeepsWhatAKillLeaves(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	w, err := wallog.OpenOn(dir, fs.New(), smallSegment, false, "boot")

@@ -9,10 +9,9 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 )
 
-// Log is raft-wal with a mark of what was acknowledged, and with files removed in the
-// background. The library removes files while appends wait, and each removal costs a write
-// of the file system's journal: together some tens of milliseconds without a decision after
-// each snapshot.
+// Log is raft-wal with an acknowledged mark, and with file removal in the background. The library removes files while
+// appends wait, and each removal costs a write of the file system's journal. Together they would stop decisions for
+// some tens of milliseconds after each snapshot.
 type Log struct {
 	*wal.WAL
 	meta   *metadata
@@ -25,7 +24,7 @@ func (l *Log) Close() error {
 	var err error
 	switch {
 	case l.WAL != nil:
-		err = l.WAL.Close() // and the metadata
+		err = l.WAL.Close() // closes the metadata, too
 	case l.meta != nil:
 		err = l.meta.Close()
 	}
@@ -38,8 +37,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// GetLog reads an entry. It returns a CorruptError if the entry cannot be decoded, or if
-// another entry is in its place.
+// GetLog reads an entry. It returns a CorruptError if the entry cannot be decoded, or if another entry is in its
+// place.
 func (l *Log) GetLog(index uint64, entry *raft.Log) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library may panic on damaged bytes
@@ -54,7 +53,8 @@ func (l *Log) GetLog(index uint64, entry *raft.Log) (err error) {
 	case err != nil:
 		return &CorruptError{File: "while it was read", Entry: index, Reason: err.Error()}
 	case entry.Index != index:
-		return &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprintf("entry %d is in its place", entry.Index)}
+		return &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprintf("entry %d is in its place",
+			entry.Index)}
 	}
 	return nil
 }

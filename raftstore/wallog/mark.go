@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// markName is the file of the acknowledged mark, beside the segments.
+// markName is the file of the acknowledged mark, in the directory of the segments.
 const markName = "acknowledged"
 
-// The file has two slots with a checksum each, written alternately, so that a torn write
-// leaves the older slot. Each slot lies in a page of its own.
+// The file has two slots with a checksum each. They are written alternately, so a torn write leaves the older slot
+// valid. Each slot has its own page.
 const (
 	slotBytes  = 72
 	slotStride = 4096
@@ -23,21 +23,20 @@ const (
 	bootBytes  = 36
 )
 
-// mark is the acknowledged mark: where the last acknowledged append ended. Without it, damage
-// to the last write of the log would look like a torn write.
+// mark is the acknowledged mark: the position where the last acknowledged append ended. Without it, damage to the
+// last write of the log would look like a torn write.
 type mark struct {
-	seq     uint64 // 0: there is none
+	seq     uint64 // 0: no mark
 	segment uint64 // the ID of the last segment that was appended to
 	end     uint64 // where the last append to it ended
 	boot    string // boot ID of the machine when the mark was written
 
 	thisBoot bool // written since the machine booted, so no page cache was lost
-	exact    bool // nothing was acknowledged after it
+	exact    bool // no later append was acknowledged
 	damaged  bool // the file exists, and neither slot is valid
 }
 
-// acknowledged returns where the last acknowledged batch of a segment ends, or 0 if the mark
-// does not tell.
+// acknowledged returns the end of the last acknowledged batch of a segment, or 0 if the mark does not record it.
 func (m mark) acknowledged(id uint64) int {
 	if m.seq == 0 || id != m.segment {
 		return 0
@@ -45,7 +44,7 @@ func (m mark) acknowledged(id uint64) int {
 	return int(m.end)
 }
 
-// isLast reports whether certainly nothing was acknowledged after end.
+// isLast reports whether certainly no append after end was acknowledged.
 func (m mark) isLast(id uint64, end int) bool {
 	return m.exact && m.acknowledged(id) == end && id >= m.segment
 }
@@ -71,8 +70,8 @@ func decodeMark(b []byte) (m mark, ok bool) {
 	return m, m.seq > 0
 }
 
-// readMark reads the mark of a directory. A directory of an earlier weir has none. Without
-// sync, a mark is valid only until the machine boots again.
+// readMark reads the mark of a directory. The directory of an earlier weir has none. Without sync, a mark is valid
+// only until the machine reboots.
 func readMark(dir, boot string, sync bool) (mark, error) {
 	b, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +88,8 @@ func readMark(dir, boot string, sync bool) (mark, error) {
 	return m, nil
 }
 
-// newestMark returns the newer slot. The mark is exact if the other slot is its predecessor,
-// as it always is after a kill.
+// newestMark returns the newer slot. The mark is exact if the other slot is its predecessor. After a kill of the
+// process it always is.
 func newestMark(b []byte) mark {
 	var slots [2]mark
 	var valid [2]bool
@@ -110,7 +109,7 @@ func newestMark(b []byte) mark {
 	return newer
 }
 
-// bootID returns an ID of this boot of the machine, or "" if it is not known.
+// bootID returns the boot ID of the machine, or "" if it is unknown.
 func bootID() string {
 	f, err := os.Open("/proc/sys/kernel/random/boot_id")
 	if err != nil {

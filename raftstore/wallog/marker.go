@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// The mark is synced in the background, so that appends do not wait for it. Its syncs take
-// at most a twentieth of the disk's time, because on a slow disk they would delay appends.
+// The mark is synced in the background, so that appends do not wait for it. Its syncs take at most a twentieth of the
+// disk's time, because on a slow disk they would delay appends.
 const (
 	markSyncEvery = 100 * time.Millisecond
 	markSyncShare = 20
@@ -22,7 +22,7 @@ const (
 type marker struct {
 	file   vfs.File
 	boot   string
-	dirty  chan struct{} // holds one token: the mark is not synced
+	dirty  chan struct{} // holds one token while the mark is not synced
 	stop   chan struct{}
 	syncer sync.WaitGroup
 
@@ -31,8 +31,8 @@ type marker struct {
 	err  error // of the background sync
 }
 
-// newMarker writes the mark of the log as it was found, and keeps it up to date. With sync it
-// also syncs later marks, in the background.
+// newMarker writes the mark that mend returned, and returns the marker of the log. With sync, the marker also syncs
+// later marks in the background.
 func newMarker(dir, boot string, found mark, sync bool) (*marker, error) {
 	f, err := openMark(filepath.Join(dir, markName), dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func newMarker(dir, boot string, found mark, sync bool) (*marker, error) {
 	return m, nil
 }
 
-// openMark opens the file, and makes it with its full length if need be.
+// openMark opens the file. It creates the file at full length if necessary.
 func openMark(path, dir string) (vfs.File, error) {
 	f, err := vfs.Default.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -76,7 +76,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// set marks that an append to a segment has ended at end.
+// set records that an append to a segment ended at end.
 func (m *marker) set(segment, end uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 var errMark = errors.New("the disk fails")
 
-// markFile is a file of a mark that may fail.
+// markFile is a mark file that may fail.
 type markFile struct {
 	vfs.File
 	write, sync error
@@ -41,7 +41,7 @@ func TestAMarkThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, m.close(), errMark)
 }
 
-// TestTheMarkIsSynced in the background, and when the log is closed.
+// TestTheMarkIsSynced: the mark is synced in the background, and when the log is closed.
 func TestTheMarkIsSynced(t *testing.T) {
 	for _, sync := range []bool{true, false} {
 		dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestAMarkCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, "no space left")
 }
 
-// TestWhatAMarkTells after the machine has booted again, or may have.
+// TestWhatAMarkTells: what a mark proves after the machine has rebooted, or may have.
 func TestWhatAMarkTells(t *testing.T) {
 	for _, c := range []struct {
 		written, boot string
@@ -95,7 +95,7 @@ func TestWhatAMarkTells(t *testing.T) {
 	}
 }
 
-// TestTheNewerSlotCounts, and is exact only beside its predecessor.
+// TestTheNewerSlotCounts: the newer slot counts, and is exact only beside its predecessor.
 func TestTheNewerSlotCounts(t *testing.T) {
 	slot := func(seq uint64) []byte { return mark{seq: seq, end: 10 * seq}.encode() }
 	for _, c := range []struct {

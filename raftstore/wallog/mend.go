@@ -11,10 +11,9 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// Mend verifies a log, and repairs what a crash left of its last segment where raft-wal
-// (v0.4.2) does not. Call it before the library opens the log. It changes nothing in a
-// damaged log. loose says that appends were never synced: a batch of the last segment that
-// is not whole may then have been lost with the machine.
+// Mend verifies a log and repairs its last segment after a crash where raft-wal (v0.4.2) does not. Callers must run
+// it before the library opens the log. It does not change a damaged log. loose tells that appends were never synced,
+// so an incomplete batch of the last segment may have been lost with the machine.
 func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore, loose bool) error {
 	state, err := meta.Load(dir)
 	if err != nil {
@@ -28,8 +27,8 @@ func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.M
 	return err
 }
 
-// mend repairs what a crash left of a verified log. It returns the mark of the last segment
-// and of the end of its last batch.
+// mend repairs the last segment of a verified log after a crash. It returns the mark of that segment and of the end
+// of its last batch.
 func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStore) (mark, error) {
 	all := v.state.Segments
 	if len(all) == 0 || !all[len(all)-1].SealTime.IsZero() {
@@ -41,20 +40,22 @@ func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStor
 		err = finishRotation(v.state, segments, meta)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // the metadata name a file that was not made yet: the library makes it
+		err = nil // the metadata name a file that does not exist yet; the library creates it
 	}
 	m := v.mark
 	m.segment, m.end = tail.ID, uint64(end)
 	return m, err
 }
 
-// wipeTorn clears what lies behind the last batch of a segment. A process that is killed
-// in a write leaves its first pages, and power that fails any of them. The library begins
-// its next append there, but takes what it finds behind that append for frames at the next
-// opening, and believes in an index without a commit: the segment then counts as full, with
-// an index that leads to nothing, and the node can never read its log again. wipeTorn also
-// syncs the last batch: a killed process may have written it without a sync, and from now on
-// it counts as acknowledged.
+// wipeTorn zeroes the bytes after the last batch of a segment. A process that is killed during a write leaves its
+// first pages, and a loss of power leaves any of them.
+//
+// The library begins its next append there. At the next opening it would decode the leftover bytes after that append
+// as frames, and trust an index without a commit. The segment would then count as full with an invalid index, and the
+// node could never read its log again.
+//
+// wipeTorn also syncs the last batch. A killed process may have written it without a sync, and from now on it counts
+// as acknowledged.
 func wipeTorn(dir string, files types.VFS, tail types.SegmentInfo, end int64, rest int) error {
 	f, err := files.OpenWriter(dir, segment.FileName(tail))
 	if err != nil {
@@ -67,12 +68,12 @@ func wipeTorn(dir string, files types.VFS, tail types.SegmentInfo, end int64, re
 	return nil
 }
 
-// finishRotation completes a change of segments that a crash interrupted. The library
-// seals a full segment with its last append and notes the next one in the
-// metadata later, in the background. A process that ends in between, even in an
-// orderly way, leaves a sealed tail: the log opens, and refuses every append for
-// ever. The metadata written here are those the rotation would have written; the
-// library makes the file of the new segment itself.
+// finishRotation completes a segment rotation that a crash interrupted. The library seals a full segment with its
+// last append, and adds the next segment to the metadata later, in the background. A process that ends in between,
+// even in an orderly way, leaves a sealed tail. Such a log opens and then refuses every append.
+//
+// finishRotation writes the metadata that the rotation would have written. The library creates the file of the new
+// segment itself.
 func finishRotation(state types.PersistentState, segments types.SegmentFiler, meta types.MetaStore) error {
 	state.Segments = slices.Clone(state.Segments)
 	tail := &state.Segments[len(state.Segments)-1]

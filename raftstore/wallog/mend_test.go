@@ -17,8 +17,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// tornFiles are those of a process that is killed in a write: left bytes of what it writes
-// arrive, and nothing after that.
+// tornFiles are the files of a process that is killed during a write: left bytes of the write arrive, and no later
+// ones.
 type tornFiles struct {
 	types.VFS
 	armed bool
@@ -49,7 +49,7 @@ func (f *tornFile) WriteAt(b []byte, at int64) (int, error) {
 	return n, errors.Join(err, errKilled)
 }
 
-// openWith opens a log of small segments as Open does.
+// openWith opens a log with small segments like Open.
 func openWith(t *testing.T, dir string, files types.VFS) *wallog.Log {
 	t.Helper()
 	w, err := wallog.OpenOn(dir, files, 4<<10, true, "this boot")
@@ -57,7 +57,7 @@ func openWith(t *testing.T, dir string, files types.VFS) *wallog.Log {
 	return w
 }
 
-// entries are some whose data looks like the head of an index, wherever one begins to read.
+// entries returns entries whose data look like the head of an index at every offset.
 func entries(from, n uint64, size int) (all []*raft.Log) {
 	data := bytes.Repeat([]byte{segment.FrameIndex}, size)
 	for i := range n {
@@ -66,8 +66,8 @@ func entries(from, n uint64, size int) (all []*raft.Log) {
 	return all
 }
 
-// Whatever part of a write has arrived when a process is killed, the log opens again with
-// all that was stored before, and takes more.
+// Whatever part of a write has arrived when a process is killed, the log opens with all entries stored before, and
+// takes more.
 func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
 	const stored = 20
 	for name, write := range map[string]func(*wallog.Log) error{
@@ -95,7 +95,7 @@ func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
 	}
 }
 
-// goOn opens a log twice, with an append that is shorter than what was torn between.
+// goOn opens a log twice, and between appends an entry that is shorter than the torn write.
 func goOn(t *testing.T, dir string, stored uint64, msg string) {
 	t.Helper()
 	for range 2 {

@@ -13,14 +13,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// metadata takes the place of the library's metadb.BoltMetaDB. Each transaction adds a
-// checksum of all metadata, and of term and vote, because bbolt has none for its data. An
-// earlier weir reads and writes the same file, but writes no checksum.
+// metadata replaces the library's metadb.BoltMetaDB. Each transaction adds a checksum of all metadata, and of term
+// and vote, because bbolt has none for its data. An earlier weir reads and writes the same file, but writes no
+// checksum.
 type metadata struct {
 	db *bbolt.DB
-	// syncSegment syncs a segment that was completed; nil: each append was synced.
+	// syncSegment syncs a completed segment; nil: each append was synced.
 	syncSegment func(types.SegmentInfo) error
-	sealed      uint64 // no segment of a smaller ID has to be synced
+	sealed      uint64 // segments with smaller IDs are synced
 }
 
 var (
@@ -33,7 +33,7 @@ var (
 
 const sumBytes = 12 // the transaction's ID, and the CRC32C of the data after it
 
-// sumOf is the checksum of all keys and values.
+// sumOf returns the checksum of all keys and values.
 func sumOf(tx *bbolt.Tx) (uint32, error) {
 	all := buckets{}
 	for _, name := range [][]byte{metaBucket, stableBucket} {
@@ -87,8 +87,8 @@ func loadState(tx *bbolt.Tx, state *types.PersistentState) error {
 	return nil
 }
 
-// CommitState replaces the list of segments. What it lists as completed is on disk before: a
-// loss of power may then take the end of the log, and never a part of its middle.
+// CommitState replaces the list of segments. It first syncs the segments that the list names as completed. A loss of
+// power may then remove the end of the log, and never a part of its middle.
 func (m *metadata) CommitState(state types.PersistentState) error {
 	if err := m.syncSealed(state.Segments); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (m *metadata) CommitState(state types.PersistentState) error {
 	return m.update(metaBucket, metaKey, b)
 }
 
-// syncSealed syncs the segments that were completed since it was called last.
+// syncSealed syncs the segments that were completed since its last call.
 func (m *metadata) syncSealed(segments []types.SegmentInfo) error {
 	for _, s := range segments {
 		if s.SealTime.IsZero() || s.ID < m.sealed {
@@ -131,8 +131,8 @@ func (m *metadata) SetStable(key, value []byte) error { return m.update(stableBu
 // Close closes the file.
 func (m *metadata) Close() error { return m.db.Close() }
 
-// openMeta writes the metadata that readMeta has verified into a new file, and opens it.
-// Damage to pages that readMeta does not read, such as the freelist, stays behind.
+// openMeta writes the metadata that readMeta has verified into a new file, and opens it. Damage to pages that
+// readMeta does not read, such as the freelist, is not copied.
 func openMeta(dir string, state types.PersistentState, stable map[string][]byte) (*metadata, error) {
 	path := filepath.Join(dir, metadb.FileName)
 	if err := os.RemoveAll(path + ".tmp"); err != nil {

@@ -26,8 +26,8 @@ func (m image) segments() (n int) {
 	return n
 }
 
-// steps makes a log of large entries, and takes an image before each of them and after the
-// last. Its third segment is the last one.
+// steps creates a log of large entries, and takes an image before each of them and after the last. Its third segment
+// is the last one.
 func steps(t *testing.T) (images []image, k *kept) {
 	t.Helper()
 	_, k = logImage(t, func(t testing.TB, w *wallog.Log, k *kept) {
@@ -54,8 +54,8 @@ func rotations(t *testing.T, m image) (last []uint64) {
 	return last
 }
 
-// TestAnInterruptedRotation: a process ends between the append that fills a segment and the
-// metadata that name the next one. The log opens, and takes the next entry.
+// TestAnInterruptedRotation: a process ends between the append that fills a segment and the metadata of the next. The
+// log opens, and takes the next entry.
 func TestAnInterruptedRotation(t *testing.T) {
 	images, k := steps(t)
 	full := rotations(t, images[len(images)-1])[0]
@@ -89,7 +89,7 @@ func (m *memoryMeta) CommitState(state types.PersistentState) error {
 	return nil
 }
 
-// TestMend: it completes a rotation, and changes nothing in a log that it refuses.
+// TestMend: Mend completes a rotation, and does not change a log that it refuses.
 func TestMend(t *testing.T) {
 	images, _ := steps(t)
 	full := rotations(t, images[len(images)-1])[0]
@@ -116,8 +116,7 @@ func TestMend(t *testing.T) {
 	require.NoError(t, mend(), "the file of the new segment is not there yet")
 }
 
-// TestMetadataOfEarlier: entries were acknowledged in a segment that the metadata do not
-// list, because they are those of some time ago.
+// TestMetadataOfEarlier: old metadata do not list a segment with acknowledged entries.
 func TestMetadataOfEarlier(t *testing.T) {
 	images, _ := steps(t)
 	full := rotations(t, images[len(images)-1])[0]
@@ -128,7 +127,7 @@ func TestMetadataOfEarlier(t *testing.T) {
 	require.ErrorContains(t, err, "entries were acknowledged in segment 1")
 }
 
-// TestDamagedMetadata: the damage is named, not that the segments seem to be unknown.
+// TestDamagedMetadata: the error names the damage, and not unknown segments.
 func TestDamagedMetadata(t *testing.T) {
 	m, _ := logImage(t, logsToDamage["one entry"])
 	m[metadb.FileName][60] ^= 1
@@ -137,8 +136,7 @@ func TestDamagedMetadata(t *testing.T) {
 	require.ErrorContains(t, err, "checksum mismatch in page 0")
 }
 
-// TestMetadataThatContradict: whatever the metadata say of the segments, they are refused
-// unless the files say so too.
+// TestMetadataThatContradict: metadata that contradict the files are refused.
 func TestMetadataThatContradict(t *testing.T) {
 	images, k := steps(t)
 	m := images[len(images)-1]
@@ -173,7 +171,7 @@ func TestMetadataThatContradict(t *testing.T) {
 	}
 }
 
-// TestManySegments: the list of segments is longer than bbolt keeps in its first page.
+// TestManySegments: the list of segments is longer than bbolt's first page.
 func TestManySegments(t *testing.T) {
 	m, k := logImage(t, func(t testing.TB, w *wallog.Log, k *kept) {
 		for range 60 {

@@ -15,12 +15,12 @@ import (
 	"github.com/weir-project/weir/persistence"
 )
 
-// segmentBytes is the size of the log's files, made in advance.
+// segmentBytes is the size of a log file, which is allocated at its creation.
 const segmentBytes = 16 << 20
 
-// Open opens the log in a directory, which it makes. sync says whether an append is
-// on disk when it returns; the library's metadata, where term and vote are kept
-// too, always are. Open refuses a damaged log with a CorruptError, and leaves it as it is.
+// Open opens the log in a directory, which it creates if necessary. With sync, an append is on disk when it returns.
+// The metadata, with term and vote, are always synced. Open refuses a damaged log with a CorruptError and does not
+// change it.
 func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 	l, err := openOn(dir, fs.New(), settings{sync: sync, boot: bootID(), segmentBytes: segmentBytes, log: log})
 	if err != nil {
@@ -30,7 +30,7 @@ func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 }
 
 type settings struct {
-	files        types.VFS // sync when they are asked to
+	files        types.VFS // these sync when asked
 	sync         bool
 	boot         string
 	segmentBytes int
@@ -59,7 +59,7 @@ func openOn(dir string, files types.VFS, s settings) (*Log, error) {
 	return openVerified(&v, end, stable, s)
 }
 
-// openVerified opens a log that was verified. From here on, its files change.
+// openVerified opens a verified log. From here on, its files change.
 func openVerified(v *verifier, end int, stable map[string][]byte, s settings) (l *Log, err error) {
 	l = &Log{}
 	defer func() {
@@ -95,7 +95,7 @@ func syncSegment(files types.VFS, dir string, info types.SegmentInfo) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// noSyncFiles leaves writing to disk to the operating system.
+// noSyncFiles leaves the time of disk writes to the operating system.
 type noSyncFiles struct{ types.VFS }
 
 func (v noSyncFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {

@@ -11,21 +11,20 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// maxRemovals are waiting to be carried out: as many files as a snapshot's worth of
-// log has, several times over. Beyond, they are carried out at once.
+// maxRemovals bounds the queue of removals: several times the files of one snapshot's worth of log. Removals beyond
+// it are carried out at once.
 const maxRemovals = 64
 
-// A file is cut short by shrinkBytes after each shrinkPause before it is removed. Where the
-// file system tells the disk which blocks are free (ext4 with discard), giving back 16 MB at
-// once keeps every fsync waiting for 20 to 35 ms; in such steps for 2 to 8.
+// Before its removal, a file is truncated by shrinkBytes after each shrinkPause. ext4 with discard tells the disk
+// which blocks are free: the release of 16 MB at once then delays every fsync by 20 to 35 ms. In such steps it delays
+// them by 2 to 8 ms.
 const (
 	shrinkBytes = 1 << 20
 	shrinkPause = 5 * time.Millisecond
 )
 
-// removals carries out the removal of files in the background, one after the other.
-// What a crash leaves undone the library removes when it opens the log: it knows its
-// files from its metadata, which have been written by then.
+// removals removes files in the background, one after the other. After a crash, the library removes the remaining
+// files when it opens the log. It knows its files from its metadata, which are written before a removal.
 type removals struct {
 	types.VFS
 	log     hclog.Logger
@@ -53,8 +52,7 @@ func (r *removals) run() {
 	}
 }
 
-// shrink cuts a file short, until somebody waits for it. One that cannot be cut is removed
-// as it is.
+// shrink truncates a file in steps until the log is closed. A file that cannot be truncated is removed as it is.
 func (r *removals) shrink(name string) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -68,7 +66,7 @@ func (r *removals) shrink(name string) {
 	}
 }
 
-// Delete removes a file soon.
+// Delete queues the removal of a file, or removes it at once if the queue is full or closed.
 func (r *removals) Delete(dir, name string) error {
 	if r.later(removal{dir, name}) {
 		return nil
@@ -76,7 +74,7 @@ func (r *removals) Delete(dir, name string) error {
 	return r.VFS.Delete(dir, name)
 }
 
-// later queues a removal. It reports false when there is no room, or nobody to do it.
+// later queues a removal. It reports false if the queue is full or closed.
 func (r *removals) later(one removal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

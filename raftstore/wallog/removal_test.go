@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sizedFiles notes how long the files are that it removes.
+// sizedFiles records the length of the files that it removes.
 type sizedFiles struct {
 	types.VFS
 	removed chan int64
@@ -28,7 +28,7 @@ func (f sizedFiles) Delete(dir, name string) error {
 	return err
 }
 
-// makeFile makes a file with a length that no step divides.
+// makeFile creates a file whose length is no multiple of a step.
 func makeFile(t *testing.T, dir, name string) (size int64) {
 	t.Helper()
 	size = 5*shrinkBytes + shrinkBytes/2
@@ -36,8 +36,7 @@ func makeFile(t *testing.T, dir, name string) (size int64) {
 	return size
 }
 
-// A file gives its blocks back a step at a time, and is short when it goes; nobody waits
-// for that who closes the log.
+// A file is truncated in steps and is short when it is removed. Closing the log does not wait for that.
 func TestFilesGoInSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, files := t.TempDir(), sizedFiles{removed: make(chan int64, maxRemovals)}

@@ -11,10 +11,9 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 )
 
-// A segment is a file header and frames. A frame has a header with its type and its length,
-// and is padded to a multiple of that header. A commit frame ends a batch of entries and has,
-// instead of a length, the CRC32C of everything since the commit before
-// (raft-wal v0.4.2, segment/format.go).
+// A segment is a file header and frames. A frame has a header with its type and its length, and is padded to a
+// multiple of that header. A commit frame ends a batch of entries. Instead of a length it has the CRC32C of all bytes
+// since the previous commit (raft-wal v0.4.2, segment/format.go).
 const (
 	fileHeadBytes  = 32
 	frameHeadBytes = 8
@@ -22,16 +21,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// scan describes the batches of a segment, from its first byte up to the first batch that is
-// not whole.
+// scan describes the batches of a segment, up to the first incomplete batch.
 type scan struct {
-	end     int      // where the last batch ends whose checksum holds; 0: none
+	end     int      // end of the last batch with a valid checksum; 0: none
 	offsets []uint32 // of the entries up to end
 	batches int      // up to end
 	index   int      // where the array of the sealing index begins; 0: not sealed
 	at      int      // the first byte after end that is not valid
-	why     string   // what is wrong at that byte
-	summed  bool     // at is a commit frame whose checksum does not hold
+	why     string   // the reason why it is not valid
+	summed  bool     // at is a commit frame with an invalid checksum
 }
 
 // frame is the header of a frame.
@@ -40,8 +38,7 @@ type frame struct {
 	value uint32 // length, or checksum of a commit
 }
 
-// frameAt decodes a frame's header. It returns false if the type is not known, or if b does
-// not have the whole of it.
+// frameAt decodes a frame header. It returns false if the type is unknown or b does not contain the whole header.
 func frameAt(b []byte, at int) (frame, bool) {
 	if at < 0 || at+frameHeadBytes > len(b) || b[at+1]|b[at+2]|b[at+3] != 0 {
 		return frame{}, false
@@ -63,8 +60,8 @@ func (f frame) size() int {
 	return frameHeadBytes + (int(f.value)+frameHeadBytes-1)/frameHeadBytes*frameHeadBytes
 }
 
-// scanSegment verifies every batch of a segment whose first entry is base: the checksum, the
-// frames, and that the entries are consecutive.
+// scanSegment verifies every batch of a segment whose first entry is base: its checksum, its frames, and that its
+// entries are consecutive.
 func scanSegment(b []byte, base uint64) scan {
 	var s scan
 	var offsets []uint32
@@ -105,7 +102,7 @@ func scanSegment(b []byte, base uint64) scan {
 	}
 }
 
-// readAll reads a file into a buffer, which it extends if the file is longer.
+// readAll reads a file into buf, and extends buf if the file is longer.
 func readAll(f io.ReaderAt, buf []byte) ([]byte, error) {
 	n, err := f.ReadAt(buf, 0)
 	if n < len(buf) {

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// sectorBytes is the unit that a disk writes whole or not at all.
+	// sectorBytes is the unit that a disk writes completely or not at all.
 	sectorBytes = 512
-	// maxSearchBytes bounds the bytes that laterBatch checksums: a tenth of a second. After a
-	// crash it needs a hundredth of that.
+	// maxSearchBytes bounds the bytes that laterBatch checksums, which takes a tenth of a second. After a crash it needs
+	// a hundredth of that.
 	maxSearchBytes = 1 << 30
 )
 
-// torn returns "" if the bytes after the last whole batch of a segment can be a torn write,
-// else the reason why not. Only the last write can be torn, and a torn write lacks whole
-// sectors: the segment was made of zeros, and each sector of the write either reached the
-// disk or is still zero.
-// next is the entry that the write began with.
+// torn returns "" if the bytes after the last complete batch of a segment can be a torn write, and otherwise the
+// reason why not. next is the first entry of the write.
+//
+// Only the last write can be torn, and a torn write lacks whole sectors. The segment was created with zeros, and each
+// sector of the write either reached the disk or is still zero.
 func torn(b []byte, s scan, next uint64) string {
 	end := min(s.end+(lastNonzero(b[s.end:])+frameHeadBytes-1)/frameHeadBytes*frameHeadBytes, len(b))
 	if laterBatch(b[:end], s.end, next) {
@@ -28,7 +28,8 @@ func torn(b []byte, s scan, next uint64) string {
 	if s.summed {
 		end = s.at + frameHeadBytes
 	}
-	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) &&
+	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end,
+		end) &&
 		(s.summed || endsWrite(b[s.end:end], s.end, last.value)) {
 		return s.why + ", and no sector of the write is missing"
 	}
@@ -41,7 +42,7 @@ func torn(b []byte, s scan, next uint64) string {
 // leastEntryBytes is the length of the shortest entry with its frame header.
 const leastEntryBytes = 2 * frameHeadBytes
 
-// beginsBatch reports whether there is an entry whose index lies within bounds.
+// beginsBatch reports whether an entry begins at at, with an index from least to most.
 func beginsBatch(b []byte, at int, least, most uint64) bool {
 	f, ok := frameAt(b, at)
 	if !ok || f.kind != segment.FrameEntry {
@@ -51,10 +52,11 @@ func beginsBatch(b []byte, at int, least, most uint64) bool {
 	return least <= index && index <= most
 }
 
-// endsWrite reports whether the last frame of a write of which no sector is missing is its
-// commit frame; from is where it begins. A write of which the first sectors arrived ends within an entry, whose data may
-// look like a commit frame; but then it ends with a sector, and no single flipped bit explains
-// the checksum.
+// endsWrite reports whether the last frame of a write is its commit frame, if the write lacks no sector. from is the
+// offset of the write.
+//
+// A write that reached the disk only in its first sectors ends within an entry, whose data may look like a commit
+// frame. Such a write ends at a sector boundary, and no single flipped bit explains the checksum.
 func endsWrite(b []byte, from int, sum uint32) bool {
 	if len(b) < frameHeadBytes {
 		return false // the file ends within a frame
@@ -63,8 +65,8 @@ func endsWrite(b []byte, from int, sum uint32) bool {
 	return (from+len(b))%sectorBytes != 0 || oneBitFlipped(len(data), crc32.Checksum(data, castagnoli)^sum)
 }
 
-// oneBitFlipped reports whether two checksums of so many bytes differ as they do when one bit
-// differs. A CRC is linear: the difference depends only on the place of the bit.
+// oneBitFlipped reports whether the difference of two checksums of so many bytes can come from one flipped bit. A CRC
+// is linear: the difference depends only on the position of the bit.
 func oneBitFlipped(bytes int, difference uint32) bool {
 	var of [8]uint32 // of each bit of a byte
 	for i := range of {
@@ -93,9 +95,9 @@ func lacksSector(b []byte, from, to int) bool {
 	return false
 }
 
-// laterBatch reports whether a batch whose checksum holds begins after from. One write has
-// one commit frame, so everything before such a batch was written and synced. A batch begins
-// with an entry that can follow next, so that the data of an entry hardly pass for a batch.
+// laterBatch reports whether a batch with a valid checksum begins after from. One write has one commit frame, so
+// everything before such a batch was written and synced. A batch must begin with an entry that can follow next, so
+// that the data of an entry rarely pass for a batch.
 func laterBatch(b []byte, from int, next uint64) bool {
 	const none = -1
 	commits := make([]int32, (len(b)-from)/frameHeadBytes+1) // by frame position: the commit frame that follows
@@ -128,7 +130,7 @@ func laterBatch(b []byte, from int, next uint64) bool {
 			return true
 		}
 		if left -= commit - at; left < 0 {
-			return true // unknown: take it for damage
+			return true // undecided: treat it as damage
 		}
 	}
 	return false

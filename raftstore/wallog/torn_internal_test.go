@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOneBitFlipped: every single bit is recognised, and hardly any other damage is.
+// TestOneBitFlipped: every single flipped bit is recognised, and hardly any other damage.
 func TestOneBitFlipped(t *testing.T) {
 	b := []byte("a write of which one bit is flipped, and then two of them")
 	sum := crc32.Checksum(b, castagnoli)
@@ -22,7 +22,7 @@ func TestOneBitFlipped(t *testing.T) {
 	require.False(t, oneBitFlipped(len(b), 0), "nothing differs")
 }
 
-// TestEndsWrite: a whole write ends within a sector, or one flipped bit explains its sum.
+// TestEndsWrite: a complete write ends within a sector, or one flipped bit explains its checksum.
 func TestEndsWrite(t *testing.T) {
 	write := make([]byte, 2*sectorBytes)
 	for i := range write {

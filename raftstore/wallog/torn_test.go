@@ -19,8 +19,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
-// TestDataThatLookLikeFrames: a client chooses the data of an entry. Whatever they look like,
-// a write that was torn is no damage.
+// TestDataThatLookLikeFrames: a client chooses the data of an entry. Whatever they look like, a torn write is no
+// damage.
 func TestDataThatLookLikeFrames(t *testing.T) {
 	entry := []byte{segment.FrameEntry, 0, 0, 0, 0, 0, 0, 0}
 	commit := binary.LittleEndian.AppendUint32([]byte{segment.FrameCommit, 0, 0, 0}, crc32.Checksum(entry, crc32.MakeTable(crc32.Castagnoli)))
@@ -37,7 +37,7 @@ func TestDataThatLookLikeFrames(t *testing.T) {
 	}
 }
 
-// tearsOf tears a write of an entry after each sector, and takes away each single sector.
+// tearsOf tears a write of an entry after each sector, and removes each single sector.
 func tearsOf(t *testing.T, data []byte) {
 	t.Helper()
 	var before image
@@ -74,8 +74,8 @@ func tearsOf(t *testing.T, data []byte) {
 	}
 }
 
-// TestAShortFileTakesEntries: a crash, or a full disk, while the file of a segment was made
-// leaves it short. The log goes on in it, and opens again.
+// TestAShortFileTakesEntries: a crash, or a full disk, at the creation of a segment leaves its file short. The log
+// continues in it, and opens again.
 func TestAShortFileTakesEntries(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	open := func() *wallog.Log {
@@ -125,8 +125,8 @@ func (f countedFile) Sync() error {
 	return f.WritableFile.Sync()
 }
 
-// TestACompletedSegmentIsOnDisk: also where appends are left to the operating system, so that
-// a loss of power takes the end of a log and no part of its middle.
+// TestACompletedSegmentIsOnDisk: a completed segment is synced even if appends are left to the operating system. So a
+// loss of power removes the end of a log, and no part of its middle.
 func TestACompletedSegmentIsOnDisk(t *testing.T) {
 	dir, k := filepath.Join(t.TempDir(), "log"), &kept{first: 1, data: map[uint64]string{}}
 	synced := map[string]int{}

@@ -12,22 +12,21 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// verifier reads a whole log before any of it is changed. It tells a torn write, which was
-// never acknowledged, from damage to entries that may have been.
+// verifier verifies a whole log before any of it is changed. It tells a torn write, which was never acknowledged,
+// from damage to entries that may have been acknowledged.
 type verifier struct {
 	dir   string
 	files types.VFS
 	state types.PersistentState
 	mark  mark
-	// loose: appends were left to the operating system, which may lose any part of them with
-	// the machine. A batch of the last segment that is not whole then ends the log.
+	// loose tells that the operating system decided when appends were written, so a failed machine may have lost any
+	// part of them. An incomplete batch of the last segment then ends the log.
 	loose bool
 	buf   []byte
 	rest  int // length of the non-zero bytes after the last whole batch of the last segment
 }
 
-// verify checks every segment. If the last segment is not sealed, it returns where its last
-// whole batch ends.
+// verify checks every segment. If the last segment is not sealed, verify returns the end of its last complete batch.
 func (v *verifier) verify() (tailEnd int, err error) {
 	if err := v.segments(); err != nil {
 		return 0, err
@@ -53,7 +52,7 @@ func (v *verifier) verify() (tailEnd int, err error) {
 	return tailEnd, nil
 }
 
-// segments checks that the metadata are consistent, and agree with the mark and the files.
+// segments checks that the metadata are consistent with themselves, the mark and the files.
 func (v *verifier) segments() error {
 	all := v.state.Segments
 	bad := func(format string, args ...any) error {
@@ -66,7 +65,8 @@ func (v *verifier) segments() error {
 		case i < len(all)-1 && s.SealTime.IsZero():
 			return bad("segment %d is neither sealed nor the last", s.ID)
 		case i > 0 && s.BaseIndex != all[i-1].MaxIndex+1:
-			return bad("segment %d begins with entry %d, but the segment before ends with entry %d", s.ID, s.BaseIndex, all[i-1].MaxIndex)
+			return bad("segment %d begins with entry %d, but the segment before ends with entry %d", s.ID, s.BaseIndex,
+				all[i-1].MaxIndex)
 		}
 	}
 	if v.mark.end > 0 && v.mark.segment >= v.state.NextSegmentID {
@@ -102,8 +102,7 @@ func (v *verifier) read(info types.SegmentInfo) ([]byte, error) {
 	return v.buf, errors.Join(err, f.Close())
 }
 
-// sealed checks a segment that takes no more entries: all its entries and its index must be
-// whole.
+// sealed checks a segment that takes no more entries. All its entries and its index must be complete.
 func (v *verifier) sealed(info types.SegmentInfo, b []byte, s scan) error {
 	switch {
 	case info.BaseIndex+uint64(len(s.offsets)) <= info.MaxIndex:
@@ -114,7 +113,7 @@ func (v *verifier) sealed(info types.SegmentInfo, b []byte, s scan) error {
 	return v.content(info, b, s)
 }
 
-// tail checks the segment that is being written.
+// tail checks the segment that takes appends.
 func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	v.rest = lastNonzero(b[s.end:])
 	switch {
@@ -132,8 +131,8 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	if err := v.content(info, b, s); err != nil || len(b) >= int(info.SizeLimit) {
 		return err
 	}
-	// A file that a full disk, or a crash at its creation, left short takes entries as well. So
-	// the length counts only where no mark tells how far the entries went.
+	// A full disk, or a crash at its creation, can leave a file short that still takes entries. So the length counts
+	// only if no mark records how far the entries went.
 	if s.batches > 1 && v.mark.seq == 0 {
 		return v.corrupt(info, s, "the file is shorter than when it was made")
 	}
@@ -144,11 +143,13 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 	head := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if head(8) != info.BaseIndex || head(16) != info.ID || head(24) != info.Codec {
-		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex, Reason: "the file header is that of another segment"}
+		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex,
+			Reason: "the file header is that of another segment"}
 	}
 	for i, at := range s.offsets {
 		if s.index > 0 && binary.LittleEndian.Uint32(b[s.index+4*i:]) != at {
-			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i), Reason: "the index does not match the entries"}
+			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i),
+				Reason: "the index does not match the entries"}
 		}
 	}
 	return nil
@@ -156,6 +157,7 @@ func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 
 func (v *verifier) corrupt(info types.SegmentInfo, s scan, why string) error {
 	return &CorruptError{
-		File: segment.FileName(info), Offset: int64(s.at), Entry: max(info.BaseIndex+uint64(len(s.offsets)), info.MinIndex), Reason: why,
+		File: segment.FileName(info), Offset: int64(s.at), Entry: max(info.BaseIndex+uint64(len(s.offsets)),
+			info.MinIndex), Reason: why,
 	}
 }

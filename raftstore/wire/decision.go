@@ -6,9 +6,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// AppendDecisions appends the answers to a forwarded body. For a reader of format 5 or newer,
-// the place and the pairs of each that locked somebody out follow; an older one does not
-// expect them.
+// AppendDecisions appends the answers to a forwarded body. If format is 5 or newer, it then appends the index and the
+// Locked bits of each answer that has such bits. A reader of an older format does not expect them.
 func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 	for i := range out {
 		d := &out[i]
@@ -34,12 +33,11 @@ func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 
 const lockedFormat = 5
 
-// valueFollows is set in the status of an answer with a byte string, which stands behind it.
-// Only what format 5 has is answered so.
+// valueFollows is set in the status of an answer whose byte string follows the numbers. Only operations of format 5
+// have such answers.
 const valueFollows = 0x80
 
-// ReadDecisions fills out from what AppendDecisions wrote, which must be exactly
-// as many.
+// ReadDecisions fills out from the bytes that AppendDecisions wrote. They must hold exactly len(out) answers.
 func ReadDecisions(b []byte, out []engine.Decision) error {
 	d := Decoder{b: b}
 	for i := range out {

@@ -8,13 +8,13 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Call is a run of operations that arrived together.
+// Call is the operations of one call, in their order.
 type Call struct {
 	Ops    []engine.Op
 	Atomic bool
 }
 
-// Decoder reads the body of an entry. It keeps its memory between bodies.
+// Decoder reads the body of an entry. It reuses its memory from one body to the next.
 type Decoder struct {
 	b    []byte
 	bad  bool
@@ -28,15 +28,15 @@ func (d *Decoder) Reset(body []byte) {
 	d.ops = d.ops[:0]
 }
 
-// Next returns the next call; false at the end of the body. Its operations refer
-// to the body and are valid until the next Next or Reset.
+// Next returns the next call, or false at the end of the body. The operations refer to the body and are valid until
+// the next Next or Reset.
 func (d *Decoder) Next() (Call, bool, error) {
 	if len(d.b) == 0 {
 		return Call{}, false, nil
 	}
 	n := d.uvarint()
 	d.ops = d.ops[:0]
-	for range n >> 1 { // the end of the body ends it
+	for range n >> 1 { // a count that is too large fails at the end of the body
 		d.ops = append(d.ops, engine.Op{})
 		if d.op(&d.ops[len(d.ops)-1]); d.bad {
 			return Call{}, false, ErrMalformed
@@ -166,8 +166,8 @@ func (d *Decoder) used(v uint64, n int) uint64 {
 	return v
 }
 
-// bits reads a byte of which the known lowest bits may be set. Whoever gives another bit a
-// meaning raises Version.
+// bits reads a byte in which only the known lowest bits may be set. A change that gives another bit a meaning must
+// raise Version.
 func (d *Decoder) bits(known int) byte {
 	b := d.byte()
 	d.bad = d.bad || b>>known != 0

@@ -1,15 +1,18 @@
-// Package wire is how nodes write operations and decisions to each other: in the
-// entries of the replicated log, and in what a follower forwards to the leader.
+// Package wire encodes the operations and decisions that nodes exchange: in log entries, and in the batches that a
+// follower forwards to the leader.
 //
-// An entry is a header of fixed length, filled in when the entry is proposed, and
-// a body to which calls are appended as they come:
+// An entry is a header of fixed length and a body. The header is filled in when the entry is proposed. Calls are
+// appended to the body as they arrive:
 //
 //	entry  = header body
 //	body   = call ...
 //	call   = uvarint(operations*2 + atomic) op ...
-//	op     = code flags key [limit] [cost] [wait] [ttl] [id] [text] [calendar] [incr] [pairs] [policy] [script]
+//	op     = code flags key [limit] [cost] [wait ttl] [id] [text] [extras]
+//	extras = bits [calendar] [incr] [pairs] [policy] [script] [from]
 //
-// Integers are varints, slices carry their length before them. A limit that
-// equals that of the operation before it is not repeated. Decoding checks every
-// length, so that no byte sequence makes it panic or allocate more than it reads.
+// Integers in a body are varints, and the length of a slice precedes it. A limit that equals the limit before it is
+// not repeated. Decoding checks every length, so malformed bytes cannot make it panic. The memory that it allocates
+// is proportional to the bytes that it reads.
+//
+// The package does not decide operations. It only checks that the engine can compute with them (Sound).
 package wire

@@ -12,23 +12,23 @@ import (
 const (
 	flagPartial = 1 << iota
 	flagDry
-	flagSameLimit // the limit is that of the operation before
+	flagSameLimit // the limit equals the limit that was encoded last
 	flagCost      // a cost other than 1 follows
 	flagTimes     // a wait and a time to live follow
 	flagID
 	flagText
-	flagExtra // one or more of the extras follow
+	flagExtra // a byte of extra bits follows, and the extras that it names
 )
 
-// The bits of an operation's extra.
+// The extra bits of an operation.
 const (
 	extraCalendar = 1 << iota
 	extraIncr
 	extraHigh   // high priority; nothing follows
-	extraPairs  // more pairs of a check
+	extraPairs  // further pairs of a check
 	extraPolicy // a change of a policy
 	extraScript
-	extraFrom // the address that the operation comes from
+	extraFrom // the client address of the operation
 	numExtras = iota
 )
 
@@ -39,7 +39,7 @@ const (
 	numIncrBits = iota
 )
 
-// The bits of a change of a policy.
+// The bits of a policy change.
 const (
 	changeReset = 1 << iota
 	changeOwn
@@ -47,19 +47,18 @@ const (
 	numChangeBits = iota
 )
 
-// strikesShift is where the byte of a limit's mode has its Strikes.
+// strikesShift is the position of Strikes in the mode byte of a limit.
 const strikesShift = 4
 
 // Encoder appends calls to the body of an entry.
 type Encoder struct {
-	last engine.Limit // of the operation before; no limit that is sound is zero
+	last engine.Limit // the last limit in the body. The zero value equals no valid limit
 }
 
 // Reset begins a new body.
 func (e *Encoder) Reset() { *e = Encoder{} }
 
-// Call appends operations that belong together; atomic ones must be carried out
-// in one step.
+// Call appends the operations of one call. The operations of an atomic call must be carried out in one step.
 func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
 	n := uint64(len(ops)) << 1
 	if atomic {
@@ -72,7 +71,7 @@ func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
 	return b
 }
 
-// Estimate is about the length that an operation takes in a body.
+// Estimate returns the approximate length of an encoded operation.
 func Estimate(op *engine.Op) int {
 	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.From) + len(op.Limit.Steps)
 	for _, p := range op.Also {
@@ -182,7 +181,7 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 		b[at] |= extraScript
 		b = append(b, byte(c.ID))
 		for _, a := range c.Args {
-			// The bits of a whole number are at the front: turned round it is short.
+			// The significant bits of a small whole number are the highest, so the reversed bits make a short varint.
 			b = binary.AppendUvarint(b, bits.Reverse64(math.Float64bits(a)))
 		}
 		for _, value := range c.Values[:c.ID.TextsOf()] {
@@ -196,7 +195,7 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 	return b
 }
 
-// appendChange appends a change of a policy; without terms their text is empty.
+// appendChange appends a policy change. A change without terms has an empty slice in their place.
 func appendChange(b []byte, c *engine.PolicyChange) []byte {
 	var bits byte
 	if c.Reset {

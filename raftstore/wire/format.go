@@ -6,7 +6,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// FormatOf is the oldest format that has an operation.
+// FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
 	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
@@ -14,7 +14,8 @@ func FormatOf(op *engine.Op) byte {
 		return 5
 	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
 		return 4
-	case op.Code == engine.OpPolicy && anyLimit(op.Policy, func(l *engine.Limit) bool { return l.Algorithm == engine.Strike }),
+	case op.Code == engine.OpPolicy && anyLimit(op.Policy,
+		func(l *engine.Limit) bool { return l.Algorithm == engine.Strike }),
 		op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:
 		return 2
 	case op.Code == engine.OpBlockEverywhere:
@@ -23,7 +24,7 @@ func FormatOf(op *engine.Op) byte {
 	return Oldest
 }
 
-// attempts reports whether an operation brings strikes with a mode or a delay.
+// attempts reports whether an operation has a strike limit with a mode or a delay.
 func attempts(op *engine.Op) bool {
 	brings := func(l *engine.Limit) bool {
 		return l.Algorithm == engine.Strike && (l.Strikes != 0 || l.Steps.Delays())
@@ -31,16 +32,17 @@ func attempts(op *engine.Op) bool {
 	return op.Code == engine.OpTake && brings(&op.Limit) || op.Code == engine.OpPolicy && anyLimit(op.Policy, brings)
 }
 
-// anyLimit reports whether one of the limits that a change brings is such a one.
+// anyLimit reports whether is holds for any limit of a policy change.
 func anyLimit(change *engine.PolicyChange, is func(*engine.Limit) bool) bool {
 	in := func(limits []engine.PolicyLimit) bool {
 		return slices.ContainsFunc(limits, func(l engine.PolicyLimit) bool { return is(&l.Limit) })
 	}
 	terms := change.Terms
-	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides, func(o engine.Override) bool { return in(o.Limits) }))
+	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides,
+		func(o engine.Override) bool { return in(o.Limits) }))
 }
 
-// ofForm5 reports whether a change brings terms that form 5 has.
+// ofForm5 reports whether a policy change has terms that need format 5.
 func ofForm5(change *engine.PolicyChange) bool {
 	terms := change.Terms
 	return terms != nil && (terms.Layout != "" || terms.ReportNs != 0)

@@ -24,7 +24,7 @@ func decode(body []byte) (calls int, err error) {
 	}
 }
 
-// The bytes of an operation are a contract between the versions of weir.
+// The bytes of an operation are a contract between versions of weir.
 func TestTheBytesOfOperations(t *testing.T) {
 	bucket, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
 	bucket.Limit = soundLimits["bucket"]
@@ -53,8 +53,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	}
 }
 
-// TestUnknownBitsAreRefused: no version of weir has set them. A node that ignored one would
-// decide otherwise than a node that knows it.
+// TestUnknownBitsAreRefused: no version of weir has set these bits. A node that ignored one would decide differently
+// from a node that knows it.
 func TestUnknownBitsAreRefused(t *testing.T) {
 	const incr, change, terms = "0780016b", "0a80016b", "11" + "0100000000000204000000020200000000"
 	for name, c := range map[string]struct {
@@ -76,14 +76,14 @@ func TestUnknownBitsAreRefused(t *testing.T) {
 	}
 }
 
-// oneOp is a body with the operation whose bytes are given.
+// oneOp returns a body with one operation of the given bytes.
 func oneOp(t *testing.T, op string) []byte {
 	body, err := hex.DecodeString("02" + op)
 	require.NoError(t, err)
 	return body
 }
 
-// A body that was cut, or that has what the engine cannot compute with, is refused.
+// A body that is cut short, or that the engine cannot compute with, is refused.
 func TestABodyIsRefused(t *testing.T) {
 	var enc wire.Encoder
 	take, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
@@ -120,10 +120,10 @@ func TestHeadersAtTheBounds(t *testing.T) {
 		want error
 	}{
 		"the oldest, and the first kind": {[]byte{wire.Oldest, byte(wire.Decide)}, nil},
-		"the newest, and the last kind":  {[]byte{wire.Version, byte(wire.Found)}, nil},
+		"the newest, and the last kind":  {[]byte{wire.Version, byte(wire.Bootstrap)}, nil},
 		"an older one":                   {[]byte{wire.Oldest - 1, 0}, wire.ErrMalformed},
 		"a later one":                    {[]byte{wire.Version + 1, 0}, wire.ErrVersion},
-		"a kind that is none":            {[]byte{wire.Oldest, byte(wire.Found) + 1}, wire.ErrMalformed},
+		"a kind that is none":            {[]byte{wire.Oldest, byte(wire.Bootstrap) + 1}, wire.ErrMalformed},
 	} {
 		whole := append(c.b, make([]byte, wire.HeaderLen-2)...)
 		_, body, err := wire.Split(whole, wire.Version)
@@ -143,7 +143,7 @@ func attempts(mode engine.StrikeMode) engine.Limit {
 	return l
 }
 
-// TestFormatOf: an entry is of a newer format only for what an older version cannot read.
+// TestFormatOf: an entry has a newer format only if an older version cannot read it.
 func TestFormatOf(t *testing.T) {
 	strike := []engine.PolicyLimit{{Limit: soundLimits["log"]}, {Limit: soundLimits["strike"]}}
 	other := []engine.PolicyLimit{{Limit: soundLimits["log"]}}
@@ -190,7 +190,7 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-// TestEstimate: what makes an operation long is counted.
+// TestEstimate: the estimate counts everything that makes an operation long.
 func TestEstimate(t *testing.T) {
 	long := soundOp(engine.OpPolicy)
 	long.Policy = &engine.PolicyChange{Terms: &engine.Policy{}}

@@ -9,14 +9,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Oldest and Version are the formats of entries that this package writes and reads. A
-// node stops at an entry of a newer one.
+// Oldest and Version are the oldest and the newest format of entries that this package writes and reads. A node stops
+// at an entry of a newer format.
 //
-// Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
-// everywhere, format 4 owners and conditional changes of policies; see FormatOf.
+// Format 2 adds policies with strikes and the script of redis-gcra. Format 3 adds blocks everywhere. Format 4 adds
+// owners of policies and conditional policy changes. FormatOf returns the format that an operation needs.
 //
-// Format 5 has
-//   - the address that a decision comes from,
+// Format 5 adds
+//   - the client address of a decision,
 //   - attempts, delays and forgiveness of strikes,
 //   - layouts and REPORT of policies, and the reset of all limits of a policy for a key,
 //   - byte strings (SET and scripts that compare and swap),
@@ -29,51 +29,51 @@ const HeaderLen = 2 + 6*8
 
 // Errors of this package.
 var (
-	// ErrMalformed: the bytes are not what this package writes.
+	// ErrMalformed reports bytes that this package did not write.
 	ErrMalformed = errors.New("malformed entry")
-	// ErrVersion: the bytes were written by a newer version of weir.
+	// ErrVersion reports bytes that a newer version of weir wrote.
 	ErrVersion = errors.New("written by a newer version of weir")
 )
 
-// Kind says what an entry does.
+// Kind is the kind of an entry.
 type Kind uint8
 
 // The kinds of entries.
 const (
-	Decide Kind = iota // carry out the operations of the body
-	Tick               // only bring limiter time forward
-	Clear              // forget everything
-	Found              // the first entry of a cluster: what all nodes must agree on
+	Decide    Kind = iota // decides the operations of the body
+	Tick                  // advances limiter time, and records the leader's note of the wall clocks
+	Clear                 // removes all limiters, blocks and remembered IDs
+	Bootstrap             // the first entry of a cluster: the constants that all nodes must agree on
 	numKinds
 )
 
-// Header opens an entry.
+// Header is the header of an entry.
 type Header struct {
 	Kind Kind
-	// Format is that of the entry; 0 means Oldest.
+	// Format is the format of the entry; 0 means Oldest.
 	Format byte
-	// Term is the term for which the proposer's clock holds. An entry that ends up in
-	// another term is not applied: its time may be ahead of that term's.
+	// Term is the term for which the proposer's clock is valid. The FSM does not apply an entry that the log holds under
+	// another term, because its time may be ahead of that term's time.
 	Term uint64
-	// Nonce tells the proposer which of its batches an entry is. Unique among the
-	// entries in flight on all nodes.
+	// Nonce identifies the proposer's batch. It is unique among the entries in flight on all nodes.
 	Nonce uint64
 	At    engine.Stamp
-	// CheckIndex and CheckHash are a log index that the proposer had applied and the
-	// hash of its history up to there; 0 for none. Every node compares.
+	// CheckIndex is a log index that the proposer had applied, and CheckHash is the hash of its history up to that
+	// index. Both are 0 if the entry has no check. Every node compares the hash with its own.
 	CheckIndex, CheckHash uint64
 }
 
-// Put writes the header over the first HeaderLen bytes of b.
+// Put overwrites the first HeaderLen bytes of b with the header.
 func (h Header) Put(b []byte) {
 	b[0], b[1] = cmp.Or(h.Format, Oldest), byte(h.Kind)
-	for i, v := range [...]uint64{h.Term, h.Nonce, uint64(h.At.NowNs), uint64(h.At.WallOffsetNs), h.CheckIndex, h.CheckHash} {
+	for i, v := range [...]uint64{h.Term, h.Nonce, uint64(h.At.NowNs), uint64(h.At.WallOffsetNs), h.CheckIndex,
+		h.CheckHash} {
 		binary.LittleEndian.PutUint64(b[2+8*i:], v)
 	}
 }
 
-// Split returns the header and the body of an entry, for a reader that knows the formats
-// up to newest.
+// Split returns the header and the body of an entry. It returns ErrVersion if the format of the entry is newer than
+// newest.
 func Split(b []byte, newest byte) (Header, []byte, error) {
 	if len(b) > 0 && b[0] > newest {
 		return Header{}, nil, fmt.Errorf("%w: entry format %d, this one reads %d", ErrVersion, b[0], newest)

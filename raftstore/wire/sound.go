@@ -2,9 +2,9 @@ package wire
 
 import "github.com/weir-project/weir/engine"
 
-// Sound reports whether the engine can compute with the operation: what the server
-// has checked before, as far as a foreign byte could make the engine fail. What is
-// not sound must not get into the log, where every node would stop at it.
+// Sound reports whether the engine can compute with the operation. It repeats the checks of the server, because a
+// damaged or forged message could make the engine fail. An invalid operation must not enter the log, because every
+// node would stop at it.
 func Sound(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)
@@ -15,7 +15,7 @@ func Sound(op *engine.Op) bool {
 	ok := within(int64(len(op.Key)), 1, longest) && len(op.ID) <= engine.MaxIDLen &&
 		within(op.Cost, 0, engine.MaxUnits) && within(op.WaitNs, 0, engine.Never) && within(op.TTLNs, 0, engine.Never)
 	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget && op.Code != engine.OpResetPolicy {
-		return false // only a policy may make such a limiter
+		return false // only a policy may create such a limiter
 	}
 	decides := op.Code == engine.OpTake || op.Code == engine.OpCheck || op.Code == engine.OpReserve
 	if len(op.From) > engine.MaxFromLen || len(op.From) > 0 && !decides {
@@ -34,7 +34,8 @@ func Sound(op *engine.Op) bool {
 	case engine.OpCheck, engine.OpForgive:
 		return ok && soundPairs(op)
 	case engine.OpReserve:
-		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1, engine.MaxWindowNs) &&
+		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1,
+			engine.MaxWindowNs) &&
 			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
 		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
@@ -50,8 +51,8 @@ func Sound(op *engine.Op) bool {
 	}
 }
 
-// soundPairs reports whether a check names policies and keys, none of them twice: a
-// look at both would find room for either.
+// soundPairs reports whether a check names valid and distinct pairs. Each pair is previewed before any is charged, so
+// two equal pairs could both fit although their sum does not.
 func soundPairs(op *engine.Op) bool {
 	if len(op.Also) >= engine.MaxPairs || len(op.Text) == 0 || len(op.Text) > engine.MaxPolicyLen {
 		return false
@@ -93,7 +94,7 @@ func soundLimit(l *engine.Limit) bool {
 	}
 }
 
-// stepBytes is the length of one step of a strike limit.
+// stepBytes is the encoded length of one step of a strike limit.
 const stepBytes = 16
 
 func soundSteps(s engine.Steps) bool {

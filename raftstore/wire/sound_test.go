@@ -15,7 +15,7 @@ import (
 // text returns a text of n bytes.
 func text(n int64) []byte { return bytes.Repeat([]byte("t"), int(n)) }
 
-// pairs returns n pairs of a policy and a key, none of them twice.
+// pairs returns n distinct pairs of a policy and a key.
 func pairs(n int64) (all []engine.Pair) {
 	for i := range n {
 		all = append(all, engine.Pair{Policy: []byte("q"), Key: fmt.Append(nil, "k", i)})
@@ -39,7 +39,7 @@ var soundLimits = map[string]engine.Limit{
 	"concurrency": {Algorithm: engine.Concurrency, Max: 1},
 }
 
-// soundOp returns an operation of each kind that has no more than it needs.
+// soundOp returns a minimal valid operation of each kind.
 func soundOp(code engine.OpCode) engine.Op {
 	op := engine.Op{Code: code, Key: []byte("k"), Cost: 1}
 	switch code {
@@ -63,7 +63,7 @@ func soundOp(code engine.OpCode) engine.Op {
 	return op
 }
 
-// bound is a field of an operation with the least and the greatest value that are sound.
+// bound is a field of an operation with its least and its greatest valid value.
 type bound struct {
 	name        string
 	op          engine.Op
@@ -85,7 +85,7 @@ func (b bound) check(t *testing.T) {
 	require.False(t, sound(b.most+1), "%s: %d", b.name, b.most+1)
 }
 
-// checkLength is check of a field whose length counts.
+// checkLength is check for a field with a bounded length.
 func (b bound) checkLength(t *testing.T) {
 	t.Helper()
 	if set := b.set; b.least == 0 {

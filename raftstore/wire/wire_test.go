@@ -38,7 +38,7 @@ func TestHeaderRefuses(t *testing.T) {
 	}
 }
 
-// genOp draws an operation that the server might make.
+// genOp draws an operation that the server might create.
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
@@ -176,7 +176,7 @@ func TestCallsComeBack(t *testing.T) {
 	})
 }
 
-// TestUnsoundNeverTravels: what the engine could not carry out is refused before the log.
+// TestUnsoundNeverTravels: an operation that the engine cannot compute is refused before the log.
 func TestUnsoundNeverTravels(t *testing.T) {
 	pair := func(policy, key string) engine.Pair { return engine.Pair{Policy: []byte(policy), Key: []byte(key)} }
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Also: []engine.Pair{pair("q", "k")}}
@@ -229,8 +229,8 @@ func TestDecisionsComeBack(t *testing.T) {
 	require.ErrorIs(t, wire.ReadDecisions(append(b, 0), got), wire.ErrMalformed)
 }
 
-// TestLockoutsComeBack: a reader of the format hears which pairs a decision locked out, an older
-// one gets what it expects.
+// TestLockoutsComeBack: a reader of the format receives the pairs that a decision locked out. An older reader
+// receives only what it expects.
 func TestLockoutsComeBack(t *testing.T) {
 	want := []engine.Decision{{Allowed: 1}, {Allowed: 1, Locked: 1 << 15}, {}, {Locked: 3}}
 	b := wire.AppendDecisions(nil, want, 5)
@@ -248,8 +248,7 @@ func TestLockoutsComeBack(t *testing.T) {
 	}
 }
 
-// FuzzBody: whatever another node sends, decoding ends without a panic and the
-// engine can carry out what comes of it.
+// FuzzBody: decoding any bytes of another node ends without a panic, and the engine can decide the result.
 func FuzzBody(f *testing.F) {
 	var enc wire.Encoder
 	f.Add(enc.Call(nil, []engine.Op{{

@@ -2,8 +2,6 @@ package clienttest
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +10,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/weirproc"
 )
 
 // cluster is three nodes with everything at its default but their addresses.
@@ -28,21 +28,20 @@ var nodeIDs = []string{"a", "b", "c"}
 func startCluster(t *testing.T, advertise func(listen string) string, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, nodes: map[string]*weir{}}
-	addrs := freeAddrs(t, 2*len(nodeIDs))
+	addrs := weirproc.FreeAddrs(t, 2*len(nodeIDs))
 	clients, nodes := addrs[:len(nodeIDs)], addrs[len(nodeIDs):]
 	dir := t.TempDir()
 	for i, id := range nodeIDs {
-		w := &weir{t: t, addr: clients[i], excused: ofLostNodes, args: append([]string{
+		all := append([]string{
 			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes, ","), "--expect", strconv.Itoa(len(nodeIDs)),
 			"--data-dir", filepath.Join(dir, id),
 			"--id-lifetime=5m", // lettuce sends again what it kept for a dead node for a minute
-		}, args...)}
+		}, args...)
 		if advertise != nil {
-			w.args = append(w.args, "--advertise", advertise(w.addr))
+			all = append(all, "--advertise", advertise(clients[i]))
 		}
-		c.nodes[id] = w
-		t.Cleanup(w.kill)
-		w.start()
+		c.nodes[id] = newWeir(t, clients[i], ofLostNodes, all...)
+		c.nodes[id].Start()
 	}
 	c.introduced()
 	return c
@@ -62,32 +61,6 @@ func (c *cluster) introduced() {
 // ofLostNodes excuses what a node says of others that it cannot reach.
 func ofLostNodes(line string) bool {
 	return strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"msg":"raft: `)
-}
-
-// Servers listen on the same ports again after a restart. Below the range from
-// which the kernel takes ports for outgoing connections (32768 on Linux), none of
-// those can be in the way meanwhile.
-const (
-	lowestPort  = 15000
-	highestPort = 32000
-)
-
-// freeAddrs finds n loopback addresses nobody listens on.
-func freeAddrs(t *testing.T, n int) []string {
-	t.Helper()
-	var addrs []string
-	for range 100 * n {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort)))
-		if err != nil {
-			continue
-		}
-		defer ln.Close() // held until all are found, so that none is found twice
-		if addrs = append(addrs, ln.Addr().String()); len(addrs) == n {
-			return addrs
-		}
-	}
-	t.Fatalf("found no %d free ports", n)
-	return nil
 }
 
 // addrs are where the nodes of these ids listen.
@@ -116,7 +89,7 @@ func (c *cluster) leader() (id string) {
 	until(c.t, "there is no leader", func() bool {
 		id = ""
 		for _, w := range c.nodes {
-			if w.cmd == nil {
+			if !w.Running() {
 				continue
 			}
 			status, err := redis.StringMap(headOf(w.ask("WEIR.CLUSTER", "STATUS")))
@@ -125,7 +98,7 @@ func (c *cluster) leader() (id string) {
 			}
 			id = status["leader"]
 		}
-		return c.nodes[id].cmd != nil
+		return c.nodes[id].Running()
 	})
 	return id
 }
@@ -164,7 +137,7 @@ func headOf(reply any, err error) (any, error) {
 // other is a node that runs and is none of these.
 func (c *cluster) other(than ...string) string {
 	for _, id := range nodeIDs {
-		if c.nodes[id].cmd != nil && !strings.Contains(strings.Join(than, " "), id) {
+		if c.nodes[id].Running() && !strings.Contains(strings.Join(than, " "), id) {
 			return id
 		}
 	}
@@ -208,7 +181,7 @@ func (w *weir) calls() (n int) {
 func (c *cluster) strays(leader string) (n int) {
 	c.t.Helper()
 	for id, w := range c.nodes {
-		if id != leader && w.cmd != nil {
+		if id != leader && w.Running() {
 			n += w.calls()
 		}
 	}

@@ -117,7 +117,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	})
 	counted()
 	l.during(t, "it comes back", func() {
-		c.nodes[victim].start()
+		c.nodes[victim].Start()
 		c.awaitReady(victim)
 	})
 	l.worries.expectDeath(kind.remembersDeath)

@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/weir-project/weir/internal/weirproc"
 )
 
 const (
@@ -25,9 +27,9 @@ const (
 
 // rlsAddr is where a server answers Envoys.
 func (w *weir) rlsAddr() string {
-	for line := range strings.Lines(w.log.String()) {
+	for line := range strings.Lines(w.Log()) {
 		var ready struct{ Msg, RLS string }
-		if json.Unmarshal([]byte(line), &ready) == nil && accepts(ready.Msg) {
+		if json.Unmarshal([]byte(line), &ready) == nil && weirproc.Accepts(ready.Msg) {
 			return ready.RLS
 		}
 	}

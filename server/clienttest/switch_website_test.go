@@ -92,7 +92,7 @@ func TestWebsiteIsSwitchedOver(t *testing.T) {
 	}
 
 	use("website-production.yaml")
-	require.NoError(t, server.cmd.Process.Signal(syscall.SIGHUP))
+	server.Signal(syscall.SIGHUP)
 	require.Eventually(t, func() bool {
 		limits, err := site.weir.Do(t.Context(), "RL.POLICY", "GET", "default").Result()
 		return err == nil && strings.Contains(oneLine(limits), "TOKENBUCKET 10/s 60")

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// waiter is where one goroutine waits for a connection to become readable or
-// writable.
+// waiter lets one goroutine wait until a connection becomes readable or writable.
 type waiter struct{ signal atomic.Pointer[chan struct{}] }
 
-// arm makes ready to wait. What happens from here on is noticed.
+// arm starts a wait. The channel receives every later event.
 func (w *waiter) arm() <-chan struct{} {
 	signal := make(chan struct{}, 1)
 	w.signal.Store(&signal)
@@ -25,13 +24,13 @@ func (w *waiter) wake() {
 	if signal := w.signal.Load(); signal != nil {
 		select {
 		case *signal <- struct{}{}:
-		default: // it knows already
+		default: // a signal is already pending
 		}
 	}
 }
 
-// AwaitEnd returns a channel that has a word once the peer sends no more or the
-// connection is closed, until release. Within a turn it goes with Detach.
+// AwaitEnd returns a channel that receives a value when the peer sends no more or the connection is closed, until
+// release. Within a turn the caller must first call Detach.
 func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) {
 	ended = c.ended.arm()
 	if c.ending.Load() || c.closed() {
@@ -40,7 +39,7 @@ func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) {
 	return ended, c.ended.disarm
 }
 
-// Read reads, and waits until there is something. Within a turn it goes with Detach.
+// Read reads, and blocks until data arrives. Within a turn the caller must first call Detach.
 func (c *Conn) Read(b []byte) (int, error) {
 	signal := c.readable.arm()
 	defer c.readable.disarm()
@@ -60,8 +59,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 }
 
-// Write writes all of b, or fails: with os.ErrDeadlineExceeded when the peer takes
-// nothing until the deadline. Within a turn it goes with Detach.
+// Write writes all of b or fails. It returns os.ErrDeadlineExceeded if the peer accepts nothing until the deadline.
+// Within a turn the caller must first call Detach.
 func (c *Conn) Write(b []byte) (written int, err error) {
 	n, err := c.writeSome(b)
 	if err != syscall.EAGAIN {
@@ -81,7 +80,7 @@ func (c *Conn) Write(b []byte) (written int, err error) {
 	}
 }
 
-// writeSome writes until all is written or an error, which may be EAGAIN.
+// writeSome writes until all of b is written or an error occurs, which may be EAGAIN.
 func (c *Conn) writeSome(b []byte) (written int, err error) {
 	for written < len(b) {
 		n, err := c.system(write, b[written:])
@@ -93,7 +92,7 @@ func (c *Conn) writeSome(b []byte) (written int, err error) {
 	return written, nil
 }
 
-// await returns when there is a signal, or with an error at the write deadline.
+// await waits for a signal. It returns an error at the write deadline.
 func (c *Conn) await(signal <-chan struct{}) error {
 	var late <-chan time.Time
 	if by := c.writeBy.Load(); by != 0 {

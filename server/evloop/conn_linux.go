@@ -9,58 +9,56 @@ import (
 	"syscall"
 )
 
-// Who works for a connection.
+// Values of Conn.state.
 const (
-	resting int32 = iota // nobody; the next event finds somebody
-	running              // a turn is under way
-	again                // so it is, and something happened since it began
+	resting int32 = iota // no turn runs; the next event starts one
+	running              // a turn runs
+	again                // a turn runs, and an event arrived since it began
 )
 
-// readsATurn is how often a turn reads before it goes on beside the poller: a client
-// that sends without a pause keeps nobody waiting.
+// readsATurn is the number of reads after which a turn detaches from the poller. A client that sends without a pause
+// therefore does not delay others.
 const readsATurn = 4
 
-// Conn is a connection of a Group. It is a net.Conn; its Read and Write block.
+// Conn is a connection of a Group. It is a net.Conn whose Read and Write block.
 type Conn struct {
 	group         *Group
 	local, remote net.Addr
 	state         atomic.Int32
 
-	// turn and what follows belong to whoever runs the turn.
+	// The fields below belong to the goroutine that runs the turn.
 	turn   func() (more bool)
-	poller *poller // whose goroutine runs the turn, or nil
-	// drained: the last read took all there was, so that another would find nothing
-	// until the next event.
+	poller *poller // the poller whose goroutine runs the turn, or nil
+	// drained means that the last read took all available bytes, so that another read would fail until the next event.
 	drained bool
-	reads   int // since it was claimed
+	reads   int // reads since the connection was claimed
 
 	ending             atomic.Bool // the peer sends no more: read on to the end
 	overdue            atomic.Bool // the read deadline has passed
 	writeBy            atomic.Int64
-	alarm              alarm // of the read deadline
+	alarm              alarm // timer of the read deadline
 	readable, writable waiter
-	ended              waiter // for who waits without reading
+	ended              waiter // for AwaitEnd, which does not read
 
-	life   sync.RWMutex // held, for reading, while fd is in use
+	life   sync.RWMutex // read-locked while fd is in use
 	fd     int          // -1: closed
-	serial int32        // tells it from others that had its fd; the group's
+	serial int32        // assigned by the group; distinguishes connections that had the same fd
 }
 
-// Start lets turn be called whenever there may be something to read, on one
-// goroutine at a time. It is to read from Turn until that says ErrAgain, and
-// then return true; false when it has closed the connection.
+// Start makes pollers call turn whenever there may be input, on one goroutine at a time. turn must read from Turn until
+// it returns ErrAgain, and then return true. It returns false after it has closed the connection.
 func (c *Conn) Start(turn func() (more bool)) error {
 	c.turn = turn
 	if err := c.watch(); err != nil {
 		return err
 	}
-	if !c.rest() { // something happened already
+	if !c.rest() { // an event has already arrived
 		go c.turns(nil)
 	}
 	return nil
 }
 
-// watch lets the pollers know of the connection.
+// watch registers the connection with the pollers.
 func (c *Conn) watch() error {
 	c.life.RLock()
 	defer c.life.RUnlock()
@@ -71,7 +69,7 @@ func (c *Conn) watch() error {
 	return c.group.watch(c.fd, c.serial, interest)
 }
 
-// note remembers what an event said, and wakes who waits for it.
+// note records an event, and wakes the goroutines that wait for it.
 func (c *Conn) note(events uint32) {
 	const end = syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	if events&end != 0 {
@@ -86,7 +84,7 @@ func (c *Conn) note(events uint32) {
 	}
 }
 
-// claim makes the caller the one to run a turn, or leaves a word for who does.
+// claim makes the caller run the turn. If a turn already runs, claim tells it to run again and returns false.
 func (c *Conn) claim() bool {
 	for {
 		switch c.state.Load() {
@@ -104,11 +102,10 @@ func (c *Conn) claim() bool {
 	}
 }
 
-// turns runs the turn on the goroutine of p, or on one of its own where p is nil,
-// and runs it again when something happened meanwhile. It reports whether p, if
-// any, still has its goroutine. The caller has claimed the connection.
+// turns runs the turn on the goroutine of p, or on the caller's own goroutine if p is nil. It repeats the turn if an
+// event arrived meanwhile. It reports whether p still has its goroutine. The caller has claimed the connection.
 func (c *Conn) turns(p *poller) (kept bool) {
-	c.reads = 0 // of all turns in a row: others wait behind each of them
+	c.reads = 0 // counts all repeated turns, because other connections wait behind each of them
 	for {
 		c.poller, c.drained = p, false
 		more := c.turn()
@@ -119,13 +116,13 @@ func (c *Conn) turns(p *poller) (kept bool) {
 	}
 }
 
-// rest lets go of the connection, unless something happened meanwhile.
+// rest ends the claim, unless an event arrived meanwhile.
 func (c *Conn) rest() bool {
 	c.poller = nil
 	return c.state.CompareAndSwap(running, resting) || !c.state.CompareAndSwap(again, running)
 }
 
-// Detach is for a turn that may block: it lets another goroutine poll.
+// Detach lets another goroutine take over the poller, because the rest of the turn may block.
 func (c *Conn) Detach() {
 	if p := c.poller; p != nil {
 		c.poller = nil
@@ -133,7 +130,7 @@ func (c *Conn) Detach() {
 	}
 }
 
-// kick has a turn run soon, on a goroutine of its own. Any goroutine may call it.
+// kick starts a turn soon, on a separate goroutine. Any goroutine may call it.
 func (c *Conn) kick() {
 	c.readable.wake()
 	if c.claim() {
@@ -141,11 +138,11 @@ func (c *Conn) kick() {
 	}
 }
 
-// Turn is a connection as its turn sees it: Read takes what is there, ErrAgain means
-// that nothing is, and Write detaches when it has to wait.
+// Turn is a connection as its turn uses it. Read takes the available bytes and returns ErrAgain if there are none.
+// Write detaches if it must wait.
 type Turn struct{ c *Conn }
 
-// Turn is for the goroutine that runs a turn.
+// Turn returns the connection for the goroutine that runs the turn.
 func (c *Conn) Turn() Turn { return Turn{c} }
 
 func (t Turn) Write(b []byte) (int, error) {
@@ -183,7 +180,7 @@ func (t Turn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// system reads or writes without waiting.
+// system reads or writes without blocking.
 func (c *Conn) system(call func(int, []byte) (int, error), b []byte) (int, error) {
 	c.life.RLock()
 	defer c.life.RUnlock()

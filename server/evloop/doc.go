@@ -1,21 +1,17 @@
-// Package evloop lets a few goroutines wait for many connections.
+// Package evloop lets a few goroutines wait for the input of many connections (an event loop over epoll).
 //
-// A goroutine for each connection costs, for every request that comes alone, a read
-// that finds nothing, a parking and a waking. Here a connection that has nothing to
-// do has no goroutine: a poller waits for all of them at once, and calls the turn of
-// each that has something to read. A turn reads, answers and returns.
+// With a goroutine per connection, each single request costs an unsuccessful read, a parking and a wake-up of the
+// goroutine. Here an idle connection has no goroutine. A poller waits for all connections at once, and calls the turn
+// of each connection with input. A turn reads, answers and returns.
 //
-// A turn that may block is no reason for others to wait: it calls Detach, and from
-// there on its goroutine is the connection's own, until the turn returns. Another
-// goroutine takes over as the poller (the pattern is known as leader and followers:
-// Schmidt, O'Ryan, Pyarali, Kircher and Buschmann, "Leader/Followers", PLoP 2000).
-// Read and Write of a Conn block as those of any net.Conn do, and detach by
-// themselves when they have to.
+// A turn that may block does not delay other connections: it calls Detach, and its goroutine then serves only this
+// connection until the turn returns. Another goroutine takes over as the poller. This is the leader/followers pattern
+// (Schmidt, O'Ryan, Pyarali, Kircher and Buschmann, "Leader/Followers", PLoP 2000). Read and Write of a Conn block as
+// for any net.Conn, and a turn calls Detach before them. Write of a Turn detaches by itself when it must wait.
 //
-// One poller is enough until it is busy without a pause. Then it calls helpers, up
-// to one for each processor, which leave when there is nothing left for them: under
-// a light load one processor does all the work without waking others, under a heavy
-// one all do.
+// One poller suffices until it is continuously busy. It then starts helpers, up to one per processor, which end when
+// they find no event. Under a light load one processor thus does all the work without waking others. Under a heavy load
+// all processors work.
 //
-// Linux only; elsewhere New fails with ErrUnsupported.
+// The package supports Linux only. On other systems New fails with ErrUnsupported.
 package evloop

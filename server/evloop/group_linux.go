@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// interest is what a connection is watched for: edges, so that no call is needed to
-// be told again.
+// interest is the set of events that a connection is watched for. It is edge-triggered, so that no further call is
+// needed to receive the next event.
 const interest = syscall.EPOLLIN | syscall.EPOLLOUT | syscall.EPOLLRDHUP | edgeTriggered
 
-// edgeTriggered is EPOLLET, which the syscall package has as a negative number.
+// edgeTriggered is EPOLLET, which package syscall defines as a negative number.
 const edgeTriggered = 1 << 31
 
 // Group is a set of connections and the goroutines that poll for them.
 type Group struct {
 	epoll  int
-	bell   int // an eventfd: rung to end the pollers
+	bell   int // an eventfd, written to end the pollers
 	closed atomic.Bool
 	ended  sync.WaitGroup // pollers
 
@@ -29,7 +29,7 @@ type Group struct {
 
 	mu     sync.RWMutex
 	conns  []*Conn // by file descriptor
-	serial int32   // of the last
+	serial int32   // serial of the last connection
 }
 
 // New starts a group with one poller.
@@ -62,7 +62,7 @@ func eventFD() (int, error) {
 	return int(fd), nil
 }
 
-// watch asks for the events of a descriptor, which come with its number and a serial one.
+// watch registers a descriptor. Its events carry the descriptor and the serial.
 func (g *Group) watch(fd int, serial int32, events uint32) error {
 	err := syscall.EpollCtl(g.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd), Pad: serial})
 	if err != nil {
@@ -71,11 +71,11 @@ func (g *Group) watch(fd int, serial int32, events uint32) error {
 	return nil
 }
 
-// maxHelpers work beside the one poller that waits.
+// maxHelpers returns the maximum number of helpers beside the waiting poller.
 func maxHelpers() int32 { return int32(runtime.GOMAXPROCS(0)) - 1 }
 
-// Adopt takes over a TCP or Unix connection: nc must not be used any more. Nothing
-// is read before Start. On an error nc is as it was.
+// Adopt takes over a TCP or Unix connection. The caller must no longer use nc. No input is read before Start. After an
+// error nc is unchanged.
 func (g *Group) Adopt(nc net.Conn) (*Conn, error) {
 	raw, ok := nc.(syscall.Conn)
 	if !ok {
@@ -91,7 +91,7 @@ func (g *Group) Adopt(nc net.Conn) (*Conn, error) {
 	return c, nil
 }
 
-// duplicate gives the connection a descriptor that the Go runtime does not poll.
+// duplicate returns a second descriptor of the connection, which the Go runtime does not poll.
 func duplicate(nc syscall.Conn) (fd int, err error) {
 	raw, err := nc.SyscallConn()
 	if err != nil {
@@ -108,7 +108,7 @@ func duplicate(nc syscall.Conn) (fd int, err error) {
 	return int(dup), err
 }
 
-// put makes c the connection of its descriptor; nil: there is none.
+// put registers c for its descriptor. A nil c removes the registration.
 func (g *Group) put(fd int, c *Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,8 +121,8 @@ func (g *Group) put(fd int, c *Conn) {
 	}
 }
 
-// of returns the connection that an event is about; nil for the bell, and for one that was
-// closed meanwhile, whoever has its descriptor now.
+// of returns the connection of an event. It returns nil for the eventfd, and for a connection that was closed
+// meanwhile, even if its descriptor was reused.
 func (g *Group) of(e syscall.EpollEvent) *Conn {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -135,8 +135,7 @@ func (g *Group) of(e syscall.EpollEvent) *Conn {
 	return nil
 }
 
-// Close ends the pollers. All connections must have been closed, and their turns
-// have returned.
+// Close ends the pollers. The caller has closed all connections, and their turns have returned.
 func (g *Group) Close() error {
 	if g.closed.Swap(true) {
 		return nil

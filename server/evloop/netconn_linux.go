@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// LocalAddr and RemoteAddr are those of the connection adopted.
+// LocalAddr and RemoteAddr return the addresses of the adopted connection.
 func (c *Conn) LocalAddr() net.Addr  { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// alarm is a read deadline in the future.
+// alarm is the timer of a future read deadline.
 type alarm struct {
 	mu    sync.Mutex
 	timer *time.Timer
@@ -23,7 +23,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetReadDeadline(t)
 }
 
-// SetWriteDeadline bounds the writes that begin to wait after it; zero: no bound.
+// SetWriteDeadline bounds the writes that start to wait after the call. Zero means no bound.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	by := int64(0)
 	if !t.IsZero() {
@@ -33,8 +33,8 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// SetReadDeadline lets reads fail from t on, and has a turn run then to notice it;
-// zero: no bound. Any goroutine may call it.
+// SetReadDeadline makes reads fail from t on, and starts a turn at t that handles it. Zero means no deadline. Any
+// goroutine may call it.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.alarm.mu.Lock()
 	defer c.alarm.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// ring is the timer's: it counts if no other deadline was set meanwhile.
+// ring handles the timer, unless another deadline was set meanwhile.
 func (c *Conn) ring(timer **time.Timer) {
 	c.alarm.mu.Lock()
 	defer c.alarm.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *Conn) ring(timer **time.Timer) {
 	}
 }
 
-// stopTimer ends the alarm, if there is one. The caller holds its lock.
+// stopTimer stops the timer, if any. The caller holds alarm.mu.
 func (c *Conn) stopTimer() {
 	if c.alarm.timer != nil {
 		c.alarm.timer.Stop()
@@ -71,7 +71,7 @@ func (c *Conn) stopTimer() {
 	}
 }
 
-// CloseWrite tells the peer that there is no more to come.
+// CloseWrite closes the write side of the connection.
 func (c *Conn) CloseWrite() error {
 	c.life.RLock()
 	defer c.life.RUnlock()
@@ -81,8 +81,8 @@ func (c *Conn) CloseWrite() error {
 	return syscall.Shutdown(c.fd, syscall.SHUT_WR)
 }
 
-// Close cuts the connection; whoever waits for it returns with an error, and a turn
-// is run if none is under way. Any goroutine may call it.
+// Close closes the connection. Waiting goroutines return with an error, and a turn starts if none runs. Any goroutine
+// may call it.
 func (c *Conn) Close() error {
 	if !c.release() {
 		return net.ErrClosed
@@ -100,7 +100,7 @@ func (c *Conn) closed() bool {
 	return c.fd < 0
 }
 
-// release closes the descriptor. It reports false when that was done before.
+// release closes the descriptor. It reports false if the descriptor was already closed.
 func (c *Conn) release() bool {
 	c.life.Lock()
 	defer c.life.Unlock()

@@ -4,7 +4,7 @@ package evloop
 
 import "net"
 
-// Group is not to be had on this system.
+// Group is not supported on this system.
 type Group struct{}
 
 // New fails with ErrUnsupported.
@@ -13,20 +13,20 @@ func New() (*Group, error) { return nil, ErrUnsupported }
 // Adopt fails with ErrUnsupported.
 func (g *Group) Adopt(net.Conn) (*Conn, error) { return nil, ErrUnsupported }
 
-// Close has nothing to end.
+// Close does nothing.
 func (g *Group) Close() error { return nil }
 
-// Conn is not to be had on this system.
+// Conn is not supported on this system.
 type Conn struct{ net.Conn }
 
 // Start fails with ErrUnsupported.
 func (c *Conn) Start(func() bool) error { return ErrUnsupported }
 
-// Detach has nothing to detach from.
+// Detach does nothing.
 func (c *Conn) Detach() {}
 
-// AwaitEnd has nothing to wait for.
+// AwaitEnd returns a nil channel.
 func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) { return nil, func() {} }
 
-// Turn is the connection.
+// Turn returns the connection.
 func (c *Conn) Turn() net.Conn { return c.Conn }

@@ -7,39 +7,37 @@ import (
 )
 
 const (
-	// eventsAtOnce are taken in one call: enough to make the call cheap, few enough
-	// to leave some for a helper and to look again soon.
+	// eventsAtOnce is the number of events taken in one call. It makes the call cheap, leaves events for a helper, and
+	// keeps the interval between calls short.
 	eventsAtOnce = 4
-	// behindSpan without a pause makes a poller call for help when it takes as many events
-	// as it can. To wake another processor takes about as long, and who has been behind
-	// for so long may well be for as long again.
+	// behindSpan is the busy time after which a poller with full event batches starts a helper. Waking another processor
+	// takes about as long. A poller that was behind for so long is likely to stay behind as long again.
 	behindSpan = 50 * time.Microsecond
-	// busySpan without a pause makes it call for help however few it takes: two
-	// connections with long pipelines never are more than that.
+	// busySpan is the busy time after which a poller always starts a helper. Two connections with long pipelines never
+	// fill an event batch.
 	busySpan = time.Millisecond
-	// pause is longer than it takes to be told of what is ready already.
+	// pause is longer than a call takes that returns pending events.
 	pause = 5 * time.Microsecond
 )
 
-// poller takes what connections have become ready and runs their turns.
+// poller takes events of ready connections and runs their turns.
 type poller struct {
 	group  *Group
-	helper bool // leaves when there is nothing to do, and never waits
+	helper bool // ends when no event is pending, and never waits
 	events [eventsAtOnce]syscall.EpollEvent
-	next   int // events[next:n] are to be looked at
+	next   int // events[next:n] are still to be handled
 	n      int
-	idleAt time.Time // when it last had nothing to do
+	idleAt time.Time // time when no event was last pending
 }
 
-// run polls until the group is closed, a helper has nothing to do, or another
-// goroutine has taken the poller over.
+// run polls until the group is closed, a helper finds no event, or another goroutine has taken over the poller.
 func (p *poller) run() {
 	for {
 		for p.next < p.n {
 			e := p.events[p.next]
 			p.next++
 			if !p.handle(e) {
-				return // another goroutine goes on here
+				return // another goroutine continues here
 			}
 		}
 		if !p.fetch() {
@@ -49,8 +47,7 @@ func (p *poller) run() {
 	}
 }
 
-// handle runs the turn of the connection that e is about. It reports false when
-// that has taken this goroutine away from the poller.
+// handle runs the turn of the connection of e. It reports false if the turn has detached and kept this goroutine.
 func (p *poller) handle(e syscall.EpollEvent) bool {
 	c := p.group.of(e)
 	if c == nil {
@@ -63,7 +60,7 @@ func (p *poller) handle(e syscall.EpollEvent) bool {
 	return c.turns(p)
 }
 
-// fetch gets the next events. It reports false when the poller is to end.
+// fetch takes the next events. It reports false if the poller must end.
 func (p *poller) fetch() bool {
 	if p.group.closed.Load() {
 		return false
@@ -87,21 +84,21 @@ func (p *poller) fetch() bool {
 	return true
 }
 
-// overloaded reports whether a poller that has been busy for some time needs help.
+// overloaded reports whether a poller that was busy for the given time needs a helper.
 func (p *poller) overloaded(busy time.Duration) bool {
 	return busy > busySpan || busy > behindSpan && p.n == len(p.events)
 }
 
-// wait asks for events, for at most timeoutMs; -1: for as long as it takes.
+// wait waits for events for at most timeoutMs. -1 means without a bound.
 func (p *poller) wait(timeoutMs int) int {
 	n, err := syscall.EpollWait(p.group.epoll, p.events[:], timeoutMs)
 	if err != nil && err != syscall.EINTR {
-		panic(fmt.Sprintf("epoll_wait: %v", err)) // the descriptor is ours and open: no other error is possible
+		panic(fmt.Sprintf("epoll_wait: %v", err)) // the descriptor is open: no other error is possible
 	}
 	return max(n, 0)
 }
 
-// callHelper starts another poller, if there may be one more.
+// callHelper starts another poller, unless maxHelpers run.
 func (g *Group) callHelper() {
 	if n := g.helpers.Add(1); n > maxHelpers() {
 		g.helpers.Add(-1)

@@ -4,7 +4,8 @@ package evloop
 
 import "syscall"
 
-// read and write tell the race detector that bytes order what is done on both ends.
+// read and write use package syscall, which tells the race detector that transferred bytes order operations at both
+// ends.
 func read(fd int, b []byte) (n int, err error) {
 	n, err = syscall.Read(fd, b)
 	return max(n, 0), err

@@ -1,5 +1,5 @@
-// Package keys makes keys of limiters from what clients say and where they are. Keys of
-// different kinds begin differently, so that no user can be taken for an address.
+// Package keys makes keys of limiters from the text and the address of a client. Keys of different kinds have
+// different prefixes, so that a user name cannot pass for an address.
 package keys
 
 import (
@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// Anonymous is shared by all who give no key.
+	// Anonymous is the key of all clients that give no key.
 	Anonymous = "anonymous"
-	// longest bounds what a client's word makes of a key; what is longer is hashed.
+	// longest bounds the text of a client in a key. A longer text is hashed.
 	longest = 128
-	// hashBytes of SHA-256 are more than anybody can find two of.
+	// hashBytes is how many bytes of SHA-256 a key has: enough that nobody can find a collision.
 	hashBytes = 16
-	// clientBitsV6 is what of an IPv6 address is one client: a household or a machine has
-	// a /64, and may use a new address of it for each request.
+	// clientBitsV6 is the prefix of an IPv6 address that identifies a client. A household or a machine has a /64,
+	// and may use another address in it for each request.
 	clientBitsV6 = 64
-	// longestAddr is room for any address, on the stack.
+	// longestAddr is the capacity for any address, on the stack.
 	longestAddr = 64
 )
 
-// Word is a key of a kind ("user:") made of a client's word, or empty.
+// Word returns a key of a kind ("user:") with a client's text, or "" if the text is empty.
 func Word(kind, word string) string {
 	switch {
 	case word == "":
@@ -33,8 +33,7 @@ func Word(kind, word string) string {
 	return kind + word
 }
 
-// Secret is a key that does not tell the secret it is made of, or empty: weir shows its
-// keys to whoever may look at them.
+// Secret returns a key that does not reveal the secret it is made of, or "". weir shows its keys to operators.
 func Secret(kind, secret string) string {
 	if secret == "" {
 		return ""
@@ -42,7 +41,7 @@ func Secret(kind, secret string) string {
 	return kind + hash(secret)
 }
 
-// Addr is the key of an address, of IPv6 its /64; empty for none.
+// Addr returns the key of an address, with the /64 for IPv6, or "" for an invalid address.
 func Addr(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	key := append(make([]byte, 0, longestAddr), "ip:"...)
@@ -50,7 +49,7 @@ func Addr(addr netip.Addr) string {
 	case !addr.IsValid():
 		return ""
 	case addr.Is6():
-		prefix, _ := addr.Prefix(clientBitsV6) // of a valid address it never fails
+		prefix, _ := addr.Prefix(clientBitsV6) // never fails for a valid address
 		return string(prefix.AppendTo(key))
 	}
 	return string(addr.AppendTo(key))

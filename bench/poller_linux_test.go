@@ -1,0 +1,28 @@
+package bench
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// TestWiresNeedFewMoreDescriptors than there are connections, at any moment: a load may have
+// half as many as a process may open.
+func TestWiresNeedFewMoreDescriptors(t *testing.T) {
+	const count, few = 100, 20
+	w, _ := pollerOfPeers(t, count, func(conns []net.Conn) (connPoller, error) {
+		var limit unix.Rlimit
+		require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		low := limit
+		low.Cur = uint64(len(open) + few)
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+		defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
+		return newConnPoller(conns)
+	})
+	require.NoError(t, w.close())
+}

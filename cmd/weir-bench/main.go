@@ -1,0 +1,38 @@
+// Command weir-bench measures weir and the rate limiters that people use today. It reads flags and writes reports;
+// package bench measures.
+package main
+
+import (
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/internal/cli/cmdline"
+)
+
+// cli is the command line.
+type cli struct {
+	Run     measureCmd `cmd:"" default:"withargs" help:"Measure weir beside Redis. This is what weir-bench does unless told otherwise."`
+	Compare compareCmd `cmd:"" help:"Say what got better or worse from one run to another, beyond the noise."`
+
+	VersionFlag kong.VersionFlag `env:"-" name:"version" help:"Print the version and exit."`
+}
+
+func main() {
+	parser := newParser(new(cli))
+	ctx, err := parser.Parse(os.Args[1:])
+	parser.FatalIfErrorf(cmdline.Explain(err))
+	parser.FatalIfErrorf(ctx.Run())
+}
+
+func newParser(c *cli) *kong.Kong {
+	return kong.Must(c, append(cmdline.Options(),
+		kong.Name("weir-bench"),
+		kong.Description("Measures weir beside Redis on this machine; weir-bench run --help explains."),
+		kong.Vars{"version": buildinfo.Read().String()},
+	)...)
+}
+
+// AfterApply refuses values that kong accepts.
+func (*cli) AfterApply(ctx *kong.Context) error { return cmdline.CheckValues(ctx) }

@@ -1,0 +1,10 @@
+//go:build !weirfaults
+
+package main
+
+import "github.com/weir-project/weir/internal/faults"
+
+// testFaults has no flags, because only a test build can make mistakes.
+type testFaults struct{}
+
+func (testFaults) faults() (none faults.Set, err error) { return none, nil }

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// shardBatch is a part of a batch, sorted by shard. A table that does not fit the processor's caches is bound
+// by memory latency: the address of the next entry is known only after the operation before it. A shard batch
+// prefetches the entries of all operations on one shard side by side, under one lock instead of several.
+type shardBatch struct {
+	hash [batchOps]uint64
+	next [batchOps]uint8 // the next operation in the same lane
+	in   [batchOps]*shard
+	// lanes are chains of operations; first and last are the ends of each chain. All operations of one shard are
+	// in one lane, in order. A lane may hold operations of several shards.
+	first, last [batchLanes]uint8
+}
+
+const (
+	// batchOps is how many operations are sorted together. The entries of more operations would evict each other
+	// from the nearest cache before they are used.
+	batchOps   = 128
+	batchLanes = 64
+	noOp       = batchOps // behind the last operation of a lane
+)
+
+// sort puts the operations into lanes.
+func (r *shardBatch) sort(t *Table, ops []Op) {
+	for i := range r.first {
+		r.first[i] = noOp
+	}
+	for i := range ops {
+		r.hash[i], r.in[i] = t.find(ops[i].Key)
+		r.next[i] = noOp
+		lane := r.in[i].number % batchLanes
+		if r.first[lane] == noOp {
+			r.first[lane] = uint8(i)
+		} else {
+			r.next[r.last[lane]] = uint8(i)
+		}
+		r.last[lane] = uint8(i)
+	}
+}
+
+// prefetch loads the entries of operation i and of the operations after it on the same shard into the cache. It
+// waits for no load, because no load depends on a load for another operation.
+func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
+	logs := false
+	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {
+		if ops[i].Code == OpCheck {
+			s.prefetchCheck(r.hash[i], ops[i].Text)
+			continue
+		}
+		s.fetched += s.Index.Prefetch(r.hash[i], &s.Slab)
+		logs = logs || store.HasLog(uint8(ops[i].Limit.Algorithm))
+	}
+	for ; logs && i != noOp && r.in[i] == s; i = r.next[i] {
+		if store.HasLog(uint8(ops[i].Limit.Algorithm)) {
+			s.fetched += prefetchLog(&s.Index, r.hash[i], &s.Slab)
+		}
+	}
+}
+
+// prefetchLog reads both ends of the log that find will find. Most of what an operation does to a log is at its
+// ends.
+func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
+	r := x.First(h)
+	if r == 0 {
+		return 0
+	}
+	e := store.Entry(s.At(r))
+	if !store.HasLog(e.Kind()) {
+		return 0
+	}
+	log := unitlog.Read(e.State())
+	return log.Prefetch(s)
+}
+
+// lockCursor is the shard that a caller holds locked while it works through a batch: at most one.
+type lockCursor struct {
+	s   *shard
+	ops int
+}
+
+// opsPerLock is how many operations in a row a caller may carry out under one lock. A batch has up to a
+// thousand operations, and the most expensive operations (a long list of leases) take tens of microseconds
+// each. Without this bound one batch would delay all other connections.
+const opsPerLock = 64
+
+// enter locks a shard and returns true. It returns false if the cursor still holds the shard.
+func (t *lockCursor) enter(s *shard) (locked bool) {
+	if s.t.high() {
+		t.leave()
+		s.t.reclaim(false)
+	}
+	t.ops++
+	if s == t.s && t.ops <= opsPerLock {
+		return false
+	}
+	t.leave()
+	s.mu.Lock()
+	t.s, t.ops = s, 1
+	return true
+}
+
+// leave unlocks the shard that the cursor holds, if any. Callers defer it, so that a panic leaves no shard
+// locked.
+func (t *lockCursor) leave() {
+	if t.s != nil {
+		t.s.unlock()
+		t.s = nil
+	}
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// The usage of a policy is spread over all shards. Removing it within the policy change would block every
+// decision for as long as a walk over the table takes. The change holds the locks of all shards, and only
+// records in each shard which usage is forgotten. A shard removes that usage before any other access, so its
+// decisions do not depend on the delay.
+
+// forgottenUsage names usage that must be removed: that of a policy, from one of its limits on.
+type forgottenUsage struct {
+	policy string
+	limit  int
+}
+
+// maxForgotten bounds the pending removals of a shard that no operation uses. One walk removes all of them, and
+// compares each limiter with each pending removal.
+const maxForgotten = 16
+
+// flushForgotten removes the usage that was recorded as forgotten. Every function that looks up limiters in a
+// shard calls it first.
+func (s *shard) flushForgotten() {
+	if len(s.forgotten) > 0 {
+		s.forgetUsage()
+	}
+}
+
+// forgetUsage walks over the shard and removes the forgotten usage.
+func (s *shard) forgetUsage() {
+	var found []arena.Ref
+	for g := range s.Index.Segments() {
+		g.Each(func(r arena.Ref) {
+			if s.isForgotten(s.Slab.At(r)) {
+				found = append(found, r)
+			}
+		})
+	}
+	for _, r := range found {
+		s.DropRef(r)
+	}
+	s.forgotten = nil
+}
+
+func (s *shard) isForgotten(e store.Entry) bool {
+	policy, limit, _, ok := SplitName(e.Key())
+	if !ok || store.SpaceOf(e.Kind()) != store.Limiters {
+		return false
+	}
+	for i := range s.forgotten {
+		if s.forgotten[i].policy == string(policy) && limit >= s.forgotten[i].limit {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,5 @@
+package arena
+
+import "encoding/binary"
+
+var le = binary.LittleEndian

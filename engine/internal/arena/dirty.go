@@ -1,0 +1,102 @@
+package arena
+
+import "math/bits"
+
+// A page keeps one dirty bit for every four words. No slot that is marked is shorter than
+// that, so no two of them share a bit.
+const (
+	WordsPerDirtyBit = 4
+	dirtyBits        = (pageLen/8/WordsPerDirtyBit + 64) / 64 * 64 // 512
+)
+
+func (p *page) clearDirty(word uint16) {
+	i := word / WordsPerDirtyBit
+	p.dirty[i/64] &^= 1 << (i % 64)
+}
+
+// isDirty reports whether the entry in a slot changed.
+func (p *page) isDirty(word uint16) bool {
+	i := word / WordsPerDirtyBit
+	return p.dirty[i/64]>>(i%64)&1 != 0
+}
+
+// setDirty sets the dirty bit of a slot. It reports whether the page was clean, so that the caller must list
+// it.
+func (p *page) setDirty(word uint16) (first bool) {
+	i := word / WordsPerDirtyBit
+	p.dirty[i/64] |= 1 << (i % 64)
+	first = !p.listedDirty
+	p.listedDirty = true
+	return first
+}
+
+// takeDirty clears a dirty bit and returns the first word of its slot.
+func (p *page) takeDirty() (word uint16, ok bool) {
+	for i, m := range p.dirty {
+		if m == 0 {
+			continue
+		}
+		p.dirty[i] &= m - 1
+		return p.wordOf(i, m), true
+	}
+	p.listedDirty = false
+	return 0, false
+}
+
+// wordOf returns the first word of the slot of the lowest bit in m; m is dirty[i].
+func (p *page) wordOf(i int, m uint64) uint16 {
+	mark, slotWords := uint16(i*64+bits.TrailingZeros64(m)), slotLens[p.class]/8
+	return (mark*WordsPerDirtyBit + slotWords - 1) / slotWords * slotWords
+}
+
+// prefetchDirty reads the parts of the next n changed slots that are encoded. Like Slab.Prefetch it waits for
+// no load, so the processor loads them side by side.
+func (p *page) prefetchDirty(n int) (sum uint64) {
+	for i, m := range p.dirty {
+		for ; m != 0 && n > 0; m &= m - 1 {
+			sum += p.prefetch(p.wordOf(i, m))
+			n--
+		}
+	}
+	return sum
+}
+
+// MarkDirty sets the dirty bit of a slot. It returns the slot's page, and whether the page was clean, so that
+// the caller must list it.
+func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
+	page = r >> wordBits
+	return page, s.pages[page].setDirty(uint16(r & (1<<wordBits - 1)))
+}
+
+// IsDirty reports whether the entry in a slot changed.
+func (s *Slab) IsDirty(r Ref) bool {
+	return s.pages[r>>wordBits].isDirty(uint16(r & (1<<wordBits - 1)))
+}
+
+// TakeDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit. A page that
+// was freed has none.
+func (s *Slab) TakeDirty(page uint32) Ref {
+	p := s.pages[page]
+	if p == nil {
+		return 0
+	}
+	word, ok := p.takeDirty()
+	if !ok {
+		return 0
+	}
+	return page<<wordBits | uint32(word)
+}
+
+// HasDirty reports whether a page may have dirty bits.
+func (s *Slab) HasDirty(page uint32) bool {
+	p := s.pages[page]
+	return p != nil && p.listedDirty
+}
+
+// PrefetchDirty reads the parts of the next n changed entries of a page that are encoded.
+func (s *Slab) PrefetchDirty(page uint32, n int) uint64 {
+	if p := s.pages[page]; p != nil {
+		return p.prefetchDirty(n)
+	}
+	return 0
+}

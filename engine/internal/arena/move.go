@@ -1,0 +1,103 @@
+package arena
+
+import (
+	"cmp"
+	"slices"
+)
+
+// SurplusPages returns how many pages the free slots of all classes make.
+func (s *Slab) SurplusPages() (n int) {
+	for class := range s.count {
+		n += s.Surplus(uint8(class))
+	}
+	return n
+}
+
+// Surplus returns how many pages the free slots of a class make.
+func (s *Slab) Surplus(class uint8) int { return s.FreeSlots(class) / perPage(class) }
+
+// Lacks returns how many more free slots of a class make the given number of pages.
+func (s *Slab) Lacks(class uint8, pages int) int {
+	return max(pages*perPage(class)-s.FreeSlots(class), 0)
+}
+
+// FreeSlots returns how many slots on the pages of a class are free.
+func (s *Slab) FreeSlots(class uint8) int { return s.count[class]*perPage(class) - s.live[class] }
+
+// perPage returns how many slots of a class a page has.
+func perPage(class uint8) int { return pageLen / int(slotLens[class]) }
+
+// Vacate selects the n emptiest pages of a class for emptying. It removes them from the list of pages with free
+// slots, and appends their numbers to list.
+func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
+	from := len(list)
+	for id := s.partial[class]; id != 0; id = s.pages[id].next {
+		list = append(list, id)
+	}
+	slices.SortFunc(list[from:], func(a, b uint32) int { return cmp.Compare(s.pages[a].live, s.pages[b].live) })
+	list = list[:min(from+n, len(list))]
+	for _, id := range list[from:] {
+		p := s.pages[id]
+		s.unlist(id, p)
+		p.leaves = true
+	}
+	return list
+}
+
+// KeepPages returns pages that could not be emptied to their class.
+func (s *Slab) KeepPages(pages []uint32) {
+	for _, id := range pages {
+		if p := s.pages[id]; p != nil && p.leaves {
+			p.leaves = false
+			s.list(id, p)
+		}
+	}
+}
+
+// Leaving reports whether a slot is on a page that is being emptied.
+func (s *Slab) Leaving(r Ref) bool { return s.pages[r>>wordBits].leaves }
+
+// MoveSlot copies a slot to a free slot of its class and returns that slot, or 0 if there is none.
+func (s *Slab) MoveSlot(from Ref) (to Ref) {
+	n := s.Len(from)
+	if !s.HasFreeSlot(n) { // taken since the plan was made
+		return 0
+	}
+	to = s.Alloc(n)
+	copy(s.slot(to), s.slot(from))
+	return to
+}
+
+// MoveChain moves the blocks of a chain off pages that are being emptied, and returns its ends. Blocks of all
+// kinds begin with the reference to the next block.
+func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
+	head = first
+	for r := first; r != 0; {
+		if s.pages[r>>wordBits].leaves {
+			if to := s.MoveSlot(r); to != 0 {
+				s.Free(r)
+				if r = to; tail == 0 {
+					head = to
+				} else {
+					le.PutUint32(s.At(tail), to)
+				}
+			}
+		}
+		tail, r = r, le.Uint32(s.At(r))
+	}
+	return head, tail
+}
+
+// ClassAt returns the class of a slot.
+func (s *Slab) ClassAt(r Ref) uint8 { return s.pages[r>>wordBits].class }
+
+// ChainUses reports whether one of the first most blocks of a chain has a class.
+func (s *Slab) ChainUses(r Ref, class uint8, most int) bool {
+	for i := 0; r != 0 && i < most; i++ {
+		if s.ClassAt(r) == class {
+			return true
+		}
+		r = le.Uint32(s.At(r))
+	}
+	return false
+}

@@ -1,0 +1,245 @@
+package arena
+
+// Ref is a reference to a slot of a slab: the page, and the offset in it in words of eight bytes. Zero means no
+// slot.
+type Ref = uint32
+
+const (
+	pageLen   = 16<<10 - pageHead
+	pageHead  = 88 // what a page keeps about itself, so that a page is 16 KiB in all
+	PageBytes = pageLen + pageHead
+	wordBits  = 11                   // 16 KiB in words
+	maxPages  = 1 << (31 - wordBits) // 16 GiB
+	noWord    = 1<<16 - 1
+	MaxRecord = 1024 // bytes; the largest class
+)
+
+// slotLens are the sizes a slot may have, ascending. Small ones are exact to a
+// word because most entries are small; larger ones grow by a quarter at most.
+var slotLens = [...]uint16{
+	16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128,
+	160, 192, 224, 256, 320, 384, 448, 512, 640, 768, MaxRecord,
+}
+
+// NumClasses is how many sizes of slots there are.
+const NumClasses = len(slotLens)
+
+// page holds slots of one class.
+type page struct {
+	data        [pageLen]byte
+	dirty       [dirtyBits / 64]uint64 // the slots in which something changed
+	next        uint32                 // neighbours in the class's list of pages with room
+	prev        uint32
+	live        uint16 // slots in use
+	fresh       uint16 // first word never used
+	freed       uint16 // first word of the chain of freed slots, or noWord
+	class       uint8
+	listed      bool // in the list of pages with room
+	listedDirty bool // in its user's list of pages with dirty bits
+	leaves      bool // compaction empties it, and nothing new goes there
+}
+
+// Slab is an allocator of small byte slots in pages. A page whose last slot is
+// freed can serve another class. It is not safe for concurrent use.
+type Slab struct {
+	pages   []*page               // page 0 is never used, so that ref 0 is none
+	spare   []uint32              // numbers of empty pages kept for reuse
+	vacant  []uint32              // numbers without a page
+	partial [len(slotLens)]uint32 // by class: first page with room, 0 for none
+	live    [len(slotLens)]int    // by class: slots in use
+	count   [len(slotLens)]int    // by class: pages
+	taken   int64                 // bytes of slots in use
+	used    *Meter                // bytes of pages
+}
+
+// maxSpare bounds the empty pages that a slab keeps for reuse. It releases further pages to the garbage
+// collector.
+const maxSpare = 2
+
+// NewSlab returns a slab without pages. used counts its bytes.
+func NewSlab(used *Meter) Slab { return Slab{pages: make([]*page, 1), used: used} }
+
+// ClassOf returns the smallest class that holds n bytes.
+func ClassOf(n int) uint8 {
+	if n <= 128 {
+		return uint8(max(n-9, 0)) >> 3
+	}
+	class := uint8(15)
+	for int(slotLens[class]) < n {
+		class++
+	}
+	return class
+}
+
+// HasSlot reports whether a slot of n bytes can be allocated without a new page.
+func (s *Slab) HasSlot(n int) bool { return s.HasFreeSlot(n) || len(s.spare) > 0 }
+
+// HasFreeSlot reports whether a slot of n bytes is free on a page of its class.
+func (s *Slab) HasFreeSlot(n int) bool { return s.partial[ClassOf(n)] != 0 }
+
+// Alloc allocates a slot of at least n bytes, 1..MaxRecord. Its content is undefined.
+func (s *Slab) Alloc(n int) Ref {
+	class := ClassOf(n)
+	id := s.partial[class]
+	if id == 0 {
+		id = s.newPage(class)
+	}
+	p := s.pages[id]
+	word := p.freed
+	if word != noWord {
+		p.freed = le.Uint16(p.data[int(word)*8:])
+	} else {
+		word = p.fresh
+		p.fresh += slotLens[class] / 8
+	}
+	p.live++
+	s.live[class]++
+	s.taken += int64(slotLens[class])
+	if p.freed == noWord && !p.hasFresh() {
+		s.unlist(id, p)
+	}
+	return id<<wordBits | uint32(word)
+}
+
+func (p *page) hasFresh() bool {
+	return int(p.fresh)*8+int(slotLens[p.class]) <= pageLen
+}
+
+// Free frees a slot.
+func (s *Slab) Free(r Ref) {
+	id, word := r>>wordBits, uint16(r&(1<<wordBits-1))
+	p := s.pages[id]
+	p.clearDirty(word)
+	le.PutUint16(p.data[int(word)*8:], p.freed)
+	p.freed = word
+	p.live--
+	s.live[p.class]--
+	s.taken -= int64(slotLens[p.class])
+	if !p.listed && !p.leaves {
+		s.list(id, p)
+	}
+	if p.live == 0 {
+		s.release(id, p)
+	}
+}
+
+// At returns the bytes from the slot's first byte on. The caller knows the end of the slot from its content, or
+// from Len. Looking it up here would slow down every access.
+func (s *Slab) At(r Ref) []byte {
+	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
+}
+
+// fetchedBytes reaches into the second cache line of an entry, which has the state of most entries.
+const fetchedBytes = 36
+
+// Prefetch reads the parts of a slot that a decision needs: its first bytes, its state, and its dirty bit,
+// which is elsewhere on the page.
+func (s *Slab) Prefetch(r Ref) uint64 {
+	p, word := s.pages[r>>wordBits], uint16(r&(1<<wordBits-1))
+	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]
+}
+
+// prefetch reads the first bytes of a slot and its state.
+func (p *page) prefetch(word uint16) uint64 {
+	at := int(word) * 8
+	return uint64(p.data[at]) + uint64(p.data[min(at+fetchedBytes, pageLen-1)])
+}
+
+// slot returns the slot's bytes.
+func (s *Slab) slot(r Ref) []byte { return s.At(r)[:s.Len(r)] }
+
+// Len returns the slot's size in bytes.
+func (s *Slab) Len(r Ref) int { return int(slotLens[s.pages[r>>wordBits].class]) }
+
+// newPage prepares an empty page for a class and lists it.
+func (s *Slab) newPage(class uint8) uint32 {
+	id := s.emptyPage()
+	p := s.pages[id]
+	p.class, p.live, p.fresh, p.freed = class, 0, 0, noWord
+	s.count[class]++
+	s.list(id, p)
+	return id
+}
+
+// emptyPage returns the number of a page without slots in use.
+func (s *Slab) emptyPage() uint32 {
+	if n := len(s.spare); n > 0 {
+		id := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		return id
+	}
+	id := uint32(len(s.pages))
+	if n := len(s.vacant); n > 0 {
+		id, s.vacant = s.vacant[n-1], s.vacant[:n-1]
+	} else if id == maxPages {
+		panic("engine: more than 16 GiB in one shard; use more shards")
+	} else {
+		s.pages = append(s.pages, nil)
+	}
+	s.pages[id] = new(page)
+	s.used.Add(PageBytes)
+	return id
+}
+
+// release takes an empty page out of service.
+func (s *Slab) release(id uint32, p *page) {
+	if p.listed {
+		s.unlist(id, p)
+	}
+	p.leaves = false
+	s.count[p.class]--
+	s.spare = append(s.spare, id)
+	if len(s.spare) > maxSpare {
+		s.ReturnSpare()
+	}
+}
+
+// ReturnSpare releases an empty page to the garbage collector. It returns false if the slab keeps none.
+func (s *Slab) ReturnSpare() bool {
+	n := len(s.spare)
+	if n == 0 {
+		return false
+	}
+	id := s.spare[n-1]
+	s.spare = s.spare[:n-1]
+	s.pages[id] = nil
+	s.vacant = append(s.vacant, id)
+	s.used.Add(-PageBytes)
+	return true
+}
+
+func (s *Slab) list(id uint32, p *page) {
+	head := s.partial[p.class]
+	p.next, p.prev, p.listed = head, 0, true
+	if head != 0 {
+		s.pages[head].prev = id
+	}
+	s.partial[p.class] = id
+}
+
+func (s *Slab) unlist(id uint32, p *page) {
+	if p.next != 0 {
+		s.pages[p.next].prev = p.prev
+	}
+	if p.prev != 0 {
+		s.pages[p.prev].next = p.next
+	} else {
+		s.partial[p.class] = p.next
+	}
+	p.next, p.prev, p.listed = 0, 0, false
+}
+
+// TakenBytes returns the size of the slots in use.
+func (s *Slab) TakenBytes() int64 { return s.taken }
+
+// PagesOf returns the number of pages of a class.
+func (s *Slab) PagesOf(class uint8) int { return s.count[class] }
+
+// SparePages returns the number of empty pages that are kept for reuse.
+func (s *Slab) SparePages() int { return len(s.spare) }
+
+// PageCount returns the number of pages, including page 0.
+func (s *Slab) PageCount() int { return len(s.pages) - len(s.vacant) }
+
+// Bytes returns the bytes of all pages except page 0.
+func (s *Slab) Bytes() int64 { return int64(s.PageCount()-1) * PageBytes }

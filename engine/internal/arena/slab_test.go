@@ -1,0 +1,104 @@
+package arena
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPageSize: a page is one allocation class of the runtime, so none of it is lost.
+func TestPageSize(t *testing.T) {
+	require.EqualValues(t, 16<<10, unsafe.Sizeof(page{}))
+	require.GreaterOrEqual(t, dirtyBits*WordsPerDirtyBit, pageLen/8)
+}
+
+// TestSlotClasses: a slot holds what was asked for, in the smallest class there is.
+func TestSlotClasses(t *testing.T) {
+	for n := 1; n <= MaxRecord; n++ {
+		class := ClassOf(n)
+		require.GreaterOrEqual(t, int(slotLens[class]), n)
+		require.True(t, class == 0 || int(slotLens[class-1]) < n, "%d bytes", n)
+	}
+}
+
+// TestSlab takes and frees slots of all sizes, so that pages come, go and change
+// their class, and marks some as changed. Every slot keeps what was written to it,
+// and every mark is met once.
+func TestSlab(t *testing.T) {
+	for seed := range uint64(10) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 4))
+			s := NewSlab(NewMeter())
+			slots, marked, listed := map[Ref]byte{}, map[Ref]bool{}, map[uint32]bool{}
+			for wave := range 12 {
+				size, want := 32+rng.IntN(MaxRecord-31), 2_000>>(wave%2*12)
+				for len(slots) < want {
+					n := 32 + rng.IntN(size-31)
+					r := s.Alloc(n)
+					_, taken := slots[r]
+					require.False(t, taken)
+					slots[r] = byte(rng.Int())
+					fillSlot(s.slot(r), slots[r])
+					if rng.IntN(2) == 0 {
+						marked[r] = true
+						if s.pages[r>>wordBits].setDirty(uint16(r & (1<<wordBits - 1))) {
+							listed[r>>wordBits] = true
+						}
+					}
+				}
+				for r, fill := range slots { // in random order
+					if len(slots) == want/2 {
+						break
+					}
+					require.Equal(t, fill, s.slot(r)[0])
+					require.Equal(t, fill, s.slot(r)[s.Len(r)-1])
+					s.Free(r)
+					delete(slots, r)
+					delete(marked, r)
+				}
+				require.Equal(t, len(slots), s.slots())
+				require.Equal(t, s.Bytes(), s.used.Bytes())
+				if wave%3 == 2 {
+					takeMarks(t, &s, marked, listed)
+				}
+			}
+		})
+	}
+}
+
+func fillSlot(b []byte, fill byte) {
+	for i := range b {
+		b[i] = fill
+	}
+}
+
+// takeMarks empties the lists of marks as a drain does and compares them.
+func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]bool) {
+	met := map[Ref]bool{}
+	for id := range listed {
+		for p := s.pages[id]; p != nil; {
+			word, ok := p.takeDirty()
+			if !ok {
+				break
+			}
+			met[id<<wordBits|uint32(word)] = true
+		}
+	}
+	require.Equal(t, marked, met)
+	clear(marked)
+	clear(listed)
+}
+
+// slots counts the slots of a slab in use.
+func (s *Slab) slots() (n int) {
+	for _, p := range s.pages {
+		if p != nil {
+			n += int(p.live)
+		}
+	}
+	return n
+}

@@ -1,0 +1,46 @@
+package codec
+
+import "encoding/binary"
+
+// Decoder decodes a stored value. After the first fault it only returns zeros.
+type Decoder struct {
+	B   []byte
+	Bad bool
+}
+
+// Varint reads an integer.
+func (d *Decoder) Varint() int64 {
+	n, used := binary.Varint(d.B)
+	if used <= 0 {
+		d.Bad, d.B = true, nil
+		return 0
+	}
+	d.B = d.B[used:]
+	return n
+}
+
+// Within reads a varint that must lie between two bounds.
+func (d *Decoder) Within(low, high int64) int64 {
+	n := d.Varint()
+	d.Bad = d.Bad || n < low || n > high
+	return n
+}
+
+// Bytes reads n bytes. The result refers to the decoded value.
+func (d *Decoder) Bytes(n int64) []byte {
+	if n < 0 || n > int64(len(d.B)) {
+		d.Bad, d.B = true, nil
+		return nil
+	}
+	b := d.B[:n]
+	d.B = d.B[n:]
+	return b
+}
+
+// Byte reads one byte.
+func (d *Decoder) Byte() byte {
+	if b := d.Bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}

@@ -1,0 +1,115 @@
+package heavy
+
+import "math"
+
+// A counter keeps a sketch of the keys that units were admitted for, and one of those that
+// they were denied to. Sketches say nothing about limits: they are no part of StateHash, are not
+// drained, and what is asked of them changes no answer.
+//
+// A sketch costs a decision next to nothing because most are not written into it.
+// Of units that come one by one it takes each as long as there are few, then one of
+// 2, 4, 8 ... for as many, but larger amounts always: threshold sampling (Duffield,
+// Lund and Thorup, "Learn more, sample less", IEEE Transactions on Information Theory
+// 51(5), 2005), which is right on average. What is passed over costs a step of a
+// random number generator and a comparison.
+
+// Verdict selects what Top counts: admitted or denied units.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Admitted Verdict = iota
+	Denied
+	numVerdicts
+)
+
+const (
+	// topPeriodNs is the half-life of counts. An operator wants to know the current heavy hitters, compared with a
+	// minute ago.
+	topPeriodNs = int64(60e9)
+	// topSample is how many units a sketch holds at least for each one that it lets a
+	// sample stand for. So chance adds to a count of c among all w of a shard an error
+	// with a standard deviation below sqrt(c*w)/64; until w exceeds 8192 it adds none.
+	topSample = 4096
+	// topMost bounds the units of a sketch, so that sums fit 64 bits. Units above it are not counted; reaching it
+	// takes hundreds of the largest costs in a minute.
+	topMost = math.MaxInt64 / 8
+)
+
+// chanceMultiplier makes a multiplicative congruential generator modulo 2^64, of which
+// the high bits are used: Steele and Vigna, "Computationally easy, spectrally good
+// multipliers for congruential pseudorandom number generators", 2021.
+const chanceMultiplier = 0xf1357aea2e62a9c5
+
+// top is a shard's part of Top.
+type top struct {
+	period int64 // of topPeriodNs, counted from the beginning of limiter time
+	of     [numVerdicts]sketch
+}
+
+// Hitter is a key with its decided units: all of the last minute, half of the minute before, a quarter of the
+// minute before that, and so on.
+type Hitter struct {
+	Key   []byte
+	Units int64
+	// Error is how many of the units may belong to other keys: at most a 32nd of the units that the key's shard
+	// has counted.
+	Error int64
+}
+
+// Counter counts the units of the keys of one shard.
+type Counter struct {
+	chance uint64             // the last random number
+	fine   [numVerdicts]uint8 // 64 less the logarithm of the units that a sample stands for
+	top    *top               // nil until there is one
+}
+
+// NewCounter returns an empty counter.
+func NewCounter() Counter {
+	return Counter{chance: 1, fine: [numVerdicts]uint8{64, 64}}
+}
+
+// Weigh counts units admitted or denied to a key.
+func (n *Counter) Weigh(nowNs int64, hash uint64, key []byte, units int64, v Verdict) {
+	n.chance *= chanceMultiplier
+	if n.chance>>n.fine[v] < uint64(units) {
+		n.sample(nowNs, hash, key, units, v)
+	}
+}
+
+// sample adds units that were selected for sampling to their sketch.
+func (n *Counter) sample(nowNs int64, hash uint64, key []byte, units int64, v Verdict) {
+	if n.top == nil {
+		n.top = &top{period: nowNs / topPeriodNs}
+	}
+	n.fade(nowNs)
+	k, coarse := &n.top.of[v], 64-n.fine[v]
+	k.add(hash, key, min(max(units, 1<<coarse), topMost-k.total))
+	for k.total>>coarse > 2*topSample {
+		coarse++
+	}
+	n.fine[v] = 64 - coarse
+}
+
+// fade halves the counts as time passes.
+func (n *Counter) fade(nowNs int64) {
+	period := nowNs / topPeriodNs
+	halvings := min(period-n.top.period, 63)
+	if halvings <= 0 {
+		return
+	}
+	n.top.period = period
+	for v := range n.top.of {
+		n.top.of[v].halve(int(halvings))
+		n.fine[v] = uint8(min(int64(n.fine[v])+halvings, 64))
+	}
+}
+
+// AppendTo appends the keys that have units left at a time.
+func (n *Counter) AppendTo(all []Hitter, nowNs int64, v Verdict) []Hitter {
+	if n.top == nil {
+		return all
+	}
+	n.fade(nowNs)
+	return n.top.of[v].appendTo(all)
+}

@@ -1,0 +1,5 @@
+package leases
+
+import "encoding/binary"
+
+var le = binary.LittleEndian

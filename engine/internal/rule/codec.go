@@ -1,0 +1,32 @@
+package rule
+
+import (
+	"encoding/binary"
+
+	"github.com/weir-project/weir/engine/internal/codec"
+)
+
+// Append appends the stored form of a limit, without its algorithm.
+func (l *Limit) Append(b []byte) []byte {
+	b = append(b, byte(l.Mode)|byte(l.Strikes)<<strikesShift) // versions that do not know Strikes refuse such a mode
+	for _, n := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
+		b = binary.AppendVarint(b, n)
+	}
+	return append(b, l.Steps...)
+}
+
+// ReadLimit reads the limit of an algorithm and checks it as far as the arithmetic
+// depends on it.
+func ReadLimit(d *codec.Decoder, a Algorithm) Limit {
+	modes := d.Byte()
+	l := Limit{Algorithm: a, Mode: WindowMode(modes & (1<<strikesShift - 1)), Strikes: StrikeMode(modes >> strikesShift)}
+	l.Rate.Units, l.Rate.PerNs = d.Within(0, MaxUnits), d.Within(0, MaxWindowNs)
+	l.Max = d.Within(0, MaxUnits)
+	l.WindowNs = d.Within(0, MaxWindowNs)
+	l.Steps = Steps(d.Bytes(d.Within(0, MaxSteps*stepLen)))
+	bucket := a == TokenBucket || a == LeakyBucket
+	windowed := a == SlidingLog || a == SlidingCounter || a == Strike
+	d.Bad = d.Bad || bucket && (l.Rate.Units == 0 || l.Rate.PerNs == 0) || windowed && l.WindowNs == 0 ||
+		l.Mode > Forever || len(l.Steps)%stepLen != 0 || a == Strike && len(l.Steps) == 0 || !l.Strikes.ValidFor(a)
+	return l
+}

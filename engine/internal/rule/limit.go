@@ -1,0 +1,100 @@
+package rule
+
+// Algorithm names the rule a limiter follows.
+type Algorithm uint8
+
+// The algorithms. A key belongs to one of them while it is not idle.
+const (
+	NoAlgorithm Algorithm = iota
+	TokenBucket
+	LeakyBucket
+	FixedWindow
+	SlidingLog
+	SlidingCounter
+	Concurrency
+	Strike
+	Counter  // a plain counter with bounds and a time to live, for INCREX
+	Scripted // what a script of another library keeps, for OpScript
+	NumAlgorithms
+)
+
+var algorithmNames = [NumAlgorithms]string{
+	"none", "tokenbucket", "leakybucket", "fixed", "sliding", "slidingcounter",
+	"concurrency", "strike", "counter", "scripted",
+}
+
+// String returns the algorithm's name as replies and metrics spell it.
+func (a Algorithm) String() string {
+	if a < NumAlgorithms {
+		return algorithmNames[a]
+	}
+	return "unknown"
+}
+
+// Rate is a quantity of units per time, exact: Units every PerNs nanoseconds,
+// in lowest terms. Units is in 1..MaxUnits, PerNs in 1..MaxWindowNs.
+type Rate struct{ Units, PerNs int64 }
+
+// WindowMode selects where the windows of FixedWindow begin and end.
+type WindowMode uint8
+
+// The window modes.
+const (
+	Aligned   WindowMode = iota // to multiples of the window since the epoch, UTC
+	FromFirst                   // at the first request
+	Day                         // calendar windows: the operation carries their ends
+	Week
+	Month
+	Year
+	Forever // one window without end
+)
+
+// Limit is the rule of one decision. It is comparable: two equal limits are the
+// same limit. Which fields count depends on the algorithm.
+type Limit struct {
+	Algorithm Algorithm
+	Mode      WindowMode // FixedWindow
+	Strikes   StrikeMode // Strike
+	Rate      Rate       // TokenBucket, LeakyBucket
+	// Max is the burst, the capacity, the maximum or the last threshold: what a
+	// decision reports as its limit, in units. 1..MaxUnits; LeakyBucket 0..MaxUnits;
+	// SlidingLog and Strike 1..MaxLogUnits.
+	Max      int64
+	WindowNs int64 // SlidingLog, SlidingCounter, Strike, FixedWindow Aligned and FromFirst: 1..MaxWindowNs
+	Steps    Steps // Strike
+}
+
+// StrikeMode is a set of bits that select what a limit of Strike counts.
+type StrikeMode uint8
+
+// The bits of a StrikeMode.
+const (
+	// Attempts: a take is an attempt that begins, and counts as a failure until OpForgive or
+	// OpReset says that it succeeded. It is admitted unless a penalty runs, also when it reaches
+	// a threshold: the penalty holds for all behind it. So no more attempts run than the last
+	// threshold says, however many begin at once.
+	Attempts StrikeMode = 1 << iota
+	// Extend makes a take during a penalty count although it is denied. It restarts the penalty of the highest
+	// step reached.
+	Extend
+	numStrikeModes = iota
+
+	strikesShift = 4 // where the bits are in a limit's stored form, above those of Mode
+)
+
+// ValidFor reports whether limits of an algorithm may have the mode.
+func (m StrikeMode) ValidFor(a Algorithm) bool {
+	return m == 0 || a == Strike && m>>numStrikeModes == 0
+}
+
+// Is reports whether two limits are equal. It is faster than == for limits without steps.
+func (l *Limit) Is(other *Limit) bool {
+	return l.Max == other.Max && l.Rate == other.Rate && l.WindowNs == other.WindowNs &&
+		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Strikes == other.Strikes && l.Steps == other.Steps
+}
+
+// Previewable reports whether what a decision leaves behind under the algorithm is a few
+// numbers, which can be computed before anything is taken.
+func (a Algorithm) Previewable() bool {
+	return a == TokenBucket || a == FixedWindow || a == LeakyBucket || a == SlidingCounter
+}

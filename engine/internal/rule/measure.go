@@ -1,0 +1,58 @@
+package rule
+
+import "github.com/weir-project/weir/engine/internal/arith"
+
+// A bucket is measured by its deficit, in units of 1/Rate.PerNs: a nanosecond drains
+// exactly Rate.Units of these, so that neither a cost nor time ever has to be divided.
+
+// Grains returns a number of units in the unit of a deficit.
+func (r Rate) Grains(units int64) arith.Uint128 { return arith.Mul(uint64(units), uint64(r.PerNs)) }
+
+// Most returns how many units the state of a counting algorithm can hold.
+func (l *Limit) MostMissing() arith.Uint128 {
+	if l.Algorithm == LeakyBucket {
+		return l.Rate.Grains(2*MaxUnits + 1)
+	}
+	return l.Rate.Grains(MaxUnits + l.Max)
+}
+
+// Carry brings a deficit measured under another limit into the measure of this
+// one. A token bucket keeps its tokens, rounded down and cut to the new burst; a
+// leaky one its backlog, rounded up. Where the clock was set back a deficit may have become
+// larger than any that was ever taken; it is cut too.
+func (l *Limit) Carry(deficit arith.Uint128, old *Limit) arith.Uint128 {
+	return l.translate(deficit, old).Min(l.MostMissing())
+}
+
+func (l *Limit) translate(deficit arith.Uint128, old *Limit) arith.Uint128 {
+	if l.Algorithm == LeakyBucket {
+		return regrain(deficit, old.Rate, l.Rate, true)
+	}
+	burst, oldBurst := l.Rate.Grains(l.Max), old.Rate.Grains(old.Max)
+	if oldBurst.Less(deficit) { // in debt
+		return burst.Add(regrain(deficit.Sub(oldBurst), old.Rate, l.Rate, true))
+	}
+	return burst.SubFloor(regrain(oldBurst.Sub(deficit), old.Rate, l.Rate, false))
+}
+
+// regrain converts a quantity from 1/from.PerNs units to 1/to.PerNs units.
+func regrain(q arith.Uint128, from, to Rate, up bool) arith.Uint128 {
+	if from.PerNs == to.PerNs {
+		return q
+	}
+	whole, _ := q.Div(uint64(from.PerNs))
+	part := arith.Mul(q.Mod(uint64(from.PerNs)), uint64(to.PerNs))
+	if up {
+		part = part.Add(arith.Uint128{Hi: 0, Lo: uint64(from.PerNs - 1)})
+	}
+	grains, _ := part.Div(uint64(from.PerNs))
+	return to.Grains(int64(whole)).Add(arith.Uint128{Hi: 0, Lo: grains})
+}
+
+// Most is how many units the state of a counting algorithm can hold.
+func (l *Limit) Most() int64 {
+	if l.Algorithm == SlidingLog {
+		return MaxLogUnits
+	}
+	return MaxUnits
+}

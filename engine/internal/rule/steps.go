@@ -1,0 +1,89 @@
+package rule
+
+import "encoding/binary"
+
+// Step is one threshold of a strike limit. When the strikes in the window reach Threshold, the key is blocked
+// for PenaltyNs. A Delay blocks no key: strikes from the threshold on, up to the threshold of the next Delay,
+// are admitted with a delay of PenaltyNs.
+type Steps string
+
+// Step is one rung of a strike limit. When the strikes in the window reach Threshold, the key
+// is blocked for PenaltyNs. A Delay blocks nobody: whoever strikes from the threshold on, until
+// that of the next Delay, is to hold the response for PenaltyNs.
+type Step struct {
+	Threshold int64 // units, 1..MaxLogUnits
+	PenaltyNs int64 // 1..MaxWindowNs
+	Delay     bool
+}
+
+// delayBit marks a packed penalty as a delay. Older versions read it as a negative penalty, which they refuse.
+const delayBit = 1 << 63
+
+// MakeSteps packs steps, which must be 1..MaxSteps in number and strictly
+// ascending by threshold (the caller has checked).
+func MakeSteps(steps []Step) Steps {
+	b := make([]byte, 0, len(steps)*stepLen)
+	for _, s := range steps {
+		penalty := uint64(s.PenaltyNs)
+		if s.Delay {
+			penalty |= delayBit
+		}
+		b = binary.LittleEndian.AppendUint64(b, uint64(s.Threshold))
+		b = binary.LittleEndian.AppendUint64(b, penalty)
+	}
+	return Steps(b)
+}
+
+const stepLen = 16
+
+// Len returns the number of steps.
+func (s Steps) Len() int { return len(s) / stepLen }
+
+// At returns step i.
+func (s Steps) At(i int) Step {
+	b := []byte(s[i*stepLen : (i+1)*stepLen])
+	penalty := binary.LittleEndian.Uint64(b[8:])
+	threshold := int64(binary.LittleEndian.Uint64(b))
+	return Step{Threshold: threshold, PenaltyNs: int64(penalty &^ delayBit), Delay: penalty&delayBit != 0}
+}
+
+// Delays reports whether one of the steps is a delay.
+func (s Steps) Delays() bool {
+	for i := range s.Len() {
+		if s.At(i).Delay {
+			return true
+		}
+	}
+	return false
+}
+
+// Valid reports whether steps fulfil the requirements of MakeSteps.
+func (s Steps) Valid() bool {
+	last := int64(0)
+	for i := range s.Len() {
+		step := s.At(i)
+		if step.Threshold <= last || step.Threshold > MaxLogUnits || step.PenaltyNs < 1 || step.PenaltyNs > MaxWindowNs {
+			return false
+		}
+		last = step.Threshold
+	}
+	return s.Len() > 0 && s.Len() <= MaxSteps && len(s)%stepLen == 0
+}
+
+// Reached returns what going from one count to another leads to: the penalty of the highest
+// step that is passed, that is the last one, or with again that is reached at all; whether that
+// is the last step; and the highest delay.
+func (s Steps) Reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
+	for i := range s.Len() {
+		step := s.At(i)
+		end := i == s.Len()-1
+		switch {
+		case count < step.Threshold:
+		case step.Delay:
+			delayNs = step.PenaltyNs
+		case was < step.Threshold || end || again:
+			penaltyNs, last = step.PenaltyNs, end
+		}
+	}
+	return penaltyNs, last, delayNs
+}

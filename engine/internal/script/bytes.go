@@ -1,0 +1,5 @@
+package script
+
+import "encoding/binary"
+
+var le = binary.LittleEndian

@@ -1,0 +1,5 @@
+package store
+
+import "encoding/binary"
+
+var le = binary.LittleEndian

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// Cell is a key during one operation, with its entry if it has one.
+type Cell struct {
+	Hash   uint64
+	Key    []byte
+	Space  Space
+	Ref    arena.Ref
+	Entry  Entry
+	Live   bool // the entry is not idle
+	Known  bool // the entry is live and its limit is the operation's
+	fresh  bool // the entry is new and not in the wheel yet
+	Relink bool // the entry may become idle earlier than the wheel expects
+}
+
+// Open finds the key's entry.
+func (s *Store) Open(c *Cell) {
+	if _, _, c.Ref = s.Index.find(c.Hash, &s.Slab, c.Space, c.Key); c.Ref != 0 {
+		c.Entry = s.Slab.At(c.Ref)
+		c.Live = !s.idle(c.Entry)
+	}
+}
+
+// SetLimit makes l the limit of an entry.
+func (s *Store) SetLimit(e Entry, l *rule.Limit) {
+	id := s.Limits.acquire(l)
+	s.Limits.release(e.Limit())
+	e.setLimit(id)
+	UnkeepLog(e)
+}
+
+// Ensure gives the cell an entry of a kind with a state of a length. The state is zero unless the entry was
+// live. Ensure returns false if memory is exhausted.
+func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
+	if c.Ref != 0 && c.Entry.Kind() == kind && s.fitsState(c, length) {
+		if !c.Live {
+			s.freeState(c.Entry)
+			clear(c.Entry.State()[:max(length, stateLen(c.Entry))])
+		}
+		return true
+	}
+	n := EntryLen(len(c.Key), length)
+	if c.Ref != 0 && !c.Live { // this may free the memory
+		s.Drop(c)
+	}
+	if !s.AdmitBytes(n, c.Ref) {
+		return false
+	}
+	if c.Ref != 0 { // a block or a bucket that needs a longer slot (a live hold never does)
+		s.replace(c, kind, length)
+	} else {
+		s.create(c, kind, length)
+	}
+	return true
+}
+
+// Stretch makes the entry of a live cell long enough for a state of a length. It evicts nothing, because a
+// check holds references to other entries.
+func (s *Store) Stretch(c *Cell, length int) bool {
+	if s.fitsState(c, length) {
+		return true
+	}
+	if !s.Slab.HasSlot(EntryLen(len(c.Key), length)) && s.memory.closed() {
+		return false
+	}
+	s.replace(c, c.Entry.Kind(), length)
+	return true
+}
+
+// replace replaces the cell's entry by one with a zero state. For the store this is a change and not a removal.
+// A crash between a removal and an addition would lose the key.
+func (s *Store) replace(c *Cell, kind uint8, length int) {
+	stored := c.Entry.has(flagStored)
+	c.Entry.unset(flagStored)
+	s.Drop(c)
+	if s.create(c, kind, length); stored {
+		c.Entry.set(flagStored)
+	}
+}
+
+// fitsState reports whether a state of a length fits the cell's entry.
+func (s *Store) fitsState(c *Cell, length int) bool {
+	if kind := c.Entry.Kind(); kind == KindBlock || kind == KindHold {
+		return EntryLen(len(c.Key), length) <= s.Slab.Len(c.Ref)
+	}
+	return length <= stateLen(c.Entry)
+}
+
+// create adds an entry for a cell that has none.
+func (s *Store) create(c *Cell, kind uint8, length int) {
+	c.Ref = s.Slab.Alloc(EntryLen(len(c.Key), length))
+	c.Entry = s.Slab.At(c.Ref)
+	c.Entry.init(kind, c.Key, length)
+	if length == LongBucketLen && IsBucket(kind) {
+		c.Entry.set(flagLong)
+	}
+	s.Index.add(c.Hash, c.Ref, s.hashOf)
+	c.fresh = true
+	s.Counts.Entries[kind]++
+	if s.hasPartner(c) {
+		s.Counts.Blocked++
+	}
+}
+
+// Drop removes the cell's entry and its allocations.
+func (s *Store) Drop(c *Cell) {
+	if c.Space == Limiters {
+		s.dropAllocations(c)
+	}
+	s.remove(c)
+}
+
+func (s *Store) remove(c *Cell) {
+	if s.hasPartner(c) {
+		s.Counts.Blocked--
+	}
+	s.BlockChanged(c.Entry, false)
+	s.Counts.Entries[c.Entry.Kind()]--
+	s.changes.noteRemoval(c.Entry)
+	s.freeState(c.Entry)
+	s.Limits.release(c.Entry.Limit())
+	s.Wheel.unlink(&s.Slab, c.Ref)
+	of, slot, _ := s.Index.find(c.Hash, &s.Slab, c.Space, c.Key)
+	s.Index.remove(c.Hash, of, slot, s.hashOf)
+	s.Slab.Free(c.Ref)
+	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space}
+}
+
+// hasPartner reports whether a limiter's key has a block, or a block's key a limiter.
+func (s *Store) hasPartner(c *Cell) bool {
+	other := Blocks
+	switch {
+	case c.Space == Blocks:
+		other = Limiters
+	case c.Space > Blocks || s.Counts.Entries[KindBlock] == 0:
+		return false
+	}
+	_, _, r := s.Index.find(c.Hash, &s.Slab, other, c.Key)
+	return r != 0
+}
+
+// Touched updates dirty bits and wheel after a change of an entry's state.
+func (s *Store) Touched(c *Cell) {
+	s.Changed(c.Ref)
+	if c.Relink && !c.fresh {
+		s.Wheel.unlink(&s.Slab, c.Ref)
+	}
+	if c.Relink || c.fresh {
+		s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(c.Entry))
+	}
+}
+
+// Reduced updates an entry after something was taken from its state. The entry may become idle earlier, and is
+// dropped if it is idle now.
+func (s *Store) Reduced(c *Cell) {
+	if s.idle(c.Entry) {
+		s.Drop(c)
+		return
+	}
+	c.Relink = true
+	s.Touched(c)
+}
+
+// Keys returns the number of keys of a shard, including idle keys that were not collected.
+func (s *Store) Keys() (n int64) {
+	for kind, count := range s.Counts.Entries {
+		if kind < int(KindToken) {
+			n += count
+		}
+	}
+	return n - s.Counts.Blocked
+}
+
+// BlockChanged reports an entry that becomes or stops being a block everywhere.
+func (s *Store) BlockChanged(e Entry, there bool) {
+	if e.Kind() == KindBlock && IsEverywhere(e.State()) {
+		s.onBlock(e, there)
+	}
+}

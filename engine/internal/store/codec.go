@@ -1,0 +1,247 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/codec"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// The stored form of an entry. The key is a class byte and the entry's key; the
+// value is the kind, the limit and the state, integers as varints.
+//
+// What a log gained is stored alone: with storedMore in the kind the state holds only the
+// records that come behind those of the value before.
+//
+//	value  = kind limit state
+//	limit  = mode(and strikes << 4) units perNs max windowNs steps(len, bytes)
+//
+// Blocks, answers, counters, scripted entries and holds have no limit; that of allocations
+// begins with its algorithm.
+
+// ErrStored is returned by Load for bytes that Drain did not write.
+var ErrStored = errors.New("not a stored entry")
+
+// encode adds an entry to a batch.
+func (s *Store) encode(b *Batch, e Entry) {
+	start := len(b.buf)
+	b.buf = append(append(b.buf, storageKind(e)), e.Key()...)
+	value := len(b.buf)
+	b.buf = append(b.buf, storedKind(e))
+	if id := e.Limit(); id != 0 {
+		b.buf = s.appendLimit(b.buf, e)
+	}
+	b.buf = s.appendState(b.buf, e)
+	s.keepLog(e)
+	b.spans = append(b.spans, span{start, value, len(b.buf)})
+}
+
+// appendLimit appends the limit of an entry. The limit of allocations begins with its algorithm, which their
+// kind does not determine.
+func (s *Store) appendLimit(b []byte, e Entry) []byte {
+	l := s.Limits.At(e.Limit())
+	if e.Kind() == kindAllocations {
+		b = append(b, byte(l.Algorithm))
+	}
+	return l.Append(b)
+}
+
+func (s *Store) appendState(b []byte, e Entry) []byte {
+	st := e.State()
+	switch e.Kind() {
+	case uint8(rule.SlidingLog):
+		log := unitlog.Read(st)
+		return log.AppendStored(b, &s.Slab)
+	case uint8(rule.Strike):
+		b = binary.AppendVarint(b, StrikeBlockedNs(st))
+		log := unitlog.Read(st)
+		return log.AppendStored(b, &s.Slab)
+	case uint8(rule.Concurrency), kindAllocations:
+		set := leases.Read(st)
+		return set.AppendStored(b, &s.Slab)
+	case KindHold:
+		x := ReadHold(st)
+		return append(b, st[:x.Len()]...)
+	case KindBlock:
+		untilNs, reason := ReadBlock(st)
+		if IsEverywhere(st) {
+			untilNs = ^untilNs // negative: older versions refuse it
+		}
+		return append(binary.AppendVarint(b, untilNs), reason...)
+	case uint8(rule.Scripted):
+		return script.AppendStored(b, st, &s.Slab)
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		var all [LongBucketLen]byte
+		writeWide(all[:], BucketOf(e))
+		return append(b, all[:]...)
+	}
+	return append(b, st[:StateLens[e.Kind()]]...)
+}
+
+// A log that is asked for again and again gains a few units between two Drains and has
+// many: only those it gained are handed out, unless it lost units otherwise than by time, its
+// limit changed or it is renewed.
+
+// StoredMore is a flag of the stored kind. The value of such an entry appends to the value before it.
+const StoredMore = 0x80
+
+// HasLog reports whether the state of a kind of entry is a log.
+func HasLog(kind uint8) bool { return kind == uint8(rule.SlidingLog) || kind == uint8(rule.Strike) }
+
+// storedKind returns the first byte of an entry's stored value.
+func storedKind(e Entry) uint8 {
+	if HasLog(e.Kind()) && logStoresMore(e) {
+		return e.Kind() | StoredMore
+	}
+	return e.Kind()
+}
+
+// keepLog records that all units of a log have been handed out.
+func (s *Store) keepLog(e Entry) {
+	if HasLog(e.Kind()) {
+		log := unitlog.Read(e.State())
+		log.KeepAll(&s.Slab)
+		log.Write(e.State())
+	}
+}
+
+// UnkeepLog makes the next Drain hand out a whole log.
+func UnkeepLog(e Entry) {
+	if HasLog(e.Kind()) {
+		log := unitlog.Read(e.State())
+		log.ForgetKept()
+		log.Write(e.State())
+	}
+}
+
+func logStoresMore(e Entry) bool {
+	log := unitlog.Read(e.State())
+	return log.StoresMore()
+}
+
+// Unload removes an entry, if there is one, without recording the removal.
+func (s *Store) Unload(c *Cell) {
+	if c.Ref != 0 {
+		c.Entry.unset(flagStored)
+		s.remove(c)
+	}
+}
+
+// KeyOfToken returns the key of the operation to which a token's name belongs.
+func KeyOfToken(name []byte) ([]byte, bool) {
+	if len(name) < 2 {
+		return nil, false
+	}
+	n := int(name[0]) | int(name[1])<<8
+	if n == 0 || n > len(name)-2 {
+		return nil, false
+	}
+	return name[2 : 2+n], true
+}
+
+// Load creates the entry of a cell that has none, or appends to the log of its entry.
+func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
+	d := codec.Decoder{B: value}
+	var limit rule.Limit
+	if SpaceOf(kind) == Limiters && kind != uint8(rule.Counter) && kind != uint8(rule.Scripted) {
+		limit = rule.ReadLimit(&d, rule.Algorithm(kind))
+	}
+	if kind == kindAllocations {
+		limit = rule.ReadLimit(&d, rule.Algorithm(d.Byte()))
+	}
+	if d.Bad || kind == kindAllocations && !held(limit.Algorithm) {
+		return false, ErrStored
+	}
+	stateLen := StateLens[kind]
+	switch kind {
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		stateLen = BucketLen(&limit)
+	case KindBlock:
+		stateLen += min(len(d.B), rule.MaxReasonLen)
+	case KindHold:
+		if stateLen = len(d.B); !validHold(d.B) || len(c.Key) > rule.MaxIDLen {
+			return false, ErrStored
+		}
+	}
+	switch {
+	case c.Ref == 0:
+		s.create(c, kind, stateLen)
+		if limit.Algorithm != rule.NoAlgorithm {
+			s.SetLimit(c.Entry, &limit)
+		}
+	case *s.Limits.At(c.Entry.Limit()) != limit:
+		return false, ErrStored
+	default:
+		s.Wheel.unlink(&s.Slab, c.Ref)
+	}
+	s.loadState(c.Entry, &d)
+	s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(c.Entry))
+	if d.Bad || len(d.B) > 0 {
+		s.remove(c)
+		return false, ErrStored
+	}
+	if s.idle(c.Entry) {
+		s.remove(c)
+		return false, nil
+	}
+	if s.changes.on {
+		c.Entry.set(flagStored)
+	}
+	return true, nil
+}
+
+func (s *Store) loadState(e Entry, d *codec.Decoder) {
+	st := e.State()
+	switch e.Kind() {
+	case uint8(rule.SlidingLog):
+		loadLog(s, e, d)
+	case uint8(rule.Strike):
+		blockedNs := d.Within(0, arith.Never)
+		loadLog(s, e, d)
+		le.PutUint64(st[unitlog.StateLen:], uint64(blockedNs))
+	case uint8(rule.Concurrency):
+		var set leases.Set
+		set.Load(&s.Slab, d, 0, rule.MaxHolderLen)
+		set.Write(st)
+	case kindAllocations:
+		var set leases.Set
+		set.Load(&s.Slab, d, markLen+1, markLen+rule.MaxIDLen)
+		d.Bad = d.Bad || set.Count == 0
+		set.Write(st)
+	case KindHold:
+		copy(st, d.Bytes(int64(len(d.B))))
+	case KindBlock:
+		untilNs := d.Varint()
+		everywhere := untilNs < 0
+		if everywhere {
+			untilNs = ^untilNs
+		}
+		reason := d.Bytes(int64(len(d.B)))
+		if d.Bad = d.Bad || len(reason) > rule.MaxReasonLen; !d.Bad {
+			WriteBlock(st, untilNs, everywhere, reason)
+			s.BlockChanged(e, true)
+		}
+	case uint8(rule.Scripted):
+		script.Load(st, d, &s.Slab)
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		if b := d.Bytes(LongBucketLen); !d.Bad {
+			at := readWide(b)
+			if d.Bad = at.Hi>>32 != 0 && !e.has(flagLong); !d.Bad {
+				SetBucket(e, at)
+			}
+		}
+	default:
+		copy(st, d.Bytes(int64(StateLens[e.Kind()])))
+	}
+}
+
+func loadLog(s *Store, e Entry, d *codec.Decoder) {
+	log := unitlog.Read(e.State())
+	log.Load(&s.Slab, d)
+	log.Write(e.State())
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// evictMost bounds the entries evicted for one slot or limit. evictLook is the sample among which each victim
+// is chosen. evictTries bounds the segments that a sample reads.
+const (
+	evictMost  = 16
+	evictLook  = 16
+	evictTries = 32
+)
+
+// AdmitBytes reports whether a slot of n bytes may be allocated; n is 0 if none is needed. If memory is nearly
+// full, it first evicts entries that take as much, but not keep. It is called just before the allocation, so an
+// operation that adds nothing evicts nothing.
+func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
+	if n == 0 || s.Slab.HasSlot(n) {
+		return true
+	}
+	if s.mustEvict() {
+		taken := s.Slab.TakenBytes()
+		for range evictMost {
+			enough := taken-s.Slab.TakenBytes() >= int64(n) && !s.memory.closed()
+			if enough || !s.evict(keep) || s.Slab.HasSlot(n) {
+				break
+			}
+		}
+	}
+	return s.Slab.HasSlot(n) || !s.memory.closed()
+}
+
+// mustEvict reports whether adding an entry must evict others from this shard. A shard with less than its share
+// of the memory leaves that to reclaim, which takes memory from the largest shard.
+func (s *Store) mustEvict() bool {
+	l := &s.memory.levels
+	return s.memory.full == LeastHarm && s.memory.used.Load() >= l.soft && s.Used.Bytes() >= l.share
+}
+
+// AdmitLimit reports whether an entry may use a limit. At the bound it first evicts a few entries, but not
+// keep. Some of them may be the last users of their limits.
+func (s *Store) AdmitLimit(l *rule.Limit, keep arena.Ref) bool {
+	for range evictMost {
+		if s.MayAddLimit(l) {
+			return true
+		}
+		if s.memory.full != LeastHarm || !s.evict(keep) {
+			return false
+		}
+	}
+	return s.MayAddLimit(l)
+}
+
+// MayAddLimit reports whether a limit is in use already or may be added.
+func (s *Store) MayAddLimit(l *rule.Limit) bool { return !s.memory.closed() || s.Limits.has(l) }
+
+// evict drops the victim of a sample: the entry nearest to idle, whose loss forgives the least. keep is not in
+// the sample. (An order of all entries by that time would cost more than it is worth. Of sixteen, the victim is
+// among the nearest eighth with a chance of 88 %. A key with much usage is evicted only if the other fifteen
+// have more.)
+func (s *Store) evict(keep arena.Ref) bool {
+	victim := s.NearestIdle(keep)
+	if victim == 0 {
+		return false
+	}
+	c := s.cellOf(victim)
+	s.GiveUp(&c)
+	return true
+}
+
+// GiveUp drops a cell's entry to free memory. If the entry was not idle, it counts as evicted, and its units as
+// forgiven. A counter below zero has none.
+func (s *Store) GiveUp(c *Cell) {
+	if s.idle(c.Entry) {
+		s.Counts.Expired++
+	} else {
+		s.Counts.Evicted++
+		s.Counts.Forgiven += max(s.UsedUnits(c.Entry), 0)
+	}
+	s.memory.evicted.Add(1)
+	s.Drop(c)
+}
+
+// worthNs orders entries by the harm of losing them: an entry that becomes idle later has more to forgive. The
+// remembered answer of a denied decision is evicted before all others. Without it, a late copy of the request
+// may take units, which admits nobody too many. So a flood of denied requests with IDs evicts no limiter.
+func (s *Store) worthNs(e Entry) int64 {
+	if e.Kind() == KindToken {
+		if a, _ := ReadToken(e.State()); a.denied() {
+			return 0
+		}
+	}
+	return s.IdleAtNs(e)
+}
+
+// evictable reports whether an entry may be evicted. Blocks and holds are never evicted, because clients rely
+// on them.
+func evictable(e Entry) bool { return e.Kind() != KindBlock && e.Kind() <= KindToken }
+
+// NearestIdle returns the entry of a sample that is worth the least, or 0 if the sample has no evictable entry
+// other than keep.
+func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
+	soonest := arith.Never
+	s.visitFew(func(r arena.Ref, e Entry) {
+		if r == keep {
+			return
+		}
+		if worthNs := s.worthNs(e); nearest == 0 || worthNs < soonest {
+			nearest, soonest = r, worthNs
+		}
+	})
+	return nearest
+}
+
+// visitFew visits a random sample of evictable entries. The stride of a sample varies as well. With a constant
+// stride, entries of little worth would be evicted first from neighbourhoods with few of them, until such a
+// neighbourhood has none and a valuable limiter is evicted there. For the same reason it samples the denser of
+// two segments (the power of two choices, Mitzenmacher, 1996). Evicting uniformly from all segments would let
+// their sizes drift apart, and the smallest segment would hold only valuable entries.
+func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
+	seen := 0
+	for range evictTries {
+		s.evictSeed = s.evictSeed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
+		g, from := s.Index.denserOf(s.evictSeed, bits.RotateLeft64(s.evictSeed, 24)), int(s.evictSeed>>20%segmentSlots)
+		stride := int(s.evictSeed>>29%segmentSlots) | 1 // odd: it meets every slot
+		for i := 0; i < segmentSlots && seen < evictLook; i++ {
+			r := g.slot((from + i*stride) % segmentSlots)
+			if r == 0 {
+				continue
+			}
+			if e := Entry(s.Slab.At(r)); evictable(e) {
+				seen++
+				visit(r, e)
+			}
+		}
+		if seen == evictLook {
+			break
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"encoding/binary"
+	"hash/crc64"
+
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// Hasher hashes entries one by one. The sum of the hashes does not depend on the order of entries.
+type Hasher struct {
+	table *crc64.Table
+	buf   []byte
+}
+
+// NewHasher returns a hasher for the entries of a table.
+func NewHasher() Hasher { return Hasher{table: crc64.MakeTable(crc64.ECMA)} }
+
+// Hash returns a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is linear. Without
+// mixing, opposite differences of two keys would cancel out in the sum more often than by chance.
+func (h *Hasher) Hash(b []byte) uint64 {
+	x := crc64.Checksum(b, h.table)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Entry hashes the stored form of an entry, without its expired parts.
+func (h *Hasher) Entry(s *Store, e Entry) uint64 {
+	b := append(h.buf[:0], storageKind(e), byte(e.keyLen()), byte(e.keyLen()>>8))
+	b = append(append(b, e.Key()...), e.Kind())
+	if id := e.Limit(); id != 0 {
+		b = s.appendLimit(b, e)
+	}
+	switch e.Kind() {
+	case uint8(rule.SlidingLog):
+		b = appendWindow(s, b, e)
+	case uint8(rule.Strike):
+		b = binary.AppendVarint(appendWindow(s, b, e), StrikeBlockedNs(e.State()))
+	case uint8(rule.Concurrency):
+		b = le.AppendUint64(b, h.leases(s, e))
+	case kindAllocations:
+		sum, standing := h.allocations(s, e)
+		if !standing {
+			return 0
+		}
+		b = le.AppendUint64(b, sum)
+	default:
+		b = s.appendState(b, e)
+	}
+	h.buf = b
+	return h.Hash(b)
+}
+
+// appendWindow appends the records of a log that are within its window.
+func appendWindow(s *Store, b []byte, e Entry) []byte {
+	log, untilNs := unitlog.Read(e.State()), s.NowNs-s.Limits.At(e.Limit()).WindowNs
+	for r := range log.All(&s.Slab) {
+		if r.AtNs > untilNs {
+			b = binary.AppendVarint(b, r.AtNs)
+			b = binary.AppendVarint(b, r.Units)
+		}
+	}
+	return b
+}
+
+// leases hashes the leases that have not ended, independently of their order. Their positions depend on when
+// others were swept.
+func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
+	set := leases.Read(e.State())
+	set.Hide(&s.Slab, s.NowNs)
+	var room [2*binary.MaxVarintLen64 + rule.MaxHolderLen]byte
+	for _, x := range set.All(&s.Slab) {
+		b := binary.AppendVarint(room[:0], x.ExpiresNs)
+		b = binary.AppendVarint(b, x.Units)
+		sum += h.Hash(append(b, x.ID...))
+	}
+	return sum
+}
+
+// allocations hashes the allocations that have not ended. standing is false if there are none or they are void.
+func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
+	c := Cell{Hash: s.hashKey(e.Key()), Key: e.Key()}
+	s.Open(&c)
+	if !c.Live || c.Entry.Limit() != e.Limit() {
+		return 0, false
+	}
+	set := leases.Read(e.State())
+	list := s.allocationsIn(&set)
+	if s.NowNs >= set.SoonestNs {
+		s.copyForRead(&c)
+		list = s.end(c.Entry, list)
+		c.Live = !s.idle(c.Entry)
+	}
+	var room [2*binary.MaxVarintLen64 + markLen + rule.MaxIDLen]byte
+	for _, x := range list {
+		b := binary.AppendVarint(room[:0], x.endsNs)
+		b = binary.AppendVarint(b, x.units)
+		b = le.AppendUint64(le.AppendUint64(b, x.mark.Hi), x.mark.Lo)
+		sum += h.Hash(append(b, x.id...))
+	}
+	return sum, c.Live && len(list) > 0
+}

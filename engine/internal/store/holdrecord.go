@@ -1,0 +1,110 @@
+package store
+
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// MaxHoldBytes bounds the policies and keys of one hold, including four bytes for each pair, because its record
+// is one slot.
+const MaxHoldBytes = 800
+
+// holdPhase is the phase of a hold. An open hold has ended when its time has passed.
+type holdPhase uint8
+
+const (
+	HoldOpen holdPhase = iota
+	HoldSettled
+	HoldCancelled
+	numHoldPhases
+)
+
+// Hold is the record of a hold. Its stored form in an entry's state is a token (the answer to OpReserve, and
+// the time at which the record expires), five numbers, phase(1) high(1) pairs(1), and the pairs, each took(1)
+// policyLen(1) keyLen(2) policy key.
+type Hold struct {
+	Answer   Answer
+	ForgetNs int64
+	EndsNs   int64
+	Units    int64
+	TTLNs    int64
+	Actual   int64 // after OpCommit: its units, and its answer in Left
+	Left     int64
+	Phase    holdPhase
+	High     bool
+	Pairs    []HoldPair
+}
+
+// HoldPair is a pair and the limits of its policy that the hold took from, as bits.
+type HoldPair struct {
+	Policy, Key []byte
+	Took        uint8
+}
+
+const (
+	holdHead     = TokenLen + 5*8 + 3
+	HoldPairHead = 4
+)
+
+// ReadHold decodes the record of a hold. Its policies and keys refer to the state's bytes.
+func ReadHold(st []byte) (x Hold) {
+	x.Answer, x.ForgetNs = ReadToken(st)
+	for i, n := range [...]*int64{&x.EndsNs, &x.Units, &x.TTLNs, &x.Actual, &x.Left} {
+		*n = int64(le.Uint64(st[TokenLen+8*i:]))
+	}
+	x.Phase, x.High = holdPhase(st[holdHead-3]), st[holdHead-2] != 0
+	b := st[holdHead:]
+	for range st[holdHead-1] {
+		policy, key := int(b[1]), int(le.Uint16(b[2:]))
+		end := HoldPairHead + policy + key
+		x.Pairs = append(x.Pairs, HoldPair{b[HoldPairHead : HoldPairHead+policy], b[HoldPairHead+policy : end], b[0]})
+		b = b[end:]
+	}
+	return x
+}
+
+// Len returns the length of the record in a state.
+func (x *Hold) Len() int {
+	n := holdHead
+	for _, p := range x.Pairs {
+		n += HoldPairHead + len(p.Policy) + len(p.Key)
+	}
+	return n
+}
+
+// Write stores the record in a state.
+func (x *Hold) Write(st []byte) {
+	WriteToken(st, &x.Answer, x.ForgetNs)
+	for i, n := range [...]int64{x.EndsNs, x.Units, x.TTLNs, x.Actual, x.Left} {
+		le.PutUint64(st[TokenLen+8*i:], uint64(n))
+	}
+	st[holdHead-3], st[holdHead-2], st[holdHead-1] = uint8(x.Phase), uint8(arith.OneIf(x.High)), uint8(len(x.Pairs))
+	b := st[holdHead:]
+	for _, p := range x.Pairs {
+		b[0], b[1] = p.Took, uint8(len(p.Policy))
+		le.PutUint16(b[2:], uint16(len(p.Key)))
+		n := copy(b[HoldPairHead:], p.Policy)
+		n += copy(b[HoldPairHead+n:], p.Key)
+		b = b[HoldPairHead+n:]
+	}
+}
+
+// validHold reports whether a stored state can be decoded.
+func validHold(st []byte) bool {
+	if len(st) < holdHead || st[holdHead-3] >= uint8(numHoldPhases) || len(st) > holdHead+MaxHoldBytes {
+		return false
+	}
+	b := st[holdHead:]
+	for range st[holdHead-1] {
+		if len(b) < HoldPairHead || b[1] == 0 || b[1] > rule.MaxPolicyLen {
+			return false
+		}
+		key := int(le.Uint16(b[2:]))
+		end := HoldPairHead + int(b[1]) + key
+		if key == 0 || key > rule.MaxKeyLen || end > len(b) {
+			return false
+		}
+		b = b[end:]
+	}
+	return len(b) == 0
+}

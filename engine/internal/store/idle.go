@@ -1,0 +1,165 @@
+package store
+
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// IdleAtNs returns the time at which an unused entry becomes idle, or Never if it does not become idle by
+// itself.
+func (s *Store) IdleAtNs(e Entry) int64 {
+	st, limit := e.State(), s.Limits.At(e.Limit())
+	switch e.Kind() {
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		return BucketOf(e).NsUp(limit.Rate.Units)
+	case uint8(rule.FixedWindow):
+		return ReadFixed(st).idleAtNs()
+	case uint8(rule.SlidingLog):
+		return logIdleNs(st, limit)
+	case uint8(rule.SlidingCounter):
+		return ReadSlidingCounter(st).IdleAtNs(limit.WindowNs)
+	case uint8(rule.Concurrency):
+		set := leases.Read(st)
+		return set.LastExpiryNs(&s.Slab, leases.Place{})
+	case uint8(rule.Strike):
+		return max(logIdleNs(st, limit), StrikeBlockedNs(st))
+	case uint8(rule.Counter):
+		return ReadCounter(st).ExpiresNs
+	case uint8(rule.Scripted):
+		return script.IdleAtNs(st)
+	case kindAllocations: // when the first of them ends
+		return leases.Read(st).SoonestNs
+	case KindToken, KindHold:
+		return tokenUntilNs(st)
+	}
+	untilNs, _ := ReadBlock(st)
+	return untilNs
+}
+
+// logIdleNs returns when a log's last unit leaves its window.
+func logIdleNs(state []byte, l *rule.Limit) int64 {
+	if log := unitlog.Read(state); log.Units > 0 {
+		return log.LastNs + l.WindowNs
+	}
+	return 0
+}
+
+// idle reports whether an entry is the same as none: IdleAtNs has passed. It decides the common cases quickly,
+// buckets without the division.
+func (s *Store) idle(e Entry) bool {
+	switch e.Kind() {
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		units := s.Limits.At(e.Limit()).Rate.Units
+		return !arith.Mul(uint64(s.NowNs), uint64(units)).Less(BucketOf(e))
+	case uint8(rule.FixedWindow):
+		return ReadFixed(e.State()).idleAtNs() <= s.NowNs
+	case uint8(rule.Concurrency):
+		set := leases.Read(e.State())
+		if set.Count > 0 && s.NowNs < set.SoonestNs {
+			return false
+		}
+	case kindAllocations: // dropped with their limiter, or one by one
+		return false
+	}
+	return s.IdleAtNs(e) <= s.NowNs
+}
+
+// freeState frees the blocks that an entry's state refers to.
+func (s *Store) freeState(e Entry) {
+	if st := logState(e); st != nil {
+		log := unitlog.Read(st)
+		log.Clear(&s.Slab)
+		return
+	}
+	switch e.Kind() {
+	case uint8(rule.Concurrency), kindAllocations:
+		set := leases.Read(e.State())
+		set.Clear(&s.Slab)
+	case uint8(rule.Scripted):
+		script.FreeValue(e.State(), &s.Slab)
+	}
+}
+
+// IdleGraceNs is how long an idle entry stays before it is collected. A key in steady use is idle most of the
+// time, and finding its entry costs much less than making a new one.
+const IdleGraceNs = int64(4e9)
+
+// Collect makes up to budget steps of the wheel. It drops the entries of due slots that have been idle for the
+// grace time, and moves the others to the slot of their current time.
+func (s *Store) Collect(budget int) { s.collectUntil(s.NowNs-IdleGraceNs, budget) }
+
+func (s *Store) collectUntil(nowNs int64, budget int) {
+	w := &s.Wheel
+	for ; budget > 0 && w.Due(nowNs); budget-- {
+		r, due := w.advance(nowNs)
+		if !due {
+			return
+		}
+		s.step(r, nowNs)
+	}
+}
+
+// step drops an entry that is idle at a time, or links it again. It gives ended allocations back to their
+// limiter.
+func (s *Store) step(r arena.Ref, nowNs int64) {
+	e := Entry(s.Slab.At(r))
+	idleNs := s.IdleAtNs(e)
+	if idleNs <= nowNs && e.Kind() == kindAllocations {
+		s.endAllocations(r)
+		return
+	}
+	if idleNs <= nowNs {
+		s.DropRef(r)
+		s.Counts.Expired++
+		return
+	}
+	s.Wheel.unlink(&s.Slab, r)
+	s.Wheel.link(&s.Slab, r, idleNs)
+}
+
+// DropRef drops an entry by its ref.
+func (s *Store) DropRef(r arena.Ref) {
+	c := s.cellOf(r)
+	s.Drop(&c)
+}
+
+// cellOf returns the cell of an entry by its ref. It does not set Live.
+func (s *Store) cellOf(r arena.Ref) Cell {
+	e := Entry(s.Slab.At(r))
+	return Cell{Hash: s.hashOf(r), Key: e.Key(), Space: SpaceOf(e.Kind()), Ref: r, Entry: e}
+}
+
+// CollectAll drops every entry that is idle now. It works in bounded steps and calls pause between them.
+func (s *Store) CollectAll(pause func()) {
+	for s.Wheel.Due(s.NowNs) {
+		s.collectUntil(s.NowNs, collectChunk)
+		pause()
+	}
+	// Entries that become idle within the current tick are in that tick's slot.
+	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs }, s.endAllocations)
+	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, func(r arena.Ref) {
+		s.DropRef(r)
+		s.Counts.Expired++
+	})
+}
+
+// collectTick calls drop for the due entries of the current tick. drop may drop other entries too, but none
+// that are due.
+func (s *Store) collectTick(due func(Entry) bool, drop func(arena.Ref)) {
+	var found []arena.Ref
+	for r := s.Wheel.atTick(s.NowNs); r != 0; r = Entry(s.Slab.At(r)).next() {
+		if due(s.Slab.At(r)) {
+			found = append(found, r)
+		}
+	}
+	for _, r := range found {
+		drop(r)
+	}
+}
+
+// collectChunk bounds how many entries are visited under one lock.
+const collectChunk = 1024

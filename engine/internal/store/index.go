@@ -1,0 +1,188 @@
+package store
+
+import "github.com/weir-project/weir/engine/internal/arena"
+
+// Index finds the slot of an entry by the hash of its key. It is an extendible hash table (Fagin et al., 1979)
+// of fixed-size segments. Each segment is an open-addressed table, probed in groups of eight control bytes at
+// once (the idea of Abseil's Swiss tables). Growing splits one segment, so no insertion ever waits for the
+// whole table to be moved.
+type Index struct {
+	dir   []*Segment // by the leading bits of the hash, 2^depth of them
+	depth uint8
+	used  *arena.Meter // bytes of segments
+}
+
+func newIndex(used *arena.Meter) Index {
+	x := Index{used: used}
+	x.dir = []*Segment{x.newSegment(0)}
+	return x
+}
+
+// Reserve prepares an empty index for a number of entries, so that inserting them splits no segment.
+func (x *Index) Reserve(entries int64) {
+	depth := uint8(0)
+	for entries>>depth > segmentLoad*9/10 {
+		depth++
+	}
+	x.used.Add(-x.Bytes())
+	x.dir, x.depth = make([]*Segment, 1<<depth), depth
+	for i := range x.dir {
+		x.dir[i] = x.newSegment(depth)
+	}
+}
+
+func (x *Index) newSegment(depth uint8) *Segment {
+	x.used.Add(segmentBytes)
+	return newSegment(depth)
+}
+
+// SegmentOf returns the segment for a hash. The leading bits of the hash choose it.
+func (x *Index) SegmentOf(h uint64) *Segment { return x.dir[h>>(64-x.depth)] }
+
+// denserOf returns the denser of the segments of two hashes: the segment with more entries for its share of all
+// hashes.
+func (x *Index) denserOf(h, other uint64) *Segment {
+	a, b := x.SegmentOf(h), x.SegmentOf(other)
+	if uint64(b.live)<<b.Depth > uint64(a.live)<<a.Depth {
+		return b
+	}
+	return a
+}
+
+// Segments iterates over the segments, each once.
+func (x *Index) Segments() func(yield func(*Segment) bool) {
+	return func(yield func(*Segment) bool) {
+		for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].Depth) {
+			if !yield(x.dir[i]) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the entry with this key in a name space, and its position: a slot of a group. Ref is 0 if there
+// is none.
+func (x *Index) find(h uint64, s *arena.Slab, ns Space, key []byte) (of *slotGroup, slot int, r arena.Ref) {
+	g := x.SegmentOf(h)
+	for p := startProbe(h); ; p.next() {
+		of = g.at(p.group)
+		word := of.word()
+		for m := matchTag(word, tagOf(h)); m != 0; m &= m - 1 {
+			slot = firstIn(m)
+			if r = of.refs[slot]; Entry(s.At(r)).is(ns, key) {
+				return of, slot, r
+			}
+		}
+		if matchEmpty(word) != 0 {
+			return nil, 0, 0
+		}
+	}
+}
+
+// Prefetch reads the memory that find will probe first, and the entry that it will find there.
+func (x *Index) Prefetch(h uint64, s *arena.Slab) uint64 {
+	r := x.First(h)
+	if r == 0 {
+		return 0
+	}
+	return s.Prefetch(r)
+}
+
+// First returns the first candidate of find, or 0 if the first group has none.
+func (x *Index) First(h uint64) arena.Ref {
+	of := x.SegmentOf(h).at(firstGroup(h))
+	m := matchTag(of.word(), tagOf(h))
+	if m == 0 {
+		return 0
+	}
+	return of.refs[firstIn(m)]
+}
+
+// add inserts an entry that is not in the index. hashOf returns the hash of an entry, for splitting a segment.
+func (x *Index) add(h uint64, r arena.Ref, hashOf func(arena.Ref) uint64) {
+	g := x.SegmentOf(h)
+	for g.live+g.dead >= segmentLoad {
+		if g.dead >= segmentSlots/8 {
+			g.sweep(hashOf)
+		} else {
+			x.split(h, g, hashOf)
+		}
+		g = x.SegmentOf(h)
+	}
+	g.put(h, r)
+}
+
+// remove removes the entry for h from the slot that find returned. It joins the segment with its neighbour if
+// both have become nearly empty.
+func (x *Index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref) uint64) {
+	g := x.SegmentOf(h)
+	g.clear(of, slot)
+	if g.Depth == 0 || g.live > segmentFew {
+		return
+	}
+	other := x.SegmentOf(h ^ 1<<(64-g.Depth))
+	if other.Depth == g.Depth && other.live <= segmentFew {
+		x.join(h, g, other, hashOf)
+	}
+}
+
+// segmentFew is the largest size of two segments that are joined. It is far below the size of a split, so that
+// a key that comes and goes does not cause both.
+const segmentFew = segmentLoad / 8
+
+// split replaces the segment of h by two segments with its entries.
+func (x *Index) split(h uint64, old *Segment, hashOf func(arena.Ref) uint64) {
+	if old.Depth == x.depth {
+		x.double()
+	}
+	depth := old.Depth + 1
+	halves := [2]*Segment{x.newSegment(depth), x.newSegment(depth)}
+	old.Each(func(r arena.Ref) {
+		eh := hashOf(r)
+		halves[eh>>(64-depth)&1].put(eh, r)
+	})
+	x.spread(h, old.Depth, halves[:])
+	x.used.Add(-segmentBytes)
+}
+
+// join replaces two neighbours by one segment with the entries of both.
+func (x *Index) join(h uint64, a, b *Segment, hashOf func(arena.Ref) uint64) {
+	both := x.newSegment(a.Depth - 1)
+	for _, g := range []*Segment{a, b} {
+		g.Each(func(r arena.Ref) { both.put(hashOf(r), r) })
+	}
+	x.spread(h, both.Depth, []*Segment{both})
+	x.used.Add(-2 * segmentBytes)
+}
+
+// spread points the directory entries of all hashes that share h's leading depth bits to the given segments, in
+// equal parts.
+func (x *Index) spread(h uint64, depth uint8, segments []*Segment) {
+	span := uint64(1) << (x.depth - depth)
+	first := h >> (64 - x.depth) &^ (span - 1)
+	part := span / uint64(len(segments))
+	for i := range span {
+		x.dir[first+i] = segments[i/part]
+	}
+}
+
+// double doubles the directory.
+func (x *Index) double() {
+	dir := make([]*Segment, 2*len(x.dir))
+	for i := range dir {
+		dir[i] = x.dir[i/2]
+	}
+	x.dir = dir
+	x.depth++
+}
+
+// Bytes returns the bytes of all segments.
+func (x *Index) Bytes() (n int64) {
+	for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].Depth) {
+		n += segmentBytes
+	}
+	return n
+}
+
+// IndexBytes is the average number of bytes of the index per entry.
+const IndexBytes = segmentBytes * 4 / (segmentSlots * 3)

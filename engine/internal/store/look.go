@@ -1,0 +1,67 @@
+package store
+
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// A look at a limiter must show what holds that have ended gave back to it, and leave no
+// trace: so it gives back to a copy.
+
+// copyForRead gives a look a copy of a limiter that it may change. EndLook frees the copy.
+func (s *Store) copyForRead(c *Cell) {
+	copied := append(Entry(nil), c.Entry[:entryHead+c.Entry.keyLen()+stateLen(c.Entry)]...)
+	if c.Entry.Kind() == uint8(rule.SlidingLog) {
+		from, to := unitlog.Read(c.Entry.State()), unitlog.Log{}
+		for r := range from.All(&s.Slab) {
+			to.Append(&s.Slab, r.AtNs, r.Units)
+		}
+		to.Write(copied.State())
+		s.copies = append(s.copies, copied)
+	}
+	c.Entry = copied
+}
+
+// freeCopies frees the blocks of the copies.
+func (s *Store) freeCopies() {
+	for _, e := range s.copies {
+		s.freeState(e)
+	}
+	s.copies = s.copies[:0]
+}
+
+// View returns an entry as a look sees it, and whether it is live.
+func (s *Store) View(r arena.Ref) (Entry, bool) {
+	c := Cell{Ref: r, Entry: s.Slab.At(r)}
+	c.Live = !s.idle(c.Entry)
+	if c.Live && s.Counts.Entries[kindAllocations] > 0 && SpaceOf(c.Entry.Kind()) == Limiters {
+		c.Hash, c.Key = s.hashOf(r), c.Entry.Key()
+		s.BringUp(&c)
+	}
+	return c.Entry, c.Live
+}
+
+// BeginLook moves the shard to a time until EndLook.
+func (s *Store) BeginLook(nowNs, offsetNs int64) {
+	s.Looking, s.resumeNs, s.resumeOffsetNs = true, s.NowNs, s.OffsetNs
+	s.NowNs, s.OffsetNs = max(s.NowNs, nowNs), offsetNs
+}
+
+// EndLook ends a look, if there is one.
+func (s *Store) EndLook() {
+	if s.Looking {
+		s.freeCopies()
+		s.Looking = false
+		s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
+	}
+}
+
+// SpanMs returns the time from now until an instant in milliseconds, rounded up, or -1 for Never.
+func (s *Store) SpanMs(atNs int64) int64 {
+	if atNs == arith.Never {
+		return -1
+	}
+	return arith.NsToMs(max(atNs-s.NowNs, 0))
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+)
+
+// levels are the amounts of memory at which operations react. Memory is counted in pages, index segments
+// and limits, for the whole table. The levels follow from Options.MaxMemoryBytes:
+//
+//   - From soft on, an operation that adds an entry evicts others of the same size (AdmitBytes). Their slots
+//     stay on their pages.
+//   - From high on, reclaim turns free slots into free pages before each operation. It evicts entries if too
+//     few slots are free.
+//   - From urgent on, reclaim repeats that until memory is below urgent.
+//   - At the bound, nothing is added. An operation that has begun needs the slack between high and the bound,
+//     because nothing is moved while it holds references to entries.
+//
+// A replica only compacts. The leader decides what a replica evicts and adds.
+type levels struct {
+	soft, high, urgent, bound int64
+	share                     int64 // of one shard, of soft
+}
+
+const (
+	softNum, softDen = 7, 8
+	slackDen         = 16 // the part of the bound above high: half of what is above soft
+
+	// MinShardBytes is the least share of the bound of a shard: some pages for slots of every length. The share of
+	// a replica's shard is larger. A leader evicts by the memory of its own table. A node with more shards may use
+	// more memory than the leader: half of a page for each shard and length, which is a twentieth of this share.
+	MinShardBytes        = 1 << 20
+	MinReplicaShardBytes = 4 << 20
+)
+
+func levelsFor(bound int64, full FullPolicy, shards int) levels {
+	l := levels{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
+	if bound == 0 {
+		return l
+	}
+	slack := bound / slackDen
+	l.high, l.urgent = bound-slack, bound-slack/2
+	if full != Replica {
+		l.soft, l.bound = bound/softDen*softNum, bound
+		l.share = l.soft / int64(shards)
+	}
+	return l
+}
+
+// Memory is the memory use of a table, shared by its shards, and its bound.
+type Memory struct {
+	full    FullPolicy
+	used    atomic.Int64 // bytes of pages, segments and limits
+	evicted atomic.Int64 // entries given up
+	levels  levels
+}
+
+// Bound sets the memory bound of a number of shards. 0 means no bound.
+func (m *Memory) Bound(bytes int64, full FullPolicy, shards int) {
+	m.full, m.levels = full, levelsFor(bytes, full, shards)
+}
+
+// UsedBytes returns the bytes in use.
+func (m *Memory) UsedBytes() int64 { return m.used.Load() }
+
+// Evicted returns how many entries were evicted. It grows with each eviction.
+func (m *Memory) Evicted() int64 { return m.evicted.Load() }
+
+// High reports whether memory is above the level at which reclaiming begins.
+func (m *Memory) High() bool { return m.used.Load() > m.levels.high }
+
+// Urgent reports whether memory must be reclaimed until it is below the urgent level.
+func (m *Memory) Urgent() bool { return m.used.Load() > m.levels.urgent }
+
+// closed reports whether memory may not grow.
+func (m *Memory) closed() bool {
+	used := m.used.Load() + arena.PageBytes
+	return used > m.levels.bound || m.full == Deny && used > m.levels.soft
+}
+
+// FullPolicy selects what happens to a new entry if memory is full.
+type FullPolicy uint8
+
+// The policies of a full table.
+const (
+	LeastHarm FullPolicy = iota // evict the entry nearest to idle
+	Deny                        // answer OutOfMemory
+	Replica                     // add it: evictions come as OpForget, and compaction changes no answer
+)

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+)
+
+// The layout of a segment.
+const (
+	groupLen      = 8
+	segmentGroups = 64
+	segmentSlots  = segmentGroups * groupLen
+	segmentLoad   = segmentSlots * 7 / 8
+	segmentBytes  = segmentSlots*5 + 128 // as the allocator rounds it
+)
+
+// Segment holds the entries whose hashes share their Depth leading bits.
+type Segment struct {
+	groups [segmentGroups]slotGroup
+	live   uint16
+	dead   uint16 // slots marked gone
+	Depth  uint8
+}
+
+// slotGroup is a group of slots that are probed at once. The references are beside the control bytes, so that
+// both are loaded from memory together.
+type slotGroup struct {
+	ctrl [groupLen]uint8 // tag of the hash, or one of the marks below
+	refs [groupLen]arena.Ref
+}
+
+// Marks of a control byte. A tag has its highest bit clear.
+const (
+	slotEmpty = 0x80
+	slotGone  = 0xfe
+)
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+func newSegment(depth uint8) *Segment {
+	g := &Segment{Depth: depth}
+	g.empty()
+	return g
+}
+
+// empty marks all slots empty.
+func (g *Segment) empty() {
+	for i := range g.groups {
+		le.PutUint64(g.groups[i].ctrl[:], lowBits*slotEmpty)
+	}
+	g.live, g.dead = 0, 0
+}
+
+// Of a hash the leading bits choose the segment, bits 16..22 are the tag and bits
+// 23..28 the first group. The lowest bits are empty: a shard shifts away the bits
+// that chose it.
+const (
+	TagShift   = 16
+	GroupShift = 23
+)
+
+func tagOf(h uint64) uint8       { return uint8(h >> TagShift & 0x7f) }
+func firstGroup(h uint64) uint64 { return h >> GroupShift % segmentGroups }
+
+// probe visits the groups of a segment in an order that reaches all of them.
+type probe struct{ group, step uint64 }
+
+func startProbe(h uint64) probe { return probe{group: firstGroup(h)} }
+
+func (p *probe) next() {
+	p.step++
+	p.group = (p.group + p.step) % segmentGroups
+}
+
+// at returns the group of a number below segmentGroups.
+func (g *Segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
+
+// slot returns the entry in a slot of the segment, 0 for none.
+func (g *Segment) slot(n int) arena.Ref {
+	of := &g.groups[n/groupLen]
+	if of.ctrl[n%groupLen] >= slotEmpty {
+		return 0
+	}
+	return of.refs[n%groupLen]
+}
+
+// word returns the control bytes of a group.
+func (x *slotGroup) word() uint64 { return le.Uint64(x.ctrl[:]) }
+
+// firstIn returns the slot of the lowest bit in a mask.
+func firstIn(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
+
+// matchTag returns a mask with the high bit of each byte that may equal tag. A byte above a true match may be
+// marked falsely, so callers compare the key.
+func matchTag(word uint64, tag uint8) uint64 {
+	v := word ^ (lowBits * uint64(tag))
+	return (v - lowBits) &^ v & highBits
+}
+
+// matchEmpty marks the bytes that are slotEmpty.
+func matchEmpty(word uint64) uint64 { return word &^ (word << 6) & highBits }
+
+// matchFree marks the bytes that are slotEmpty or slotGone.
+func matchFree(word uint64) uint64 { return word & highBits }
+
+func (g *Segment) put(h uint64, r arena.Ref) {
+	for p := startProbe(h); ; p.next() {
+		x := g.at(p.group)
+		if m := matchFree(x.word()); m != 0 {
+			i := firstIn(m)
+			if x.ctrl[i] == slotGone {
+				g.dead--
+			}
+			x.ctrl[i], x.refs[i] = tagOf(h), r
+			g.live++
+			return
+		}
+	}
+}
+
+// clear empties a slot of a group. The slot may be marked empty if its group has an empty slot already, because
+// no probe ever continued past such a group.
+func (g *Segment) clear(x *slotGroup, slot int) {
+	g.live--
+	if matchEmpty(x.word()) != 0 {
+		x.ctrl[slot] = slotEmpty
+		return
+	}
+	x.ctrl[slot] = slotGone
+	g.dead++
+}
+
+// Each calls visit for each entry of the segment.
+func (g *Segment) Each(visit func(arena.Ref)) {
+	for i := range g.groups {
+		x := &g.groups[i]
+		for slot, c := range x.ctrl {
+			if c < slotEmpty {
+				visit(x.refs[slot])
+			}
+		}
+	}
+}
+
+// eachRef calls visit with the address of each reference, so that visit can replace it.
+func (g *Segment) eachRef(visit func(*arena.Ref)) {
+	for i := range g.groups {
+		x := &g.groups[i]
+		for slot, c := range x.ctrl {
+			if c < slotEmpty {
+				visit(&x.refs[slot])
+			}
+		}
+	}
+}
+
+// Size returns the number of entries of the segment.
+func (g *Segment) Size() int { return int(g.live) }
+
+// sweep rebuilds a segment without slots marked gone.
+func (g *Segment) sweep(hashOf func(arena.Ref) uint64) {
+	old := *g
+	g.empty()
+	old.Each(func(r arena.Ref) { g.put(hashOf(r), r) })
+}
+
+// following returns the first hash after the segment of a hash, or 0 after the last segment.
+func (g *Segment) following(h uint64) uint64 {
+	if g.Depth == 0 {
+		return 0
+	}
+	span := uint64(1) << (64 - g.Depth)
+	return h&^(span-1) + span
+}

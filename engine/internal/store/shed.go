@@ -1,0 +1,185 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// shedding evicts entries of one class of slots, until its free slots make pages that compaction can free.
+// Evictions spread over all classes would leave a few free slots in each class, and no page.
+type shedding struct {
+	candidates []candidate
+	pinned     [arena.NumClasses]bool // classes without an evictable entry
+	laps       int                    // how often the walk reached the end, for this class
+	found      bool                   // an entry was found since the walk was last at the end
+	evicted    bool                   // an entry was evicted since no class was pinned
+	anything   bool                   // valuable entries may be evicted, because no other was found
+	mostNs     int64                  // entries that are worth more stay
+	at         uint64                 // the hash at which the walk continues
+	class      uint8
+}
+
+type candidate struct {
+	r       arena.Ref
+	worthNs int64
+}
+
+const (
+	// shedStep is how many segments one step visits. shedDen is the part of the candidates found there that it
+	// evicts: those of least worth.
+	shedStep = 64
+	shedDen  = 8
+	// shedTries is how many victims are tried to choose a class. shedLeast is how many pages such a class must
+	// have: of n pages, a page costs an n-th of the entries.
+	shedTries = 4
+	shedLeast = 8
+	// shedPages is the part of a class's pages that shedGoal returns.
+	shedPages = compactDen
+	// shedBlocks bounds how many blocks of a chain are examined for a block of the class.
+	shedBlocks = 8
+)
+
+// shedSome evicts a few entries and reports whether there may be more to evict.
+func (s *Store) shedSome() bool {
+	d := &s.shedding
+	if !s.chooseClass() {
+		again := d.evicted || !d.anything // pinned classes may have evictable entries again
+		d.anything = !d.evicted && !d.anything
+		d.pinned, d.evicted = [arena.NumClasses]bool{}, false
+		return again
+	}
+	s.findCandidates()
+	if len(d.candidates) > 0 {
+		d.found, d.evicted = true, true
+		slices.SortFunc(d.candidates, byWorth)
+		for _, x := range d.candidates[:(len(d.candidates)+shedDen-1)/shedDen] {
+			c := s.cellOf(x.r)
+			if s.GiveUp(&c); !s.mayShed(d.class) {
+				d.class, d.anything = 0, false // the next class may be another
+				break
+			}
+		}
+	}
+	return true
+}
+
+// byWorth orders candidates by their worth. Candidates of equal worth are ordered by a hash of their position:
+// evict samples neighbours, which must not all be evicted.
+func byWorth(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.worthNs, b.worthNs), cmp.Compare(a.r*scatter, b.r*scatter))
+}
+
+const scatter = 2654435769 // of Knuth's multiplicative hashing
+
+// chooseClass continues with the class that is being shed. After that it chooses the class of an entry that
+// evict would choose, and otherwise the class with the most pages.
+func (s *Store) chooseClass() bool {
+	d := &s.shedding
+	if s.mayShed(d.class) {
+		return true
+	}
+	d.laps, d.found, d.mostNs = 0, false, arith.Never // the walk continues where it is: all positions are equal
+	if !d.anything {
+		d.mostNs = s.usualWorth()
+	}
+	for range shedTries {
+		r := s.NearestIdle(0)
+		if r == 0 {
+			break
+		}
+		if class := s.Slab.ClassAt(r); s.Slab.PagesOf(class) >= shedLeast && s.mayShed(class) {
+			d.class = class
+			return true
+		}
+	}
+	most := 0
+	for class := range uint8(arena.NumClasses) {
+		if pages := s.Slab.PagesOf(class); pages > most && s.mayShed(class) {
+			d.class, most = class, pages
+		}
+	}
+	return most > 0
+}
+
+// usualWorth returns the median worth of a sample of entries.
+func (s *Store) usualWorth() int64 {
+	d := &s.shedding
+	d.candidates = d.candidates[:0]
+	s.visitFew(func(r arena.Ref, e Entry) { d.candidates = append(d.candidates, candidate{r, s.worthNs(e)}) })
+	if len(d.candidates) == 0 {
+		return arith.Never
+	}
+	slices.SortFunc(d.candidates, byWorth)
+	return d.candidates[len(d.candidates)/2].worthNs
+}
+
+// mayShed reports whether evictions from a class are wanted and possible.
+func (s *Store) mayShed(class uint8) bool {
+	pages := s.Slab.PagesOf(class)
+	return pages > 0 && !s.shedding.pinned[class] && s.Slab.Surplus(class) < shedGoal(pages)
+}
+
+// shedGoal returns how many pages of a class to free before the next class. Rounded up, the goals of all
+// classes together make a compaction worthwhile.
+func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
+
+// findCandidates lists the entries of some segments that have a slot of the class. It pins a class if a whole
+// walk found none.
+func (s *Store) findCandidates() {
+	d := &s.shedding
+	d.candidates = d.candidates[:0]
+	wanted := shedDen * s.Slab.Lacks(d.class, shedGoal(s.Slab.PagesOf(d.class)))
+	chains := s.hasChains()
+	for i := 0; i < shedStep && len(d.candidates) < wanted; i++ {
+		g := s.Index.SegmentOf(d.at)
+		g.Each(func(r arena.Ref) {
+			own := s.Slab.ClassAt(r) == d.class
+			if !own && !chains {
+				return // the common case; reading entries takes longer than everything else here
+			}
+			e := Entry(s.Slab.At(r))
+			if !evictable(e) || !own && !s.chainHas(e, d.class) {
+				return
+			}
+			if worthNs := s.worthNs(e); worthNs <= d.mostNs {
+				d.candidates = append(d.candidates, candidate{r, worthNs})
+			}
+		})
+		if d.at = g.following(d.at); d.at == 0 {
+			d.pinned[d.class] = d.laps > 0 && !d.found && len(d.candidates) == 0
+			d.laps, d.found = d.laps+1, false
+			return
+		}
+	}
+}
+
+// chainHas reports whether the chain of an entry has a slot of a class.
+func (s *Store) chainHas(e Entry, class uint8) bool {
+	if st := logState(e); st != nil {
+		return s.Slab.ChainUses(firstOfLog(st), class, shedBlocks)
+	}
+	switch e.Kind() {
+	case uint8(rule.Concurrency):
+		return s.Slab.ChainUses(firstOfLeases(e.State()), class, shedBlocks)
+	case uint8(rule.Scripted):
+		return s.Slab.ChainUses(script.FirstBlock(e.State()), class, shedBlocks)
+	}
+	return false
+}
+
+func firstOfLog(state []byte) arena.Ref {
+	log := unitlog.Read(state)
+	return log.First()
+}
+
+func firstOfLeases(state []byte) arena.Ref {
+	set := leases.Read(state)
+	return set.First()
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// Store holds the entries of one shard. The caller holds the lock of the shard.
+type Store struct {
+	// The fields that every decision reads come first, so that they share few cache lines.
+	NowNs    int64 // the latest time seen; it never goes back
+	OffsetNs int64
+	Looking  bool // between BeginLook and EndLook
+	Index    Index
+	Limits   limitTable
+	changes  changeLog
+	Counts   counts
+	Slab     arena.Slab
+	Wheel    wheel
+
+	memory         *Memory
+	hashKey        func(key []byte) uint64
+	onBlock        func(e Entry, there bool) // a block everywhere begins or ends
+	evictSeed      uint64                    // the state of the random numbers of evict
+	Used           arena.Meter               // read without the lock
+	Exhausted      atomic.Bool               // the last reclaim step found no memory to free
+	compaction     compaction
+	shedding       shedding
+	resumeNs       int64 // the shard's own time during a look
+	resumeOffsetNs int64
+	copies         []Entry      // copies with logs, made for a look
+	listed         []allocation // the result of allocationsIn
+	allocationName [markLen + rule.MaxIDLen]byte
+	fetched        uint64 // keeps prefetches from being optimized away
+}
+
+// counts are the counters of a store.
+type counts struct {
+	Entries                    [NumKinds]int64 // by kind
+	Blocked                    int64           // keys that have both a limiter and a block
+	Expired, Evicted, Forgiven int64
+}
+
+// Reset makes the store empty. onBlock is called when a block everywhere begins or ends.
+func (s *Store) Reset(
+	m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool),
+) {
+	s.memory, s.hashKey, s.onBlock = m, hashKey, onBlock
+	s.Used.CountIn(&m.used)
+	s.Slab = arena.NewSlab(&s.Used)
+	s.Index = newIndex(&s.Used)
+	s.Limits = newLimitTable(&s.Used)
+	s.compaction, s.shedding = compaction{}, shedding{}
+	s.Wheel = newWheel()
+	s.changes = changeLog{on: trackChanges}
+	s.Counts = counts{}
+}
+
+func (s *Store) hashOf(r arena.Ref) uint64 { return s.hashKey(Entry(s.Slab.At(r)).Key()) }

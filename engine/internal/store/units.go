@@ -1,0 +1,158 @@
+package store
+
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
+// UsedUnits returns the units that count against an entry's limit now, rounded up.
+func (s *Store) UsedUnits(e Entry) int64 {
+	st, l := e.State(), s.Limits.At(e.Limit())
+	switch e.Kind() {
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		return DeficitAt(BucketOf(e), l.Rate, s.NowNs).DivUp(uint64(l.Rate.PerNs))
+	case uint8(rule.FixedWindow):
+		return ReadFixed(st).Used
+	case uint8(rule.SlidingLog), uint8(rule.Strike):
+		log := unitlog.Read(st)
+		return log.Units - log.UnitsUntil(&s.Slab, s.NowNs-l.WindowNs)
+	case uint8(rule.SlidingCounter):
+		return ReadSlidingCounter(st).Roll(s.NowNs, l.WindowNs).Used(s.NowNs, l.WindowNs)
+	case uint8(rule.Concurrency):
+		set := leases.Read(st)
+		set.Hide(&s.Slab, s.NowNs)
+		return set.Units
+	case uint8(rule.Counter):
+		return ReadCounter(st).Value
+	case uint8(rule.Scripted):
+		return script.UsedUnits(st)
+	}
+	return 0
+}
+
+// Refundable returns how many units were taken and may be given back: the units in use. A sliding window
+// counter gives back from its counts, not from their current weight.
+func (s *Store) Refundable(e Entry) int64 {
+	if e.Kind() != uint8(rule.SlidingCounter) {
+		return s.UsedUnits(e)
+	}
+	w := ReadSlidingCounter(e.State()).Roll(s.NowNs, s.Limits.At(e.Limit()).WindowNs)
+	return w.Prev + w.Cur
+}
+
+// GiveBack removes units from a state, at most as many as are refundable.
+func (s *Store) GiveBack(e Entry, l *rule.Limit, units int64) {
+	st := e.State()
+	switch l.Algorithm {
+	case rule.TokenBucket, rule.LeakyBucket:
+		deficit := DeficitAt(BucketOf(e), l.Rate, s.NowNs).SubFloor(l.Rate.Grains(units))
+		SetBucket(e, GoneAt(deficit, l.Rate, s.NowNs))
+	case rule.FixedWindow:
+		w := ReadFixed(st)
+		w.Used -= units
+		w.write(st)
+	case rule.SlidingCounter:
+		w := ReadSlidingCounter(st).Roll(s.NowNs, l.WindowNs)
+		fromCur := min(units, w.Cur)
+		w.Cur -= fromCur
+		w.Prev -= min(units-fromCur, w.Prev)
+		w.write(st)
+	case rule.SlidingLog, rule.Strike:
+		log := unitlog.Read(st)
+		log.DropUntil(&s.Slab, s.NowNs-l.WindowNs)
+		log.KeepFirst(&s.Slab, log.Units-units)
+		log.Write(st)
+	}
+}
+
+// SlotBytes returns the size of the slots of an entry and of its chain.
+func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
+	n := s.Slab.Len(r)
+	if st := logState(e); st != nil {
+		log := unitlog.Read(st)
+		n += log.Bytes(&s.Slab)
+	}
+	switch e.Kind() {
+	case uint8(rule.Concurrency):
+		set := leases.Read(e.State())
+		n += set.Bytes(&s.Slab)
+	case uint8(rule.Scripted):
+		n += script.ValueBytes(e.State(), &s.Slab)
+	}
+	return int64(n)
+}
+
+// Each algorithm gives back what was held so that in the end the limiter is as if what was
+// used had been taken when it was held, or is fuller than that, never emptier.
+
+// markOf returns the position of units just taken in a limiter.
+//
+//   - A bucket is a queue: refilling or leaking pays for units in the order in which they were taken. The mark
+//     is when the last of them will be paid for, in the unit of the state.
+//   - A sliding window counter counts the units in the window that begins at the mark.
+//   - A log has the units at the time of the mark.
+//   - A fixed window needs no mark: when it is over the limiter is idle.
+func (s *Store) markOf(e Entry) arith.Uint128 {
+	switch e.Kind() {
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		return BucketOf(e)
+	case uint8(rule.SlidingCounter):
+		return arith.Uint128{Hi: 0, Lo: uint64(ReadSlidingCounter(e.State()).StartNs)}
+	case uint8(rule.SlidingLog):
+		return arith.Uint128{Hi: 0, Lo: uint64(s.NowNs)}
+	}
+	return arith.Uint128{}
+}
+
+// releaseAllocation gives units of an allocation back at a time, unless they were paid for or have left the
+// window. It moves the marks of other allocations accordingly.
+func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, others []allocation) {
+	l, st := s.Limits.At(e.Limit()), e.State()
+	switch l.Algorithm {
+	case rule.TokenBucket, rule.LeakyBucket:
+		given := DeficitAt(x.mark, l.Rate, atNs).Min(l.Rate.Grains(units))
+		SetBucket(e, BucketOf(e).SubFloor(given))
+		for i := range others {
+			if x.mark.Less(others[i].mark) {
+				others[i].mark = others[i].mark.Sub(given)
+			}
+		}
+	case rule.FixedWindow:
+		w := ReadFixed(st)
+		w.Used -= min(units, w.Used)
+		w.write(st)
+	case rule.SlidingCounter:
+		w := ReadSlidingCounter(st) // not rolled: the result must not depend on the time of this call
+		switch int64(x.mark.Lo) {
+		case w.StartNs:
+			w.Cur -= min(units, w.Cur)
+		case w.StartNs - l.WindowNs:
+			w.Prev -= min(units, w.Prev)
+		}
+		w.write(st)
+	case rule.SlidingLog:
+		log := unitlog.Read(st)
+		log.TakeOut(&s.Slab, int64(x.mark.Lo), units)
+		log.Write(st)
+	}
+}
+
+// MoveMarks moves the marks of a bucket's allocations when a client gives units back. The units count as the
+// next to be paid for, so that no allocation refers to units that are gone.
+func (s *Store) MoveMarks(c *Cell, l *rule.Limit, units int64) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 || l.Algorithm != rule.TokenBucket && l.Algorithm != rule.LeakyBucket {
+		return
+	}
+	set := leases.Read(k.Entry.State())
+	list := s.allocationsIn(&set)
+	for i := range list {
+		list[i].mark = list[i].mark.SubFloor(l.Rate.Grains(units))
+	}
+	s.storeMarks(&set, list)
+	s.Changed(k.Ref)
+}

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+)
+
+// wheel orders the entries of a shard by the time at which they become idle. It is a hierarchical timing wheel
+// (Varghese and Lauck, 1987). An entry is in a slot for its time or an earlier one. Using a limiter only moves
+// that time later, so an entry in use is not touched until its slot is due; then it moves to the slot of its
+// current time.
+//
+// Time is counted in ticks. An entry for tick t is at the level of the highest base-64 digit in which t differs
+// from the wheel's own tick, in the slot of that digit.
+type wheel struct {
+	tick  int64 // no entry is before it
+	dueNs int64 // no step has work before it
+	heads [wheelLevels][wheelSlots]arena.Ref
+	inUse [wheelLevels]uint64 // which heads are not zero
+	never arena.Ref           // entries that do not become idle by themselves
+}
+
+const (
+	tickBits    = 24 // 16.8 ms: how late an idle entry may be noticed
+	digitBits   = 6
+	wheelSlots  = 1 << digitBits
+	wheelLevels = 7 // 42 bits of ticks: all of 63 bits of nanoseconds
+)
+
+// wheelSlot is a slot of the wheel.
+type wheelSlot struct{ level, slot int }
+
+var neverSlot = wheelSlot{level: wheelLevels}
+
+// slotFor returns the slot of an entry that becomes idle at idleNs.
+func (w *wheel) slotFor(idleNs int64) wheelSlot {
+	if idleNs == arith.Never {
+		return neverSlot
+	}
+	tick := max(idleNs>>tickBits, w.tick)
+	level := max(bits.Len64(uint64(tick^w.tick))-1, 0) / digitBits
+	return wheelSlot{level, int(tick>>(level*digitBits)) % wheelSlots}
+}
+
+func (w *wheel) head(p wheelSlot) *arena.Ref {
+	if p == neverSlot {
+		return &w.never
+	}
+	return &w.heads[p.level][p.slot]
+}
+
+// startTick returns the first tick of a slot that has not passed.
+func (w *wheel) startTick(p wheelSlot) int64 {
+	shift := p.level * digitBits
+	return w.tick>>shift>>digitBits<<digitBits<<shift | int64(p.slot)<<shift
+}
+
+// dueAt returns when a slot is due. A slot of a single tick is due once it is over, so that its entries are
+// idle. A longer slot is due as soon as it begins.
+func (w *wheel) dueAt(p wheelSlot) int64 {
+	start := w.startTick(p)
+	if p.level == 0 {
+		start++
+	}
+	return start << tickBits
+}
+
+// link inserts an unlinked entry into its slot.
+func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
+	p := w.slotFor(idleNs)
+	head := w.head(p)
+	e := Entry(s.At(r))
+	e.setNext(*head)
+	e.setPrev(p.mark())
+	if *head != 0 {
+		Entry(s.At(*head)).setPrev(r)
+	}
+	*head = r
+	if p != neverSlot {
+		w.inUse[p.level] |= 1 << p.slot
+		w.dueNs = min(w.dueNs, w.dueAt(p))
+	}
+}
+
+// unlink removes an entry from its slot.
+func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
+	e := Entry(s.At(r))
+	next, prev := e.next(), e.prev()
+	if next != 0 {
+		Entry(s.At(next)).setPrev(prev)
+	}
+	if prev < headMark {
+		Entry(s.At(prev)).setNext(next)
+		return
+	}
+	p := slotMarked(prev)
+	*w.head(p) = next
+	if next == 0 && p != neverSlot {
+		w.inUse[p.level] &^= 1 << p.slot
+	}
+}
+
+// headMark is set in the prev link of the first entry of a slot, together with the number of the slot. The refs
+// of a slab stay below it.
+const headMark = 1 << 31
+
+func (p wheelSlot) mark() arena.Ref { return headMark | uint32(p.level*wheelSlots+p.slot) }
+
+func slotMarked(mark arena.Ref) wheelSlot {
+	n := int(mark &^ headMark)
+	return wheelSlot{n / wheelSlots, n % wheelSlots}
+}
+
+// earliest returns the slot that is due first, and its time.
+func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
+	p, dueNs = neverSlot, arith.Never
+	for level := range wheelLevels {
+		digit := int(w.tick>>(level*digitBits)) % wheelSlots
+		ahead := w.inUse[level] >> digit
+		if ahead == 0 {
+			continue
+		}
+		q := wheelSlot{level, digit + bits.TrailingZeros64(ahead)}
+		if due := w.dueAt(q); due < dueNs {
+			p, dueNs = q, due
+		}
+	}
+	return p, dueNs
+}
+
+// newWheel returns an empty wheel.
+func newWheel() wheel { return wheel{dueNs: arith.Never} }
+
+// Due reports whether a step may have work at a time.
+func (w *wheel) Due(nowNs int64) bool { return nowNs >= w.dueNs }
+
+// advance moves on to the first slot that is due at a time and returns its first entry, or false if no slot is
+// due.
+func (w *wheel) advance(nowNs int64) (first arena.Ref, ok bool) {
+	p, dueNs := w.earliest()
+	if dueNs > nowNs {
+		w.tick, w.dueNs = max(w.tick, nowNs>>tickBits), dueNs
+		return 0, false
+	}
+	w.tick = max(w.tick, w.startTick(p))
+	return *w.head(p), true
+}
+
+// atTick returns the first of the entries that become idle within the tick of a time.
+func (w *wheel) atTick(nowNs int64) arena.Ref { return w.heads[0][nowNs>>tickBits%wheelSlots] }
+
+// moved updates the links of an entry's neighbours to its new slot.
+func (w *wheel) moved(s *arena.Slab, to arena.Ref) {
+	e := Entry(s.At(to))
+	if next := e.next(); next != 0 {
+		Entry(s.At(next)).setPrev(to)
+	}
+	if prev := e.prev(); prev < headMark {
+		Entry(s.At(prev)).setNext(to)
+	} else {
+		*w.head(slotMarked(prev)) = to
+	}
+}

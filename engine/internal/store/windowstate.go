@@ -1,0 +1,68 @@
+package store
+
+import "github.com/weir-project/weir/engine/internal/arith"
+
+// FixedWindow is the state of a fixed window, the end and the units used: endNs(8) used(8).
+type FixedWindow struct{ EndNs, Used int64 }
+
+// ReadFixed decodes the state of a fixed window.
+func ReadFixed(b []byte) FixedWindow {
+	return FixedWindow{int64(le.Uint64(b)), int64(le.Uint64(b[8:]))}
+}
+
+func (w FixedWindow) write(b []byte) {
+	le.PutUint64(b, uint64(w.EndNs))
+	le.PutUint64(b[8:], uint64(w.Used))
+}
+
+// idleAtNs returns the end of the window. An unused window is idle.
+func (w FixedWindow) idleAtNs() int64 {
+	if w.Used == 0 {
+		return 0
+	}
+	return w.EndNs
+}
+
+// SlidingCounter is the state of a sliding window counter, with the current window and the window before it:
+// startNs(8) prev(8) cur(8).
+type SlidingCounter struct{ StartNs, Prev, Cur int64 }
+
+// ReadSlidingCounter decodes the state of a sliding window counter.
+func ReadSlidingCounter(b []byte) SlidingCounter {
+	return SlidingCounter{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:]))}
+}
+
+func (w SlidingCounter) write(b []byte) {
+	le.PutUint64(b, uint64(w.StartNs))
+	le.PutUint64(b[8:], uint64(w.Prev))
+	le.PutUint64(b[16:], uint64(w.Cur))
+}
+
+// Roll returns the state in the window around now. The state is not idle, so this is its window or the next.
+func (w SlidingCounter) Roll(nowNs, windowNs int64) SlidingCounter {
+	if nowNs-w.StartNs < windowNs {
+		return w
+	}
+	return SlidingCounter{w.StartNs + windowNs, w.Cur, 0}
+}
+
+// IdleAtNs returns when the counts have no weight any more.
+func (w SlidingCounter) IdleAtNs(windowNs int64) int64 {
+	switch {
+	case w.Cur > 0:
+		return w.StartNs + 2*windowNs
+	case w.Prev > 0:
+		return w.StartNs + windowNs
+	}
+	return 0
+}
+
+// weight returns the weight of the previous window, times the window's length.
+func (w SlidingCounter) weight(nowNs, windowNs int64) arith.Uint128 {
+	return arith.Mul(uint64(w.Prev), uint64(w.StartNs+windowNs-nowNs))
+}
+
+// Used returns the estimate, rounded up. Because units are whole, the decision is exact.
+func (w SlidingCounter) Used(nowNs, windowNs int64) int64 {
+	return w.Cur + w.weight(nowNs, windowNs).DivUp(uint64(windowNs))
+}

@@ -1,0 +1,5 @@
+package unitlog
+
+import "encoding/binary"
+
+var le = binary.LittleEndian

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// Load restores a stored entry and replaces an entry of the same key. It skips an entry that is idle at the
+// stamp and returns false for it. An error means that Drain did not write the key or the value. Load does not
+// mark the entry as changed. Many goroutines may call Load, but the calls for one key must be in order.
+func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
+	if len(value) == 0 || !validStorageKey(key) {
+		return false, ErrStored
+	}
+	if key[0] == policyClass {
+		return t.loadPolicy(string(key[1:]), value)
+	}
+	kind, more := value[0]&^store.StoredMore, value[0]&store.StoredMore != 0
+	if kind >= uint8(store.NumKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] || more && !store.HasLog(kind) {
+		return false, ErrStored
+	}
+	s, c, err := t.stored(key)
+	if err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	s.NowNs = max(s.NowNs, at.NowNs)
+	if !more {
+		s.Unload(&c)
+	}
+	return s.Load(&c, kind, value[1:])
+}
+
+// Unload removes an entry that was loaded: the effect of a Change without a value. It succeeds if the table has
+// no such entry.
+func (t *Table) Unload(key []byte) error {
+	if !validStorageKey(key) {
+		return ErrStored
+	}
+	if key[0] == policyClass {
+		t.policyMu.Lock()
+		defer t.policyMu.Unlock()
+		t.policies.Store(t.policies.Load().without(string(key[1:])))
+		return nil
+	}
+	s, c, err := t.stored(key)
+	if err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.Unload(&c)
+	return nil
+}
+
+func validStorageKey(key []byte) bool {
+	return len(key) >= 2 && len(key) <= 1+2+MaxNameLen+MaxIDLen
+}
+
+// stored opens the entry of a storage key and locks its shard. If it returns an error, no shard is locked.
+func (t *Table) stored(key []byte) (*shard, store.Cell, error) {
+	ns := bytes.IndexByte(store.StorageKinds[:], key[0])
+	if ns < 0 {
+		return nil, store.Cell{}, ErrStored
+	}
+	c := store.Cell{Key: key[1:], Space: store.Space(ns)}
+	shardKey := c.Key
+	if c.Space == store.Tokens {
+		var ok bool
+		if shardKey, ok = store.KeyOfToken(c.Key); !ok {
+			return nil, c, ErrStored
+		}
+	}
+	s := &t.shards[t.shardNumber(shardKey)]
+	c.Hash = t.hashKey(c.Key)
+	s.mu.Lock()
+	s.Open(&c)
+	return s, c, nil
+}
+
+// Reserve prepares an empty table for about this many entries, so that loading them is faster.
+func (t *Table) Reserve(entries int64) {
+	t.eachShard(Stamp{}, func(s *shard) {
+		if s.Keys() == 0 && s.Counts.Entries[store.KindToken] == 0 {
+			s.Index.Reserve(entries / int64(len(t.shards)))
+		}
+	})
+}
+
+// Drain hands out the changes since the last Drain, in chunks of at most maxChunk entries or a few megabytes,
+// and clears them. Later changes of a key come later. Drain stops at the first error of emit, and does not hand
+// out that chunk again. No lock is held while emit runs, and none for more than drainStep entries at once.
+// Drain must not run concurrently with itself.
+func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
+	var b store.Batch
+	var out []Change
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		out = b.Changes(out[:0])
+		err := emit(out)
+		b.Reset()
+		return err
+	}
+	t.drainPolicies(&b)
+	for i := range t.shards {
+		s := &t.shards[i]
+		for more := true; more; {
+			more = s.drainSome(&b, maxChunk-b.Len())
+			if b.Len() >= maxChunk || b.Full() {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+// StateHash returns a hash of all state that decisions at or after the stamp depend on: policies, and limiters,
+// blocks and remembered IDs that are not idle. Tables that carried out the same operations at the same stamps
+// have the same hash. Their shards, collection, storing and loading do not matter. Tables that differ in one
+// entry have different hashes, except with a chance of 1 in 2^64.
+//
+// StateHash locks one segment at a time. To hash a consistent state, the caller must stop decisions meanwhile.
+func (t *Table) StateHash(at Stamp) (sum uint64) {
+	h := store.NewHasher()
+	for full := uint64(0); ; {
+		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) {
+			g.Each(func(r arena.Ref) {
+				if e, live := s.View(r); live {
+					sum += h.Entry(&s.Store, e)
+				}
+			})
+		})
+		if full == 0 {
+			return sum + hashPolicies(&h, t.policies.Load())
+		}
+	}
+}
+
+// Renew sets the dirty bits of entries that have not changed. It serves a store that keeps changes in order:
+// after a whole rewrite pass, the store no longer needs the changes drained before the pass.
+//
+// A pass begins at cursor 0 and continues at the cursor that Renew returns, until that is 0. Each call renews
+// at least the given number of entries. A pass may omit entries that are added or removed meanwhile, because
+// Drain hands these out anyway. Renew must not run concurrently with itself.
+func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
+	if cursor == 0 {
+		t.renewPolicies()
+	}
+	for n := 0; ; n++ { // a segment without entries costs a step as well
+		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *store.Segment) {
+			n += g.Size()
+			g.Each(s.renew)
+		})
+		if cursor == 0 || n >= entries {
+			return cursor
+		}
+	}
+}
+
+// Usage returns the number of entries of all kinds in the table, idle entries included, and the bytes they
+// take.
+func (t *Table) Usage() (entries, bytes int64) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		for _, n := range s.Counts.Entries {
+			entries += n
+		}
+		bytes += s.Slab.TakenBytes()
+		s.mu.Unlock()
+	}
+	return entries, bytes
+}
+
+// renew makes the next Drain hand out the whole entry.
+func (s *shard) renew(r arena.Ref) {
+	store.UnkeepLog(s.Slab.At(r))
+	s.Changed(r)
+}

@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/weirproc"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/server"
+)
+
+func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
+
+// clusterNode stands for one node of a cluster: a standalone one with members.
+type clusterNode struct {
+	limiter.Limiter
+	addr string
+
+	mu   sync.Mutex
+	topo limiter.Topology
+	did  []string
+	err  error
+}
+
+func (n *clusterNode) Topology() *limiter.Topology {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.topo
+	return &t
+}
+
+func (n *clusterNode) do(what ...string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.topo.Leader != n.topo.Self && what[0] != "snapshot" {
+		return limiter.ErrNotLeader
+	}
+	n.did = append(n.did, strings.Join(what, " "))
+	return n.err
+}
+
+func (n *clusterNode) asked() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.did
+}
+
+func (n *clusterNode) ReadIndex() error                   { return nil }
+func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }
+func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
+func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }
+func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfer", to) }
+func (n *clusterNode) Digest() (index, hash uint64)       { return 0, 0 }
+func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
+
+// startNodes serves the nodes a and b, who both believe that leader leads.
+func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
+	t.Helper()
+	nodes, listeners := map[string]*clusterNode{}, map[string]net.Listener{}
+	members := []limiter.Member{
+		{ID: "a", RaftAddr: "127.0.0.1:7", Voter: true, Up: true, AppliedIndex: 9, Format: 2},
+		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond, Format: 1},
+		{ID: "c", RaftAddr: "127.0.0.1:9", AppliedIndex: 2, LastHeard: time.Minute},
+	}
+	for i, id := range []string{"a", "b"} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		listeners[id], members[i].ClientAddr = ln, ln.Addr().String()
+	}
+	log := slog.New(slog.DiscardHandler)
+	for id, ln := range listeners {
+		node, err := persistence.Open(persistence.Options{Logger: log})
+		require.NoError(t, err)
+		nodes[id] = &clusterNode{Limiter: node, addr: ln.Addr().String(), topo: limiter.Topology{
+			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9, Format: 1, Nodes: members,
+		}}
+		srv, err := server.New(server.Config{Logger: log, Password: password}, nodes[id])
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(ln) }()
+		t.Cleanup(func() {
+			require.NoError(t, srv.Close())
+			require.NoError(t, <-ended)
+			require.NoError(t, node.Close())
+		})
+	}
+	return nodes
+}
+
+func TestClusterStatus(t *testing.T) {
+	nodes := startNodes(t, "a", "")
+	var out bytes.Buffer
+	require.NoError(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}))
+	lines := strings.Split(out.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	require.Equal(t, []string{
+		"cluster c1", "leader a", "term 3", "log form 1", "asked b, committed 9, applied 8, stale: 5ms", "",
+		"NODE ROLE UP CLIENTS NODES APPLIED READS HEARD",
+		"a leader yes " + nodes["a"].addr + " 127.0.0.1:7 9 form 2 0s ago",
+		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 form 1 this node",
+		"c no vote yet no unknown 127.0.0.1:9 2 unknown 1m0s ago", "",
+	}, lines)
+
+	out.Reset()
+	require.NoError(t, (&statusCmd{JSON: true}).show(&out, &Command{Addr: nodes["b"].addr}))
+	var status remote.Status
+	require.NoError(t, json.Unmarshal(out.Bytes(), &status))
+	require.Equal(t, "b", status.Node)
+	require.EqualValues(t, 5, status.StaleMs)
+	require.Equal(t, remote.NodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, HeardMs: 30, LogFormat: 1}, status.Nodes[1])
+	require.False(t, status.Nodes[2].Voter || status.Nodes[2].Up)
+}
+
+func TestClusterStatusWithoutALeader(t *testing.T) {
+	nodes := startNodes(t, "", "")
+	var out bytes.Buffer
+	require.ErrorIs(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}), errNoLeader)
+	require.Contains(t, out.String(), "none, the last was a\n")
+	require.NotContains(t, out.String(), " leader ")
+}
+
+func TestClusterChangesGoToTheLeader(t *testing.T) {
+	nodes := startNodes(t, "a", "secret")
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
+	ask := &Command{Addr: nodes["b"].addr, PasswordFile: file}
+	require.NoError(t, (&addCmd{ID: "d", RaftAddr: "d:7"}).Run(ask))
+	require.NoError(t, (&removeCmd{ID: "c"}).Run(ask))
+	require.NoError(t, (&transferCmd{}).Run(ask))
+	require.NoError(t, (&transferCmd{ID: "b"}).Run(ask))
+	require.NoError(t, (&transferCmd{IfLeading: true}).Run(ask), "b follows")
+	require.NoError(t, (&snapshotCmd{}).Run(ask))
+	require.Equal(t, []string{"add d d:7", "remove c", "transfer ", "transfer b"}, nodes["a"].asked())
+	require.Equal(t, []string{"snapshot"}, nodes["b"].asked())
+	require.NoError(t, (&transferCmd{IfLeading: true}).Run(&Command{Addr: nodes["a"].addr, PasswordFile: file}))
+	require.Equal(t, "transfer ", nodes["a"].asked()[4])
+
+	nodes["a"].mu.Lock()
+	nodes["a"].err = errors.New("d is a member already")
+	nodes["a"].mu.Unlock()
+	require.EqualError(t, (&addCmd{ID: "d", RaftAddr: "d:7"}).Run(ask), nodes["a"].addr+" answers: ERR d is a member already")
+	require.ErrorContains(t, (&snapshotCmd{}).Run(&Command{Addr: nodes["b"].addr}), "NOAUTH")
+	require.ErrorContains(t, (&snapshotCmd{}).Run(&Command{PasswordFile: file + "x"}), "--password-file: ")
+}
+
+// Two nodes that each name the other must not be asked for ever.
+func TestClusterChangesEnd(t *testing.T) {
+	nodes := startNodes(t, "a", "")
+	nodes["a"].mu.Lock()
+	nodes["a"].topo.Leader = "b"
+	nodes["a"].mu.Unlock()
+	require.ErrorContains(t, (&transferCmd{}).Run(&Command{Addr: nodes["a"].addr}), "the leader keeps changing, try again: ")
+}
+
+func TestClusterMoved(t *testing.T) {
+	for reply, want := range map[string]string{
+		"MOVED 0 10.0.0.1:6380": "10.0.0.1:6380", "MOVED 0 2001:db8::1:6380": "[2001:db8::1]:6380", "MOVED 0 here": "", "MOVED 0": "", "ERR no": "",
+	} {
+		addr, ok := remote.MovedTo(fmt.Errorf("a node answers: %w", redis.Error(reply)))
+		require.Equal(t, want, addr)
+		require.Equal(t, want != "", ok)
+	}
+}
+
+// The command line, against a process that stands alone and against nothing.
+func TestClusterCommandLine(t *testing.T) {
+	run := func(args ...string) (said string, code int) {
+		cmd := weirproc.Command(append([]string{"cluster"}, args...)...)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	refused := func(why string, args ...string) {
+		said, code := run(args...)
+		require.NotZero(t, code)
+		require.Contains(t, said, why)
+	}
+	p := weirproc.Start(t)
+	refused(p.Addr+" answers: ERR This instance has cluster support disabled", "status", "--addr", p.Addr)
+	p.Kill()
+	refused("cannot reach a server at "+p.Addr+" (--addr)", "--addr", p.Addr, "transfer")
+	refused("weir cluster add needs <raft-addr>", "add", "d")
+
+	nodes := startNodes(t, "a", "")
+	said, code := run("status", "--addr", nodes["a"].addr)
+	require.Zero(t, code, said)
+	require.Contains(t, said, "leader")
+	said, code = run("add", "d", "d:6390", "--addr", nodes["b"].addr)
+	require.Zero(t, code, said)
+	require.Equal(t, "d is taken in\n", said)
+}

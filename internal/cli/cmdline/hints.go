@@ -1,0 +1,173 @@
+package cmdline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/nearest"
+)
+
+// OtherNames lists weir's flags under the names that other servers and clients use. The first flag that a command has
+// is the suggestion.
+var OtherNames = map[string][]string{
+	"port": {"listen", "addr", "http"}, "p": {"listen", "addr", "http"}, "bind": {"listen"},
+	"host": {"listen", "addr", "http"}, "address": {"listen", "addr"},
+	"dir": {"data-dir"}, "d": {"data-dir"}, "conf": {"config"}, "c": {"config"},
+	"a": {"password-file", "requirepass-file"}, "pass": {"password-file", "requirepass-file"},
+	"password": {"password-file", "requirepass-file"},
+	"aclfile":  {"users-file"}, "acl-file": {"users-file"}, "users": {"users-file"},
+	"id": {"node-id"}, "name": {"node-id"}, "peers": {"join"}, "seeds": {"join"}, "secret": {"cluster-secret-file"},
+	"addr": {"listen", "http"},
+	"cert": {"tls-cert-file"}, "key": {"tls-key-file"}, "cacert": {"tls-ca-file"}, "ca": {"tls-ca-file"},
+	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
+}
+
+// otherCommands lists weir's commands under the names that other programs use.
+var otherCommands = map[string]string{
+	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call", "send": "call", "exec": "call",
+	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top",
+	"dump": "backup", "apply": "policy apply",
+}
+
+// otherPrograms lists former commands of weir that are programs now.
+var otherPrograms = map[string]string{"bench": "weir-bench"}
+
+// meant returns the flags of known that word most likely means. It accepts a word in the form of any place:
+// --max_memory, WEIR_MAX_MEMORY, maxmemory.
+func meant(word string, known []string) []string {
+	word = strings.ReplaceAll(strings.ToLower(strings.TrimLeft(word, "-")), "_", "-")
+	word = strings.TrimPrefix(word, strings.ToLower(EnvPrefix)+"-")
+	for _, flag := range OtherNames[word] {
+		if slices.Contains(known, flag) {
+			return []string{flag}
+		}
+	}
+	return nearest.Names(word, known)
+}
+
+// Suggest returns text that suggests names for an unknown name in a message. It returns "" if no name is similar. as
+// formats a flag for the place of the message.
+func Suggest(word string, known []string, as func(flag string) string) string {
+	near := meant(word, known)
+	for i := range near {
+		near[i] = as(near[i])
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
+}
+
+var (
+	kongSuggest = regexp.MustCompile(`, did you mean (?:one of )?(.*)\?$`)
+	unknownFlag = regexp.MustCompile(`^unknown flag (-\S+)`)
+	unexpected  = regexp.MustCompile(`^unexpected argument (\S+)`)
+	minusValue  = regexp.MustCompile(`^--(\S+): expected \S+ value but got "(-[0-9]\S*)"`)
+	noValue     = regexp.MustCompile(`^--(\S+): expected .*"EOL"`)
+	noFlags     = regexp.MustCompile(`^missing flags: (.*)$`)
+	noArgument  = regexp.MustCompile(`^expected "(.*)"$`)
+)
+
+// Explain adds the accepted values to an error of the parser that only names the refused value. It returns other errors
+// unchanged.
+func Explain(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context == nil {
+		return err
+	}
+	if text := explained(parse.Context, err.Error()); text != "" {
+		return exitError{text, parse.ExitCode()}
+	}
+	return err
+}
+
+func explained(ctx *kong.Context, text string) string {
+	at, command := ctx.Model.Node, ctx.Model.Name
+	if selected := selectedOf(ctx); selected != nil {
+		at, command = selected, selected.FullPath()
+	}
+	help := ": " + command + " --help lists what there is"
+	text = kongSuggest.ReplaceAllString(text, " (did you mean $1?)")
+	if m := unknownFlag.FindStringSubmatch(text); m != nil {
+		return explainFlag(ctx, at, text, m[1]) + help
+	}
+	if m := unexpected.FindStringSubmatch(text); m != nil {
+		return explainArgument(at, text, m[1]) + help
+	}
+	if m := minusValue.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("--%s must be %s, not %q", m[1], accepted(FlagOf(at, "--"+m[1])), m[2])
+	}
+	if m := noValue.FindStringSubmatch(text); m != nil {
+		return "no value behind --" + m[1] + ": write " + written(FlagOf(at, "--"+m[1]))
+	}
+	if m := noFlags.FindStringSubmatch(text); m != nil {
+		return command + " needs " + m[1] + help
+	}
+	if m := noArgument.FindStringSubmatch(text); m != nil {
+		return command + " needs " + m[1] + help
+	}
+	return strings.ReplaceAll(text, `must be one of "",`, "must be one of ") // "" is how an enum has none
+}
+
+// written returns a flag with a value, as on a command line.
+func written(flag *kong.Flag) string {
+	return "--" + flag.Name + "=" + cmp.Or(flag.PlaceHolder, flag.Default, "VALUE")
+}
+
+// selectedOf returns the command that the words before an error have selected.
+func selectedOf(ctx *kong.Context) *kong.Node {
+	for _, step := range slices.Backward(ctx.Path) {
+		if step.Command != nil {
+			return step.Command
+		}
+	}
+	return nil
+}
+
+// explainFlag returns the message about a flag that a command does not have.
+func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
+	if at == ctx.Model.Node && FlagOf(Below(at, "serve"), word) != nil {
+		return "unknown flag " + word + " (the command comes first: weir serve " + word + ")"
+	}
+	hint := Suggest(word, Names(FlagsOf(at)), func(name string) string { return written(FlagOf(at, "--"+name)) })
+	if hint == "" {
+		return text // kong may suggest better: weir-bench is weir-bench run
+	}
+	return "unknown flag " + word + hint
+}
+
+// explainArgument returns the message about a word that a command does not accept. The word is often the value of a
+// required flag.
+func explainArgument(at *kong.Node, text, word string) string {
+	if at.Parent == nil {
+		if program := otherPrograms[word]; program != "" {
+			return fmt.Sprintf("unexpected argument %s (it is a program of its own: %s)", word, program)
+		}
+		if other := otherCommands[word]; other != "" {
+			return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)
+		}
+	}
+	for _, flag := range FlagsOf(at) {
+		if flag.Required && flag.Short != 0 {
+			return fmt.Sprintf("unexpected argument %s (did you mean -%c %[1]s?)", word, flag.Short)
+		}
+	}
+	return text
+}
+
+// exitError is an error with an exit code.
+type exitError struct {
+	text string
+	code int
+}
+
+func (e exitError) Error() string { return e.text }
+
+// ExitCode implements the interface by which kong reads exit codes.
+func (e exitError) ExitCode() int { return e.code }

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/remote"
+)
+
+const (
+	// lagMax is how many entries a node may be behind. The alert has the same bound.
+	lagMax = 10_000
+	// clockAheadMax is how far a node's clock may differ from this node's. The alert has the same bound.
+	clockAheadMax = time.Second
+)
+
+func (d *Subject) lookAtCluster(up *running) []Finding {
+	switch {
+	case up != nil && up.info["cluster_enabled"] == "1":
+		return d.lookAtMembers(up)
+	case up != nil && d.Clustered:
+		return []Finding{{Wrong, "cluster", "the server stands alone, the flags name a node", "restart it with them"}}
+	case !d.Clustered:
+		return []Finding{{Fine, "cluster", "one node by itself", ""}}
+	case len(d.Join) == 0:
+		return []Finding{{Fine, "cluster", "a cluster of one", ""}}
+	}
+	return d.lookAtPeers()
+}
+
+// lookAtMembers asks the server for the members of its cluster.
+func (d *Subject) lookAtMembers(up *running) []Finding {
+	reply, err := up.conn.Do("WEIR.CLUSTER", "STATUS")
+	if err != nil {
+		return []Finding{{Doubt, "cluster", "the server answers " + oneLine(err), "ask as a user who may send WEIR.CLUSTER: --user and --password-file"}}
+	}
+	status, err := remote.ReadStatus(reply)
+	if err != nil {
+		return []Finding{{Wrong, "cluster", "the server answers what is no status: " + oneLine(err), "use the weir that the server is"}}
+	}
+	return judgeStatus(&status)
+}
+
+// judgeStatus reports the problems of a cluster, and whether a majority is up.
+func judgeStatus(s *remote.Status) (found []Finding) {
+	if s.Leader == "" {
+		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided", "start nodes until a majority is up, and see whether they reach each other"})
+	}
+	up, voters := 0, 0
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Voter {
+			voters++
+			if n.Up {
+				up++
+			}
+		}
+		found = append(found, judgeNode(n)...)
+	}
+	said := fmt.Sprintf("%d of %d voters are up", up, voters)
+	if s.Leader != "" {
+		said += ", " + s.Leader + " leads"
+	}
+	if s.Node != "" {
+		said += ", as " + s.Node + " sees it"
+	}
+	majority := voters/2 + 1
+	switch {
+	case up < majority:
+		return append(found, Finding{Wrong, "cluster", said, fmt.Sprintf("start nodes until %d are up", majority)})
+	case up == majority && voters > 1:
+		return append(found, Finding{Doubt, "cluster", said, "one more that fails stops all decisions: start the others"})
+	case voters > 1 && voters%2 == 0:
+		return append(found, Finding{Doubt, "cluster", said, "add a node: an even number stands no more failures than one less"})
+	}
+	return append(found, Finding{Fine, "cluster", said, ""})
+}
+
+// judgeNode reports the problems of one node, or nothing if all is well.
+func judgeNode(n *remote.NodeStatus) (found []Finding) {
+	ahead := time.Duration(n.ClockAheadMs) * time.Millisecond
+	switch {
+	case !n.Up:
+		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID, time.Duration(n.HeardMs)*time.Millisecond), "start it, or see whether " + n.RaftAddr + " can be reached"}}
+	case n.LagEntries > lagMax:
+		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries), "see its disk, its processor and its network"})
+	}
+	if ahead.Abs() > clockAheadMax {
+		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("the clock of %s is %v ahead of this node's", n.ID, ahead), lookAfterNTP})
+	}
+	return found
+}
+
+// lookAtPeers connects to the nodes that a start would contact.
+func (d *Subject) lookAtPeers() []Finding {
+	var silent []string
+	for _, addr := range d.Join {
+		if addr == d.RaftAddr {
+			continue
+		}
+		conn, err := net.DialTimeout("tcp", addr, healthcheck.Timeout)
+		if err != nil {
+			silent = append(silent, addr)
+			continue
+		}
+		conn.Close()
+	}
+	said := fmt.Sprintf("%d nodes in --join", len(d.Join))
+	switch {
+	case len(silent) > 0:
+		return []Finding{{Doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "), "start them, or see whether they can be reached from here"}}
+	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // else it joins a cluster
+		return []Finding{{Doubt, "cluster", said, "take an odd number: an even one stands no more failures than one less"}}
+	}
+	return []Finding{{Fine, "cluster", said + ", the others answer", ""}}
+}

@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/cli/remote"
+)
+
+// says demands that some Finding of a check says so.
+func says(t *testing.T, found []Finding, v Verdict, check, text string) {
+	t.Helper()
+	for _, f := range found {
+		if f.Verdict == v && f.Check == check && bytes.Contains([]byte(f.Found), []byte(text)) {
+			require.Equal(t, v == Fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does", text)
+			return
+		}
+	}
+	t.Fatalf("nothing says %s %s %q: %+v", v, check, text, found)
+}
+
+func TestDoctorJudges(t *testing.T) {
+	status := func(leader string, up ...bool) (s remote.Status) {
+		s.Leader = leader
+		for i, u := range up {
+			s.Nodes = append(s.Nodes, remote.NodeStatus{ID: string(rune('a' + i)), Voter: true, Up: u})
+		}
+		return s
+	}
+	judge := func(s remote.Status) []Finding { return judgeStatus(&s) }
+	const spare = 1000 // file descriptors besides those of clients
+	slow := status("a", true, true, true)
+	slow.Nodes[1].LagEntries, slow.Nodes[2].ClockAheadMs = lagMax+1, -2000
+	bounded := func(bytes int64) *Subject { return &Subject{MemoryBound: func(int64) int64 { return bytes }} }
+	d := bounded(1 << 30)
+	for _, c := range []struct {
+		found []Finding
+		want  Verdict
+		text  string
+	}{
+		{judge(status("a", true, true, true)), Fine, "3 of 3 voters are up, a leads"},
+		{judge(status("a", true, true, false)), Doubt, "2 of 3 voters are up"},
+		{judge(status("a", true, true, false)), Doubt, "c was last heard of"},
+		{judge(status("", true, false, false)), Wrong, "no leader"},
+		{judge(status("", true, false, false)), Wrong, "1 of 3 voters are up"},
+		{judge(status("a", true, true, true, true)), Doubt, "4 of 4 voters"},
+		{judge(status("a", true)), Fine, "1 of 1 voters"},
+		{judge(slow), Doubt, "b is 10001 entries behind"},
+		{judge(slow), Doubt, "the clock of c is -2s ahead"},
+		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, Fine, "off by at most 1ms"},
+		{[]Finding{judgeClock(discipline{maxError: time.Millisecond})}, Doubt, "nothing keeps the wall clock right"},
+		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Minute})}, Doubt, "off by 1m0s"},
+		{[]Finding{judgeClock(discipline{synced: true, source: "hpet"})}, Doubt, "hpet"},
+		{judgeBehind("-3"), Fine, "-3ms behind"},
+		{judgeBehind("6000"), Doubt, "6s behind"},
+		{[]Finding{volume{"ext4", 5 << 30, 10 << 30}.judge("d")}, Fine, "5.0gb free of 10.0gb"},
+		{[]Finding{volume{"ext4", 5 << 30, 100 << 30}.judge("d")}, Doubt, "5.0gb free"},
+		{[]Finding{volume{"ext4", 5 << 20, 10 << 20}.judge("d")}, Wrong, "5.0mb free"},
+		{[]Finding{volume{kind: tmpfs}.judgeKind("d")}, Doubt, "which is memory"},
+		{[]Finding{volume{kind: overlay}.judgeKind("d")}, Doubt, "a container's own layer"},
+		{[]Finding{volume{kind: "nfs"}.judgeKind("d")}, Doubt, "nfs"},
+		{[]Finding{volume{}.judgeKind("d")}, Fine, "unknown by name"},
+		{[]Finding{judgeSync(30*time.Millisecond, false)}, Fine, "30ms"},
+		{[]Finding{judgeSync(30*time.Millisecond, true)}, Doubt, "30ms"},
+		{[]Finding{judgeSync(2*time.Second, false)}, Wrong, "2s"},
+		{[]Finding{judgeFiles(spare, spare, 10)}, Wrong, "too few file descriptors"},
+		{[]Finding{judgeFiles(spare+9, spare, 10)}, Doubt, "room for 9 clients"},
+		{[]Finding{judgeFiles(spare+10, spare, 10)}, Fine, "room for 10 clients"},
+		{[]Finding{d.judgeMemory(2<<30, nil)}, Fine, "1.0gb of 2.0gb"},
+		{[]Finding{d.judgeMemory(1<<30, nil)}, Doubt, "1.0gb of 1.0gb"},
+		{[]Finding{bounded(0).judgeMemory(1<<30, nil)}, Doubt, "no bound"},
+	} {
+		for i := range c.found {
+			c.found[i].Check = ""
+		}
+		says(t, c.found, c.want, "", c.text)
+	}
+}
+
+// The wall clock of a machine that lost its battery stands before what was written.
+func TestDoctorSeesAClockThatWasSetBack(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "FORMAT")
+	require.NoError(t, os.WriteFile(path, []byte("weir data format 1\n"), 0o600))
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(path, later, later))
+	d := &Subject{DataDir: dir}
+	says(t, d.lookAtClock(nil), Doubt, "clock", "before the state was last written")
+}

@@ -1,0 +1,48 @@
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// lookAtVersions compares the versions of this program, the server and the data on disk.
+func (d *Subject) lookAtVersions(up *running) []Finding {
+	mine := Finding{Fine, "versions", "weir " + buildinfo.Read().Version, ""}
+	if up != nil {
+		mine.Found += ", and so is the server"
+		if theirs := up.info["weir_version"]; theirs != buildinfo.Read().Version {
+			mine = Finding{Doubt, "versions", fmt.Sprintf("weir %s, the server is %s", buildinfo.Read().Version, theirs), "restart it, where this one is to run"}
+		}
+	}
+	if d.DataDir == "" {
+		return []Finding{mine}
+	}
+	return []Finding{mine, d.lookAtData()}
+}
+
+// lookAtData reports which node owns the data directory, and whether this program can read it.
+func (d *Subject) lookAtData() Finding {
+	node, err := raftstore.OwnerOf(d.DataDir)
+	if err == nil && node != "" {
+		if want := d.NodeName; !raftstore.IsIncarnationOf(node, want) {
+			return Finding{Wrong, "versions", fmt.Sprintf("%s is node %q's, this one is to be %q", d.DataDir, node, want), "give the --node-id it was begun with, or another --data-dir"}
+		}
+		return Finding{Fine, "versions", d.DataDir + " is this node's, in a format this weir reads", ""}
+	}
+	format := 0
+	if err == nil {
+		format, err = persistence.FormatOf(d.DataDir)
+	}
+	switch {
+	case err != nil:
+		return Finding{Wrong, "versions", d.DataDir + ": " + oneLine(err), "weir does not start with it"}
+	case format == 0:
+		return Finding{Fine, "versions", d.DataDir + " holds nothing yet", ""}
+	case d.Clustered:
+		return Finding{Wrong, "versions", d.DataDir + " is of a server that ran alone", "choose another --data-dir, or leave out --node-id"}
+	}
+	return Finding{Fine, "versions", fmt.Sprintf("%s has data format %d, which this weir reads", d.DataDir, format), ""}
+}

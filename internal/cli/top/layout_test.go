@@ -1,0 +1,90 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/httpapi"
+)
+
+// busyView is a view of a server with policies, of which the last ones in the list are busy, and
+// ten keys that were denied and admitted.
+func busyView(policies, busy int) *view {
+	none := httpapi.LatencyStatus{BoundsS: []float64{1}, Counts: []int64{0, 0}}
+	then := &httpapi.Status{NowMs: 1_000, UptimeS: 1, Latency: none}
+	now := &httpapi.Status{NowMs: 61_000, UptimeS: 61, Latency: none}
+	for i := range policies {
+		p := httpapi.PolicyStatus{Name: fmt.Sprintf("policy%02d", i), Allowed: int64(100_000 * (policies - i))}
+		then.Policies = append(then.Policies, p)
+		if i >= policies-busy {
+			p.Allowed, p.Limited = p.Allowed+int64(i)*600, p.Limited+600
+		}
+		now.Policies = append(now.Policies, p)
+	}
+	for i := range int64(10) {
+		key := httpapi.TopKey{Key: fmt.Sprintf("key%d:%s", i, strings.Repeat("k", 100)), Units: 123_456 - i}
+		now.Denied, now.Admitted = append(now.Denied, key), append(now.Admitted, key)
+	}
+	return &view{"x", now, then, then}
+}
+
+// Keys stay on the screen however many policies there are; idle policies take one line.
+func TestTopKeepsKeysVisible(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 50}, {40, 30}, {60, 24}} {
+		for _, busy := range []int{0, 2, 31} {
+			lines := busyView(31, busy).fit(size[0], size[1])
+			text := strings.Join(lines, "\n")
+			require.LessOrEqual(t, len(lines), size[1], "%v, %d busy:\n%s", size, busy, text)
+			require.Contains(t, text, "MOST DENIED", "%v, %d busy", size, busy)
+			require.Contains(t, text, "MOST ADMITTED")
+			if size[0] >= narrowWidth {
+				require.Contains(t, frame(lines, size[0], size[1]), "POLICY, last 60 s\x1b", "and the time that figures cover")
+			}
+			require.Equal(t, 2, strings.Count(text, "123456  key0:"), "%v, %d busy:\n%s", size, busy, text)
+			if busy == 2 {
+				require.Contains(t, text, "29 idle: policy00, policy01")
+				require.Less(t, strings.Index(text, "policy30"), strings.Index(text, "policy29"),
+					"the busiest first")
+			}
+			if busy == 31 {
+				require.Contains(t, text, "policy30")
+				require.Regexp(t, `(?m)policy00$|^\d+ more$`, text)
+			}
+		}
+	}
+}
+
+// On a narrow screen names are cut, and no figure is.
+func TestTopNarrow(t *testing.T) {
+	lines := busyView(31, 2).fit(40, 30)
+	shown := frame(lines, 40, 30)
+	require.Contains(t, shown, "ALLOWED/S  DENIED/S    %  POLICY, 60 s\x1b[K\r\n      300        10  3.2  policy30")
+	require.Contains(t, shown, "123456  key0:kkk")
+	require.NotContains(t, shown, strings.Repeat("k", 33))
+	for _, word := range []string{"since the start", "forgotten with them", "99.9 %"} {
+		require.Contains(t, squeezed(strings.ReplaceAll(shown, lineEnd, " ")), word, "the head goes on in the next line")
+	}
+}
+
+// What is printed once has all policies.
+func TestTopPrintsAllPolicies(t *testing.T) {
+	text := busyView(31, 2).text()
+	for i := range 31 {
+		require.Contains(t, text, fmt.Sprintf("  policy%02d\n", i))
+	}
+	require.Contains(t, squeezed(text), "300 10 3.2 118000 600 0 policy30")
+	require.NotContains(t, text, "idle")
+}
+
+// Rates of policies cover a minute at most, and nothing from before a restart.
+func TestTopWindow(t *testing.T) {
+	at := func(nowMs, uptime int64) *httpapi.Status { return &httpapi.Status{NowMs: nowMs, UptimeS: uptime} }
+	w := window{at(0, 1), at(30_000, 31), at(60_000, 61)}
+	require.EqualValues(t, 30_000, w.since(at(61_000, 62)).NowMs)
+	require.Len(t, w, 2)
+	require.Nil(t, w.since(at(62_000, 0)))
+	require.Empty(t, w)
+}

@@ -1,0 +1,24 @@
+package tracing
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A collector that is down for long fills no log.
+func TestSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		complain := seldom(time.Minute)
+		said := 0
+		for range 10 * 60 {
+			if complain() {
+				said++
+			}
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 10, said)
+	})
+}

@@ -1,0 +1,63 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestChaos is the main gate: every fault, and no violation.
+func TestChaos(t *testing.T) {
+	skipShort(t)
+	seed := theSeed()
+	rep, err := Run(t.Context(), RunConfig{
+		Cluster:  config(t, *nodes, *heartbeat),
+		Duration: *duration,
+		Seed:     seed,
+		Plans:    [][]Step{Plan(seed, *duration, ProcessKinds()), Plan(seed, *duration, NetworkKinds())},
+		Logf:     t.Logf,
+	})
+	require.NoError(t, err)
+	t.Log(rep)
+	require.Zero(t, rep.Broken, "repeat the schedule with -chaos.seed=%d -chaos.nodes=%d -chaos.duration=%v", rep.Seed, rep.Nodes, rep.Duration)
+}
+
+// TestStandaloneKillIsFound kills a standalone server, which saves once a second and therefore loses recent grants. The
+// harness must report that. A standalone server promises no more, so it serves as a mutation that is always available.
+func TestStandaloneKillIsFound(t *testing.T) {
+	skipShort(t)
+	rep, err := Run(t.Context(), RunConfig{
+		Cluster:  config(t, 1, 0),
+		Duration: 8 * time.Second,
+		Seed:     theSeed(),
+		Plans:    [][]Step{{{At: 2 * time.Second, For: time.Second, Kind: KillOne}, {At: 5 * time.Second, For: time.Second, Kind: KillOne}}},
+		Logf:     t.Logf,
+	})
+	require.NoError(t, err)
+	t.Log(rep)
+	require.NotZero(t, rep.Broken)
+	var found []error
+	for _, v := range rep.Violations {
+		found = append(found, v.Err)
+	}
+	require.True(t, anyIs(found, ErrForgotten), "%v", found)
+	require.True(t, anyIs(found, ErrNotLinearizable), "%v", found)
+}
+
+// TestStandaloneUndisturbed runs the same server without faults. It keeps every guarantee, so the findings of the
+// harness come from the faults.
+func TestStandaloneUndisturbed(t *testing.T) {
+	skipShort(t)
+	rep, err := Run(t.Context(), RunConfig{
+		Cluster:  config(t, 1, 0),
+		Duration: 9 * time.Second,
+		Seed:     theSeed(),
+		Orderly:  true,
+		Plans:    [][]Step{{{At: 3 * time.Second, For: 500 * time.Millisecond, Kind: PauseOne}}},
+		Logf:     t.Logf,
+	})
+	require.NoError(t, err)
+	t.Log(rep)
+	require.Zero(t, rep.Broken)
+}

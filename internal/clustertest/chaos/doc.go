@@ -1,0 +1,43 @@
+// Package chaos injects faults into running weir processes and judges the answers that clients saw.
+//
+// It starts real server processes with real disks on loopback, and puts a TCP proxy into every directed link between
+// them. Many clients ask for decisions while the harness kills, pauses, partitions and slows nodes, fills and damages
+// their disks, and moves their clocks. The clients record every answer with their monotonic clock. Pure functions
+// judge the histories afterwards. They trust no statement of a server about itself.
+//
+// # What is checked
+//
+//   - [OverAdmittedBucket], [OverAdmittedSliding]: the grants within any interval of real time do not exceed the
+//     bound of the algorithm.
+//   - [Accounted]: on limits that never refill, every acknowledged grant is still counted after all nodes were
+//     killed and restarted.
+//   - [Linearizable]: a single counter could have produced the history of such a key, each reply with its remaining
+//     units (porcupine). Reads at the leader and at followers are part of that history.
+//   - [Staleness]: a read under READONLY counts every grant that was acknowledged before its call, less the age that
+//     it reports. A read after a write of the same client, at any two nodes, sees the write.
+//   - [Books]: package ledger judges checks of several policies, holds, and policies that change. Histories are
+//     linearizable over all their keys, or explained at the end. No check is taken in part, no unit of a hold is lost
+//     or given twice, and no decision sees half of a policy change.
+//   - [OverHeld]: the leases that are certainly held never exceed the slots.
+//   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
+//     limiter that denies every request passes no gate.
+//   - [Replicas]: nodes at the same applied index have the same state.
+//   - Exactly once: a command repeated with its ID gets its first answer again, and takes nothing more.
+//
+// # Words
+//
+// An operation has one of three outcomes: answered, not applied, or unknown. TRYAGAIN, CLUSTERDOWN, MOVED, OVERLOADED,
+// LOADING and a node that was never reached mean not applied. UNKNOWN, a lost connection and a missing answer mean
+// unknown. An unknown operation counts as not granted for upper bounds of grants, and as possibly granted for lower
+// bounds.
+//
+// # Seeds
+//
+// A seed fixes the schedule: each fault, its time, its duration, and the seed of its choices. The cluster decides
+// which node leads at that moment. A seed therefore repeats a schedule exactly, but not an outcome.
+//
+// # What it leaves to others
+//
+// Tests in fake time with a file system in memory cover power loss, torn writes and disk errors at a chosen operation.
+// A kill -9 keeps the data that the kernel has.
+package chaos

@@ -1,0 +1,235 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const (
+	// readClients is how many clients read each kind of account. They are few, so that most of a history is decisions.
+	readClients = 1
+	// staleClients read under READONLY.
+	staleClients = 2
+	// pairClients write, and then read what they wrote.
+	pairClients = 2
+	// pairMax is more units than a run takes.
+	pairMax = 1 << 40
+	// maxPairsShown bounds the wrong pairs that are shown, so that other violations stay visible.
+	maxPairsShown = 5
+)
+
+var (
+	// ErrStale reports that a linearizable read lacks units which its own client knew to be used.
+	ErrStale = errors.New("a read lacks what was acknowledged before it")
+	// ErrNoStaleRead reports that a node refused a read under READONLY, although such a read needs no leader.
+	ErrNoStaleRead = errors.New("a read under READONLY was refused")
+)
+
+// Reads counts the outcomes of the readers. It is safe for use by several goroutines.
+type Reads struct {
+	mu     sync.Mutex
+	tally  Tally // separate from the decisions, whose gaps it would hide
+	counts ReadCounts
+}
+
+// ReadCounts are the numbers of the readers.
+type ReadCounts struct {
+	Linearizable int // answered
+	AtFollowers  int // of these
+	Unanswered   int // not applied, or with an unknown outcome
+	Pairs        int // a write at one node, then a read at any
+	WrongPairs   int // of these
+	Stale        int // under READONLY, with an age, judged
+	Understated  int // of these
+	Ageless      int // of these: the node did not know the age
+	OldestMs     int64
+}
+
+func (r *Reads) count(how func(*ReadCounts)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	how(&r.counts)
+}
+
+// Counts returns the numbers so far.
+func (r *Reads) Counts() ReadCounts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts
+}
+
+// reader has a connection to each node, and reads at any node.
+type reader struct {
+	*Client
+	nodes        []*Client
+	known, maybe int64 // units of its own limit
+}
+
+// reader makes a reader whose connections begin with a greeting, if one is given.
+func (w *Workload) reader(id int, greeting ...string) *reader {
+	r := &reader{Client: w.client(id, w.quick)}
+	for _, addr := range w.addrs {
+		c := *r.Client
+		c.addrs, c.at, c.tally, c.greeting = []string{addr}, 0, &w.Reads.tally, greeting
+		r.nodes = append(r.nodes, &c)
+	}
+	return r
+}
+
+func (r *reader) anyNode() *Client { return r.nodes[r.rng.IntN(len(r.nodes))] }
+
+func (r *reader) close() {
+	r.Close()
+	for _, c := range r.nodes {
+		c.Close()
+	}
+}
+
+// spawnReaders runs the readers until ctx is over. Their ids begin at id.
+func (w *Workload) spawnReaders(ctx context.Context, all *sync.WaitGroup, id int) {
+	spawn := func(n int, work func(*reader), greeting ...string) {
+		for range n {
+			r := w.reader(id, greeting...)
+			id++
+			all.Go(func() {
+				defer r.close()
+				for r.pause(ctx, thinkTime) {
+					work(r)
+				}
+			})
+		}
+	}
+	for _, ring := range []*Ring{&w.Accounts, &w.Onces, &w.Mixed} {
+		spawn(readClients, func(r *reader) { w.read(r, ring.next()) })
+	}
+	spawn(staleClients, w.staleRead, "READONLY")
+	spawn(pairClients, w.pair)
+}
+
+// read reads a limit that never refills, and adds the result to the limit's history.
+func (w *Workload) read(r *reader, t *Trail) {
+	c := r.anyNode()
+	op := Op{Client: c.ID, Verb: Inspect, At: c.addrs[0]}
+	if r.rng.IntN(3) == 0 {
+		op.Verb = Exists
+	}
+	if a, ok := w.ask(c, &op, t.Key, t.Max); ok {
+		op.CallNs, op.ReturnNs = a.CallNs, a.ReturnNs
+		t.add(op)
+	}
+}
+
+// ask runs a linearizable read. It returns false without an answer.
+func (w *Workload) ask(c *Client, op *Op, key string, most int64) (Answer, bool) {
+	command := "RL.INSPECT"
+	if op.Verb == Exists {
+		command = "EXISTS"
+	}
+	a := c.Call(command, key)
+	followed := w.leads != nil && w.leads() != "" && w.leads() != c.addrs[0]
+	w.Reads.count(func(n *ReadCounts) {
+		switch {
+		case a.Outcome != Answered:
+			n.Unanswered++
+		case followed:
+			n.AtFollowers++
+			fallthrough
+		default:
+			n.Linearizable++
+		}
+	})
+	if a.Outcome == Refused || a.Outcome == Answered && !op.looked(a.Reply, most) {
+		w.Violations.Add(key, fmt.Errorf("%w: %s: %v", ErrBadReply, command, a.Reply))
+	}
+	return a, a.Outcome == Answered
+}
+
+// looked takes the numbers from the reply to a read of a limit.
+func (o *Op) looked(reply any, most int64) bool {
+	if n, ok := reply.(int64); ok && o.Verb == Exists {
+		o.Left = n
+		return true
+	}
+	seen, ok := inspected(reply)
+	o.Left = most - seen.used
+	return ok && o.Verb == Inspect && (!seen.found || seen.remaining == o.Left)
+}
+
+// inspection is a reply to RL.INSPECT.
+type inspection struct {
+	found           bool // false: the limiter is idle
+	used, remaining int64
+	aged            bool // the reply has stale_ms
+	staleMs         int64
+}
+
+func inspected(reply any) (seen inspection, ok bool) {
+	fields, isList := reply.([]any)
+	for i := 0; i+1 < len(fields); i += 2 {
+		n, _ := fields[i+1].(int64)
+		switch fields[i] {
+		case "used":
+			seen.found, seen.used = true, n
+		case "remaining":
+			seen.remaining = n
+		case "stale_ms":
+			seen.aged, seen.staleMs = true, n
+		}
+	}
+	return seen, (isList || reply == nil) && len(fields)%2 == 0
+}
+
+// staleRead reads under READONLY an account whose use only grows.
+func (w *Workload) staleRead(r *reader) {
+	ring := []*Ring{&w.Accounts, &w.Onces}[r.rng.IntN(2)]
+	t, c := ring.latest(), r.anyNode()
+	if t == nil {
+		return
+	}
+	a := c.Call("RL.INSPECT", t.Key)
+	seen, ok := inspected(a.Reply)
+	switch text, _ := a.Reply.(ErrorReply); {
+	case strings.HasPrefix(string(text), "CLUSTERDOWN"):
+		w.Violations.Add(t.Key, fmt.Errorf("%w at %s: %s", ErrNoStaleRead, c.addrs[0], text))
+	case a.Outcome == Refused, a.Outcome == Answered && !ok:
+		w.Violations.Add(t.Key, fmt.Errorf("%w: RL.INSPECT: %v", ErrBadReply, a.Reply))
+	case a.Outcome == Answered:
+		t.addStale(StaleRead{At: c.addrs[0], CallNs: a.CallNs, Used: seen.used, StaleMs: seen.staleMs, Untold: !seen.aged && len(w.addrs) > 1})
+	}
+}
+
+// pair takes a unit of its own limit at some node, and then reads the limit at some node. The read must contain every
+// earlier answer.
+func (w *Workload) pair(r *reader) {
+	key := "pair:" + strconv.Itoa(r.ID)
+	took := r.anyNode().Call(quota(&Trail{Key: key, Max: pairMax}, Op{Units: 1}, "")...)
+	switch figures := took.ints(); {
+	case took.Outcome == Unknown:
+		r.maybe++
+	case len(figures) > 0 && figures[0] == 1:
+		r.known++
+	default:
+		return
+	}
+	op := Op{Client: r.ID, Verb: Inspect}
+	c := r.anyNode()
+	if _, ok := w.ask(c, &op, key, pairMax); !ok {
+		return
+	}
+	used := pairMax - op.Left
+	wrong := used < r.known || used > r.known+r.maybe
+	w.Reads.count(func(n *ReadCounts) {
+		n.Pairs++
+		if wrong {
+			n.WrongPairs++
+			wrong = n.WrongPairs <= maxPairsShown
+		}
+	})
+	if wrong {
+		w.Violations.Add(key, fmt.Errorf("%w: %s says %d are used; %d are known, %d may be", ErrStale, c.addrs[0], used, r.known, r.maybe))
+	}
+}

@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Verb is the kind of an operation.
+type Verb uint8
+
+const (
+	Check   Verb = iota // take Units from every pair, or nothing; 0 is a dry run
+	Reserve             // the same, for the hold ID
+	Commit              // commit the hold ID: Units were used
+	Cancel              // cancel the hold ID
+	Set                 // give the policy of the pair the limits Maxima; none: delete it
+)
+
+func (v Verb) String() string {
+	return [...]string{"check", "reserve", "commit", "cancel", "set"}[v]
+}
+
+// Pair is a policy and the key it is asked about.
+type Pair struct{ Policy, Key string }
+
+func (p Pair) String() string { return p.Policy + " " + p.Key }
+
+// Op is one operation as its client saw it. An operation that was repeated until its answer lasts from the first call
+// to the last return. A history omits operations that were certainly not applied.
+type Op struct {
+	Client int
+	Verb   Verb
+	Pairs  []Pair
+	ID     string  // of the hold
+	Units  int64   // requested or used
+	TTLNs  int64   // Reserve
+	Maxima []int64 // Set: of limits that never refill
+	Reset  bool    // Set: forget the usage
+
+	CallNs, ReturnNs int64 // on one clock of all clients
+	Unknown          bool  // it may have been applied at any time after the call, or not at all
+	Answer           Answer
+}
+
+// Status is the kind of an answer.
+type Status uint8
+
+const (
+	OK         Status = iota
+	NoPolicy          // one of the policies does not exist
+	NoHold            // the hold does not exist
+	OtherTerms        // the hold was committed with another number of units
+)
+
+// Answer is the content of a reply. Check fills all fields, from the limit that binds. Reserve does not name its
+// policy. Commit sets Left, and Cancel sets Allowed. Set puts the policy's version in Left. After a deletion Allowed
+// says whether the policy existed.
+type Answer struct {
+	Status  Status
+	Allowed int64 // 1 or 0
+	Left    int64 // units of the limit that binds
+	Limit   int64 // maximum of that limit
+	Policy  string
+}
+
+// deadlineNs returns the time by which the operation has certainly happened: never, if its outcome is unknown.
+func (o *Op) deadlineNs() int64 {
+	if o.Unknown {
+		return math.MaxInt64
+	}
+	return o.ReturnNs
+}
+
+// Doubt marks the outcome of some operations as unknown. Such an operation was sent several times under one ID. Its
+// answer was that no hold exists, or that no units are left for one. The state may have changed before a delayed
+// attempt arrives. Every other answer is the answer to all attempts.
+func (o *Op) Doubt() {
+	o.Unknown = o.Unknown || o.Verb == Commit && o.Answer.Status == NoHold || o.Verb == Reserve && o.Answer.Allowed == 0
+}
+
+func (o Op) String() string {
+	result := "unknown"
+	if !o.Unknown {
+		result = fmt.Sprintf("%+v", o.Answer)
+	}
+	terms := ""
+	if o.Verb == Set {
+		terms = fmt.Sprintf(" to %v, reset %v", o.Maxima, o.Reset)
+	}
+	return fmt.Sprintf("%12.6f .. %12.6f s  client %-3d %s %d of %v %s%s: %s", time.Duration(o.CallNs).Seconds(),
+		time.Duration(o.ReturnNs).Seconds(), o.Client, o.Verb, o.Units, o.Pairs, o.ID, terms, result)
+}
+
+// Show formats a history with one operation a line, without dry runs. A trail has a few hundred operations, and any of
+// them may be the wrong one.
+func Show(ops []Op) string {
+	var b strings.Builder
+	for _, op := range ops {
+		if op.Verb != Check || op.Units > 0 {
+			fmt.Fprintf(&b, "  %v\n", op)
+		}
+	}
+	return b.String()
+}

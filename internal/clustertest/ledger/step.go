@@ -1,0 +1,119 @@
+package ledger
+
+import "slices"
+
+// step applies one operation, and reports whether its client received a correct answer.
+func (b *book) step(e *entry) (told bool, next *book) {
+	switch e.op.Verb {
+	case Check:
+		return b.check(e)
+	case Reserve:
+		return b.reserve(e)
+	case Commit:
+		return b.commit(e)
+	case Cancel:
+		return b.cancel(e)
+	}
+	return b.set(e)
+}
+
+func (b *book) check(e *entry) (told bool, next *book) {
+	offers, ok := b.offers(e)
+	if !ok {
+		return e.told(Answer{Status: NoPolicy}), b
+	}
+	fits, answers := decide(offers, e.op.Units)
+	if !fits || e.op.Units == 0 {
+		return e.told(answers...), b
+	}
+	return e.told(answers...), b.charged(e.pairs, e.op.Units)
+}
+
+// reserve stores the units that a check takes. A repetition gets the same answer.
+func (b *book) reserve(e *entry) (told bool, next *book) {
+	if h := b.holds[e.hold]; h.phase != none {
+		return e.told(h.made), b
+	}
+	offers, ok := b.offers(e)
+	if !ok {
+		return e.told(Answer{Status: NoPolicy}), b
+	}
+	fits, answers := decide(offers, e.op.Units)
+	for i := range answers {
+		answers[i].Policy = ""
+	}
+	if !fits {
+		return e.told(answers...), b
+	}
+	made := answers[0]
+	if slices.Contains(answers, e.op.Answer) {
+		made = e.op.Answer // any of several with the least left
+	}
+	return e.told(made), b.charged(e.pairs, e.op.Units).with(e.hold, hold{phase: open, units: e.op.Units, made: made})
+}
+
+// commit gives back the unused units of a hold, and takes the units used beyond it, even beyond the limit. For a
+// cancelled hold it takes all used units.
+func (b *book) commit(e *entry) (told bool, next *book) {
+	h := b.holds[e.hold]
+	if h.phase == none {
+		return e.told(Answer{Status: NoHold}), b
+	}
+	if h.phase == settled {
+		if h.actual != e.op.Units {
+			return e.told(Answer{Status: OtherTerms}), b
+		}
+		return e.told(Answer{Left: h.left}), b
+	}
+	more := e.op.Units
+	if h.phase == open {
+		more -= h.units
+	}
+	next = b.charged(e.pairs, more)
+	left := int64(-1) // the policies are deleted
+	if offers, ok := next.offers(e); ok {
+		_, answers := decide(offers, 0)
+		left = answers[0].Left
+	}
+	h.phase, h.actual, h.left = settled, e.op.Units, left
+	return e.told(Answer{Left: left}), next.with(e.hold, h)
+}
+
+func (b *book) cancel(e *entry) (told bool, next *book) {
+	h := b.holds[e.hold]
+	switch h.phase {
+	case cancelled:
+		return e.told(Answer{Allowed: 1}), b
+	case open:
+		h.phase = cancelled
+		return e.told(Answer{Allowed: 1}), b.charged(e.pairs, -h.units).with(e.hold, h)
+	}
+	return e.told(Answer{}), b
+}
+
+// set changes a policy. With Reset it forgets the usage of all keys of the policy. A deletion forgets it too.
+func (b *book) set(e *entry) (told bool, next *book) {
+	was := b.policies[e.policies[0]]
+	now := policy{version: was.version, terms: e.terms}
+	answer := Answer{Allowed: min(was.version, 1)}
+	if e.terms == 0 {
+		now.version = 0
+	} else {
+		if was.terms != e.terms {
+			now.version++
+		}
+		answer = Answer{Left: now.version}
+	}
+	copied := *b
+	copied.policies = slices.Clone(b.policies)
+	copied.policies[e.policies[0]] = now
+	if e.op.Reset || e.terms == 0 {
+		copied.used = slices.Clone(b.used)
+		for place, owner := range e.index.owners {
+			if owner == e.policies[0] {
+				copied.used[place] = 0
+			}
+		}
+	}
+	return e.told(answer), &copied
+}

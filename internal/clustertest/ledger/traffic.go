@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Traffic is one kind of client behaviour. A harness first creates its policies, then draws operations, runs them and
+// adds them to their trail.
+type Traffic struct {
+	Name     string
+	Policies []Terms // none: each trail has its own policy, which changes
+	// Holds last from TTL to TTL+Spread.
+	TTL, Spread time.Duration
+}
+
+// Terms are a policy, and the number of its keys that a trail uses.
+type Terms struct {
+	Policy string
+	Max    int64
+	Keys   int
+}
+
+// Books is traffic of checks and holds that do not expire. Its histories must be linearizable.
+func Books() *Traffic {
+	return &Traffic{Name: "books", TTL: time.Hour, Policies: []Terms{{"book-org", 150, 1}, {"book-team", 60, 2}, {"book-user", 30, 3}}}
+}
+
+// Fleeting is traffic of checks and holds that expire soon, some before they are committed. Its histories must be
+// explained.
+func Fleeting(ttl time.Duration) *Traffic {
+	return &Traffic{Name: "fleeting", TTL: ttl, Spread: ttl, Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
+}
+
+// Turns is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
+// histories must be linearizable.
+func Turns() *Traffic { return &Traffic{Name: "turns"} }
+
+// Max returns the units of a key of a policy.
+func (t *Traffic) Max(policy string) int64 {
+	return t.Policies[slices.IndexFunc(t.Policies, func(p Terms) bool { return p.Policy == policy })].Max
+}
+
+// Founding returns the operations that create the policies.
+func (t *Traffic) Founding() (ops []Op) {
+	for _, p := range t.Policies {
+		ops = append(ops, Op{Verb: Set, Pairs: []Pair{{Policy: p.Policy}}, Maxima: []int64{p.Max}})
+	}
+	return ops
+}
+
+// founding returns the beginning of a history, before the run's clock.
+func (t *Traffic) founding() []Op {
+	ops := t.Founding()
+	for i := range ops {
+		ops[i].CallNs, ops[i].ReturnNs, ops[i].Answer = -2, -1, Answer{Left: 1}
+	}
+	return ops
+}
+
+// Draw returns the next operation for a trail.
+func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
+	if t.Policies == nil {
+		return drawTurn(r, trail)
+	}
+	trail.mu.Lock()
+	defer trail.mu.Unlock()
+	n := r.IntN(20)
+	if n < 8 {
+		return Op{Verb: Check, Pairs: t.pairs(r, trail.Name), Units: r.Int64N(4)}
+	}
+	if n < 13 || len(trail.holds) == 0 {
+		hold := t.drawHold(r, trail)
+		trail.holds = append(trail.holds, hold)
+		return hold
+	}
+	hold := recent(r, trail.holds)
+	switch {
+	case n < 14:
+		return hold // a repetition
+	case n < 18:
+		return Op{Verb: Commit, ID: hold.ID, Units: r.Int64N(6)}
+	}
+	return Op{Verb: Cancel, ID: hold.ID}
+}
+
+func (t *Traffic) drawHold(r *rand.Rand, trail *Trail) Op {
+	op := Op{
+		Verb: Reserve, Pairs: t.pairs(r, trail.Name), ID: fmt.Sprintf("%s-%d", trail.Name, len(trail.holds)),
+		Units: 1 + r.Int64N(5), TTLNs: int64(t.TTL),
+	}
+	if t.Spread > 0 {
+		op.TTLNs += r.Int64N(t.Spread.Milliseconds()) * int64(time.Millisecond)
+	}
+	return op
+}
+
+// recent returns one of the last holds, so that several clients complete it, and late.
+func recent(r *rand.Rand, holds []Op) Op {
+	const last = 6
+	from := max(len(holds)-last, 0)
+	return holds[from+r.IntN(len(holds)-from)]
+}
+
+// pairs returns one key of some of the policies, in random order.
+func (t *Traffic) pairs(r *rand.Rand, name string) (pairs []Pair) {
+	for len(pairs) == 0 {
+		for _, i := range r.Perm(len(t.Policies)) {
+			if p := t.Policies[i]; r.IntN(3) > 0 {
+				pairs = append(pairs, Pair{p.Policy, fmt.Sprint(name, ":", r.IntN(p.Keys))})
+			}
+		}
+	}
+	return pairs
+}
+
+// Looks returns the operations that ask for the remaining units of all pairs of a trail.
+func (t *Traffic) Looks(trail *Trail) (ops []Op) {
+	if t.Policies == nil {
+		for key := range turnKeys {
+			ops = append(ops, Op{Verb: Check, Pairs: []Pair{turnPair(trail, key)}})
+		}
+	}
+	for _, p := range t.Policies {
+		for key := range p.Keys {
+			ops = append(ops, Op{Verb: Check, Pairs: []Pair{{p.Policy, fmt.Sprint(trail.Name, ":", key)}}})
+		}
+	}
+	return ops
+}

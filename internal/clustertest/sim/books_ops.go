@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
+)
+
+// engineOp converts an operation of package ledger to package engine.
+func engineOp(op ledger.Op) engine.Op {
+	switch op.Verb {
+	case ledger.Set:
+		return engine.Op{Code: engine.OpPolicy, Key: []byte(op.Pairs[0].Policy), Policy: changeOf(op)}
+	case ledger.Commit:
+		return engine.Op{Code: engine.OpCommit, Key: []byte(op.ID), Cost: op.Units}
+	case ledger.Cancel:
+		return engine.Op{Code: engine.OpCancel, Key: []byte(op.ID), Cost: 1}
+	}
+	e := engine.Op{Code: engine.OpCheck, Text: []byte(op.Pairs[0].Policy), Key: []byte(op.Pairs[0].Key), Cost: op.Units}
+	for _, p := range op.Pairs[1:] {
+		e.Also = append(e.Also, engine.Pair{Policy: []byte(p.Policy), Key: []byte(p.Key)})
+	}
+	if op.Verb == ledger.Reserve {
+		e.Code, e.ID, e.TTLNs = engine.OpReserve, []byte(op.ID), op.TTLNs
+	}
+	return e
+}
+
+func changeOf(op ledger.Op) *engine.PolicyChange {
+	if len(op.Maxima) == 0 {
+		return &engine.PolicyChange{Do: engine.PolicyDelete}
+	}
+	terms := &engine.Policy{}
+	for _, most := range op.Maxima {
+		terms.Limits = append(terms.Limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}})
+	}
+	return &engine.PolicyChange{Reset: op.Reset, Terms: terms}
+}
+
+// answerOf converts a decision to an answer of package ledger.
+func (s *Simulation) answerOf(op ledger.Op, d engine.Decision) ledger.Answer {
+	status, known := map[engine.Status]ledger.Status{
+		engine.OK: ledger.OK, engine.UnknownPolicy: ledger.NoPolicy, engine.NoHold: ledger.NoHold, engine.OtherTerms: ledger.OtherTerms,
+	}[d.Status]
+	switch {
+	case !known:
+		s.violation("%v was answered with status %d", op, d.Status)
+	case status != ledger.OK:
+		return ledger.Answer{Status: status}
+	case op.Verb == ledger.Check:
+		return ledger.Answer{Allowed: d.Allowed, Left: d.Remaining, Limit: d.Limit, Policy: op.Pairs[d.Pair].Policy}
+	case op.Verb == ledger.Reserve:
+		return ledger.Answer{Allowed: d.Allowed, Left: d.Remaining, Limit: d.Limit}
+	case op.Verb == ledger.Cancel, op.Verb == ledger.Set && len(op.Maxima) == 0:
+		return ledger.Answer{Allowed: d.Allowed}
+	}
+	return ledger.Answer{Left: d.Remaining}
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// The directories of a machine.
+const (
+	dataDir  = "/data"
+	logDir   = "/log"
+	tableDir = "/data/table"
+)
+
+// disk is the file system of one process: a view of the machine's file system that can be made to fail.
+type disk struct {
+	vfs.FS
+	// broke is called instead of a failure at the failing operation below the state images.
+	broke func()
+	dead  atomic.Bool // does not fail any more
+
+	mu     sync.Mutex
+	left   int // writes until one fails; 0: no write fails
+	sticky bool
+	failed bool // a write has failed
+}
+
+func syncDir(on vfs.FS, dir string) error {
+	d, err := on.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	if err := d.Sync(); err != nil {
+		d.Close()
+		return err
+	}
+	return d.Close()
+}
+
+func newDisk(mem *vfs.MemFS, broke func()) *disk {
+	d := &disk{broke: broke}
+	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(d.judge))
+	return d
+}
+
+// failAt makes the nth write from now on fail. With sticky all later writes fail too.
+func (d *disk) failAt(n int, sticky bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left, d.sticky = n, sticky
+}
+
+// hasFailed reports whether a write failed.
+func (d *disk) hasFailed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
+}
+
+// judge decides whether an operation fails.
+func (d *disk) judge(op errorfs.Op) error {
+	if d.dead.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || !d.due() {
+		return nil
+	}
+	if strings.HasPrefix(op.Path, tableDir) {
+		d.broke()
+		return nil
+	}
+	return syscall.EIO
+}
+
+func (d *disk) due() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left == 0 {
+		return false
+	}
+	if d.left > 1 {
+		d.left--
+		return false
+	}
+	if !d.sticky {
+		d.left = 0
+	}
+	d.failed = true
+	return true
+}

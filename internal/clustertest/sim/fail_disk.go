@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// lookAgain is the interval at which a machine that lost its disk is checked.
+	lookAgain = 200 * time.Millisecond
+	// maxLooks bounds these checks. It covers the time until the last fault, and a recovery.
+	maxLooks = 500
+)
+
+// lose removes a member's disk. The node stays a member under its id until it is removed. It must not take part
+// meanwhile, and rejoins under another id. Only one machine at a time loses its disk, because acknowledged entries must
+// survive on the disks of a majority less one.
+func (s *Simulation) lose(h *host) {
+	p := h.running()
+	if p == nil || p.drain.Load() || s.shrinks() || len(s.members()) < 3 || !h.settled() || s.losing.Swap(true) {
+		return
+	}
+	id := p.node.Topology().Self
+	p.crash("its disk is lost", 0, 0)
+	h.mu.Lock()
+	h.mem, h.lost = vfs.NewCrashableMem(), true
+	h.mu.Unlock()
+	s.tasks.Go(func() {
+		defer s.losing.Store(false)
+		for range maxLooks {
+			if s.replaced(h, id) {
+				return
+			}
+			time.Sleep(lookAgain)
+		}
+		s.violation("%s does not come back after it lost its disk", h.id)
+	})
+}
+
+// shrinks reports whether a member may be in removal.
+func (s *Simulation) shrinks() bool {
+	return slices.ContainsFunc(s.machines(), func(h *host) bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.removed && !h.gone
+	})
+}
+
+// settled reports whether the host's node is a member that votes.
+func (h *host) settled() bool {
+	p := h.running()
+	if p == nil {
+		return false
+	}
+	for _, m := range p.node.Topology().Nodes {
+		if m.ID == p.node.Topology().Self {
+			return m.Voter
+		}
+	}
+	return false
+}
+
+// replaced acts as an operator: it removes the id of the lost disk, restarts the machine whenever it has stopped, and
+// checks whether it votes.
+func (s *Simulation) replaced(h *host, lost string) bool {
+	h.start()
+	for _, other := range s.machines() {
+		p := other.running()
+		if other == h || p == nil || p.drain.Load() {
+			continue
+		}
+		err := p.node.RemoveNode(lost)
+		if err == nil || strings.Contains(err.Error(), "no node") {
+			return h.settled()
+		}
+	}
+	return false
+}

@@ -1,0 +1,45 @@
+package sim
+
+import "slices"
+
+// judge checks the guarantees against the history. used returns the units in use on a key at the end.
+func (s *Simulation) judge(used func(key string) (int64, bool)) {
+	for key, rs := range s.history.byKey(refilling) {
+		s.violations(key, checkRate(rs, refillBurst, refillPerSecond))
+	}
+	for key, rs := range s.history.byKey(sliding) {
+		s.violations(key, checkWindow(rs, slidingMax, slidingWindow))
+	}
+	for _, kind := range []byte{counted, tight, once} {
+		for key, rs := range s.history.byKey(kind) {
+			s.violations(key, checkOrder(rs), checkDenials(rs), checkSameAnswer(rs), s.counted(key, rs, used))
+		}
+	}
+	for _, kind := range []byte{counted, tight} {
+		for key, rs := range s.history.byKey(kind) {
+			s.violations(key, checkReads(key, rs, s.history.readsOf(key)))
+		}
+	}
+	for key, rs := range s.history.byKey(returned) {
+		s.violations(key, checkSameAnswer(rs), s.counted(key, rs, used))
+	}
+	for key, rs := range s.history.byKey(cleared) {
+		if n, ok := used(key); ok {
+			s.violations(key, checkCleared(key, rs, n))
+		}
+	}
+}
+
+func (s *Simulation) counted(key string, rs []record, used func(string) (int64, bool)) []string {
+	n, ok := used(key)
+	if !ok {
+		return nil // the missing answer is recorded already
+	}
+	return checkCount(key, rs, n)
+}
+
+func (s *Simulation) violations(key string, found ...[]string) {
+	for _, text := range slices.Concat(found...) {
+		s.violation("%s", text)
+	}
+}

@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// The first letter of a key selects the kind of its limiter, and therefore the check that judges it.
+const (
+	refilling = 'b' // a token bucket that refills
+	sliding   = 's' // an exact sliding log
+	counted   = 'n' // a bucket that never refills
+	tight     = 't' // a bucket that is soon empty
+	once      = 'i' // a bucket whose takes carry IDs and are repeated
+	returned  = 'r' // a bucket with refunds by ID
+	cleared   = 'z' // a key of one client, which resets it
+)
+
+const (
+	refillPerSecond, refillBurst = 20, 10
+	slidingMax                   = 12
+	slidingWindow                = time.Second
+	plenty                       = 1 << 20 // more than any run takes
+	tightMax                     = 60
+)
+
+// limitOf is the limit of every operation on a key.
+func limitOf(key string) engine.Limit {
+	never := engine.Rate{Units: 1, PerNs: engine.MaxWindowNs}
+	switch key[0] {
+	case refilling:
+		return engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second) / refillPerSecond}, Max: refillBurst}
+	case sliding:
+		return engine.Limit{Algorithm: engine.SlidingLog, Max: slidingMax, WindowNs: int64(slidingWindow)}
+	case tight:
+		return engine.Limit{Algorithm: engine.TokenBucket, Rate: never, Max: tightMax}
+	}
+	return engine.Limit{Algorithm: engine.TokenBucket, Rate: never, Max: plenty}
+}

@@ -1,0 +1,60 @@
+//go:build weirfaults
+
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/faults"
+)
+
+// mutationSeeds bounds the search for a fault; most are found by the first seed.
+const mutationSeeds = 60
+
+// mutationLength is how long things fail in such a run.
+const mutationLength = 8 * time.Second
+
+// mutations are known mistakes, each with the mix of faults that brings it out.
+var mutations = []struct {
+	name    string
+	faults  faults.Set
+	weights weights
+	clients bool // it is the clients that make it
+}{
+	{"NoClamp", faults.Of(faults.NoClamp), weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
+	{"WallClock", faults.Of(faults.WallClock), weights{"wall clock step": 3, "transfer": 2, "crash": 1}, false},
+	{"CollectEarly", faults.Of(faults.CollectEarly), everything, false},
+	{"EarlyReply", faults.Of(faults.EarlyReply), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"SnapshotWithoutStamp", faults.Of(faults.SnapshotWithoutStamp), weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
+	{"NoSync", faults.Of(faults.NoSync), weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
+	{"FastestWall", faults.Of(faults.FastestWall), weights{"wall clock step": 4, "restart all": 4}, false},
+	{"StaleIndex", faults.Of(faults.StaleIndex), weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},
+	{"ReadLocally", faults.Of(faults.ReadLocally), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"FreshByContact", faults.Of(faults.FreshByContact), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"RefundWithoutID", faults.Set{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
+}
+
+// TestFaultsAreFound switches each mistake on and looks for a check that reports it;
+// the same run without it must be clean.
+func TestFaultsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs many seeds")
+	}
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			for seed := *seedFlag; seed < *seedFlag+mutationSeeds; seed++ {
+				c := Config{Seed: seed, Nodes: 3, weights: m.weights, length: mutationLength}
+				require.Empty(t, simulate(t, c).Violations, "without the mistake")
+				c.Faults, c.refundsWithoutID = m.faults, m.clients
+				if r := simulate(t, c); len(r.Violations) > 0 {
+					t.Logf("found by seed %d: %s", seed, r.Violations[0])
+					return
+				}
+			}
+			t.Errorf("not found by %d seeds", mutationSeeds)
+		})
+	}
+}

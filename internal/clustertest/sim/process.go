@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/raftstore"
+)
+
+const (
+	// secret is the secret of the cluster.
+	secret = "simulated"
+	// heartbeat is short, so that elections are short.
+	heartbeat = 100 * time.Millisecond
+	// snapshotBytes is small, so that followers often receive a snapshot.
+	snapshotBytes = 6 << 10
+	// idLifetime is longer than any run.
+	idLifetime = time.Hour
+	// maxCredit and maxStep are the flags --max-downtime-credit and --max-calendar-step.
+	maxCredit, maxStep = 2 * time.Hour, 5 * time.Hour
+)
+
+// process is one run of a node.
+type process struct {
+	host  *host
+	node  *raftstore.Node
+	disk  *disk
+	log   *faultyLog
+	end   *endpoint
+	dead  chan struct{} // closed at its end
+	once  sync.Once
+	calls atomic.Int64 // calls of clients in progress
+	drain atomic.Bool  // accepts no more calls
+	stops stops        // active failpoints
+
+	closing atomic.Bool
+	closed  chan struct{}
+	failure error // error of close
+}
+
+func (p *process) open() (err error) {
+	h, s := p.host, p.host.sim
+	p.end = s.net.attach(h.addr)
+	p.log, err = openLog(p.disk, s.config.Faults.Has(faults.NoSync), p.dead, func() { p.crash("the term could not be stored", 100, 0) })
+	if err != nil {
+		return err
+	}
+	p.node, err = openNode(raftstore.Options{
+		NodeID: h.id, DataDir: dataDir, Listener: p.end, RaftAddr: h.addr, ClientAddr: h.id,
+		Join: s.foundersFor(h), Expect: len(s.founders), Secret: []byte(secret),
+		Heartbeat: heartbeat, SnapshotBytes: snapshotBytes, MaxDowntimeCredit: maxCredit, MaxCalendarStep: maxStep,
+		Table:   engine.Options{Shards: 8, IDLifetimeNs: int64(idLifetime)},
+		Logger:  s.logger.With(slog.String("node", h.id)),
+		OnFatal: p.fatal, Faults: s.config.Faults,
+		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Log: p.log, Failpoint: p.failpoint,
+	})
+	if err != nil {
+		return errors.Join(err, p.log.Close())
+	}
+	return nil
+}
+
+// openNode calls raftstore.Open. The Raft library panics if it cannot read its log, and openNode turns that into an
+// error.
+func openNode(o raftstore.Options) (n *raftstore.Node, err error) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			n, err = nil, fmt.Errorf("panic: %v", failure)
+		}
+	}()
+	return raftstore.Open(o)
+}

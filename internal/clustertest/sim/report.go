@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Report is the result of one or several simulations.
+type Report struct {
+	mu         sync.Mutex
+	Seeds      int
+	Faults     map[string]int // by kind
+	Fatals     map[string]int // processes that stopped themselves, by reason
+	Guards     map[string]int // refusals against rare races, by guard
+	Decisions  int            // acknowledged
+	Refused    int            // certainly not applied
+	Unknown    int
+	Reads      int // answered
+	StaleReads int // of these
+	Comparison int // of the states of two nodes at one entry
+	Leaks      int // processes that could not be closed
+	Recovery   time.Duration
+	Violations []string
+	Trace      []string // events, in order
+	later      []func() error
+}
+
+// NewReport returns an empty report for one run.
+func NewReport() *Report {
+	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}, Guards: map[string]int{}}
+}
+
+// Judge runs the checks that cannot run in the bubble.
+func (r *Report) Judge() {
+	for _, judge := range r.later {
+		if err := judge(); err != nil {
+			r.Violations = append(r.Violations, err.Error())
+		}
+	}
+	r.later = nil
+}
+
+func (r *Report) fault(kind string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Faults[kind]++
+}
+
+func (r *Report) fatal(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Fatals[reason]++
+}
+
+func (r *Report) leak() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Leaks++
+}
+
+// Add adds another report's numbers.
+func (r *Report) Add(o *Report) {
+	if r.Faults == nil {
+		r.Faults, r.Fatals, r.Guards = map[string]int{}, map[string]int{}, map[string]int{}
+	}
+	r.Seeds += o.Seeds
+	r.Decisions += o.Decisions
+	r.Refused += o.Refused
+	r.Unknown += o.Unknown
+	r.Reads += o.Reads
+	r.StaleReads += o.StaleReads
+	r.Comparison += o.Comparison
+	r.Leaks += o.Leaks
+	r.Recovery = max(r.Recovery, o.Recovery)
+	r.Violations = append(r.Violations, o.Violations...)
+	for k, n := range o.Faults {
+		r.Faults[k] += n
+	}
+	for k, n := range o.Fatals {
+		r.Fatals[k] += n
+	}
+	for k, n := range o.Guards {
+		r.Guards[k] += n
+	}
+}
+
+// Story returns the events, in order.
+func (r *Report) Story() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.Trace, "\n")
+}
+
+// String formats the report for reading.
+func (r *Report) String() string {
+	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
+		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals), r.guards())
+}
+
+func figures(of map[string]int) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, of[k]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/internal/faults"
+)
+
+// Config describes a simulation.
+type Config struct {
+	Seed   uint64
+	Nodes  int
+	Faults faults.Set // mistakes that the run must detect
+	Logger *slog.Logger
+
+	// refundsWithoutID is a mistake of clients: they repeat a refund without an ID.
+	refundsWithoutID bool
+
+	rivals  bool          // every node believes that it founds the cluster
+	weights weights       // nil: everything
+	length  time.Duration // 0: usualLength
+}
+
+const (
+	// usualLength is the duration of the faults: ten to a hundred.
+	usualLength = 14 * time.Second
+	// settleIn is how long the clients work before the first fault.
+	settleIn = time.Second
+	// clients is the number of concurrent clients.
+	clients = 6
+)
+
+// Simulation is one run.
+type Simulation struct {
+	config   Config
+	logger   *slog.Logger
+	rng      *rand.Rand // of the plan; only the run's own goroutine uses it
+	began    time.Time
+	net      *network
+	founders []string
+	history  history
+	books    books
+	report   *Report
+	seen     states
+
+	mu    sync.Mutex
+	hosts []*host
+
+	mute    bool        // the members did not answer
+	quiet   atomic.Bool // the clients must stop
+	losing  atomic.Bool // a machine that lost its disk has not rejoined yet
+	tasks   sync.WaitGroup
+	zombies sync.WaitGroup
+}
+
+// Run simulates a cluster and fills in the report. It must be the only content of a testing/synctest bubble.
+func Run(c Config, r *Report) {
+	newSimulation(c, r).run()
+}
+
+func newSimulation(c Config, r *Report) *Simulation {
+	return &Simulation{
+		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
+		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{}, books: newBooks(),
+	}
+}
+
+func (s *Simulation) run() {
+	s.start()
+	if !s.answers() {
+		s.violation("the cluster was not founded within %v", maxRecovery)
+	} else {
+		s.work()
+	}
+	s.end()
+	s.report.Decisions = s.history.count(acked)
+	s.report.Reads, s.report.StaleReads = s.history.countReads()
+	s.report.Refused, s.report.Unknown = s.history.count(refused), s.history.count(unknown)
+}
+
+// start starts the founders.
+func (s *Simulation) start() {
+	for i := range s.config.Nodes {
+		s.founders = append(s.founders, addrOf(i))
+	}
+	for range s.config.Nodes {
+		s.newHost().start()
+	}
+}
+
+// foundersFor returns the addresses that a machine is told to join. The founder of the cluster comes first.
+func (s *Simulation) foundersFor(h *host) []string {
+	i := slices.Index(s.founders, h.addr)
+	if !s.config.rivals || i < 0 {
+		return s.founders
+	}
+	return append(slices.Clone(s.founders[i:]), s.founders[:i]...)
+}
+
+// work runs clients during the faults, and judges their histories.
+func (s *Simulation) work() {
+	s.makePolicies()
+	var working sync.WaitGroup
+	for i := range clients {
+		c := &client{sim: s, number: i, rng: rand.New(rand.NewPCG(s.config.Seed, uint64(i)))}
+		working.Go(c.run)
+	}
+	time.Sleep(settleIn)
+	s.fail()
+	s.heal()
+	if !s.answers() {
+		s.violation("no answer %v after everything healed", maxRecovery)
+	}
+	time.Sleep(settleIn)
+	s.quiet.Store(true)
+	working.Wait()
+	s.tasks.Wait()
+	s.agree()
+	s.judge(s.ask)
+	s.closeBooks()
+}
+
+// end closes everything, so that no goroutine stays in the bubble.
+func (s *Simulation) end() {
+	for _, h := range s.machines() {
+		if p := h.running(); p != nil {
+			s.zombies.Go(p.stop)
+		}
+	}
+	s.zombies.Wait()
+	time.Sleep(time.Minute) // all deadlines have passed by then
+}
+
+func addrOf(i int) string { return fmt.Sprintf("host%d:1", i) }
+
+// newHost adds a machine with an empty disk.
+func (s *Simulation) newHost() *host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := len(s.hosts)
+	mem := vfs.NewCrashableMem()
+	h := &host{
+		sim: s, id: fmt.Sprint("n", i), addr: addrOf(i), mem: mem,
+		clock: newClock(s.rng.Int64N(2*maxDriftPPM+1)-maxDriftPPM, s.rng.Int64N(1<<50)),
+	}
+	s.hosts = append(s.hosts, h)
+	return h
+}
+
+func (s *Simulation) machines() []*host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*host(nil), s.hosts...)
+}
+
+// anyProcess returns a process that accepts calls, or nil.
+func (s *Simulation) anyProcess(rng *rand.Rand) *process {
+	hosts := s.machines()
+	for _, i := range rng.Perm(len(hosts)) {
+		if p := hosts[i].running(); p != nil && !p.drain.Load() {
+			return p
+		}
+	}
+	return nil
+}
+
+// elapsed returns the true time since the start.
+func (s *Simulation) elapsed() time.Duration { return time.Since(s.began) }
+
+// event records an event.
+func (s *Simulation) event(format string, args ...any) {
+	line := fmt.Sprintf("%9.4fs  ", s.elapsed().Seconds()) + fmt.Sprintf(format, args...)
+	s.report.mu.Lock()
+	s.report.Trace = append(s.report.Trace, line)
+	s.report.mu.Unlock()
+	s.logger.Info(line)
+}
+
+// violation records a broken guarantee at once, because the run may not reach its end.
+func (s *Simulation) violation(format string, args ...any) {
+	line := fmt.Sprintf("seed %d, %d nodes: ", s.config.Seed, s.config.Nodes) + fmt.Sprintf(format, args...)
+	s.event("VIOLATION: %s", line)
+	if s.config.Faults == (faults.Set{}) {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	s.report.mu.Lock()
+	defer s.report.mu.Unlock()
+	s.report.Violations = append(s.report.Violations, line)
+}
+
+// atRest waits until every goroutine in the bubble is blocked, so that no entry is being applied.
+func (s *Simulation) atRest() { synctest.Wait() }

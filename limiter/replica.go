@@ -1,0 +1,109 @@
+package limiter
+
+import (
+	"cmp"
+	"net"
+	"strconv"
+	"time"
+)
+
+// Replica is implemented by a Limiter that is a node of a cluster. A Limiter that does not implement it runs alone.
+//
+// Decide works on any node. This node answers a batch whose operations are all Dry (RL.EXPLAIN) from its own state. The
+// answer is linearizable after a ReadIndex. Otherwise StaleFor bounds its age.
+//
+// The errors of AddNode, RemoveNode, TransferLeadership and Snapshot have these meanings. ErrNotLeader sends the client
+// to the leader. After ErrTryAgain and ErrClusterDown nothing was changed. After ErrUnknownOutcome the change may have
+// been made. Any other error gives the reason why nothing was changed.
+type Replica interface {
+	// Topology returns the cluster as this node sees it. Every pipeline calls it, so it is cheap. Callers share the result
+	// and must not change it. On a leader its CommitIndex covers every answered decision.
+	Topology() *Topology
+	// ReadIndex returns nil when this node, leader or follower, has applied every entry that was acknowledged before the
+	// call. Reads that follow are linearizable. Concurrent callers share one request to the leader. It returns
+	// ErrClusterDown if no leader is known, and ErrTryAgain for other failures.
+	ReadIndex() error
+	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time since
+	// the node was last known to have applied all acknowledged entries, also on the leader. It is a hundred years while
+	// that is unknown.
+	StaleFor() time.Duration
+	AddNode(id, raftAddr string) error
+	RemoveNode(id string) error
+	// TransferLeadership transfers leadership to a node, or with "" to any node.
+	TransferLeadership(to string) error
+	Snapshot() error
+	// Digest returns the last applied log index and a hash of the state, which are equal on every node at this index. It
+	// reads the whole table.
+	Digest() (index, hash uint64)
+}
+
+// Topology is a cluster as one node sees it.
+type Topology struct {
+	ClusterID    string   // hexadecimal
+	Self         string   // the id of this node
+	Leader       string   // id of the leader, empty while unknown
+	LastLeader   string   // the last known leader
+	Term         uint64   // Raft term
+	AppliedIndex uint64   // of this node
+	CommitIndex  uint64   // as known to this node
+	Format       byte     // the newest form of the log that may be written
+	Nodes        []Member // in order of their ids
+}
+
+// Member is one node of a cluster.
+type Member struct {
+	ID           string
+	ClientAddr   string // host:port for clients, empty while unknown
+	RaftAddr     string // host:port for the other nodes
+	Voter        bool
+	Up           bool
+	AppliedIndex uint64
+	LastHeard    time.Duration // time since the last message
+	LagEntries   uint64        // entries committed and not applied by this node, as of LastHeard
+	ClockAhead   time.Duration // its wall clock minus that of the observing node, accurate to about a round trip
+	Format       byte          // the newest form of the log that it reads; 0: unknown
+	WebURL       string        // URL of its page; "": not reachable from other machines, or unknown
+}
+
+// Leads reports whether this node is the leader, as far as it knows.
+func (t *Topology) Leads() bool { return t.Leader != "" && t.Leader == t.Self }
+
+// Member returns the node with an id, or nil.
+func (t *Topology) Member(id string) *Member {
+	for i := range t.Nodes {
+		if t.Nodes[i].ID == id {
+			return &t.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// Primary returns the node that cluster clients see as the owner of all slots. It is the leader or, without one, the
+// last known leader, so that clients keep their slot map. It may be nil.
+func (t *Topology) Primary() *Member { return t.Member(cmp.Or(t.Leader, t.LastLeader)) }
+
+// Count returns the number of nodes for which is returns true.
+func (t *Topology) Count(is func(*Member) bool) (n int) {
+	for i := range t.Nodes {
+		if is(&t.Nodes[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func IsUp(m *Member) bool    { return m.Up }
+func IsVoter(m *Member) bool { return m.Voter }
+
+// HostPort splits the client address. ok is false while the address is unknown.
+func (m *Member) HostPort() (host string, port int, ok bool) {
+	if m == nil {
+		return "", 0, false
+	}
+	host, text, err := net.SplitHostPort(m.ClientAddr)
+	if err != nil {
+		return "", 0, false
+	}
+	port, err = strconv.Atoi(text)
+	return host, port, err == nil
+}

@@ -1,0 +1,43 @@
+package limiter
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/latency"
+)
+
+// A Limiter may also implement the two reporting interfaces below.
+
+// StorageReporter is a Limiter that stores its state on a disk.
+type StorageReporter interface {
+	// Storage describes the disk. It returns false without one.
+	Storage() (Storage, bool)
+}
+
+// Storage describes the disk of a Limiter.
+type Storage struct {
+	// Writes is the latency of durable writes: the flushes of a server that runs alone, or the log appends of a cluster
+	// node.
+	Writes latency.Snapshot
+	// UsedBytes is the size of the state. FreeBytes and SizeBytes describe its file system. 0 means unknown.
+	UsedBytes, FreeBytes, SizeBytes uint64
+}
+
+// ConsensusReporter is a Replica that counts events of its consensus.
+type ConsensusReporter interface{ Consensus() Consensus }
+
+// Consensus counts events of one node since its start.
+type Consensus struct {
+	LeaderChanges int64 // observed changes of the leader
+	Clamps        int64 // entries with a time before the previous entry's, which was used instead
+	// ColdStarts counts the full stops of the cluster after which this node was the first leader. Uncredited counts those
+	// whose downtime refilled nothing. DowntimeCredit is the limiter time credited for the others.
+	ColdStarts, Uncredited int64
+	DowntimeCredit         time.Duration
+	Late                   int64            // answers that arrived too late and became UNKNOWN
+	LogBytes               int64            // bytes of entries since the last snapshot
+	Snapshots              latency.Snapshot // duration of each snapshot
+	Standstill             time.Duration    // time for which the last snapshot blocked decisions
+	// Evicted counts connections to the inter-node port that were closed during the handshake to admit others.
+	Evicted int64
+}

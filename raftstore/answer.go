@@ -1,0 +1,81 @@
+package raftstore
+
+import (
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/membership"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// answer handles a call of another node.
+func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []byte) {
+	switch method {
+	case calls.Status:
+		return calls.Answered, n.status().Encode()
+	case calls.Term:
+		return calls.Answered, binary.LittleEndian.AppendUint64(nil, n.group.raft.CurrentTerm())
+	case calls.Stopping:
+		n.host.Peers.HearStopping(from.NodeID)
+		return calls.Answered, nil
+	case calls.History:
+		return n.group.divergence.AnswerHistory(from, payload)
+	case calls.ReadIndex:
+		if n.host.Faults.Has(faults.NoReadIndex) {
+			break
+		}
+		return n.group.reads.Answer(from, payload)
+	case calls.Decide:
+		return n.group.pipeline.AnswerDecide(payload)
+	case calls.Clear:
+		return calls.Reply(nil, n.group.pipeline.ClearHere())
+	case calls.Invite:
+		return calls.Reply(nil, n.group.membership.BeInvited(from))
+	case calls.Join:
+		return n.answerJSON(payload, func(b []byte) error {
+			var j membership.Joining
+			if err := json.Unmarshal(b, &j); err != nil {
+				return err
+			}
+			return n.group.membership.TakeIn(from, j)
+		})
+	case calls.Admin:
+		return n.answerJSON(payload, func(b []byte) error {
+			var o membership.Order
+			if err := json.Unmarshal(b, &o); err != nil {
+				return err
+			}
+			return n.group.membership.CarryOut(o)
+		})
+	}
+	return calls.Refused, []byte("this version of weir does not know the call")
+}
+
+func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte) {
+	return calls.Reply(nil, act(payload))
+}
+
+// status returns the status of this node.
+func (n *Node) status() host.Status {
+	addr, leader := n.group.raft.LeaderWithID()
+	index, _ := n.group.fsm.Check()
+	_, seen := n.group.fsm.LastArrival()
+	var members []string
+	var at uint64
+	if c := n.group.fsm.Committed.Load(); c != nil {
+		members, at = c.Ids(), c.Index
+	}
+	return host.Status{
+		NodeID: n.host.Options.NodeID, ClusterID: n.host.Identity.Self().ClusterID,
+		RaftAddr: n.host.Options.RaftAddr, ClientAddr: n.host.Options.ClientAddr,
+		Pristine: n.group.membership.Pristine(), Leader: string(leader), LeaderAddr: string(addr),
+		Term: n.group.raft.CurrentTerm(), Commit: n.group.raft.CommitIndex(), Index: index,
+		Format: n.host.Options.Format, WallNs: n.host.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
+		MaxMemory: n.host.MaxMemory, Members: members, MembersAt: at,
+		Stopping: n.host.Stopping.Load(), WebURL: n.host.Options.WebURL,
+		Held: &host.Held{Index: seen.Index, Ns: max(n.host.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
+	}
+}

@@ -1,0 +1,283 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/divergence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/format"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/logging"
+	"github.com/weir-project/weir/raftstore/internal/membership"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/readindex"
+	"github.com/weir-project/weir/raftstore/internal/recovery"
+	"github.com/weir-project/weir/raftstore/internal/snapshots"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/internal/transport"
+	"github.com/weir-project/weir/raftstore/internal/watchdog"
+	"github.com/weir-project/weir/raftstore/wallog"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// collectPerShard bounds the entries that one run of collect examines per shard.
+	collectPerShard = 1024
+)
+
+// group holds the parts of one Raft group: the library and its log, the FSM and its images, the queue, the leader's
+// clock and ReadIndex. A host has one group.
+type group struct {
+	*host.Host
+	raft      *consensus.Raft
+	fsm       *fsm.FSM
+	images    *persistence.Images
+	logs      *raftlog.Log
+	arrivals  *raftlog.Arrivals
+	closeLogs func() error
+	ready     chan struct{} // closed when every part exists
+	transport *raft.NetworkTransport
+	queue     *queue.Queue
+	confirms  *quorum.Check
+
+	format     *format.Format
+	divergence *divergence.Check
+	leadership *leadership.Leadership
+	reads      *readindex.Reads
+	pipeline   *pipeline.Pipeline
+	membership *membership.Membership
+	snapshots  *snapshots.Snapshots
+	watchdog   *watchdog.Watchdog
+}
+
+// newGroup creates the parts that need neither the disk nor the network. status returns the status of the node.
+func newGroup(h *host.Host, status func() host.Status) *group {
+	g := &group{
+		Host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
+		queue: queue.New(h.Options.MaxValueBytes), confirms: &quorum.Check{Stop: h.Stop},
+		closeLogs: func() error { return nil }, ready: make(chan struct{}),
+	}
+	g.confirms.Term, g.confirms.Voters = g.raft.Term, g.raft.Voters
+	g.format = &format.Format{Host: h, Raft: g.raft}
+	g.format.Agreed.Store(wire.Oldest)
+	g.divergence = &divergence.Check{Host: h, Raft: g.raft, Found: make(chan fsm.Difference, 1)}
+	g.leadership = &leadership.Leadership{Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Status: status}
+	g.reads = &readindex.Reads{
+		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
+		Telling: make(chan struct{}, readindex.MaxTelling), Wake: make(chan struct{}, 1),
+	}
+	g.pipeline = &pipeline.Pipeline{
+		Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
+		Format: g.format, Disputed: &g.divergence.UnderWay,
+		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
+	}
+	g.membership = &membership.Membership{
+		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format,
+	}
+	g.snapshots = &snapshots.Snapshots{Host: h, Raft: g.raft, Leadership: g.leadership, Asked: make(chan chan error)}
+	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, Leadership: g.leadership}
+	return g
+}
+
+// load opens the images and the log, and runs recovery. The inter-node port must not be open yet, because it reports
+// the id of the cluster to other nodes.
+func (g *group) load() error {
+	o := &g.Options
+	g.confirms.Self, g.confirms.Ask = o.NodeID, g.Peers.Wake
+	var err error
+	g.images, err = persistence.OpenImages(persistence.StoreOptions{
+		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.Log, OnFatal: g.Fatal,
+	})
+	if err != nil {
+		return err
+	}
+	if err := g.openLog(); err != nil {
+		return err
+	}
+	if err := g.recovery().Run(); err != nil {
+		return err
+	}
+	if g.arrivals, err = raftlog.NoteArrivals(g.logs, g.Source); err != nil {
+		return err
+	}
+	g.use(g.newMachine())
+	g.fsm.Arrived = g.arrivals.Of
+	return nil
+}
+
+// use gives all parts the FSM, the log and the images.
+func (g *group) use(m *fsm.FSM) {
+	g.fsm, g.format.FSM, g.divergence.FSM, g.leadership.FSM, g.reads.FSM = m, m, m, m, m
+	g.pipeline.FSM, g.membership.FSM, g.snapshots.FSM, g.watchdog.FSM = m, m, m, m
+	g.leadership.Logs, g.reads.Logs, g.watchdog.Logs, g.snapshots.Images = g.logs, g.logs, g.logs, g.images
+}
+
+func (g *group) recovery() *recovery.Recovery {
+	return &recovery.Recovery{
+		Host: g.Host, Logs: g.logs, Images: g.images,
+		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.membership.Joined,
+	}
+}
+
+func (g *group) newMachine() *fsm.FSM {
+	m := fsm.New(g.Options.Table)
+	m.Source, m.Images, m.Faults, m.Newest = g.Source, g.images, g.Faults, g.Options.Format
+	m.Answers, m.Fatal, m.Founded = g.queue.Answers, g.Fatal, g.membership.Joined
+	m.Differs, m.Reloaded, m.Reach = g.divergence.Differs, g.reads.Freshness.Reset, g.Reach
+	return m
+}
+
+func (g *group) openLog() error {
+	store := g.Options.Log
+	if store == nil {
+		switch g.Options.Durability {
+		case identity.Memory:
+			store = raft.NewInmemStore()
+		default:
+			dir := filepath.Join(g.Options.DataDir, identity.LogName)
+			w, err := wallog.Open(dir, g.Options.Durability == identity.Fsync && !g.Faults.Has(faults.NoSync),
+				logging.New(g.Log, g.Peers.Expects))
+			if errors.Is(err, wal.ErrCorrupt) {
+				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err,
+					failure.DamageAdvice(g.Alone()))
+			} else if err != nil {
+				return err
+			}
+			g.closeLogs, store = w.Close, w
+		}
+	}
+	g.logs = raftlog.Guard(store, g.Fatal)
+	g.logs.NewestImage = g.newestImage
+	return nil
+}
+
+func (g *group) openRaft() error {
+	g.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream:  g.Port.Raft(g.Options.RaftAddr, g.Peers.IdAt),
+		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
+		Timeout: max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout),
+		Logger:  logging.New(g.Log, g.Peers.Expects),
+	})
+	g.reads.Transport = g.transport
+	stuck := &transport.Gate{Logs: g.logs, Limit: g.Options.Heartbeat / timers.StuckFraction, Stop: g.Stop, Log: g.Log}
+	var carrier raft.Transport = transport.Transport{NetworkTransport: g.transport, Gate: stuck, Reach: g.Reach}
+	if g.Faults.Has(faults.HeartbeatFastPath) {
+		carrier = g.transport
+	}
+	cache, err := raft.NewLogCache(cachedEntries, g.arrivals)
+	if err != nil {
+		return err
+	}
+	store := images.Store{Images: g.images, Faults: g.Faults, Holds: g.holds}
+	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.fsm, cache, g.arrivals, store, carrier)
+	return err
+}
+
+const (
+	// raftConns is the number of idle connections to one node that the library keeps.
+	raftConns = 3
+	// raftTimeouts is the limit of one exchange of the library in heartbeat timeouts, and minRaftTimeout its least
+	// value. They bound how long a connection may be silent that the network has cut without notice.
+	raftTimeouts   = 3
+	minRaftTimeout = time.Second
+	// oneAtATime disables the library's pipelining. If an exchange fails, its sender can wait forever for a reader that
+	// has ended, and the follower never gets an entry again (hashicorp/raft issue 612; seen here in a test). An exchange
+	// carries many entries anyway.
+	oneAtATime = 1
+	// cachedEntries is the number of recent entries in memory, which followers need next.
+	cachedEntries = 512
+	// maxAppendEntries bounds an exchange: 64 entries of 128 KiB are 8 MiB.
+	maxAppendEntries = 64
+)
+
+func (g *group) raftConfig() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(g.Options.NodeID)
+	c.HeartbeatTimeout, c.ElectionTimeout = g.Options.Heartbeat, g.Options.Heartbeat
+	// A leader that withheld its heartbeats for a moment must not resign before its followers may elect another leader.
+	// No guarantee depends on the leader lease; see quorum.Check.
+	c.LeaderLeaseTimeout = g.Options.Heartbeat
+	c.CommitTimeout = min(c.CommitTimeout, g.Options.Heartbeat/10)
+	c.MaxAppendEntries = maxAppendEntries
+	c.BatchApplyCh = true
+	c.ShutdownOnRemove = true
+	c.SnapshotThreshold = 1 << 62 // package snapshots takes snapshots, by bytes of log
+	c.TrailingLogs = snapshots.MaxTrailing
+	c.Logger = logging.New(g.Log, g.Peers.Expects)
+	return c
+}
+
+// start starts the goroutines of all parts.
+func (g *group) start() {
+	for _, task := range []func(){
+		g.pipeline.Pump, g.pipeline.CompleteProposals, g.pipeline.FollowLeader, g.pipeline.EvictWhenOver,
+		g.leadership.Run, g.leadership.WatchStalled, g.snapshots.Run, g.watchdog.Run,
+		g.divergence.Run, g.membership.PromoteAll, g.membership.Join, g.reads.Run,
+	} {
+		g.Tasks.Go(task)
+	}
+}
+
+// housekeep runs the periodic work of the group.
+func (g *group) housekeep() {
+	g.leadership.KeepTime()
+	g.pipeline.Expire()
+	g.Peers.LookAtMembers()
+	g.format.Agree()
+}
+
+// collect removes idle entries.
+func (g *group) collect() {
+	at := g.fsm.LastStamp()
+	if g.Faults.Has(faults.CollectEarly) {
+		at.NowNs += int64(time.Hour)
+	}
+	g.fsm.Table.Load().Collect(at, collectPerShard)
+}
+
+// leave transfers leadership before the node closes, and answers the calls in progress.
+func (g *group) leave() {
+	g.leadership.Resign()
+	g.pipeline.Linger()
+}
+
+// Servers implements host.Group.
+func (g *group) Servers() []raft.Server { return g.raft.Servers() }
+
+// Progress implements host.Group.
+func (g *group) Progress() (applied, committed uint64) {
+	applied, _ = g.fsm.Check()
+	return applied, g.raft.CommitIndex()
+}
+
+// Confirm implements host.Group.
+func (g *group) Confirm(ctx context.Context, id string, wake <-chan struct{},
+	askTerm func(context.Context) (uint64, error)) {
+	g.confirms.Follow(ctx, id, wake, askTerm)
+}
+
+// release closes the parts that load opened.
+func (g *group) release() error {
+	err := g.closeLogs()
+	if g.images != nil {
+		err = errors.Join(err, g.images.Close())
+	}
+	return err
+}

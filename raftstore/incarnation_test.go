@@ -1,0 +1,154 @@
+package raftstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// wipe stops a node, if it runs, and starts it with an empty directory.
+func (c *cluster) wipe(i int) {
+	c.t.Helper()
+	if c.nodes[i] != nil {
+		c.nodes[i].Close()
+	}
+	c.opts[i].DataDir = c.t.TempDir()
+	c.restart(i)
+}
+
+// again restarts a node that stopped because of err.
+func (c *cluster) again(i int, err error) {
+	c.t.Helper()
+	c.died(err)
+	c.nodes[i].Close()
+	c.restart(i)
+}
+
+// died waits for a node to stop because of err.
+func (c *cluster) died(err error) (why error) {
+	c.t.Helper()
+	select {
+	case why = <-c.fatal:
+		require.ErrorIs(c.t, why, err)
+	case <-time.After(patience):
+		require.Fail(c.t, "no node stopped")
+	}
+	return why
+}
+
+// TestAnIDIsSpentOnce: a removed node that returns with an empty directory joins under another id, as often as it
+// loses its disk.
+func TestAnIDIsSpentOnce(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	lost := (at + 1) % 3
+	id := c.opts[lost].NodeID
+	seen := map[string]bool{id: true}
+	c.stop(lost)
+	for self := id; len(seen) < 3; {
+		c.wipe(lost)
+		require.ErrorContains(t, c.died(raftstore.ErrLostState), fmt.Sprintf("%q", self), "it is a member still")
+		require.NoError(t, leader.RemoveNode(self))
+		c.sees(leader, 2, 2)
+		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrSpentID)
+		c.wipe(lost)
+		c.again(lost, raftstore.ErrSpentID)
+		c.sees(leader, 3, 3)
+		require.ErrorContains(t, leader.RemoveNode(id), "came back in its place", "who asks twice")
+		self = c.nodes[lost].Topology().Self
+		require.True(t, strings.HasPrefix(self, id+"~"), self)
+		require.False(t, seen[self], "a life of its own")
+		seen[self] = true
+		c.take(c.nodes[lost], "key", 10)
+		c.agree()
+	}
+	c.stop(lost)
+	c.restart(lost)
+	c.sees(leader, 3, 3)
+	require.True(t, seen[c.nodes[lost].Topology().Self], "it stays who it is")
+	c.moveTo(lost) // by the name it was given
+}
+
+// TestSpentIDsAreRemembered: nodes remember removed ids from an image and from the log.
+func TestSpentIDsAreRemembered(t *testing.T) {
+	c := newCluster(t, 4, func(_ int, o *raftstore.Options) { o.Heartbeat = busy })
+	c.leader()
+	for i := 3; i > 1; i-- {
+		c.stop(i)
+		c.remove(c.opts[i].NodeID)
+		c.allSee(i)
+		if i == 3 {
+			for _, n := range c.nodes[:i] {
+				c.take(n, "key", 10)
+				require.NoError(t, n.Snapshot())
+			}
+		}
+	}
+	for i := range 2 {
+		c.stop(i)
+	}
+	for i := range 2 {
+		c.restart(i)
+	}
+	for _, spent := range c.opts[2:] {
+		c.order(func(leader *raftstore.Node) error {
+			err := leader.AddNode(spent.NodeID, spent.RaftAddr)
+			require.Error(t, err)
+			if errors.Is(err, raftstore.ErrSpentID) {
+				return nil
+			}
+			return err // it leads no more
+		})
+	}
+}
+
+// TestARemovedNodeStaysWhoItIs: with its own directory, a removed node keeps its id and stays removed, also at
+// another address.
+func TestARemovedNodeStaysWhoItIs(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	lost := (at + 1) % 3
+	c.stop(lost)
+	require.NoError(t, leader.RemoveNode(c.opts[lost].NodeID))
+	c.sees(leader, 2, 2)
+	c.moveTo(at) // and so has an entry that the lost one lacks
+	l := listener(t)
+	c.opts[lost].RaftAddr = l.Addr().String()
+	require.NoError(t, l.Close())
+	c.restart(lost)
+	c.died(raftstore.ErrRemoved)
+	self, err := raftstore.OwnerOf(c.opts[lost].DataDir)
+	require.NoError(t, err)
+	require.Equal(t, c.opts[lost].NodeID, self)
+}
+
+// TestNamesLeaveRoomForLives: a given id has space for the suffix of a later incarnation and contains no mark.
+func TestNamesLeaveRoomForLives(t *testing.T) {
+	long := strings.Repeat("n", 56)
+	for id, want := range map[string]string{long: "", long + "n": "1 to 56 characters", "a~b": `no "~"`, "": "1 to"} {
+		for _, kept := range []raftstore.Durability{raftstore.Fsync, raftstore.Memory} {
+			c := &cluster{t: t}
+			o := c.options(0, "127.0.0.1:1")
+			o.NodeID, o.Durability, o.Listener = id, kept, listener(t)
+			n, err := raftstore.Open(o)
+			if want == "" {
+				require.NoError(t, err)
+				require.NoError(t, n.Close())
+				continue
+			}
+			require.ErrorContains(t, err, want)
+			_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: id, RaftAddr: "127.0.0.1:1"}, strings.NewReader(""))
+			require.ErrorContains(t, err, want)
+		}
+	}
+	c := newCluster(t, 1, nil)
+	leader, _ := c.leader()
+	require.ErrorContains(t, leader.AddNode("a~b", "127.0.0.1:1"), `no "~"`)
+}

@@ -1,0 +1,90 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
+)
+
+// The methods of the calls between nodes.
+const (
+	Status    byte = 's' // asks for the node's status, in JSON
+	Term      byte = 'v' // asks for the node's term: 8 bytes
+	Invite    byte = 'i' // invites a node to bootstrap a cluster with the caller
+	Join      byte = 'j' // asks to add the caller: a membership.Joining in JSON
+	Decide    byte = 'd' // asks to decide a body of operations
+	Clear     byte = 'c' // asks to clear all nodes
+	Admin     byte = 'a' // asks for a change of the cluster: a membership.Order in JSON
+	Advance   byte = 't' // move the test clock: an order in JSON
+	ReadIndex byte = 'r' // asks for the read index: a readIndexQuestion
+	Stopping  byte = 'b' // tells that the caller stops: no payload
+	History   byte = 'h' // asks for the history at an entry: its index and the caller's history, 8 bytes each
+)
+
+// The statuses of answers. For any other byte the outcome is unknown.
+const (
+	Answered   byte = iota // the payload is the answer
+	TryAgain               // certainly not applied
+	NotLeader              // certainly not applied: this node is not the leader
+	overloaded             // certainly not applied: too many operations wait
+	unknown                // it may have been applied
+	Refused                // not applied, for the reason in the payload
+	lostState              // not added: the caller lost its state, and its id is a member's
+	oldMember              // not applied: not every member can read the operation
+	spentID                // not added: the caller's id has left the cluster
+	tooLarge               // certainly not applied: longer than an entry may be
+)
+
+// Reply encodes an outcome as the status and the payload of an answer.
+func Reply(payload []byte, err error) (byte, []byte) {
+	switch {
+	case err == nil:
+		return Answered, payload
+	case errors.Is(err, failure.ErrTryAgain):
+		return TryAgain, nil
+	case errors.Is(err, failure.ErrNotLeader), errors.Is(err, failure.ErrNoLeader):
+		return NotLeader, nil
+	case errors.Is(err, failure.ErrOverloaded):
+		return overloaded, nil
+	case errors.Is(err, failure.ErrLostState):
+		return lostState, []byte(err.Error())
+	case errors.Is(err, failure.ErrOldMember):
+		return oldMember, nil
+	case errors.Is(err, failure.ErrTooLarge):
+		return tooLarge, nil
+	case errors.Is(err, failure.ErrSpentID):
+		return spentID, nil
+	case errors.Is(err, failure.ErrUnknown):
+		return unknown, nil
+	default:
+		return Refused, []byte(err.Error())
+	}
+}
+
+// OutcomeOf decodes the outcome from an answer.
+func OutcomeOf(status byte, payload []byte) error {
+	switch status {
+	case Answered:
+		return nil
+	case TryAgain:
+		return failure.ErrTryAgain
+	case NotLeader:
+		return failure.ErrTryAgain
+	case overloaded:
+		return failure.ErrOverloaded
+	case lostState:
+		return fmt.Errorf("%w%s", failure.ErrLostState, strings.TrimPrefix(string(payload), failure.ErrLostState.Error()))
+	case oldMember:
+		return failure.ErrOldMember
+	case tooLarge:
+		return failure.ErrTooLarge
+	case spentID:
+		return failure.ErrSpentID
+	case Refused:
+		return errors.New(string(payload))
+	default:
+		return failure.ErrUnknown
+	}
+}

@@ -1,0 +1,105 @@
+package consensus
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+)
+
+// Raft wraps the Raft library and adds queries for the other packages of a group.
+type Raft struct {
+	*raft.Raft
+	// Ended is closed when the library has ended.
+	Ended chan struct{}
+}
+
+// Await waits for the Raft library's answer, or for the end of the library. The future's Error method alone is not
+// enough, because the library may never answer a request that it accepts while it shuts down.
+func (c *Raft) Await(f raft.Future) error {
+	answer := make(chan error, 1)
+	go func() { answer <- f.Error() }()
+	select {
+	case err := <-answer:
+		return err
+	case <-c.Ended:
+		return raft.ErrRaftShutdown
+	}
+}
+
+// Change waits for a configuration change and translates its outcome.
+func (c *Raft) Change(future raft.Future) error {
+	err := c.Await(future)
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
+		errors.Is(err, raft.ErrEnqueueTimeout):
+		return failure.ErrTryAgain
+	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
+		return failure.ErrUnknown
+	}
+	return err
+}
+
+// Term returns the term this node is in.
+func (c *Raft) Term() uint64 { return c.CurrentTerm() }
+
+// Leader returns the id of the leader, or "".
+func (c *Raft) Leader() string {
+	_, id := c.LeaderWithID()
+	return string(id)
+}
+
+// Servers returns the newest configuration of the cluster that this node knows.
+func (c *Raft) Servers() []raft.Server {
+	future := c.GetConfiguration()
+	if future.Error() != nil {
+		return nil
+	}
+	return future.Configuration().Servers
+}
+
+// Server returns a member of the cluster by its id, or nil.
+func (c *Raft) Server(id string) *raft.Server { return ServerOf(c.Servers(), id) }
+
+// Voters returns the ids of the members that vote.
+func (c *Raft) Voters() (ids []string) {
+	for _, s := range c.Servers() {
+		if s.Suffrage == raft.Voter {
+			ids = append(ids, string(s.ID))
+		}
+	}
+	return ids
+}
+
+// IDs returns the ids of servers.
+func IDs(servers []raft.Server) (ids []string) {
+	for _, s := range servers {
+		ids = append(ids, string(s.ID))
+	}
+	return ids
+}
+
+// ServerOf returns the server with this id, or nil.
+func ServerOf(servers []raft.Server, id string) *raft.Server {
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
+	if i < 0 {
+		return nil
+	}
+	return &servers[i]
+}
+
+// ServerCalled returns the member with this id, or else a later incarnation of the node with this given id.
+func (c *Raft) ServerCalled(id string) *raft.Server {
+	if s := c.Server(id); s != nil {
+		return s
+	}
+	servers := c.Servers()
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return identity.GivenID(string(s.ID)) == id })
+	if i < 0 {
+		return nil
+	}
+	return &servers[i]
+}

@@ -1,0 +1,222 @@
+package divergence
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Check decides which nodes have the right state when two of them differ. The log is the same on every node. So a
+// node with another history has computed other results: its processor, its memory or its build is at fault. An entry
+// only shows that follower and leader differ, not which of them is wrong. The node asks every voter for its history
+// at one entry:
+//
+//   - A majority of the voters has this node's history: this node continues.
+//   - A majority has one other history: this node is wrong, and stops for good.
+//   - Neither within the limit, because voters are down or too many differ: a follower stops without a mark and may
+//     start again. A leader continues; it has lost a follower.
+//
+// The question carries the asker's history, so the asked node begins its own check when it differs. So a leader with
+// a wrong state also stops.
+type Check struct {
+	*host.Host
+	Raft *consensus.Raft
+	FSM  *fsm.FSM
+
+	Found    chan fsm.Difference // holds the difference for the next check; capacity 1, later ones are dropped
+	UnderWay atomic.Bool         // a check is under way: this node withholds its answers
+}
+
+const (
+	// askHistoryAgain is the pause before voters that lack the entry are asked again.
+	askHistoryAgain = 20 * time.Millisecond
+	// divergenceTimeouts bounds a check in election timeouts, so that a voter that restarts can still answer.
+	divergenceTimeouts = 2
+	// historyBytes is the length of an entry's index or of a history in a call.
+	historyBytes = 8
+)
+
+// Differs requests a check, unless one is already requested. It never blocks, because the Raft library's goroutine
+// and the inter-node port call it.
+func (d *Check) Differs(at fsm.Difference) {
+	select {
+	case d.Found <- at:
+	default:
+	}
+}
+
+// Run carries out the checks until the node closes.
+func (d *Check) Run() {
+	for {
+		select {
+		case at := <-d.Found:
+			d.UnderWay.Store(true)
+			d.judge(at)
+			d.UnderWay.Store(false)
+			timers.Pause(d.Ctx, d.Options.Heartbeat) // a node with a wrong state needs a moment to stop
+		case <-d.Stop:
+			return
+		}
+	}
+}
+
+// judge compares histories until a majority has one, or the limit has passed.
+func (d *Check) judge(at fsm.Difference) {
+	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
+		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
+	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*d.ElectionTimeout())
+	defer cancel()
+	for ctx.Err() == nil {
+		switch v := d.pollHistories(ctx); v.outcome {
+		case inMajority:
+			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index,
+				"differ", v.others)
+			return
+		case inMinority:
+			d.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", failure.ErrDiverged, v.index,
+				hash(v.mine), hash(v.majority), v.others))
+			return
+		}
+		timers.Pause(ctx, askHistoryAgain)
+	}
+	if d.Raft.State() != raft.Leader && !d.Closing() {
+		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index,
+			hash(at.Mine), hash(at.Theirs)))
+	}
+}
+
+// hash is a history in the form of log lines.
+type hash uint64
+
+func (h hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
+
+// pollOutcome is the verdict of a poll of histories about this node.
+type pollOutcome int
+
+const (
+	undecided pollOutcome = iota
+	inMajority
+	inMinority
+)
+
+// historyPoll is the result of one poll.
+type historyPoll struct {
+	outcome        pollOutcome
+	index          uint64
+	mine, majority uint64
+	others         []string // the voters with another history than this node's
+}
+
+// pollHistories asks all voters for their history at the newest entry this node has
+// applied. Every entry is folded into a history, so two nodes that differed once differ
+// at all later entries.
+func (d *Check) pollHistories(ctx context.Context) historyPoll {
+	index, mine := d.FSM.Check()
+	histories := d.askHistories(ctx, index, mine)
+	voters := d.Raft.Voters()
+	if slices.Contains(voters, d.Options.NodeID) {
+		histories[d.Options.NodeID] = mine
+	}
+	return tally(index, mine, len(voters), histories)
+}
+
+// tally counts the histories of some voters at one entry, by node.
+func tally(index, mine uint64, voters int, histories map[string]uint64) historyPoll {
+	v := historyPoll{index: index, mine: mine}
+	count := map[uint64]int{}
+	for id, history := range histories {
+		if count[history]++; count[history] > voters/2 {
+			v.majority, v.outcome = history, inMinority
+		}
+		if history != mine {
+			v.others = append(v.others, id)
+		}
+	}
+	if v.outcome == inMinority && v.majority == mine {
+		v.outcome = inMajority
+	}
+	return v
+}
+
+// askHistories asks the other voters side by side. Only those that have applied the
+// entry, and remember it, are in the result.
+func (d *Check) askHistories(ctx context.Context, index, mine uint64) map[string]uint64 {
+	var (
+		mu        sync.Mutex
+		asking    sync.WaitGroup
+		histories = map[string]uint64{}
+	)
+	for _, id := range d.Raft.Voters() {
+		client := d.Peers.Client(id)
+		if client == nil {
+			continue // this node
+		}
+		asking.Go(func() {
+			if history, err := askHistory(ctx, client, index, mine); err == nil {
+				mu.Lock()
+				histories[id] = history
+				mu.Unlock()
+			}
+		})
+	}
+	asking.Wait()
+	return histories
+}
+
+var errNoHistory = errors.New("the entry is not applied yet, or is no longer remembered")
+
+// askHistory returns a node's history at an entry.
+func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
+	defer cancel()
+	question := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, index), mine)
+	code, answer, err := client.Call(ctx, calls.History, question)
+	switch {
+	case err != nil:
+		return 0, err
+	case code != calls.Answered || len(answer) != historyBytes:
+		return 0, errNoHistory
+	}
+	return binary.LittleEndian.Uint64(answer), nil
+}
+
+// AnswerHistory answers another node's question, and begins a check of its own if the
+// two differ.
+func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte) {
+	if len(question) != 2*historyBytes {
+		return calls.Refused, []byte("a question for a history has 16 bytes")
+	}
+	index, theirs := binary.LittleEndian.Uint64(question), binary.LittleEndian.Uint64(question[historyBytes:])
+	mine, ok := d.FSM.HistoryAt(index)
+	if !ok {
+		return calls.TryAgain, nil
+	}
+	if mine != theirs {
+		d.Differs(fsm.Difference{Index: index, Mine: mine, Theirs: theirs, Node: from.NodeID})
+	}
+	return calls.Answered, binary.LittleEndian.AppendUint64(nil, mine)
+}
+
+// diverged ends the process of a node whose state a majority contradicts, and marks
+// its directory: it must not start again either.
+func (d *Check) diverged(err error) {
+	if e := d.Identity.Forbid(err.Error()); e != nil {
+		err = errors.Join(err, e)
+	}
+	d.Fatal(err)
+}

@@ -1,0 +1,48 @@
+package failure
+
+import (
+	"errors"
+
+	wal "github.com/hashicorp/raft-wal"
+
+	"github.com/weir-project/weir/persistence"
+)
+
+// The advice about a data directory that must not be used as it is. The directory may be
+// the only copy of what was acknowledged, so no advice deletes it.
+const (
+	adviceAlone = "keep this data directory: it may be the only copy. Restore the newest backup into another one " +
+		"(docs/operations.md#a-file-is-damaged)"
+	AdviceRejoin = "first see that a majority serves without this node (weir cluster status at another one). Then " +
+		"remove this node (weir cluster remove), move its data directory away and start it again: it joins " +
+		"from the others. Without a majority, " +
+		"keep the directories of all nodes (docs/clustering.md#a-damaged-log)"
+)
+
+// DamageAdvice returns what to do when this node cannot use its own copy of the state.
+func DamageAdvice(alone bool) string {
+	if alone {
+		return adviceAlone
+	}
+	return AdviceRejoin
+}
+
+// RestartAdvice returns whether it is safe to start the node again, and what to do otherwise.
+func RestartAdvice(err error, alone bool) string {
+	switch {
+	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt), errors.Is(err, persistence.ErrDamagedLive):
+		return "no: " + DamageAdvice(alone)
+	case errors.Is(err, ErrRemoved):
+		return "no: to have it join again, move its data directory away first"
+	case errors.Is(err, ErrLostState):
+		return "no: remove the node of this id from the cluster first"
+	case errors.Is(err, ErrSpentID):
+		return "yes: it joins as another node"
+	case errors.Is(err, ErrDisputed):
+		return "yes, when the other nodes are up again: a majority of them tells which node is odd"
+	case errors.Is(err, ErrNewer):
+		return "no: run the newer version"
+	default:
+		return "yes, once the cause is gone: everything this node promised is on its disk"
+	}
+}

@@ -1,0 +1,56 @@
+// Package failure defines the errors of a node: the outcomes that are returned to a caller, and the reasons for which
+// a node does not start, or stops.
+package failure
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-project/weir/limiter"
+)
+
+// The outcomes that are returned to a caller. Package limiter explains them. For any other error the outcome is
+// unknown.
+var (
+	ErrTryAgain   = limiter.ErrTryAgain
+	ErrNoLeader   = limiter.ErrClusterDown
+	ErrNotLeader  = limiter.ErrNotLeader
+	ErrOldMember  = limiter.ErrOldMember
+	ErrTooLarge   = limiter.ErrTooLarge
+	ErrOverloaded = limiter.ErrOverloaded
+	ErrUnknown    = limiter.ErrUnknownOutcome
+	// ErrUnsound: the operation is not valid for the log. Nothing was counted.
+	ErrUnsound = errors.New("an argument is out of bounds")
+)
+
+// ErrLagging: this node has not applied the read index in time.
+var ErrLagging = fmt.Errorf("%w: this node is behind the leader", ErrTryAgain)
+
+// The reasons for which a node does not start, or stops.
+var (
+	ErrDiverged = errors.New("this node's state differs from that of a majority of the nodes")
+	ErrDisputed = errors.New("this node's state differs from another node's, and no majority of the voters could " +
+		"be asked which of them is right")
+	ErrRemoved = errors.New("this node was removed from the cluster")
+	ErrDamaged = errors.New("the data directory is damaged, and nothing in it was changed: keep it, and let this " +
+		"node rejoin with an empty directory; where no other node has the state, restore a backup: " +
+		"docs/operations.md#a-file-is-damaged")
+	ErrOtherNode  = errors.New("the data directory belongs to another node")
+	ErrStandalone = errors.New("the data directory holds the state of a server that ran alone, which weir backup and " +
+		"weir restore bring into another")
+	ErrRestoring = errors.New("a backup is being restored to the data directory, or that was interrupted: restore " +
+		"it again")
+	ErrLostState = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises " +
+		"are lost with its disk, so remove that node, and start this one again")
+	ErrSpentID    = errors.New("a node of this id has left the cluster for good")
+	ErrNotTakenIn = errors.New("this node has not been taken in yet")
+	ErrClockKind  = errors.New("the kind of clock differs")
+	ErrStuck      = errors.New("stuck")
+	ErrLogFailed  = errors.New("the replicated log cannot be written or read")
+	ErrNewer      = errors.New("the log holds entries of a newer version of weir")
+	ErrOlder      = errors.New("the cluster writes a form of its log that this weir does not know: start a newer one")
+	ErrBadEntry   = errors.New("the log holds an entry that cannot be read")
+	ErrNoSecret   = errors.New("the inter-node port is reachable from other machines and needs certificates or a " +
+		"cluster secret")
+	ErrUnavailable = errors.New("not possible now")
+)

@@ -1,0 +1,71 @@
+package format
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// Nodes of different versions of weir form one cluster during a rolling upgrade. Each node reports the newest form of
+// entries that it can read. An entry has the oldest form that can encode it, and an entry that some member cannot
+// read is not proposed. So the log has no new form before the last node is upgraded, and until then a downgrade is
+// possible. A change that adds to the log must raise wire.Version, and must state in wire.FormatOf what needs it.
+
+// Format is the newest form of entries that this node may write.
+type Format struct {
+	*host.Host
+	Raft   *consensus.Raft
+	FSM    *fsm.FSM
+	Agreed atomic.Int32 // the newest form that may be written
+}
+
+// Agree determines the newest form that may be written. A member limits all nodes to the oldest form while this node
+// has not heard its form, or does not know the member. The forms that the log already has need no agreement, because
+// every member must read them. So nodes that restart beside a dead member continue as before.
+func (f *Format) Agree() {
+	agreed, members := f.Options.Format, f.Raft.Servers()
+	if len(members) == 0 {
+		agreed = wire.Oldest
+	}
+	for _, s := range members {
+		if string(s.ID) == f.Options.NodeID {
+			continue
+		}
+		said, _ := f.Peers.Last(string(s.ID))
+		agreed = min(agreed, max(said.Format, wire.Oldest))
+	}
+	agreed = max(agreed, f.FSM.Written())
+	if before := f.Agreed.Swap(int32(agreed)); int32(agreed) > before {
+		f.Log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not "+
+			"start any more", "format", agreed)
+	}
+}
+
+// CheckReadable returns an error for operations that some member cannot read.
+func (f *Format) CheckReadable(ops []engine.Op) error {
+	for i := range ops {
+		needed := int32(wire.FormatOf(&ops[i]))
+		if needed <= f.Agreed.Load() {
+			continue
+		}
+		if f.Agree(); needed > f.Agreed.Load() {
+			return failure.ErrOldMember
+		}
+	}
+	return nil
+}
+
+// CheckNewcomer returns an error for a new node that could not read an entry of the log.
+func (f *Format) CheckNewcomer(id string, reads byte) error {
+	f.Agree()
+	if agreed := byte(f.Agreed.Load()); max(reads, wire.Oldest) < agreed {
+		return fmt.Errorf("%w: format %d, %q reads %d", failure.ErrOlder, agreed, id, max(reads, wire.Oldest))
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package fsm
+
+import (
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+func tick(t *testing.T, m *testMachine, at engine.Stamp, body string) {
+	data := append(make([]byte, wire.HeaderLen), body...)
+	wire.Header{Kind: wire.Tick, Term: 1, At: at}.Put(data)
+	m.index++
+	require.Nil(t, m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: data}))
+}
+
+// TestNotesOfWallClocks: a note counts while it describes the clocks at the last entry. An invalid note does no harm.
+func TestNotesOfWallClocks(t *testing.T) {
+	m := newTestMachine(t)
+	noted := func() *WallNote { s, _ := m.LastArrival(); return s.CurrentWalls() }
+	tick(t, m, at(0), "")
+	require.Nil(t, noted(), "a tick of an older weir")
+	tick(t, m, at(1), "no JSON")
+	require.Nil(t, noted())
+	tick(t, m, at(2), `{"n0":7}`)
+	require.Equal(t, &WallNote{Term: 1, AtNs: at(2).NowNs, AheadNs: map[string]int64{"n0": 7}}, noted())
+	tick(t, m, at(3), "")
+	require.NotNil(t, noted())
+	m.entry(wire.Header{Term: 1, At: at(2 + noteLife.Milliseconds() + 1)}, bucket)
+	require.Nil(t, noted(), "too old")
+
+	tick(t, m, at(20_000), `{"n0":7}`)
+	require.NotNil(t, noted())
+	m.entry(wire.Header{Term: 1, At: at(19_999)}, bucket)
+	require.Nil(t, noted(), "the leader's clock went back")
+
+	tick(t, m, at(20_001), `{"n0":7}`)
+	s, _ := m.LastArrival()
+	s.Term++
+	require.Nil(t, s.CurrentWalls(), "another leader stamped the last entry")
+	require.Empty(t, m.fatal)
+}

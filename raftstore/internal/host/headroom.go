@@ -1,0 +1,84 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/wallog"
+)
+
+const (
+	// headroomEvery is how often a node checks that its log's next file fits on the disk. It is often enough for a disk
+	// that fills up at 50 MB/s while the current file has space.
+	headroomEvery = time.Second
+	// tightBytes is the free space below which the file system's figure is not enough, because it ignores quotas and
+	// counts blocks reserved for root. The node then creates a file to find out.
+	tightBytes = 4 * wallog.HeadroomBytes
+)
+
+// WatchDisk ends the process if the log's next file does not fit on the disk, before a write fails. All acknowledged
+// decisions are on disk then.
+func (h *Host) WatchDisk() {
+	if h.Options.Log != nil || h.Options.Durability == identity.Memory {
+		return
+	}
+	tick := time.NewTicker(headroomEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := h.headroom(); err != nil {
+				h.Fatal(err)
+				return
+			}
+		case <-h.Stop:
+			return
+		}
+	}
+}
+
+// headroom returns an error if the log's next file does not fit on the disk.
+func (h *Host) headroom() error {
+	disk, err := h.Options.FS.GetDiskUsage(h.Options.DataDir)
+	if err == nil && disk.AvailBytes > tightBytes {
+		return nil
+	}
+	err = wallog.Headroom(h.Options.DataDir)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %s has no room for the next file of the log, %d MiB (%w)", persistence.ErrDiskFullLive,
+			h.Options.DataDir, wallog.HeadroomBytes>>20, err)
+	}
+	return nil // the log reports any other error itself
+}
+
+// UsedBytes returns the size of all files in the data directory. It stats every file.
+func (h *Host) UsedBytes() int64 {
+	type file struct {
+		name  string
+		bytes int64
+	}
+	seen := map[file]bool{} // an image shares files with the previous one, under the same name
+	var used int64
+	var visit func(dir string)
+	visit = func(dir string) {
+		names, _ := h.Options.FS.List(dir) // a file that was just removed has no size
+		for _, name := range names {
+			path := h.Options.FS.PathJoin(dir, name)
+			info, err := h.Options.FS.Stat(path)
+			switch {
+			case err != nil:
+			case info.IsDir():
+				visit(path)
+			case !seen[file{name, info.Size()}]:
+				seen[file{name, info.Size()}] = true
+				used += info.Size()
+			}
+		}
+	}
+	visit(h.Options.DataDir)
+	return used
+}

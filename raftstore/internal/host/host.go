@@ -1,0 +1,139 @@
+package host
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Host holds the parts that belong to the process and not to a Raft group: the inter-node port, the other nodes, the
+// identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it.
+type Host struct {
+	Options  Options
+	Log      *slog.Logger
+	Fatal    func(error)
+	Source   persistence.Source
+	Faults   faults.Set
+	Identity *identity.Keeper
+	Port     *peer.Port
+	Peers    *Peers
+
+	MaxAge       time.Duration // of a decision
+	MaxMemory    int64
+	DenyWhenFull bool
+	IdLifetimeNs int64
+	TestClock    bool
+
+	started  time.Time
+	Ctx      context.Context // ends with the node
+	Cancel   context.CancelFunc
+	Stop     chan struct{}
+	Tasks    sync.WaitGroup
+	Stopping atomic.Bool // since Close was called
+}
+
+// New returns a host for complete options. Claim and OpenPort open its directory and its port.
+func New(o Options) *Host {
+	h := &Host{
+		Options: o, Log: o.Logger, Source: o.Source, Faults: o.Faults,
+		Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir},
+		MaxAge:   o.MaxDecisionAge, TestClock: o.TestClock,
+		MaxMemory: o.Table.MaxMemoryBytes, DenyWhenFull: o.Table.WhenFull != 0, IdLifetimeNs: o.Table.IDLifetimeNs,
+		started: time.Now(),
+		Stop:    make(chan struct{}),
+	}
+	if h.IdLifetimeNs == 0 {
+		h.IdLifetimeNs = int64(time.Minute)
+	}
+	h.Fatal = h.Stopper(o.OnFatal)
+	h.Ctx, h.Cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// ElectionTimeout is how long a new leader waits for its followers.
+func (h *Host) ElectionTimeout() time.Duration { return 5 * h.Options.Heartbeat }
+
+// Uptime returns the monotonic time since the start.
+func (h *Host) Uptime() time.Duration { return time.Since(h.started) }
+
+// Closing reports whether the node is closing.
+func (h *Host) Closing() bool {
+	select {
+	case <-h.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Reach lets a test block at a failpoint.
+func (h *Host) Reach(at faults.Point) {
+	if h.Options.Failpoint != nil {
+		h.Options.Failpoint(at)
+	}
+}
+
+// Claim makes the data directory this node's. The node may take the id of a later incarnation.
+func (h *Host) Claim() error {
+	o := &h.Options
+	id, err := identity.Claim(o.FS, o.DataDir, identity.Identity{NodeID: o.NodeID, Durability: string(o.Durability)})
+	if err != nil {
+		return err
+	}
+	h.Identity.Identity, o.NodeID = id, id.NodeID
+	return nil
+}
+
+// OpenPort opens the inter-node port.
+func (h *Host) OpenPort(serve func(net.Conn, peer.Identity)) {
+	h.Port = peer.NewPort(h.Options.Listener, peer.Config{
+		Secret: h.Options.Secret, Certificates: h.Options.Certificates, Self: h.Identity.Self,
+		ServesRaft: h.Identity.ServesRaft, Stops: h.Peers.StopsExplain, Logger: h.Log, Dialer: h.Options.Dialer,
+	}, serve)
+}
+
+// ClosePort closes the port, or the listener if the port was not opened.
+func (h *Host) ClosePort() error {
+	if h.Port != nil {
+		return h.Port.Close()
+	}
+	return CloseIf(h.Options.Listener)
+}
+
+// Stopper returns the function that ends the process after a fault that a node cannot survive.
+func (h *Host) Stopper(onFatal func(error)) func(error) {
+	if onFatal != nil {
+		return onFatal
+	}
+	return func(err error) {
+		h.Log.Error("this node cannot go on", "error", err, "restart", failure.RestartAdvice(err, h.Alone()))
+		os.Exit(1)
+	}
+}
+
+// Alone reports whether no other node has this node's state.
+func (h *Host) Alone() bool {
+	if members := h.Peers.Members.Load(); members != nil && len(*members) > 0 {
+		return len(*members) == 1
+	}
+	return h.Options.Expect <= 1 // Expect is more than half of --join, so it is 1 only for a single address
+}
+
+// CloseIf closes c unless it is nil.
+func CloseIf(c io.Closer) error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}

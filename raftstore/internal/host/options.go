@@ -1,0 +1,205 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// defaultMaxDecisionAge is the default time in which an admission must reach its caller. A later admission would add
+	// to what a new leader admits.
+	defaultMaxDecisionAge = 2 * time.Second
+	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
+	// far longer than the transfer and the load of an image.
+	stalledAfter = 20 * time.Second
+	// snapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this size
+	// bounds the log, with the entries kept for slow followers.
+	snapshotBytes = 64 << 20
+)
+
+// Options configure a node.
+type Options struct {
+	// NodeID is the given id of the node; see identity.CheckGivenID. If the id is spent, a node with an empty directory
+	// takes the id of a later incarnation; see Topology.Self.
+	NodeID  string
+	DataDir string
+	// Listener accepts the connections of other nodes; the node owns it. Other nodes connect to RaftAddr, and clients
+	// connect to the server at ClientAddr.
+	Listener             net.Listener
+	RaftAddr, ClientAddr string
+	// WebURL is the public URL of this node's web page; "": none.
+	WebURL string
+	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the
+	// cluster as soon as Expect nodes without a cluster have found each other.
+	Join   []string
+	Expect int
+	// Secret and Certificates authenticate nodes. One of them is required if other machines can reach the port.
+	Secret       []byte
+	Certificates peer.Certificates
+
+	Durability identity.Durability // "" is Fsync
+	// Heartbeat is the heartbeat timeout: a follower without a message from its leader starts an election after one to
+	// two such times. 0 means 750 ms.
+	Heartbeat time.Duration
+	// MaxDecisionAge is the time in which an answer must reach its caller; 0 means two seconds.
+	MaxDecisionAge time.Duration
+	// MaxDowntimeCredit is the most downtime of the whole cluster that counts as passed time; 0 credits none.
+	MaxDowntimeCredit time.Duration
+	// MaxCalendarStep is the most by which windows then follow the wall clocks; 0 means
+	// persistence.DefaultMaxCalendarStep.
+	MaxCalendarStep time.Duration
+	// SnapshotBytes is the size of the log that makes a snapshot due; 0 means 64 MiB.
+	SnapshotBytes int64
+	// StalledAfter is how long a member may be up without new entries before the leader transfers leadership; 0 means
+	// twenty seconds.
+	StalledAfter time.Duration
+	// MaxValueBytes is the greatest length of the strings that clients may store.
+	MaxValueBytes int
+	Table         engine.Options
+	TestClock     bool
+	Logger        *slog.Logger // nil: slog.Default
+	// OnFatal is called when the node must stop, and must not return. nil logs the
+	// error and ends the process with code 1.
+	OnFatal func(error)
+	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
+	// calls.
+	OnEntry func(Entry)
+	Faults  faults.Set
+
+	// Format is the newest form of entries that this node can read; 0 means all that this weir knows. For tests.
+	Format byte
+	// For tests; nil means the machine's own.
+	Source persistence.Source
+	FS     vfs.FS
+	Dialer func(ctx context.Context, addr string) (net.Conn, error)
+	Log    raftlog.Store
+	// Failpoint is called at points where another node may act between two steps of this one, and may block; nil: no
+	// calls.
+	Failpoint func(at faults.Point)
+}
+
+const (
+	defaultHeartbeat = 750 * time.Millisecond
+	minHeartbeat     = 20 * time.Millisecond
+	maxJoin          = 64
+)
+
+// Complete sets defaults and returns an error for options that cannot work.
+func (o *Options) Complete() error {
+	if o.Durability == "" {
+		o.Durability = identity.Fsync
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = defaultHeartbeat
+	}
+	if o.MaxDecisionAge == 0 {
+		o.MaxDecisionAge = defaultMaxDecisionAge
+	}
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = snapshotBytes
+	}
+	if o.StalledAfter == 0 {
+		o.StalledAfter = stalledAfter
+	}
+	if o.MaxCalendarStep == 0 {
+		o.MaxCalendarStep = persistence.DefaultMaxCalendarStep
+	}
+	if o.Format == 0 {
+		o.Format = wire.Version
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Source == nil {
+		o.Source = persistence.SystemSource()
+	}
+	if o.Durability == identity.Memory {
+		if err := identity.CheckGivenID(o.NodeID); err != nil {
+			return err
+		}
+		o.useVolatileIdentity()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Expect == 0 {
+		o.Expect = max(len(o.Join), 1)
+	}
+	return o.check()
+}
+
+func (o *Options) check() error {
+	if err := CheckNode(o.NodeID, o.RaftAddr); err != nil {
+		return err
+	}
+	switch {
+	case o.Heartbeat < minHeartbeat:
+		return fmt.Errorf("--raft-heartbeat must be at least %v, not %v", minHeartbeat, o.Heartbeat)
+	case len(o.Join) > maxJoin:
+		return fmt.Errorf("--join must name at most %d addresses, not %d", maxJoin, len(o.Join))
+	case o.Expect < 1 || o.Expect > max(len(o.Join), 1):
+		return fmt.Errorf("--expect must be between 1 and the %d addresses of --join, not %d", len(o.Join), o.Expect)
+	case 2*o.Expect <= len(o.Join):
+		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d", len(o.Join), o.Expect)
+	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
+		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
+	}
+	host, _, _ := net.SplitHostPort(o.RaftAddr)
+	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
+		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(failure.ErrNoSecret))
+	}
+	return nil
+}
+
+// CheckNode returns an error for an id or an address that no node can have.
+func CheckNode(id, raftAddr string) error {
+	if id == "" || len(id) > peer.MaxNameLen {
+		return fmt.Errorf("--node-id must have 1 to %d characters, not %q", peer.MaxNameLen, id)
+	}
+	host, _, err := net.SplitHostPort(raftAddr)
+	if err != nil {
+		return fmt.Errorf("--raft-addr must be like 10.0.0.1:6390, not %q", raftAddr)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", raftAddr)
+	}
+	return nil
+}
+
+// loopback reports whether only this machine can reach a host.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// useVolatileIdentity keeps all data of the node in memory, under a new incarnation. A node that restarts has
+// forgotten its votes, so it must not return under the earlier id.
+func (o *Options) useVolatileIdentity() {
+	o.NodeID = identity.NewIncarnation(o.NodeID)
+	o.FS, o.DataDir = vfs.NewMem(), "memory"
+}
+
+// Entry describes a proposed batch of operations to OnEntry.
+type Entry struct {
+	Ops int
+	// Begun is the creation of the batch. Until Proposed, the batch gathered operations and waited for earlier batches.
+	// At Settled, its entry was committed and applied, and its callers were answered.
+	Begun, Proposed, Settled time.Time
+	Err                      error
+}

@@ -1,0 +1,51 @@
+package host
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// TestWhatIsNotGivenHasADefault: an option that is not set gets its default.
+func TestWhatIsNotGivenHasADefault(t *testing.T) {
+	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}}
+	require.NoError(t, o.Complete())
+	require.Equal(t, identity.Fsync, o.Durability)
+	require.Equal(t, defaultHeartbeat, o.Heartbeat)
+	require.Equal(t, defaultMaxDecisionAge, o.MaxDecisionAge)
+	require.EqualValues(t, snapshotBytes, o.SnapshotBytes)
+	require.Equal(t, stalledAfter, o.StalledAfter)
+	require.NotZero(t, o.MaxCalendarStep)
+	require.EqualValues(t, wire.Version, o.Format)
+	require.NotNil(t, o.Logger)
+	require.NotNil(t, o.Source)
+	require.NotNil(t, o.FS)
+	require.Equal(t, 3, o.Expect)
+
+	given := o
+	given.Durability, given.Heartbeat, given.MaxDecisionAge, given.SnapshotBytes = identity.OS, minHeartbeat, time.Second, 5
+	given.StalledAfter, given.MaxCalendarStep, given.Format, given.Expect = time.Minute, time.Hour, wire.Oldest, 2
+	kept := given
+	require.NoError(t, kept.Complete())
+	require.Equal(t, given, kept)
+}
+
+// TestAnAddressMustReachThisNode: other nodes receive the address of this node, so it must reach this node.
+func TestAnAddressMustReachThisNode(t *testing.T) {
+	for addr, says := range map[string]string{
+		"127.0.0.1:1": "", "node-1:6390": "", "[::1]:1": "",
+		":1":        "must be the address by which",
+		"0.0.0.0:1": "must be the address by which", "[::]:1": "must be the address by which",
+		"127.0.0.1": "must be like", "": "must be like",
+	} {
+		if err := CheckNode("a", addr); says == "" {
+			require.NoError(t, err, addr)
+		} else {
+			require.ErrorContains(t, err, says, addr)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package host
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Peers keeps the connections for calls to the other nodes of the configuration, and asks each of them once a second
+// for its status.
+type Peers struct {
+	*Host
+	group Group
+
+	mu      sync.Mutex
+	Nodes   map[string]*Peer // by id
+	Servers []raft.Server
+	stopped bool
+	Members atomic.Pointer[[]limiter.Member] // the result of the last LookAtMembers
+}
+
+// Group is the interface of the Raft group that Peers uses.
+type Group interface {
+	// Servers returns the newest configuration that is known.
+	Servers() []raft.Server
+	// Progress returns the last entry applied, and the last entry known to be committed.
+	Progress() (applied, committed uint64)
+	// Confirm asks a member for its term whenever wake has a token and a quorum round lacks its answer, until ctx ends.
+	Confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error))
+}
+
+// Peer is another member of the cluster.
+type Peer struct {
+	ID, addr string
+	client   *peer.Client  // for operations and orders
+	asker    *peer.Client  // for questions: a late answer to a question must not end the wait of operations
+	wake     chan struct{} // holds one token: there is a quorum round to answer
+	cancel   context.CancelFunc
+	Heard    Heard     // guarded by Peers.mu; zero: never
+	Stopping time.Time // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
+	bound    int64     // the memory bound of the last warning
+	warned   bool
+}
+
+// NewPeers returns the peers of a group. It opens no connection before Start.
+func NewPeers(h *Host, g Group) *Peers {
+	return &Peers{Host: h, group: g, Nodes: map[string]*Peer{}}
+}
+
+// Start follows the configuration in the background until the node closes.
+func (p *Peers) Start() { p.Tasks.Go(p.run) }
+
+// run follows the configuration until the node closes.
+func (p *Peers) run() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	for {
+		p.follow(p.group.Servers())
+		select {
+		case <-tick.C:
+		case <-p.Stop:
+			return
+		}
+	}
+}
+
+// follow adjusts the set of peers to a configuration.
+func (p *Peers) follow(servers []raft.Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	p.Servers = servers
+	wanted := map[string]string{}
+	for _, s := range servers {
+		if string(s.ID) != p.Options.NodeID {
+			wanted[string(s.ID)] = string(s.Address)
+		}
+	}
+	for id, known := range p.Nodes {
+		if wanted[id] != known.addr {
+			known.end()
+			delete(p.Nodes, id)
+		}
+	}
+	for id, addr := range wanted {
+		if p.Nodes[id] == nil {
+			p.Nodes[id] = p.add(id, addr)
+		}
+	}
+}
+
+func (p *Peers) add(id, addr string) *Peer {
+	ctx, cancel := context.WithCancel(p.Ctx)
+	one := &Peer{
+		ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id),
+		cancel: cancel, wake: make(chan struct{}, 1),
+	}
+	p.Tasks.Go(func() { p.poll(ctx, one) })
+	p.Tasks.Go(func() {
+		p.group.Confirm(ctx, id, one.wake, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
+	})
+	return one
+}
+
+func (one *Peer) end() {
+	one.cancel()
+	one.client.Close()
+	one.asker.Close()
+}
+
+// poll asks a node for its status until it is no longer a member.
+func (p *Peers) poll(ctx context.Context, one *Peer) {
+	for ctx.Err() == nil {
+		asked := time.Now()
+		if s, err := Ask(ctx, one.asker); err == nil {
+			h := p.hears(s, time.Since(asked))
+			p.mu.Lock()
+			one.Heard = h
+			one.IsBack(s, asked)
+			p.mu.Unlock()
+			one.compareBounds(p.Host, s.MaxMemory)
+		}
+		timers.Pause(ctx, timers.StatusEvery)
+	}
+}
+
+// Ask returns a node's status.
+func Ask(ctx context.Context, client *peer.Client) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, calls.Status, nil)
+	if err != nil {
+		return s, err
+	}
+	if err := calls.OutcomeOf(code, answer); err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(answer, &s)
+}
+
+// Client returns the connection for operations to a member, or nil for this node and unknown nodes.
+func (p *Peers) Client(id string) *peer.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.Nodes[id]; one != nil {
+		return one.client
+	}
+	return nil
+}
+
+// Askers returns the connections for questions to the given nodes, without this node and unknown nodes.
+func (p *Peers) Askers(ids []string) (clients []*peer.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		if one := p.Nodes[id]; one != nil {
+			clients = append(clients, one.asker)
+		}
+	}
+	return clients
+}
+
+// Clients returns the connections to a member for questions and for operations, or nil for this node and unknown
+// nodes.
+func (p *Peers) Clients(id string) (asker, client *peer.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.Nodes[id]; one != nil {
+		return one.asker, one.client
+	}
+	return nil, nil
+}
+
+// IdAt returns the member that should answer at an address.
+func (p *Peers) IdAt(addr string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.Servers {
+		if string(s.Address) == addr {
+			return string(s.ID)
+		}
+	}
+	return ""
+}
+
+// Last returns the last status of a member, or false if none was received.
+func (p *Peers) Last(id string) (Heard, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.Nodes[id]
+	if one == nil || one.Heard.At.IsZero() {
+		return Heard{}, false
+	}
+	return one.Heard, true
+}
+
+// Without reports whether a member knows a committed configuration newer than log index since that does not contain
+// id.
+func (p *Peers) Without(id string, since uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.Nodes {
+		h := one.Heard
+		if h.MembersAt > since && len(h.Members) > 0 && !slices.Contains(h.Members, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close closes the connections to all peers.
+func (p *Peers) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	for _, one := range p.Nodes {
+		one.end()
+	}
+}
+
+// askTerm returns the term a node is in.
+func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, calls.Term, nil)
+	switch {
+	case err != nil:
+		return 0, err
+	case code != calls.Answered || len(answer) != 8:
+		return 0, failure.ErrUnavailable
+	}
+	return binary.LittleEndian.Uint64(answer), nil
+}
+
+// Wake makes the goroutines that ask these members ask for their term, unless they already do.
+func (p *Peers) Wake(ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.Nodes {
+		if !slices.Contains(ids, one.ID) {
+			continue
+		}
+		select {
+		case one.wake <- struct{}{}:
+		default:
+		}
+	}
+}

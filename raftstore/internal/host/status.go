@@ -1,0 +1,37 @@
+package host
+
+import "encoding/json"
+
+// Status is a node's report about itself to another node.
+type Status struct {
+	NodeID, ClusterID    string
+	RaftAddr, ClientAddr string
+	Pristine             bool   // belongs to no cluster and has no log
+	Leader               string // the id of the leader, "" when it knows none
+	LeaderAddr           string // its inter-node address
+	Term, Commit, Index  uint64
+	Format               byte // the newest form it can read; 0 from an older weir means wire.Oldest
+	WallNs               int64
+	AppendNs             int64    // the median of its last appends to the log; 0: not known
+	MaxMemory            int64    // bytes; 0: no bound
+	MembersAt            uint64   // the log index of the configuration of Members
+	Members              []string // ids in the newest committed configuration it knows
+	Held                 *Held    `json:",omitempty"` // nil: an older weir does not tell
+	Stopping             bool     `json:",omitempty"`
+	WebURL               string   `json:",omitempty"` // of its page; "": nowhere, or an older weir
+}
+
+// Held describes how long a node has had the entry whose stamp it applied last.
+type Held struct {
+	Index uint64
+	Ns    int64 // since the entry arrived, by the node's monotonic clock
+	Live  bool  // the node has been up since the entry was proposed
+}
+
+func (s Status) Encode() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings and integers always encode
+	}
+	return b
+}

@@ -1,0 +1,140 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+)
+
+// Identity is the content of the identity file of a data directory. It is written before the node contacts any other
+// node.
+type Identity struct {
+	Version    int
+	NodeID     string
+	Durability string
+	Invited    bool   // a founder or a leader has taken the node in; before, it takes no part in elections
+	Joined     bool   // the node has been in a committed configuration
+	JoinedAt   uint64 // log index of the first such configuration
+	Restored   bool   `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
+	ClusterID  string // "" until the node has read the cluster's first entry
+	Diverged   string // why the node must not start again; "" when it may
+
+	unsummed bool // the file has no checksum: an older weir wrote it
+}
+
+const (
+	FileName  = persistence.NodeName
+	TableName = "table" // the directory of images
+	LogName   = "log"   // the directory of the log
+	version   = 1
+	MaxBytes  = 4 << 10
+)
+
+// Read returns the identity of a directory. It reports false if the directory has no identity file.
+func Read(on vfs.FS, dir string) (Identity, bool, error) {
+	f, err := on.Open(on.PathJoin(dir, FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Identity{}, false, nil
+	}
+	if err != nil {
+		return Identity{}, false, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxBytes))
+	if err != nil {
+		return Identity{}, false, err
+	}
+	id, err := decodeIdentity(b)
+	return id, err == nil, err
+}
+
+// Write replaces the identity of a directory atomically.
+func Write(on vfs.FS, dir string, id Identity) error {
+	b, err := id.encode()
+	if err != nil {
+		return err
+	}
+	path := on.PathJoin(dir, FileName)
+	if err := writeFile(on, path+".tmp", b); err != nil {
+		return err
+	}
+	if err := on.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return SyncDirectory(on, dir)
+}
+
+func writeFile(on vfs.FS, path string, b []byte) error {
+	f, err := on.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// SyncDirectory syncs a directory, so that renames in it survive a loss of power.
+func SyncDirectory(on vfs.FS, dir string) error {
+	d, err := on.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Claim makes the directory the node's own, or returns an error that names its owner or its damage. It returns the
+// identity that the directory has then.
+func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
+	if err := persistence.MakeDirectory(on, dir); err != nil {
+		return Identity{}, err
+	}
+	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {
+		return Identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability",
+			failure.ErrStandalone)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return Identity{}, err
+	}
+	have, ok, err := Read(on, dir)
+	switch {
+	case err != nil:
+		return Identity{}, err
+	case !ok && persistence.RestoreUnfinished(on, dir):
+		return Identity{}, failure.ErrRestoring
+	case !ok && hasState(on, dir):
+		return Identity{}, fmt.Errorf("%w (its %s file is missing)", failure.ErrDamaged, FileName)
+	case !ok && want.Durability != string(Memory) && CheckGivenID(want.NodeID) != nil:
+		return Identity{}, CheckGivenID(want.NodeID)
+	case !ok:
+		return want, Write(on, dir, want)
+	case !IsIncarnationOf(have.NodeID, want.NodeID):
+		return Identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", failure.ErrOtherNode, have.NodeID, want.NodeID)
+	case have.Diverged != "":
+		return Identity{}, fmt.Errorf("%w (%s): %s", failure.ErrDiverged, have.Diverged, failure.AdviceRejoin)
+	}
+	if have.unsummed {
+		have.unsummed = false
+		return have, Write(on, dir, have)
+	}
+	return have, nil
+}
+
+// hasState reports whether a log or a directory of images exists. A node creates them only after it has written its
+// identity.
+func hasState(on vfs.FS, dir string) bool {
+	for _, name := range []string{LogName, TableName} {
+		if _, err := on.Stat(on.PathJoin(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}

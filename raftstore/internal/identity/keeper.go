@@ -1,0 +1,124 @@
+package identity
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Keeper holds the identity of a running node. A method that changes it returns when the change is on disk.
+type Keeper struct {
+	mu sync.Mutex
+	Identity
+	On  vfs.FS
+	Dir string
+}
+
+// Self returns the identity that this node sends to other nodes.
+func (k *Keeper) Self() peer.Identity {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return peer.Identity{NodeID: k.NodeID, ClusterID: k.ClusterID}
+}
+
+// HasCluster reports whether the cluster's first entry has been applied here.
+func (k *Keeper) HasCluster() bool { return k.Self().ClusterID != "" }
+
+// ServesRaft returns an error unless this node may vote and receive entries. A node with an empty data directory may
+// not before it was taken in. It may be a member that has lost its disk and its votes, and a second vote could undo
+// acknowledged decisions.
+func (k *Keeper) ServesRaft() error {
+	if k.WasInvited() {
+		return nil
+	}
+	guards.NotTakenIn.Hit()
+	return failure.ErrNotTakenIn
+}
+
+// WasInvited reports whether a founder or a leader has taken this node in.
+func (k *Keeper) WasInvited() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Invited
+}
+
+// MarkInvited records that this node was taken in.
+func (k *Keeper) MarkInvited() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Invited {
+		return nil
+	}
+	k.Invited = true
+	return k.write()
+}
+
+// HasJoined reports whether this node has been in a committed configuration.
+func (k *Keeper) HasJoined() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Joined
+}
+
+// JoinedBefore reports whether this node was a member before the configuration at a log index. After a restart, the
+// newest configuration that it knows may come from an image that is older than its membership. It remains so until
+// the following log is committed again.
+func (k *Keeper) JoinedBefore(at uint64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Joined && k.JoinedAt < at
+}
+
+// MarkJoined records that this node has been a member since the configuration at a log index. Such a node never asks
+// to be taken in again, and detects its removal.
+func (k *Keeper) MarkJoined(at uint64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Joined {
+		return nil
+	}
+	k.Joined, k.JoinedAt = true, at
+	return k.write()
+}
+
+// BelongTo records the cluster of this node, and reports whether the record has changed.
+func (k *Keeper) BelongTo(clusterID string) (news bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ClusterID == clusterID {
+		return false, nil
+	}
+	k.ClusterID = clusterID
+	return true, k.write()
+}
+
+// HasLog records that a restored node now has a log.
+func (k *Keeper) HasLog() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.Restored = false
+	return k.write()
+}
+
+// Rename replaces the id of a node whose id is spent.
+func (k *Keeper) Rename(id string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.NodeID = id
+	return k.write()
+}
+
+// Forbid records why this node must not start again.
+func (k *Keeper) Forbid(reason string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.Diverged = reason
+	return k.write()
+}
+
+// write puts the identity on the disk. The caller holds mu.
+func (k *Keeper) write() error { return Write(k.On, k.Dir, k.Identity) }

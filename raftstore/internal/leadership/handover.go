@@ -1,0 +1,113 @@
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+var errNobodyUp = errors.New("no other node that votes is up")
+
+// HandOver transfers leadership to another member. It first completes the entries in flight and holds back new ones,
+// so that no caller gets an unknown outcome.
+func (l *Leadership) HandOver(to raft.Server) error {
+	r := l.Current.Load()
+	if r == nil {
+		return failure.ErrNotLeader
+	}
+	ctx, cancel := context.WithTimeout(l.Ctx, l.Options.Heartbeat)
+	defer cancel()
+	l.Queue.Pause(ctx)
+	defer l.Queue.Resume()
+	err := l.Raft.Change(l.Raft.LeadershipTransferToServer(to.ID, to.Address))
+	if err == nil {
+		l.Current.CompareAndSwap(r, nil)
+	}
+	return err
+}
+
+// Successor returns the best next leader: the voter that is up and has applied most. The Raft library would also
+// choose a member that does not answer, and can then refuse every entry until it is restarted (hashicorp/raft issue
+// 696). A member that has announced its stop comes last, but is not excluded. In a rolling restart it is back before
+// this node asks it again.
+func (l *Leadership) Successor() (best raft.Server, ok bool) {
+	var most uint64
+	var stops bool
+	for _, s := range l.Raft.Servers() {
+		last, heard := l.Peers.Last(string(s.ID))
+		if s.Suffrage != raft.Voter || !heard || time.Since(last.At) > 2*timers.StatusEvery {
+			continue
+		}
+		stopping := l.Peers.IsStopping(string(s.ID))
+		better := stops && !stopping || stops == stopping && last.Index > most
+		if !ok || better {
+			best, most, stops, ok = s, last.Index, stopping, true
+		}
+	}
+	return best, ok
+}
+
+// Resign transfers leadership before the node closes, so that callers need not wait for an election.
+func (l *Leadership) Resign() {
+	to, ok := l.Successor()
+	if l.Current.Load() == nil || !ok {
+		return
+	}
+	done := make(chan error, 1)
+	go func() { done <- l.HandOver(to) }()
+	select {
+	case err := <-done:
+		if err != nil && !l.Peers.IsStopping(string(to.ID)) {
+			l.Log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
+		}
+	case <-time.After(l.ElectionTimeout()):
+	}
+}
+
+// Transfer transfers leadership to a member, or to Successor if to is empty.
+func (l *Leadership) Transfer(to string) error {
+	if to == l.Options.NodeID {
+		return nil
+	}
+	if to == "" {
+		s, ok := l.Successor()
+		if !ok {
+			return errNobodyUp
+		}
+		return l.HandOver(s)
+	}
+	s := l.Raft.ServerCalled(to)
+	if s == nil {
+		return fmt.Errorf("no node %q in this cluster", to)
+	}
+	return l.HandOver(*s)
+}
+
+// handoverWatch detects a leader that refuses every entry because it believes that it is transferring leadership. An
+// idle leader proposes a tick every second, so refusals always occur.
+type handoverWatch struct {
+	Since atomic.Pointer[time.Time] // of the first refusal in a row, with its monotonic reading; nil: none
+}
+
+// Saw records the Raft library's result for an entry.
+func (h *handoverWatch) Saw(err error) {
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		now := time.Now()
+		h.Since.CompareAndSwap(nil, &now)
+	} else if h.Since.Load() != nil {
+		h.Since.Store(nil)
+	}
+}
+
+// Stuck reports whether entries have been refused for longer than limit.
+func (h *handoverWatch) Stuck(limit time.Duration) bool {
+	since := h.Since.Load()
+	return since != nil && time.Since(*since) > limit
+}

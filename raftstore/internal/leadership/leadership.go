@@ -1,0 +1,196 @@
+package leadership
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// tickAfter is the idle time after which a leader commits a tick. It bounds the refill that a failover can cost.
+	tickAfter = time.Second
+)
+
+// Term is a term in which this node leads and serves. Its clock is set once: the last stamp that this node applied,
+// plus the time on its own monotonic clock since that entry arrived (raftlog.Arrivals). The entry was stamped before
+// it arrived. So the clock is never ahead of the real time since then, whichever node stamped the entry.
+type Term struct {
+	Number uint64
+	Clock  persistence.Clock
+}
+
+// Leadership manages this node's role as the leader of its group. It follows the Raft library, keeps the clock that
+// stamps entries, and transfers leadership to other nodes.
+type Leadership struct {
+	*host.Host
+	Raft     *consensus.Raft
+	FSM      *fsm.FSM
+	Logs     *raftlog.Log
+	Queue    *queue.Queue
+	Confirms *quorum.Check
+	// Status returns the status of this node.
+	Status func() host.Status
+
+	Current   atomic.Pointer[Term] // nil: this node does not lead, or does not serve yet
+	LastEntry atomic.Int64         // uptime at the last proposal
+	lastNote  atomic.Int64         // uptime when wall clocks were last noted
+	Handover  handoverWatch
+	advancing sync.Mutex // held while a test clock is moved
+
+	// ColdStarts counts the cold starts after which this node was the first leader. Uncredited counts those whose
+	// downtime refilled nothing. DowntimeCredit is the limiter time credited, in nanoseconds.
+	ColdStarts, Uncredited, DowntimeCredit atomic.Int64
+}
+
+// Run follows the Raft library's changes of leadership until the node closes.
+func (l *Leadership) Run() {
+	for {
+		select {
+		case leads := <-l.Raft.LeaderCh():
+			l.Current.Store(nil)
+			l.Confirms.Abandon()
+			if leads {
+				l.BecomeLeader()
+			}
+		case <-l.Stop:
+			l.Current.Store(nil)
+			return
+		}
+	}
+}
+
+// BecomeLeader lets this node serve as the leader of its term, after it has applied everything that earlier leaders
+// committed.
+func (l *Leadership) BecomeLeader() {
+	for l.Raft.State() == raft.Leader {
+		term := l.Raft.CurrentTerm()
+		barrier := l.Raft.Barrier(l.ElectionTimeout())
+		if err := l.Raft.Await(barrier); err != nil {
+			if !l.Peers.NoQuorumExplained() {
+				l.Log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
+			}
+			time.Sleep(timers.LeaderlessPause)
+			continue
+		}
+		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
+			l.FSM.PassTo(entry.Index()) // the FSM does not receive the library's barrier entry
+		}
+		r := &Term{Number: term, Clock: l.resumeClock()}
+		if !l.Identity.HasCluster() && !l.Bootstrap(r) {
+			continue
+		}
+		l.Reach(faults.BeforeLeadership)
+		if l.Raft.CurrentTerm() != term {
+			guards.ElectedTwice.Hit()
+			continue
+		}
+		l.LastEntry.Store(int64(l.Uptime()))
+		l.Current.Store(r)
+		l.Queue.Special(wire.Tick) // records the wall clocks; a closed queue needs no note
+		l.Log.Info("this node leads", "term", term)
+		return
+	}
+}
+
+// ClockFrom returns a clock that continues from a stamp, plus the time since its entry arrived here.
+func (l *Leadership) ClockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock {
+	if at.NowNs == 0 {
+		at.NowNs = min(max(l.Source.WallNs(), int64(time.Second)), maxFirstNs)
+	} else if !l.TestClock {
+		at.NowNs += max(l.Source.MonotonicNs()-arrivedRawNs, 0)
+	}
+	if l.TestClock {
+		return persistence.StartTestClock(at)
+	}
+	return persistence.StartClock(l.Source, at)
+}
+
+// maxFirstNs bounds the first limiter time of a cluster whose wall clock is wrong to the range of package engine.
+const maxFirstNs = int64(1) << 61
+
+// Stamp returns the stamp of an entry that is proposed now.
+func (l *Leadership) Stamp(r *Term) engine.Stamp {
+	if l.Faults.Has(faults.WallClock) {
+		return engine.Stamp{NowNs: l.Source.WallNs()}
+	}
+	return r.Clock.Now()
+}
+
+// StampOf returns the stamp of a batch that is proposed now. A batch that moves a test clock continues from the last
+// entry, because an entry with an unknown outcome may have moved it beyond r's clock.
+func (l *Leadership) StampOf(b *queue.Batch, r *Term) engine.Stamp {
+	at := l.Stamp(r)
+	if b.MoveNs > 0 {
+		at.NowNs = max(at.NowNs, l.FSM.LastStamp().NowNs)
+		at.NowNs += min(b.MoveNs, max(maxFirstNs-at.NowNs, 0))
+	}
+	return at
+}
+
+// Bootstrap proposes the cluster's first entry: the constants that every node takes from the log and not from its
+// flags.
+func (l *Leadership) Bootstrap(r *Term) bool {
+	id, err := identity.NewClusterID()
+	if err != nil {
+		l.Fatal(err)
+		return false
+	}
+	f := fsm.Constants{ClusterID: id, IDLifetimeNs: l.IdLifetimeNs, TestClock: l.TestClock}
+	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
+	wire.Header{Kind: wire.Bootstrap, Term: r.Number, At: r.Clock.Now()}.Put(data)
+	future := l.Raft.Apply(data, l.ElectionTimeout())
+	if err := l.Raft.Await(future); err != nil {
+		l.Log.Warn("the cluster could not be founded yet", "error", err)
+		return false
+	}
+	return future.Response() == nil
+}
+
+// KeepTime commits limiter time while the leader is idle, so that the next leader's clock is close behind.
+func (l *Leadership) KeepTime() {
+	r := l.Current.Load()
+	if r == nil {
+		return
+	}
+	r.Clock.Slew()
+	now := l.Uptime()
+	if now-time.Duration(l.LastEntry.Load()) > tickAfter || now-time.Duration(l.lastNote.Load()) > noteEvery {
+		l.Queue.Special(wire.Tick) // a queue that is closed needs no ticks
+	}
+}
+
+// AdvanceHere moves the log's time with a Tick, and then the test clock of this leader to it. Calls run one at a
+// time, because each continues from the last entry.
+func (l *Leadership) AdvanceHere(ns int64) error {
+	l.advancing.Lock()
+	defer l.advancing.Unlock()
+	r := l.Current.Load()
+	if r == nil {
+		return failure.ErrNotLeader
+	}
+	b, err := l.Queue.Moving(wire.Tick, ns)
+	if err != nil {
+		return err
+	}
+	if <-b.Done; b.Err == nil {
+		r.Clock.Advance(time.Duration(l.FSM.LastStamp().NowNs - r.Clock.Now().NowNs))
+	}
+	return b.Err
+}

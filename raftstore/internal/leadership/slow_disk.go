@@ -1,0 +1,70 @@
+package leadership
+
+import "time"
+import "github.com/weir-project/weir/raftstore/internal/timers"
+
+const (
+	// slowAppend is longer than an append takes on any healthy disk. slowerThan is how many times slower than another
+	// disk the leader's disk must be before it transfers leadership.
+	slowAppend = 100 * time.Millisecond
+	slowerThan = 4
+	// slowFor is how long that must last. Each member reports its median once a second.
+	slowFor = 2 * timers.StatusEvery
+)
+
+// slowDisk decides when a leader transfers leadership because of its disk.
+type slowDisk struct {
+	since time.Time // start of the time in which the disk is much slower than another; zero: it is not
+	moved time.Time // time of the last transfer for this reason
+}
+
+// leaves takes the median append of this leader and of the fastest other member, or 0 if that is unknown. It returns
+// true when this disk has been much slower for slowFor. By then, the others have reported whether theirs became slow
+// as well. It does not return true again within handOverAgain, so that nodes with slow disks do not keep passing
+// leadership on.
+func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
+	if theirs == 0 || mine < slowAppend || mine < slowerThan*theirs {
+		s.since = time.Time{}
+		return false
+	}
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	if time.Since(s.since) < slowFor || time.Since(s.moved) < handOverAgain {
+		return false
+	}
+	s.since, s.moved = time.Time{}, time.Now()
+	return true
+}
+
+// leaveSlowDisk transfers leadership to the member with the fastest disk if this leader's disk is much slower. All
+// nodes append the same entries, and each decision waits for the leader's append.
+func (l *Leadership) leaveSlowDisk(s *slowDisk) {
+	var mine, theirs time.Duration
+	var to string
+	if l.Current.Load() != nil {
+		mine = l.Logs.Times.Median()
+		to, theirs = l.fastestDisk()
+	}
+	if !s.leaves(mine, theirs) {
+		return
+	}
+	l.Log.Warn("the disk of this leader is slow; handing leadership to a node with a faster one", "to", to, "append",
+		mine, "append_there", theirs)
+	if err := l.Transfer(to); err != nil {
+		l.Log.Error("leadership could not be handed over", "to", to, "error", err)
+	}
+}
+
+// fastestDisk returns the running voter with the fastest appends and its median append, or 0 if no member has
+// reported one.
+func (l *Leadership) fastestDisk() (id string, took time.Duration) {
+	for _, m := range *l.Peers.Members.Load() {
+		last, heard := l.Peers.Last(m.ID)
+		theirs := time.Duration(last.AppendNs)
+		if m.Voter && m.Up && heard && theirs > 0 && (took == 0 || theirs < took) {
+			id, took = m.ID, theirs
+		}
+	}
+	return id, took
+}

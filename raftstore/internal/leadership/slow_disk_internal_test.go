@@ -1,0 +1,35 @@
+package leadership
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+func TestALeaderLeavesASlowDiskSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s slowDisk
+		const slow = slowAppend * 2
+		leavesIn := func(d, mine, theirs time.Duration) bool {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(timers.HousekeepEvery) {
+				if s.leaves(mine, theirs) {
+					return true
+				}
+			}
+			return false
+		}
+		require.False(t, leavesIn(time.Hour, slow, 0), "the others have not said")
+		require.False(t, leavesIn(time.Hour, slow, slow/slowerThan+1), "all disks are slow")
+		require.False(t, leavesIn(time.Hour, slowAppend-1, 1), "the disk is in order")
+		require.False(t, leavesIn(slowFor, slow, 1))
+		require.False(t, leavesIn(slowFor/2, slow, slow), "the others are slow as well")
+		require.False(t, leavesIn(slowFor, slow, 1))
+		require.True(t, leavesIn(slowFor, slow, 1))
+		require.False(t, leavesIn(handOverAgain-time.Second, slow, 1), "it has just left")
+		require.True(t, leavesIn(2*time.Second, slow, 1))
+	})
+}

@@ -1,0 +1,100 @@
+package leadership
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+const (
+	// handOverAgain is the least time between two transfers of leadership for the same reason.
+	handOverAgain = time.Minute
+)
+
+// CaughtUp is the number of entries that a node may lack to be promoted. It receives them before the change is
+// committed.
+const CaughtUp = 64
+
+// stallCheck detects members that are up and get no entries. The Raft library can permanently stop replicating to a
+// follower after its disk was slow (hashicorp/raft issue 612). It can also send a follower one image after another
+// (issue 697). A new leader begins replication again with every member, so this leader transfers leadership.
+type stallCheck struct {
+	limit time.Duration
+	since map[string]progress
+	moved time.Time // time of the last transfer for this reason
+}
+
+// progress is the last index that a member has reached, and when.
+type progress struct {
+	index uint64
+	at    time.Time
+}
+
+// check records the progress of the members and returns a member that has stalled.
+func (s *stallCheck) check(self string, commit uint64, members []limiter.Member) (id string, yes bool) {
+	if s.since == nil {
+		s.since = map[string]progress{}
+	}
+	for _, m := range members {
+		if m.ID == self {
+			continue
+		}
+		known, ok := s.since[m.ID]
+		if !ok || !m.Up || m.AppliedIndex != known.index || m.AppliedIndex+CaughtUp >= commit {
+			s.since[m.ID] = progress{m.AppliedIndex, time.Now()}
+			continue
+		}
+		if time.Since(known.at) > s.limit {
+			return m.ID, true
+		}
+	}
+	return "", false
+}
+
+// WatchStalled checks for stalled members and a slow disk until the node closes. The watchdog must not do this,
+// because a transfer of leadership waits for the Raft library, which may wait for the disk.
+func (l *Leadership) WatchStalled() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	lagging := stallCheck{limit: l.Options.StalledAfter}
+	var disk slowDisk
+	for {
+		select {
+		case <-tick.C:
+			l.leaveStalledMember(&lagging)
+			l.leaveSlowDisk(&disk)
+		case <-l.Stop:
+			return
+		}
+	}
+}
+
+// leaveStalledMember transfers leadership when a member has stalled.
+func (l *Leadership) leaveStalledMember(s *stallCheck) {
+	if l.Current.Load() == nil {
+		s.since = nil
+		return
+	}
+	id, yes := s.check(l.Options.NodeID, l.Raft.CommitIndex(), *l.Peers.Members.Load())
+	if !yes || time.Since(s.moved) < handOverAgain {
+		return
+	}
+	s.since = nil
+	l.Log.Error("a node is up but gets no entries; handing leadership over", "node", id)
+	if err := l.transferBut(id); err != nil {
+		l.Log.Error("leadership could not be handed over", "error", err)
+		return
+	}
+	s.moved = time.Now()
+}
+
+// transferBut transfers leadership to a member other than the stalled one.
+func (l *Leadership) transferBut(id string) error {
+	for _, m := range *l.Peers.Members.Load() {
+		if m.ID != id && m.ID != l.Options.NodeID && m.Voter && m.Up {
+			return l.Transfer(m.ID)
+		}
+	}
+	return errNobodyUp
+}

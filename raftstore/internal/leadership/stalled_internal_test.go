@@ -1,0 +1,50 @@
+package leadership
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
+)
+
+func TestAStuckHandoverIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h handoverWatch
+		h.Saw(raft.ErrLeadershipTransferInProgress)
+		time.Sleep(time.Minute)
+		h.Saw(nil)
+		require.False(t, h.Stuck(time.Second), "an entry passed since")
+		h.Saw(raft.ErrLeadershipTransferInProgress)
+		time.Sleep(time.Second)
+		h.Saw(raft.ErrLeadershipTransferInProgress)
+		require.False(t, h.Stuck(time.Second))
+		time.Sleep(time.Second)
+		require.True(t, h.Stuck(time.Second))
+	})
+}
+
+func TestAStalledMemberIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stallCheck{limit: 10 * time.Second}
+		members := func(index uint64, up bool) []limiter.Member {
+			return []limiter.Member{{ID: "a", AppliedIndex: 1, Up: true}, {ID: "b", AppliedIndex: index, Up: up}}
+		}
+		look := func(commit, index uint64, up bool) bool {
+			_, yes := s.check("a", commit, members(index, up))
+			return yes
+		}
+		require.False(t, look(1000, 5, true))
+		time.Sleep(9 * time.Second)
+		require.False(t, look(2000, 6, true), "it moves")
+		time.Sleep(11 * time.Second)
+		require.False(t, look(3000, 6, false), "it is down")
+		time.Sleep(11 * time.Second)
+		require.False(t, look(6+CaughtUp, 6, true), "it lacks nothing")
+		time.Sleep(11 * time.Second)
+		require.True(t, look(9000, 6, true))
+	})
+}

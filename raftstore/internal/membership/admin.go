@@ -1,0 +1,90 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+// Order is a change of the cluster. Any node accepts it, and the leader carries it out.
+type Order struct {
+	What   string // add, remove, transfer, advance
+	ID     string
+	Addr   string
+	MoveNs int64 // distance for the test clock
+}
+
+// Give carries out an order if this node leads, and otherwise sends it to the leader.
+func (m *Membership) Give(o Order) error {
+	if m.Leadership.Current.Load() != nil {
+		return m.CarryOut(o)
+	}
+	client := m.Peers.Client(m.Raft.Leader())
+	if client == nil {
+		return failure.ErrNoLeader
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, calls.Admin, b)
+	if err != nil {
+		return err
+	}
+	return calls.OutcomeOf(code, answer)
+}
+
+// CarryOut carries out an order. It returns ErrNotLeader if this node does not lead.
+func (m *Membership) CarryOut(o Order) error {
+	if m.Leadership.Current.Load() == nil {
+		return failure.ErrNotLeader
+	}
+	switch o.What {
+	case "add":
+		return m.addNode(o)
+	case "remove":
+		return m.removeNode(o.ID)
+	case "transfer":
+		return m.Leadership.Transfer(o.ID)
+	case "advance":
+		return m.Leadership.AdvanceHere(o.MoveNs)
+	}
+	return fmt.Errorf("this version of weir does not know the order %q", o.What)
+}
+
+func (m *Membership) addNode(o Order) error {
+	if err := identity.CheckGivenID(o.ID); err != nil {
+		return err
+	}
+	seen := m.FSM.Configuration()
+	if m.Raft.Server(o.ID) != nil {
+		return fmt.Errorf("node %q is a member already", o.ID)
+	}
+	if m.FSM.Spent(o.ID) {
+		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another",
+			failure.ErrSpentID, o.ID)
+	}
+	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
+}
+
+func (m *Membership) removeNode(id string) error {
+	if m.Raft.Server(id) == nil {
+		// The order does not name a later incarnation: a caller that repeats it would otherwise remove the node that came
+		// back.
+		if s := m.Raft.ServerCalled(id); s != nil {
+			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
+		}
+		return fmt.Errorf("no node %q in this cluster", id)
+	}
+	m.Log.Info("removing a node", "node", id)
+	return m.Raft.Change(m.Raft.RemoveServer(raft.ServerID(id), 0, timers.AdminTimeout))
+}

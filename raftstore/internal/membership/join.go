@@ -1,0 +1,332 @@
+package membership
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/format"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+const (
+	// joinEvery is the pause between two attempts to join.
+	joinEvery = 500 * time.Millisecond
+)
+
+var errNotYet = errors.New("waiting for the leader that took this node in")
+
+// Joining is the request of a node to become a member.
+type Joining struct {
+	NodeID, RaftAddr string
+	Format           byte // as in host.Status
+	KeepsPromises    bool // the node keeps its votes on disk; false also from an older weir, which does not send it
+	Invited          bool // as in identity: such a node has not lost its votes if it is a member
+}
+
+// Membership manages this node's membership in its cluster. The node joins or bootstraps a cluster. The leader adds
+// nodes, promotes them and removes them.
+type Membership struct {
+	*host.Host
+	Raft       *consensus.Raft
+	FSM        *fsm.FSM
+	Leadership *leadership.Leadership
+	Format     *format.Format
+}
+
+// Join joins the cluster, or bootstraps it together with other nodes. It returns when this node certainly belongs to
+// a cluster. An accepted join is not certain, because it may be lost with its leader.
+//
+// Only the first address of --join ever bootstraps a cluster, and only while as many nodes as expected report that
+// they belong to none. So two groups that cannot reach each other never bootstrap two clusters.
+func (m *Membership) Join() {
+	told, log := false, joinLog{}
+	for ; !m.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
+		believed := m.Believed()
+		switch {
+		case believed == "" && !m.Identity.HasJoined():
+			m.attempt(&log, "not in a cluster yet", m.TryJoin)
+		case believed == "" || believed == m.Options.RaftAddr:
+		case !told:
+			m.Log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here",
+				m.Options.RaftAddr)
+			told = true
+			fallthrough
+		default:
+			m.attempt(&log, "not known at this address yet", m.move)
+		}
+	}
+}
+
+// Established reports whether this node is certainly a member, at its current address.
+func (m *Membership) Established() bool {
+	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.Believed() == m.Options.RaftAddr
+}
+
+// attempt asks a leader to add or to move this node. Some answers end the process.
+func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
+	err := ask()
+	switch {
+	case err == nil:
+		return
+	// A node that was invited has lost nothing. It is a member that the leader has not reached yet, for example just
+	// after the invitation to bootstrap.
+	case errors.Is(err, failure.ErrLostState) && !m.Identity.WasInvited():
+		m.Fatal(err)
+	case errors.Is(err, failure.ErrSpentID) && m.Pristine():
+		m.beginNewIncarnation()
+	case errors.Is(err, failure.ErrSpentID):
+		m.Fatal(failure.ErrRemoved) // with its votes, it is the removed node
+	}
+	if log.due(failed) {
+		m.Log.Info(failed, "because", err)
+	}
+}
+
+// TryJoin makes one attempt to join or to bootstrap a cluster.
+func (m *Membership) TryJoin() error {
+	if len(m.Options.Join) == 0 && m.Pristine() {
+		return m.bootstrap([]raft.Server{m.Server()})
+	}
+	found, silent := m.lookAround(m.Options.Join)
+	for _, s := range found {
+		if s.LeaderAddr != "" {
+			return m.askIn(s.LeaderAddr)
+		}
+	}
+	if !m.Pristine() {
+		return errNotYet
+	}
+	pristine := []raft.Server{m.Server()}
+	for _, s := range found {
+		if !s.Pristine {
+			guards.FoundedAround.Hit()
+			return fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
+		}
+		pristine = append(pristine, raft.Server{ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr)})
+	}
+	switch {
+	case len(pristine) < m.Options.Expect:
+		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), m.Options.Expect, strings.Join(silent, ""))
+	case m.Options.Join[0] != m.Options.RaftAddr:
+		return fmt.Errorf("waiting for %s to found the cluster%s", m.Options.Join[0], strings.Join(silent, ""))
+	}
+	return m.foundWith(pristine)
+}
+
+// foundWith bootstraps a cluster with nodes that belong to none, after all of them have recorded their invitation on
+// disk.
+func (m *Membership) foundWith(servers []raft.Server) error {
+	for _, s := range servers {
+		if string(s.ID) == m.Options.NodeID {
+			continue
+		}
+		if err := m.invite(string(s.Address), string(s.ID)); err != nil {
+			return fmt.Errorf("%s could not be invited: %w", s.ID, err)
+		}
+	}
+	return m.bootstrap(servers)
+}
+
+func (m *Membership) invite(addr, id string) error {
+	client := peer.NewClient(m.Port, addr, id)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, calls.Invite, nil)
+	if err != nil {
+		return err
+	}
+	return calls.OutcomeOf(code, answer)
+}
+
+// BeInvited allows this node to take part in the cluster that another node is about to bootstrap.
+func (m *Membership) BeInvited(from peer.Identity) error {
+	if !m.Pristine() {
+		guards.InvitedElsewhere.Hit()
+		return fmt.Errorf("%q belongs to a cluster already", m.Options.NodeID)
+	}
+	m.Log.Info("invited to found a cluster", "by", from.NodeID)
+	return m.Identity.MarkInvited()
+}
+
+// Server returns this node as a server of a configuration.
+func (m *Membership) Server() raft.Server {
+	return raft.Server{ID: raft.ServerID(m.Options.NodeID), Address: raft.ServerAddress(m.Options.RaftAddr)}
+}
+
+func (m *Membership) bootstrap(servers []raft.Server) error {
+	if err := m.Identity.MarkInvited(); err != nil {
+		return err
+	}
+	err := m.Raft.Await(m.Raft.BootstrapCluster(raft.Configuration{Servers: servers}))
+	if err == nil {
+		m.Log.Info("founding a cluster", "nodes", len(servers))
+	}
+	return err
+}
+
+// lookAround asks the nodes at the given addresses, except this node's own, for their status. silent explains each
+// address without an answer, which may be a port for clients.
+func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []string) {
+	type answer struct {
+		addr   string
+		status host.Status
+		err    error
+	}
+	answers := make(chan answer, len(addrs))
+	asked := 0
+	for _, addr := range addrs {
+		if addr == m.Options.RaftAddr {
+			continue
+		}
+		asked++
+		m.Tasks.Go(func() {
+			s, err := m.askOnce(addr)
+			answers <- answer{addr, s, err}
+		})
+	}
+	for range asked {
+		switch a := <-answers; {
+		case a.err != nil:
+			silent = append(silent, m.silence(a.addr, a.err))
+		case a.status.NodeID != "":
+			found = append(found, a.status)
+		}
+	}
+	return found, silent
+}
+
+// silence explains why no other node answers at an address of --join.
+func (m *Membership) silence(addr string, err error) string {
+	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
+		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is "+
+			"this node, "+
+			"name it in --join as its --raft-addr does: %s", addr, m.Options.NodeID, m.Options.RaftAddr)
+	}
+	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
+}
+
+// askOnce asks the node at an address for its status.
+func (m *Membership) askOnce(addr string) (host.Status, error) {
+	client := peer.NewClient(m.Port, addr, "")
+	defer client.Close()
+	return host.Ask(m.Ctx, client)
+}
+
+// askIn asks the leader to add this node to the cluster.
+func (m *Membership) askIn(leader string) error {
+	client := peer.NewClient(m.Port, leader, "")
+	defer client.Close()
+	request, err := json.Marshal(Joining{m.Options.NodeID, m.Options.RaftAddr, m.Options.Format,
+		m.Options.Durability != identity.Memory, m.Identity.WasInvited()})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, calls.Join, request)
+	if err != nil {
+		return err
+	}
+	if err := calls.OutcomeOf(code, answer); err != nil {
+		return err
+	}
+	return m.Identity.MarkInvited()
+}
+
+// TakeIn adds a node to the cluster, without a vote.
+func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
+	if m.Leadership.Current.Load() == nil {
+		return failure.ErrNotLeader
+	}
+	if from.NodeID != j.NodeID || j.RaftAddr == "" {
+		guards.JoinForOther.Hit()
+		return fmt.Errorf("a node may ask for itself only, %q asked for %q", from.NodeID, j.NodeID)
+	}
+	if err := m.Format.CheckNewcomer(j.NodeID, j.Format); err != nil {
+		return err
+	}
+	seen := m.FSM.Configuration()
+	for _, s := range m.Raft.Servers() {
+		switch {
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && j.KeepsPromises:
+			guards.LostState.Hit()
+			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
+			identity.IsIncarnation(j.NodeID):
+			err := m.removeNode(string(s.ID)) // its earlier incarnation has ended
+			return errors.Join(err, failure.ErrTryAgain)
+		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
+			return nil // it asks again before the leader has contacted it
+		case string(s.ID) == j.NodeID && j.Invited:
+			return m.relocate(j, seen)
+		case string(s.ID) == j.NodeID:
+			guards.LostState.Hit()
+			return fmt.Errorf("%w (%q)", failure.ErrLostState, j.NodeID)
+		case string(s.Address) == j.RaftAddr:
+			return addressTaken(s)
+		}
+	}
+	if m.FSM.Spent(j.NodeID) {
+		guards.SpentID.Hit()
+		return failure.ErrSpentID
+	}
+	m.Log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
+	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen,
+		timers.AdminTimeout))
+}
+
+// beginNewIncarnation writes a new id into the empty directory of a node whose id is spent. It then ends the process,
+// because all running components have the old id.
+func (m *Membership) beginNewIncarnation() {
+	id := identity.NewIncarnation(m.Options.NodeID)
+	if len(id) > peer.MaxNameLen {
+		m.Fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id",
+			m.Options.NodeID))
+		return
+	}
+	if err := m.Identity.Rename(id); err != nil {
+		m.Fatal(err)
+		return
+	}
+	m.Fatal(fmt.Errorf("%w: it is %q when it is started again", failure.ErrSpentID, id))
+}
+
+// Pristine reports whether this node has no log, no term and no configuration, so that it cannot have voted.
+func (m *Membership) Pristine() bool {
+	return m.Raft.LastIndex() == 0 && m.Raft.CurrentTerm() == 0 && len(m.Raft.Servers()) == 0
+}
+
+// Joined records the cluster of this node and checks the constants that its nodes agreed on.
+func (m *Membership) Joined(f fsm.Constants) {
+	if f.TestClock != m.TestClock {
+		m.Fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock,
+			m.TestClock))
+	}
+	if f.IDLifetimeNs != m.IdLifetimeNs {
+		m.Log.Warn("the cluster remembers ids for another time than this node was told; the cluster's counts",
+			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(m.IdLifetimeNs))
+	}
+	news, err := m.Identity.BelongTo(f.ClusterID)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if news {
+		m.Log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
+	}
+}

@@ -1,0 +1,55 @@
+package membership
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+// PromoteAll promotes nodes that have caught up, until the node closes. It needs its own goroutine, because a change
+// of membership takes time.
+func (m *Membership) PromoteAll() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.promote()
+		case <-m.Stop:
+			return
+		}
+	}
+}
+
+// promote gives a vote to members that have caught up. A voter that lacks most of the log would count for the
+// majority and could not help to form it.
+func (m *Membership) promote() {
+	if m.Leadership.Current.Load() == nil {
+		return
+	}
+	seen := m.FSM.Configuration()
+	for _, s := range m.Raft.Servers() {
+		if s.Suffrage == raft.Nonvoter && m.hasCaughtUp(s) {
+			m.GiveVote(s, seen)
+		}
+	}
+}
+
+// hasCaughtUp reports whether a member lacks little of the log.
+func (m *Membership) hasCaughtUp(s raft.Server) bool {
+	last, ok := m.Peers.Last(string(s.ID))
+	return ok && time.Since(last.At) <= 3*timers.StatusEvery && last.Index+leadership.CaughtUp >= m.Raft.CommitIndex()
+}
+
+// GiveVote promotes a member if the configuration is still the one at log index seen. Otherwise a node that was
+// removed meanwhile would become a member again.
+func (m *Membership) GiveVote(s raft.Server, seen uint64) {
+	if err := m.Raft.Change(m.Raft.AddVoter(s.ID, s.Address, seen, timers.AdminTimeout)); err != nil {
+		m.Log.Warn("a node could not be promoted", "node", s.ID, "error", err)
+		return
+	}
+	m.Log.Info("a node has caught up and votes now", "node", s.ID)
+}

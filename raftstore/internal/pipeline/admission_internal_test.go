@@ -1,0 +1,92 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+)
+
+// TestWhatGrows: when memory is short, only operations that take none are admitted.
+func TestWhatGrows(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{Shards: 1}), engine.Stamp{NowNs: 1e9}
+	take := func(key string, a engine.Algorithm) engine.Op {
+		return engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{
+			Algorithm: a, Max: 10, WindowNs: 1e12, Rate: engine.Rate{Units: 1, PerNs: 1e12},
+			Steps: engine.MakeSteps([]engine.Step{{Threshold: 5, PenaltyNs: 1}}),
+		}}
+	}
+	check := func(key string) engine.Op {
+		return engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: []byte(key), Cost: 1}
+	}
+	policy := engine.Policy{Limits: []engine.PolicyLimit{{Limit: oneBucket.Limit}}}
+	done := make([]engine.Decision, 3)
+	table.Decide(at, []engine.Op{
+		take("known", engine.TokenBucket),
+		{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &policy}}, check("known"),
+	}, done)
+	for _, d := range done {
+		require.Equal(t, engine.OK, d.Status)
+	}
+	with := func(op engine.Op, change func(op *engine.Op)) engine.Op {
+		change(&op)
+		return op
+	}
+	for name, c := range map[string]struct {
+		op    engine.Op
+		grows bool
+	}{
+		"a new key":              {take("new", engine.TokenBucket), true},
+		"a known key":            {take("known", engine.TokenBucket), false},
+		"a known window":         {take("known", engine.FixedWindow), false},
+		"a log's next event":     {take("known", engine.SlidingLog), true},
+		"one more lease":         {take("known", engine.Concurrency), true},
+		"one more strike":        {take("known", engine.Strike), true},
+		"an id to remember":      {with(take("known", engine.TokenBucket), func(op *engine.Op) { op.ID = []byte("id") }), true},
+		"a release with an id":   {engine.Op{Code: engine.OpRelease, Key: []byte("known"), ID: []byte("id")}, true},
+		"a release":              {engine.Op{Code: engine.OpRelease, Key: []byte("new")}, false},
+		"a reset":                {engine.Op{Code: engine.OpReset, Key: []byte("new")}, false},
+		"a look":                 {with(take("new", engine.TokenBucket), func(op *engine.Op) { op.Dry = true }), false},
+		"a look at a log":        {with(take("known", engine.SlidingLog), func(op *engine.Op) { op.Cost = 0 }), false},
+		"a block of a new key":   {engine.Op{Code: engine.OpBlock, Key: []byte("new")}, true},
+		"a block everywhere":     {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("new")}, true},
+		"a block of a known key": {engine.Op{Code: engine.OpBlock, Key: []byte("known")}, false},
+		"a check of a new key":   {check("new"), true},
+		"a check of a known key": {check("known"), false},
+		"a look by a policy":     {with(check("new"), func(op *engine.Op) { op.Dry = true }), false},
+		"a check of no cost":     {with(check("new"), func(op *engine.Op) { op.Cost = 0 }), false},
+		"a new count":            {engine.Op{Code: engine.OpIncr, Key: []byte("new")}, true},
+		"a known count":          {engine.Op{Code: engine.OpIncr, Key: []byte("known")}, false},
+		"a known script":         {engine.Op{Code: engine.OpScript, Key: []byte("known"), Script: &engine.Script{ID: engine.UluleIncr}}, false},
+		"a script's log":         {engine.Op{Code: engine.OpScript, Key: []byte("known"), Script: &engine.Script{ID: engine.SlidingSet}}, true},
+	} {
+		require.Equal(t, c.grows, grows(&c.op, table, at), name)
+	}
+}
+
+// TestNoMemoryOnlyWithoutVictims: a leader that may evict has no memory for new keys only when
+// memory is full and the last search found nothing to evict.
+func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
+	table := engine.NewTable(engine.Options{Shards: 1})
+	fill := func(keys int) {
+		for i := range keys {
+			op := engine.Op{Code: engine.OpBlock, Key: make([]byte, 1+i%engine.MaxKeyLen), TTLNs: engine.Never}
+			op.Key[0] = byte(i >> 9)
+			table.Decide(engine.Stamp{NowNs: 1e9}, []engine.Op{op}, make([]engine.Decision, 1))
+		}
+	}
+	fill(1000)
+	p := &Pipeline{Host: &host.Host{MaxMemory: 2 * table.CompactBytes()}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
+	p.FSM.Table.Store(table)
+	p.Evictions.setFirm(true)
+	require.False(t, p.memoryExhausted(), "memory is not full")
+	fill(4000)
+	require.True(t, p.memoryExhausted())
+	p.Evictions.setFirm(false)
+	require.False(t, p.memoryExhausted(), "there may be something to evict")
+	p.DenyWhenFull = true
+	require.True(t, p.memoryExhausted(), "nothing is evicted")
+}

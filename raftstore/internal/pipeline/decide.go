@@ -1,0 +1,159 @@
+package pipeline
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// Decide implements Node.Decide. foreign tells that another node has forwarded the operations.
+func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
+	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
+		p.FSM.Table.Load().Explain(p.Reads.LookStamp(), ops, out)
+		return nil
+	}
+	start := time.Now()
+	if !p.denials.likely() && !p.memoryExhausted() {
+		return p.timely(start, p.submit(ops, out, false, foreign))
+	}
+	return p.timely(start, p.DecideOrDeny(ops, out, foreign))
+}
+
+// DecideAtomic implements Node.DecideAtomic. foreign tells that another node has forwarded the operations.
+func (p *Pipeline) DecideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
+	start := time.Now()
+	if r := p.Leadership.Current.Load(); r != nil && p.memoryExhausted() && p.refuseGrowthOfAll(ops, out) {
+		return p.timely(start, p.Reads.StillLeads(r))
+	}
+	return p.timely(start, p.submit(ops, out, true, foreign))
+}
+
+// timely turns a late answer into ErrUnknown, because a late admission adds a burst to the requests that were
+// admitted since. It does the same while a divergence check of this node is under way.
+func (p *Pipeline) timely(start time.Time, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case time.Since(start) > p.MaxAge:
+		p.Late.Add(1)
+		guards.LateAnswer.Hit()
+		return failure.ErrUnknown
+	case p.Disputed.Load():
+		guards.DisputedAnswer.Hit()
+		return failure.ErrUnknown // the operation is counted, but this node's state may be wrong
+	}
+	return nil
+}
+
+// callPart names the answers of one part of a call.
+type callPart struct {
+	b        *queue.Batch
+	from     int // in the batch
+	low, end int // in the call
+}
+
+// submit puts operations into the log and waits for their answers. It splits a call that does not fit an entry,
+// unless the call is atomic. On a follower each part waits for the previous one, because calls to the leader have no
+// order.
+func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
+	if r := p.Leadership.Current.Load(); r != nil && outdated(ops, r.Clock.Now()) {
+		return failure.ErrTryAgain
+	}
+	if err := p.Format.CheckReadable(ops); err != nil {
+		return err
+	}
+	var few [4]callPart
+	places, outcomes := few[:0], outcome{}
+	for low := 0; low < len(ops); {
+		part := callPart{low: low, end: len(ops)}
+		if !atomic {
+			part.end = low + fitting(ops[low:])
+		}
+		var err error
+		if part.b, part.from, err = p.Queue.Add(ops[low:part.end], atomic, foreign); err != nil {
+			outcomes.add(err)
+			break
+		}
+		if places, low = append(places, part), part.end; low < len(ops) && p.Leadership.Current.Load() == nil {
+			if <-part.b.Done; part.b.Err != nil {
+				break
+			}
+		}
+	}
+	for _, part := range places {
+		<-part.b.Done
+		if outcomes.add(part.b.Err); part.b.Err == nil {
+			copy(out[part.low:part.end], part.b.Out[part.from:])
+		}
+	}
+	if outcomes.err() != nil {
+		return outcomes.err()
+	}
+	p.denials.learn(ops, out)
+	return nil
+}
+
+// outdated reports whether an operation has calendar windows that have both ended, because the clock of the node that
+// accepted it is behind. Every such request would otherwise begin a new window.
+func outdated(ops []engine.Op, now engine.Stamp) bool {
+	for i := range ops {
+		if c := ops[i].Calendar; c != nil && c.NextEndNs <= now.NowNs+now.WallOffsetNs {
+			return true
+		}
+	}
+	return false
+}
+
+// fitting returns how many leading operations fit one entry, at least one.
+func fitting(ops []engine.Op) int {
+	bytes := 0
+	for i := range ops {
+		if bytes += wire.Estimate(&ops[i]); i > 0 && (bytes > queue.MaxEntryBytes || i >= queue.MaxEntryOps) {
+			return i
+		}
+	}
+	return len(ops)
+}
+
+// outcome collects the outcomes of the parts of a call.
+type outcome struct {
+	ok    bool
+	first error
+	mixed bool
+}
+
+func (o *outcome) add(err error) {
+	switch {
+	case err == nil:
+		o.ok = true
+	case o.first == nil:
+		o.first = err
+	case !errors.Is(err, o.first):
+		o.mixed = true
+	}
+}
+
+// err returns nil if every part was carried out. It returns an error that excludes counting only if all parts failed
+// with that error, and ErrUnknown otherwise.
+func (o *outcome) err() error {
+	if o.first != nil && (o.ok || o.mixed) {
+		return failure.ErrUnknown
+	}
+	return o.first
+}
+
+// Clear removes all limiters, blocks and remembered IDs on all nodes. Policies stay.
+func (p *Pipeline) Clear() error {
+	b, err := p.Queue.Special(wire.Clear)
+	if err != nil {
+		return err
+	}
+	<-b.Done
+	return b.Err
+}

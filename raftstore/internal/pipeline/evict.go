@@ -1,0 +1,159 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// All nodes must evict the same entries, although each has its own memory. So evictions are operations in the log.
+// The leader chooses them by the memory of its own table, and adds them to entries that add keys. It holds a batch
+// back while the entries in flight may take all memory that is left.
+const (
+	// softNum and softDen are the share of the memory bound above which the leader evicts, as in package engine. highNum
+	// and highDen are the share up to which entries in flight may take memory. Package engine compacts above that share,
+	// so the rest is left to compaction.
+	softNum, softDen = 7, 8
+	highNum, highDen = 15, 16
+	// growthPerOp and growthPerByte are estimates of the most memory that an operation and a byte of its encoding take.
+	// They cover an entry and a remembered ID, both with the key and rounded up to the next slot length, and a block of
+	// a log. A check of many limits may take more; later entries evict more to compensate.
+	growthPerOp, growthPerByte = 256, 3
+	// maxVictims bounds the evictions of one entry, and so the time to choose and to apply them to some milliseconds.
+	maxVictims = 2048
+	// maxHold bounds how long a batch is held back for evictions. A new leader with a smaller bound than the previous
+	// leader evicts for longer, and answers requests meanwhile.
+	maxHold = 250 * time.Millisecond
+)
+
+// evictions tracks the memory that entries in flight take and free.
+type evictions struct {
+	mu      sync.Mutex
+	landed  *sync.Cond // an entry is no longer in flight
+	coming  int64      // bytes that entries in flight add at most, as estimated
+	leaving int64      // bytes of the victims that entries in flight name
+	firm    bool       // the last search found nothing to evict
+}
+
+// NewEvictions returns the record of a leader without entries in flight.
+func NewEvictions() *evictions {
+	e := &evictions{}
+	e.landed = sync.NewCond(&e.mu)
+	return e
+}
+
+// sent records that a batch is in flight, and completed that it no longer is.
+func (e *evictions) sent(b *queue.Batch)      { e.add(b.Growth, b.Evicts) }
+func (e *evictions) completed(b *queue.Batch) { e.add(-b.Growth, -b.Evicts) }
+
+func (e *evictions) add(growth, evicts int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.coming += growth
+	e.leaving += evicts
+	e.landed.Broadcast()
+}
+
+func (e *evictions) underWay() (coming, going int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.coming, e.leaving
+}
+
+// await waits until the bytes in flight differ from coming.
+func (e *evictions) await(coming int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.coming == coming {
+		e.landed.Wait()
+	}
+}
+
+func (e *evictions) setFirm(firm bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.firm = firm
+}
+
+func (e *evictions) isFirm() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.firm
+}
+
+// admitMemory waits until memory for a batch is available, at most maxHold. It adds evictions to the batch when
+// memory is above the soft level.
+func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
+	if p.MaxMemory == 0 || p.DenyWhenFull || b.Kind != wire.Decide {
+		return
+	}
+	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
+	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
+		coming, _ := p.Evictions.underWay()
+		if p.used()+coming+b.Growth <= p.MaxMemory/highDen*highNum {
+			break
+		}
+		if coming > 0 {
+			p.Evictions.await(coming)
+		} else if !p.evictNow(r) {
+			break
+		}
+	}
+	p.evict(b)
+	p.Evictions.sent(b)
+}
+
+// evictNow proposes an entry of evictions only and waits until it is applied. It reports false if the search found no
+// victim or the entry failed.
+func (p *Pipeline) evictNow(r *leadership.Term) bool {
+	b := queue.NewBatch(wire.Decide, 0) // no caller waits for its answers
+	if p.evict(b); b.Evicts == 0 {
+		return false
+	}
+	return p.Raft.Await(p.apply(b, r)) == nil
+}
+
+// evict adds evictions to a batch, as many as bring memory back to the soft level.
+func (p *Pipeline) evict(b *queue.Batch) {
+	_, going := p.Evictions.underWay()
+	wanted := p.used() - going - p.MaxMemory/softDen*softNum
+	if wanted <= 0 {
+		return
+	}
+	var ops []engine.Op
+	at, _ := p.FSM.Last()
+	b.Evicts = p.FSM.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
+		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
+	})
+	if p.Evictions.setFirm(len(ops) == 0); len(ops) > 0 {
+		b.Append(ops, false)
+	}
+}
+
+// EvictWhenOver evicts while this node leads and its memory is above the high level, until the node closes. Without
+// it, memory would stay above that level while no calls arrive.
+func (p *Pipeline) EvictWhenOver() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-p.Stop:
+			return
+		}
+		for p.Leadership.Current.Load() != nil && !p.DenyWhenFull && p.full(highNum, highDen) {
+			b, err := p.Queue.Special(wire.Decide)
+			if err != nil {
+				break
+			}
+			if <-b.Done; b.Err != nil || p.Evictions.isFirm() {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// QuietFor is how long no other node must have forwarded a batch before a former leader closes its connections.
+	// lingerMost bounds the wait for that.
+	QuietFor, lingerMost = 100 * time.Millisecond, time.Second
+	// deposedFraction divides the heartbeat timeout: calls to a leader may go on for a quarter of it after another node
+	// leads. Answers may still be on their way.
+	deposedFraction = 4
+)
+
+// sendToLeader sends a batch to the leader and completes it with the outcome.
+func (p *Pipeline) sendToLeader(b *queue.Batch) {
+	_, leader := p.Raft.LeaderWithID()
+	client := p.Peers.Client(string(leader))
+	if client == nil || b.Kind == wire.Tick {
+		p.Queue.Complete(b, failure.ErrNoLeader)
+		return
+	}
+	while := p.forwards.to(p.Ctx, leader)
+	p.Tasks.Go(func() { p.Queue.Complete(b, p.forward(while, client, b)) })
+}
+
+// forward sends a batch to the leader. The outcome is unknown if the leader does not answer within MaxAge, or if
+// while ends first.
+func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.Batch) error {
+	method := calls.Decide
+	if b.Kind == wire.Clear {
+		method = calls.Clear
+	}
+	ctx, cancel := context.WithTimeout(while, p.MaxAge)
+	defer cancel()
+	status, answer, err := client.Call(ctx, method, b.Body())
+	switch {
+	case errors.Is(err, peer.ErrNotSent):
+		return failure.ErrTryAgain
+	case err != nil:
+		p.Log.Debug("the leader did not answer", "because", err)
+		return failure.ErrUnknown
+	case status != calls.Answered || b.Kind == wire.Clear:
+		return calls.OutcomeOf(status, answer)
+	}
+	out := b.Answers()
+	if err := wire.ReadDecisions(answer, out); err != nil {
+		return failure.ErrUnknown
+	}
+	return nil
+}
+
+// forwarded is a forwarded body as the leader carries it out: each atomic call by itself, and the other calls merged.
+type forwarded struct {
+	calls []forwardedCall
+	ops   int
+}
+
+type forwardedCall struct {
+	ops    []engine.Op
+	from   int // index of the first answer
+	atomic bool
+}
+
+// readForwarded decodes a body. It merges adjacent calls that are not atomic: they came from different connections,
+// which have no order.
+func readForwarded(body []byte) (forwarded, error) {
+	var (
+		d wire.Decoder
+		f forwarded
+	)
+	d.Reset(body)
+	for {
+		call, more, err := d.Next()
+		if err != nil || !more {
+			return f, err
+		}
+		if last := len(f.calls) - 1; last >= 0 && !call.Atomic && !f.calls[last].atomic {
+			f.calls[last].ops = append(f.calls[last].ops, call.Ops...)
+		} else {
+			f.calls = append(f.calls, forwardedCall{append([]engine.Op(nil), call.Ops...), f.ops, call.Atomic})
+		}
+		f.ops += len(call.Ops)
+	}
+}
+
+func (p *Pipeline) decideForwarded(f forwarded, out []engine.Decision) error {
+	outcomes := outcome{}
+	for _, c := range f.calls {
+		decide := p.Decide
+		if c.atomic {
+			decide = p.DecideAtomic
+		}
+		outcomes.add(decide(c.ops, out[c.from:c.from+len(c.ops)], true))
+	}
+	return outcomes.err()
+}
+
+// Linger waits until all forwarded batches are answered and no other node has forwarded one for QuietFor. By then the
+// other nodes must know the new leader. Calls that fail in a handover are sent again at once, perhaps to this node.
+func (p *Pipeline) Linger() {
+	ctx, cancel := context.WithTimeout(p.Ctx, lingerMost)
+	defer cancel()
+	quiet := func() bool {
+		return p.Answering.Load() == 0 && p.Uptime()-time.Duration(p.lastForwarded.Load()) >= QuietFor
+	}
+	for ctx.Err() == nil && !quiet() {
+		time.Sleep(timers.LeaderlessPause)
+	}
+	p.Queue.Empty(ctx)
+}
+
+// AnswerDecide carries out a body that a follower has forwarded, and returns the status and the answer.
+func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
+	p.Answering.Add(1)
+	defer p.Answering.Add(-1)
+	defer func() { p.lastForwarded.Store(int64(p.Uptime())) }()
+	if p.Raft.State() != raft.Leader {
+		return calls.NotLeader, nil
+	}
+	f, err := readForwarded(body)
+	if err != nil {
+		return calls.Refused, []byte(err.Error())
+	}
+	out := make([]engine.Decision, f.ops)
+	if err := p.decideForwarded(f, out); err != nil {
+		return calls.Reply(nil, err)
+	}
+	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.Format.Agreed.Load()))
+}
+
+// ClearHere clears all nodes as Clear does. It returns ErrNotLeader if this node does not lead.
+func (p *Pipeline) ClearHere() error {
+	if p.Leadership.Current.Load() == nil {
+		return failure.ErrNotLeader
+	}
+	return p.Clear()
+}
+
+// FollowLeader records each change of leader until the node closes, and ends the calls to the previous leader.
+func (p *Pipeline) FollowLeader() {
+	seen := make(chan raft.Observation, seenLeaders)
+	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
+		_, is := o.Data.(raft.LeaderObservation)
+		return is
+	})
+	p.Raft.RegisterObserver(observer)
+	defer p.Raft.DeregisterObserver(observer)
+	for {
+		_, leader := p.Raft.LeaderWithID()
+		p.forwards.leads(p.Ctx, leader, p.Options.Heartbeat/deposedFraction)
+		select {
+		case <-seen:
+		case <-p.Stop:
+			return
+		}
+	}
+}

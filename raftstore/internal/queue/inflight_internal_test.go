@@ -1,0 +1,218 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// someOps returns n operations with their own keys and one limit, which depends on the length of the name.
+func someOps(name string, n int) []engine.Op {
+	ops := make([]engine.Op, n)
+	for i := range ops {
+		ops[i] = engine.Op{Key: fmt.Appendf(nil, "%s%d", name, i), Cost: 1, Limit: engine.Limit{
+			Algorithm: engine.TokenBucket, Max: int64(len(name)), Rate: engine.Rate{Units: 1, PerNs: 1e9},
+		}}
+	}
+	return ops
+}
+
+// queued puts n operations into a queue.
+func queued(t *testing.T, q *Queue, name string, n int, foreign bool) (*Batch, int) {
+	t.Helper()
+	b, from, err := q.Add(someOps(name, n), false, foreign)
+	require.NoError(t, err)
+	return b, from
+}
+
+// mayGo reports whether the pump would get a batch now.
+func mayGo(q *Queue) bool {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	return q.ready()
+}
+
+// TestSmallBatchesWait: calls gather while a batch is in flight. They wait until it completes, until they are worth
+// an entry, or until coalesceFor has passed.
+func TestSmallBatchesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(0)
+		time.Sleep(2 * coalesceFor)
+		queued(t, q, "a", 1, false)
+		first := q.Next()
+
+		second, _ := queued(t, q, "b", 1, false)
+		more, from := queued(t, q, "c", worthOps-2, false)
+		require.Same(t, second, more)
+		require.Equal(t, 1, from)
+		require.False(t, mayGo(q), "one less than is worth an entry")
+		got := make(chan *Batch, 1)
+		go func() { got <- q.Next() }()
+		synctest.Wait()
+		queued(t, q, "d", 1, false)
+		require.Same(t, second, <-got, "what became worth an entry goes without a landing")
+
+		third, _ := queued(t, q, "e", 1, false)
+		require.False(t, mayGo(q))
+		q.Complete(first, nil)
+		require.False(t, mayGo(q), "one is still under way")
+		q.Complete(second, nil)
+		require.True(t, mayGo(q))
+		require.Same(t, third, q.Next())
+
+		late, _ := queued(t, q, "f", 1, false)
+		go func() { got <- q.Next() }()
+		time.Sleep(coalesceFor - time.Nanosecond)
+		require.False(t, mayGo(q))
+		start := time.Now()
+		require.Same(t, late, <-got, "what is under way has taken too long")
+		require.Equal(t, time.Nanosecond, time.Since(start), "nobody has to ask for anything more")
+		q.Close()
+	})
+}
+
+// TestSlotsBoundWhatIsUnderWay: the slots bound the batches in flight, however many wait.
+func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
+	q := New(0)
+	for range MaxInFlight + 1 {
+		queued(t, q, "a", MaxEntryOps, false)
+	}
+	for range MaxInFlight {
+		require.True(t, mayGo(q))
+		q.Next()
+	}
+	require.False(t, mayGo(q))
+}
+
+// TestCallsGatherByOrigin: alternating calls of this node's clients and of other nodes become one batch of each. They
+// never overtake an entry of another kind.
+func TestCallsGatherByOrigin(t *testing.T) {
+	q := New(0)
+	local, _ := queued(t, q, "a", 1, false)
+	foreign, _ := queued(t, q, "b", 1, true)
+	require.NotSame(t, local, foreign)
+	again, from := queued(t, q, "c", 1, false)
+	require.Same(t, local, again)
+	require.Equal(t, 1, from)
+	again, _ = queued(t, q, "d", 1, true)
+	require.Same(t, foreign, again)
+
+	clearing, err := q.Special(wire.Clear)
+	require.NoError(t, err)
+	after, _ := queued(t, q, "e", 1, false)
+	require.NotSame(t, local, after)
+	require.NotSame(t, clearing, after)
+	full, _ := queued(t, q, "f", MaxEntryOps, true)
+	again, _ = queued(t, q, "g", 1, true)
+	require.NotSame(t, full, again, "a full batch takes no more")
+}
+
+// TestARiderGoesInTheSameEntry: a waiting batch coalesces with the one before it, and gets its own answers.
+func TestARiderGoesInTheSameEntry(t *testing.T) {
+	q := New(0)
+	local, _ := queued(t, q, "local", 2, false)
+	foreign, _ := queued(t, q, "foreign", 3, true)
+	b := q.Next()
+	require.Same(t, local, b)
+	q.Coalesce(b)
+	require.Zero(t, q.ops)
+	b.Append(someOps("later", 1), false) // of the limit that the batch ended with
+
+	var keys []string
+	var d wire.Decoder
+	d.Reset(b.Body())
+	for call, more, err := d.Next(); more; call, more, err = d.Next() {
+		require.NoError(t, err)
+		for _, op := range call.Ops {
+			require.EqualValues(t, len(op.Key)-1, op.Limit.Max, "%s", op.Key)
+			keys = append(keys, string(op.Key))
+		}
+	}
+	require.Equal(t, []string{"local0", "local1", "foreign0", "foreign1", "foreign2", "later0"}, keys)
+
+	for i := range b.Answers() {
+		b.Out[i].Remaining = int64(i)
+	}
+	q.Complete(b, nil)
+	<-foreign.Done
+	require.NoError(t, foreign.Err)
+	for i := range 3 {
+		require.EqualValues(t, 2+i, foreign.Out[i].Remaining)
+	}
+}
+
+// TestARidersFateIsTheEntrys: a coalesced batch has the outcome of the entry, also when no caller waits for the other
+// batch any more.
+func TestARidersFateIsTheEntrys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(0)
+		queued(t, q, "a", 1, false)
+		rider, _ := queued(t, q, "b", 1, true)
+		q.Coalesce(q.Next())
+		time.Sleep(time.Second)
+		q.Expire(time.Second / 2)
+		<-rider.Done
+		require.ErrorIs(t, rider.Err, failure.ErrUnknown)
+	})
+}
+
+// TestARiderOutlivesTheOneItRidesWith: a batch that expired without a leader has no callers left, and another batch
+// still coalesces with it.
+func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(0)
+		queued(t, q, "a", 2, false)
+		b := q.Next()
+		time.Sleep(time.Second)
+		q.Expire(time.Second / 2)
+		<-b.Done
+		rider, _ := queued(t, q, "b", 1, true)
+		q.Coalesce(b)
+		b.Answers()[2].Remaining = 7
+		q.Complete(b, nil)
+		<-rider.Done
+		require.NoError(t, rider.Err)
+		require.EqualValues(t, 7, rider.Out[0].Remaining)
+		require.Empty(t, q.inFlight)
+	})
+}
+
+// TestAnswersAreGivenOnce: a batch that was answered early, which is a fault, completes like any other. Its
+// completion does not write answers that the callers of a coalesced batch read. For the race detector.
+func TestAnswersAreGivenOnce(t *testing.T) {
+	q := New(0)
+	queued(t, q, "a", 1, false)
+	rider, _ := queued(t, q, "b", 1, true)
+	b := q.Next()
+	q.Coalesce(b)
+	read := make(chan int)
+	go func() { <-rider.Done; read <- len(rider.Out) }()
+	b.Answers()
+	b.Complete(nil)
+	q.Complete(b, nil)
+	require.Equal(t, 1, <-read)
+}
+
+// TestWhoDoesNotBoard: a batch that has no decisions, or does not fit the entry, does not coalesce.
+func TestWhoDoesNotBoard(t *testing.T) {
+	q := New(0)
+	b, _ := queued(t, q, "a", MaxEntryOps, false)
+	behind, _ := queued(t, q, "b", 1, true)
+	require.Same(t, b, q.Next())
+	q.Coalesce(b)
+	require.Nil(t, b.coalesced, "it is full")
+	q.Complete(b, nil)
+	require.Same(t, behind, q.Next())
+
+	_, err := q.Special(wire.Tick)
+	require.NoError(t, err)
+	q.Coalesce(behind)
+	require.Nil(t, behind.coalesced, "a tick is no decision")
+}

@@ -1,0 +1,89 @@
+package raftlog
+
+import (
+	"sync"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/persistence"
+)
+
+// Arrivals is a log store that records when each entry reached this node. A new leader's clock continues from the
+// arrival of the last entry, not from its application. A follower applies the last entries of a dead leader only
+// after the next election.
+type Arrivals struct {
+	*Log
+	source persistence.Source
+
+	mu          sync.Mutex
+	term        uint64 // the newest term that was stored
+	openedRawNs int64
+	openedWith  uint64 // entries up to this index were in the log when it was opened
+	ring        [MaxArrivals]Arrival
+}
+
+// MaxArrivals bounds the entries whose arrival is remembered. It covers the entries between the last one applied and
+// the end of the log. An older entry counts as arrived when it is applied, which gives limiters less time and never
+// more.
+const MaxArrivals = 4096
+
+// Arrival is the time at which an entry reached this node, on its monotonic clock.
+type Arrival struct {
+	Index uint64
+	RawNs int64
+	// Live: the entry arrived in the term in which it was proposed. Any other entry was
+	// stamped long before it arrived, or arrived in an earlier process.
+	Live bool
+}
+
+// NoteArrivals returns a log store on log that records arrivals with the clock source.
+func NoteArrivals(log *Log, source persistence.Source) (*Arrivals, error) {
+	last, err := log.LastIndex()
+	if err != nil {
+		return nil, err
+	}
+	term, _ := log.GetUint64(KeyTerm) // a new log has no term; the library reports any other error
+	return &Arrivals{Log: log, source: source, term: term, openedRawNs: source.MonotonicNs(), openedWith: last}, nil
+}
+
+// SetUint64 stores a value, and remembers the term.
+func (a *Arrivals) SetUint64(key []byte, value uint64) error {
+	if string(key) == string(KeyTerm) {
+		a.mu.Lock()
+		a.term = value
+		a.mu.Unlock()
+	}
+	return a.Log.SetUint64(key, value)
+}
+
+func (a *Arrivals) StoreLog(l *raft.Log) error { return a.StoreLogs([]*raft.Log{l}) }
+
+func (a *Arrivals) StoreLogs(ls []*raft.Log) error {
+	a.note(ls)
+	return a.Log.StoreLogs(ls)
+}
+
+func (a *Arrivals) note(ls []*raft.Log) {
+	rawNs := a.source.MonotonicNs()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range ls {
+		a.openedWith = min(a.openedWith, l.Index-1) // this write replaces what followed
+		a.ring[l.Index%MaxArrivals] = Arrival{l.Index, rawNs, l.Term == a.term}
+	}
+}
+
+// Of returns the arrival of an entry that is being applied. The leader stamps an entry
+// before it sends it, so the time since the arrival is never more than the time since the
+// stamp.
+func (a *Arrivals) Of(index uint64) Arrival {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.ring[index%MaxArrivals]; known.Index == index {
+		return known
+	}
+	if index <= a.openedWith {
+		return Arrival{Index: index, RawNs: a.openedRawNs}
+	}
+	return Arrival{Index: index, RawNs: a.source.MonotonicNs(), Live: true} // too long ago to be remembered
+}

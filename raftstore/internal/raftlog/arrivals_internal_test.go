@@ -1,0 +1,64 @@
+package raftlog
+
+import (
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// setSource is a clock that a test sets.
+type setSource struct{ rawNs, wallNs int64 }
+
+func (s *setSource) MonotonicNs() int64 { return s.rawNs }
+func (s *setSource) WallNs() int64      { return s.wallNs }
+
+func commands(term uint64, indexes ...uint64) (ls []*raft.Log) {
+	for _, i := range indexes {
+		ls = append(ls, &raft.Log{Index: i, Term: term, Type: raft.LogCommand})
+	}
+	return ls
+}
+
+// arrivalsAt opens a log that has entries 1 to 3 of term 1, at a time.
+func arrivalsAt(t *testing.T, src *setSource) *Arrivals {
+	store := raft.NewInmemStore()
+	require.NoError(t, store.StoreLogs(commands(1, 1, 2, 3)))
+	require.NoError(t, store.SetUint64(KeyTerm, 1))
+	a, err := NoteArrivals(Guard(store, func(err error) { t.Error(err) }), src)
+	require.NoError(t, err)
+	return a
+}
+
+// TestArrivals: no entry may seem to have arrived before it was stamped.
+func TestArrivals(t *testing.T) {
+	src := &setSource{rawNs: 100}
+	a := arrivalsAt(t, src)
+	src.rawNs = 200
+	require.Equal(t, Arrival{Index: 3, RawNs: 100, Live: false}, a.Of(3), "it was there at the start")
+	require.NoError(t, a.StoreLogs(commands(1, 4)))
+	src.rawNs = 300
+	require.Equal(t, Arrival{Index: 4, RawNs: 200, Live: true}, a.Of(4), "applied later than it arrived")
+
+	require.NoError(t, a.SetUint64(KeyTerm, 2))
+	require.NoError(t, a.StoreLogs(commands(1, 5)))
+	require.Equal(t, Arrival{Index: 5, RawNs: 300, Live: false}, a.Of(5), "a later leader sends what an earlier one stamped")
+
+	require.NoError(t, a.StoreLogs(commands(2, 2)))
+	src.rawNs = 400
+	require.Equal(t, Arrival{Index: 2, RawNs: 300, Live: true}, a.Of(2), "another entry in the place of one that was there")
+	require.Equal(t, Arrival{Index: 3, RawNs: 400, Live: true}, a.Of(3), "what was behind it is gone, whatever comes")
+	require.Equal(t, Arrival{Index: 1, RawNs: 100, Live: false}, a.Of(1))
+}
+
+// TestALongQueueOfArrivals: an entry whose arrival is no longer remembered arrives when it is applied.
+func TestALongQueueOfArrivals(t *testing.T) {
+	src := &setSource{rawNs: 100}
+	a := arrivalsAt(t, src)
+	for i := range uint64(MaxArrivals + 1) {
+		require.NoError(t, a.StoreLogs(commands(1, 4+i)))
+	}
+	src.rawNs = 900
+	require.Equal(t, Arrival{Index: 4, RawNs: 900, Live: true}, a.Of(4))
+	require.Equal(t, Arrival{Index: 5, RawNs: 100, Live: true}, a.Of(5))
+}

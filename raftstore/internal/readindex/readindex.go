@@ -1,0 +1,280 @@
+package readindex
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+const (
+	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
+	// costs a message or two per node.
+	observeEvery = 500 * time.Millisecond
+	// MaxTelling bounds the commit messages that are under way. It exceeds the number of followers, so it is reached
+	// only when some do not answer.
+	MaxTelling = 16
+)
+
+// ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
+// reads of this node are then linearizable. It works on any node and writes nothing to the log (D. Ongaro,
+// "Consensus: Bridging Theory and Practice", section 6.4).
+//
+// When the question arrives, the leader first applies the entries that are committed (see AwaitCommitted). The read
+// index is the last entry that it has applied then. A leader acknowledges a write after it has applied it. Before it
+// serves (BecomeLeader), it applies everything that earlier leaders committed. So the read index covers every
+// acknowledged write, unless a later leader was elected before the call.
+//
+// A majority excludes that. Each of its nodes, asked after the call, was still in the leader's term, and a node
+// enters a term before it votes in it (see quorum.Check). A follower then waits until it has applied the read index.
+// That entry is committed, so it stays valid under any later leader.
+//
+// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer in time, or this node did
+// not apply the read index in time. ErrTryAgain is also the result while a divergence check of this node is under
+// way.
+func (rd *Reads) ReadIndex() error {
+	if rd.Faults.Has(faults.ReadLocally) {
+		return nil
+	}
+	if rd.Disputed.Load() {
+		return failure.ErrTryAgain
+	}
+	if r := rd.Leadership.Current.Load(); r != nil {
+		err := rd.readAsLeader(r, true)
+		if err == nil || rd.Leadership.Current.Load() == r {
+			return err
+		}
+	}
+	return rd.wait()
+}
+
+// readAsLeader implements ReadIndex on the leader. forRead tells that reads follow.
+func (rd *Reads) readAsLeader(r *leadership.Term, forRead bool) error {
+	asked, at := time.Now(), rd.Leadership.Stamp(r)
+	if err := rd.AwaitCommitted(); err != nil {
+		return err
+	}
+	if err := rd.StillLeads(r); err != nil {
+		return err
+	}
+	rd.Freshness.saw(asked, 0, 0)
+	if forRead {
+		rd.advanceReadTime(readTime{r.Number, at})
+	}
+	return nil
+}
+
+// Reads makes the reads of this node linearizable with ReadIndex, and bounds the age of stale reads.
+//
+// A follower asks the leader for the read index on behalf of all waiting reads. One question is under way at a time.
+// The next question serves all reads that arrived meanwhile, as in etcd's linearizableReadLoop.
+type Reads struct {
+	*host.Host
+	Raft       *consensus.Raft
+	FSM        *fsm.FSM
+	Logs       *raftlog.Log
+	Transport  *raft.NetworkTransport
+	Leadership *leadership.Leadership
+	Confirms   *quorum.Check
+	Disputed   *atomic.Bool // a divergence check is under way
+
+	Freshness freshness
+	ReadTime  atomic.Pointer[readTime] // nil: no leader has sent its time
+	Telling   chan struct{}            // holds a token for each commit message that is under way
+	Wake      chan struct{}            // holds one token: a read waits
+
+	mu   sync.Mutex
+	next *readIndexRound // nil: no read waits
+}
+
+// readIndexRound is one question and the reads that wait for its answer.
+type readIndexRound struct {
+	done chan struct{}
+	err  error
+}
+
+// wait joins the next question and waits for its outcome.
+func (rd *Reads) wait() error {
+	rd.mu.Lock()
+	if rd.next == nil {
+		rd.next = &readIndexRound{done: make(chan struct{})}
+	}
+	mine := rd.next
+	rd.mu.Unlock()
+	select {
+	case rd.Wake <- struct{}{}:
+	default:
+	}
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-rd.Stop:
+		return failure.ErrTryAgain
+	}
+}
+
+func (rd *Reads) take() *readIndexRound {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	r := rd.next
+	rd.next = nil
+	return r
+}
+
+// Run asks for the read index whenever reads wait, and every observeEvery for StaleFor. It ends when the node closes.
+func (rd *Reads) Run() {
+	tick := time.NewTicker(observeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-rd.Wake:
+		case <-tick.C:
+		case <-rd.Stop:
+			return
+		}
+		r := rd.take()
+		err := rd.ask(r != nil)
+		if r != nil {
+			r.err = err
+			close(r.done)
+		}
+	}
+}
+
+// ask repeats the question until it is answered, for at most half a heartbeat timeout. That is long enough for a
+// transfer of leadership. An election takes longer than clients wait for a read.
+func (rd *Reads) ask(forRead bool) error {
+	began := time.Now()
+	for {
+		err := rd.AskOnce(forRead)
+		if err == nil || errors.Is(err, failure.ErrLagging) || !forRead ||
+			time.Since(began) >= rd.Options.Heartbeat/2 || rd.Closing() {
+			return err
+		}
+		timers.Pause(rd.Ctx, timers.LeaderlessPause)
+	}
+}
+
+// AskOnce asks once for the read index and waits until this node has applied it. forRead tells that reads wait.
+func (rd *Reads) AskOnce(forRead bool) error {
+	if r := rd.Leadership.Current.Load(); r != nil {
+		return rd.readAsLeader(r, forRead)
+	}
+	asker, client := rd.Peers.Clients(rd.Raft.Leader())
+	if asker == nil {
+		return failure.ErrNoLeader
+	}
+	asked := time.Now()
+	a, err := rd.askReadIndex(asker, client)
+	if err != nil {
+		return err
+	}
+	applied, _ := rd.FSM.Check()
+	rd.Freshness.saw(asked, a.index, applied)
+	if err := rd.awaitApplied(a.index, asker); err != nil {
+		return err
+	}
+	rd.Freshness.saw(asked, a.index, a.index)
+	if forRead && a.term != 0 {
+		rd.advanceReadTime(readTime{a.term, a.at})
+	}
+	return nil
+}
+
+// awaitApplied waits until this node has applied an entry, for at most the maximum age of a decision. A follower
+// learns with the leader's next message that an entry is committed, which may take twice the CommitTimeout.
+// awaitApplied repeats the question while it waits, because the question makes the leader send that message at once.
+func (rd *Reads) awaitApplied(index uint64, asker *peer.Client) error {
+	applied, forget := rd.FSM.WhenApplied(index)
+	defer forget()
+	began := time.Now()
+	for again := timers.AskAllAfter; ; again = min(2*again, timers.AskAgain) {
+		select {
+		case <-applied:
+			return nil
+		case <-time.After(again):
+		case <-rd.Stop:
+			return failure.ErrTryAgain
+		}
+		if time.Since(began) > rd.MaxAge {
+			return failure.ErrLagging
+		}
+		rd.callReadIndex(asker) // the wait is for the first answer's index
+	}
+}
+
+// readTime is the time of a leader's clock in its term, when the leader answered a read.
+type readTime struct {
+	term uint64
+	at   engine.Stamp
+}
+
+// advanceReadTime sets the time that reads of this node use, but never back.
+func (rd *Reads) advanceReadTime(t readTime) {
+	for {
+		known := rd.ReadTime.Load()
+		if known != nil && (known.term > t.term || known.term == t.term && known.at.NowNs >= t.at.NowNs) {
+			return
+		}
+		if rd.ReadTime.CompareAndSwap(known, &t) {
+			return
+		}
+	}
+}
+
+// callTimeout bounds one question.
+func (rd *Reads) callTimeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(rd.Ctx, min(timers.StatusTimeout, rd.MaxAge))
+}
+
+// AwaitCommitted waits until this leader has applied the entries that were committed at the call. A follower applies
+// an entry when it knows that it is committed, perhaps before the leader applies it. A read of the follower then
+// shows the entry, and later answers of the leader must not be older.
+func (rd *Reads) AwaitCommitted() error {
+	commit := rd.Raft.CommitIndex()
+	if rd.FSM.HasPassed(commit) {
+		return nil
+	}
+	guards.Unapplied.Hit()
+	applied, forget := rd.FSM.WhenApplied(commit)
+	defer forget()
+	timer := time.NewTimer(rd.MaxAge)
+	defer timer.Stop()
+	select {
+	case <-applied:
+		return nil
+	case <-timer.C:
+	case <-rd.Stop:
+	}
+	return failure.ErrTryAgain
+}
+
+// StillLeads returns nil if a majority, asked after the call, confirms that no leader was elected after the term r.
+// Otherwise this node's state may lack decisions of another leader.
+func (rd *Reads) StillLeads(r *leadership.Term) error { return rd.Confirms.Confirm(r.Number) }
+
+// LookStamp returns the time that reads use: the stamp of the last entry, or a later time that came with a read
+// index. It ignores a time of an earlier term, because the clock of the new leader may be behind it.
+func (rd *Reads) LookStamp() engine.Stamp {
+	at, told := rd.FSM.LastStamp(), rd.ReadTime.Load()
+	if told != nil && told.at.NowNs > at.NowNs && told.term == rd.Raft.CurrentTerm() {
+		return told.at
+	}
+	return at
+}

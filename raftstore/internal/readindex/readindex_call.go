@@ -1,0 +1,192 @@
+package readindex
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// readIndexQuestion is the question of a follower to the leader.
+type readIndexQuestion struct {
+	term    uint64 // the follower's term, read after the waiting reads arrived
+	applied uint64 // the last entry it has applied
+	last    uint64 // the last entry of its log
+}
+
+// readIndexAnswer is the leader's answer. Without a time, as from an older weir, term is 0.
+type readIndexAnswer struct {
+	index, term uint64
+	at          engine.Stamp
+}
+
+const (
+	readIndexQuestionLen = 3 * 8
+	readIndexAnswerLen   = 4 * 8
+)
+
+func (q readIndexQuestion) encode() []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, readIndexQuestionLen), q.term)
+	b = binary.LittleEndian.AppendUint64(b, q.applied)
+	return binary.LittleEndian.AppendUint64(b, q.last)
+}
+
+// decodeReadIndexQuestion ignores fields that a newer weir may append.
+func decodeReadIndexQuestion(b []byte) (q readIndexQuestion, ok bool) {
+	if len(b) < readIndexQuestionLen {
+		return q, false
+	}
+	le := binary.LittleEndian
+	return readIndexQuestion{le.Uint64(b), le.Uint64(b[8:]), le.Uint64(b[16:])}, true
+}
+
+func (a readIndexAnswer) encode() []byte {
+	b := make([]byte, 0, readIndexAnswerLen)
+	for _, v := range [...]uint64{a.index, a.term, uint64(a.at.NowNs), uint64(a.at.WallOffsetNs)} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func decodeReadIndexAnswer(b []byte) (a readIndexAnswer, ok bool) {
+	if len(b) < readIndexAnswerLen {
+		return a, false
+	}
+	le := binary.LittleEndian
+	a.index, a.term = le.Uint64(b), le.Uint64(b[8:])
+	a.at = engine.Stamp{NowNs: int64(le.Uint64(b[16:])), WallOffsetNs: int64(le.Uint64(b[24:]))}
+	return a, true
+}
+
+// Answer answers a follower's question with the last entry applied here. It succeeds only if this node leads and no
+// later leader had been elected when the follower asked.
+func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
+	q, ok := decodeReadIndexQuestion(payload)
+	r := rd.Leadership.Current.Load()
+	switch {
+	case !ok:
+		return calls.Refused, []byte("a ReadIndex question is too short")
+	case r == nil:
+		return calls.NotLeader, nil
+	}
+	a := readIndexAnswer{term: r.Number, at: rd.Leadership.Stamp(r)}
+	if err := rd.AwaitCommitted(); err != nil {
+		return calls.Reply(nil, err)
+	}
+	var entryTerm uint64
+	a.index, entryTerm = rd.FSM.LastEntry()
+	rd.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
+	if !rd.vouchedBy(from.NodeID, q.term, r) {
+		if err := rd.StillLeads(r); err != nil {
+			return calls.Reply(nil, err)
+		}
+	}
+	return calls.Answered, a.encode()
+}
+
+// vouchedBy reports whether the asking node and this node are a majority in r's term, which is possible with up to
+// three voters. The question then proves what a quorum.Check would: the follower was still in this term after the
+// reads arrived.
+func (rd *Reads) vouchedBy(id string, term uint64, r *leadership.Term) bool {
+	if term != r.Number {
+		return false
+	}
+	voters, yes := rd.Raft.Voters(), 0
+	for _, voter := range voters {
+		if voter == id || voter == rd.Options.NodeID {
+			yes++
+		}
+	}
+	return yes > len(voters)/2 && rd.Raft.CurrentTerm() == r.Number
+}
+
+// tellCommitted tells a follower that an entry is committed, if the follower has the entry and has not applied it. It
+// sends an AppendEntries without entries, as the Raft library does after its CommitTimeout. The library can send it
+// sooner only with another entry, which costs each node a disk write.
+//
+// Raft allows this message at any time: the sender led in that term, and the entry is committed. A follower advances
+// its commit index only up to an entry that its log has in the same term.
+func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Term, index, entryTerm uint64) {
+	if q.applied >= index || q.last < index || rd.Logs.StuckFor() > rd.Options.Heartbeat/timers.StuckFraction {
+		return // a follower of a leader with a stuck disk may elect another; see transport.Gate
+	}
+	s := rd.Raft.Server(id)
+	if s == nil {
+		return
+	}
+	select {
+	case rd.Telling <- struct{}{}:
+	default:
+		return // the library's own message follows a little later
+	}
+	self := rd.Transport.EncodePeer(raft.ServerID(rd.Options.NodeID), rd.Transport.LocalAddr())
+	request := raft.AppendEntriesRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(rd.Options.NodeID), Addr: self},
+		Term:      r.Number, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
+	}
+	rd.Tasks.Go(func() {
+		defer func() { <-rd.Telling }()
+		var response raft.AppendEntriesResponse
+		if err := rd.Transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
+			rd.Log.Debug("a follower could not be told that an entry is committed", "node", id, "entry", index, "error", err)
+		}
+	})
+}
+
+// callReadIndex asks the leader once.
+func (rd *Reads) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
+	index, _ := rd.FSM.Check()
+	q := readIndexQuestion{term: rd.Raft.CurrentTerm(), applied: index, last: rd.Raft.LastIndex()}
+	ctx, cancel := rd.callTimeout()
+	defer cancel()
+	return asker.Call(ctx, calls.ReadIndex, q.encode())
+}
+
+// askReadIndex returns the read index of the leader.
+func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err error) {
+	code, answer, err := rd.callReadIndex(asker)
+	switch {
+	case err != nil:
+		return a, failure.ErrTryAgain
+	case code == calls.Refused:
+		return rd.askOlderLeader(asker, client)
+	case code != calls.Answered:
+		return a, failure.ErrTryAgain // a read changes nothing, so an unknown outcome is harmless
+	}
+	a, ok := decodeReadIndexAnswer(answer)
+	if !ok {
+		return a, failure.ErrTryAgain
+	}
+	return a, nil
+}
+
+// askOlderLeader returns a read index from a leader of an older weir, which does not know calls.ReadIndex. It sends
+// the leader a decision that takes nothing. All entries acknowledged before precede that entry in the log, because a
+// leader of an earlier term could not commit it. The leader has applied the entry when it answers, so the index in
+// its later status is at least the entry's index.
+func (rd *Reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
+	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
+		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,
+	}}
+	var enc wire.Encoder
+	ctx, cancel := rd.callTimeout()
+	defer cancel()
+	code, _, err := client.Call(ctx, calls.Decide, enc.Call(nil, []engine.Op{look}, false))
+	if err != nil || code != calls.Answered {
+		return a, failure.ErrTryAgain
+	}
+	said, err := host.Ask(ctx, asker)
+	if err != nil {
+		return a, failure.ErrTryAgain
+	}
+	return readIndexAnswer{index: said.Index}, nil
+}

@@ -1,0 +1,181 @@
+package recovery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+)
+
+// A recovered cluster is a new cluster with a new id. All survivors that were given the same nodes compute the same
+// id. A lost node that returns is refused, because it could otherwise lead the survivors in a later term.
+//
+// Each survivor writes one image of its whole state, committed or not, at one log index after its last entry. Then it
+// empties its log and removes its older images. By Raft's election rules, the survivor with the most complete log
+// becomes leader among those that meet. Entries that this leader lacks are not part of the new cluster. Its older
+// image replaces the recovery image of a survivor that had more (see images.Sink).
+//
+// Until the image is complete, the directory is unchanged. From then on the log is not read again. A recovery that is
+// repeated, after an interruption or with other addresses, only replaces the configuration.
+
+// termLeap is the distance between the terms before and after a recovery. It exceeds the number of elections that a
+// node can have missed. So an entry of a term and index has one content, even if a survivor had not heard of an
+// earlier term.
+const termLeap = 1 << 20
+
+// forceNewCluster makes this node a member of a new cluster of the given servers.
+func (r *Recovery) forceNewCluster(servers []raft.Server) error {
+	log, again, err := r.endLog()
+	if err != nil {
+		return err
+	}
+	// RecoverCluster leaves the FSM in a state that must not be used.
+	h := &recoveredMachine{FSM: r.NewMachine(), log: log, self: r.Options.NodeID, servers: servers, again: again}
+	images := images.Store{Images: r.Images, Faults: r.Faults, Recovered: true}
+	if err := raft.RecoverCluster(r.RaftConfig(), h, log, r.Logs, images, nil,
+		raft.Configuration{Servers: servers}); err != nil {
+		return err
+	}
+	infos, err := r.Images.List()
+	if err != nil {
+		return err
+	}
+	if err := r.Images.KeepOnly(infos[0].ID); err != nil {
+		return err
+	}
+	term, _ := r.Logs.GetUint64(raftlog.KeyTerm) // a restored directory has none; the library has reported any other error
+	if err := r.Logs.SetUint64(raftlog.KeyTerm, max(term, infos[0].Term)+termLeap); err != nil {
+		return err
+	}
+	if f := h.FSM.State.Founding; f.ClusterID != "" {
+		r.Joined(f)
+	}
+	return nil
+}
+
+// recoveredMachine is an FSM whose snapshot is the first state of the new cluster.
+type recoveredMachine struct {
+	*fsm.FSM
+	log     *endedLog
+	self    string
+	servers []raft.Server
+	again   bool // the state comes from an earlier recovery
+}
+
+// Snapshot takes a snapshot of the state under the id of the new cluster. A state without an id has no decisions, and
+// gets its id from its first leader.
+func (h *recoveredMachine) Snapshot() (raft.FSMSnapshot, error) {
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	f := &h.FSM.State.Founding // no other goroutine has this FSM
+	if f.ClusterID != "" && !h.again {
+		f.ClusterID = recoveredClusterID(f.ClusterID, h.servers)
+	}
+	return h.FSM.Snapshot()
+}
+
+// check returns an error if a server was never a node of the cluster. A repeated recovery already has its id, so it
+// must name the same nodes, or this node alone.
+func (h *recoveredMachine) check() error {
+	var known []string
+	if c := h.Committed.Load(); c != nil {
+		known = c.Ids()
+	}
+	if h.log.configured != nil {
+		known = consensus.IDs(h.log.configured)
+	}
+	survive := consensus.IDs(h.servers)
+	for _, id := range survive {
+		if !slices.Contains(known, id) {
+			return fmt.Errorf("%q is no node of the cluster, its nodes are %s", id, strings.Join(known, ", "))
+		}
+	}
+	if h.again && len(survive) < len(known) && len(survive) > 1 {
+		return fmt.Errorf("this node was recovered as one of %s before: with fewer, it is the only one, and the others "+
+			"join with empty directories", strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// recoveredClusterID returns the id of the new cluster that these servers of an old cluster form.
+func recoveredClusterID(old string, servers []raft.Server) string {
+	lines := []string{old}
+	for _, id := range consensus.IDs(servers) {
+		lines = append(lines, fmt.Sprintf("%q", id))
+	}
+	slices.Sort(lines[1:])
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:identity.ClusterIDLen])
+}
+
+// endedLog is the log with one more entry, which has no effect and is not on disk. The recovered state has the index
+// of this entry, because an image of the last entry may exist already and must not change.
+type endedLog struct {
+	raft.LogStore
+	end        raft.Log
+	configured []raft.Server // servers of the last configuration that was read; nil: none was
+}
+
+// endLog returns the log that a recovery reads. again reports that the directory has an image of an earlier recovery
+// and no later entry.
+func (r *Recovery) endLog() (_ *endedLog, again bool, err error) {
+	last, err := r.Logs.LastIndex()
+	if err != nil {
+		return nil, false, err
+	}
+	infos, err := r.Images.List()
+	if err != nil {
+		return nil, false, err
+	}
+	var before raft.Log
+	switch {
+	case last > 0:
+		if err := r.Logs.GetLog(last, &before); err != nil {
+			return nil, false, err
+		}
+	case len(infos) > 0:
+		before.Index, before.Term = infos[0].Index, infos[0].Term
+		meta, err := images.DecodeMeta(infos[0])
+		if err != nil {
+			return nil, false, err
+		}
+		again = meta.Recovered
+	default:
+		return nil, false, errors.New("this node has nothing that could be recovered")
+	}
+	log := &endedLog{LogStore: r.Logs, end: raft.Log{Index: before.Index, Term: before.Term, Type: raft.LogNoop}}
+	if !again {
+		log.end.Index++
+	}
+	return log, again, nil
+}
+
+// LastIndex returns the index of the entry that is not on disk.
+func (l *endedLog) LastIndex() (uint64, error) { return l.end.Index, nil }
+
+// GetLog reads an entry, and records the servers of the last configuration.
+func (l *endedLog) GetLog(index uint64, to *raft.Log) error {
+	if index == l.end.Index {
+		*to = l.end
+		return nil
+	}
+	err := l.LogStore.GetLog(index, to)
+	if err == nil && to.Type == raft.LogConfiguration {
+		l.configured = raft.DecodeConfiguration(to.Data).Servers
+	}
+	return err
+}
+
+// DeleteRange empties the log.
+func (l *endedLog) DeleteRange(uint64, uint64) error { return raftlog.EmptyLog(l.LogStore) }

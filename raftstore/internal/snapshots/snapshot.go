@@ -1,0 +1,132 @@
+package snapshots
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+const (
+	// calmSnapshots multiplies the log bytes that make a snapshot due. Below this bound the snapshot pauses between its
+	// steps; above it, a short log matters more than the latency of decisions.
+	calmSnapshots = 2
+	// MaxTrailing and minTrailing bound the log entries that are kept behind a snapshot. A follower that was away for a
+	// moment catches up from them.
+	MaxTrailing, minTrailing = 10_240, 64
+)
+
+// Snapshots takes the snapshots of a group: when its log has become long, and on request.
+type Snapshots struct {
+	*host.Host
+	Raft       *consensus.Raft
+	FSM        *fsm.FSM
+	Images     *persistence.Images
+	Leadership *leadership.Leadership
+
+	Asked    chan chan error
+	lastSave atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
+	Took     latency.Histogram
+}
+
+// Run takes a snapshot whenever the log since the last one has become long enough, and on request, until the node
+// closes.
+func (s *Snapshots) Run() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	due := func() int64 { return TurnOf(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes) }
+	for {
+		select {
+		case <-tick.C:
+			if s.FSM.LogBytes.Load() >= due() && s.Take() == nil {
+				due = func() int64 { return s.Options.SnapshotBytes }
+			}
+		case reply := <-s.Asked:
+			reply <- s.Take()
+		case <-s.Stop:
+			return
+		}
+	}
+}
+
+// TurnOf returns the bytes of log after which a node takes its first snapshot. All nodes count the same log. With
+// equal bounds they would all write at the same moments, and slow down the majority that a decision waits for.
+func TurnOf(servers []raft.Server, id string, bytes int64) int64 {
+	turn := 1
+	for _, other := range servers {
+		if string(other.ID) < id {
+			turn++
+		}
+	}
+	return min(bytes*int64(turn)/int64(max(len(servers), 1)), bytes)
+}
+
+// Take takes a snapshot. It copies most changes while entries are applied, and the rest at a standstill.
+func (s *Snapshots) Take() error {
+	start := time.Now()
+	s.trail()
+	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
+	err := s.FSM.Precopy(calmSnapshots * s.Options.SnapshotBytes)
+	copied := time.Since(start)
+	if err == nil {
+		err = s.Raft.Await(s.Raft.Snapshot())
+	}
+	if errors.Is(err, fsm.ErrHurry) || errors.Is(err, raft.ErrRaftShutdown) {
+		return failure.ErrUnavailable
+	}
+	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		s.Log.Warn("no snapshot could be taken; the next attempt follows", "error", err)
+		return err
+	}
+	s.FSM.LogBytes.Add(-bytes)
+	s.FSM.LogEntries.Add(-entries)
+	s.lastSave.Store(time.Now().UnixNano())
+	s.Took.Observe(time.Since(start), 1)
+	s.Log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill",
+		time.Duration(s.FSM.Standstill.Load()), "entries", entries, "bytes", bytes)
+	return nil
+}
+
+// trail sets the number of entries that stay behind a snapshot, by the average size of the latest entries. Together
+// they have about SnapshotBytes, so that the log is bounded by bytes.
+func (s *Snapshots) trail() {
+	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
+	if entries == 0 {
+		return
+	}
+	c := s.Raft.ReloadableConfig()
+	c.TrailingLogs = uint64(min(max(s.Options.SnapshotBytes*entries/max(bytes, 1), minTrailing), MaxTrailing))
+	if err := s.Raft.ReloadConfig(c); err != nil {
+		s.Log.Warn("the length of the log could not be set", "error", err)
+	}
+}
+
+// Now requests a snapshot and waits for it.
+func (s *Snapshots) Now() error {
+	done := make(chan error, 1)
+	select {
+	case s.Asked <- done:
+		return <-done
+	case <-s.Stop:
+		return failure.ErrUnavailable
+	}
+}
+
+// Last returns the time of the last snapshot, or the zero time if there was none.
+func (s *Snapshots) Last() time.Time {
+	ns := s.lastSave.Load()
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}

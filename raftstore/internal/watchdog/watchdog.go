@@ -1,0 +1,81 @@
+package watchdog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+)
+
+// Watchdog ends the process of a node that cannot continue.
+type Watchdog struct {
+	*host.Host
+	Raft       *consensus.Raft
+	FSM        *fsm.FSM
+	Logs       *raftlog.Log
+	Leadership *leadership.Leadership
+}
+
+// Run checks the node until it closes. Only a restart resolves the known ways in which the Raft library can be stuck.
+func (w *Watchdog) Run() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-w.Stop:
+			return
+		}
+		w.Logs.Awake.Tick()
+		w.EndIfStuck()
+	}
+}
+
+// EndIfStuck ends the process of a node that cannot continue. A node that is closing looks like a removed node, and
+// ends by itself.
+func (w *Watchdog) EndIfStuck() {
+	if err := w.stuck(); err != nil && !w.Closing() {
+		w.Fatal(err)
+	}
+}
+
+// stuck returns the reason why this node cannot continue, or nil.
+func (w *Watchdog) stuck() error {
+	if what, yes := w.Logs.Hung(raftlog.HungAfter); yes {
+		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", failure.ErrStuck, what, raftlog.HungAfter)
+	}
+	if w.removed() {
+		return failure.ErrRemoved
+	}
+	if w.Leadership.Handover.Stuck(4 * w.ElectionTimeout()) {
+		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", failure.ErrStuck)
+	}
+	return nil
+}
+
+// removed reports whether the cluster has removed this node. A node that was unreachable at its removal learns of it
+// from the others.
+func (w *Watchdog) removed() bool {
+	if w.Raft.State() == raft.Shutdown {
+		return true
+	}
+	c := w.FSM.Committed.Load()
+	if c == nil {
+		return false
+	}
+	if consensus.ServerOf(c.Servers, w.Options.NodeID) != nil {
+		if err := w.Identity.MarkJoined(c.Index); err != nil {
+			w.Fatal(err)
+		}
+		return w.Peers.Without(w.Options.NodeID, c.Index)
+	}
+	return w.Identity.JoinedBefore(c.Index)
+}

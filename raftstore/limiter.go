@@ -1,0 +1,67 @@
+package raftstore
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/membership"
+)
+
+// Decide decides a pipeline of operations; see engine.Table.Decide. On a follower the leader decides them. If all
+// operations are Dry, this node answers them from its own state. Such answers are linearizable after a ReadIndex, and
+// otherwise as old as StaleFor reports. An error applies to all operations: no answer may be used.
+func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
+	return n.group.pipeline.Decide(ops, out, false)
+}
+
+// DecideAtomic decides ops as one step; see engine.Table.DecideAtomic.
+func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	return n.group.pipeline.DecideAtomic(ops, out, false)
+}
+
+// Clear removes all limiters, blocks and remembered IDs on all nodes. Policies stay.
+func (n *Node) Clear() error { return n.group.pipeline.Clear() }
+
+// ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
+// reads of this node are then linearizable. It works on any node and writes nothing to the log. ErrNoLeader: no
+// leader is known. ErrTryAgain: the answer did not come in time, or a divergence check of this node is under way.
+func (n *Node) ReadIndex() error { return n.group.reads.ReadIndex() }
+
+// StaleFor returns an upper bound of the age of this node's state: the time since the last moment for which it has
+// applied everything acknowledged until then. Before the first such moment after a start it returns UnknownAge. Only
+// the wall clock could tell how long this node was down, and it may have been set.
+func (n *Node) StaleFor() time.Duration { return n.group.reads.StaleFor() }
+
+// AddNode adds the node with this id and inter-node address to the cluster. The node votes when it has caught up.
+func (n *Node) AddNode(id, raftAddr string) error {
+	return n.group.membership.Give(membership.Order{What: "add", ID: id, Addr: raftAddr})
+}
+
+// RemoveNode removes a node from the cluster. The node must not return under its id.
+func (n *Node) RemoveNode(id string) error {
+	return n.group.membership.Give(membership.Order{What: "remove", ID: id})
+}
+
+// TransferLeadership transfers leadership to a node, or to the most advanced one if to is empty.
+func (n *Node) TransferLeadership(to string) error {
+	return n.group.membership.Give(membership.Order{What: "transfer", ID: to})
+}
+
+// Snapshot takes a snapshot now.
+func (n *Node) Snapshot() error { return n.group.snapshots.Now() }
+
+// Save takes a snapshot, after which a restart replays nothing. Every acknowledged decision is on the disks of a
+// majority anyway.
+func (n *Node) Save() error { return n.Snapshot() }
+
+// LastSave returns the time of the last snapshot, or the zero time if there was none.
+func (n *Node) LastSave() time.Time { return n.group.snapshots.Last() }
+
+// Backup takes a snapshot and returns it as a file for persistence.Restore or Restore. It contains everything that
+// this node had applied at the call: on the leader all acknowledged decisions, on a follower those it knew. Decisions
+// continue meanwhile. ErrUnavailable: the node closes, or has applied nothing yet.
+func (n *Node) Backup() (*limiter.Backup, error) { return n.group.snapshots.Backup() }
+
+// UsedBytes returns the size of all files in the data directory. It stats every file.
+func (n *Node) UsedBytes() int64 { return n.host.UsedBytes() }

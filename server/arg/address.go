@@ -1,0 +1,75 @@
+package arg
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// ClientBitsV6 is the prefix length that identifies an IPv6 client, because a client may use any address of its /64.
+const ClientBitsV6 = 64
+
+// AddressPrefix begins keys that are addresses, for keys that name their kind.
+const AddressPrefix = "ip:"
+
+// KeyOf normalises a key that is an address, alone or after "ip:". An IPv6 client becomes its /64.
+func KeyOf(key string) string {
+	text, named := strings.CutPrefix(key, AddressPrefix)
+	addr, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return key
+	case named:
+		return AddressPrefix + clientOf(addr)
+	}
+	return clientOf(addr)
+}
+
+// clientOf returns the client of an address: IPv4 in dotted form, also for mapped addresses, and IPv6 as its /64
+// without a zone.
+func clientOf(addr netip.Addr) string {
+	if addr = addr.Unmap().WithZone(""); addr.Is4() {
+		return addr.String()
+	}
+	prefix, _ := addr.Prefix(ClientBitsV6) // never fails for a valid address
+	return prefix.String()
+}
+
+// Client parses the address of a client as proxies and operators write it: alone, with a port, in brackets, or as the
+// /64 of an IPv6 client.
+func Client(text string) (client string, ok bool) {
+	text = strings.TrimSpace(text)
+	if network, err := netip.ParsePrefix(text); err == nil {
+		addr := network.Addr()
+		whole := network.Bits() == addr.BitLen()
+		if !whole && (network.Bits() != ClientBitsV6 || addr.Unmap().Is4()) {
+			return "", false
+		}
+		return clientOf(addr), true
+	}
+	addr, err := netip.ParseAddr(WithoutPort(text))
+	if err != nil {
+		return "", false
+	}
+	return clientOf(addr), true
+}
+
+// Address parses an address, and returns the key of its block EVERYWHERE.
+func Address(name string, b []byte) ([]byte, error) {
+	if len(b) <= maxAddressBytes {
+		if client, ok := Client(string(b)); ok {
+			return append([]byte(AddressPrefix), client...), nil
+		}
+	}
+	return nil, Bad(name, "must be an IP address like 192.0.2.66 or 2001:db8::1, or the /64 of an IPv6 client", b)
+}
+
+// maxAddressBytes exceeds every address with a zone and a port.
+const maxAddressBytes = 128
+
+// WithoutPort removes brackets and the port that some proxies add to an address. The port differs for each connection.
+func WithoutPort(hop string) string {
+	if addr, err := netip.ParseAddrPort(hop); err == nil {
+		return addr.Addr().String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]")
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
+)
+
+// One read index is enough for reads that arrived together, and none holds
+// beyond a decision.
+func TestReadsOfAPipelineShareAReadIndex(t *testing.T) {
+	for _, id := range []string{"a", "b"} {
+		t.Run(id, func(t *testing.T) { readsShareAReadIndex(t, id) })
+	}
+}
+
+func readsShareAReadIndex(t *testing.T, id string) {
+	node := servertest.NewFakeCluster().Node(id)
+	p := startWire(t, Config{}, node).dial(t)
+	round := func(send, want string, confirms int64) {
+		t.Helper()
+		before := node.Confirms.Load()
+		p.Send(send)
+		p.Expect(want)
+		require.Equal(t, confirms, node.Confirms.Load()-before)
+	}
+	const one = "*5\r\n:1\r\n:8\r\n:0\r\n:-1\r\n:9\r\n"
+	round(strings.Repeat("DBSIZE\r\n", 5), strings.Repeat(":0\r\n", 5), 1)
+	round("DBSIZE\r\n", ":0\r\n", 1)
+	round("DBSIZE\r\nRL.FIXED k FOREVER 9\r\nDBSIZE\r\nDBSIZE\r\n", ":0\r\n"+one+":1\r\n:1\r\n", 2)
+	round("DBSIZE\r\nFLUSHALL\r\nDBSIZE\r\n", ":1\r\n+OK\r\n:0\r\n", 2)
+	round("DBSIZE\r\nMULTI\r\nRL.FIXED k FOREVER 9\r\nDBSIZE\r\nDBSIZE\r\nEXEC\r\n",
+		":0\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n"+one+":1\r\n:1\r\n", 2)
+}
+
+// Each command of a pipeline is sent to the slot of its own key, and none runs.
+const takeFoo = "RL.FIXED foo FOREVER 9" // the slot of foo is 12182
+
+func TestRedirectOfAPipeline(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	node := f.Node("b")
+	p := startWire(t, Config{Redirect: service.RedirectMoved}, node).dial(t)
+	p.Send(takeFoo + "\r\nRL.FIXED x FOREVER 9\r\nPING\r\n" + takeFoo + "\r\n")
+	const foo, x = "-MOVED 12182 10.0.0.1:6380\r\n", "-MOVED 16287 10.0.0.1:6380\r\n"
+	p.Expect(foo + x + pong + foo)
+	require.Zero(t, node.Decided.Load())
+}
+
+// start serves the nodes on loopback ports under their right addresses.
+func startCluster(t testing.TB, f *servertest.FakeCluster, cfg Config) map[string]*servertest.FakeReplica {
+	t.Helper()
+	nodes, listeners := map[string]*servertest.FakeReplica{}, map[string]net.Listener{}
+	for _, m := range f.Topo.Nodes {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		listeners[m.ID] = ln
+	}
+	f.Change(func(t *limiter.Topology) {
+		for i := range t.Nodes {
+			t.Nodes[i].ClientAddr = listeners[t.Nodes[i].ID].Addr().String()
+		}
+	})
+	for id, ln := range listeners {
+		nodes[id] = f.Node(id)
+		serveWire(t, cfg, nodes[id], ln)
+	}
+	return nodes
+}

@@ -1,0 +1,189 @@
+package commands
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
+)
+
+// plan appends the operations of one command to the session's batch. After an error it has appended nothing.
+func (s *Session) plan(cmd *command, args [][]byte) error {
+	if s.batch == nil {
+		s.batch = s.srv.Batches.Get()
+	}
+	b := s.batch
+	before := len(b.Ops)
+	err := cmd.plan(s, args)
+	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
+		err = s.srv.Refused(service.ErrNoKey)
+	}
+	if err != nil {
+		b.Truncate(before)
+		if err == arg.ErrSyntax {
+			err = syntaxError(cmd)
+		}
+		return err
+	}
+	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
+	return nil
+}
+
+// Settle sends the deferred operations to the Limiter in one call, and appends their replies in order.
+func (s *Session) Settle() {
+	b := s.batch
+	if b == nil {
+		return
+	}
+	s.batch, s.Confirmed = nil, false
+	if len(b.Queue) > 0 {
+		start := time.Now()
+		ds := b.Decisions()
+		err := s.srv.Redirect()
+		if err == nil {
+			err = s.srv.Limiter.Decide(b.Ops, ds)
+		}
+		if s.Road != nil {
+			s.Road.decided(b, start, err)
+		}
+		var cmd *command // of d; looked up once for a run of the same command
+		at := 0
+		for i := range b.Queue {
+			d := &b.Queue[i]
+			if cmd == nil || d.Cmd != &cmd.Command {
+				cmd = s.srv.table.bySlot[d.Cmd.Slot]
+			}
+			s.answer(cmd, b.Ops[at:at+d.Ops], ds[at:at+d.Ops], err)
+			at += d.Ops
+		}
+		s.srv.Account(&s.about, b, ds, err, start)
+	}
+	s.srv.Batches.Put(b)
+}
+
+// answer writes the reply to one command's operations.
+func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, err error) {
+	if err == nil {
+		for i := range ds {
+			if ds[i].Status != engine.OK {
+				err = s.statusError(&ops[i], &ds[i])
+				break
+			}
+		}
+	}
+	if err != nil {
+		s.fail(forKey(err, ops[0].Key))
+		s.srv.Stats.Fail(&cmd.Command)
+		return
+	}
+	cmd.answer(s, ops, ds)
+}
+
+// The following functions begin an operation, or parse arguments and remember them for the session.
+
+// op begins an operation on key, at the end of the session's batch.
+func (s *Session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
+	if err := arg.CheckKey(key); err != nil {
+		return nil, err
+	}
+	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
+		return nil, arg.ErrReservedKey
+	}
+	op := s.batch.Next()
+	op.Code, op.Key = code, key
+	return op, nil
+}
+
+// take begins a decision of cost 1.
+func (s *Session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
+	op, err := s.op(engine.OpTake, key)
+	if err != nil {
+		return nil, err
+	}
+	op.Limit.Algorithm, op.Cost = a, 1
+	return op, nil
+}
+
+// memo remembers the last argument of its kind. Clients repeat their limits, and a comparison is cheaper than parsing.
+type memo[T any] struct {
+	text  [16]byte
+	len   int
+	value T
+}
+
+func (m *memo[T]) has(b []byte) bool { return m.len > 0 && string(b) == string(m.text[:m.len]) }
+
+func (m *memo[T]) keep(b []byte, value T) {
+	if len(b) <= len(m.text) {
+		m.len, m.value = copy(m.text[:], b), value
+	}
+}
+
+func (s *Session) rateArg(b []byte) (engine.Rate, error) {
+	if s.rates.has(b) {
+		return s.rates.value, nil
+	}
+	r, err := arg.Rate(b)
+	if err == nil {
+		s.rates.keep(b, r)
+	}
+	return r, err
+}
+
+// windowArg reads the length of a window.
+func (s *Session) windowArg(b []byte) (int64, error) {
+	if s.windows.has(b) {
+		return s.windows.value, nil
+	}
+	ns, err := arg.Span("window", b)
+	if err == nil {
+		s.windows.keep(b, ns)
+	}
+	return ns, err
+}
+
+// Tracer receives the timing of some decisions. Its methods may be called from any goroutine, and must be quick.
+type Tracer interface {
+	// Picks reports whether the decisions that have just been read shall be traced. It is called for each read of each
+	// client.
+	Picks() bool
+	// Trace is called after the replies of the decisions are written.
+	Trace(Road)
+}
+
+// Road is the trace of the decisions that arrived in one read of a client.
+type Road struct {
+	Command  string // the first command
+	Commands int
+	Err      error // why the last batch was not answered
+
+	// Read is when the bytes had arrived. Decide and Decided are when the limiter began and ended. Replied is when the
+	// operating system had the answers.
+	Read, Decide, Decided, Replied time.Time
+}
+
+// Depart begins a trace of the commands that have just been read, if the tracer picks them.
+func (s *Session) Depart() {
+	s.Road = nil
+	if t := s.srv.cfg.Tracer; t != nil && t.Picks() {
+		s.Road = &Road{Read: time.Now()}
+	}
+}
+
+// decided records a batch that the limiter began at start and has now finished.
+func (r *Road) decided(b *service.Batch, start time.Time, err error) {
+	if r.Commands == 0 {
+		r.Command, r.Decide = b.Queue[0].Cmd.Full, start
+	}
+	r.Commands, r.Decided, r.Err = r.Commands+len(b.Queue), time.Now(), err
+}
+
+// Arrive gives the trace to the tracer, unless the read contained no decision.
+func (s *Session) Arrive() {
+	r := s.Road
+	if s.Road = nil; r.Commands > 0 {
+		r.Replied = time.Now()
+		s.srv.cfg.Tracer.Trace(*r)
+	}
+}

@@ -1,0 +1,170 @@
+package commands
+
+import (
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// The commands of Redis sets work on one key, Config.BlacklistKey: the set of the addresses with a block everywhere.
+// Programs that keep their blacklist in a set need no other command.
+
+func blacklistCommands() []*command {
+	key := param{"key", "the key that `--blacklist-key` names; an error on any other"}
+	member := param{"member", "an address, like `192.0.2.66`, `2001:db8:0:7::1` or `2001:db8:0:7::/64`"}
+	commands := []*command{
+		{
+			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupSettle,
+			summary: "Block addresses everywhere, as members of a set",
+			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member. With [`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses that have such " +
+				"a block, so a program that keeps its blacklist in a set of Redis works unchanged. The block denies every decision on a key of the address, and every decision that says " +
+				"`FROM` this address.\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an IPv6 address is its /64, because one client has all of it. " +
+				"The set has at most 1000 members.",
+			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
+			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
+			plan: planBlacklistAdd, answer: answerBlacklistAdd,
+		},
+		{
+			name: "SREM", arity: -3, syntax: "key member [member ...]", flags: "write fast", group: groupSettle,
+			summary: "Lift the blocks of addresses, as members of a set",
+			details: "The same as `RL.UNBLOCK ip:<member>` for each member.",
+			params:  []param{key, member}, reply: "How many of the addresses were blocked.",
+			cost: "O(n) in the members given",
+			plan: planBlacklistRemove, answer: answerReset,
+		},
+		{
+			name: "SISMEMBER", arity: 3, syntax: "key member", flags: "readonly fast", group: groupLook,
+			summary: "Whether an address is blocked everywhere",
+			params:  []param{key, member}, reply: "1 or 0; 0 for what is no address.", run: runBlacklistHas,
+		},
+		{
+			name: "SMISMEMBER", arity: -3, syntax: "key member [member ...]", flags: "readonly fast", group: groupLook,
+			summary: "Whether addresses are blocked everywhere", cost: "O(n) in the members given",
+			params: []param{key, member}, reply: "1 or 0 for each member, in their order.", run: runBlacklistHasEach,
+		},
+		{
+			name: "SMEMBERS", arity: 2, syntax: "key", flags: "readonly", group: groupLook,
+			summary: "The addresses that are blocked everywhere", cost: "O(b log b) in the blocks everywhere",
+			params: []param{key}, reply: "A set, in the order of the addresses as text. An IPv6 client is its /64.", run: runBlacklistMembers,
+		},
+		{
+			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
+			summary: "How many addresses are blocked everywhere", cost: "O(b) in the blocks everywhere, at most 1000",
+			params: []param{key}, reply: "The number of members.", run: func(s *Session, args [][]byte) {
+				if s.guarded(checkBlacklist(s.srv, args)) {
+					s.Int(int64(len(blacklistMembers(s.srv))))
+				}
+			},
+		},
+	}
+	for _, cmd := range commands {
+		cmd.keys = oneKey
+	}
+	return commands
+}
+
+// checkBlacklist refuses a set command on any other key than the blacklist.
+func checkBlacklist(srv *Shared, args [][]byte) error {
+	name, key := strings.ToUpper(string(args[0])), srv.cfg.BlacklistKey
+	switch {
+	case key == "":
+		return resp.Error("ERR " + name + " is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
+	case string(args[1]) != key:
+		return arg.Bad("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
+	}
+	return nil
+}
+
+// isBlacklist reports whether a key names the set of blocked addresses.
+func isBlacklist(srv *Shared, key []byte) bool {
+	return srv.cfg.BlacklistKey != "" && string(key) == srv.cfg.BlacklistKey
+}
+
+// blacklistOps begins an operation on the block of each member.
+func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
+	if err := checkBlacklist(s.srv, args); err != nil {
+		return err
+	}
+	for _, member := range args[2:] {
+		key, err := arg.Address("member", member)
+		if err != nil {
+			return err
+		}
+		op, err := s.op(code, key)
+		if err != nil {
+			return err
+		}
+		op.Partial = ofSomeKeys(s)
+		if code == engine.OpBlockEverywhere {
+			op.TTLNs = engine.Never
+		}
+	}
+	return nil
+}
+
+func planBlacklistAdd(s *Session, args [][]byte) error {
+	return blacklistOps(s, args, engine.OpBlockEverywhere)
+}
+
+func planBlacklistRemove(s *Session, args [][]byte) error {
+	return blacklistOps(s, args, engine.OpUnblock)
+}
+
+// answerBlacklistAdd answers the number of addresses that had no block everywhere before.
+func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
+	added := int64(0)
+	for i := range ds {
+		added += ds[i].Allowed - ds[i].Remaining
+	}
+	s.Int(added)
+}
+
+// inBlacklist reports whether an address has a block everywhere.
+func inBlacklist(srv *Shared, member []byte) bool {
+	key, err := arg.Address("member", member)
+	if err != nil {
+		return false
+	}
+	info, _ := srv.Limiter.Inspect(key)
+	return info.Blocked && info.Everywhere
+}
+
+// blacklistMembers lists the addresses that have a block everywhere.
+func blacklistMembers(srv *Shared) (members []string) {
+	for _, key := range srv.Limiter.BlocksEverywhere() {
+		member, named := strings.CutPrefix(key, arg.AddressPrefix)
+		if _, address := arg.Client(member); named && address {
+			members = append(members, member)
+		}
+	}
+	return members
+}
+
+func runBlacklistHas(s *Session, args [][]byte) {
+	if s.guarded(checkBlacklist(s.srv, args)) {
+		s.Int(int64(oneIf(inBlacklist(s.srv, args[2]))))
+	}
+}
+
+func runBlacklistHasEach(s *Session, args [][]byte) {
+	if !s.guarded(checkBlacklist(s.srv, args)) {
+		return
+	}
+	s.Array(len(args) - 2)
+	for _, member := range args[2:] {
+		s.Int(int64(oneIf(inBlacklist(s.srv, member))))
+	}
+}
+
+func runBlacklistMembers(s *Session, args [][]byte) {
+	if !s.guarded(checkBlacklist(s.srv, args)) {
+		return
+	}
+	members := blacklistMembers(s.srv)
+	s.Set(len(members))
+	for _, member := range members {
+		s.Bulk(member)
+	}
+}

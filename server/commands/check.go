@@ -1,0 +1,157 @@
+package commands
+
+import (
+	"fmt"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/policytext"
+	"github.com/weir-project/weir/server/resp"
+)
+
+func checkCommand() *command {
+	return &command{
+		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
+		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
+		summary: "Decide under named policies: all of their limits, or none",
+		details: "Takes the cost from every limit of every named policy, each for its own key, in one atomic step. When one of them denies, nothing is " +
+			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are limited at once, and the answer names the policy " +
+			"that binds.\n\n" +
+			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, in a limiter named " +
+			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` accept. The decision commands refuse such keys.",
+		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
+			{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
+			{"ID token", "idempotency key: a retry with the same token and first key within 60 seconds gets the first answer and takes nothing; 1 to 64 bytes"}},
+		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the limit with the fewest units left. " +
+			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
+			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
+			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded.",
+		cost: "O(n) in the limits looked at",
+		shown: []example{
+			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},
+			{"RL.POLICY SET bot LIMIT TOKENBUCKET 30/s 30", "1", "the bot as a whole"},
+			{"RL.CHECK chat 42 bot global", "1 29 0 34 30 bot", "of all limits the bot's has the least left"},
+			{"RL.CHECK chat 42 bot global COST 30", "0 29 34 34 30 bot", "denied by the bot's: nothing is taken from the chat's either"},
+			{"RL.INSPECT policy|chat|1|42", "algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""},
+		},
+		plan: planCheck, answer: answerCheck,
+	}
+}
+
+func planCheck(s *Session, args [][]byte) error {
+	op, err := s.op(engine.OpCheck, args[2])
+	if err != nil {
+		return err
+	}
+	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	op.Text, op.Cost = args[1], 1
+	rest := args[3:]
+	if len(rest) == 0 {
+		return nil
+	}
+	if rest, err = morePairs(s, op, rest); err != nil {
+		return err
+	}
+	_, _, err = arg.Options(op, rest, arg.CheckOptions)
+	return err
+}
+
+// morePairs reads policies and their keys up to the first option.
+func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err error) {
+	first := len(s.batch.Pairs)
+	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
+		if len(args) == 1 {
+			return nil, resp.Error("ERR policy " + resp.Quote(args[0]) + " needs a key: policies and keys come in pairs")
+		}
+		pair := engine.Pair{Policy: args[0], Key: args[1]}
+		if err := checkPair(op, s.batch.Pairs[first:], pair); err != nil {
+			return nil, err
+		}
+		s.batch.Pairs = append(s.batch.Pairs, pair)
+		args = args[2:]
+	}
+	if n := len(s.batch.Pairs); n > first {
+		op.Also = s.batch.Pairs[first:n:n]
+	}
+	return args, nil
+}
+
+func checkPair(op *engine.Op, before []engine.Pair, pair engine.Pair) error {
+	if err := arg.CheckText("policy", pair.Policy, engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	if err := arg.CheckKey(pair.Key); err != nil {
+		return err
+	}
+	if engine.Reserved(pair.Key) {
+		return arg.ErrReservedKey
+	}
+	if len(before)+2 > engine.MaxPairs {
+		return resp.Error(fmt.Sprintf("ERR a check names at most %d policies", engine.MaxPairs))
+	}
+	twice := samePair(pair, engine.Pair{Policy: op.Text, Key: op.Key})
+	for _, other := range before {
+		twice = twice || samePair(pair, other)
+	}
+	if twice {
+		return resp.Error("ERR policy " + resp.Quote(pair.Policy) + " is named twice for the key " + resp.Quote(pair.Key))
+	}
+	return nil
+}
+
+func samePair(a, b engine.Pair) bool {
+	return string(a.Policy) == string(b.Policy) && string(a.Key) == string(b.Key)
+}
+
+func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
+	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
+	s.Out = redcon.AppendBulk(s.Out, ops[0].PairAt(int(ds[0].Pair)).Policy)
+}
+
+// writeCheckExplanation answers RL.EXPLAIN for a check: the answer of the check, and the limit that binds.
+func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
+	pair := op.PairAt(int(d.Pair))
+	s.Map(10 + s.staleFields())
+	s.PairInt("allowed", d.Allowed)
+	s.PairInt("remaining", d.Remaining)
+	s.PairInt("retry_after_ms", d.RetryMs)
+	s.PairInt("reset_after_ms", d.ResetMs)
+	s.PairInt("limit", d.Limit)
+	s.Pair("policy", string(pair.Policy))
+	s.Pair("key", string(pair.Key))
+	name, rule, reason := "", "", ""
+	info, _ := s.srv.Limiter.Inspect(pair.Key)
+	p := s.srv.Limiter.Policies().Get(pair.Policy)
+	switch {
+	case info.Blocked:
+		reason = blockText(pair.Key, &info)
+	case fromBlocked(s.srv, op):
+		reason = fromText(s.srv, op)
+	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.Limiter.Now(), pair.Key)):
+		reason = "no limit is in force: the policy is disabled, or an override lifts it"
+	default:
+		limit := p.LimitsFor(s.srv.Limiter.Now(), pair.Key)[d.Part]
+		name, rule = string(p.NameOf(int(d.Part), pair.Key)), policytext.Limit(&limit)
+		info = engine.Info{}
+		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
+			info, _ = s.srv.Limiter.Inspect([]byte(name))
+		}
+		told := *d
+		told.Limit = limit.Limit.Max // even if the policy reports another limit
+		reason = why(op, &told, info)
+		if p.Reserved > 0 && !op.High {
+			reason += "; a part of the limit is kept for PRIORITY high"
+		}
+		if p.Shadow {
+			reason += "; the policy is a shadow, it denies nothing"
+		}
+	}
+	s.Pair("limiter", name)
+	s.Pair("rule", rule)
+	s.Pair("why", reason)
+	s.stale()
+}

@@ -1,0 +1,150 @@
+package commands
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// setting is one parameter of CONFIG, under its name in Redis.
+type setting struct {
+	name string
+	get  func(*Shared) string
+	set  func(*Shared, []byte) error // nil: fixed at start
+}
+
+// settings lists the parameters that CONFIG GET answers: values that are true under names that clients and exporters
+// ask for. The password is never in the list.
+func settings() []setting {
+	fixed := func(name, value string) setting {
+		return setting{name: name, get: func(*Shared) string { return value }}
+	}
+	number := func(name string, get func(*Shared) int64) setting {
+		return setting{name: name, get: func(s *Shared) string { return strconv.FormatInt(get(s), 10) }}
+	}
+	all := []setting{
+		fixed("appendonly", "no"), fixed("save", ""), fixed("databases", "1"), fixed("timeout", "0"),
+		fixed("replica-read-only", "no"), fixed("notify-keyspace-events", ""),
+		fixed("maxmemory-policy", "volatile-ttl"), fixed("tcp-keepalive", strconv.Itoa(int(KeepAliveIdle.Seconds()))),
+		{name: "cluster-enabled", get: func(s *Shared) string { return yesNo(s.Replica != nil) }},
+		{name: "bind", get: func(s *Shared) string { host, _ := s.hostPort(); return host }},
+		{name: "port", get: func(s *Shared) string { _, port := s.hostPort(); return port }},
+		{name: "tls-port", get: func(s *Shared) string { _, port := splitAddr(s.cfg.TLSAddr); return port }},
+		{name: "protected-mode", get: func(s *Shared) string { return yesNo(s.cfg.ProtectedMode) }},
+		{name: "enable-debug-command", get: func(s *Shared) string { return yesNo(s.cfg.EnableDebug) }},
+		number("maxclients", func(s *Shared) int64 { return int64(s.cfg.MaxClients) }),
+		number("proto-max-bulk-len", func(s *Shared) int64 { return int64(s.cfg.MaxBulkBytes) }),
+		number("maxmemory", func(s *Shared) int64 { return s.Limiter.Stats().MaxMemoryBytes }),
+		{
+			name: "slowlog-log-slower-than",
+			get:  func(s *Shared) string { return strconv.FormatInt(s.Slowlog.ThresholdUs.Load(), 10) },
+			set: func(s *Shared, value []byte) error {
+				us, err := arg.Units("slowlog-log-slower-than", value, -1, 3_600_000_000)
+				if err == nil {
+					s.Slowlog.ThresholdUs.Store(us)
+				}
+				return err
+			},
+		},
+		{
+			name: "slowlog-max-len",
+			get:  func(s *Shared) string { _, keep := s.Slowlog.Size(); return strconv.Itoa(keep) },
+			set: func(s *Shared, value []byte) error {
+				n, err := arg.Units("slowlog-max-len", value, 0, service.MaxSlowlogLen)
+				if err == nil {
+					s.Slowlog.Resize(int(n))
+				}
+				return err
+			},
+		},
+	}
+	slices.SortFunc(all, func(a, b setting) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// hostPort splits the address that the server reports as its own.
+func (s *Shared) hostPort() (host, port string) { return splitAddr(s.cfg.Addr) }
+
+// splitAddr splits host:port. It returns port 0, Redis' value for no port, if addr is not of that form.
+func splitAddr(addr string) (host, port string) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr, "0"
+	}
+	return host, port
+}
+
+func configCommands() []*command {
+	return []*command{{
+		name: "CONFIG", arity: -2, group: groupServer, flags: "admin noscript loading stale", summary: "Settings",
+		subs: []*command{
+			{name: "GET", arity: -3, syntax: "pattern [pattern ...]", summary: "Settings by name or pattern", reply: "A map of names and values.", run: runConfigGet},
+			{name: "SET", arity: -4, syntax: "name value [name value ...]", summary: "Change settings while running",
+				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set when the server starts.", run: runConfigSet},
+			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero", run: func(s *Session, _ [][]byte) {
+				s.srv.Stats.Reset()
+				s.OK()
+			}},
+			{name: "REWRITE", arity: 2, summary: "Refused: settings come from flags", run: func(s *Session, _ [][]byte) { s.fail(errNoConfigFile) }},
+		},
+	}}
+}
+
+func runConfigGet(s *Session, args [][]byte) {
+	var found []setting
+	for _, set := range settings() {
+		for _, pattern := range args[2:] {
+			if len(pattern) <= maxPatternBytes && engine.MatchGlob([]byte(strings.ToLower(string(pattern))), []byte(set.name)) {
+				found = append(found, set)
+				break
+			}
+		}
+	}
+	s.Map(len(found))
+	for _, set := range found {
+		s.Pair(set.name, set.get(s.srv))
+	}
+}
+
+// runConfigSet changes nothing unless all the parameters can be changed.
+func runConfigSet(s *Session, args [][]byte) {
+	if len(args)%2 != 0 {
+		s.fail(wrongArity(s.srv.table.find([]byte("CONFIG")).sub([]byte("SET"))))
+		return
+	}
+	var change []setting
+	all := settings()
+	for i := 2; i < len(args); i += 2 {
+		at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(args[i])) })
+		switch {
+		case at < 0:
+			s.fail(resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" + resp.Printable(args[i], resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
+			return
+		case all[at].set == nil:
+			s.fail(resp.Error("ERR CONFIG SET failed (possibly related to argument '" + all[at].name + "') - can't set immutable config"))
+			return
+		}
+		change = append(change, all[at])
+	}
+	for i, set := range change {
+		if err := set.set(s.srv, args[3+2*i]); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+	s.OK()
+}

@@ -1,0 +1,172 @@
+package commands
+
+import (
+	"strconv"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/info"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+func connectionCommands() []*command {
+	commands := []*command{
+		{name: "PING", arity: -1, syntax: "[message]", summary: "Answers PONG, or the message", flags: "fast", run: runPing, pubsub: true, instant: true},
+		{name: "ECHO", arity: 2, syntax: "message", summary: "Answers the message", flags: "fast loading stale",
+			run: func(s *Session, args [][]byte) { s.BulkBytes(args[1]) }, instant: true},
+		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]", summary: "Choose the protocol and log in",
+			reply: "A map that describes the server.",
+			flags: "noscript loading stale fast no_auth no_multi", run: runHello, Command: service.Command{Secret: true}},
+		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in, as the user default unless one is named",
+			flags: "noscript loading stale fast no_auth no_multi", run: runAuth, Command: service.Command{Secret: true}},
+		{name: "SELECT", arity: 2, syntax: "0", summary: "Select the only database, 0", flags: "fast loading stale", run: runSelect},
+		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth", run: runQuit, atOnce: true, pubsub: true},
+		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning", flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
+			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. Limiters are reset with RL.RESET."},
+	}
+	for _, cmd := range commands {
+		cmd.group, cmd.Exempt = groupConn, true
+	}
+	return commands
+}
+
+func runPing(s *Session, args [][]byte) {
+	switch {
+	case len(args) > 2:
+		s.fail(wrongArity(s.srv.table.find([]byte("PING"))))
+	case s.onlyTopics():
+		s.Array(2)
+		s.Bulk("pong")
+		if len(args) == 2 {
+			s.BulkBytes(args[1])
+		} else {
+			s.Bulk("")
+		}
+	case len(args) == 2:
+		s.BulkBytes(args[1])
+	default:
+		s.Simple("PONG")
+	}
+}
+
+func runAuth(s *Session, args [][]byte) {
+	user, password := []byte(acl.DefaultUser), args[len(args)-1]
+	switch {
+	case len(args) > 3:
+		s.fail(arg.ErrSyntax)
+		return
+	case len(args) == 3:
+		user = args[1]
+	case s.srv.Users.Load().Open():
+		s.fail(errNoPassword)
+		return
+	}
+	if s.guarded(s.login(user, password)) {
+		s.OK()
+	}
+}
+
+// runHello changes nothing unless all of its arguments are valid.
+func runHello(s *Session, args [][]byte) {
+	proto, rest := s.Proto, args[1:]
+	if len(rest) > 0 {
+		n, ok := arg.Int(rest[0])
+		switch {
+		case !ok:
+			s.fail(errProtoInteger)
+			return
+		case n != 2 && n != 3:
+			s.fail(errNoProto)
+			return
+		}
+		proto, rest = int(n), rest[1:]
+	}
+	var user, password, name []byte
+	for len(rest) > 0 {
+		switch {
+		case arg.Is(rest[0], "AUTH") && len(rest) >= 3:
+			user, password, rest = rest[1], rest[2], rest[3:]
+		case arg.Is(rest[0], "SETNAME") && len(rest) >= 2:
+			name, rest = rest[1], rest[2:]
+			if !s.guarded(checkClientText("Client names", name)) {
+				return
+			}
+		default:
+			s.fail(resp.Error("ERR Syntax error in HELLO option '" + resp.Printable(rest[0], resp.MaxQuotedBytes) + "': option must be AUTH username password or SETNAME name"))
+			return
+		}
+	}
+	if user != nil && !s.guarded(s.login(user, password)) {
+		return
+	}
+	if s.user == nil {
+		s.fail(errHelloNoAuth)
+		return
+	}
+	speak(s, proto)
+	if name != nil {
+		s.about.Update(func(i *service.Client) { i.Name = string(name) })
+	}
+	writeGreeting(s)
+}
+
+// speak changes the protocol of the replies.
+func speak(s *Session, proto int) {
+	s.Proto = proto
+	s.about.Update(func(i *service.Client) { i.Proto = proto })
+	s.refresh()
+}
+
+func writeGreeting(s *Session) {
+	s.Map(7)
+	s.Pair("server", "redis")
+	s.Pair("version", info.RedisVersion)
+	s.PairInt("proto", int64(s.Proto))
+	s.PairInt("id", s.about.ID)
+	s.Pair("mode", info.Mode(s.srv.Service))
+	s.Pair("role", info.Role(s.srv.Service))
+	s.Bulk("modules")
+	s.Array(0)
+}
+
+func runSelect(s *Session, args [][]byte) {
+	switch n, ok := arg.Int(args[1]); {
+	case !ok:
+		s.fail(arg.NotInteger("db", "must be 0", args[1]))
+	case n != 0:
+		s.fail(errDBIndex)
+	default:
+		s.OK()
+	}
+}
+
+func runQuit(s *Session, _ [][]byte) {
+	s.OK()
+	s.Closing = true
+}
+
+func runReset(s *Session, _ [][]byte) {
+	s.endTransaction()
+	setMonitor(s, false)
+	s.dropTopics()
+	s.Mute = MuteNone
+	s.setReadonly(false)
+	s.begin()
+	s.about.Update(func(i *service.Client) { i.Name = "" })
+	speak(s, 2)
+	s.Simple("RESET")
+}
+
+// checkClientText checks whether CLIENT LIST can show b on its line.
+func checkClientText(what string, b []byte) error {
+	if len(b) > maxClientTextBytes {
+		return resp.Error("ERR " + what + " must be at most " + strconv.Itoa(maxClientTextBytes) + " bytes, not " + strconv.Itoa(len(b)))
+	}
+	for _, c := range b {
+		if c < '!' || c > '~' {
+			return resp.Error("ERR " + what + " cannot contain spaces, newlines or special characters.")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package commands
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// doWithCare runs a command that is not a plain decision. It settles the deferred operations first, so that replies
+// keep their order.
+func (s *Session) doWithCare(args [][]byte) {
+	s.Settle()
+	mark := len(s.Out)
+	if s.Mute == muteNext {
+		s.Mute = muteThis
+	}
+	s.dispatch(args)
+	s.Settle()
+	if s.Mute != MuteNone {
+		s.Out = s.Out[:mark]
+	}
+	if s.Mute == muteThis {
+		s.Mute = MuteNone
+		s.refresh()
+	}
+}
+
+// dispatch decides whether the command may run now, and runs or queues it.
+func (s *Session) dispatch(args [][]byte) {
+	cmd, err := s.srv.table.resolve(args)
+	if cmd == nil || !cmd.instant {
+		s.client.MayBlock()
+	}
+	if s.user == nil && (cmd == nil || !cmd.noAuth) {
+		err = service.ErrNoAuth
+	} else if err != nil && s.user != nil {
+		err = nearCommands(s, args, err)
+	}
+	if err == nil {
+		err = s.allowed(cmd, args)
+	}
+	if err == nil {
+		err = s.permitted(cmd)
+	}
+	if err != nil {
+		s.reject(cmd, err)
+		if s.tx != nil {
+			s.tx.broken = true
+		}
+		return
+	}
+	if cmd.audited {
+		s.audit(cmd, args)
+	}
+	s.srv.Events.ShowCommand(s.about.Addr, &cmd.Command, args)
+	if s.tx != nil && !cmd.atOnce {
+		s.enqueue(cmd, args)
+		return
+	}
+	s.srv.Pause.Wait(&cmd.Command, s.srv.Stop)
+	s.carryOut(cmd, args)
+}
+
+// permitted reports whether the state of the session allows cmd.
+func (s *Session) permitted(cmd *command) error {
+	switch {
+	case s.onlyTopics() && !cmd.pubsub:
+		return resp.Error("ERR Can't execute '" + cmd.Full +
+			"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+	case s.tx != nil && cmd.noMulti:
+		return errNotInMulti
+	}
+	return nil
+}
+
+// carryOut plans an operation, or runs any other command.
+func (s *Session) carryOut(cmd *command, args [][]byte) {
+	run, bulky := cmd.run, cmd.bulky
+	if cmd.plan != nil {
+		err := s.plan(cmd, args)
+		if err != nil && err != errAlone {
+			s.reject(cmd, err)
+		}
+		if err != errAlone {
+			return
+		}
+		run, bulky = cmd.alone, true
+	}
+	if bulky {
+		s.srv.bulky <- struct{}{}
+		defer func() { <-s.srv.bulky }()
+	}
+	start := time.Now()
+	s.failed, s.running = false, cmd
+	defer func() { s.running = nil }()
+	if s.prepared(cmd) {
+		run(s, args)
+	}
+	took := time.Since(start) - s.heldFor // time in line is not work
+	s.heldFor = 0
+	s.about.Touch(&cmd.Command, start)
+	s.srv.Stats.Count(&cmd.Command, 1, took, s.failed)
+	if log := s.srv.Slowlog; log.IsSlow(took) {
+		log.Add(&s.about, start, took, service.ShownArgs(&cmd.Command, args))
+	}
+}
+
+// prepared readies the session for a command, and reports whether the command may run. A command that reads limiters
+// needs a ReadIndex, which any other command between two reads makes necessary again.
+func (s *Session) prepared(cmd *command) bool {
+	if cmd.reads {
+		return s.guarded(s.fresh())
+	}
+	s.Confirmed = false
+	return true
+}
+
+// reject answers a command that was not run. cmd is nil for an unknown command.
+func (s *Session) reject(cmd *command, err error) {
+	if cmd != nil {
+		s.srv.Stats.Reject(&cmd.Command)
+	}
+	s.fail(err)
+}
+
+// ProtocolError answers a malformed frame. The connection closes after the answer.
+func (s *Session) ProtocolError(err error) {
+	s.Settle()
+	s.fail(resp.Error("ERR Protocol error: " + err.Error()))
+	s.Closing = true
+}
+
+// fail answers err, and counts its first word.
+func (s *Session) fail(err error) {
+	if err == arg.ErrSyntax && s.running != nil {
+		err = syntaxError(s.running)
+	}
+	text := service.ErrorText(err)
+	s.srv.Stats.CountError(text)
+	s.failed = true
+	s.Error(text)
+}
+
+// guarded reports whether err is nil. It answers any other err to the client.
+func (s *Session) guarded(err error) bool {
+	if err != nil {
+		s.fail(err)
+	}
+	return err == nil
+}
+
+// auditedArgs bounds the arguments of a command in the audit log. Each argument is cut as in error messages, so that a
+// log line stays shorter than a command.
+const auditedArgs = 16
+
+// unaudited are the commands of @admin that only show something, and the commands that reset single limiters.
+// Applications reset limiters for each of their users.
+var unaudited = []string{
+	"acl|users", "acl|list", "acl|getuser", "client|list", "config|get", "debug|digest", "slowlog|get", "slowlog|len",
+	"latency|latest", "latency|history", "latency|histogram", "latency|doctor", "weir.cluster|status", "weir.backup|next",
+	"rl.reset", "del", "unlink",
+}
+
+// isAudited reports whether the command is written to the log. Such a command changes the basis of other clients'
+// decisions, or observes other clients.
+func (c *command) isAudited() bool {
+	if slices.Contains(unaudited, c.Full) || c.name == "HELP" {
+		return false
+	}
+	cats := c.categories
+	return slices.Contains(cats, "@admin") || slices.Contains(cats, "@policy") && slices.Contains(cats, "@write")
+}
+
+// audit logs an administrative command with its sender and address. It logs before the command runs, so that a command
+// which ends the process is logged too. A command in a transaction is logged when it is queued.
+func (s *Session) audit(cmd *command, args [][]byte) {
+	shown := service.ShownArgs(&cmd.Command, args[:min(len(args), auditedArgs)])
+	for i, arg := range shown {
+		shown[i] = strings.Trim(resp.Quote([]byte(arg)), "'")
+	}
+	if len(args) > auditedArgs {
+		shown = append(shown, "...")
+	}
+	s.srv.Log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
+		"command", cmd.Full, slog.Any("args", shown), "queued", s.tx != nil)
+}

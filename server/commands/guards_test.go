@@ -1,0 +1,136 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
+)
+
+// TestACommandHasOneName checks that a command is found in any case, and under no other bytes.
+func TestACommandHasOneName(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	for name, cmd := range srv.table.byName {
+		require.Same(t, cmd, srv.table.find([]byte(strings.ToLower(name))))
+		for i := range name {
+			other := []byte(name)
+			for b := range 256 {
+				if other[i] = byte(b); strings.EqualFold(string(other), name) {
+					continue
+				}
+				require.NotSame(t, cmd, srv.table.find(other), "%q", other)
+			}
+		}
+	}
+}
+
+// TestWhyNothingWasDone checks that one status of the engine is described in the words of the command.
+func TestWhyNothingWasDone(t *testing.T) {
+	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
+	for status, own := range map[engine.Status]map[engine.OpCode]error{
+		engine.TooManyHolders:  {engine.OpReserve: service.ErrTooManyHolds},
+		engine.NotRefundable:   {engine.OpReserve: service.ErrStrikesHeld},
+		engine.OtherTerms:      {engine.OpCommit: service.ErrOtherActual},
+		engine.WrongType:       {},
+		engine.OutOfMemory:     {},
+		engine.BlocksFull:      {},
+		engine.EverywhereStays: {},
+		engine.PolicyChanged:   {},
+		engine.Abandoned:       {},
+	} {
+		for _, code := range codes {
+			var want error = service.StatusErrors[status]
+			if own[code] != nil {
+				want = own[code]
+			}
+			got := service.StatusError(&engine.Op{Code: code}, &engine.Decision{Status: status})
+			require.Equal(t, want, got, "status %d of %d", status, code)
+		}
+	}
+}
+
+func TestWhyADecisionIsWhatItIs(t *testing.T) {
+	for want, c := range map[string]struct {
+		cost    int64
+		partial bool
+		d       engine.Decision
+	}{
+		"the cost of 9 is above the limit of 5: no wait helps": {9, false, engine.Decision{Remaining: 5, RetryMs: -1}},
+		"it needs 5 units, 4 of 5 are left, and none comes back by itself": {
+			5, false, engine.Decision{Remaining: 4, RetryMs: -1},
+		},
+		"it needs 9 units, 4 of 5 are left; it fits in 7 ms": {9, false, engine.Decision{Remaining: 4, RetryMs: 7}},
+		"it asks for 9 units, and 3 fit":                     {9, true, engine.Decision{Allowed: 3, RetryMs: -1}},
+		"it fits when it is held for 7 ms first":             {1, false, engine.Decision{Allowed: 1, RetryMs: 7}},
+		"a look takes nothing; 4 of 5 are left":              {0, false, engine.Decision{Allowed: 1, Remaining: 4}},
+		"it needs 1 unit, which leaves 4 of 5":               {1, true, engine.Decision{Allowed: 1, Remaining: 4}},
+	} {
+		op := engine.Op{Cost: c.cost, Partial: c.partial, Limit: engine.Limit{Algorithm: engine.TokenBucket}}
+		c.d.Limit = 5
+		require.Equal(t, want, why(&op, &c.d, engine.Info{}))
+	}
+}
+
+// TestInfoWeirIsWhole checks that INFO has the fields that monitoring reads.
+func TestInfoWeirIsWhole(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	srv.Events.Dropped.Add(7)
+	text := srv.client(t).say("INFO weir")
+	for _, field := range []string{
+		"weir_version", "decisions_allowed", "decisions_denied", "keys_tokenbucket", "table_bytes",
+		"evicted_forgiven_units",
+		"limiter_time_ms", "clock_behind_ms", "protocol_errors", "handler_panics",
+	} {
+		require.Contains(t, text, "\r\n"+field+":")
+	}
+	require.Contains(t, text, "\r\ndenial_events_dropped:7\r\n")
+}
+
+// TestOnlyALoginThatWaitsIsCounted checks the count of waiting logins.
+func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newTestServer(t, Config{})
+		waits := srv.Stats.AuthWaits.Load
+		start := time.Now()
+		require.NoError(t, srv.AwaitLogin(0, true))
+		require.Zero(t, waits())
+		require.NoError(t, srv.AwaitLogin(time.Second, true))
+		require.EqualValues(t, 1, waits())
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, service.ErrLoginsWait, srv.AwaitLogin(time.Minute, false))
+		require.EqualValues(t, 2, waits())
+		require.Equal(t, time.Second, time.Since(start), "one that is refused does not wait")
+	})
+}
+
+// TestAWordIsItselfInAnyCase checks that a word matches in any case, and no other bytes match.
+func TestAWordIsItselfInAnyCase(t *testing.T) {
+	const word = "AZ_[9"
+	require.True(t, arg.Is([]byte("aZ_[9"), word))
+	for i := range word {
+		other := []byte(word)
+		for b := range 256 {
+			other[i] = byte(b)
+			require.Equal(t, strings.EqualFold(string(other), word), arg.Is(other, word), "%q", other)
+		}
+	}
+}
+
+// TestAStatusIsMadeAnew checks that a status is computed twice a second, and shared until then.
+func TestAStatusIsMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHTTP(newTestServer(t, Config{}).Shared)
+		status := func() string { return visit(h, "/status.json", nil).Body.String() }
+		first := status()
+		time.Sleep(time.Second/2 - 1)
+		require.Equal(t, first, status())
+		time.Sleep(2 * time.Nanosecond)
+		require.NotEqual(t, first, status())
+	})
+}

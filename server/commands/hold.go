@@ -1,0 +1,130 @@
+package commands
+
+import (
+	"crypto/rand"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+func holdCommands() []*command {
+	paramID := param{"id", "the hold, as `RL.RESERVE` was given or answered it"}
+	return []*command{
+		{
+			name: "RL.RESERVE", arity: -5, syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] [ID id]",
+			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
+			summary: "Hold units for a request whose true cost is not known yet",
+			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It holds them until `RL.COMMIT` reports the used units or " +
+				"`RL.CANCEL` returns them. A hold that is neither committed nor cancelled gives everything back after `ttl`, by itself.\n\n" +
+				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after the hold was over. A denied request left " +
+				"no state and may be sent again. See [policies](policies.md#holds).",
+			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, {"n", "units to hold, from each of the policies; 1 to 2^53"},
+				{"ttl", "how long at most: longer than the request may take, a duration up to 366 days"},
+				{"AND policy key", "more policies and their keys, with the first at most 16, and 800 bytes together, four for each pair included"},
+				{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
+				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: without it a repetition after a lost connection is another hold"}},
+			reply: "The five integers as `RL.CHECK` answers them, and the id. A denied request took nothing and has null in place of the id.",
+			cost:  "O(n) in the limits looked at",
+			shown: []example{
+				{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", "tokens a minute"},
+				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", "at most 4000 tokens"},
+				{"RL.COMMIT req-1 1250", "88750", "it took 1250: 2750 are given back"},
+			},
+			plan: planReserve, answer: answerReserve,
+		},
+		{
+			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
+			summary: "Settle a hold: what was really used",
+			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not allow it, because it has been used. A retry within 60 seconds gets the same answer and changes nothing. " +
+				"When the hold has ended or was cancelled, it has given everything back. Then all of `actual` is taken now.",
+			params: []param{paramID, {"actual", "the units used, 0 to 2^53"}},
+			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of `NOHOLD` when there is no such hold: it was " +
+				"denied, or has been over for more than 60 seconds.",
+			cost: "O(n) in the limits and in the holds on them",
+			plan: planCommit, answer: answerRemaining,
+			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""}, {"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
+				{"RL.COMMIT req-1 5000", "85000", "1000 more than were held"}, {"RL.COMMIT req-1 5000", "85000", "once"}},
+		},
+		{
+			name: "RL.CANCEL", arity: 2, syntax: "id", group: groupSettle, flags: "write fast", keys: oneKey,
+			summary: "Call off a hold: nothing was used",
+			params:  []param{paramID},
+			reply:   "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is none, or it has ended or was settled.",
+			cost:    "O(n) in the limits and in the holds on them",
+			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""}, {"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
+				{"RL.CANCEL req-1", "1", ""}, {"RL.CHECK tpm org:acme COST 0", "1 90000 0 0 90000 tpm", ""}},
+			plan: planCancel, answer: answerAllowed,
+		},
+	}
+}
+
+func answerReserve(s *Session, ops []engine.Op, ds []engine.Decision) {
+	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
+	if ds[0].Allowed == 0 {
+		s.Null()
+		return
+	}
+	s.BulkBytes(ops[0].ID)
+}
+
+// The following functions turn the arguments of a command on holds into its operation.
+
+func planReserve(s *Session, args [][]byte) error {
+	op, err := s.op(engine.OpReserve, args[2])
+	if err != nil {
+		return err
+	}
+	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	op.Text = args[1]
+	if op.Cost, err = arg.Units("n", args[3], 1, engine.MaxUnits); err != nil {
+		return err
+	}
+	if op.TTLNs, err = arg.Span("ttl", args[4]); err != nil {
+		return err
+	}
+	rest := args[5:]
+	if len(rest) > 0 && arg.Is(rest[0], "AND") {
+		if rest, err = morePairs(s, op, rest[1:]); err != nil {
+			return err
+		}
+		if len(op.Also) == 0 {
+			return resp.Error("ERR AND needs a policy and a key")
+		}
+	}
+	if op.HoldBytes() > engine.MaxHoldBytes {
+		return resp.Error("ERR the policies and keys of a hold must be at most " + strconv.Itoa(engine.MaxHoldBytes) +
+			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
+	}
+	if _, _, err = arg.Options(op, rest, arg.Priority|arg.From|arg.ID); err == nil && op.ID == nil {
+		// The id is made before the request is replicated, so that every node uses the same id for the hold.
+		op.ID = []byte(rand.Text())
+	}
+	return err
+}
+
+func planCommit(s *Session, args [][]byte) (err error) {
+	op, err := holdOp(s, engine.OpCommit, args[1])
+	if err == nil {
+		op.Cost, err = arg.Units("actual", args[2], 0, engine.MaxUnits)
+	}
+	return err
+}
+
+func planCancel(s *Session, args [][]byte) error {
+	_, err := holdOp(s, engine.OpCancel, args[1])
+	return err
+}
+
+// holdOp begins an operation on a hold.
+func holdOp(s *Session, code engine.OpCode, id []byte) (*engine.Op, error) {
+	if err := arg.CheckText("id", id, engine.MaxIDLen); err != nil {
+		return nil, err
+	}
+	op := s.batch.Next()
+	op.Code, op.Key = code, id
+	return op, nil
+}

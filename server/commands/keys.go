@@ -1,0 +1,281 @@
+package commands
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+const (
+	// maxKeysReply bounds the reply of KEYS. SCAN has no such bound.
+	maxKeysReply = 10_000
+	// defaultScanCount is Redis' own. maxScanCount bounds one step of SCAN.
+	defaultScanCount = 10
+	maxScanCount     = 10_000
+	// keysStep is how many keys KEYS visits in one step.
+	keysStep = 1000
+)
+
+func keyCommands() []*command {
+	commands := []*command{
+		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern", details: "Answers an error when more than 10000 keys match: then use SCAN.",
+			cost: "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true},
+		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]", summary: "Walk through the keys", cost: "O(n) in the keys visited",
+			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is seen at least once.", flags: "readonly", run: runScan, bulky: true},
+		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
+			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1000) }},
+		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
+			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1) }},
+		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for state of scripts and clients, or none", flags: "readonly fast", keys: oneKey, run: runType},
+		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
+		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
+		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *Session, _ [][]byte) { s.Int(s.srv.Limiter.Len()) }},
+		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
+			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]", summary: "Bytes a limiter takes, with its share of the index", flags: "readonly", keys: keySpec{2, 2, 1}, run: runMemoryUsage},
+			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
+			{name: "DOCTOR", arity: 2, summary: "Says where to look", run: func(s *Session, _ [][]byte) {
+				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and the bound.\n")
+			}},
+		}},
+		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
+			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages", flags: "readonly", keys: keySpec{2, 2, 1}, run: runEncoding},
+		}},
+		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget every limiter and block", flags: "write", run: runFlush, cost: "O(n) in the keys of the server"},
+		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "The same as FLUSHALL", flags: "write", run: runFlush, cost: "O(n) in the keys of the server"},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupLook
+	}
+	return commands
+}
+
+func answerTTL(s *Session, key []byte, unitMs int64) {
+	info, ok := inspectNamed(s.srv, key)
+	switch {
+	case !ok:
+		s.Int(-2)
+	case info.IdleInMs < 0 || info.BlockedMs < 0:
+		s.Int(-1)
+	case unitMs == 1000 && info.Algorithm == engine.Scripted && info.BlockedMs == 0: // rounded as in Redis
+		s.Int((info.IdleInMs + unitMs/2) / unitMs)
+	default: // a key exists until its limiter is idle and its block is over
+		s.Int((max(info.IdleInMs, info.BlockedMs) + unitMs - 1) / unitMs)
+	}
+}
+
+func runType(s *Session, args [][]byte) {
+	if isBlacklist(s.srv, args[1]) && len(blacklistMembers(s.srv)) > 0 {
+		s.Simple("set")
+		return
+	}
+	info, _ := inspectNamed(s.srv, args[1])
+	s.Simple(typeName(info.Algorithm))
+}
+
+// typeName returns the answer of TYPE: Redis' own name for values that scripts and clients keep.
+func typeName(a engine.Algorithm) string {
+	if a == engine.Scripted {
+		return "string"
+	}
+	return a.String()
+}
+
+func runExists(s *Session, args [][]byte) {
+	n := int64(0)
+	for _, key := range args[1:] {
+		if _, ok := inspectNamed(s.srv, key); ok || isBlacklist(s.srv, key) && len(blacklistMembers(s.srv)) > 0 {
+			n++
+		}
+	}
+	s.Int(n)
+}
+
+func runRandomKey(s *Session, _ [][]byte) {
+	if key := s.srv.Limiter.RandomKey(); key != nil {
+		shown, _ := shownName(s.srv.Limiter.Policies(), nil, key)
+		s.BulkBytes(shown)
+		return
+	}
+	s.Null()
+}
+
+func runMemoryUsage(s *Session, args [][]byte) {
+	if len(args) != 3 && (len(args) != 5 || !arg.Is(args[3], "SAMPLES")) {
+		s.fail(arg.ErrSyntax)
+		return
+	}
+	if info, ok := inspectNamed(s.srv, args[2]); ok {
+		s.Int(int64(info.Bytes))
+		return
+	}
+	s.Null()
+}
+
+func runMemoryStats(s *Session, _ [][]byte) {
+	used, resident := service.ProcessMemory()
+	stats := s.srv.Limiter.Stats()
+	s.Map(4)
+	s.PairInt("total.allocated", int64(used))
+	s.PairInt("process.resident", int64(resident))
+	s.PairInt("dataset.bytes", stats.MemoryBytes)
+	s.PairInt("keys.count", stats.Keys)
+}
+
+func runEncoding(s *Session, args [][]byte) {
+	if _, ok := inspectNamed(s.srv, args[2]); ok {
+		s.Bulk("packed")
+		return
+	}
+	s.Null()
+}
+
+func runFlush(s *Session, args [][]byte) {
+	if len(args) > 2 || len(args) == 2 && !arg.Is(args[1], "ASYNC") && !arg.Is(args[1], "SYNC") {
+		s.fail(arg.ErrSyntax)
+		return
+	}
+	if s.guarded(s.srv.Limiter.Clear()) {
+		s.OK()
+	}
+}
+
+func runKeys(s *Session, args [][]byte) {
+	pattern := args[1]
+	if len(pattern) > maxPatternBytes {
+		s.fail(errPatternLong)
+		return
+	}
+	found := newKeyList(s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
+		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		found.sift()
+	}
+	if found.n > maxKeysReply {
+		s.fail(errTooManyKeys)
+		return
+	}
+	s.Array(found.n)
+	s.Out = append(s.Out, found.replies...)
+}
+
+// keyList collects keys as the elements of a reply. A scan holds a lock while it visits a key, and a pattern may take
+// long to match. A visit therefore only copies the key.
+type keyList struct {
+	keep    func(key []byte, a engine.Algorithm) bool
+	set     *engine.Policies // their layouts name the keys; nil: no layout does
+	n       int
+	replies []byte
+	seen    map[string]struct{} // names that several limiters share
+	listed  bool                // the names are needed too
+	names   [][]byte
+
+	text    []byte // the keys visited since the last sift
+	visited []visitedKey
+}
+
+type visitedKey struct {
+	end       int // in text
+	algorithm engine.Algorithm
+}
+
+func (l *keyList) visit(key []byte, a engine.Algorithm) {
+	l.text = append(l.text, key...)
+	l.visited = append(l.visited, visitedKey{len(l.text), a})
+}
+
+// sift moves the visited keys that match into the reply, by the names that users see.
+func (l *keyList) sift() {
+	from := 0
+	var memory []byte
+	for _, v := range l.visited {
+		key, shared := l.text[from:v.end], false
+		from = v.end
+		if l.set != nil {
+			key, shared = shownName(l.set, memory, key)
+		}
+		if l.n <= maxKeysReply && l.keep(key, v.algorithm) && !(shared && l.twice(key)) {
+			l.n++
+			l.replies = redcon.AppendBulk(l.replies, key)
+			if l.listed {
+				l.names = append(l.names, bytes.Clone(key))
+			}
+		}
+	}
+	l.text, l.visited = l.text[:0], l.visited[:0]
+}
+
+// twice records a name that several limiters share, and reports whether it was there before.
+func (l *keyList) twice(key []byte) bool {
+	if _, there := l.seen[string(key)]; there {
+		return true
+	}
+	if l.seen == nil {
+		l.seen = make(map[string]struct{})
+	}
+	l.seen[string(key)] = struct{}{}
+	return false
+}
+
+// newKeyList makes a list of the keys that keep accepts. A pattern for own names of policies' limiters gets own names.
+// Any other pattern gets the names of their layouts.
+func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
+	l := keyList{keep: keep}
+	if set := srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
+		l.set = set
+	}
+	return l
+}
+
+func runScan(s *Session, args [][]byte) {
+	cursor, err := strconv.ParseUint(string(args[1]), 10, 64)
+	if err != nil || cursor > math.MaxInt64 {
+		s.fail(resp.Error("ERR invalid cursor: cursor must be 0, or what SCAN answered, not " + resp.Quote(args[1])))
+		return
+	}
+	count, pattern, keep, err := scanOptions(args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	found := newKeyList(s.srv, pattern, keep)
+	cursor = s.srv.Limiter.Scan(cursor, count, found.visit)
+	found.sift()
+	s.Array(2)
+	s.Bulk(strconv.FormatUint(cursor, 10))
+	s.Array(found.n)
+	s.Out = append(s.Out, found.replies...)
+}
+
+func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, engine.Algorithm) bool, err error) {
+	count = defaultScanCount
+	kind := ""
+	for ; len(args) > 0; args = args[2:] {
+		switch {
+		case len(args) < 2:
+			return 0, nil, nil, arg.ErrSyntax
+		case arg.Is(args[0], "MATCH"):
+			if pattern = args[1]; len(pattern) > maxPatternBytes {
+				return 0, nil, nil, errPatternLong
+			}
+		case arg.Is(args[0], "COUNT"):
+			n, err := arg.Units("COUNT", args[1], 1, math.MaxInt64)
+			if err != nil {
+				return 0, nil, nil, err
+			}
+			count = int(min(n, maxScanCount))
+		case arg.Is(args[0], "TYPE"):
+			kind = lower(args[1])
+		default:
+			return 0, nil, nil, arg.ErrSyntax
+		}
+	}
+	return count, pattern, func(key []byte, a engine.Algorithm) bool {
+		return (kind == "" || kind == a.String() || kind == typeName(a)) && (pattern == nil || engine.MatchGlob(pattern, key))
+	}, nil
+}

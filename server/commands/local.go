@@ -1,0 +1,105 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// Local is a client in the process of the server, without a connection. Its commands take the same path as those of
+// every client. It belongs to one goroutine.
+type Local struct{ s *Session }
+
+// Local returns a client without a login.
+func (s *Shared) Local() *Local { return &Local{NewSession(s, &localClient{id: s.LastID.Add(1)})} }
+
+// Close releases the resources of the client on the server.
+func (l *Local) Close() { l.s.Close() }
+
+// Do runs one command. It returns the elements of the reply in order, including those of nested arrays. The error is
+// the error reply of the server.
+func (l *Local) Do(words ...string) (reply []string, err error) {
+	args := make([][]byte, len(words))
+	for i, word := range words {
+		args[i] = []byte(word)
+	}
+	l.s.Out = l.s.Out[:0]
+	l.s.Do(args)
+	l.s.Settle()
+	_, resp := redcon.ReadNextRESP(l.s.Out)
+	if resp.Type == redcon.Error {
+		return nil, errors.New(strings.TrimSpace(string(resp.Data)))
+	}
+	return elements(resp, nil), nil
+}
+
+func elements(r redcon.RESP, all []string) []string {
+	if r.Type != redcon.Array {
+		return append(all, string(r.Data))
+	}
+	r.ForEach(func(one redcon.RESP) bool {
+		all = elements(one, all)
+		return true
+	})
+	return all
+}
+
+// localClient replaces the connection of a session.
+type localClient struct{ id int64 }
+
+func (c *localClient) ID() int64                          { return c.id }
+func (*localClient) RemoteAddr() string                   { return "" }
+func (*localClient) LocalAddr() string                    { return "" }
+func (*localClient) Kill()                                {}
+func (*localClient) Push([]byte) bool                     { return false }
+func (*localClient) MayBlock()                            {}
+func (*localClient) Hold(wait func(gone <-chan struct{})) { wait(nil) }
+
+// byHand are the commands that ByHand runs: the actions of the page on a key.
+var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
+
+const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")
+
+// ByHand runs a command that a user sends from the page, in a new session, and returns the reply in RESP2. Any
+// goroutine may call it.
+func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte {
+	one := NewSession(s, &handClient{ctx, s.LastID.Add(1), remoteAddr, localAddr})
+	defer one.Close()
+	one.become(u)
+	cmd, err := s.table.resolve(args)
+	switch {
+	case err != nil:
+		one.fail(err)
+	case !slices.Contains(byHand, cmd.Full):
+		one.fail(errNotByHand)
+	default:
+		// The audit log shows every write from the page, even a command that applications send all day.
+		if cmd.Write && !cmd.audited && one.allowed(cmd, args) == nil {
+			one.audit(cmd, args)
+		}
+		one.Do(args)
+		one.Settle()
+	}
+	return one.Out
+}
+
+// handClient is the client of a command from the page.
+type handClient struct {
+	ctx           context.Context
+	id            int64
+	remote, local string
+}
+
+func (c *handClient) ID() int64                            { return c.id }
+func (c *handClient) RemoteAddr() string                   { return c.remote }
+func (c *handClient) LocalAddr() string                    { return c.local }
+func (*handClient) Kill()                                  {} // the session ends with its command
+func (*handClient) Push([]byte) bool                       { return false }
+func (*handClient) MayBlock()                              {}
+func (c *handClient) Hold(wait func(gone <-chan struct{})) { wait(c.ctx.Done()) }

@@ -1,0 +1,141 @@
+package commands
+
+import (
+	"fmt"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// A limiter of a policy has its own name, which begins with "policy|". If its policy declares a layout, it also has a
+// second name, which all limits of the policy share. This file resolves every name by which a client shows, describes
+// or settles limiters. The engine and the packages below it know own names only.
+//
+// A plain limiter may have the same name as a layout makes. It takes precedence: looks describe the plain limiter, and
+// describe the policy's limiters only if it is idle. Resets forget both.
+//
+// A user needs permission for the name as sent, and for the own names of the limiters behind it.
+
+// inspectNamed describes the limiters behind a name. An invalid name has no limiter.
+func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
+	if arg.CheckKey(name) == nil {
+		if info, ok = srv.Limiter.Inspect(name); ok {
+			return info, true
+		}
+	}
+	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
+		return inspectPolicy(srv, p, key)
+	}
+	return info, false
+}
+
+// inspectPolicy describes the limit of a policy that binds for a key: the limit with the longest penalty, or else the
+// one with the least left. It exists until the limiters of all limits are idle, and its memory is the sum of theirs.
+func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
+	idleInMs, bytes := int64(0), 0
+	for _, name := range p.NamesOf(key) {
+		info, live := srv.Limiter.Inspect(name)
+		if !live {
+			continue
+		}
+		if !ok || info.PenaltyMs > binding.PenaltyMs || info.PenaltyMs == binding.PenaltyMs && info.Remaining < binding.Remaining {
+			binding = info
+		}
+		if ok = true; idleInMs >= 0 && (info.IdleInMs < 0 || info.IdleInMs > idleInMs) {
+			idleInMs = info.IdleInMs
+		}
+		bytes += info.Bytes
+	}
+	binding.IdleInMs, binding.Bytes = idleInMs, bytes
+	about, _ := srv.Limiter.Inspect(key) // a block of the key denies the checks
+	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs, about.BlockedBy, about.Reason
+	binding.Everywhere = about.Everywhere
+	return binding, ok
+}
+
+// resetNamed adds the operations that forget the limiters behind a name: one for a plain limiter, and one after it for
+// the limiters of a policy.
+func resetNamed(s *Session, name, id []byte) error {
+	p, key := s.srv.Limiter.Policies().OfLayout(name)
+	if p == nil || arg.CheckKey(name) == nil {
+		op, err := s.op(engine.OpReset, name)
+		if err != nil {
+			return err
+		}
+		op.ID = id
+	}
+	if p == nil {
+		return nil
+	}
+	op := s.batch.Next()
+	op.Code, op.Key, op.ID = engine.OpResetPolicy, p.NameOf(0, key), id
+	return nil
+}
+
+func answerReset(s *Session, ops []engine.Op, ds []engine.Decision) { s.Int(resetNames(ops, ds)) }
+
+// resetNames returns how many names had state to forget.
+func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
+	for i := range ds {
+		again := ops[i].Code == engine.OpResetPolicy && i > 0 && ops[i-1].Code == engine.OpReset && ds[i-1].Allowed > 0
+		if !again {
+			sum += ds[i].Allowed
+		}
+	}
+	return sum
+}
+
+// checkBlockable refuses to block a name that a layout makes. A block belongs to a key, under every policy, so a block
+// of such a name would deny nothing.
+func checkBlockable(srv *Shared, name []byte) error {
+	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
+		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + resp.Printable(key, resp.MaxQuotedBytes) +
+			" blocks its key, under every policy")
+	}
+	return nil
+}
+
+// shownName returns the name by which KEYS and SCAN show a limiter. It may use the memory of b.
+func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool) {
+	if shown, shared, ok := set.ShownAs(b[:0], name); ok {
+		return shown, shared
+	}
+	return name, false
+}
+
+// lookUnderPolicy adds a dry run of the policy for a name that a layout makes.
+func lookUnderPolicy(s *Session, name []byte) {
+	p, key := s.srv.Limiter.Policies().OfLayout(name)
+	if p == nil {
+		return
+	}
+	op := s.batch.Next()
+	op.Code, op.Text, op.Key, op.Dry = engine.OpCheck, []byte(p.Name), key, true
+}
+
+// policyText describes the answer to lookUnderPolicy in one line. ok is false if lookUnderPolicy added nothing, or if
+// nothing counts against the key.
+func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
+	const at = 1
+	if len(ops) <= at {
+		return "", false
+	}
+	d, most := &ds[at], ds[at].Limit
+	if p := srv.Limiter.Policies().Get(ops[at].Text); p != nil && p.ReportNs > 0 {
+		if limits := p.LimitsFor(srv.Limiter.Now(), ops[at].Key); int(d.Part) < len(limits) {
+			most = limits[d.Part].Limit.Max
+		}
+	}
+	switch {
+	case d.Allowed == 0 && d.Part == engine.NoPart:
+		return fmt.Sprintf("blocked%s", forHowLong(d.RetryMs)), true
+	case d.ResetMs == 0:
+		return "", false
+	case d.Allowed == 0:
+		return fmt.Sprintf("%d of %d left, denied for another %d ms", d.Remaining, most, d.RetryMs), true
+	case d.ResetMs < 0:
+		return fmt.Sprintf("%d of %d left", d.Remaining, most), true
+	}
+	return fmt.Sprintf("%d of %d left, as if never used in %d ms", d.Remaining, most, d.ResetMs), true
+}

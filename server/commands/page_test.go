@@ -1,0 +1,158 @@
+package commands
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/servertest"
+)
+
+// visit asks for something as a browser somewhere would.
+func visit(h *httpapi.Server, path string, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host, r.RemoteAddr = "127.0.0.1:6381", "127.0.0.1:50000"
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestPageIsServed(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	h := newHTTP(srv.Shared)
+	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css"} {
+		w := visit(h, path, nil)
+		require.Equal(t, http.StatusOK, w.Code, path)
+		require.Contains(t, w.Header().Get("Content-Type"), kind)
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
+		require.NotContains(t, w.Body.String(), "//cdn")
+	}
+	require.Equal(t, http.StatusNotFound, visit(h, "/page/", nil).Code)
+	require.Equal(t, http.StatusNotFound, visit(h, "/index.html", nil).Code)
+}
+
+// Who may see keys: with a password who knows it, without one as on the other port.
+func TestPageIsProtected(t *testing.T) {
+	as := func(user, password string) func(*http.Request) {
+		return func(r *http.Request) { r.SetBasicAuth(user, password) }
+	}
+	from := func(addr, host string) func(*http.Request) {
+		return func(r *http.Request) { r.RemoteAddr, r.Host = addr, host }
+	}
+	closed, guarded, open := Config{Password: "right"}, Config{ProtectedMode: true}, Config{}
+	for _, tt := range []struct {
+		what string
+		cfg  Config
+		how  func(*http.Request)
+		code int
+	}{
+		{"a password is asked for", closed, nil, http.StatusUnauthorized},
+		{"a wrong one", closed, as("default", "wrong"), http.StatusUnauthorized},
+		{"another user", closed, as("admin", "right"), http.StatusUnauthorized},
+		{"the right one", closed, as("default", "right"), http.StatusOK},
+		{"this machine", guarded, nil, http.StatusOK},
+		{"this machine by name", guarded, from("[::1]:5", "localhost:6381"), http.StatusOK},
+		{"another machine", guarded, from("10.0.0.9:5", "10.0.0.1:6381"), http.StatusForbidden},
+		{"a page whose name was made to point here", guarded, from("127.0.0.1:5", "evil.example:6381"), http.StatusForbidden},
+		{"another machine, where the network keeps strangers out", open, from("10.0.0.9:5", "weir:6381"), http.StatusOK},
+	} {
+		h := newHTTP(newTestServer(t, tt.cfg).Shared)
+		for _, path := range []string{"/", "/status.json", "/key.json?name=user:42", "/page.js"} {
+			require.Equal(t, tt.code, visit(h, path, tt.how).Code, "%s: %s", tt.what, path)
+			if tt.code == http.StatusUnauthorized {
+				break // each takes a second
+			}
+		}
+		require.Equal(t, http.StatusOK, visit(h, "/livez", tt.how).Code, "probes are for everybody")
+	}
+}
+
+func TestStatusFeed(t *testing.T) {
+	srv := fullServer(t)
+	h := newHTTP(srv)
+	c := (&testServer{Shared: srv}).client(t)
+	look := func() (v httpapi.Status) {
+		require.NoError(t, json.Unmarshal(visit(newHTTP(srv), "/status.json", nil).Body.Bytes(), &v))
+		return v
+	}
+	c.say("RL.CHECK login unseen")
+	c.say("RL.CHECK login unseen")
+	require.Empty(t, look().Denials, "nobody looked when it was denied")
+	c.say("RL.CHECK login seen")
+	c.say("RL.CHECK login seen")
+	c.say("RL.FIXED other 1h 0")
+	v := look()
+	require.Len(t, v.Denials, 1)
+	require.Equal(t, []string{"seen", "login"}, []string{v.Denials[0].Key, v.Denials[0].By})
+	require.Equal(t, []httpapi.PolicyStatus{{Name: "login", Allowed: 3, Limited: 2, Shadowed: 0}}, v.Policies)
+	require.Equal(t, []int64{3, 2}, []int64{v.Allowed, v.Limited})
+	require.Equal(t, "a", v.Cluster.Leader)
+	require.Equal(t, httpapi.NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1, HeardMs: 1000}, v.Cluster.Nodes[1])
+	require.Len(t, v.Latency.Counts, len(v.Latency.BoundsS)+1)
+
+	first := visit(h, "/status.json", nil).Body.String()
+	c.say("RL.CHECK login more")
+	require.Equal(t, first, visit(h, "/status.json", nil).Body.String(), "many who look ask the server once")
+}
+
+func TestKeyLookup(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	c, h := srv.client(t), newHTTP(srv.Shared)
+	c.say("RL.POLICY SET login LIMIT FIXED 1h 2 LIMIT TOKENBUCKET 1/s 5")
+	c.say("RL.CHECK login user:42")
+	c.say("RL.TOKENBUCKET user:42 1/s 3")
+	c.say(`RL.BLOCK user:42 1h REASON abuse`)
+	var answer httpapi.KeyAnswer
+	require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=user:42", nil).Body.Bytes(), &answer))
+	found := answer.Limiters
+	require.Len(t, found, 3)
+	require.Equal(t, httpapi.KeyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1, Remaining: 2, IdleInMs: 1000,
+		Blocked: true, BlockedMs: 3_600_000, BlockedBy: "user:42", Reason: "abuse"}, found[0])
+	require.Equal(t, "policy|login|0|user:42", found[1].Name)
+	require.Equal(t, "{\"stale_ms\":0,\"limiters\":[]}\n", visit(h, "/key.json?name=idle", nil).Body.String())
+	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json", nil).Code)
+	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json?name="+strings.Repeat("x", engine.MaxKeyLen+1), nil).Code)
+}
+
+// The page asks a majority through its node, and says which node answered. Without a leader
+// it shows what its own node has, and how old that is.
+func TestPageReadsWhatWasDecided(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, node := clusterClient(t, f, "a", Config{})
+	f.SetAge(1500 * time.Millisecond)
+	c.say("RL.FIXED k FOREVER 9")
+	h := newHTTP(c.sess.srv)
+	look := func() (status httpapi.Status, key httpapi.KeyAnswer) {
+		require.NoError(t, json.Unmarshal(visit(newHTTP(c.sess.srv), "/status.json", nil).Body.Bytes(), &status))
+		require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=k", nil).Body.Bytes(), &key))
+		require.Len(t, key.Limiters, 1)
+		return status, key
+	}
+	before := node.Confirms.Load()
+	status, key := look()
+	require.EqualValues(t, 2, node.Confirms.Load()-before)
+	require.Equal(t, []any{"a", "a", int64(0)}, []any{status.Cluster.Self, status.Cluster.Leader, status.Cluster.StaleMs})
+	require.Equal(t, []any{"a", "a", int64(0)}, []any{key.Self, key.Leader, key.StaleMs})
+
+	f.Lead("")
+	status, key = look()
+	require.EqualValues(t, 2, node.Confirms.Load()-before, "there is nobody to ask")
+	require.Equal(t, []any{"", int64(1500)}, []any{status.Cluster.Leader, status.Cluster.StaleMs})
+	require.Equal(t, []any{"", int64(1500)}, []any{key.Leader, key.StaleMs})
+
+	f.Lead("b")
+	f.SetDown(limiter.ErrTryAgain)
+	_, key = look()
+	require.Equal(t, []any{"b", int64(1500)}, []any{key.Leader, key.StaleMs}, "a leader that does not answer")
+}

@@ -1,0 +1,61 @@
+package commands
+
+import "github.com/weir-project/weir/server/service"
+
+// Reads in a cluster are linearizable on every node. Before a node reads its own state, it waits until it has applied
+// every entry that was acknowledged anywhere (ReadIndex). One ReadIndex serves a run of reads that arrived together.
+// READONLY selects stale reads for a connection. Stale reads ask no other node, work without a leader, and report an
+// upper bound of their age.
+
+// fresh prepares for a read. A non-nil error is the answer to the command.
+func (s *Session) fresh() error {
+	r := s.srv.Replica
+	if r == nil || s.Confirmed {
+		return nil
+	}
+	if s.readonly {
+		s.staleMs = service.CeilMs(r.StaleFor()) // taken before the read, so the state that is read is not older
+		return nil
+	}
+	s.staleMs = 0
+	err := r.ReadIndex()
+	s.Confirmed = err == nil
+	return err
+}
+
+// staleFields returns how many fields stale adds to a map.
+func (s *Session) staleFields() int { return int(oneIf(s.srv.Replica != nil)) }
+
+// stale adds the last field of a map that describes a read. A server without a cluster adds nothing.
+func (s *Session) stale() {
+	if s.srv.Replica != nil {
+		s.PairInt("stale_ms", s.staleMs)
+	}
+}
+
+// absent answers an empty map for a key without a limiter. A stale read reports its age here as well, because the
+// limiter may have been created since.
+func (s *Session) absent() {
+	if s.srv.Replica == nil || !s.readonly {
+		s.Map(0)
+		return
+	}
+	s.Map(1)
+	s.stale()
+}
+
+// setReadonly begins or ends stale reads.
+func (s *Session) setReadonly(on bool) {
+	s.readonly, s.Confirmed = on, false
+	s.about.Update(func(i *service.Client) { i.Readonly = on })
+}
+
+func runReadonly(s *Session, _ [][]byte) {
+	s.setReadonly(true)
+	s.OK()
+}
+
+func runReadwrite(s *Session, _ [][]byte) {
+	s.setReadonly(false)
+	s.OK()
+}

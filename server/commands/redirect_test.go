@@ -1,0 +1,87 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
+)
+
+const takeFoo = "RL.FIXED foo FOREVER 9" // the slot of foo is 12182
+
+func TestRedirectMoved(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	follower, node := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})
+	leader, _ := clusterClient(t, f, "a", Config{Redirect: service.RedirectMoved})
+	const moved = "-MOVED 12182 10.0.0.1:6380"
+	assert.Equal(t, "1 8 0 -1 9", leader.say(takeFoo))
+	for _, send := range []string{takeFoo, "RL.REFUND foo 1", "DEL foo x", "RL.BLOCK foo 1s", "INCREX foo", "CL.THROTTLE foo 1 1 1"} {
+		assert.Equal(t, moved, follower.say(send), send)
+	}
+	assert.Equal(t, "-ERR max "+wholeTo53+", not 'x'", follower.say("RL.FIXED foo FOREVER x"), "what is wrong is wrong anywhere")
+	assert.Zero(t, node.Decided.Load())
+	assert.Equal(t, "fixed", follower.say("TYPE foo"), "reads stay")
+	assert.Equal(t, "7", follower.value("RL.EXPLAIN "+takeFoo).get("remaining").text)
+
+	f.Lead("")
+	before := node.Decided.Load()
+	assert.Equal(t, "-CLUSTERDOWN the cluster has no leader, nothing was counted", follower.say(takeFoo))
+	assert.Equal(t, before, node.Decided.Load(), "nothing is forwarded")
+	f.Lead("b")
+	assert.Equal(t, "1 7 0 -1 9", follower.say(takeFoo))
+	assert.Equal(t, "-MOVED 12182 10.0.0.2:6380", leader.say(takeFoo))
+
+	f.Lead("c")
+	f.Change(func(t *limiter.Topology) { t.Nodes[2].ClientAddr = "" })
+	assert.Equal(t, "1 6 0 -1 9", follower.say(takeFoo), "forwarded: there is nowhere to send the client")
+	f.Change(func(t *limiter.Topology) { t.Nodes[2].ClientAddr = "[2001:db8::1]:6380" })
+	assert.Equal(t, "-MOVED 12182 2001:db8::1:6380", follower.say(takeFoo), "as Redis writes it")
+}
+
+func TestRedirectOfATransaction(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, _ := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})
+	const moved = "-MOVED 12182 10.0.0.1:6380"
+	assert.Equal(t, "OK", c.say("MULTI"))
+	assert.Equal(t, moved, c.say(takeFoo))
+	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
+
+	f.Lead("b")
+	c.say("MULTI")
+	assert.Equal(t, "QUEUED", c.say(takeFoo))
+	assert.Equal(t, "QUEUED", c.say("TYPE foo"))
+	f.Lead("a")
+	assert.Equal(t, moved, c.say("EXEC"), "all of it or nothing")
+	assert.Equal(t, "-"+string(errExecNoMulti), c.say("EXEC"))
+	assert.EqualValues(t, 0, f.Len())
+
+	c.say("MULTI")
+	c.say("PING")
+	assert.Equal(t, "PONG", c.say("EXEC"), "nothing to decide, nothing to redirect")
+}
+
+func TestForwarding(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, node := clusterClient(t, f, "b", Config{})
+	assert.Equal(t, "1 8 0 -1 9", c.say(takeFoo))
+	assert.EqualValues(t, 1, node.Decided.Load(), "the limiter forwards by itself")
+	f.Lead("")
+	assert.True(t, strings.HasPrefix(c.say(takeFoo), "-CLUSTERDOWN "))
+}
+
+func TestRedirectConfig(t *testing.T) {
+	for _, ok := range []string{"", service.RedirectForward, service.RedirectMoved} {
+		_, err := NewShared(silent(Config{Redirect: ok}), servertest.NewTableLimiter())
+		require.NoError(t, err)
+	}
+	_, err := NewShared(silent(Config{Redirect: "MOVED"}), servertest.NewTableLimiter())
+	require.ErrorIs(t, err, ErrBadConfig)
+
+	c := newTestServer(t, Config{Redirect: service.RedirectMoved}).client(t)
+	assert.Equal(t, "1 8 0 -1 9", c.say(takeFoo), "a server that stands alone has nowhere to send anyone")
+}

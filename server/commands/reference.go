@@ -1,0 +1,122 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ErrNoCommand reports that WriteHelp was asked about an unknown command.
+var ErrNoCommand = errors.New("no such command")
+
+// groupTitles are the chapters of the reference, in order.
+var groupTitles = [...]struct{ group, title, intro string }{
+	{groupDecide, "Decisions", decisionIntro},
+	{groupPolicy, "Policies", "Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
+	{groupSettle, "Settling", "Give back, forget, forbid. All of them take effect at once."},
+	{groupLook, "Looking", "None of these changes a limiter, but FLUSHALL and FLUSHDB. A key is there while its limiter is not idle; scans skip idle keys. In a cluster reads are linearizable at every node: " +
+		"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection into stale reads of the node's own state, which tell their age."},
+	{groupDialect, "Dialects", "Commands of other limiters, so that programs written for them need no change. They share keys with `RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
+	{groupMulti, "Transactions", ""},
+	{groupPubSub, "Listening", ""},
+	{groupConn, "Connection", ""},
+	{groupServer, "Server", ""},
+	{groupCluster, "Cluster", ""},
+}
+
+const decisionIntro = `Every decision answers the same five integers:
+
+| # | name | meaning |
+|---|---|---|
+| 0 | allowed | 1 or 0; with PARTIAL the units granted |
+| 1 | remaining | whole units that could still be taken now |
+| 2 | retry_after_ms | denied: after this long the same request fits, if nobody else takes the units; -1: no wait helps. Allowed: how long to hold the request first, mostly 0 |
+| 3 | reset_after_ms | until the limiter is idle, as if never used; -1: never by itself |
+| 4 | limit | the burst, capacity or maximum in force |
+
+A denied request takes nothing. A key belongs to one algorithm until it is idle; another one on it answers ` + "`WRONGTYPE`" + `. Limits may change
+from call to call: what was used stays used. Options stand in any order, in any case, each once.`
+
+// WriteReference writes docs/commands.md from the command table. It leaves the table of contents empty, and
+// internal/pages fills it.
+func WriteReference(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its elements in one line; `*` stands for a number " +
+		"that depends on the moment. `weir help COMMAND` shows the same in a terminal.\n" +
+		"\n<!-- contents -->\n<!-- /contents -->\n")
+	table := newCommandTable(families()...)
+	for _, chapter := range groupTitles {
+		b.WriteString("\n## " + chapter.title + "\n")
+		if chapter.intro != "" {
+			b.WriteString("\n" + chapter.intro + "\n")
+		}
+		for _, cmd := range table.all {
+			if cmd.group == chapter.group {
+				cmd.writeReference(&b)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteHelp writes the reference of one command or subcommand ("client list"). With an empty name it writes one line
+// for each command. It returns ErrNoCommand for an unknown name.
+func WriteHelp(w io.Writer, name string) error {
+	table := newCommandTable(families()...)
+	var b strings.Builder
+	if name == "" {
+		for _, cmd := range table.all {
+			fmt.Fprintf(&b, "%-18s %s\n", cmd.name, cmd.summary)
+		}
+	} else {
+		cmd := table.named([]byte(strings.Join(strings.Fields(name), "|")))
+		if cmd == nil {
+			return fmt.Errorf("%w: %s", ErrNoCommand, name)
+		}
+		cmd.writeReference(&b)
+	}
+	_, err := io.WriteString(w, strings.TrimLeft(b.String(), "\n"))
+	return err
+}
+
+func (c *command) writeReference(b *strings.Builder) {
+	fmt.Fprintf(b, "\n### %s\n\n%s.\n", c.title(), c.summary)
+	if len(c.subs) == 0 {
+		fmt.Fprintf(b, "\n    %s\n", c.usage())
+	}
+	if c.details != "" {
+		b.WriteString("\n" + c.details + "\n")
+	}
+	if len(c.params) > 0 {
+		b.WriteString("\n")
+		for _, p := range c.params {
+			fmt.Fprintf(b, "- `%s`: %s\n", p.name, p.meaning)
+		}
+	}
+	if c.reply != "" {
+		b.WriteString("\nReply: " + c.reply + "\n")
+	}
+	if c.cost != "O(1)" {
+		b.WriteString("\nComplexity: " + c.cost + "\n")
+	}
+	if len(c.subs) > 0 {
+		b.WriteString("\n| subcommand | |\n|---|---|\n")
+		for _, sub := range c.subs {
+			text := strings.TrimSpace(sub.summary + ". " + sub.details + " " + sub.reply)
+			fmt.Fprintf(b, "| `%s` | %s |\n", strings.ReplaceAll(sub.usage(), "|", "\\|"), text)
+		}
+	}
+	if len(c.shown) > 0 {
+		b.WriteString("\n```\n")
+		for _, e := range c.shown {
+			if e.note == "" {
+				fmt.Fprintf(b, "> %s\n%s\n", e.send, e.answer)
+			} else {
+				fmt.Fprintf(b, "> %s   # %s\n%s\n", e.send, e.note, e.answer)
+			}
+		}
+		b.WriteString("```\n")
+	}
+}

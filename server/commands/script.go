@@ -1,0 +1,261 @@
+package commands
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/service"
+)
+
+const (
+	errNoScript   resp.Error = "NOSCRIPT No matching script. Please use EVAL."
+	errFewKeys    resp.Error = "ERR Number of keys can't be greater than number of args"
+	errNegKeys    resp.Error = "ERR Number of keys can't be negative"
+	errNotBusy    resp.Error = "NOTBUSY No scripts in execution right now."
+	scriptNatives            = "`weir dialects` lists what is recognised; RL.TOKENBUCKET, RL.FIXED, RL.SLIDING, RL.SLIDINGCOUNTER and RL.ACQUIRE do natively what limiter scripts do"
+)
+
+func scriptCommands() []*command {
+	params := []param{
+		{"numkeys", "how many of the arguments are keys"}, {"key", "the first names the limiter, 1 to 512 bytes"}, {"arg", "what the script takes, as its library sends it"},
+	}
+	commands := []*command{
+		{
+			name: "EVALSHA", arity: -3, syntax: "sha1 numkeys [key ...] [arg ...]",
+			summary: "Run a recognised script of a limiter library, by its SHA-1",
+			details: "weir recognises the scripts of published limiter libraries and runs them natively. docs/scripts.md and `weir dialects` list them. " +
+				"weir has no Lua.",
+			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
+			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
+		},
+		{
+			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
+			summary: "Run a recognised script of a limiter library, by its text",
+			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
+			params:  append([]param{{"script", "the text, byte for byte as the library sends it"}}, params...),
+			reply:   "The answer of the script.", cost: "O(n) in the length of the text",
+			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runDeleteAll,
+		},
+		{
+			name: "SCRIPT", arity: -2, summary: "Scripts of limiter libraries", flags: "noscript",
+			subs: []*command{
+				{name: "LOAD", arity: 3, syntax: "script", summary: "Recognise a script", flags: "noscript", run: runScriptLoad,
+					reply: "Its SHA-1, or an error when it is not recognised.", cost: "O(n) in the length of the text"},
+				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Say which scripts are recognised", flags: "noscript", run: runScriptExists,
+					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.", cost: "O(n) in the number of scripts"},
+				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Nothing: what is recognised stays so", flags: "noscript", run: runScriptFlush, reply: "OK."},
+				{name: "KILL", arity: 2, summary: "Nothing: no script runs", flags: "noscript", run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
+			},
+		},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupDialect
+	}
+	return commands
+}
+
+func planEvalSHA(s *Session, args [][]byte) error {
+	sc := scripts.Known.OfSum(args[1])
+	if sc == nil {
+		return errNoScript
+	}
+	return planScript(s, sc, args[2:])
+}
+
+func planEval(s *Session, args [][]byte) error {
+	if _, ok := deleteAllPattern(args[1]); ok {
+		return errAlone
+	}
+	sc, err := recognise(args[1])
+	if err != nil {
+		return err
+	}
+	return planScript(s, sc, args[2:])
+}
+
+// recognise finds the script with a text, or returns an error that says what to do instead.
+func recognise(text []byte) (*scripts.Script, error) {
+	sc, sum := scripts.Known.OfText(text)
+	switch {
+	case sc != nil:
+		return sc, nil
+	case len(text) > scripts.MaxBytes:
+		return nil, resp.Error("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) + " bytes; " + scriptNatives)
+	}
+	return nil, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " + hex.EncodeToString(sum[:]) + "; " + scriptNatives)
+}
+
+// planScript reads numkeys, keys and arguments of a script.
+func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
+	n, err := scriptKeys(args)
+	keys := args[1:]
+	switch {
+	case err != nil:
+		return err
+	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
+		return resp.Error("ERR " + sc.Name + " takes " + strconv.Itoa(sc.Keys) + " keys and " + strconv.Itoa(len(sc.Args)) + " arguments")
+	}
+	op, err := s.op(engine.OpScript, keys[0])
+	if err != nil {
+		return err
+	}
+	op.Script = s.batch.NextScript()
+	op.Script.ID = sc.ID
+	argv := keys[sc.Keys:]
+	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
+		return err
+	}
+	for _, value := range op.Script.Values {
+		if err := s.srv.checkValue(value); err != nil {
+			return err
+		}
+	}
+	if sc.Check == nil {
+		return nil
+	}
+	return sc.Check(op.Script, argv)
+}
+
+func answerScript(s *Session, ops []engine.Op, ds []engine.Decision) {
+	sc, words := scripts.Known.ByID[ops[0].Script.ID], ds[0].ScriptAnswer()
+	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
+		return
+	}
+	sc.Reply(&s.Writer, words)
+}
+
+func runScriptLoad(s *Session, args [][]byte) {
+	_, err := recognise(args[2])
+	if s.guarded(err) {
+		_, sum := scripts.Known.OfText(args[2])
+		s.Bulk(hex.EncodeToString(sum[:]))
+	}
+}
+
+func runScriptExists(s *Session, args [][]byte) {
+	s.Array(len(args) - 2)
+	for _, sum := range args[2:] {
+		s.Bool(scripts.Known.OfSum(sum) != nil)
+	}
+}
+
+func runScriptFlush(s *Session, args [][]byte) {
+	if len(args) > 3 || len(args) == 3 && !arg.Is(args[2], "ASYNC") && !arg.Is(args[2], "SYNC") {
+		s.fail(resp.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
+		return
+	}
+	s.OK()
+}
+
+// Operators delete all limiters that match a pattern by a line of Lua that passes the answer of KEYS to DEL. weir
+// recognises this line with any literal pattern, and has the same effect. It finds the keys and then resets them, and
+// other commands may run in between. Only EVAL recognises the line, because its text differs with the pattern.
+
+const (
+	deleteAllBegin = "return redis.call('del', unpack(redis.call('keys', '"
+	deleteAllEnd   = "')))"
+)
+
+// errAlone is returned by the plan of a command for arguments that only its alone function can run. A transaction
+// refuses such a command, because a transaction is one step.
+const errAlone resp.Error = "ERR a script that deletes what KEYS matches can not be a part of MULTI"
+
+// deleteAllPattern returns the pattern of the Lua line that deletes all keys which match it.
+func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
+	pattern, begins := bytes.CutPrefix(text, []byte(deleteAllBegin))
+	pattern, ends := bytes.CutSuffix(pattern, []byte(deleteAllEnd))
+	literal := !bytes.ContainsAny(pattern, "'\\\r\n\x00")
+	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
+}
+
+// runDeleteAll runs that line: EVAL script numkeys [key ...] [arg ...].
+func runDeleteAll(s *Session, args [][]byte) {
+	pattern, _ := deleteAllPattern(args[1])
+	_, err := scriptKeys(args[2:])
+	if err == nil {
+		err = s.srv.ReadIndex()
+	}
+	if err == nil {
+		err = forKey(s.srv.Redirect(), pattern)
+	}
+	var names [][]byte
+	if err == nil {
+		names, err = namesLike(s, pattern)
+	}
+	if err == nil && len(names) == 0 {
+		sum := sha1.Sum(args[1])
+		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " + hex.EncodeToString(sum[:]) + ", on @user_script:1.")
+	}
+	deleted := int64(0)
+	for len(names) > 0 && err == nil {
+		n := min(len(names), MaxBatch/2) // a name may take two operations
+		var some int64
+		some, err = deleteNames(s, names[:n])
+		deleted, names = deleted+some, names[n:]
+	}
+	if s.guarded(err) {
+		s.Int(deleted)
+	}
+}
+
+// namesLike returns the names that match a pattern, all of which the user may use.
+func namesLike(s *Session, pattern []byte) ([][]byte, error) {
+	found := newKeyList(s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	found.listed = true
+	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
+		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		found.sift()
+	}
+	if found.n > maxKeysReply {
+		return nil, errTooManyKeys
+	}
+	for _, name := range found.names {
+		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(s.srv.Limiter.Policies(), name)) {
+			return nil, s.srv.Refused(service.ErrNoKey)
+		}
+	}
+	return found.names, nil
+}
+
+// deleteNames resets the limiters behind names, and returns how many names had state to forget.
+func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
+	b := s.srv.Batches.Get()
+	defer s.srv.Batches.Put(b)
+	waiting := s.batch
+	s.batch = b
+	for _, name := range names {
+		if err = resetNamed(s, name, nil); err != nil {
+			break
+		}
+	}
+	s.batch = waiting
+	if err != nil {
+		return 0, err
+	}
+	ds := b.Decisions()
+	if err = s.srv.Limiter.Decide(b.Ops, ds); err != nil {
+		return 0, err
+	}
+	s.srv.Waits.NotifyGiven(b.Ops)
+	return resetNames(b.Ops, ds), nil
+}
+
+// scriptKeys reads numkeys, the keys after it and the arguments of a script.
+func scriptKeys(args [][]byte) (keys int, err error) {
+	n, ok := arg.Int(args[0])
+	switch {
+	case !ok:
+		return 0, arg.NotInteger("numkeys", "must be the number of keys", args[0])
+	case n < 0:
+		return 0, errNegKeys
+	case n > int64(len(args)-1):
+		return 0, errFewKeys
+	}
+	return int(n), nil
+}

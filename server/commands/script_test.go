@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/service"
+)
+
+const (
+	allowN     = "f52a5b566060d79fd321d695df55bc918339c4aa"
+	flexible   = "a1de965f42e177aa339706bd580f049065eca79a"
+	expressHit = "895b92e1712734e1b464999be23953485475357b"
+	expressGet = "6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a"
+	spring     = "0ad5736ed1c04aae6ec194376c784b89b8c08a7a"
+	zeroToken  = "b7bb2fcc82b9c8fc49850e9223e78667a5387dbc"
+
+	redisGCRASum = "868f66d2db4929999a50c5ed5f57985f3cff7461"
+	fastifySum   = "b8a19d47785922bb04e7a9fdb49e90d89be1b8af"
+
+	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
+)
+
+// TestScriptErrors: what is not recognised, or not as its library sends it, changes
+// nothing and says why.
+func TestScriptErrors(t *testing.T) {
+	srv := newTestServer(t, Config{EnableDebug: true})
+	c := srv.client(t)
+	none := strings.Repeat("0", 40)
+	for _, test := range []struct{ send, want string }{
+		{"EVALSHA " + none + " 0", string(errNoScript)},
+		{"EVALSHA abc 0", string(errNoScript)},
+		{"EVALSHA " + none[1:] + "x 1 k", string(errNoScript)},
+		{"EVALSHA " + allowN + " x", string(arg.ErrNotInteger) + ": numkeys must be the number of keys, not 'x'"},
+		{"EVALSHA " + allowN + " -1", string(errNegKeys)},
+		{"EVALSHA " + allowN + " 2 k", string(errFewKeys)},
+		{"EVALSHA " + allowN + " 0 10 1 1 1", "ERR allowN takes 1 keys and 4 arguments"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1", "ERR allowN takes 1 keys and 4 arguments"},
+		{"EVALSHA " + allowN + " 1 k 10 0 1 1", "ERR ARGV[2] must be above 0, not '0'"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1 nan", "ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not 'nan'"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1 0x10", "ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not '0x10'"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1 1e16", "ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not '1e16'"},
+		{"EVALSHA " + flexible + " 1 k 1.5 1 1 1", "ERR ARGV[1] must be a whole number, not '1.5'"},
+		{"EVALSHA " + expressHit + " 1 k 0", "ERR ARGV[1] must be above 0, not '0'"},
+		{"EVALSHA " + zeroToken + " 2 a b 100 10 1 1", "ERR invalid expire time in 'setex' command"},
+		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 0 1000 1", "ERR ARGV[3] must be above 0, not '0'"},
+		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 1e15 1 1000 1", "ERR invalid expire time in 'set' command"},
+		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 1e9 1 1", "ERR invalid expire time in 'set' command"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 -1 1 1", "ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '-1'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 100000000000000 1 1", "ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '100000000000000'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1.5 1 1", "ERR ARGV[2] must be a whole number, not '1.5'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 0 1", "ERR ARGV[3] must be above 0, not '0'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1000001 1", "ERR ARGV[3] must be a limit from 1 to 1000000, not '1000001'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1 0", "ERR ARGV[4] must be above 0, not '0'"},
+		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1", "ERR key must be 1 to 512 bytes, not 513"},
+		{`EVAL "return 1" 0`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
+		{`EVAL ` + strings.Repeat("x", scripts.MaxBytes+1) + ` 0`, "ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
+		{`SCRIPT LOAD "return 1"`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
+		{"SCRIPT KILL", string(errNotBusy)},
+		{"SCRIPT FLUSH NOW", "ERR SCRIPT FLUSH only support SYNC|ASYNC option"},
+		{"SET k 1 EX 0", "ERR invalid expire time in 'set' command: EX must be a time above 0 and within 285,000 years, not '0'"},
+		{"INCRBY k x", string(arg.ErrNotInteger) + ": n must be a whole number, not 'x'"},
+	} {
+		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
+	}
+	assert.Zero(t, srv.lim.Len(), "no state has changed")
+	assert.Zero(t, srv.lim.Calls, "nothing was decided")
+}
+
+// TestScriptKnown: what is recognised need not be loaded, and is never lost.
+func TestScriptKnown(t *testing.T) {
+	c := defaultClient(t)
+	assert.Equal(t, "1 0 1", c.say("SCRIPT EXISTS "+strings.ToUpper(allowN)+" abc "+flexible))
+	assert.Equal(t, "OK", c.say("SCRIPT FLUSH"))
+	assert.Equal(t, "1", c.say("SCRIPT EXISTS "+allowN))
+	assert.Equal(t, "a b", c.say("COMMAND GETKEYS EVALSHA "+spring+" 2 a b 1 2 3 4"))
+	assert.Equal(t, "-ERR Invalid arguments specified for command: it must be EVAL script numkeys [key ...] [arg ...]", c.say("COMMAND GETKEYS EVAL x 2 a"))
+}
+
+// TestScriptReplies shows one reply of each form.
+func TestScriptReplies(t *testing.T) {
+	c := defaultClient(t)
+	require.Equal(t, "OK", c.say("DEBUG CLOCK SET 1800000000000"))
+	for _, test := range []struct{ send, want string }{
+		{"EVALSHA " + allowN + " 1 rate:a 10 1 6 4", "*4\r\n:4\r\n:6\r\n$2\r\n-1\r\n$2\r\n24\r\n"},
+		{"EVALSHA " + allowN + " 1 rate:a 10 1 7 7", "*4\r\n:0\r\n:0\r\n$1\r\n3\r\n$2\r\n24\r\n"},
+		{"EVALSHA " + expressGet + " 1 rl:a", "*2\r\n$-1\r\n:-2\r\n"},
+		{"EVALSHA " + expressHit + " 1 rl:a 1000", "*2\r\n:1\r\n:1000\r\n"},
+		{"INCRBY rl:a 4", ":5\r\n"},
+		{"EVALSHA " + expressGet + " 1 rl:a", "*2\r\n$1\r\n5\r\n:1000\r\n"},
+		{"EVALSHA " + spring + " 2 s.tokens s.timestamp 2 5 '' 3", "*2\r\n:1\r\n:2\r\n"},
+		{"EVALSHA " + spring + " 2 s.tokens s.timestamp 2 5 '' 3", "*2\r\n:0\r\n:2\r\n"},
+		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 5", ":1\r\n"},
+		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 1", "$-1\r\n"},
+		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 4.5", "*6\r\n:0\r\n:0\r\n:0\r\n:4500\r\n$3\r\n500\r\n$4\r\n1000\r\n"},
+		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 1", "*6\r\n:1\r\n:0\r\n:500\r\n:4500\r\n$4\r\n-500\r\n$4\r\n1000\r\n"},
+		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:1\r\n:1\r\n:0\r\n"},
+		{"EVALSHA " + slidingSetSum + " 1 w 1799999939990 1799999999990 2 60000", "*3\r\n:1\r\n:0\r\n:0\r\n"},
+		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:0\r\n:0\r\n:59990\r\n"},
+		{"TTL z", ":10\r\n"},
+		{"TYPE z", "+string\r\n"},
+		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
+	} {
+		words := split(test.send)
+		for i, w := range words {
+			if w == "''" {
+				words[i] = ""
+			}
+		}
+		assert.Equal(t, test.want, c.raw(words...), test.send)
+	}
+}
+
+// TestScriptOnBlockedKey: a block denies, whatever the script.
+func TestScriptOnBlockedKey(t *testing.T) {
+	c := defaultClient(t)
+	runStepsOn(t, c, []step{
+		{"", "RL.BLOCK k 1500ms", "OK"},
+		{"", "EVALSHA " + allowN + " 1 k 10 1 1 1", "0 0 1.5 1.5"},
+		{"", "EVALSHA " + flexible + " 1 k 1 5 10 5", "2147483647 1500"},
+		{"", "EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 2 1000 1", "1 0 1500 1500 -1500 500"},
+		{"", "EVALSHA " + spring + " 2 k k2 2 5 '' 3", "0 0"},
+		{"", "EVALSHA " + slidingSetSum + " 1 k 0 1 1 60000", "0 0 1500"},
+		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},
+	})
+}
+
+// TestCountExpiry: as in Redis, a key is still there at the millisecond of its expiry.
+func TestCountExpiry(t *testing.T) {
+	c := defaultClient(t)
+	runStepsOn(t, c, []step{
+		{"", "SET k 7 PX 100", "OK"}, {"100", "GET k", "7"}, {"", "PTTL k", "0"}, {"", "INCR k", "8"}, {"1", "GET k", "nil"},
+		{"", "DECR k", "-1"}, {"", "PTTL k", "-1"}, {"", "EXPIRE k 1", "1"}, {"", "PTTL k", "1000"}, {"", "EXPIRE k -1", "1"}, {"", "EXPIRE k 1", "0"},
+		{"", "INCRBY k 9007199254740992", "9007199254740992"}, {"", "INCR k", "-" + string(service.ErrOverflow)}, {"", "DECRBY k 2", "9007199254740990"},
+		{"", "DEL k", "1"}, {"", "EXISTS k", "0"},
+	})
+}
+
+// TestScriptsInTransactions: rate-limiter-flexible asks so.
+func TestScriptsInTransactions(t *testing.T) {
+	c := defaultClient(t)
+	runStepsOn(t, c, []step{
+		{"", "EVALSHA " + flexible + " 1 k 2 5 10 5", "2 5000"},
+		{"", "MULTI", "OK"}, {"", "GET k", "QUEUED"}, {"", "EVALSHA " + flexible + " 1 k 1 5 10 5", "QUEUED"}, {"", "PTTL k", "QUEUED"},
+		{"", "EXEC", "2 3 5000 5000"},
+	})
+}

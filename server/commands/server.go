@@ -1,0 +1,294 @@
+package commands
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/info"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+func serverCommands() []*command {
+	commands := []*command{
+		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Facts about the server", flags: "loading stale", run: runInfo,
+			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats cluster keyspace weir`, in a cluster also `raft`; `all` is all of them."},
+		{name: "TIME", arity: 1, summary: "The wall clock of the limiter: seconds and microseconds", flags: "loading stale fast", run: runTime},
+		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there", flags: "admin noscript no_multi", run: runSave},
+		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background", flags: "admin noscript no_multi", run: runBackgroundSave},
+		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never", flags: "loading stale fast", run: func(s *Session, _ [][]byte) {
+			s.Int(lastSaveUnix(s.srv.Limiter))
+		}},
+		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
+			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
+		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
+		waitCommand(),
+		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *Session, _ [][]byte) {
+			s.OK()
+			setMonitor(s, true)
+		}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided command by command, which is slower."},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupServer
+	}
+	return commands
+}
+
+func setMonitor(s *Session, on bool) {
+	s.srv.Events.Monitor(s, on)
+	s.about.Update(func(i *service.Client) { i.Monitor = on })
+}
+
+func runInfo(s *Session, args [][]byte) {
+	facts := info.Server{
+		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter), Subscribed: s.srv.clients.pubsubCount,
+	}
+	_, facts.Port = s.srv.hostPort()
+	facts.Saving, facts.SaveFailed = s.srv.saver.status()
+	s.Verbatim(facts.Text(args[1:]))
+}
+
+func runTime(s *Session, _ [][]byte) {
+	now := s.srv.Limiter.Now()
+	us := (now.NowNs + now.WallOffsetNs) / 1000
+	s.Array(2)
+	s.Bulk(decimal(us / 1e6))
+	s.Bulk(decimal(us % 1e6))
+}
+
+// saver runs BGSAVE, at most one at a time.
+type saver struct {
+	mu             sync.Mutex
+	saving, failed bool
+}
+
+func (v *saver) status() (saving, failed bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.saving, v.failed
+}
+
+// begin reserves the saver, or reports that it is busy.
+func (v *saver) begin() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.saving {
+		return false
+	}
+	v.saving = true
+	return true
+}
+
+func (v *saver) end(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.saving, v.failed = false, err != nil
+}
+
+func runSave(s *Session, _ [][]byte) {
+	v := s.srv.saver
+	if !v.begin() {
+		s.fail(errSaving)
+		return
+	}
+	err := s.srv.Limiter.Save()
+	v.end(err)
+	if s.guarded(err) {
+		s.OK()
+	}
+}
+
+// runBackgroundSave starts a goroutine that the server waits for when it stops.
+func runBackgroundSave(s *Session, args [][]byte) {
+	v := s.srv.saver
+	switch {
+	case len(args) > 2 || len(args) == 2 && !arg.Is(args[1], "SCHEDULE"):
+		s.fail(arg.ErrSyntax)
+		return
+	case !v.begin():
+		s.fail(errSaving)
+		return
+	}
+	s.srv.Running.Go(func() {
+		err := s.srv.Limiter.Save()
+		if err != nil {
+			s.srv.Log.Error("background save failed", "err", err)
+		}
+		v.end(err)
+	})
+	s.Simple("Background saving started")
+}
+
+func lastSaveUnix(lim limiter.Limiter) int64 {
+	if at := lim.LastSave(); !at.IsZero() {
+		return at.Unix()
+	}
+	return 0
+}
+
+// runShutdown answers nothing when it succeeds. The connection closes instead.
+func runShutdown(s *Session, args [][]byte) {
+	for _, a := range args[1:] {
+		switch {
+		case arg.Is(a, "ABORT") && len(args) == 2:
+			s.fail(errNotStopping)
+			return
+		case arg.Is(a, "SAVE"), arg.Is(a, "NOSAVE"), arg.Is(a, "NOW"), arg.Is(a, "FORCE"):
+		default:
+			s.fail(arg.ErrSyntax)
+			return
+		}
+	}
+	if s.srv.cfg.OnShutdown == nil {
+		s.fail(errNoShutdown)
+		return
+	}
+	s.srv.Log.Info("shutdown asked for by a client", "addr", s.about.Addr, "at", time.Now())
+	s.Closing = true
+	go s.srv.cfg.OnShutdown()
+}
+
+func slowlogCommands() []*command {
+	return []*command{
+		{
+			name: "SLOWLOG", arity: -2, group: groupServer, flags: "admin loading stale",
+			summary: "The commands that took longest to carry out",
+			details: "Entries are kept for commands that take at least `slowlog-log-slower-than` microseconds (10000 unless changed with CONFIG SET). A " +
+				"pipeline of decisions is one entry.",
+			subs: []*command{
+				{name: "GET", arity: -2, syntax: "[count]", summary: "The newest entries, 10 unless told otherwise",
+					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
+				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *Session, _ [][]byte) {
+					n, _ := s.srv.Slowlog.Size()
+					s.Int(int64(n))
+				}},
+				{name: "RESET", arity: 2, summary: "Forget all entries", run: func(s *Session, _ [][]byte) {
+					s.srv.Slowlog.Clear()
+					s.OK()
+				}},
+			},
+		},
+		latencyCommand(),
+	}
+}
+
+func runSlowlogGet(s *Session, args [][]byte) {
+	count := int64(10)
+	if len(args) > 3 {
+		s.fail(arg.ErrSyntax)
+		return
+	}
+	if len(args) == 3 {
+		var ok bool
+		if count, ok = arg.Int(args[2]); !ok || count < -1 {
+			s.fail(resp.Error("ERR count should be greater than or equal to -1"))
+			return
+		}
+	}
+	if count < 0 {
+		count = service.MaxSlowlogLen
+	}
+	entries := s.srv.Slowlog.Newest(int(min(count, service.MaxSlowlogLen)))
+	s.Array(len(entries))
+	for _, e := range entries {
+		s.Array(6)
+		s.Int(e.Id)
+		s.Int(e.At.Unix())
+		s.Int(e.Took.Microseconds())
+		s.Strings(e.Args)
+		s.Bulk(e.Addr)
+		s.Bulk(e.Name)
+	}
+}
+
+// latencyCommand answers that no latency events are recorded, which is true.
+func latencyCommand() *command {
+	empty := func(s *Session, _ [][]byte) { s.Array(0) }
+	return &command{
+		name: "LATENCY", arity: -2, group: groupServer, flags: "admin loading stale",
+		summary: "Latency events: none are recorded, see SLOWLOG",
+		subs: []*command{
+			{name: "LATEST", arity: 2, summary: "Always empty", run: empty},
+			{name: "HISTORY", arity: 3, syntax: "event", summary: "Always empty", run: empty},
+			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty", run: func(s *Session, _ [][]byte) { s.Map(0) }},
+			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset", run: func(s *Session, _ [][]byte) { s.Int(0) }},
+			{name: "DOCTOR", arity: 2, summary: "Says where to look instead", run: func(s *Session, _ [][]byte) {
+				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in INFO commandstats.\n")
+			}},
+		},
+	}
+}
+
+const (
+	// maxWait bounds WAIT, also with the timeout 0, which has no end in Redis. A replica that is away for a minute will
+	// not return while a client waits.
+	maxWait = time.Minute
+	// WAIT checks again after waitPollMin, then at doubling intervals up to waitPollMax. A replica is usually a
+	// millisecond behind. Thousands of clients that wait for a failed replica must not keep a processor busy.
+	waitPollMin = time.Millisecond
+	waitPollMax = 64 * time.Millisecond
+)
+
+func waitCommand() *command {
+	return &command{
+		name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
+		details: "The leader of a cluster answers a decision when a majority has it on disk, so `WAIT` counts these replicas at once. For more it waits " +
+			"`timeout` milliseconds, at most a minute (also with 0), but not in a transaction. A follower knows only about the majority and does not wait.",
+		reply: "How many replicas have it; 0 where there are none.",
+	}
+}
+
+func runWait(s *Session, args [][]byte) {
+	want, okWant := arg.Int(args[1])
+	timeoutMs, okTimeout := arg.Int(args[2])
+	switch {
+	case !okWant || want < 0:
+		s.fail(arg.NotInteger("replicas", "must be a whole number from 0", args[1]))
+		return
+	case !okTimeout || timeoutMs < 0:
+		s.fail(arg.NotInteger("timeout", "must be milliseconds from 0", args[2]))
+		return
+	}
+	timeout := maxWait
+	if timeoutMs > 0 && timeoutMs < maxWait.Milliseconds() {
+		timeout = time.Duration(timeoutMs) * time.Millisecond
+	}
+	if s.executing {
+		timeout = 0
+	}
+	s.Int(s.srv.awaitReplicas(want, timeout))
+}
+
+// awaitReplicas returns how many nodes besides the leader have every entry that was committed when it was called. It
+// returns when there are as many as wanted. It returns at the latest after timeout, when this node does not lead, or
+// when the server stops.
+func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
+	if s.Replica == nil {
+		return 0
+	}
+	end := time.Now().Add(timeout)
+	t := s.Replica.Topology()
+	index := t.CommitIndex
+	for pause := waitPollMin; ; pause = min(2*pause, waitPollMax) {
+		have = max(have, replicasAt(t, index))
+		left := time.Until(end)
+		if have >= want || left <= 0 || !t.Leads() || s.Draining.Load() {
+			return have
+		}
+		s.Sleep(min(pause, left))
+		t = s.Replica.Topology()
+	}
+}
+
+// replicasAt returns how many nodes besides the leader have the log up to a committed index. A majority of the voters
+// always has it. The leader also counts the nodes that it has seen to have it.
+func replicasAt(t *limiter.Topology, index uint64) int64 {
+	majority := t.Count(limiter.IsVoter) / 2
+	if !t.Leads() {
+		return int64(majority)
+	}
+	seen := t.Count(func(m *limiter.Member) bool { return m.ID != t.Self && m.AppliedIndex >= index })
+	return int64(max(majority, seen))
+}

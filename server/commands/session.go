@@ -1,0 +1,150 @@
+package commands
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// client is the connection that a session needs.
+type client interface {
+	ID() int64
+	RemoteAddr() string
+	LocalAddr() string
+	// Kill cuts the connection. Any goroutine may call it.
+	Kill()
+	// Push queues a message, and returns false if it is refused. Any goroutine may call it.
+	Push([]byte) bool
+	// MayBlock announces that the next step of the session may take longer than other connections should wait.
+	MayBlock()
+	// Hold calls wait, which may take long and does not touch earlier answers. gone receives a value or is closed when the
+	// client has disconnected or sends no more.
+	Hold(wait func(gone <-chan struct{}))
+}
+
+// Session is the state of one client above the transport. Its methods belong to the connection's goroutine. Other
+// goroutines may read about.
+type Session struct {
+	resp.Writer
+	srv    *Shared
+	client client
+	// Closing asks the connection to close once out is written.
+	Closing bool
+
+	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
+	user, limits *acl.User
+	// plain: decisions need only parsing, because the client is logged in, in no transaction, not subscribed in RESP2, and
+	// listens to its replies.
+	plain   bool
+	failed  bool     // the running command has answered an error
+	running *command // the running command, unless it is an operation
+	// Confirmed: a ReadIndex for this run of reads has succeeded. staleMs is the upper bound of the age of the last read.
+	// readonly: the client sent READONLY, so reads may be stale.
+	Confirmed bool
+	staleMs   int64
+	readonly  bool
+	executing bool          // running the commands of a transaction
+	heldFor   time.Duration // time that the running command has waited in line
+	Mute      muteMode
+	batch     *service.Batch // operations not yet decided, or nil
+	Road      *Road          // trace of the last read, if the tracer picked it
+	tx        *transaction
+	topics    topics
+	about     service.Client
+
+	// The last limits of the client, so that repeated ones need no parsing.
+	rates   memo[engine.Rate]
+	windows memo[int64]
+	steps   engine.Steps
+
+	recent struct { // the last command that lookup found, because pipelines repeat commands
+		name [maxNameBytes]byte
+		len  int
+		cmd  *command
+	}
+}
+
+// muteMode says which replies CLIENT REPLY suppresses.
+type muteMode uint8
+
+const (
+	MuteNone muteMode = iota
+	muteAll
+	muteNext // SKIP: the reply of the next command
+	muteThis
+)
+
+func NewSession(srv *Shared, c client) *Session {
+	s := &Session{srv: srv, client: c, Writer: resp.Writer{Proto: 2}}
+	s.about.Init(c.ID(), c.RemoteAddr(), c.LocalAddr())
+	srv.clients.add(s)
+	s.begin()
+	return s
+}
+
+// Close releases the resources of the session on the server.
+func (s *Session) Close() {
+	s.srv.clients.remove(s)
+	s.srv.Events.Monitor(s, false)
+	s.dropTopics()
+	s.endTransaction()
+	s.srv.backup.end(s)
+}
+
+func (s *Session) Authed() bool { return s.user != nil }
+
+// Pending returns the number of operations that wait for Settle.
+func (s *Session) Pending() int {
+	if s.batch == nil {
+		return 0
+	}
+	return len(s.batch.Ops)
+}
+
+// Full reports whether the batch has no space for this many more operations.
+func (s *Session) Full(more int) bool {
+	return s.batch != nil && (len(s.batch.Ops)+more > MaxBatch || s.batch.Values >= maxBatchValues)
+}
+
+// refresh computes plain again after one of its conditions has changed.
+func (s *Session) refresh() {
+	s.plain = s.user != nil && s.tx == nil && s.Mute == MuteNone && !s.onlyTopics()
+}
+
+// Do runs one command. It appends the reply to Out or, for an operation, defers it. args must stay valid until the next
+// Settle returns.
+func (s *Session) Do(args [][]byte) {
+	if len(args) == 0 {
+		return
+	}
+	if s.Full(len(args)) {
+		s.Settle()
+	}
+	cmd := s.lookup(args[0])
+	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
+		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.Attention.Load() != 0 {
+		s.doWithCare(args)
+		return
+	}
+	if err := s.plan(cmd, args); err == errAlone {
+		s.doWithCare(args)
+	} else if err != nil {
+		s.Settle()
+		s.reject(cmd, err)
+	}
+}
+
+// lookup finds a command in the table. It remembers the last command that it found.
+func (s *Session) lookup(name []byte) *command {
+	if r := &s.recent; string(name) == string(r.name[:r.len]) {
+		return r.cmd
+	}
+	cmd := s.srv.table.find(name)
+	if cmd != nil {
+		s.recent.cmd, s.recent.len = cmd, copy(s.recent.name[:], name)
+	}
+	return cmd
+}

@@ -1,0 +1,74 @@
+package commands
+
+import (
+	"bytes"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/weir-project/weir/server/resp"
+)
+
+// FuzzParseCommand sends commands, one a line, arguments between blanks, to a
+// session on a real table: it must never panic and answer each with one reply.
+func FuzzParseCommand(f *testing.F) {
+	for _, test := range argumentErrors {
+		f.Add([]byte(test.send))
+	}
+	each(newCommandTable(families()...).all, func(cmd *command) {
+		f.Add([]byte(cmd.usage()))
+		for _, e := range cmd.shown {
+			f.Add([]byte("MULTI\n" + e.send + "\nEXEC\n" + e.send))
+		}
+	})
+	f.Add([]byte("HELLO 3\nCOMMAND\nCOMMAND DOCS\nINFO all\nCLIENT LIST\nKEYS *"))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		srv := newTestServer(t, Config{})
+		c := srv.client(t)
+		for line := range bytes.Lines(script) {
+			args := bytes.Split(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+			if len(args) > resp.MaxArgs || manyReplies(c.sess, args) {
+				continue
+			}
+			c.sess.Do(args)
+			c.sess.Settle()
+			_, rest, err := readReply(string(c.sess.Out))
+			if err != nil || rest != "" {
+				t.Fatalf("%q answered %q (%v)", args, c.sess.Out, err)
+			}
+			c.sess.Out = c.sess.Out[:0]
+		}
+		c.sess.Close()
+		if n := srv.Attention.Load() + srv.Events.Listeners.Load(); n != 0 {
+			t.Fatalf("%d left behind", n)
+		}
+		srv.Running.Wait()
+	})
+}
+
+// manyReplies picks out what answers another number of replies, or waits.
+func manyReplies(s *Session, args [][]byte) bool {
+	cmd, _ := s.srv.table.resolve(args)
+	if cmd == nil {
+		return false
+	}
+	switch cmd.Full {
+	case "subscribe", "psubscribe", "unsubscribe", "punsubscribe", "client|reply", "client|pause":
+		return true
+	}
+	return false
+}
+
+// FuzzErrorText: whatever a client sends, what comes back is one line.
+func FuzzErrorText(f *testing.F) {
+	f.Add([]byte("a\r\nb"), 3)
+	f.Fuzz(func(t *testing.T, b []byte, n int) {
+		for _, text := range []string{resp.Quote(b), resp.Printable(b, max(n, 0)), unknownCommand([][]byte{b, b, b}).Error()} {
+			if bytes.ContainsAny([]byte(text), "\r\n\x00") {
+				t.Fatalf("%q", text)
+			}
+		}
+		if !utf8.ValidString(resp.Quote(b)) {
+			t.Fatalf("%q", resp.Quote(b))
+		}
+	})
+}

@@ -1,0 +1,352 @@
+package commands
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
+)
+
+func hashOf(password string) string {
+	sum := sha256.Sum256([]byte(password))
+	return "#" + hex.EncodeToString(sum[:])
+}
+
+// usersServer has the users of a text that a test may change.
+func usersServer(t *testing.T, password, text string) (*testServer, *string) {
+	t.Helper()
+	now := &text
+	return newTestServer(t, Config{Password: password, LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(*now)) }}), now
+}
+
+func (c *testClient) as(user, password string) *testClient {
+	c.t.Helper()
+	require.Equal(c.t, "OK", c.say("AUTH "+user+" "+password))
+	return c
+}
+
+var someUsers = "# who uses this server\n\n" +
+	"user app on " + hashOf("pa") + " " + hashOf("pb") + " ~app:* ~shared +@decide +@connection +@transaction\n" +
+	"user looker on " + hashOf("pl") + " ~* +@read -@dangerous\n" +
+	"user boss on " + hashOf("ps") + " allkeys &* sanitize-payload +@all\n" +
+	"user policies on " + hashOf("pp") + " +@policy\n" +
+	"user gone off " + hashOf("pg") + " ~* +@all\n"
+
+func TestLoginAsAUser(t *testing.T) {
+	srv, _ := usersServer(t, "", someUsers)
+	c := srv.client(t)
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "who names users wants to be told names")
+	for _, line := range []string{"AUTH x", "AUTH default x", "AUTH app pl", "AUTH app", "AUTH gone pg", "AUTH nobody pa", `AUTH nobody ""`} {
+		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
+	}
+	c.as("app", "pa").as("app", "pb")
+	assert.Equal(t, "app", c.say("ACL WHOAMI"))
+	assert.Equal(t, "-"+string(service.ErrWrongPass), c.say("AUTH boss pa"))
+	assert.Equal(t, "app", c.say("ACL WHOAMI"), "a login that fails changes nothing")
+	assert.Contains(t, c.say("CLIENT INFO"), " user=app ")
+	assert.Contains(t, srv.client(t).say("HELLO 3 AUTH boss ps"), "proto 3")
+	assert.Equal(t, "RESET", c.say("RESET"))
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"))
+
+	srv, _ = usersServer(t, "secret", someUsers)
+	c = srv.client(t)
+	assert.Equal(t, "OK", c.say("AUTH secret"))
+	assert.Equal(t, "default", c.say("ACL WHOAMI"))
+
+	_, err := NewShared(Config{Password: "secret", LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte("user default on nopass ~* +@all")) }}, servertest.NewTableLimiter())
+	require.ErrorIs(t, err, acl.ErrTwoPasswords)
+}
+
+// Every road to a decision, to a look and to a change asks the same two questions.
+func TestWhatAUserMayDo(t *testing.T) {
+	srv, _ := usersServer(t, "", someUsers)
+	srv.client(t).as("boss", "ps").say("RL.POLICY SET p LIMIT TOKENBUCKET 10/s 10")
+	noCommand := func(user, cmd string) string {
+		return "-NOPERM User " + user + " has no permissions to run the '" + cmd + "' command"
+	}
+	noKey := "-" + string(service.ErrNoKey)
+	for _, test := range []struct{ user, send, want string }{
+		{"app pa", "RL.TOKENBUCKET app:1 10/s 10", "1 9 0 100 10"},
+		{"app pa", "RL.TOKENBUCKET other:1 10/s 10", noKey},
+		{"app pa", "RL.TOKENBUCKET app 10/s 10", noKey},
+		{"app pa", "RL.TOKENBUCKET shared 10/s 10", "1 9 0 100 10"},
+		{"app pa", "RL.CHECK p app:1", "1 9 0 100 10 p"},
+		{"app pa", "RL.CHECK p other:1", noKey},
+		{"app pa", "RL.CHECK p app:2 p other:2", noKey},
+		{"app pa", "RL.CHECK p app:3 COST 1 ID other:1", "1 9 0 100 10 p"},
+		{"app pa", "CL.THROTTLE other:1 15 30 60 1", noKey},
+		{"app pa", "INCR other:1", noKey},
+		{"app pa", "GET other:1", noKey},
+		{"app pa", "RL.RELEASE other:1 me", noKey},
+		{"app pa", "RL.REFUND app:1 1", "10"},
+		{"app pa", "RL.RESET app:1", noCommand("app", "rl.reset")},
+		{"app pa", "DEL app:1", noCommand("app", "del")},
+		{"app pa", "RL.BLOCK app:1 FOREVER", noCommand("app", "rl.block")},
+		{"app pa", "RL.INSPECT app:1", noCommand("app", "rl.inspect")},
+		{"app pa", "RL.POLICY SET p LIMIT TOKENBUCKET 99/s 99", noCommand("app", "rl.policy|set")},
+		{"app pa", "CONFIG GET maxclients", noCommand("app", "config|get")},
+		{"app pa", "CLIENT KILL ID 1", noCommand("app", "client|kill")},
+		{"app pa", "CLIENT LIST", noCommand("app", "client|list")},
+		{"app pa", "MONITOR", noCommand("app", "monitor")},
+		{"app pa", "ACL LIST", noCommand("app", "acl|list")},
+		{"app pa", "FLUSHALL", noCommand("app", "flushall")},
+		{"app pa", "KEYS *", noCommand("app", "keys")},
+		{"app pa", "SUBSCRIBE weir:denied:tokenbucket", noCommand("app", "subscribe")},
+		{"app pa", "CLIENT SETNAME me", "OK"},
+		{"app pa", "ECHO hi", "hi"},
+		{"looker pl", "RL.INSPECT idle", ""},
+		{"looker pl", "SCAN 0", noCommand("looker", "scan")},
+		{"looker pl", "FLUSHALL", noCommand("looker", "flushall")},
+		{"looker pl", "RL.TOKENBUCKET k 10/s 10", noCommand("looker", "rl.tokenbucket")},
+		{"looker pl", "PING", noCommand("looker", "ping")},
+		{"policies pp", "RL.POLICY SET q LIMIT TOKENBUCKET 1/s 1", "1"},
+		{"policies pp", "RL.POLICY LIST", "p q"},
+		{"policies pp", "RL.CHECK p app:1", noCommand("policies", "rl.check")},
+		{"boss ps", "RL.BLOCK anything FOREVER", "OK"},
+		{"boss ps", "ACL USERS", "app boss default gone looker policies"},
+	} {
+		name, password, _ := strings.Cut(test.user, " ")
+		assert.Equal(t, test.want, srv.client(t).as(name, password).say(test.send), "%s: %s", test.user, test.send)
+	}
+	assert.Contains(t, srv.client(t).as("boss", "ps").say("INFO stats"), "acl_access_denied_cmd:")
+}
+
+// The keys of looks are checked where they stand; those of a command that another one
+// carries where they stand in that.
+func TestKeysOfLooks(t *testing.T) {
+	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@read +@admin\nuser b on nopass ~app:* +@decide")
+	c := srv.client(t).as("a", "x")
+	noKey := "-" + string(service.ErrNoKey)
+	for send, want := range map[string]string{
+		"RL.INSPECT app:1": "", "RL.INSPECT other": noKey, "TTL other": noKey, "EXISTS app:1 other": noKey, "EXISTS app:1": "0", "MEMORY USAGE other": noKey,
+		"OBJECT ENCODING other": noKey, "HGETALL other": noKey, "RL.RESET app:1 other": noKey, "RL.RESET app:1": "0", "UNLINK other": noKey,
+		"RL.EXPLAIN RL.TOKENBUCKET other 1/s 1": noKey, "RL.EXPLAIN RL.CHECK app:1 other": noKey,
+	} {
+		assert.Equal(t, want, c.say(send), send)
+	}
+	assert.Contains(t, c.say("RL.EXPLAIN RL.TOKENBUCKET app:1 1/s 1"), "allowed 1")
+}
+
+// RL.WAIT decides, so its user needs permission for the decision and its keys.
+func TestWhoMayWait(t *testing.T) {
+	srv, _ := usersServer(t, "", "user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
+		"user decide on nopass ~app:* +@decide -rl.wait\n")
+	srv.client(t).as("all", "x").say("RL.POLICY SET p LIMIT TOKENBUCKET 10/s 10")
+	noKey := "-" + string(service.ErrNoKey)
+	for _, test := range []struct{ user, send, want string }{
+		{"wait", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.tokenbucket' command"},
+		{"wait", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.check' command"},
+		{"decide", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User decide has no permissions to run the 'rl.wait' command"},
+		{"both", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "1 9 0 100 10"},
+		{"both", "RL.WAIT RL.CHECK p app:2 TIMEOUT 0", "1 9 0 100 10 p"},
+		{"both", "RL.WAIT RL.CHECK app:1 other TIMEOUT 0", noKey},
+		{"both", "RL.WAIT RL.CHECK p app:2 p other TIMEOUT 0", noKey},
+		{"both", "RL.WAIT RL.TOKENBUCKET other 10/s 10 TIMEOUT 0", noKey},
+	} {
+		assert.Equal(t, test.want, srv.client(t).as(test.user, "x").say(test.send), "%s: %s", test.user, test.send)
+	}
+	_, taken := srv.lim.Inspect([]byte("other"))
+	assert.False(t, taken)
+}
+
+// No script runs on a key that its user may not use.
+func TestKeysOfScripts(t *testing.T) {
+	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@decide")
+	c := srv.client(t).as("a", "x")
+	send := func(sum scripts.Sum, sc *scripts.Script, key string) string {
+		line := "EVALSHA " + hex.EncodeToString(sum[:]) + " " + decimal(int64(sc.Keys)) + strings.Repeat(" "+key, sc.Keys)
+		return c.say(line + strings.Repeat(" 100", len(sc.Args)))
+	}
+	ran, refused := 0, 0
+	for sum, sc := range scripts.Known.BySum {
+		before := srv.lim.Calls
+		if send(sum, sc, "other") == "-"+string(service.ErrNoKey) {
+			refused++
+		}
+		require.Equal(t, before, srv.lim.Calls, sc.Name)
+		send(sum, sc, "app:"+sc.Name+decimal(int64(refused)))
+		ran += srv.lim.Calls - before
+	}
+	require.Greater(t, refused, 10)
+	require.Equal(t, refused, ran)
+}
+
+// A transaction refuses what its user may not do when it is queued, and so as a whole.
+func TestTransactionsOfUsers(t *testing.T) {
+	srv, _ := usersServer(t, "", someUsers)
+	c := srv.client(t).as("app", "pa")
+	for _, bad := range []string{"RL.TOKENBUCKET other 10/s 10", "FLUSHALL", "RL.INSPECT app:1"} {
+		assert.Equal(t, "OK", c.say("MULTI"))
+		assert.Equal(t, "QUEUED", c.say("RL.TOKENBUCKET app:1 10/s 10"))
+		assert.Contains(t, c.say(bad), "-NOPERM ", bad)
+		assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
+	}
+	assert.Equal(t, "OK", c.say("MULTI"))
+	assert.Equal(t, "QUEUED", c.say("RL.TOKENBUCKET app:1 10/s 10"))
+	assert.Equal(t, "1 9 0 100 10", c.say("EXEC"), "nothing was taken before")
+}
+
+// A pipeline of a user with limits is decided in batches like any other; what is refused
+// in its midst keeps its place.
+func TestPipelinesOfUsers(t *testing.T) {
+	srv, _ := usersServer(t, "", someUsers)
+	c := srv.client(t).as("app", "pa")
+	calls := srv.lim.Calls
+	for range 10 {
+		c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("app:1"), []byte("FOREVER"), []byte("20")})
+	}
+	c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("other"), []byte("FOREVER"), []byte("20")})
+	c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("app:1"), []byte("FOREVER"), []byte("20")})
+	c.sess.Settle()
+	replies := string(c.sess.Out)
+	c.sess.Out = nil
+	assert.Equal(t, 11, strings.Count(replies, "*5"))
+	assert.Less(t, strings.Index(replies, ":10\r\n:0\r\n"), strings.Index(replies, "-NOPERM"))
+	assert.True(t, strings.HasSuffix(replies, ":9\r\n:0\r\n:-1\r\n:20\r\n"), replies)
+	assert.Equal(t, calls+2, srv.lim.Calls)
+}
+
+func TestReloadedUsers(t *testing.T) {
+	srv, text := usersServer(t, "", someUsers)
+	app, looker, boss := srv.client(t).as("app", "pa"), srv.client(t).as("looker", "pl"), srv.client(t).as("boss", "ps")
+	*text = strings.Replace(someUsers, "~shared", "~other:*", 1) + "user late on nopass"
+	assert.Equal(t, "OK", boss.say("ACL LOAD"))
+	assert.True(t, app.fake.killed, "what it may do has changed")
+	assert.False(t, looker.fake.killed || boss.fake.killed)
+	assert.Contains(t, boss.say("ACL LIST"), "user late on nopass sanitize-payload")
+
+	*text = "user boss on #short"
+	assert.Contains(t, boss.say("ACL LOAD"), "-ERR bad users file: line 1: user \"boss\": a password must be # and its SHA-256")
+	assert.Contains(t, boss.say("ACL USERS"), "app boss", "nothing has changed")
+	assert.Equal(t, "-"+string(errNoUsersFile), defaultClient(t).say("ACL LOAD"))
+}
+
+// Nothing that shows users, commands or settings shows a password or its hash.
+func TestSecretsStaySecret(t *testing.T) {
+	srv, _ := usersServer(t, "open-sesame", someUsers)
+	watcher := srv.client(t).as("boss", "ps")
+	watcher.say("CONFIG SET slowlog-log-slower-than 0")
+	watcher.say("MONITOR")
+	c := srv.client(t)
+	c.say("AUTH default open-sesame")
+	c.say("HELLO 3 AUTH boss open-sesame")
+	c.say("HELLO 3 AUTH default open-sesame")
+	all := watcher.fake.pushed.String()
+	for _, look := range []string{"ACL LIST", "ACL GETUSER boss", "ACL GETUSER default", "SLOWLOG GET 100", "CONFIG GET *", "INFO everything", "CLIENT LIST"} {
+		all += c.say(look)
+	}
+	for _, secret := range []string{"open-sesame", hashOf("open-sesame")[1:], hashOf("ps")[1:]} {
+		assert.NotContains(t, all, secret)
+	}
+	assert.Contains(t, all, "redacted")
+}
+
+func TestBadUsersFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"usr a":                               "line 1: a line must be like: user app on",
+		"user":                                "must be like",
+		"":                                    "no user is in it; a line must be like",
+		"# user a on nopass\n\n":              "no user is in it",
+		"user a on\n\nuser a off":             `line 3: user "a" stands here twice`,
+		"user a >secret":                      "passwords stand here as #<hash> only",
+		"user a #12":                          "64 hexadecimal digits",
+		"user a " + hashOf("x") + "00":        "64 hexadecimal digits",
+		"user a +@nope":                       "names no command or category",
+		"user a +lpush":                       "names no command or category",
+		"user a +client|nope":                 "names no command or category",
+		"user a @decide":                      "must be on, off, nopass",
+		"user a &news":                        "must be on, off, nopass",
+		"user a (~x":                          "must be on, off, nopass",
+		"user a ~" + strings.Repeat("x", 600): "must be on, off, nopass",
+		"user \x01":                           "none of them special",
+		"user " + strings.Repeat("n", 65):     "at most 64 characters",
+		"user a" + strings.Repeat(" on", 300): "at most 256 rules",
+		strings.Repeat("\n", acl.MaxUsersBytes+1):   "at most 1048576 bytes",
+		strings.Repeat("user a\n", 1) + "user b +@": "names no command or category",
+	} {
+		_, err := ParseUsers([]byte(text))
+		require.ErrorContains(t, err, want, "%.100s", text)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	many := new(strings.Builder)
+	for i := range acl.MaxUsers + 1 {
+		many.WriteString("user u" + decimal(int64(i)) + "\n")
+	}
+	_, err := ParseUsers([]byte(many.String()))
+	require.ErrorContains(t, err, "at most 1024 users")
+}
+
+// Rules are carried out in order, and a container stands for its subcommands.
+func TestRulesInOrder(t *testing.T) {
+	for rules, may := range map[string]map[string]bool{
+		"+@all -@dangerous +config|get": {"config|get": true, "config|set": false, "rl.fixed": true, "flushall": false},
+		"-@all +@decide -evalsha":       {"rl.fixed": true, "evalsha": false, "eval": true, "rl.release": true, "rl.forgive": true, "rl.reset": false},
+		"+client":                       {"client|kill": true, "client|id": true, "ping": false},
+		"+@connection":                  {"client|kill": false, "client|id": true, "cluster|slots": true, "command": true, "info": true, "weir.cluster|add": false, "acl|whoami": true, "acl|list": false, "debug": false},
+		"allcommands nocommands":        {"ping": false, "auth": true, "hello": true},
+		"+@read":                        {"rl.policy|get": true, "rl.policy|set": false, "memory|stats": true, "keys": true, "rl.inspect": true},
+	} {
+		users, err := ParseUsers([]byte("user a on " + rules))
+		require.NoError(t, err)
+		table := newCommandTable(families()...)
+		for name, want := range may {
+			require.Equal(t, want, table.named([]byte(name)).allowedTo(users.ByName["a"]), "%s: %s", rules, name)
+		}
+	}
+}
+
+// Whatever the categories, nothing administrative is part of what applications are given.
+func TestApplicationsGetNothingAdministrative(t *testing.T) {
+	users, err := ParseUsers([]byte("user app on +@decide +@connection +@transaction +@read -@dangerous"))
+	require.NoError(t, err)
+	newCommandTable(families()...).each(func(cmd *command) {
+		if cmd.inherits("admin") || strings.Contains(strings.Join(cmd.categories, " "), "@admin") {
+			assert.False(t, cmd.allowedTo(users.ByName["app"]), cmd.Full)
+		}
+	})
+}
+
+func FuzzUsers(f *testing.F) {
+	f.Add([]byte(someUsers))
+	table := newCommandTable(families()...)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		users, err := acl.Parse(table, text)
+		if err != nil {
+			return
+		}
+		for _, u := range users.List() {
+			require.Len(t, u.Commands, len(table.bySlot))
+			u.MayUse([]byte("key"))
+		}
+	})
+}
+
+// A login that waits is tried, and waits no longer than the server runs.
+func TestLoginsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newTestServer(t, Config{Password: "secret"})
+		c := srv.client(t)
+		for range acl.FreeFailures + 20 {
+			c.say("AUTH wrong")
+		}
+		began := time.Now()
+		require.Equal(t, "OK", c.say("AUTH secret"))
+		require.Equal(t, acl.LoginPauseMax, time.Since(began))
+		require.Equal(t, "PONG", c.say("PING"))
+
+		close(srv.Stop)
+		began = time.Now()
+		require.Equal(t, "OK", c.say("AUTH secret"))
+		require.Zero(t, time.Since(began))
+	})
+}

@@ -1,0 +1,140 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// maxNodeIDBytes bounds the name of a node, which logs and tables show.
+const maxNodeIDBytes = 64
+
+func weirClusterCommand() *command {
+	const flags = "admin noscript loading stale no_multi"
+	sub := func(name, syntax string, arity int, summary, details string, run func(*Session, *limiter.Topology, [][]byte)) *command {
+		cmd := clustered(name, syntax, arity, summary, run)
+		cmd.flags, cmd.details = flags, details
+		return cmd
+	}
+	status := sub("STATUS", "", 2, "The cluster as this node sees it", "", runClusterStatus)
+	status.reply = "A map. Of the cluster: `cluster_id`, `node` (this node), `leader` (empty if unknown), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that all known nodes read), and `nodes`. " +
+		"Of each node: `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (since its last message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's wall clock), `log_format` (the newest it reads; 0: unknown)."
+	return &command{
+		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags, summary: "See and change the cluster; `weir cluster` does the same from a shell",
+		details: "Any node forwards a change to the leader. The command ends when a majority has agreed.",
+		subs: []*command{
+			status,
+			sub("ADD", "id addr", 4, "Add a node", "It follows first, and votes once it has caught up. `addr` is its address for the other nodes.", runClusterAdd),
+			sub("REMOVE", "id", 3, "Remove a node", "Stop it first: a removed node does not come back by itself.", runClusterRemove),
+			sub("TRANSFER", "[id]", -2, "Hand leadership to a node, or to whichever is best", "", runClusterTransfer),
+			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
+		},
+	}
+}
+
+func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
+	s.Map(10)
+	s.Pair("cluster_id", t.ClusterID)
+	s.Pair("node", t.Self)
+	s.Pair("leader", t.Leader)
+	s.Pair("last_leader", t.LastLeader)
+	s.PairInt("term", int64(t.Term))
+	s.PairInt("applied_index", int64(t.AppliedIndex))
+	s.PairInt("commit_index", int64(t.CommitIndex))
+	s.PairInt("stale_ms", service.CeilMs(s.srv.Replica.StaleFor()))
+	s.PairInt("log_format", int64(t.Format))
+	s.Bulk("nodes")
+	s.Array(len(t.Nodes))
+	for i := range t.Nodes {
+		writeNodeStatus(&s.Writer, &t.Nodes[i])
+	}
+}
+
+func writeNodeStatus(w *resp.Writer, m *limiter.Member) {
+	w.Map(10)
+	w.Pair("id", m.ID)
+	w.Pair("client_addr", m.ClientAddr)
+	w.Pair("raft_addr", m.RaftAddr)
+	w.PairInt("voter", int64(oneIf(m.Voter)))
+	w.PairInt("up", int64(oneIf(m.Up)))
+	w.PairInt("applied_index", int64(m.AppliedIndex))
+	w.PairInt("heard_ms", service.CeilMs(m.LastHeard))
+	w.PairInt("lag_entries", int64(m.LagEntries))
+	w.PairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
+	w.PairInt("log_format", int64(m.Format))
+}
+
+func runClusterAdd(s *Session, _ *limiter.Topology, args [][]byte) {
+	id, addr := args[2], args[3]
+	switch {
+	case !s.guarded(checkNodeID(id)):
+	case !isHostPort(addr):
+		s.fail(arg.Bad("addr", "must be like host:port", addr))
+	default:
+		answerChange(s, "node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
+	}
+}
+
+func runClusterRemove(s *Session, _ *limiter.Topology, args [][]byte) {
+	if s.guarded(checkNodeID(args[2])) {
+		answerChange(s, "node removed", s.srv.Replica.RemoveNode(string(args[2])), "id", string(args[2]))
+	}
+}
+
+func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
+	to := ""
+	switch {
+	case len(args) > 3:
+		s.fail(arg.ErrSyntax)
+		return
+	case len(args) == 3:
+		if !s.guarded(checkNodeID(args[2])) {
+			return
+		}
+		to = string(args[2])
+	}
+	answerChange(s, "leadership handed over", s.srv.Replica.TransferLeadership(to), "to", to)
+}
+
+func runClusterSnapshot(s *Session, _ *limiter.Topology, _ [][]byte) {
+	answerChange(s, "snapshot written", s.srv.Replica.Snapshot())
+}
+
+func checkNodeID(id []byte) error {
+	if len(id) == 0 || len(id) > maxNodeIDBytes {
+		return resp.Error(fmt.Sprintf("ERR id must be 1 to %d bytes, not %d", maxNodeIDBytes, len(id)))
+	}
+	return checkClientText("Node ids", id)
+}
+
+// answerChange answers a change of the cluster, and logs it.
+func answerChange(s *Session, what string, err error, attrs ...any) {
+	if err != nil {
+		s.fail(s.srv.adminError(err))
+		return
+	}
+	s.srv.Log.Info(what+" at a client's request", append(attrs, "addr", s.about.Addr)...)
+	s.OK()
+}
+
+// adminError returns the reply to a failed change of the cluster. The reply redirects to the leader if its address is
+// known. Otherwise it gives the reason in full, unlike the reply of a decision.
+func (s *Shared) adminError(err error) error {
+	if errors.Is(err, limiter.ErrNotLeader) {
+		t := s.Replica.Topology()
+		if to, ok := service.LeaderElsewhere(t).(service.Elsewhere); ok && !t.Leads() {
+			return resp.Error("MOVED 0 " + string(to))
+		}
+		return err
+	}
+	for _, known := range []error{limiter.ErrTryAgain, limiter.ErrClusterDown, limiter.ErrOverloaded, limiter.ErrUnknownOutcome, limiter.ErrNoDisk} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	return resp.Error("ERR " + err.Error())
+}

@@ -1,0 +1,173 @@
+package envoyrls
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	grpcpeer "google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/service"
+)
+
+// Limits of the rate limit service.
+const (
+	// MaxConns bounds the connections. Each worker of an Envoy keeps one.
+	MaxConns = 512
+	// rlsMaxStreams bounds the concurrent calls of one connection. Envoy opens another connection for more.
+	rlsMaxStreams = 64
+	// MaxCallBytes bounds a call. Envoy sends data from the headers of one request, which it bounds to 60 KiB itself.
+	MaxCallBytes = 128 << 10
+	// rlsHeaderBytes bounds a call's metadata, of which weir reads the authorization.
+	rlsHeaderBytes = 8 << 10
+	// MaxDescriptors bounds the decisions of one call. Envoy usually sends a few.
+	MaxDescriptors = 64
+	// rlsIdleTimeout closes idle connections. Envoy reconnects by itself.
+	rlsIdleTimeout = 10 * time.Minute
+	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
+	rlsHandshakeTimeout = 5 * time.Second
+	// rlsPingEvery detects an Envoy that disappeared, as keep-alive does on the port for Redis clients.
+	rlsPingEvery = 300 * time.Second
+)
+
+// ServiceName is the gRPC name of the service.
+const ServiceName = "envoy.service.ratelimit.v3.RateLimitService"
+
+// Server implements Envoy's rate limit service, version 3, over gRPC. See docs/http.md.
+type Server struct {
+	*service.Service
+	grpc  *grpc.Server
+	Conns *rlsConns
+	known bool // clients present a certificate
+}
+
+// New returns the rate limit service of s. A nil config means no TLS. If config requires client certificates, protected
+// mode requires no password of the clients.
+func New(s *service.Service, config *tls.Config) *Server {
+	r := &Server{Service: s, Conns: newRLSConns(MaxConns, &s.RLS, &s.Wire.EvictedRLS)}
+	options := []grpc.ServerOption{
+		grpc.MaxConcurrentStreams(rlsMaxStreams),
+		grpc.MaxRecvMsgSize(MaxCallBytes),
+		grpc.MaxHeaderListSize(rlsHeaderBytes),
+		grpc.ConnectionTimeout(rlsHandshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
+		grpc.StatsHandler(rlsTags{r.Conns}),
+		grpc.WaitForHandlers(true), // no handler reaches the limiter after Shutdown
+	}
+	if config != nil {
+		r.known = config.ClientAuth == tls.RequireAndVerifyClientCert
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+	}
+	r.grpc = grpc.NewServer(options...)
+	r.grpc.RegisterService(&grpc.ServiceDesc{
+		ServiceName: ServiceName,
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: shouldRateLimit}},
+	}, r)
+	return r
+}
+
+// Serve answers calls from ln until Shutdown, and then returns nil. It owns ln.
+func (r *Server) Serve(ln net.Listener) error {
+	return r.grpc.Serve(&rlsListener{Listener: ln, Service: r.Service, conns: r.Conns, known: r.known})
+}
+
+// Shutdown accepts no further calls and waits for running ones until ctx ends. When it returns, no call reaches the
+// limiter.
+func (r *Server) Shutdown(ctx context.Context) {
+	cut := context.AfterFunc(ctx, r.grpc.Stop)
+	defer cut()
+	r.grpc.GracefulStop()
+}
+
+// shouldRateLimit adapts the service's only method to package grpc.
+func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	in := new(rlspb.Request)
+	if err := decode(in); err != nil {
+		return nil, err
+	}
+	return self.(*Server).Answer(ctx, in)
+}
+
+// Answer decides a call and counts the answer.
+func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Response, err error) {
+	stats := &r.RLS
+	defer func() {
+		if p := recover(); p != nil {
+			r.Wire.Panics.Add(1)
+			r.Log.Error("panic while answering an Envoy", "panic", p, "stack", string(debug.Stack()))
+			out, err = nil, status.Error(codes.Internal, "internal error")
+		}
+		switch {
+		case err != nil:
+			stats.Failed.Add(1)
+		case out.OverallCode == rlspb.Code_OVER_LIMIT:
+			stats.OverLimit.Add(1)
+		default:
+			stats.OK.Add(1)
+		}
+	}()
+	addr, credentials := senderOf(ctx)
+	u, err := r.Authenticate(addr, credentials, service.LoginMemoryOf(ctx))
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
+	}
+	defer inFlight(ctx)()
+	q, err := readRequest(in)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, service.ErrorText(err))
+	}
+	for i := range q.Ops {
+		if err := r.MayCheck(u, &q.Ops[i]); err != nil {
+			return nil, status.Error(codes.PermissionDenied, service.ErrorText(err))
+		}
+	}
+	return r.decide(q, addr)
+}
+
+// senderOf returns the address and the authorization header of a call.
+func senderOf(ctx context.Context) (addr, credentials string) {
+	if p, ok := grpcpeer.FromContext(ctx); ok {
+		addr = p.Addr.String()
+	}
+	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
+		credentials = given[0]
+	}
+	return addr, credentials
+}
+
+// decide decides all descriptors in one call of the limiter.
+func (r *Server) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
+	for i := range q.Ops {
+		r.ShowCheck(addr, q.names[i], &q.Ops[i])
+	}
+	if err := r.DecideChecks(addr, q.Ops, q.ds); err != nil {
+		return nil, rlsError(err)
+	}
+	out, err := q.response(r)
+	if err != nil {
+		r.CheckFailed(err)
+		return nil, rlsError(err)
+	}
+	return out, nil
+}
+
+// rlsError maps an error to a status that tells whether a retry is safe. After UNKNOWN the request may have been
+// counted.
+func rlsError(err error) error {
+	text, code := service.ErrorText(err), codes.Unavailable
+	if strings.HasPrefix(text, "UNKNOWN") {
+		code = codes.Unknown
+	}
+	return status.Error(code, text)
+}

@@ -1,0 +1,13 @@
+// Package httpapi answers HTTP requests: probes (/livez, /readyz), Prometheus (/metrics), proxies that ask whether to
+// admit a request (/check), and the page for people. See docs/http.md.
+//
+// It promises that
+//
+//   - connections are bounded, and idle connections do not block other clients;
+//   - a malformed request is never admitted;
+//   - a page of another site cannot make a browser decide or change anything;
+//   - after Close no check and no command reaches the limiter.
+//
+// A Hand, the server for Redis clients, executes the commands of the page. The program provides listeners and
+// certificates.
+package httpapi

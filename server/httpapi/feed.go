@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// feedEvery is the maximum age of a cached status, so that the number of viewers does not load the server.
+const feedEvery = 500 * time.Millisecond
+
+// topShown is the number of heaviest keys that the page shows.
+const topShown = 10
+
+// feed computes the status that the page shows.
+type feed struct {
+	*service.Service
+	bounds []float64
+
+	mu   sync.Mutex
+	last *Status
+	made time.Time
+}
+
+// Status is the answer of /status.json. It contains counters, from which the viewer computes rates, and current values.
+type Status struct {
+	Version  string           `json:"version"`
+	NowMs    int64            `json:"now_ms"`
+	UptimeS  int64            `json:"uptime_s"`
+	Allowed  int64            `json:"allowed"` // requests of all commands
+	Limited  int64            `json:"limited"`
+	Policies []PolicyStatus   `json:"policies"`
+	Latency  LatencyStatus    `json:"latency"`
+	Keys     int64            `json:"keys"`
+	Memory   MemoryStatus     `json:"memory"`
+	Clients  int              `json:"clients"`
+	Clock    int64            `json:"clock_behind_ms"`
+	Cluster  *ClusterStatus   `json:"cluster"` // null for a server that runs alone
+	Denials  []service.Denial `json:"denials"`
+	Admitted []TopKey         `json:"top_admitted"`
+	Denied   []TopKey         `json:"top_denied"` // null on a follower, because only the leader knows
+}
+
+// TopKey is one of the keys with the most recent units, as RL.TOP counts them.
+type TopKey struct {
+	Key   string `json:"key"`
+	Units int64  `json:"units"`
+}
+
+// PolicyStatus counts the requests of one policy.
+type PolicyStatus struct {
+	Name     string `json:"name"`
+	Allowed  int64  `json:"allowed"`
+	Limited  int64  `json:"limited"`
+	Shadowed int64  `json:"shadowed"`
+}
+
+// LatencyStatus is the histogram of the decision time.
+type LatencyStatus struct {
+	BoundsS []float64 `json:"bounds_s"` // the last bucket has no bound
+	Counts  []int64   `json:"counts"`
+}
+
+// MemoryStatus is in bytes, except the evicted keys and their forgiven units.
+type MemoryStatus struct {
+	Used     int64  `json:"used"`
+	Max      int64  `json:"max"` // 0: no bound
+	Resident uint64 `json:"resident"`
+	Evicted  int64  `json:"evicted"`
+	Forgiven int64  `json:"forgiven"`
+}
+
+// ClusterStatus is the cluster as this node sees it.
+type ClusterStatus struct {
+	Self    string       `json:"self"`     // the node that answered
+	Leader  string       `json:"leader"`   // "": no leader is known
+	StaleMs int64        `json:"stale_ms"` // upper bound of the age of the limiters in this status; 0: linearizable
+	Term    uint64       `json:"term"`
+	Nodes   []NodeStatus `json:"nodes"`
+}
+
+// NodeStatus describes one node. Lag is in log entries.
+type NodeStatus struct {
+	ID           string `json:"id"`
+	Addr         string `json:"addr"`
+	Role         string `json:"role"`
+	Up           bool   `json:"up"`
+	Lag          uint64 `json:"lag"`
+	ClockAheadMs int64  `json:"clock_ahead_ms"`
+	HeardMs      int64  `json:"heard_ms"`
+	WebURL       string `json:"web_url"` // URL of its page; "": not reachable from other machines, or unknown
+}
+
+func newFeed(s *service.Service) *feed {
+	f := &feed{Service: s}
+	for i := range latency.Buckets - 1 {
+		f.bounds = append(f.bounds, latency.Bound(i).Seconds())
+	}
+	return f
+}
+
+// status returns a status that is at most feedEvery old. Callers must not change it.
+func (f *feed) status() *Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.made) >= feedEvery { // also true before the first status
+		f.last, f.made = f.make(), time.Now()
+	}
+	return f.last
+}
+
+func (s *feed) make() *Status {
+	staleMs := s.ReadForPeople() // must precede the reads below
+	stats := s.Limiter.Stats()
+	_, resident := service.ProcessMemory()
+	decisions := s.Stats.Decisions.Snapshot()
+	v := &Status{
+		Version: s.Version, NowMs: time.Now().UnixMilli(), UptimeS: int64(time.Since(s.Started).Seconds()),
+		Policies: s.policyStatuses(),
+		Latency:  LatencyStatus{s.bounds, decisions.Counts[:]},
+		Keys:     stats.Keys,
+		Memory:   MemoryStatus{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
+		Clients:  int(s.Clients.Load()),
+		Clock:    s.ClockBehind().Milliseconds(),
+		Cluster:  s.clusterView(staleMs),
+		Denials:  s.Recent.Look(),
+		Admitted: s.topKeys(engine.Admitted),
+	}
+	if s.OnlyLeader() == nil {
+		v.Denied = s.topKeys(engine.Denied)
+	}
+	v.Allowed, v.Limited = s.Stats.Requests()
+	return v
+}
+
+func (s *feed) topKeys(v engine.Verdict) []TopKey {
+	top := []TopKey{}
+	for _, heavy := range s.Limiter.Top(v, topShown) {
+		top = append(top, TopKey{resp.Printable(heavy.Key, service.RecentKeyBytes), heavy.Units})
+	}
+	return top
+}
+
+func (s *feed) policyStatuses() []PolicyStatus {
+	set, views := s.Limiter.Policies(), []PolicyStatus{}
+	page := s.Book.At(set)
+	for _, p := range set.All() {
+		o := page.Of[p.Name]
+		views = append(views, PolicyStatus{p.Name, o.Allowed.Load(), o.Limited.Load(), p.Counts().Shadowed})
+	}
+	return views
+}
+
+func (s *feed) clusterView(staleMs int64) *ClusterStatus {
+	if s.Replica == nil {
+		return nil
+	}
+	t := s.Replica.Topology()
+	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term}
+	for i := range t.Nodes {
+		m := &t.Nodes[i]
+		v.Nodes = append(v.Nodes, NodeStatus{
+			ID: m.ID, Addr: m.ClientAddr, Role: roleOf(t, m), Up: m.Up,
+			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: service.CeilMs(m.LastHeard), WebURL: m.WebURL,
+		})
+	}
+	return v
+}
+
+func roleOf(t *limiter.Topology, m *limiter.Member) string {
+	switch {
+	case m.ID == t.Leader:
+		return "leader"
+	case m.Voter:
+		return "follower"
+	}
+	return "no vote yet"
+}

@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weir-project/weir/server/metrics"
+	"github.com/weir-project/weir/server/service"
+)
+
+// Limits of the HTTP server, which serves probes, scrapers and a few people.
+const (
+	// httpHeaderTimeout and httpReadTimeout bound the time in which a request must arrive.
+	httpHeaderTimeout = 5 * time.Second
+	httpReadTimeout   = 10 * time.Second
+	// httpWriteTimeout bounds a reply. The metrics are a few kilobytes.
+	httpWriteTimeout = 10 * time.Second
+	// httpIdleTimeout exceeds the usual scrape interval of 15 s to 60 s, so that a scraper keeps its connection.
+	httpIdleTimeout = 2 * time.Minute
+	// MaxHeaderBytes far exceeds the headers of a scraper.
+	MaxHeaderBytes = 8 << 10
+	// MaxConns bounds the connections. Probes and scrapers are few, and opening a connection needs no password. Without a
+	// bound, connections could use up the file descriptors that clients and the store need.
+	MaxConns = 128
+	// httpScrapes bounds the concurrent scrapes, because each counts every key.
+	httpScrapes = 4
+)
+
+// Server answers HTTP requests about a service:
+//
+//	/livez    200 while the process answers
+//	/readyz   200 while the server accepts clients, 503 once it drains; in a cluster
+//	          also 503 without a leader, and while the state is too old
+//	/metrics  Prometheus
+//	/         the page for people, which also shows keys: see forPeople
+//	/check    decisions for proxies, unless New received CheckOff
+type Server struct {
+	server *http.Server
+	conns  *webConns
+	check  *httpCheck // nil: off
+	// commands executes the commands of the page.
+	commands *pageCommander
+	past     *history
+	probes   *probes
+}
+
+// New returns the HTTP server of s. Probes and metrics require no password, so the caller must control access to the
+// port. check is CheckOff, CheckProtected or CheckOpen.
+func New(s *service.Service, by Hand, check string) (*Server, error) {
+	if check != CheckOff && check != CheckProtected && check != CheckOpen {
+		return nil, fmt.Errorf("httpapi: HTTP check must be %s, %s or %s, not %q",
+			CheckOff, CheckProtected, CheckOpen, check)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		writePlain(w, http.StatusOK, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.NewRegistry(s), promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: httpScrapes,
+	}))
+	h := &Server{
+		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, past: newHistory(s),
+		probes: &probes{Service: s},
+	}
+	mux.HandleFunc("GET /readyz", h.probes.answer)
+	(&page{s, h.commands, h.past}).handle(mux)
+	most, headerBytes := MaxConns, MaxHeaderBytes
+	if h.check != nil {
+		mux.Handle(checkPath, h.check)
+		mux.Handle(checkPath+"/", h.check)
+		most, headerBytes = CheckMaxConns, MaxCheckHeaderBytes
+	}
+	h.conns = newWebConns(most, &s.Wire.EvictedHTTP)
+	h.server = &http.Server{
+		ConnContext:       h.conns.admit,
+		ConnState:         h.conns.changed,
+		Handler:           h.conns.serve(mux),
+		ReadHeaderTimeout: httpHeaderTimeout,
+		ReadTimeout:       httpReadTimeout,
+		WriteTimeout:      httpWriteTimeout,
+		IdleTimeout:       httpIdleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	return h, nil
+}
+
+// Ready reports whether /readyz answers 200.
+func (h *Server) Ready() bool { return h.probes.ready() }
+
+// ServeHTTP answers one request.
+func (h *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.server.Handler.ServeHTTP(w, r) }
+
+// Serve answers requests from ln until Close, and then returns nil.
+func (h *Server) Serve(ln net.Listener) error {
+	h.past.start()
+	err := h.server.Serve(ln)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close stops at once. When it returns, no check and no command reaches the limiter.
+func (h *Server) Close() error {
+	err := h.server.Close()
+	h.past.close()
+	h.commands.close()
+	if h.check != nil {
+		h.check.close()
+	}
+	return err
+}
+
+func writePlain(w http.ResponseWriter, status int, line string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, line+"\n")
+}

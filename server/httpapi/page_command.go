@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+const (
+	// MaxPageCommand bounds the JSON of a page command. It allows a decision over several keys of maximum length.
+	MaxPageCommand = 16 << 10
+	// MaxPageArgs bounds the arguments of a page command.
+	MaxPageArgs = 256
+)
+
+const errClosing = resp.Error("ERR the server is stopping")
+
+// Hand executes a command that a person sends manually.
+type Hand interface {
+	// ByHand executes a command of a user as for a Redis client, and returns the reply in RESP2. It executes the commands
+	// with which a person manages a key, and refuses all others. Both addresses are for the logs. When ctx ends, the
+	// caller no longer needs the reply.
+	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte
+}
+
+// pageCommander executes commands of the page as for a Redis client: with the same users, arguments, replies and audit
+// log.
+type pageCommander struct {
+	*service.Service
+	hand Hand
+	// running is read-locked while a command runs. close locks it, so no later command reaches the limiter.
+	running sync.RWMutex
+	closed  bool
+}
+
+func (p *pageCommander) close() {
+	p.running.Lock()
+	defer p.running.Unlock()
+	p.closed = true
+}
+
+// answer accepts {"args": ["RL.BLOCK", ...]} and answers {"reply": ...} or {"error": "..."}. A page of another host
+// cannot make a browser send it, because that needs this host's Origin and permission to send JSON. A page whose DNS
+// name points here has this Origin, but no password, and its requests name another Host.
+func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.User) {
+	switch {
+	case u.NoPassword && !isThisMachine(r):
+		writePlain(w, http.StatusForbidden, errNotThisMachine.Error())
+		return
+	case http.NewCrossOriginProtection().Check(r) != nil:
+		writePlain(w, http.StatusForbidden, "this came from a page of another host")
+		return
+	case r.Header.Get("Content-Type") != "application/json":
+		writePlain(w, http.StatusUnsupportedMediaType, "a command comes as application/json")
+		return
+	}
+	var command struct{ Args []string }
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxPageCommand))
+	if err := body.Decode(&command); err != nil || len(command.Args) == 0 || len(command.Args) > MaxPageArgs {
+		writePlain(w, http.StatusBadRequest, `a command is like {"args": ["RL.UNBLOCK", "user:42"]}`)
+		return
+	}
+	writeJSON(w, p.do(r, u, command.Args))
+}
+
+// do executes one command.
+func (p *pageCommander) do(r *http.Request, u *acl.User, words []string) map[string]any {
+	p.running.RLock()
+	defer p.running.RUnlock()
+	if p.closed || p.Draining.Load() {
+		return map[string]any{"error": string(errClosing)}
+	}
+	args := make([][]byte, len(words))
+	for i, word := range words {
+		args[i] = []byte(word)
+	}
+	local := fmt.Sprint(r.Context().Value(http.LocalAddrContextKey))
+	return replyJSON(p.hand.ByHand(r.Context(), r.RemoteAddr, local, u, args))
+}
+
+// replyJSON converts a RESP2 reply to JSON.
+func replyJSON(out []byte) map[string]any {
+	_, reply := redcon.ReadNextRESP(out)
+	if reply.Type == redcon.Error {
+		return map[string]any{"error": string(reply.Data)}
+	}
+	return map[string]any{"reply": respValue(reply)}
+}
+
+func respValue(r redcon.RESP) any {
+	switch r.Type {
+	case redcon.Integer:
+		return r.Int()
+	case redcon.Array:
+		all := make([]any, 0, r.Count)
+		r.ForEach(func(one redcon.RESP) bool {
+			all = append(all, respValue(one))
+			return true
+		})
+		return all
+	}
+	return string(r.Data)
+}

@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
+)
+
+// readyWait bounds the time in which /readyz waits for the committed state to be applied. A ReadIndex takes a few round
+// trips, and probes time out after a second by default.
+const readyWait = time.Second
+
+// probes answers readiness probes.
+type probes struct {
+	*service.Service
+	asked readyProbe
+}
+
+// readiness is one line of /readyz.
+type readiness struct {
+	what string
+	ok   bool
+	said string
+}
+
+func (r readiness) String() string {
+	if r.ok {
+		return "[+]" + r.what + " " + r.said
+	}
+	return "[-]" + r.what + " " + r.said
+}
+
+// answer reports whether clients should use this node.
+func (s *probes) answer(w http.ResponseWriter, _ *http.Request) {
+	switch {
+	case s.Replica != nil:
+		status, text := s.replicaReady()
+		writePlain(w, status, text)
+	case s.Draining.Load():
+		writePlain(w, http.StatusServiceUnavailable, "draining")
+	default:
+		writePlain(w, http.StatusOK, "ok")
+	}
+}
+
+// ready reports whether /readyz answers 200.
+func (s *probes) ready() bool {
+	if s.Replica == nil {
+		return !s.Draining.Load()
+	}
+	status, _ := s.replicaReady()
+	return status == http.StatusOK
+}
+
+// replicaReady checks three conditions: this node serves as a member, the cluster has a leader, and this node has
+// applied the entries committed before the probe.
+func (s *probes) replicaReady() (status int, text string) {
+	status = http.StatusOK
+	var lines []string
+	for _, r := range s.readiness() {
+		lines = append(lines, r.String())
+		if !r.ok {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	return status, strings.Join(lines, "\n")
+}
+
+func (s *probes) readiness() []readiness {
+	t := s.Replica.Topology()
+	node := readiness{"node", true, "ok"}
+	switch {
+	case s.Draining.Load():
+		node = readiness{"node", false, "draining"}
+	case t.Member(t.Self) == nil:
+		node = readiness{"node", false, "not a member yet"}
+	}
+	leader := readiness{"leader", false, "none"}
+	if m := t.Member(t.Leader); m != nil {
+		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
+		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS could name no node
+			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
+		}
+	}
+	return []readiness{node, leader, s.stateReady()}
+}
+
+// stateReady reports whether this node has applied the entries committed before the call.
+func (s *probes) stateReady() readiness {
+	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
+	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
+	switch {
+	case err == nil:
+		return readiness{"state", true, "ok"}
+	case errors.Is(err, limiter.ErrClusterDown):
+		why = "no leader can be asked"
+	case !errors.Is(err, errNotApplied):
+		why = "the leader was not confirmed by a majority, or this node lags behind it"
+	}
+	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", service.CeilMs(s.Replica.StaleFor()), why)}
+}
+
+// readyProbe coalesces probes into shared ReadIndex calls, because any client may request /readyz. One call runs at a
+// time, and the next call serves all probes that arrived meanwhile.
+type readyProbe struct {
+	mu      sync.Mutex
+	next    *probeRound // nil: no probe waits
+	running bool
+}
+
+// probeRound is one call and the probes that wait for its result.
+type probeRound struct {
+	done chan struct{}
+	err  error
+}
+
+var errNotApplied = errors.New("no answer in time")
+
+// ask joins the next call, and waits at most wait for its result.
+func (p *readyProbe) ask(question func() error, wait time.Duration) error {
+	mine := p.join(question)
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-late.C:
+		return errNotApplied
+	}
+}
+
+func (p *readyProbe) join(question func() error) *probeRound {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next == nil {
+		p.next = &probeRound{done: make(chan struct{})}
+	}
+	if !p.running {
+		p.running = true
+		go p.run(question)
+	}
+	return p.next
+}
+
+// run calls question until no probe waits. Each call must bound its own duration.
+func (p *readyProbe) run(question func() error) {
+	for r := p.take(); r != nil; r = p.take() {
+		r.err = question()
+		close(r.done)
+	}
+}
+
+func (p *readyProbe) take() *probeRound {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.next
+	p.next, p.running = nil, r != nil
+	return r
+}

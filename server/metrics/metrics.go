@@ -1,0 +1,113 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
+)
+
+// NewRegistry returns a new registry with all metrics of the server.
+func NewRegistry(s *service.Service) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collector{s},
+	)
+	return r
+}
+
+// collector reads the counters at each scrape.
+//
+// Clients cannot create label values. Labels name commands, algorithms, nodes, existing policies, and the first words
+// of errors.
+type collector struct{ *service.Service }
+
+// metric is one series.
+type metric struct {
+	name, help string
+	kind       prometheus.ValueType
+	value      float64
+	labels     []string // names and values alternate
+}
+
+// histogram is one series of durations.
+type histogram struct {
+	name, help string
+	durations  latency.Snapshot
+}
+
+// Describe sends nothing. The collector is unchecked, because its series depend on the Limiter.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+func (s collector) Collect(out chan<- prometheus.Metric) {
+	stats := s.Limiter.Stats()
+	for _, m := range slices.Concat(
+		s.buildMetrics(), s.requestMetrics(), s.policyMetrics(), s.commandMetrics(), s.errorMetrics(),
+		tableMetrics(stats), s.timeMetrics(), s.wireMetrics(), s.storageMetrics(), s.clusterMetrics(), s.rlsMetrics(),
+	) {
+		names, values := m.split()
+		desc := prometheus.NewDesc("weir_"+m.name, m.help, names, nil)
+		out <- prometheus.MustNewConstMetric(desc, m.kind, m.value, values...)
+	}
+	for _, h := range s.histograms() {
+		desc := prometheus.NewDesc("weir_"+h.name, h.help, nil, nil)
+		out <- prometheus.MustNewConstHistogram(desc, uint64(h.durations.Count), h.durations.Sum.Seconds(), h.durations.Cumulative())
+	}
+}
+
+func (m *metric) split() (names, values []string) {
+	for i := 0; i < len(m.labels); i += 2 {
+		names, values = append(names, m.labels[i]), append(values, m.labels[i+1])
+	}
+	return names, values
+}
+
+// with returns the series with labels, given as alternating names and values.
+func (m metric) with(labels ...string) metric {
+	m.labels = labels
+	return m
+}
+
+func counter[T int64 | float64](name, help string, v T) metric {
+	return metric{name: name, help: help, kind: prometheus.CounterValue, value: float64(v)}
+}
+
+func gauge[T int | int32 | int64 | uint64 | float64](name, help string, v T) metric {
+	return metric{name: name, help: help, kind: prometheus.GaugeValue, value: float64(v)}
+}
+
+func (s collector) histograms() []histogram {
+	hs := []histogram{{
+		"decision_duration_seconds",
+		"From when the decisions of a pipeline were begun to when all were answered; each counts with the time of " +
+			"all. What settles or changes policies is among them.",
+		s.Stats.Decisions.Snapshot(),
+	}}
+	if storage, ok := s.Storage(); ok {
+		hs = append(hs, histogram{
+			"storage_write_duration_seconds",
+			"Until what was decided was safe on disk: flushes of a node that runs alone, appends to the log of one " +
+				"of several.",
+			storage.Writes,
+		})
+	}
+	if reporter, ok := s.Limiter.(limiter.ConsensusReporter); ok {
+		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "How long snapshots " +
+			"took.", reporter.Consensus().Snapshots})
+	}
+	return hs
+}
+
+// truth returns 1 for true and 0 for false.
+func truth(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,112 @@
+package metrics
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+
+	"github.com/weir-project/weir/server/service"
+)
+
+func (s collector) buildMetrics() []metric {
+	return []metric{
+		gauge("build_info", "1, labeled with the running "+
+			"version.", 1).with("version", s.Version, "goversion", runtime.Version()),
+	}
+}
+
+// requestMetrics count the decisions that clients received, by command.
+func (s collector) requestMetrics() (ms []metric) {
+	const help = "Requests to take something, by command and what the client was told. Each counts once, on the " +
+		"node that took it."
+	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
+		allowed, limited := stat.Allowed.Load(), stat.Limited.Load()
+		if allowed+limited == 0 {
+			return
+		}
+		ms = append(ms,
+			counter("requests_total", help, allowed).with("command", cmd.Full, "result", "allowed"),
+			counter("requests_total", help, limited).with("command", cmd.Full, "result", "limited"))
+	})
+	return ms
+}
+
+// policyMetrics count the decisions that clients received, by existing policy.
+func (s collector) policyMetrics() (ms []metric) {
+	const (
+		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each " +
+			"counts once, on the node that took it."
+		shadowed = "Requests that a shadow policy would have limited, as far as this node carried them out; in a " +
+			"cluster every node does."
+	)
+	set := s.Limiter.Policies()
+	page := s.Book.At(set)
+	for _, p := range set.All() {
+		o := page.Of[p.Name]
+		ms = append(ms,
+			counter("policy_requests_total", requests, o.Allowed.Load()).with("policy", p.Name, "result", "allowed"),
+			counter("policy_requests_total", requests, o.Limited.Load()).with("policy", p.Name, "result", "limited"),
+			counter("policy_shadow_limited_total", shadowed, p.Counts().Shadowed).with("policy", p.Name))
+	}
+	return append(ms, gauge("policies", "Policies in force.", set.Len()))
+}
+
+// commandMetrics are the values of INFO commandstats.
+func (s collector) commandMetrics() (ms []metric) {
+	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
+		ms = append(ms,
+			counter("commands_total", "Commands carried out.", stat.Calls.Load()).with("command", cmd.Full),
+			counter("command_seconds_total", "Seconds that commands took; the time of a pipeline is shared "+
+				"evenly.", float64(stat.Ns.Load())/1e9).with("command", cmd.Full),
+			counter("commands_failed_total", "Commands carried out that answered an "+
+				"error.", stat.Failed.Load()).with("command", cmd.Full),
+			counter("commands_rejected_total", "Commands refused before they were carried "+
+				"out.", stat.Rejected.Load()).with("command", cmd.Full))
+	})
+	return ms
+}
+
+// watchedErrors exist with value 0 before the first error, so that an alert detects the first one.
+var watchedErrors = []string{"CLUSTERDOWN", "OOM", "OVERLOADED", "TRYAGAIN", "UNKNOWN"}
+
+// errorMetrics are the values of INFO errorstats, and failed logins and permissions.
+func (s collector) errorMetrics() (ms []metric) {
+	counts, _ := s.Stats.ErrorCounts()
+	for _, word := range watchedErrors {
+		counts[word] += 0
+	}
+	for _, word := range slices.Sorted(maps.Keys(counts)) {
+		ms = append(ms, counter("error_replies_total",
+			"Error replies by their first word. UNKNOWN: the outcome is not known, it may have been "+
+				"counted.", counts[word]).with("error", word))
+	}
+	w := s.Stats
+	return append(ms,
+		counter("auth_failures_total", "Wrong passwords.", w.AuthFailures.Load()),
+		counter("auth_lockouts_total", "Addresses whose logins are delayed after too many "+
+			"failures.", w.Lockouts.Load()),
+		counter("auth_delays_total", "Logins that were delayed or refused for earlier failures of their "+
+			"address.", w.AuthWaits.Load()),
+		counter("permission_denials_total", "Commands refused because the user lacks "+
+			"permission.", w.NoPermission.Load()))
+}
+
+// rlsMetrics count the answers to Envoy.
+func (s collector) rlsMetrics() []metric {
+	const (
+		calls = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy " +
+			"did what it does then."
+		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so " +
+			"nothing was limited. Each counts as an RL.CHECK as well."
+	)
+	r := &s.RLS
+	return []metric{
+		gauge("rls_connections", "Connections to the port of Envoy's rate limit service.", r.Conns.Load()),
+		counter("rls_calls_total", calls, r.OK.Load()).with("result", "ok"),
+		counter("rls_calls_total", calls, r.OverLimit.Load()).with("result", "over_limit"),
+		counter("rls_calls_total", calls, r.Failed.Load()).with("result", "failed"),
+		counter("rls_descriptors_total", descriptors, r.Descriptors.Allowed.Load()).with("result", "allowed"),
+		counter("rls_descriptors_total", descriptors, r.Descriptors.Limited.Load()).with("result", "limited"),
+		counter("rls_descriptors_total", descriptors, r.Unmatched.Load()).with("result", "unmatched"),
+	}
+}

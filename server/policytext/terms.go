@@ -1,0 +1,152 @@
+package policytext
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// termsArgs parses the terms of a policy into a change. The change keeps no reference to args.
+func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
+	p := new(engine.Policy)
+	change.Terms = p
+	if p.Limits, args, err = limitsArgs(args); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for len(args) > 0 {
+		word := strings.ToUpper(string(args[0]))
+		if seen[word] {
+			return resp.Error("ERR " + word + " is given twice")
+		}
+		seen[word] = true
+		used := 1
+		switch word {
+		case "SHADOW":
+			p.Shadow = true
+		case "DISABLED":
+			p.Disabled = true
+		case "RESET":
+			change.Reset = true
+		case "KEEP": // KEEP usage, the default
+			if len(args) > 1 && arg.Is(args[1], "USAGE") {
+				used++
+			}
+		case "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "OWNER", "IF":
+			if len(args) < 2 {
+				return resp.Error("ERR " + word + " needs a value, like " + word + " " + termExamples[word])
+			}
+			used++
+			err = valuedTerm(change, word, args[1])
+		default:
+			err = arg.Bad("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, LAYOUT layout, "+
+				"REPORT duration, KEEP usage, RESET, OWNER owner or IF version", args[0])
+		}
+		if err != nil {
+			return err
+		}
+		args = args[used:]
+	}
+	if seen["KEEP"] && seen["RESET"] {
+		return resp.Error("ERR KEEP and RESET exclude each other")
+	}
+	return nil
+}
+
+// termExamples contains an example value of each term that needs one.
+var termExamples = map[string]string{
+	"RETRYAFTER": "30s", "RESERVED": "20%", "LAYOUT": "rate-limit:{key}:{policy}", "REPORT": "1m", "OWNER": "team-a", "IF": "3",
+}
+
+// valuedTerm parses the value of a term that needs one.
+func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err error) {
+	switch word {
+	case "RESERVED":
+		change.Terms.Reserved, err = reservedArg(value)
+	case "LAYOUT":
+		if change.Terms.Layout = string(value); len(value) == 0 {
+			err = arg.Bad(word, "must be like "+termExamples[word], value)
+		}
+	case "REPORT":
+		change.Terms.ReportNs, err = reportArg(value)
+	case "RETRYAFTER":
+		change.Terms.RetryNs, err = arg.Span(word, value)
+	case "OWNER":
+		change.Own = true
+		change.Terms.Owner, err = Owner(value)
+	default:
+		err = ifArg(change, value)
+	}
+	return err
+}
+
+// checkLayout rejects a layout that the policy of this name cannot have.
+func checkLayout(layout, policy string) error {
+	_, accepted, bad := strings.Cut(fmt.Sprint(engine.CheckLayout(layout, policy)), "LAYOUT ")
+	if layout == "" || !bad {
+		return nil
+	}
+	return arg.Bad("LAYOUT", accepted, []byte(layout))
+}
+
+// reportArg parses the value that decisions report as the limit of a bucket. BURST is its capacity. A duration is the
+// time in which its rate yields the reported limit.
+func reportArg(b []byte) (int64, error) {
+	if arg.Is(b, "BURST") {
+		return 0, nil
+	}
+	ns, err := arg.Span("REPORT", b)
+	if err != nil {
+		err = arg.OrWords(err, "BURST", "REPORT", b)
+	}
+	return ns, err
+}
+
+// Owner parses an owner. NONE means no owner.
+func Owner(b []byte) (string, error) {
+	switch {
+	case arg.Is(b, "NONE"):
+		return "", nil
+	case !engine.IsPolicyName(b):
+		accepted := "must be 1 to " + strconv.Itoa(engine.MaxPolicyLen) + " letters, digits and -_.:, or NONE"
+		return "", arg.Bad("OWNER", accepted, b)
+	}
+	return string(b), nil
+}
+
+// ifArg parses the version on which a change is conditional.
+func ifArg(change *engine.PolicyChange, b []byte) error {
+	version, err := arg.Units("IF", b, 0, engine.Never)
+	change.If, change.Version = true, uint64(version)
+	return err
+}
+
+// limitsArgs parses LIMIT and its arguments, at least once.
+func limitsArgs(args [][]byte) (limits []engine.PolicyLimit, rest [][]byte, err error) {
+	if len(args) == 0 || !arg.Is(args[0], "LIMIT") {
+		got := []byte(nil)
+		if len(args) > 0 {
+			got = args[0]
+		}
+		return nil, nil, arg.Bad("policy", "must begin with LIMIT: "+algorithmWords, got)
+	}
+	for len(args) > 0 && arg.Is(args[0], "LIMIT") {
+		end := 1
+		for end < len(args) && !isTerm(args[end]) {
+			end++
+		}
+		l, err := limitArgs(args[1:end])
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(limits) == engine.MaxPolicyLimits {
+			return nil, nil, resp.Error("ERR a policy has at most " + strconv.Itoa(engine.MaxPolicyLimits) + " limits")
+		}
+		limits, args = append(limits, l), args[end:]
+	}
+	return limits, args, nil
+}

@@ -1,0 +1,20 @@
+package scripts
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestScriptsPage: docs/scripts.md lists what is recognised, no more and no less.
+func TestScriptsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/scripts.md")
+	require.NoError(t, err)
+	var recognised, natives strings.Builder
+	require.NoError(t, WriteDialects(&recognised, true))
+	require.NoError(t, writeNatives(&natives))
+	require.Contains(t, string(page), "\n\n"+recognised.String()+"\n", "replace the table by what `weir dialects --markdown` prints")
+	require.Contains(t, string(page), "\n\n"+natives.String()+"\n")
+}

@@ -1,0 +1,37 @@
+package scripts
+
+import (
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+)
+
+// slidingSet is a published pattern and not a library. The script adds the client's time to a sorted set for each
+// admitted request. The client sends the begin of the window, its time, the limit and the window.
+func slidingSet() *dialect {
+	return &dialect{
+		name: "sliding log over a sorted set, with the client's time", registry: "pattern", native: "RL.SLIDING key window max",
+		scripts: []*Script{{
+			ID: engine.SlidingSet, Name: "isAllowed", Keys: 1, Args: "niww", Check: slidingSetIsKept, Reply: replyThree,
+			texts: []scriptText{
+				{"504c42a925470b7ef2e060d65cd0ece7956924c8", "as it is written down"},
+				{"7637e6aacd2bce4a62763d943348ddd633847586", "trimmed"},
+				{"086ed900b73508a5ae522e2186642d74ab834a2d", "without indentation"},
+				{"e1bcdd9784c2625d70b1cdfed5bcbc3f950e19fe", "without indentation, trimmed"},
+				{"12e2003a1642637fb5ad17f2104c3b6a195a8563", "without indentation, as a file"},
+			},
+		}},
+	}
+}
+
+// slidingSetIsKept rejects values that the sliding log cannot hold.
+func slidingSetIsKept(call *engine.Script, argv [][]byte) error {
+	switch now, most := call.Args[1], call.Args[2]; {
+	case now < 0 || now > engine.MaxSlidingSetMs:
+		return arg.Bad(scriptArg(1), "must be a time in milliseconds from 0 to "+strconv.Itoa(engine.MaxSlidingSetMs), argv[1])
+	case most > engine.MaxLogUnits:
+		return arg.Bad(scriptArg(2), "must be a limit from 1 to "+strconv.Itoa(engine.MaxLogUnits), argv[2])
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package scripts
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// MaxNumber bounds the absolute value of a script's numbers. Doubles represent every integer up to it.
+const MaxNumber = 1 << 53
+
+// number parses argument i of a script as Lua does, but only in decimal.
+func number(i int, b []byte) (float64, error) {
+	if n, ok := arg.Int(b); ok && -MaxNumber <= n && n <= MaxNumber {
+		return float64(n), nil
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || !isDecimal(b) || math.Abs(f) > MaxNumber {
+		return 0, arg.Bad(scriptArg(i), "must be a number from -9007199254740992 to 9007199254740992", b)
+	}
+	return f, nil
+}
+
+// scriptArg names argument i of a script, counted from 1 as in Lua.
+func scriptArg(i int) string { return "ARGV[" + strconv.Itoa(i+1) + "]" }
+
+func isDecimal(b []byte) bool {
+	for _, c := range b {
+		if c-'0' > 9 && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+			return false
+		}
+	}
+	return true
+}
+
+// luaNumber writes the double with these bits as Lua's tostring does, %.14g.
+func luaNumber(w *resp.Writer, word int64) {
+	f := math.Float64frombits(uint64(word))
+	switch {
+	case math.IsNaN(f):
+		w.Bulk("nan")
+	case math.IsInf(f, 1):
+		w.Bulk("inf")
+	case math.IsInf(f, -1):
+		w.Bulk("-inf")
+	default:
+		var room [32]byte
+		w.BulkBytes(strconv.AppendFloat(room[:0], f, 'g', 14, 64))
+	}
+}

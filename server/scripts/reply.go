@@ -1,0 +1,92 @@
+package scripts
+
+import (
+	"strconv"
+
+	"github.com/weir-project/weir/server/resp"
+)
+
+// Replies of scripts, as Redis converts them from Lua.
+
+// replyStatus writes the status of SET: OK, or null if nothing was set.
+func replyStatus(w *resp.Writer, words [4]int64) {
+	if words[3] == 0 {
+		w.Null()
+		return
+	}
+	w.OK()
+}
+
+func replyWasSet(w *resp.Writer, words [4]int64) { w.Int(words[3]) }
+
+func ReplyOne(w *resp.Writer, words [4]int64) { w.Int(words[0]) }
+
+func replyPair(w *resp.Writer, words [4]int64) {
+	w.Array(2)
+	w.Int(words[0])
+	w.Int(words[1])
+}
+
+func replyThree(w *resp.Writer, words [4]int64) {
+	w.Array(3)
+	for _, n := range words[:3] {
+		w.Int(n)
+	}
+}
+
+// replyTrue writes a Lua boolean: 1, or null for false.
+func replyTrue(w *resp.Writer, words [4]int64) {
+	if words[0] == 0 {
+		w.Null()
+		return
+	}
+	w.Int(1)
+}
+
+// replyPairTrue writes a pair followed by a boolean.
+func replyPairTrue(w *resp.Writer, words [4]int64) {
+	w.Array(3)
+	w.Int(words[0])
+	w.Int(words[1])
+	replyTrue(w, [4]int64{words[2]})
+}
+
+// ReplyGet writes the reply of GET: the text of a number, or null if the PTTL says that the key does not exist.
+func ReplyGet(w *resp.Writer, words [4]int64) {
+	if words[1] == -2 {
+		w.Null()
+		return
+	}
+	w.Bulk(strconv.FormatInt(words[0], 10))
+}
+
+// replyGetPTTL writes a pair of GET and PTTL.
+func replyGetPTTL(w *resp.Writer, words [4]int64) {
+	w.Array(2)
+	ReplyGet(w, words)
+	w.Int(words[1])
+}
+
+func replyFour(w *resp.Writer, words [4]int64) {
+	w.Array(4)
+	for _, n := range words {
+		w.Int(n)
+	}
+}
+
+// replyGetPTTLTwice writes two pairs of GET and PTTL as one list.
+func replyGetPTTLTwice(w *resp.Writer, words [4]int64) {
+	w.Array(4)
+	for i := 0; i < len(words); i += 2 {
+		ReplyGet(w, [4]int64{words[i], words[i+1]})
+		w.Int(words[i+1])
+	}
+}
+
+func replyRedisRate(w *resp.Writer, words [4]int64) {
+	w.Array(4)
+	w.Int(words[0])
+	w.Int(words[1])
+	luaNumber(w, words[2])
+	luaNumber(w, words[3])
+}

@@ -1,0 +1,106 @@
+package scripts
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// A library that keeps its limiters in Redis sends the same few scripts for years. weir recognises them by their SHA-1,
+// as Redis does, and executes them natively. weir contains neither Lua nor the texts of the scripts.
+
+// Script is one operation of a library's scripts.
+type Script struct {
+	ID   engine.ScriptID
+	Name string // the library's name for it
+	Keys int    // number of keys; the first one names the limiter
+	Args string // an ArgKind for each argument
+	// Check rejects calls that Redis would not execute, and may change the numbers. It may be nil.
+	Check func(call *engine.Script, argv [][]byte) error
+	// Reply writes the reply as Redis would convert it from Lua.
+	Reply func(w *resp.Writer, words [4]int64)
+	// Refusal returns the error that replaces the reply, or nil. It may be nil.
+	Refusal func(words [4]int64) error
+	texts   []scriptText
+}
+
+// scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
+type scriptText struct{ sha1, releases string }
+
+// dialect is a library with its scripts.
+type dialect struct {
+	name     string // as users know it
+	registry string // registry that publishes it
+	native   string // equivalent native commands
+	scripts  []*Script
+}
+
+// Sum is the SHA-1 of a script, by which it is called.
+type Sum [sha1.Size]byte
+
+// scriptTable finds scripts. It is immutable.
+type scriptTable struct {
+	BySum map[Sum]*Script
+	ByID  map[engine.ScriptID]*Script
+}
+
+// Known contains the scripts that every server recognises.
+var Known = newScriptTable(dialects())
+
+func dialects() []*dialect {
+	return []*dialect{
+		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(), redisGCRA(), nestThrottler(),
+		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
+		gatewayBucket(), marketBucket(), slidingSet(),
+	}
+}
+
+func newScriptTable(all []*dialect) *scriptTable {
+	t := &scriptTable{BySum: make(map[Sum]*Script), ByID: make(map[engine.ScriptID]*Script)}
+	for _, d := range all {
+		for _, sc := range d.scripts {
+			t.ByID[sc.ID] = sc
+			for _, text := range sc.texts {
+				sum, ok := parseSum([]byte(text.sha1))
+				if !ok || t.BySum[sum] != nil {
+					panic("server: not the SHA-1 of one script: " + text.sha1)
+				}
+				t.BySum[sum] = sc
+			}
+		}
+	}
+	return t
+}
+
+// parseSum parses a SHA-1 in hexadecimal, ignoring case.
+func parseSum(b []byte) (sum Sum, ok bool) {
+	if len(b) != hex.EncodedLen(len(sum)) {
+		return sum, false
+	}
+	_, err := hex.Decode(sum[:], b)
+	return sum, err == nil
+}
+
+// MaxBytes exceeds every recognised text. Longer texts are not hashed, so that a rejection costs no more than reading
+// the text did.
+const MaxBytes = 8 << 10
+
+// OfText returns the script with a text, and the text's SHA-1 unless the text is too long.
+func (t *scriptTable) OfText(text []byte) (*Script, Sum) {
+	if len(text) > MaxBytes {
+		return nil, Sum{}
+	}
+	sum := Sum(sha1.Sum(text))
+	return t.BySum[sum], sum
+}
+
+// OfSum returns the script with a SHA-1 in hexadecimal.
+func (t *scriptTable) OfSum(text []byte) *Script {
+	sum, ok := parseSum(text)
+	if !ok {
+		return nil
+	}
+	return t.BySum[sum]
+}

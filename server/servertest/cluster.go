@@ -1,0 +1,126 @@
+package servertest
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+)
+
+// FakeCluster is a cluster whose nodes share one limiter, so that all nodes are always up to date and agree on the
+// leader.
+type FakeCluster struct {
+	*TableLimiter
+
+	mu   sync.Mutex
+	Topo limiter.Topology // without Self
+	down error            // if set, the result of every node's ReadIndex
+	old  time.Duration
+	did  []string // requested changes
+	fail error    // result of a change
+}
+
+// NewFakeCluster returns a cluster of the nodes a, b and c. Node a leads.
+func NewFakeCluster() *FakeCluster {
+	f := &FakeCluster{TableLimiter: NewTableLimiter()}
+	f.Topo = limiter.Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Format: 1, Nodes: []limiter.Member{
+		{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true, AppliedIndex: 42, Format: 2},
+		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LagEntries: 1, LastHeard: time.Second, Format: 1},
+		{ID: "c", ClientAddr: "c.example:6380", RaftAddr: "c.example:6392", Up: true, AppliedIndex: 42, Voter: true, LastHeard: 2 * time.Second},
+	}}
+	return f
+}
+
+// Change changes the topology that all nodes see.
+func (f *FakeCluster) Change(how func(*limiter.Topology)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Topo.Nodes = append([]limiter.Member(nil), f.Topo.Nodes...)
+	how(&f.Topo)
+}
+
+// Lead makes a node the leader, or with "" removes the leader.
+func (f *FakeCluster) Lead(id string) {
+	f.Change(func(t *limiter.Topology) {
+		t.Term++
+		if t.Leader = id; id != "" {
+			t.LastLeader = id
+		}
+	})
+}
+
+// FakeReplica is the Limiter of one node.
+type FakeReplica struct {
+	*FakeCluster
+	ID       string
+	Decided  atomic.Int64 // calls to Decide
+	Confirms atomic.Int64 // calls to ReadIndex
+}
+
+var _ limiter.Replica = (*FakeReplica)(nil)
+
+func (r *FakeReplica) Topology() *limiter.Topology {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.Topo
+	t.Self = r.ID
+	return &t
+}
+
+func (r *FakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
+	r.Decided.Add(1)
+	if r.Topology().Leader == "" && !ops[0].Dry {
+		return limiter.ErrClusterDown
+	}
+	return r.FakeCluster.Decide(ops, out)
+}
+
+func (r *FakeReplica) ReadIndex() error {
+	r.Confirms.Add(1)
+	if r.Topology().Leader == "" {
+		return limiter.ErrClusterDown
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down
+}
+
+func (r *FakeReplica) StaleFor() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.old
+}
+
+func (r *FakeReplica) do(what ...string) error {
+	if !r.Topology().Leads() && what[0] != "snapshot" {
+		return limiter.ErrNotLeader
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.did = append(r.did, strings.Join(what, " "))
+	return r.fail
+}
+
+func (r *FakeReplica) AddNode(id, addr string) error      { return r.do("add", id, addr) }
+func (r *FakeReplica) RemoveNode(id string) error         { return r.do("remove", id) }
+func (r *FakeReplica) TransferLeadership(to string) error { return r.do("transfer", to) }
+func (r *FakeReplica) Digest() (index, hash uint64)       { return 7, 0xabc }
+func (r *FakeReplica) Snapshot() error                    { return r.do("snapshot") }
+func (f *FakeCluster) Node(id string) *FakeReplica        { return &FakeReplica{FakeCluster: f, ID: id} }
+func (f *FakeCluster) SetAge(d time.Duration)             { f.mu.Lock(); f.old = d; f.mu.Unlock() }
+func (f *FakeCluster) SetDown(err error)                  { f.mu.Lock(); f.down = err; f.mu.Unlock() }
+func (f *FakeCluster) SetFail(err error)                  { f.mu.Lock(); f.fail = err; f.mu.Unlock() }
+func (f *FakeCluster) Asked() []string                    { f.mu.Lock(); defer f.mu.Unlock(); return f.did }
+
+// Addr returns the address at which a started node listens.
+func (f *FakeCluster) Addr(id string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.Topo.Member(id).ClientAddr
+}
+
+var ErrFake = errors.New("the fake refuses")

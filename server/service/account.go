@@ -1,0 +1,78 @@
+package service
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Account records a decided batch, for every protocol. It counts the commands, publishes denials, and notifies the
+// requests that wait for returned units. Consecutive equal commands, the common case in a pipeline, are counted
+// together. The time of a command is its equal share, but the latency histogram observes the full time for each.
+func (s *Service) Account(who *Client, b *Batch, ds []engine.Decision, err error, start time.Time) {
+	took := time.Since(start)
+	each := took / time.Duration(len(b.Queue))
+	for i, at := 0, 0; i < len(b.Queue); {
+		first, from := i, at
+		cmd := b.Queue[i].Cmd
+		for i < len(b.Queue) && b.Queue[i].Cmd == cmd {
+			at += b.Queue[i].Ops
+			i++
+		}
+		s.Stats.Count(cmd, i-first, each*time.Duration(i-first), false)
+		if err == nil {
+			s.Tell(&s.Stats.Of(cmd).Outcomes, b.Ops[from:at], ds[from:at])
+		}
+		who.Touch(cmd, start)
+	}
+	s.Stats.Decisions.Observe(took, int64(len(b.Queue)))
+	if log := s.Slowlog; log.IsSlow(took) {
+		log.Add(who, start, took, shownBatch(b))
+	}
+	s.Waits.NotifyGiven(b.Ops)
+}
+
+// Tell counts the outcomes of the operations of one command and of the policies that they name. It publishes denials
+// and lock-outs.
+func (s *Service) Tell(total *Outcomes, ops []engine.Op, ds []engine.Decision) {
+	var allowed, limited int64
+	var policies entry
+	for i := range ops {
+		op, d := &ops[i], &ds[i]
+		if d.Status != engine.OK || !decides(op) {
+			continue
+		}
+		if d.Allowed != 0 {
+			allowed++
+		} else {
+			limited++
+			s.Recent.Note(op, d)
+			s.Events.Denied(op, d)
+		}
+		if d.Locked != 0 {
+			s.Events.lockedOut(s.Limiter.Policies(), s.Limiter.Now(), op, d)
+		}
+		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
+			if policies.page == nil {
+				policies.page = s.Book.At(s.Limiter.Policies())
+			}
+			policies.tell(op, d)
+		}
+	}
+	policies.write()
+	total.add(allowed, limited)
+}
+
+// deniedBy returns the policy, or else the algorithm, that denied an operation, and the key.
+func deniedBy(op *engine.Op, d *engine.Decision) (policy []byte, a engine.Algorithm, key []byte) {
+	switch op.Code {
+	case engine.OpCheck, engine.OpReserve:
+		binds := op.PairAt(int(d.Pair))
+		return binds.Policy, 0, binds.Key
+	case engine.OpIncr:
+		return nil, engine.Counter, op.Key
+	case engine.OpScript:
+		return nil, engine.Scripted, op.Key
+	}
+	return nil, op.Limit.Algorithm, op.Key
+}

@@ -1,0 +1,116 @@
+package service
+
+import (
+	"errors"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// Errors of logins and decisions, for every protocol. Texts that clients compare are identical to Redis' texts.
+const (
+	ErrNoAuth     resp.Error = "NOAUTH Authentication required."
+	ErrWrongPass  resp.Error = "WRONGPASS invalid username-password pair or user is disabled."
+	ErrNoKey      resp.Error = "NOPERM No permissions to access a key"
+	ErrLoginsWait resp.Error = "ERR too many failed logins from this address, try again in a while"
+	ErrWrongType  resp.Error = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells " +
+		"which, RL.RESET frees it"
+	errOutOfMemory resp.Error = "OOM memory is at --max-memory and nothing could be evicted for this (blocks " +
+		"and holds never are, with --when-full deny nothing is); nothing was counted, raise --max-memory"
+	errTooManyHolders resp.Error = "ERR the key has 1000 leases, the most one key may have"
+	ErrNotRefundable  resp.Error = "ERR the key's algorithm has nothing to refund"
+	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
+	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts what has failed and can not be held, RL.CHECK " +
+		"counts it"
+	errNoHold resp.Error = "NOHOLD there is no hold with this id: it was denied, or has been over for more " +
+		"than 60 seconds; nothing was charged"
+	errOtherTerms  resp.Error = "ERR the id names a hold on other terms, nothing was taken"
+	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
+	ErrBlocksFull  resp.Error = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: " +
+		"RL.UNBLOCK one, or block single keys"
+	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user who may use all keys may " +
+		"change or lift it"
+	ErrKeyBlocked resp.Error = "ERR the key is blocked, and what is kept under it only its client can judge; " +
+		"nothing was read or changed: RL.UNBLOCK lifts the block"
+	ErrValueTooLong  resp.Error = "ERR string exceeds maximum allowed size (--max-value-bytes)"
+	ErrOverflow      resp.Error = "ERR increment or decrement would overflow"
+	ErrPolicyChanged resp.Error = "CHANGED the policy has another version than IF says; nothing was changed: read " +
+		"it again with RL.POLICY GET"
+	ErrLayoutTaken resp.Error = "ERR LAYOUT must not make names that the layout of another policy makes as " +
+		"well: begin or end it otherwise; nothing was changed"
+	ErrAbandoned    resp.Error = "ERR nothing was done, because another command of this transaction was refused"
+	errPoliciesFull resp.Error = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of " +
+		"keys and 32 of patterns; nothing was changed"
+)
+
+// ErrorText returns the text of an error reply. No other function maps errors to texts.
+func ErrorText(err error) string {
+	var reply resp.Error
+	switch {
+	case errors.As(err, &reply):
+		return string(reply)
+	case errors.Is(err, limiter.ErrNoDisk), errors.Is(err, limiter.ErrOldMember), errors.Is(err, limiter.ErrTooLarge):
+		return "ERR " + err.Error()
+	case errors.Is(err, limiter.ErrTryAgain): // only the log tells the cause
+		return "TRYAGAIN " + limiter.ErrTryAgain.Error()
+	case errors.Is(err, limiter.ErrNotLeader):
+		return "TRYAGAIN " + err.Error()
+	case errors.Is(err, limiter.ErrClusterDown):
+		return "CLUSTERDOWN " + err.Error()
+	case errors.Is(err, limiter.ErrOverloaded):
+		return "OVERLOADED " + err.Error()
+	default:
+		return "UNKNOWN " + err.Error()
+	}
+}
+
+// StatusErrors maps the status of an operation that the engine did not execute to its error reply.
+var StatusErrors = [...]resp.Error{
+	engine.WrongType:       ErrWrongType,
+	engine.OutOfMemory:     errOutOfMemory,
+	engine.TooManyHolders:  errTooManyHolders,
+	engine.NotRefundable:   ErrNotRefundable,
+	engine.Overflow:        ErrOverflow,
+	engine.PoliciesFull:    errPoliciesFull,
+	engine.NoHold:          errNoHold,
+	engine.OtherTerms:      errOtherTerms,
+	engine.BlocksFull:      ErrBlocksFull,
+	engine.EverywhereStays: ErrEverywhereStays,
+	engine.PolicyChanged:   ErrPolicyChanged,
+	engine.Abandoned:       ErrAbandoned,
+	engine.LayoutTaken:     ErrLayoutTaken,
+	engine.NotInteger:      arg.ErrNotInteger,
+	engine.KeyBlocked:      ErrKeyBlocked,
+	engine.ValueTooLong:    ErrValueTooLong,
+}
+
+// StatusError returns the error reply for an operation that the engine did not execute.
+func StatusError(op *engine.Op, d *engine.Decision) error {
+	switch {
+	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
+		return ErrTooManyHolds
+	case d.Status == engine.NotRefundable && op.Code == engine.OpReserve:
+		return ErrStrikesHeld
+	case d.Status == engine.OtherTerms && op.Code == engine.OpCommit:
+		return ErrOtherActual
+	case d.Status != engine.UnknownPolicy:
+		return StatusErrors[d.Status]
+	}
+	return NoPolicy(UnknownPolicy(op, d))
+}
+
+// UnknownPolicy returns the name in an operation that no policy has.
+func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {
+	switch op.Code {
+	case engine.OpCheck, engine.OpReserve, engine.OpForgive:
+		return op.PairAt(int(d.Pair)).Policy
+	}
+	return op.Key
+}
+
+// NoPolicy returns the error reply for an unknown policy name.
+func NoPolicy(name []byte) error {
+	return resp.Error("ERR there is no policy " + resp.Quote(name) + ", RL.POLICY LIST names them all")
+}

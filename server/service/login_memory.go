@@ -1,0 +1,62 @@
+package service
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+)
+
+// loginMemory holds the last valid credentials of an HTTP connection. Its next request is then no new login, and
+// guesses of other clients do not delay it, as on a RESP port. The memory belongs to the connection and not to the
+// address, because guesses come from the same address. A guess that is not delayed would be recognised as right.
+type loginMemory struct {
+	key [sha256.Size]byte // random for each connection
+
+	mu    sync.Mutex
+	right []byte // keyed hash of the last valid credentials; nil: none
+}
+
+type loginMemoryKey struct{}
+
+// WithLoginMemory adds an empty memory to the context of a new connection.
+func WithLoginMemory(ctx context.Context) context.Context {
+	l := new(loginMemory)
+	_, _ = rand.Read(l.key[:]) // never fails
+	return context.WithValue(ctx, loginMemoryKey{}, l)
+}
+
+// LoginMemoryOf returns the memory of the connection to which the context of a request belongs. Without a memory each
+// request logs in again.
+func LoginMemoryOf(ctx context.Context) *loginMemory {
+	if l, ok := ctx.Value(loginMemoryKey{}).(*loginMemory); ok {
+		return l
+	}
+	return new(loginMemory)
+}
+
+func (l *loginMemory) hash(credentials string) []byte {
+	mac := hmac.New(sha256.New, l.key[:])
+	_, _ = mac.Write([]byte(credentials))
+	return mac.Sum(nil)
+}
+
+// recalls reports whether these credentials were the last valid ones. Other credentials erase the memory. A client that
+// guesses through the shared connection of a proxy thus tests at most one guess without a delay.
+func (l *loginMemory) recalls(credentials string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := hmac.Equal(l.right, l.hash(credentials))
+	if !known {
+		l.right = nil
+	}
+	return known
+}
+
+// remember stores valid credentials.
+func (l *loginMemory) remember(credentials string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.right = l.hash(credentials)
+}

@@ -1,0 +1,29 @@
+package service
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPausesThatBeginTogetherEndTogether: the attention of all pauses is released, so that commands take the fast
+// path again.
+func TestPausesThatBeginTogetherEndTogether(t *testing.T) {
+	attention := new(atomic.Int32)
+	p := newPauser(attention)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 2000 {
+				p.Begin(time.Hour, false)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, attention.Load())
+	p.End()
+	require.Zero(t, attention.Load())
+}

@@ -1,0 +1,117 @@
+package service
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
+)
+
+// Service is the layer under the protocols. It makes, counts and publishes the decisions of every protocol. Its methods
+// may be called from any goroutine.
+type Service struct {
+	Limiter limiter.Limiter
+	// Replica is the Limiter if it is a node of a cluster, else nil.
+	Replica   limiter.Replica
+	Redirects bool // a follower sends clients to the leader
+	Log       *slog.Logger
+	Version   string
+	Started   time.Time
+
+	Stats   *commandStats
+	Wire    WireStats
+	Book    *PolicyStats
+	Recent  *RecentDenials
+	Events  *Events
+	Slowlog *slowlog
+	Pause   *Pauser
+	Waits   *WaitQueues
+	Batches *batchPool
+	RLS     RLSStats
+
+	Users         atomic.Pointer[acl.Users]
+	Failed        *acl.FailedLogins
+	ProtectedMode bool // without a password, answer only clients on this machine
+
+	Check      *Command // RL.CHECK, the command of the other protocols
+	Inspect    *Command // RL.INSPECT, the permission that a user of the page needs
+	MaxClients int
+	Clients    atomic.Int64 // sessions
+	// Attention is above zero while every command must take the slow path: each monitor and each pause adds 1.
+	Attention *atomic.Int32
+
+	Draining atomic.Bool
+	Stop     chan struct{} // closed when draining begins
+}
+
+func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
+	replica, _ := lim.(limiter.Replica)
+	attention := new(atomic.Int32)
+	return &Service{
+		Limiter:   lim,
+		Replica:   replica,
+		Log:       log,
+		Started:   time.Now(),
+		Stats:     newCommandStats(commands),
+		Book:      new(PolicyStats),
+		Recent:    new(RecentDenials),
+		Events:    newEvents(attention),
+		Slowlog:   newSlowlog(),
+		Pause:     newPauser(attention),
+		Waits:     newWaitLines(),
+		Batches:   newBatchPool(),
+		Failed:    acl.NewFailedLogins(),
+		Attention: attention,
+		Stop:      make(chan struct{}),
+	}
+}
+
+// Sleep waits for d, or until the server stops.
+func (s *Service) Sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.Stop:
+	}
+}
+
+// Leads reports whether this node is the leader. A server that runs alone is.
+func (s *Service) Leads() bool { return s.Replica == nil || s.Replica.Topology().Leads() }
+
+// ReadIndex makes the following reads linearizable. See limiter.Replica.
+func (s *Service) ReadIndex() error {
+	if s.Replica == nil {
+		return nil
+	}
+	return s.Replica.ReadIndex()
+}
+
+// ReadForPeople prepares a read by the page, and returns the upper bound of the state's age: 0 for a linearizable read.
+// Without a leader the page shows this node's own state, because a dashboard matters most during a failure.
+func (s *Service) ReadForPeople() (staleMs int64) {
+	r := s.Replica
+	if r == nil || r.Topology().Leader != "" && r.ReadIndex() == nil {
+		return 0
+	}
+	return CeilMs(r.StaleFor())
+}
+
+// CeilMs rounds a duration up to milliseconds, so that an age is never too small.
+func CeilMs(d time.Duration) int64 {
+	return int64((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
+}
+
+// ClockBehind returns the clock correction that is still to be slewed.
+func (s *Service) ClockBehind() time.Duration {
+	at := s.Limiter.Now()
+	return time.Duration(time.Now().UnixNano() - at.NowNs - at.WallOffsetNs)
+}
+
+// Storage describes the Limiter's disk, if it has one.
+func (s *Service) Storage() (limiter.Storage, bool) {
+	if reporter, ok := s.Limiter.(limiter.StorageReporter); ok {
+		return reporter.Storage()
+	}
+	return limiter.Storage{}, false
+}

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"container/list"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+)
+
+const (
+	// MaxWaiters bounds the waiting RL.WAIT requests. Each holds a connection and a goroutine, about 9 KB. The default of
+	// the maximum number of clients is the same.
+	MaxWaiters = 10_000
+	// MaxWaitersOfKey bounds the waiters of one key, so that one key cannot use all of MaxWaiters. A request behind a
+	// thousand others is better refused at once.
+	MaxWaitersOfKey = 1000
+)
+
+var (
+	errManyWaiters      = fmt.Errorf("%w: RL.WAIT holds %d requests already", limiter.ErrOverloaded, MaxWaiters)
+	errManyWaitersOfKey = fmt.Errorf("%w: RL.WAIT holds %d requests for this key "+
+		"already", limiter.ErrOverloaded, MaxWaitersOfKey)
+)
+
+// WaitQueues holds the waiting RL.WAIT requests in one FIFO queue per key. Only the front of a queue retries, so no
+// request overtakes it.
+type WaitQueues struct {
+	Count atomic.Int32 // waiters of all keys; changed under mu
+
+	mu    sync.Mutex
+	Lines map[string]*list.List // of *Waiter; no list is empty
+}
+
+// Waiter is one request in a queue.
+type Waiter struct {
+	key   string
+	place *list.Element
+	// Turn receives a value when the waiter reaches the front. It receives another when units were returned, because the
+	// request may then fit earlier than computed.
+	Turn chan struct{}
+}
+
+func newWaitLines() *WaitQueues { return &WaitQueues{Lines: make(map[string]*list.List)} }
+
+// Join appends a request to the queue of its key. The caller must call Leave.
+func (l *WaitQueues) Join(key string) (*Waiter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := l.Lines[key]
+	switch {
+	case l.Count.Load() == MaxWaiters:
+		return nil, errManyWaiters
+	case line == nil:
+		line = list.New()
+		l.Lines[key] = line
+	case line.Len() == MaxWaitersOfKey:
+		return nil, errManyWaitersOfKey
+	}
+	w := &Waiter{key: key, Turn: make(chan struct{}, 1)}
+	if w.place = line.PushBack(w); line.Len() == 1 {
+		w.call()
+	}
+	l.Count.Add(1)
+	return w, nil
+}
+
+// Leave removes a request from its queue, at any position.
+func (l *WaitQueues) Leave(w *Waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Count.Add(-1)
+	line := l.Lines[w.key]
+	wasFront := line.Front() == w.place
+	line.Remove(w.place)
+	if line.Len() == 0 {
+		delete(l.Lines, w.key)
+	} else if wasFront {
+		callFront(line)
+	}
+}
+
+func callFront(line *list.List) { line.Front().Value.(*Waiter).call() }
+
+func (w *Waiter) call() {
+	select {
+	case w.Turn <- struct{}{}:
+	default: // a notification is already pending
+	}
+}
+
+// NotifyGiven notifies the front of each queue whose key received units back.
+func (l *WaitQueues) NotifyGiven(ops []engine.Op) {
+	if l.Count.Load() == 0 {
+		return
+	}
+	for i := range ops {
+		switch ops[i].Code {
+		case engine.OpUnblock: // the block may have covered other keys as well
+			l.NotifyAll()
+		case engine.OpRelease, engine.OpRefund, engine.OpReset, engine.OpResetPolicy:
+			l.callKey(lineOfLimiter(ops[i].Key))
+		case engine.OpForgive:
+			l.callKey(lineOfPair(ops[i].Text, ops[i].Key))
+			for _, p := range ops[i].Also {
+				l.callKey(lineOfPair(p.Policy, p.Key))
+			}
+		}
+	}
+}
+
+func (l *WaitQueues) callKey(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if line := l.Lines[key]; line != nil {
+		callFront(line)
+	}
+}
+
+// NotifyAll notifies all fronts, for a jump of limiter time.
+func (l *WaitQueues) NotifyAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.Lines {
+		callFront(line)
+	}
+}
+
+// LineOf returns the queue name of a decision. It is the key, or for a check its first policy and key, because each
+// policy has its own limiters.
+func LineOf(op *engine.Op) string {
+	if op.Code == engine.OpCheck {
+		return lineOfPair(op.Text, op.Key)
+	}
+	return string(op.Key)
+}
+
+// lineOfLimiter returns the queue name for a limiter.
+func lineOfLimiter(name []byte) string {
+	if policy, _, key, ok := engine.SplitName(name); ok {
+		return lineOfPair(policy, key)
+	}
+	return string(name)
+}
+
+// lineOfPair returns a name that no decision's key equals, because keys cannot begin with this prefix.
+func lineOfPair(policy, key []byte) string { return "policy|" + string(policy) + "|" + string(key) }
