@@ -236,7 +236,7 @@ func TestTheFormatFileComesLast(t *testing.T) {
 	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
 }
 
-// Putting what was restored in place stops at the first failure, wherever it is.
+// TestAMoveUpThatFails stops at the first failure, and removes what it moved: the same restore can be tried again.
 func TestAMoveUpThatFails(t *testing.T) {
 	for fails := range 6 { // the list, two renames with a sync behind each, and none
 		mem, ops := vfs.NewMem(), 0
@@ -260,5 +260,8 @@ func TestAMoveUpThatFails(t *testing.T) {
 		}
 		require.ErrorIs(t, err, errTest, "operation %d", fails)
 		require.Equal(t, fails+1, ops, "and nothing after it")
+		left, err := mem.List(dataDir)
+		require.NoError(t, err)
+		require.Equal(t, []string{restoreName}, left, "operation %d", fails)
 	}
 }

@@ -21,8 +21,8 @@ const restoreName = "restore.tmp"
 
 // Restore turns o.Dir into the data directory of a server that runs alone, from a backup of any node. o.Dir must be
 // empty or absent. The clock continues from the backup's clock, as after a restart. Errors are ErrNotEmpty,
-// ErrNoBackup, ErrBackupNewer and disk errors. An error before the files are moved into place leaves the directory as
-// it was. A disk failure can also end the process, through o.OnFatal.
+// ErrNoBackup, ErrBackupNewer and disk errors. An error leaves the directory without files, so
+// that the restore can be tried again. A disk failure can also end the process, through o.OnFatal.
 func Restore(o StoreOptions, from io.Reader) (Contents, error) {
 	return RestoreTo(o, from, formatName, func(into string, b *Unpacked) error {
 		to := o
@@ -92,8 +92,18 @@ func RestoreUnfinished(on vfs.FS, dir string) bool {
 	return err == nil
 }
 
-// moveUp moves the prepared files into place.
-func (d directory) moveUp(last string) error {
+// moveUp moves the prepared files into place. If it fails, it removes the files that it moved, so that a restore can be
+// tried again. The file named last is removed first, because a node starts from a directory that has it.
+func (d directory) moveUp(last string) (err error) {
+	var moved []string
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, name := range slices.Backward(moved) {
+			err = errors.Join(err, removeAll(d.fs, d.file(name)))
+		}
+	}()
 	ready := directory{d.fs, d.fs.PathJoin(d.path, restoreName, "ready")}
 	names, err := d.fs.List(ready.path)
 	if err != nil {
@@ -109,6 +119,7 @@ func (d directory) moveUp(last string) error {
 		if err := d.fs.Rename(ready.file(name), d.file(name)); err != nil {
 			return err
 		}
+		moved = append(moved, name)
 	}
 	return d.sync()
 }
