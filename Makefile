@@ -175,7 +175,7 @@ test-reads: ## Read behind 10,000 writes at random nodes under faults
 # Half an hour on two busy cores.
 .PHONY: test-damage
 test-damage: ## Damage every byte of every file that weir keeps, and see that nothing acknowledged is lost without a word
-	WEIRTEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore
+	WEIRTEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore/...
 	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
 
 # Draws MUTANTS changes of each package; MUTANTFLAGS="-seed 2" draws others, "-match function" chooses.

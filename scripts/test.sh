@@ -24,7 +24,7 @@ first='./latency ./httpfields ./internal/nearest ./internal/connlimit ./raftstor
 processes='./internal/clustertest/chaos'
 
 # Packages whose code is shared between goroutines: tested under the race detector, too.
-race_twice='./engine/... ./server ./server/commands ./server/service ./server/evloop ./persistence/... ./raftstore/wallog ./raftstore/wire ./raftstore/peer ./internal/connlimit ./certs ./latency ./policyfile'
+race_twice='./engine/... ./server/... ./persistence/... ./raftstore/... ./internal/connlimit ./certs ./latency ./policyfile'
 # Of these the tests wait for nodes and processes far more than they compute. They run under
 # the race detector alone, and without it where there is no C compiler.
 race_only='./raftstore ./server/clienttest ./bench/... ./client/...'

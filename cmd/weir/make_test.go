@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +28,42 @@ func TestMakeAsksForGo(t *testing.T) {
 			require.Regexp(t, want, string(out), target)
 		}
 	}
+}
+
+// TestMakeNamesTests checks that every -run pattern of the Makefile matches a test in each of the packages behind it.
+// The go command succeeds if a pattern matches nothing, so a test that moves would no longer run.
+func TestMakeNamesTests(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	commands := regexp.MustCompile(`-run '([^']+)'((?: \./\S+)+)`).FindAllStringSubmatch(string(makefile), -1)
+	require.Greater(t, len(commands), 8)
+	for _, c := range commands {
+		pattern, err := regexp.Compile(strings.ReplaceAll(c[1], "$$", "$"))
+		require.NoError(t, err)
+		for _, place := range strings.Fields(c[2]) {
+			require.True(t, matchesTest(t, pattern, place), "-run '%s' matches no test of %s", c[1], place)
+		}
+	}
+}
+
+// matchesTest reports whether a pattern matches the name of a test in a package, or below it for ./package/... .
+func matchesTest(t *testing.T, pattern *regexp.Regexp, place string) bool {
+	t.Helper()
+	dir, below := strings.CutSuffix(place, "/...")
+	list := []string{"ls-files", "../../" + dir + "/*_test.go"}
+	if !below {
+		list[1] = ":(glob)" + list[1]
+	}
+	files, err := exec.Command("git", list...).Output()
+	require.NoError(t, err)
+	for _, file := range strings.Fields(string(files)) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+			if pattern.Match(test[1]) {
+				return true
+			}
+		}
+	}
+	return false
 }
