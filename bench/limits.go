@@ -3,11 +3,11 @@ package bench
 import "runtime"
 
 const (
-	// limitedBy is the share of its cores from which on a process counts as saturated.
+	// limitedBy is the least share of its cores that a saturated process uses.
 	limitedBy = 0.95
-	// sharedBy is the share of all cores from which on server and generator together saturate the machine.
+	// sharedBy is the least share of all cores at which server and generator together saturate the machine.
 	sharedBy = 0.9
-	// lateBy is the share of a p99.9 from which on a late generator dominates it.
+	// lateBy is the least share of a p99.9 by which a late generator dominates it.
 	lateBy = 0.5
 )
 

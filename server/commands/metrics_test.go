@@ -69,8 +69,8 @@ func TestMetricsLint(t *testing.T) {
 	}
 }
 
-// TestMetricsPage checks that docs/metrics.md lists exactly the metrics. After a change, write the list again: go test
-// ./server -run TestMetricsPage -update
+// TestMetricsPage checks that docs/metrics.md lists exactly the metrics. After a change, write the list again:
+// go test ./server/commands -run TestMetricsPage -update
 func TestMetricsPage(t *testing.T) {
 	const path, begin, end = "../../docs/metrics.md", "<!-- begin: the list -->\n", "<!-- end: the list -->\n"
 	file, err := os.ReadFile(path)
