@@ -45,7 +45,7 @@ func (c *command) findCategories() []string {
 	case groupDecide, groupPolicy, groupSettle, groupDialect:
 		add(true, "@ratelimit")
 	case groupConn, groupServer, groupCluster:
-		add(!admin, "@connection")
+		add(!admin && !flushes, "@connection")
 	case groupMulti:
 		add(true, "@transaction")
 	}

@@ -25,7 +25,7 @@ func checkCommand() *command {
 			{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
 			{"ID token", "idempotency key: a retry with the same token and first key within 60 seconds gets the first answer and takes nothing; 1 to 64 bytes"}},
 		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the limit with the fewest units left. " +
-			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
+			"`retry_after_ms` is how long to delay the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
 			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded.",
 		cost: "O(n) in the limits looked at",

@@ -26,7 +26,7 @@ func clientCommand() *command {
 				syntax: "[address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
 				reply:  "OK for an address alone, else how many were closed.", run: runClientKill},
 			{name: "REPLY", arity: 3, flags: "no_multi", syntax: "ON|OFF|SKIP", summary: "Send replies, none, or not the next", run: runClientReply},
-			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Hold commands back for a while", run: runClientPause},
+			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Delay commands for a while", run: runClientPause},
 			{name: "UNPAUSE", arity: 2, flags: "admin", summary: "End CLIENT PAUSE", run: func(s *Session, _ [][]byte) {
 				s.srv.Pause.End()
 				s.OK()

@@ -145,7 +145,7 @@ func TestCommandDocs(t *testing.T) {
 	assert.Len(t, c.value("COMMAND DOCS").items, 2*len(c.sess.srv.table.all))
 	assert.Equal(t, "", c.say("COMMAND DOCS nope"))
 	docs := c.value("COMMAND DOCS rl.strike").get("rl.strike")
-	assert.Equal(t, "Count failures and block with growing penalties", docs.get("summary").text)
+	assert.Equal(t, "Count failures and deny with growing penalties", docs.get("summary").text)
 	assert.Equal(t, "decisions", docs.get("group").text)
 	assert.Equal(t, since, docs.get("since").text)
 	c.say("HELLO 3")

@@ -33,7 +33,7 @@ func debugCommand() *command {
 				details: "Limiter time in milliseconds, and where a script looks closer, microseconds. A test clock stands still until it is moved, and never goes back.", reply: "GET: the time; SET and ADVANCE: OK."},
 			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its whole state", flags: "admin no_multi", run: guard(runDebugDigest),
 				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.", reply: "The entry's index and the hash, hexadecimal."},
-			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Hold this connection for a while", flags: "admin no_multi", run: guard(runDebugSleep)},
+			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Make this connection wait for a while", flags: "admin no_multi", run: guard(runDebugSleep)},
 		},
 	}
 }

@@ -38,17 +38,17 @@ func bucketCommands() []*command {
 			name: "RL.TOKENBUCKET", arity: -4, syntax: "key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]",
 			summary: "Admit bursts up to a size, and a steady rate after them",
 			details: "The bucket starts full with `burst` tokens and refills continuously at `rate`. A request is admitted when " +
-				"the bucket holds the tokens for its cost. Nothing drifts: a caller that takes every token the moment it exists is admitted " +
+				"the bucket has the tokens for its cost. Nothing drifts: a caller that takes every token the moment it exists is admitted " +
 				"exactly floor(burst + rate x time) times, with any number of requests.\n\n" +
 				"With `MAXWAIT` the bucket may run into debt: a request whose tokens arrive within that time is admitted now, and " +
-				"`retry_after_ms` says how long to hold it first. `PARTIAL` and `MAXWAIT` exclude each other.",
+				"`retry_after_ms` says how long to delay it first. `PARTIAL` and `MAXWAIT` exclude each other.",
 			params: []param{paramKey, paramRate, {"burst", "the size of the bucket in tokens"}, paramCost, paramPartial,
 				{"MAXWAIT duration", "admit a request that fits after a wait of at most this"}, paramFrom, paramID},
 			shown: []example{
 				{"RL.TOKENBUCKET user:42 10/s 100", "1 99 0 100 100", "the first request finds a full bucket"},
 				{"RL.TOKENBUCKET user:42 10/s 100 COST 100", "0 99 100 100 100", "one token short, it is there in 100 ms"},
 				{"RL.TOKENBUCKET user:42 10/s 100 COST 100 PARTIAL", "99 0 0 10000 100", "takes the 99 that are there"},
-				{"RL.TOKENBUCKET user:42 10/s 100 MAXWAIT 1s", "1 0 100 10100 100", "admitted, to be held for 100 ms"},
+				{"RL.TOKENBUCKET user:42 10/s 100 MAXWAIT 1s", "1 0 100 10100 100", "admitted, to be delayed for 100 ms"},
 			},
 			plan: planTokenBucket,
 		},
@@ -56,7 +56,7 @@ func bucketCommands() []*command {
 			name: "RL.LEAKYBUCKET", arity: -4, syntax: "key rate capacity [COST n] [FROM address] [ID token]",
 			summary: "Pace requests evenly through a bounded queue",
 			details: "Admitted requests leave one at a time, 1/rate apart. `retry_after_ms` of an admitted request is how long it waits in the " +
-				"queue: the caller holds it that long. A request that finds the queue full is denied. This is nginx's `limit_req` with " +
+				"queue: the caller delays it that long. A request that finds the queue full is denied. This is nginx's `limit_req` with " +
 				"`burst` and without `nodelay`.",
 			params: []param{paramKey, paramRate, {"capacity", "requests that may wait, besides the next to leave; 0 admits only at the pace"}, paramCost, paramFrom, paramID},
 			shown: []example{
@@ -96,7 +96,7 @@ func windowCommands() []*command {
 			name: "RL.SLIDING", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
 			summary: "Count exactly over the last window, from a log of admitted units",
 			details: "Admitted when the units admitted within the last `window`, and the cost, are together at most `max`. Exact at every instant, " +
-				"also for many requests in one millisecond. It remembers each admitted request: up to 12 bytes a unit.",
+				"also for many requests in one millisecond. It remembers each admitted unit, in at most 10 bytes from a hundred units on.",
 			params: []param{paramKey, paramWindow, {"max", "units admitted in any window, at most 1000000"}, paramCost, paramPartial, paramFrom, paramID},
 			cost:   "O(log n) in the units remembered",
 			shown: []example{
@@ -126,10 +126,10 @@ func guardCommands() []*command {
 		{
 			name: "RL.ACQUIRE", arity: -4, syntax: "key max ttl [HOLDER id] [COST n] [FROM address] [ID token]",
 			summary: "Take a slot: at most so many at once",
-			details: "At most `max` units are held at the same time. A holder gives its slot back with `RL.RELEASE`, keeps it longer with " +
+			details: "At most `max` units are taken at the same time. A holder gives its slot back with `RL.RELEASE`, keeps it longer with " +
 				"`RL.RENEW`, and loses it `ttl` after its last call, so a holder that dies leaks nothing. Acquiring again with a live " +
 				"holder id is a renewal, so a retry is safe. Without `HOLDER` the server makes an id (with `ID` it is the token).",
-			params: []param{paramKey, {"max", "units held at once"}, {"ttl", "a duration; 0: a slot is held until it is released"},
+			params: []param{paramKey, {"max", "units taken at once"}, {"ttl", "a duration; 0: the slot stays taken until it is released"},
 				{"HOLDER id", "names the holder, 1 to 64 bytes"}, paramCost, paramFrom, paramID},
 			reply: "The five integers and, sixth, the holder id. `retry_after_ms` of a denial is the time until the first slot expires.",
 			shown: []example{
@@ -144,30 +144,30 @@ func guardCommands() []*command {
 		},
 		{
 			name: "RL.STRIKE", arity: -5, syntax: "key window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND] [COST n] [FROM address] [ID token]",
-			summary: "Count failures and block with growing penalties",
-			details: "Counts strikes over a sliding window. The strike that reaches a threshold blocks the key for that step's penalty and answers a denial already; strikes " +
-				"while the key is blocked are denied and not counted. Ask with `COST 0` before the attempt, strike after a failure, and forgive with " +
+			summary: "Count failures and deny with growing penalties",
+			details: "Counts strikes over a sliding window. The strike that reaches a threshold starts that step's penalty and is itself denied; strikes " +
+				"during a penalty are denied and not counted. Ask with `COST 0` before the attempt, strike after a failure, and forgive with " +
 				"`RL.RESET` after a success.\n\n" +
 				"With `ATTEMPTS` a strike is an attempt that begins. It counts as a failure unless it is forgiven. Begin with `RL.STRIKE`, try when `allowed` is 1, and after a success " +
-				"send `RL.RESET`. The attempt that reaches a threshold is admitted, and the penalty holds for all others. So the last threshold bounds the attempts that run, " +
+				"send `RL.RESET`. The attempt that reaches a threshold is admitted, and the penalty applies to all others. So the last threshold bounds the attempts that run, " +
 				"also when many begin at the same time. An attempt whose program dies counts as a failure.\n\n" +
-				"A step with `DELAY` blocks no attempt: from its threshold on `retry_after_ms` of an admitted strike is how long to hold the response.",
+				"A step with `DELAY` denies no attempt: from its threshold on, `retry_after_ms` of an admitted strike is how long to delay the response.",
 			params: []param{paramKey, {"window", "how long a strike counts: a duration up to 366 days"},
-				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then blocked: a duration"},
+				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then denied: a duration"},
 				{"DELAY", "the duration is a delay of the response instead"},
 				{"ATTEMPTS", "a strike is an attempt that begins, not a failure that is reported"},
-				{"EXTEND", "strikes while the key is blocked count too, up to the last threshold, and restart the penalty"},
+				{"EXTEND", "strikes during a penalty count too, up to the last threshold, and restart the penalty"},
 				{"COST n", "the number of strikes that this request counts, 1 unless given; 0 reads without counting"}, paramFrom, paramID},
 			reply: "The five integers; `remaining` is the strikes left before the last step, `limit` the last threshold.",
 			cost:  "O(log n) in the strikes remembered",
 			shown: []example{
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m COST 0", "1 4 0 0 4", "may this login be tried? Yes"},
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m", "1 3 0 900000 4", "it failed: the first strike"},
-				{"RL.STRIKE auth:42 15m 2 2s 4 5m", "0 2 2000 900000 4", "the second blocks for 2 s"},
+				{"RL.STRIKE auth:42 15m 2 2s 4 5m", "0 2 2000 900000 4", "the second starts a penalty of 2 s"},
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m COST 0", "0 2 2000 900000 4", "not now"},
 				{"RL.RESET auth:42", "1", "the right password in the end: forgiven"},
 				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 2 0 900000 3", "an attempt begins"},
-				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 1 2000 900000 3", "another: hold its response for 2 s"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 1 2000 900000 3", "another: delay its response for 2 s"},
 				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 0 2000 900000 3", "the last one that may be tried"},
 				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "0 0 900000 900000 3", "locked for 15 minutes"},
 			},

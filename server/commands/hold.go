@@ -18,10 +18,10 @@ func holdCommands() []*command {
 			summary: "Hold units for a request whose true cost is not known yet",
 			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It holds them until `RL.COMMIT` reports the used units or " +
 				"`RL.CANCEL` returns them. A hold that is neither committed nor cancelled gives everything back after `ttl`, by itself.\n\n" +
-				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after the hold was over. A denied request left " +
+				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after the hold ended. A denied request left " +
 				"no state and may be sent again. See [policies](policies.md#holds).",
 			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, {"n", "units to hold, from each of the policies; 1 to 2^53"},
-				{"ttl", "how long at most: longer than the request may take, a duration up to 366 days"},
+				{"ttl", "when the hold ends by itself: a duration longer than the request may take, up to 366 days"},
 				{"AND policy key", "more policies and their keys, with the first at most 16, and 800 bytes together, four for each pair included"},
 				{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
 				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: without it a repetition after a lost connection is another hold"}},
@@ -36,12 +36,12 @@ func holdCommands() []*command {
 		},
 		{
 			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
-			summary: "Settle a hold: what was really used",
+			summary: "Complete a hold with the units that were really used",
 			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not allow it, because it has been used. A retry within 60 seconds gets the same answer and changes nothing. " +
 				"When the hold has ended or was cancelled, it has given everything back. Then all of `actual` is taken now.",
 			params: []param{paramID, {"actual", "the units used, 0 to 2^53"}},
 			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of `NOHOLD` when there is no such hold: it was " +
-				"denied, or has been over for more than 60 seconds.",
+				"denied, or ended more than 60 seconds ago.",
 			cost: "O(n) in the limits and in the holds on them",
 			plan: planCommit, answer: answerRemaining,
 			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""}, {"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
@@ -49,9 +49,9 @@ func holdCommands() []*command {
 		},
 		{
 			name: "RL.CANCEL", arity: 2, syntax: "id", group: groupSettle, flags: "write fast", keys: oneKey,
-			summary: "Call off a hold: nothing was used",
+			summary: "Cancel a hold: nothing was used",
 			params:  []param{paramID},
-			reply:   "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is none, or it has ended or was settled.",
+			reply:   "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is none, or it has ended or was committed.",
 			cost:    "O(n) in the limits and in the holds on them",
 			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""}, {"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
 				{"RL.CANCEL req-1", "1", ""}, {"RL.CHECK tpm org:acme COST 0", "1 90000 0 0 90000 tpm", ""}},

@@ -47,8 +47,6 @@ func keyCommands() []*command {
 		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
 			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages", flags: "readonly", keys: keySpec{2, 2, 1}, run: runEncoding},
 		}},
-		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget every limiter and block", flags: "write", run: runFlush, cost: "O(n) in the keys of the server"},
-		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "The same as FLUSHALL", flags: "write", run: runFlush, cost: "O(n) in the keys of the server"},
 	}
 	for _, cmd := range commands {
 		cmd.group = groupLook

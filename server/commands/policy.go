@@ -59,7 +59,7 @@ func policySetCommand() *command {
 		summary: "Make a policy, or give it other terms",
 		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
 			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or from none. " +
-			"When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm stays the same. The same holds for a decision command with " +
+			"When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm stays the same. The same applies to a decision command with " +
 			"another limit. `RESET` forgets usage. Overrides stay in both cases, and so does the owner unless `OWNER` names another. " +
 			"`IF` makes a change conditional. A transaction with a conditional change is all or nothing. When one of its changes of policies is refused, " +
 			"every other command that decides or changes state answers an error and does nothing. `weir policy apply` uses this.",
@@ -89,7 +89,7 @@ func policyOverrideCommand() *command {
 		summary: "Give some keys other limits",
 		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits replace the policy's limits, in their order, and keep the usage of the key.",
 		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"}, {"LIMIT algorithm argument", "as in RL.POLICY SET"},
-			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it holds; for ever unless given"}, paramIf},
+			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it applies; for ever unless given"}, paramIf},
 		reply: versionReply,
 		cost:  "O(n) in the overrides of the policy",
 		shown: []example{

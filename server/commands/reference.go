@@ -14,8 +14,8 @@ var ErrNoCommand = errors.New("no such command")
 var groupTitles = [...]struct{ group, title, intro string }{
 	{groupDecide, "Decisions", decisionIntro},
 	{groupPolicy, "Policies", "Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
-	{groupSettle, "Settling", "Give back, forget, forbid. All of them take effect at once."},
-	{groupLook, "Looking", "None of these changes a limiter, but FLUSHALL and FLUSHDB. A key is there while its limiter is not idle; scans skip idle keys. In a cluster reads are linearizable at every node: " +
+	{groupSettle, "Corrections and blocks", "Complete a hold, give units back, forget usage, deny a key. All of them take effect at once."},
+	{groupLook, "Looking", "None of these changes a limiter. A key exists while its limiter is not idle, so scans skip idle keys. In a cluster reads are linearizable at every node: " +
 		"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection into stale reads of the node's own state, which tell their age."},
 	{groupDialect, "Dialects", "Commands of other limiters, so that programs written for them need no change. They share keys with `RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
 	{groupMulti, "Transactions", ""},
@@ -31,7 +31,7 @@ const decisionIntro = `Every decision answers the same five integers:
 |---|---|---|
 | 0 | allowed | 1 or 0; with PARTIAL the units granted |
 | 1 | remaining | whole units that could still be taken now |
-| 2 | retry_after_ms | denied: after this long the same request fits, if nobody else takes the units; -1: no wait helps. Allowed: how long to hold the request first, mostly 0 |
+| 2 | retry_after_ms | denied: after this long the same request fits, if nobody else takes the units; -1: no wait helps. Allowed: how long to delay the request first, mostly 0 |
 | 3 | reset_after_ms | until the limiter is idle, as if never used; -1: never by itself |
 | 4 | limit | the burst, capacity or maximum in force |
 

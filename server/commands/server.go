@@ -21,6 +21,10 @@ func serverCommands() []*command {
 		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never", flags: "loading stale fast", run: func(s *Session, _ [][]byte) {
 			s.Int(lastSaveUnix(s.srv.Limiter))
 		}},
+		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget every limiter and block", flags: "write",
+			run: runFlush, cost: "O(n) in the keys of the server", details: "Policies stay."},
+		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "The same as FLUSHALL", flags: "write",
+			run: runFlush, cost: "O(n) in the keys of the server"},
 		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
 			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
 		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
