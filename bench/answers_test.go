@@ -40,7 +40,8 @@ func TestEveryAnswerIsTallied(t *testing.T) {
 
 func TestAnswersLongerThanTheBufferAreRead(t *testing.T) {
 	long := strings.Repeat("x", 3000)
-	in := newAnswers(strings.NewReader(fmt.Sprintf("-%s\r\n*2\r\n$%d\r\n%s\r\n:7\r\n:-42\r\n", long, len(long), long)), 1)
+	in := newAnswers(strings.NewReader(fmt.Sprintf("-%s\r\n*2\r\n$%d\r\n%s\r\n:7\r\n:-42\r\n", long, len(long), long)),
+		1)
 	got, err := in.next()
 	require.NoError(t, err)
 	require.Equal(t, long, string(got.said))
@@ -54,8 +55,10 @@ func TestAnswersLongerThanTheBufferAreRead(t *testing.T) {
 
 func TestWhatIsNoDecisionIsRefused(t *testing.T) {
 	for _, in := range []string{
-		"+OK\r\n", "\r\n", "\n", "x\n", ":1\r\n", ":\r\n", ":-\r\n", ":1x\r\n", "$-1\r\n", "$-2\r\n", "$x\r\n", "$9999999\r\n",
-		"*\r\n", "*0\r\n", "*-1\r\n", "*17\r\n", "*x\r\n", "_\r\n", "*1\r\n:2\r\n", "*1\r\n*1\r\n:1\r\n", "*5\r\n-ERR\r\n",
+		"+OK\r\n", "\r\n", "\n", "x\n", ":1\r\n", ":\r\n", ":-\r\n", ":1x\r\n", "$-1\r\n", "$-2\r\n",
+		"$x\r\n", "$9999999\r\n",
+		"*\r\n", "*0\r\n", "*-1\r\n", "*17\r\n", "*x\r\n", "_\r\n", "*1\r\n:2\r\n",
+		"*1\r\n*1\r\n:1\r\n", "*5\r\n-ERR\r\n",
 		"*2\r\n:1\r\n+1\r\n", ":1234567890123456789\r\n", strings.Repeat("x", 5000) + "\r\n",
 	} {
 		_, err := newAnswers(strings.NewReader(in), 1).tallied(expected(1))
@@ -64,7 +67,8 @@ func TestWhatIsNoDecisionIsRefused(t *testing.T) {
 }
 
 func FuzzAnswers(f *testing.F) {
-	for _, seed := range []string{yes, no, "-ERR x\r\n", "$3\r\nabc\r\n", "*2\r\n$1\r\na\r\n:1\r\n", "*16\r\n", "$4096\r\n"} {
+	for _, seed := range []string{yes, no, "-ERR x\r\n", "$3\r\nabc\r\n", "*2\r\n$1\r\na\r\n:1\r\n",
+		"*16\r\n", "$4096\r\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

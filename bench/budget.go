@@ -42,7 +42,8 @@ func (r *Runner) plan(ctx context.Context, all []contest) (time.Duration, error)
 	}
 	takes := cell * time.Duration(loads) * (100 + overheadPercent) / 100
 	if bounded && takes > left || cell < leastCell && r.CellTime == 0 {
-		return 0, fmt.Errorf("%w: it would take about %v; ask for fewer scenarios or repetitions, shorter cells or more time",
+		return 0, fmt.Errorf(
+			"%w: it would take about %v; ask for fewer scenarios or repetitions, shorter cells or more time",
 			ErrTooLong, (besides + max(takes, leastCell*time.Duration(loads))).Round(time.Second))
 	}
 	return cell, nil

@@ -40,7 +40,8 @@ func TestSmokeComparesTheCluster(t *testing.T) {
 	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
 	denied := Load{Workload: Denied, Clients: 5, Pipeline: 16, Keys: 10}
 	report, err := r.runner.Run(context.Background(), []Scenario{
-		beside("small", small, leaderName, followerName, osName, weirName, luaName), beside("denied", denied, leaderName, weirName),
+		beside("small", small, leaderName, followerName, osName, weirName, luaName),
+		beside("denied", denied, leaderName, weirName),
 	})
 	require.NoError(t, err)
 
@@ -65,7 +66,8 @@ func TestSmokeComparesTheCluster(t *testing.T) {
 func TestSmokeSnapshotsUnderLoad(t *testing.T) {
 	c := SnapshotCluster(buildWeir(t), t.TempDir())
 	var steps []Step
-	snapshots := Snapshots{Keys: 5000, Rounds: 1, Top: 100 * time.Millisecond, Quiet: 100 * time.Millisecond, Clients: 5, Pipeline: 4, Share: UsualShare,
+	snapshots := Snapshots{Keys: 5000, Rounds: 1, Top: 100 * time.Millisecond, Quiet: 100 * time.Millisecond,
+		Clients: 5, Pipeline: 4, Share: UsualShare,
 		Progress: func(s Step) { steps = append(steps, s) }}
 	report, err := snapshots.Run(context.Background(), c)
 	require.NoError(t, err)

@@ -112,7 +112,8 @@ func doubtsBetween(before, after *Report) (doubts []string) {
 	}
 	for i, m := range []machine.Machine{before.Machine, after.Machine} {
 		if busy(m) {
-			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)", [...]string{"first", "second"}[i], m.LoadAverage))
+			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)",
+				[...]string{"first", "second"}[i], m.LoadAverage))
 		}
 	}
 	return doubts
@@ -128,7 +129,8 @@ func (c Comparison) WriteText(w io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "%d figures are within the noise: repetitions of one run lie among those of the other, or medians differ by less than %.0f %%\n",
+	fmt.Fprintf(w, "%d figures are within the noise: repetitions of one run lie among those of the other, or "+
+		"medians differ by less than %.0f %%\n",
 		len(c.of(Same)), 100*leastChange)
 	for _, m := range c.Missing {
 		fmt.Fprintf(w, "not compared: %s\n", m)
@@ -156,7 +158,8 @@ func (c Comparison) write(w io.Writer, v Verdict) error {
 	for _, change := range some {
 		k := kindOf(change.Figure)
 		g.Rows = append(g.Rows, append(plains(change.Scenario, change.Label, k.name),
-			change.Before.entry(k.format), change.After.entry(k.format), plain(fmt.Sprintf("%+.0f %%", change.percent()))))
+			change.Before.entry(k.format), change.After.entry(k.format),
+			plain(fmt.Sprintf("%+.0f %%", change.percent()))))
 	}
 	if err := g.writeText(w); err != nil {
 		return err

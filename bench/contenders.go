@@ -93,8 +93,9 @@ const moreClients = "15000"
 func (c *Contenders) weir() *servers.Process {
 	path := c.path("weir")
 	return &servers.Process{
-		Binary:  c.Tools.Weir,
-		Args:    []string{"serve", "--listen", "127.0.0.1:" + servers.PortPlaceholder, "--http", "", "--max-clients", moreClients, "--data-dir", path},
+		Binary: c.Tools.Weir,
+		Args: []string{"serve", "--listen", "127.0.0.1:" + servers.PortPlaceholder, "--http", "", "--max-clients",
+			moreClients, "--data-dir", path},
 		LogFile: path + ".log",
 		Unset:   "WEIR_", // its defaults, not the user's
 	}
@@ -124,7 +125,8 @@ func (c *Contenders) throttlecrab() (Target, error) {
 		return Target{}, missing("throttlecrab-server", "cargo install throttlecrab-server")
 	}
 	command := func(burst, count, period string) Command {
-		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder}, Reply: decisionReply(5)}
+		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder},
+			Reply: decisionReply(5)}
 	}
 	return Target{
 		Server: &servers.Process{

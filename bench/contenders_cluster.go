@@ -12,7 +12,8 @@ const clusterSize = 3
 
 // WeirCluster is a cluster of weir with a durability, in its own directory below dir.
 func WeirCluster(binary, dir string, size int, durability string) *servers.Cluster {
-	return &servers.Cluster{Binary: binary, Dir: filepath.Join(dir, fmt.Sprintf("weir-x%d-%s", size, durability)), Size: size, Durability: durability}
+	return &servers.Cluster{Binary: binary, Dir: filepath.Join(dir, fmt.Sprintf("weir-x%d-%s", size, durability)),
+		Size: size, Durability: durability}
 }
 
 // clustered is the leader of a cluster. It returns the same cluster at every call.

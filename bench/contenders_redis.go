@@ -34,7 +34,8 @@ func (c *Contenders) redis(more ...string) *servers.Process {
 		Binary: c.Tools.RedisServer,
 		Args: append([]string{
 			"--bind", "127.0.0.1", "--port", servers.PortPlaceholder, "--save", "", "--appendonly", "no",
-			"--dir", filepath.Dir(log), "--dbfilename", servers.PortPlaceholder + ".rdb", // replicas write received data
+			// replicas write received data
+			"--dir", filepath.Dir(log), "--dbfilename", servers.PortPlaceholder + ".rdb",
 		}, more...),
 		LogFile: log,
 	}
@@ -81,7 +82,8 @@ func (c *Contenders) redisCell() (Target, error) {
 		return Target{}, missing("the module libredis_cell.so", "build it and name it with --redis-cell")
 	}
 	command := func(burst, count, period string) Command {
-		return Command{Args: []string{"CL.THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder}, Reply: limitedReply(5)}
+		return Command{Args: []string{"CL.THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder},
+			Reply: limitedReply(5)}
 	}
 	return Target{
 		Server: c.redis("--loadmodule", c.Tools.RedisCell),
@@ -95,5 +97,6 @@ func (c *Contenders) redisCell() (Target, error) {
 
 // replicated is a Redis with two replicas. It does not wait for them.
 func (c *Contenders) replicated() *servers.Replicated {
-	return &servers.Replicated{Primary: c.redis("--repl-diskless-sync-delay", "0"), Replicas: []*servers.Process{c.redis(), c.redis()}}
+	return &servers.Replicated{Primary: c.redis("--repl-diskless-sync-delay", "0"),
+		Replicas: []*servers.Process{c.redis(), c.redis()}}
 }

@@ -18,7 +18,8 @@ func TestTargetsStartAndStop(t *testing.T) {
 	tools := needTools(t)
 	tools.Weir = buildWeir(t)
 	contenders := Contenders{Tools: tools, Dir: t.TempDir()}
-	for _, name := range []string{weirName, luaName, setName, replicasName, increxName, cellName, crabName, aloneName, leaderName} {
+	for _, name := range []string{weirName, luaName, setName, replicasName, increxName, cellName, crabName,
+		aloneName, leaderName} {
 		t.Run(name, func(t *testing.T) {
 			target, err := contenders.Target(name, "")
 			if err != nil {
@@ -63,7 +64,8 @@ func TestReplicasHaveWhatThePrimaryHas(t *testing.T) {
 	require.NoError(t, servers.AskOnce(target.Server.Nodes()[0], "SET", "k", "v"))
 	require.Len(t, target.Server.PIDs(), 3)
 	for _, replica := range target.Server.(*servers.Replicated).Replicas {
-		require.Eventually(t, func() bool { return haveKeys(replica.Nodes()[0], 1) == nil }, servers.ReadyTimeout, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return haveKeys(replica.Nodes()[0], 1) == nil }, servers.ReadyTimeout,
+			20*time.Millisecond)
 	}
 }
 

@@ -13,7 +13,8 @@ const maxAttempts = 3
 
 // undisturbed measures a cell, and again if the cluster elected a leader meanwhile. It records each repetition in the
 // row, because it is part of the result.
-func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, lasting time.Duration, row *Row) (sample Sample, err error) {
+func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, lasting time.Duration,
+	row *Row) (sample Sample, err error) {
 	for range maxAttempts {
 		sample, err = c.measure(ctx, r.Generator, requests, lasting)
 		if err == nil || ctx.Err() != nil || !disturbs(err) {

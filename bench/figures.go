@@ -49,7 +49,8 @@ func kindOf(f Figure) figureKind {
 			return k
 		}
 	}
-	return figureKind{figure: f, name: string(f), of: func(Sample) float64 { return 0 }, format: func(v float64) string { return fmt.Sprint(v) }}
+	return figureKind{figure: f, name: string(f), of: func(Sample) float64 { return 0 },
+		format: func(v float64) string { return fmt.Sprint(v) }}
 }
 
 func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }

@@ -138,7 +138,8 @@ func (s *swarm) surplus() error {
 // check checks that exactly this many requests were decided.
 func (t tally) check(requests int) error {
 	if t.errors > 0 {
-		return fmt.Errorf("%w: %d of %d requests were answered by an error, the first: %s", ErrNotADecision, t.errors, t.answers, t.said)
+		return fmt.Errorf("%w: %d of %d requests were answered by an error, the first: %s", ErrNotADecision, t.errors,
+			t.answers, t.said)
 	}
 	if t.answers != int64(requests) {
 		return fmt.Errorf("%w: %d answers to %d requests", ErrStuck, t.answers, requests)

@@ -65,7 +65,8 @@ func TestAnswersAreAsManyAsRequests(t *testing.T) {
 	require.NoError(t, (&tally{answers: 100}).check(100))
 	require.ErrorIs(t, (&tally{answers: 99}).check(100), ErrStuck)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return yes + no }})
-	_, err := new(Builtin).Run(context.Background(), jobAt(addr, Load{Workload: TokenBucket, Clients: 1, Pipeline: 10, Keys: 10}, 10))
+	_, err := new(Builtin).Run(
+		context.Background(), jobAt(addr, Load{Workload: TokenBucket, Clients: 1, Pipeline: 10, Keys: 10}, 10))
 	require.ErrorContains(t, err, "more answers than requests")
 }
 

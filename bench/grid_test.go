@@ -22,5 +22,6 @@ func TestGrid(t *testing.T) {
 		"   weir    2M  (1M-3M)    *!\n"+
 		"  redis     7               \n", text.String(), "a spread has a column of its own")
 	g.markdown(&markdown)
-	require.Equal(t, "|  | rate | late |\n|---|---|---|\n| weir | 2M (1M-3M) | \\*! |\n| redis | 7 |  |\n", markdown.String())
+	require.Equal(t, "|  | rate | late |\n|---|---|---|\n| weir | 2M (1M-3M) | \\*! |\n| redis | 7 |  |\n",
+		markdown.String())
 }

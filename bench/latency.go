@@ -14,8 +14,8 @@ const (
 	// anyway.
 	lowestNs, highestNs = 1, int64(servers.ReplyTimeout)
 	figures             = 3
-	// recorders are shared by the links of a load. They are enough that links seldom wait for each other, and few enough
-	// for thousands of links.
+	// recorders are shared by the links of a load. They are enough that links seldom wait for each other, and few
+	// enough for thousands of links.
 	recorders = 8
 )
 

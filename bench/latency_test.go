@@ -37,7 +37,8 @@ func TestPercentilesAreThoseOfTheValues(t *testing.T) {
 		h, counted := merged(all)
 		require.EqualValues(t, len(values), counted.answers)
 		got := latencyOf(h)
-		for percentile, ms := range map[float64]float64{50: got.P50Ms, 90: got.P90Ms, 99: got.P99Ms, 99.9: got.P999Ms, 100: got.MaxMs} {
+		for percentile, ms := range map[float64]float64{50: got.P50Ms, 90: got.P90Ms, 99: got.P99Ms,
+			99.9: got.P999Ms, 100: got.MaxMs} {
 			require.InEpsilon(t, exactly(values, percentile), ms, 0.002, "%s: p%v", name, percentile)
 		}
 		for _, p := range curveOf(h) {
@@ -54,7 +55,8 @@ func TestAPipelineWeighsAsManyRequestsAsItHas(t *testing.T) {
 	require.InEpsilon(t, 1, msAt(h, 99.8), 0.002)
 	require.InEpsilon(t, 1000, msAt(h, 99.9), 0.002)
 	recordTo(h, time.Hour, 1)
-	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), msAt(h, 100), 0.002, "beyond the range is its end")
+	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), msAt(h, 100), 0.002,
+		"beyond the range is its end")
 	recordTo(h, -time.Second, 1)
 	require.Positive(t, msAt(h, 0))
 }

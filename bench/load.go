@@ -42,12 +42,13 @@ type Load struct {
 	Cost         int          `json:"cost,omitempty"`      // units a request takes; 0 means 1
 	// DeniedPercent is the percentage of requests to limiters that are used up.
 	DeniedPercent int `json:"denied_percent,omitempty"`
-	// Filled creates every key before the measurement, on separate servers of the scenario. Only Lasting keeps the keys.
+	// Filled creates every key before the measurement, on separate servers of the scenario. Only Lasting keeps the
+	// keys.
 	Filled bool `json:"filled,omitempty"`
 	// Held measures the memory of a separate server before connections exist, and while they are held.
 	Held bool `json:"held,omitempty"`
-	// PerSecond selects an open loop: requests are due at this rate, whether earlier ones are answered or not. 0 selects a
-	// closed loop, in which each connection waits for its answers.
+	// PerSecond selects an open loop: requests are due at this rate, whether earlier ones are answered or not. 0
+	// selects a closed loop, in which each connection waits for its answers.
 	PerSecond float64 `json:"per_second,omitempty"`
 }
 
@@ -89,7 +90,8 @@ func (l Load) check() error {
 		}
 	}
 	if !slices.Contains([]Distribution{Uniform, Zipf, OneHot, AllNew}, l.Distribution) {
-		return fmt.Errorf("%w: keys are chosen uniformly, %s, %s or %s, not %q", ErrBadLoad, Zipf, OneHot, AllNew, l.Distribution)
+		return fmt.Errorf("%w: keys are chosen uniformly, %s, %s or %s, not %q", ErrBadLoad, Zipf, OneHot,
+			AllNew, l.Distribution)
 	}
 	if !(l.PerSecond >= 0 && l.PerSecond <= maxRequests) {
 		return fmt.Errorf("%w: a rate must be 0 to %d a second, not %v", ErrBadLoad, maxRequests, l.PerSecond)

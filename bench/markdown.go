@@ -33,7 +33,8 @@ func (r *Report) Insert(page []byte) ([]byte, error) {
 // WriteMarkdown writes the report as a part of a page.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Taken %s on %s, load average %.2f before. %s, %d repetitions of %s, interleaved; medians, in brackets the least and the greatest.\n\n",
+	fmt.Fprintf(&b, "Taken %s on %s, load average %.2f before. %s, %d repetitions of %s, interleaved; medians, in "+
+		"brackets the least and the greatest.\n\n",
 		r.Started.Format("2006-01-02"), r.Machine, r.Machine.LoadAverage, r.Generator, r.Repetitions, r.CellTime)
 	fmt.Fprintf(&b, "    %s\n\n", shellLine(r.Command))
 	r.targetsGrid().markdown(&b)

@@ -14,7 +14,8 @@ func TestFiguresGoBetweenTheirMarkers(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(once), "# Title\n"+figuresBegin+"\n\nTaken "))
 	require.True(t, strings.HasSuffix(string(once), figuresEnd+"\nend\n"))
 	require.NotContains(t, string(once), "old")
-	require.Contains(t, string(once), "| redis+lua | 145k (120k-170k) | 12.50x (10.00x-15.00x) | 7.50µs (7.00µs-8.00µs) |")
+	require.Contains(t, string(once),
+		"| redis+lua | 145k (120k-170k) | 12.50x (10.00x-15.00x) | 7.50µs (7.00µs-8.00µs) |")
 	require.Contains(t, string(once), "    weir-bench --dir '/a b'\n")
 	twice, err := fullReport().Insert(once)
 	require.NoError(t, err)

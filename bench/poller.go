@@ -10,8 +10,8 @@ import (
 // quarter more. With few processors these threads also wait for each other and for the server, which shows in all
 // percentiles.
 type connPoller interface {
-	// wait waits for d, or until connections have data to read, and returns their numbers. The numbers are valid until the
-	// next wait. It may return early.
+	// wait waits for d, or until connections have data to read, and returns their numbers. The numbers are valid until
+	// the next wait. It may return early.
 	wait(d time.Duration) ([]int, error)
 	// read reads the data that has arrived. It returns errNotYet if there is none.
 	read(i int, b []byte) (int, error)

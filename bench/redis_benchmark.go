@@ -118,7 +118,8 @@ func parseRedisBenchmark(out string) (Outcome, error) {
 
 // latencyColumns reads the available percentiles, which lack p90 and p99.9.
 func latencyColumns(values map[string]string) (l Latency, err error) {
-	for name, to := range map[string]*float64{"p50_latency_ms": &l.P50Ms, "p99_latency_ms": &l.P99Ms, "max_latency_ms": &l.MaxMs} {
+	for name, to := range map[string]*float64{"p50_latency_ms": &l.P50Ms, "p99_latency_ms": &l.P99Ms,
+		"max_latency_ms": &l.MaxMs} {
 		v, bad := strconv.ParseFloat(values[name], 64)
 		*to, err = v, errors.Join(err, bad)
 	}

@@ -46,7 +46,8 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 	tools := needTools(t)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return "-ERR no such thing\r\n" }})
 	_, err := RedisBenchmark{Binary: tools.RedisBenchmark}.Run(context.Background(), Job{
-		Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10}, Requests: 10,
+		Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10},
+		Requests: 10,
 	})
 	require.ErrorContains(t, err, "no such thing")
 }
@@ -55,8 +56,10 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 func TestRedisBenchmarkIsNotWaitedForInVain(t *testing.T) {
 	tools := needTools(t)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return "" }})
-	_, err := RedisBenchmark{Binary: tools.RedisBenchmark, Patience: 200 * time.Millisecond}.Run(context.Background(), Job{
-		Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10}, Requests: 10,
-	})
+	_, err := RedisBenchmark{Binary: tools.RedisBenchmark, Patience: 200 * time.Millisecond}.Run(
+		context.Background(), Job{
+			Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10},
+			Requests: 10,
+		})
 	require.ErrorIs(t, err, ErrStuck)
 }

@@ -58,7 +58,8 @@ func TestTable(t *testing.T) {
 		return ""
 	}
 	require.Equal(t, "weir *1.75M (1.7M-1.8M) 0.60µs (0.50µs-0.70µs) 2.1 ms 4 ms 80 %", row("weir"))
-	require.Equal(t, "redis+lua 145k (120k-170k) 12.50x (10.00x-15.00x) 7.50µs (7.00µs-8.00µs) 45 ms 80 ms 100 %", row("redis+lua"))
+	require.Equal(t, "redis+lua 145k (120k-170k) 12.50x (10.00x-15.00x) 7.50µs (7.00µs-8.00µs) 45 ms 80 ms 100 %",
+		row("redis+lua"))
 	require.Contains(t, out.String(), "*: the load generator was the limit")
 	require.Contains(t, out.String(), "generator itself used 0.10µs to 0.10µs of CPU a request")
 	require.NotContains(t, out.String(), "WARNING")
@@ -87,7 +88,8 @@ func TestJSONKeepsEverySample(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	for perSecond, want := range map[float64]string{
-		0: "0", 512.4: "512", 999.4: "999", 999.6: "1k", 98_349: "98.3k", 762_000: "762k", 999_600: "1M", 1_754_000: "1.75M",
+		0: "0", 512.4: "512", 999.4: "999", 999.6: "1k", 98_349: "98.3k", 762_000: "762k", 999_600: "1M",
+		1_754_000: "1.75M",
 	} {
 		require.Equal(t, want, rate(perSecond))
 	}

@@ -166,7 +166,8 @@ func (r *Runner) topRate(ctx context.Context, c *cell, row *Row) (perSecond floa
 	if err != nil {
 		return 0, err
 	}
-	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.cell/calibrationParts), r.cell/calibrationParts, row)
+	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.cell/calibrationParts),
+		r.cell/calibrationParts, row)
 	return second.PerSecond, err
 }
 

@@ -88,7 +88,8 @@ func TestRunLeavesOutWhoHasNoCommand(t *testing.T) {
 	f := newFakes(t)
 	log := fakeLoad
 	log.Workload = SlidingLog
-	report, err := f.runner(1).Run(context.Background(), []Scenario{beside("log", log, "slow"), beside("both", log, "fast", "slow")})
+	report, err := f.runner(1).Run(
+		context.Background(), []Scenario{beside("log", log, "slow"), beside("both", log, "fast", "slow")})
 	require.NoError(t, err)
 	require.Len(t, report.Scenarios, 1, "one in which nobody is left is none")
 	require.Len(t, report.Scenarios[0].Rows, 1)
@@ -117,7 +118,8 @@ func TestServersStopBehindTheirLastScenario(t *testing.T) {
 			stopped = append(stopped, s.Done)
 		}
 	}
-	_, err := runner.Run(context.Background(), []Scenario{fakeScenario("fast", "slow"), fakeScenario("slow"), fakeScenario("fast")})
+	_, err := runner.Run(
+		context.Background(), []Scenario{fakeScenario("fast", "slow"), fakeScenario("slow"), fakeScenario("fast")})
 	require.NoError(t, err)
 	require.Equal(t, []int{6, 7}, stopped)
 	require.Equal(t, []string{"fast", "slow"}, f.asked, "scenarios share servers")
@@ -262,7 +264,8 @@ func (l *lateContext) Deadline() (time.Time, bool) { return time.Now().Add(*l.le
 func TestSuitesFitTheirTime(t *testing.T) {
 	tools := Tools{Weir: "weir", RedisServer: "redis-server", RedisCell: "cell.so", ThrottleCrab: "crab"}
 	for suite, limit := range map[string]time.Duration{
-		StandardSuite: 285 * time.Second, ClusterSuite: 189 * time.Second, FullSuite: 80 * time.Minute, GrowthSuite: 90 * time.Minute,
+		StandardSuite: 285 * time.Second, ClusterSuite: 189 * time.Second, FullSuite: 80 * time.Minute,
+		GrowthSuite: 90 * time.Minute,
 	} {
 		scenarios, err := Suite(suite)
 		require.NoError(t, err)

@@ -38,7 +38,8 @@ func beside(name string, l Load, targets ...string) Scenario {
 // growing returns a scenario in which a quantity grows, for one target after the other. set puts a value of it into a
 // load.
 func growing(name, axis string, l Load, values []int, set func(*Load, int), targets ...string) Scenario {
-	s := Scenario{Name: name, Axis: axis, About: fmt.Sprintf("%s, %s from %d to %d", l.Workload, axis, values[0], values[len(values)-1])}
+	s := Scenario{Name: name, Axis: axis,
+		About: fmt.Sprintf("%s, %s from %d to %d", l.Workload, axis, values[0], values[len(values)-1])}
 	for _, t := range targets {
 		for _, v := range values {
 			grown := l
@@ -69,7 +70,8 @@ func (s Scenario) Reshaped(change func(*Load)) (Scenario, error) {
 // Only returns the scenario with these targets only, in its own order. No targets means all.
 func (s Scenario) Only(targets []string) Scenario {
 	if len(targets) > 0 {
-		s.Entrants = slices.DeleteFunc(slices.Clone(s.Entrants), func(e Entrant) bool { return !slices.Contains(targets, e.Target) })
+		s.Entrants = slices.DeleteFunc(
+			slices.Clone(s.Entrants), func(e Entrant) bool { return !slices.Contains(targets, e.Target) })
 	}
 	return s
 }

@@ -140,7 +140,8 @@ func TestSmokeComparesForReal(t *testing.T) {
 	require.NotZero(t, report.Scenarios[4].Rows[1].Figures[BytesPerKey].Median)
 	require.GreaterOrEqual(t, len(r.pids), 1+1+1+3+2)
 	r.requireGone(t, len(r.pids))
-	for _, write := range []func(io.Writer) error{report.WriteTable, report.WriteJSON, report.WriteHTML, report.WriteMarkdown} {
+	for _, write := range []func(io.Writer) error{report.WriteTable, report.WriteJSON, report.WriteHTML,
+		report.WriteMarkdown} {
 		require.NoError(t, write(io.Discard))
 	}
 }
@@ -186,7 +187,8 @@ func TestScriptsLimit(t *testing.T) {
 func TestProcessSaysWhyItIsNotReady(t *testing.T) {
 	tools := needTools(t)
 	log := filepath.Join(t.TempDir(), "log")
-	server := &servers.Process{Binary: tools.RedisServer, Args: []string{"--port", servers.PortPlaceholder, "--no-such-directive", "1"}, LogFile: log}
+	server := &servers.Process{Binary: tools.RedisServer,
+		Args: []string{"--port", servers.PortPlaceholder, "--no-such-directive", "1"}, LogFile: log}
 	err := server.Start(context.Background())
 	require.ErrorIs(t, err, servers.ErrNotReady)
 	require.ErrorContains(t, err, "no-such-directive")

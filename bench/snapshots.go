@@ -29,7 +29,8 @@ type Snapshots struct {
 // UsualSnapshots are the snapshots of the cluster's suite. Between two snapshots of a node the load changes as much as
 // triggers an automatic snapshot: some tens of MB of log.
 func UsualSnapshots(keys int) Snapshots {
-	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients, Pipeline: 16, Share: UsualShare}
+	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients,
+		Pipeline: 16, Share: UsualShare}
 }
 
 const (
@@ -125,7 +126,8 @@ func haveKeys(addr string, want int) error {
 }
 
 // underLoad runs the rounds during a steady load, and adds the results to the report.
-func (s Snapshots) underLoad(ctx context.Context, c *servers.Cluster, leader string, load *swarm, report *SnapshotReport, step *Step) error {
+func (s Snapshots) underLoad(ctx context.Context, c *servers.Cluster, leader string, load *swarm,
+	report *SnapshotReport, step *Step) error {
 	everyone := append(c.PIDs(), os.Getpid())
 	before, err := machine.CPUTimes(everyone)
 	if err != nil {
@@ -139,7 +141,8 @@ func (s Snapshots) underLoad(ctx context.Context, c *servers.Cluster, leader str
 	defer cancel(nil)
 	go func() {
 		plan := schedule{perSecond: report.PerSecond, until: stop}
-		err := load.open(ctx, plan, nil, func(_ int, due, came time.Time, answers tally) { seen.record(due, came, answers) })
+		err := load.open(ctx, plan, nil,
+			func(_ int, due, came time.Time, answers tally) { seen.record(due, came, answers) })
 		if err != nil {
 			cancel(err) // the rounds would run without a load
 		}

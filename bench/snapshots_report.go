@@ -22,8 +22,8 @@ type SnapshotReport struct {
 	GeneratorBusy float64    `json:"generator_busy"` // of one core
 	Windows       []Window   `json:"windows"`        // in order
 	Kinds         []Window   `json:"kinds"`          // all windows of a kind together
-	// OneExtraMs and AllExtraMs are the increase of the p99.9 during a snapshot of the leader, or of all nodes, over the
-	// quiet window before it.
+	// OneExtraMs and AllExtraMs are the increase of the p99.9 during a snapshot of the leader, or of all nodes, over
+	// the quiet window before it.
 	OneExtraMs Spread `json:"leader_p999_above_quiet_ms"`
 	AllExtraMs Spread `json:"all_p999_above_quiet_ms"`
 }
@@ -45,7 +45,8 @@ type Window struct {
 func (s Snapshots) newReport(c *servers.Cluster, top float64) *SnapshotReport {
 	return &SnapshotReport{
 		CommandLines: c.CommandLines(), Request: weirCommands()[Lasting].For(s.load().key(keyPrefix, 0), 1),
-		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, Share: s.Share, PerSecond: top * s.Share,
+		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, Share: s.Share,
+		PerSecond: top * s.Share,
 	}
 }
 
@@ -79,7 +80,8 @@ func windowOf(w *window, lasted time.Duration) Window {
 	return Window{
 		Kind: w.kind, Seconds: lasted.Seconds(), Decisions: w.tally.answers - w.tally.errors,
 		Errors: w.tally.errors, Said: w.tally.said,
-		P50Ms: msAt(w.latency, 50), P99Ms: msAt(w.latency, 99), P999Ms: msAt(w.latency, 99.9), MaxMs: msAt(w.latency, 100),
+		P50Ms: msAt(w.latency, 50), P99Ms: msAt(w.latency, 99), P999Ms: msAt(w.latency, 99.9),
+		MaxMs: msAt(w.latency, 100),
 	}
 }
 
@@ -128,8 +130,9 @@ func (r *SnapshotReport) about() string {
 func (r *SnapshotReport) grid() grid {
 	g := grid{Head: []string{"snapshot", "lasted", "decisions/s", "errors", "p50", "p99", "p99.9", "max"}}
 	for _, k := range r.Kinds {
-		g.Rows = append(g.Rows, plains(string(k.Kind), fmt.Sprintf("%.1f s", k.Seconds), rate(float64(k.Decisions)/k.Seconds),
-			fmt.Sprint(k.Errors), millis(k.P50Ms), millis(k.P99Ms), millis(k.P999Ms), millis(k.MaxMs)))
+		g.Rows = append(g.Rows,
+			plains(string(k.Kind), fmt.Sprintf("%.1f s", k.Seconds), rate(float64(k.Decisions)/k.Seconds),
+				fmt.Sprint(k.Errors), millis(k.P50Ms), millis(k.P99Ms), millis(k.P999Ms), millis(k.MaxMs)))
 	}
 	return g
 }

@@ -15,7 +15,8 @@ func sampleWindows() []*window {
 	for i, w := range []struct {
 		kind WindowKind
 		ms   int
-	}{{Quiet, 2}, {OneSaves, 5}, {Aftermath, 3}, {Quiet, 4}, {AllSave, 16}, {Aftermath, 9}, {Quiet, 1}, {OneSaves, 2}, {Aftermath, 1}, {Quiet, 1}} {
+	}{{Quiet, 2}, {OneSaves, 5}, {Aftermath, 3}, {Quiet, 4}, {AllSave, 16}, {Aftermath, 9}, {Quiet, 1}, {OneSaves, 2},
+		{Aftermath, 1}, {Quiet, 1}} {
 		window := newWindow(w.kind, began.Add(time.Duration(i)*time.Second))
 		window.ended = window.began.Add(time.Second)
 		_ = window.latency.RecordValues(int64(w.ms)*1e6, 100)
@@ -33,17 +34,20 @@ func TestSnapshotsAreComparedWithTheQuietBefore(t *testing.T) {
 	require.Len(t, report.Windows, 10)
 	near := func(want, got Spread) {
 		t.Helper()
-		require.InDeltaSlice(t, []float64{want.Median, want.Min, want.Max}, []float64{got.Median, got.Min, got.Max}, 0.02)
+		require.InDeltaSlice(t, []float64{want.Median, want.Min, want.Max}, []float64{got.Median, got.Min, got.Max},
+			0.02)
 	}
 	near(Spread{2, 1, 3}, report.OneExtraMs)
 	near(Spread{12, 12, 12}, report.AllExtraMs)
-	require.Equal(t, []WindowKind{Quiet, OneSaves, AllSave, Aftermath}, mapOf(report.Kinds, func(w Window) WindowKind { return w.Kind }))
+	require.Equal(t, []WindowKind{Quiet, OneSaves, AllSave, Aftermath},
+		mapOf(report.Kinds, func(w Window) WindowKind { return w.Kind }))
 	quiet := report.Kinds[0]
 	require.EqualValues(t, 4, quiet.Seconds)
 	require.EqualValues(t, 400, quiet.Decisions)
 	require.InDelta(t, 4, quiet.P999Ms, 0.01)
 
-	report.charge([]time.Duration{time.Second, 2 * time.Second, 0}, []time.Duration{time.Second + 997*time.Microsecond, 2 * time.Second, 5 * time.Second}, 10*time.Second)
+	report.charge([]time.Duration{time.Second, 2 * time.Second, 0},
+		[]time.Duration{time.Second + 997*time.Microsecond, 2 * time.Second, 5 * time.Second}, 10*time.Second)
 	require.InDelta(t, 1, report.CPUMicros, 1e-9, "a microsecond for each of 997 decisions")
 	require.InDelta(t, 0.5, report.GeneratorBusy, 1e-9)
 

@@ -51,9 +51,10 @@ func hotKey() Scenario {
 	many := bucket(64, 16)
 	one := many
 	one.Distribution = OneHot
-	return Scenario{Name: "hot-key", About: "token bucket, -P 16 -c 64, one hot key beside 100000 keys", Entrants: []Entrant{
-		{Label: "one hot key", Target: weirName, Load: one}, {Label: "100k keys", Target: weirName, Load: many},
-	}}
+	return Scenario{Name: "hot-key", About: "token bucket, -P 16 -c 64, one hot key beside 100000 keys",
+		Entrants: []Entrant{
+			{Label: "one hot key", Target: weirName, Load: one}, {Label: "100k keys", Target: weirName, Load: many},
+		}}
 }
 
 // standalone has the other scenarios of one node.
@@ -87,7 +88,8 @@ func liveKeys() Scenario {
 	return Scenario{
 		Name: "live-keys", About: "latency with 10 k and with 10 M live keys", RateOf: "10k keys", RateShare: 0.5,
 		Entrants: []Entrant{
-			{Label: "10k keys", Target: weirName, Load: kept(10_000)}, {Label: "10M keys", Target: weirName, Load: kept(10_000_000)},
+			{Label: "10k keys", Target: weirName, Load: kept(10_000)},
+			{Label: "10M keys", Target: weirName, Load: kept(10_000_000)},
 		},
 	}
 }
@@ -95,7 +97,8 @@ func liveKeys() Scenario {
 // steadyKeys does the same at a rate that leaves the machine idle time: about half of what Redis takes with its script.
 func steadyKeys() Scenario {
 	s := liveKeys()
-	s.Name, s.About, s.RateOf, s.RateShare = "live-keys-steady", "latency with 10 k and with 10 M live keys, -P 16, at a steady rate", "", 0
+	s.Name, s.About, s.RateOf, s.RateShare = "live-keys-steady",
+		"latency with 10 k and with 10 M live keys, -P 16, at a steady rate", "", 0
 	for i := range s.Entrants {
 		s.Entrants[i].Load.PerSecond = steadyRate
 	}
@@ -124,9 +127,11 @@ func growth() []Scenario {
 	}
 	return []Scenario{
 		growing("grow-keys", "keys", kept(1), []int{10_000, 100_000, 1_000_000, 10_000_000}, fill, weirName),
-		growing("grow-connections", "connections", bucket(1, 16), []int{1, 10, 50, 200, 1000, 5000}, setClients, weirName, luaName),
+		growing("grow-connections", "connections", bucket(1, 16), []int{1, 10, 50, 200, 1000, 5000}, setClients,
+			weirName, luaName),
 		// 248 token bucket requests of weir are 16 KiB.
-		growing("grow-pipelines", "requests a pipeline", bucket(usualClients, 1), []int{1, 4, 16, 64, 248}, setPipeline, weirName, luaName),
+		growing("grow-pipelines", "requests a pipeline", bucket(usualClients, 1), []int{1, 4, 16, 64, 248}, setPipeline,
+			weirName, luaName),
 		nodes,
 	}
 }

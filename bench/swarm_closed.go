@@ -39,7 +39,8 @@ func (l *link) turn(now time.Time) (tally, error) {
 
 // closed sends this many pipelines, or fewer if atMost is above zero and has passed. Every connection sends its next
 // pipeline as soon as the last is answered. closed returns how many were sent.
-func (s *swarm) closed(ctx context.Context, pipelines int, atMost time.Duration, record func(link int, took time.Duration, answers tally)) (sent int, err error) {
+func (s *swarm) closed(ctx context.Context, pipelines int, atMost time.Duration,
+	record func(link int, took time.Duration, answers tally)) (sent int, err error) {
 	var taken, done atomic.Int64
 	started := time.Now()
 	err = s.each(ctx, func(_ context.Context, i int, l *link) error {

@@ -47,7 +47,8 @@ func (p schedule) over() bool {
 // an answer counts from when its request was due, so a stall shows in every request that it delays. Pending requests at
 // the end are still answered and recorded. lag, unless nil, records how late pipelines left. The connections are closed
 // afterwards.
-func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(link int, due, came time.Time, answers tally)) error {
+func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram,
+	record func(link int, due, came time.Time, answers tally)) error {
 	ended := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the changed thread ends with this goroutine
@@ -56,7 +57,8 @@ func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, rec
 	return <-ended
 }
 
-func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(int, time.Time, time.Time, tally)) error {
+func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram,
+	record func(int, time.Time, time.Time, tally)) error {
 	w, err := s.takeConns()
 	if err != nil {
 		return err

@@ -119,7 +119,8 @@ func TestSteadyShowsAStallInEveryRequestItDelays(t *testing.T) {
 			time.AfterFunc(1499*time.Millisecond, func() { inTime.Store(arrived.Load()) })
 			return answerAll(10, func() { arrived.Add(1) }, func() { time.Sleep(stall()) })
 		})
-		require.EqualValues(t, 60, inTime.Load(), "the pipelines of 1.5 s are sent in 1.5 s, whether the last are answered or not")
+		require.EqualValues(
+			t, 60, inTime.Load(), "the pipelines of 1.5 s are sent in 1.5 s, whether the last are answered or not")
 	})
 }
 

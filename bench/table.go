@@ -58,7 +58,8 @@ func (s ScenarioReport) grid() grid {
 	if len(s.Rows) == 0 {
 		return grid{}
 	}
-	g := grid{Head: []string{"", "decisions/s", s.Rows[0].Label + "/this", "server CPU", "p50", "p90", "p99", "p99.9", "max",
+	g := grid{Head: []string{"", "decisions/s", s.Rows[0].Label + "/this", "server CPU", "p50", "p90",
+		"p99", "p99.9", "max",
 		"disk", "admitted", kindOf(BytesPerKey).name, kindOf(IdleMemory).name, kindOf(MostMemory).name}}
 	for i, r := range s.Rows {
 		rated, ratio := r.entry(Rate), entry{}
@@ -120,15 +121,19 @@ func (r *Report) writeNotes(w io.Writer) {
 func (r *Report) Notes() []string {
 	notes := []string{
 		"server CPU: user and system time of all threads of all its processes a decision, saving included",
-		"p50 to max: of a whole pipeline, from when it was sent, in an open loop from when it was due; medians over the repetitions",
+		"p50 to max: of a whole pipeline, from when it was sent, in an open loop from when it was due; medians over " +
+			"the repetitions",
 		"disk: bytes sent to the disk a decision; admitted: share of the answers, 100 % for what does not limit",
 	}
 	least, most := r.generatorCost()
 	if most > 0 {
-		notes = append(notes, fmt.Sprintf("the load generator itself used %s to %s of CPU a request", micros(least), micros(most)))
+		notes = append(notes,
+			fmt.Sprintf("the load generator itself used %s to %s of CPU a request", micros(least), micros(most)))
 	}
 	if r.any(func(row Row) bool { return row.GeneratorLimit }) {
-		notes = append(notes, "*: the load generator was the limit: busy all the time, with a larger part of the cores than the server; it could do more")
+		notes = append(notes,
+			"*: the load generator was the limit: busy all the time, with a larger part of the cores than the "+
+				"server; it could do more")
 	}
 	if r.any(Row.late) {
 		notes = append(notes, "!: the load generator sent late itself, by half of the p99.9 or more")
@@ -142,9 +147,11 @@ func (r *Report) Notes() []string {
 // doubts are about the machine.
 func (r *Report) doubts() (notes []string) {
 	if r.FsyncMicros > 0 {
-		notes = append(notes, fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
+		notes = append(notes,
+			fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
 		if r.FsyncMicros < machine.LeastFsyncMicros {
-			notes = append(notes, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
+			notes = append(notes,
+				"WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
 		}
 	}
 	if busy(r.Machine) {

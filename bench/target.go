@@ -16,8 +16,8 @@ type Target struct {
 	// Commands holds one command for each workload. A target without a command for a workload does not take part in its
 	// scenarios.
 	Commands map[Workload]Command
-	// Settle is a command that makes a server finish deferred work, such as saving its changes. It is sent to every node
-	// after every load, and its cost counts to the load. Empty for none.
+	// Settle is a command that makes a server finish deferred work, such as saving its changes. It is sent to every
+	// node after every load, and its cost counts to the load. Empty for none.
 	Settle []string
 	// Needs is a command that the server must support for the target to take part; empty for none.
 	Needs string
@@ -46,7 +46,8 @@ type Command struct {
 
 // For returns the request for a key that takes cost units.
 func (c Command) For(key string, cost int) []string {
-	fill := strings.NewReplacer(keyPlaceholder, key, shaPlaceholder, scriptSHA(c.Script), costPlaceholder, strconv.Itoa(cost))
+	fill := strings.NewReplacer(keyPlaceholder, key, shaPlaceholder, scriptSHA(c.Script),
+		costPlaceholder, strconv.Itoa(cost))
 	args := append([]string(nil), c.Args...)
 	if cost > 1 {
 		args = append(args, c.Costly...)

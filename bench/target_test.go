@@ -14,7 +14,8 @@ func TestCommandTemplate(t *testing.T) {
 	require.Equal(t, []string{"RL.TOKENBUCKET", "{key}", "10", "20"}, plain.Args, "the template stays one")
 
 	script := Command{Args: []string{"EVALSHA", "{sha}", "1", "app:{key}", "{cost}"}, Script: "return 1"}
-	require.Equal(t, []string{"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "app:k", "2"}, script.For("k", 2))
+	require.Equal(t, []string{"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "app:k", "2"},
+		script.For("k", 2))
 }
 
 func TestLoadRequests(t *testing.T) {

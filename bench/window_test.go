@@ -54,5 +54,6 @@ func TestAWindowCountsEachDecisionOfAPipeline(t *testing.T) {
 	require.InEpsilon(t, 1, w.P99Ms, 0.002)
 	require.InEpsilon(t, 1000, w.P999Ms, 0.002)
 	seen.record(due, due.Add(time.Hour), tally{answers: 1})
-	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), windowOf(seen.windows[0], time.Second).MaxMs, 0.002, "beyond the range is its end")
+	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), windowOf(seen.windows[0], time.Second).MaxMs,
+		0.002, "beyond the range is its end")
 }

@@ -14,9 +14,10 @@ var errNoCertificate = errors.New("the other side shows no certificate")
 func (s *Store) Server(auth tls.ClientAuthType) *tls.Config {
 	return s.serving(func(m *material) *tls.Config {
 		return &tls.Config{
-			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.cert}, ClientAuth: auth, ClientCAs: m.trust,
-			// A session ticket would admit a client by a certificate that it presented earlier, although the authorities may
-			// have changed since.
+			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.cert}, ClientAuth: auth,
+			ClientCAs: m.trust,
+			// A session ticket would admit a client by a certificate that it presented earlier, although the
+			// authorities may have changed since.
 			SessionTicketsDisabled: auth != tls.NoClientCert,
 		}
 	}, auth)

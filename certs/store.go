@@ -84,7 +84,8 @@ func (s *Store) look() {
 		return
 	}
 	if err := s.read(seen); err != nil {
-		s.log.Error("the certificate's files have changed and cannot be used, the earlier certificate stays", "error", err)
+		s.log.Error("the certificate's files have changed and cannot be used, the earlier certificate stays", "error",
+			err)
 		return
 	}
 	s.log.Info("certificate reloaded", "file", s.files.Cert, "expires", s.Leaf().NotAfter)
@@ -137,6 +138,7 @@ func (s *Store) Vouched(use x509.ExtKeyUsage) error {
 			between.AddCert(cert)
 		}
 	}
-	_, err := m.cert.Leaf.Verify(x509.VerifyOptions{Roots: m.trust, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use}})
+	_, err := m.cert.Leaf.Verify(
+		x509.VerifyOptions{Roots: m.trust, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use}})
 	return err
 }

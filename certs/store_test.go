@@ -77,7 +77,8 @@ func pemOf(t *testing.T, path string) []byte {
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	good := certtest.NewCA(t, "ca").Issue("a", nil)
 	for name, files := range map[string]certs.Files{
-		"no certificate": {Cert: "/nowhere", Key: good.Key}, "no key": {Cert: good.Cert, Key: "/nowhere"}, "no CA": {Cert: good.Cert, Key: good.Key, CA: "/nowhere"},
+		"no certificate": {Cert: "/nowhere", Key: good.Key}, "no key": {Cert: good.Cert, Key: "/nowhere"},
+		"no CA": {Cert: good.Cert, Key: good.Key, CA: "/nowhere"},
 	} {
 		_, err := certs.Open(files, slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, "/nowhere", name)

@@ -25,7 +25,8 @@ type Attempt struct {
 // Options.DenialKeys.
 func (c *Client) Begin(ctx context.Context, q Request) (*Attempt, Decision, error) {
 	if r := q.Rule; r != nil && r.err == nil && r.policy == "" && !r.strikes(engine.Attempts) {
-		return nil, Decision{}, fmt.Errorf("%w: attempts begin under a rule made with Attempts or a policy, not %s", ErrBadRequest, r.name)
+		return nil, Decision{}, fmt.Errorf("%w: attempts begin under a rule made with Attempts or a policy, not %s",
+			ErrBadRequest, r.name)
 	}
 	if q.ID == "" {
 		q.ID = newID() // it counts once, however often it is sent

@@ -14,7 +14,8 @@ import (
 const lock = 15 * time.Minute
 
 // loginSteps delay, and lock at the eleventh failure.
-var loginSteps = []client.Step{{Threshold: 4, Delay: 2 * time.Second}, {Threshold: 6, Delay: 5 * time.Second}, {Threshold: 11, Penalty: lock}}
+var loginSteps = []client.Step{{Threshold: 4, Delay: 2 * time.Second}, {Threshold: 6, Delay: 5 * time.Second},
+	{Threshold: 11, Penalty: lock}}
 
 // begin begins an attempt, which goes as the server says.
 func begin(t *testing.T, c *client.Client, q client.Request) (*client.Attempt, client.Decision) {
@@ -34,7 +35,8 @@ func TestAttempts(t *testing.T) {
 	require.Equal(t, "RL.STRIKE 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS", rule.Name())
 	_, err := c.SetPolicy(t.Context(), "lockout", client.PolicyTerms{Limits: []*client.Rule{rule}})
 	require.NoError(t, err)
-	_, err = c.SetPolicy(t.Context(), "by-address", client.PolicyTerms{Limits: []*client.Rule{client.Attempts(lock, client.Step{Threshold: 50, Penalty: lock})}})
+	_, err = c.SetPolicy(t.Context(), "by-address",
+		client.PolicyTerms{Limits: []*client.Rule{client.Attempts(lock, client.Step{Threshold: 50, Penalty: lock})}})
 	require.NoError(t, err)
 	for _, q := range []client.Request{
 		{Rule: rule, Key: "login:42"},
@@ -63,7 +65,8 @@ func TestAttempts(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrBadRequest)
 	_, err = c.Forgive(t.Context(), client.Pair{Policy: "none", Key: "42"})
 	require.ErrorIs(t, err, client.ErrRefused)
-	n, err := c.Forgive(t.Context(), client.Pair{Policy: "lockout", Key: "42"}, client.Pair{Policy: "by-address", Key: "192.0.2.1"})
+	n, err := c.Forgive(t.Context(), client.Pair{Policy: "lockout", Key: "42"},
+		client.Pair{Policy: "by-address", Key: "192.0.2.1"})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, n)
 }
@@ -72,7 +75,8 @@ func TestAttempts(t *testing.T) {
 func TestExtendedAttempts(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	q := client.Request{Rule: client.Attempts(lock, client.Step{Threshold: 1, Penalty: lock}).Extended(), Key: "login:42"}
+	q := client.Request{Rule: client.Attempts(lock, client.Step{Threshold: 1, Penalty: lock}).Extended(),
+		Key: "login:42"}
 	begin(t, c, q)
 	for range 3 {
 		s.Advance(time.Minute)
@@ -85,8 +89,10 @@ func TestExtendedAttempts(t *testing.T) {
 // TestAttemptsWithoutWeir are counted, and forgiven, in the process.
 func TestAttemptsWithoutWeir(t *testing.T) {
 	rule := client.Attempts(lock, client.Step{Threshold: 2, Penalty: lock})
-	for _, q := range []client.Request{{Rule: rule, Key: "login:42"}, {Rule: client.Policy("lockout", rule), Key: "42"}} {
-		c := newClientOn(t, impostor(t, func(nc net.Conn) { _ = nc.Close() }), client.Options{WhenDown: client.Local, LocalFraction: 1})
+	for _, q := range []client.Request{{Rule: rule, Key: "login:42"},
+		{Rule: client.Policy("lockout", rule), Key: "42"}} {
+		c := newClientOn(t, impostor(t, func(nc net.Conn) { _ = nc.Close() }),
+			client.Options{WhenDown: client.Local, LocalFraction: 1})
 		begin(t, c, q)
 		a, _ := begin(t, c, q)
 		b, _ := begin(t, c, q)

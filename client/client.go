@@ -106,7 +106,8 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		return nil, err
 	}
 	if !keepsDeadlines(rdb) {
-		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast every deadline", ErrBadOptions)
+		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast "+
+			"every deadline", ErrBadOptions)
 	}
 	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), together: newTogether(rdb, o.Timeout)}
 	c.queued = make(chan struct{}, mostQueued(rdb))

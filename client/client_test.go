@@ -20,7 +20,8 @@ import (
 func TestEveryRule(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Minute, 5)}})
+	_, err := c.SetPolicy(
+		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Minute, 5)}})
 	require.NoError(t, err)
 	for name, want := range map[string]struct {
 		rule       *client.Rule
@@ -85,11 +86,13 @@ func TestPoliciesTogether(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
 	for name, max := range map[string]int64{"org": 100, "user": 2} {
-		version, err := c.SetPolicy(t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
+		version, err := c.SetPolicy(
+			t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, version)
 	}
-	q := client.Request{Rule: client.Policy("org"), Key: "acme", Also: []client.Pair{{Policy: "user", Key: "42"}}, Cost: 2}
+	q := client.Request{Rule: client.Policy("org"), Key: "acme", Also: []client.Pair{{Policy: "user", Key: "42"}},
+		Cost: 2}
 	d := decide(t, c, q)
 	require.True(t, d.Allowed)
 	require.Equal(t, "user", d.Policy)
@@ -224,11 +227,14 @@ func TestBadChoicesAreNamed(t *testing.T) {
 
 	c := newClient(t, s, client.Options{})
 	for _, rule := range []*client.Rule{
-		client.TokenBucket(client.PerSecond(0), 1), client.TokenBucket(client.PerSecond(1), 0), client.LeakyBucket(client.PerSecond(1), -1),
-		client.Fixed(0, 1), client.Sliding(time.Minute, engine.MaxLogUnits+1), client.SlidingCounter(400*24*time.Hour, 1),
+		client.TokenBucket(client.PerSecond(0), 1), client.TokenBucket(client.PerSecond(1), 0),
+		client.LeakyBucket(client.PerSecond(1), -1),
+		client.Fixed(0, 1), client.Sliding(time.Minute, engine.MaxLogUnits+1),
+		client.SlidingCounter(400*24*time.Hour, 1),
 		client.Quota("DECADE", "", 1), client.Slots(0, 0), client.Strikes(time.Minute), client.Policy("a b"),
 		client.Strikes(time.Minute, client.Step{Threshold: 2, Penalty: 1}, client.Step{Threshold: 2, Penalty: 1}),
-		client.Attempts(time.Minute, client.Step{Threshold: 2, Penalty: 1, Delay: 1}), client.Attempts(time.Minute, client.Step{Threshold: 2, Delay: -1}),
+		client.Attempts(time.Minute, client.Step{Threshold: 2, Penalty: 1, Delay: 1}),
+		client.Attempts(time.Minute, client.Step{Threshold: 2, Delay: -1}),
 		client.Sliding(time.Minute, 1).Extended(), client.Policy("p").Extended(), client.Attempts(0).Extended(),
 		client.Policy("a", client.Slots(1, 0)), client.Policy("a", client.Policy("b")),
 	} {
@@ -239,8 +245,10 @@ func TestBadChoicesAreNamed(t *testing.T) {
 	for _, q := range []client.Request{
 		{Key: "k"}, {Rule: bucket}, {Rule: bucket, Key: strings.Repeat("k", 513)}, {Rule: bucket, Key: "k", Cost: -1},
 		{Rule: bucket, Key: "k", High: true}, {Rule: bucket, Key: "k", Partial: true, MaxWait: 1},
-		{Rule: client.Fixed(time.Minute, 1), Key: "k", MaxWait: 1}, {Rule: bucket, Key: "k", ID: strings.Repeat("i", 65)},
-		{Rule: client.Slots(1, 0), Key: "k"}, {Rule: client.LeakyBucket(client.PerSecond(1), 1), Key: "k", Partial: true},
+		{Rule: client.Fixed(time.Minute, 1), Key: "k", MaxWait: 1},
+		{Rule: bucket, Key: "k", ID: strings.Repeat("i", 65)},
+		{Rule: client.Slots(1, 0), Key: "k"},
+		{Rule: client.LeakyBucket(client.PerSecond(1), 1), Key: "k", Partial: true},
 	} {
 		_, err := c.Decide(t.Context(), q)
 		require.ErrorIs(t, err, client.ErrBadRequest)

@@ -30,5 +30,6 @@ func TestClusterClientFindsTheNewLeader(t *testing.T) {
 	require.Equal(t, client.FromServer, decide(t, c, q).Source)
 	first.Stop()
 	leader.Store(&second.Addr)
-	require.Eventually(t, func() bool { return decide(t, c, q).Source == client.FromServer }, weirtest.Wait, weirtest.Wait/1000)
+	require.Eventually(t, func() bool { return decide(t, c, q).Source == client.FromServer },
+		weirtest.Wait, weirtest.Wait/1000)
 }

@@ -73,7 +73,8 @@ func decisionOf(q *Request, reply any) (Decision, error) {
 // decisionFrom converts the five integers of a decision.
 func decisionFrom(q *Request, five [5]int64) Decision {
 	d := Decision{
-		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis(five[2]), ResetAfter: millis(five[3]), Limit: five[4],
+		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis(five[2]), ResetAfter: millis(five[3]),
+		Limit: five[4],
 	}
 	switch {
 	case !d.Allowed:

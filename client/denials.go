@@ -98,7 +98,8 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	}
 	now := clock()
 	switch {
-	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || kept.from != q.From || q.units() != kept.units:
+	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || kept.from != q.From ||
+		q.units() != kept.units:
 		return Decision{}, false
 	case !now.Before(kept.forget):
 		delete(m.keys, q.Key)
@@ -120,7 +121,8 @@ func (m *denials) forgetBehind(key string) {
 	defer m.mu.Unlock()
 	addr := strings.TrimPrefix(key, "ip:")
 	for other, kept := range m.keys {
-		if kept.from.IsValid() || other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
+		if kept.from.IsValid() || other == key || other == addr || strings.HasSuffix(other, "|"+key) ||
+			strings.HasSuffix(other, "|"+addr) {
 			delete(m.keys, other)
 		}
 	}

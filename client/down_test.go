@@ -58,7 +58,8 @@ func TestOutageUnderLoad(t *testing.T) {
 	}
 	for outage := int64(1); outage <= 2; outage++ {
 		s.Stop()
-		require.Eventually(t, eachOf(func(st client.Stats) bool { return st.Down && st.FromFallback > outage*limit }), weirtest.Wait, time.Millisecond)
+		require.Eventually(t, eachOf(func(st client.Stats) bool { return st.Down && st.FromFallback > outage*limit }),
+			weirtest.Wait, time.Millisecond)
 		s.Start()
 		require.Eventually(t, eachOf(func(st client.Stats) bool { return !st.Down }), weirtest.Wait, time.Millisecond)
 	}
@@ -106,7 +107,8 @@ func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 // A server that accepts and says nothing is the worst case: only the deadline ends it.
 func TestSilentServer(t *testing.T) {
 	var book logBook
-	c := newClientOn(t, impostor(t, func(net.Conn) {}), client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.logger()})
+	c := newClientOn(t, impostor(t, func(net.Conn) {}),
+		client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.logger()})
 	for range 20 {
 		require.True(t, decide(t, c, client.Request{Rule: probe, Key: "k"}).Allowed)
 	}

@@ -58,7 +58,8 @@ func outcomeOf(err error) outcome {
 	if errors.Is(err, redis.ErrClosed) {
 		return refused
 	}
-	if errors.Is(err, errNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || dialing(err) {
+	if errors.Is(err, errNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
+		dialing(err) {
 		return notApplied
 	}
 	return inDoubt

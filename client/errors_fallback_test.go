@@ -55,14 +55,16 @@ func (p *parrot) serve(nc net.Conn) {
 // line tells of the beginning and one of the end, and weir decides again by itself.
 func TestFallBackOnErrors(t *testing.T) {
 	for _, text := range []string{
-		"-OOM command not allowed", "-ERR there is no policy 'api'", "-ERR unknown command 'RL.FIXED'", "-WRONGPASS invalid username-password pair",
+		"-OOM command not allowed", "-ERR there is no policy 'api'", "-ERR unknown command 'RL.FIXED'",
+		"-WRONGPASS invalid username-password pair",
 		"-NOAUTH Authentication required.", "-NOPERM no", "-MOVED 1 127.0.0.1:1",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			var book logBook
 			bird := new(parrot)
-			c := newClientOn(t, impostor(t, bird.serve), client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+			c := newClientOn(t, impostor(t, bird.serve),
+				client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
 			rule := client.FixedFirst(time.Hour, 10)
 			take := func() client.Decision { return decide(t, c, client.Request{Rule: rule, Key: "k"}) }
 			require.Equal(t, client.FromServer, take().Source)
@@ -77,7 +79,10 @@ func TestFallBackOnErrors(t *testing.T) {
 			}
 			require.Equal(t, 5, allowed, "half of the limit")
 			bird.err.Store("")
-			require.Eventually(t, func() bool { return take().Source == client.FromServer && book.count("level=INFO") > 0 }, weirtest.Wait, time.Millisecond)
+			require.Eventually(t, func() bool {
+				return take().Source == client.FromServer &&
+					book.count("level=INFO") > 0
+			}, weirtest.Wait, time.Millisecond)
 			require.Equal(t, 1, book.count("level=WARN"))
 			require.Equal(t, 1, book.count("level=INFO"))
 		})
@@ -89,19 +94,22 @@ func TestMixedErrorsAreOneOutage(t *testing.T) {
 	var book logBook
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
-	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1000)}})
+	_, err := c.SetPolicy(
+		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1000)}})
 	require.NoError(t, err)
 	for i := range 100 {
 		key := fmt.Sprint(i)
 		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: client.Policy("api"), Key: key}).Source)
-		require.Equal(t, client.FromFallback, decide(t, c, client.Request{Rule: client.Policy("lost"), Key: key}).Source)
+		require.Equal(t, client.FromFallback,
+			decide(t, c, client.Request{Rule: client.Policy("lost"), Key: key}).Source)
 	}
 	require.Equal(t, 1, book.count("level=WARN"))
 	require.Zero(t, book.count("level=INFO"))
 }
 
 func TestErrorsAreTheCallersUnlessAsked(t *testing.T) {
-	for text, want := range map[string]error{"-OOM no room": client.ErrFull, "-WRONGPASS no": client.ErrRefused, "-ERR there is no policy": client.ErrRefused} {
+	for text, want := range map[string]error{"-OOM no room": client.ErrFull, "-WRONGPASS no": client.ErrRefused,
+		"-ERR there is no policy": client.ErrRefused} {
 		bird := new(parrot)
 		bird.err.Store(text)
 		c := newClientOn(t, impostor(t, bird.serve), client.Options{WhenDown: client.Open})
@@ -129,11 +137,13 @@ func TestRedisLogger(t *testing.T) {
 func TestWrongPasswordIsAnOutage(t *testing.T) {
 	var book logBook
 	s := weirtest.Start(t)
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "app", Password: "new", ContextTimeoutEnabled: true, DialerRetries: 1})
+	rdb := redis.NewClient(
+		&redis.Options{Addr: s.Addr, Username: "app", Password: "new", ContextTimeoutEnabled: true, DialerRetries: 1})
 	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
 	c := newClientOn(t, rdb, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
 	for range 10 {
-		require.Equal(t, client.FromFallback, decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 1000), Key: "k"}).Source)
+		require.Equal(t, client.FromFallback,
+			decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 1000), Key: "k"}).Source)
 	}
 	require.Eventually(t, func() bool { return c.Stats().Probes >= 3 }, weirtest.Wait, time.Millisecond)
 	require.True(t, c.Down(), "a probe that may not log in has not found weir")

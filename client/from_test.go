@@ -26,5 +26,6 @@ func TestFrom(t *testing.T) {
 	}
 	_, err := c.Unblock(t.Context(), "ip:192.0.2.66")
 	require.NoError(t, err)
-	require.True(t, decide(t, c, client.Request{Rule: rule, Key: "user:42", From: bad}).Allowed, "nothing is remembered of it")
+	require.True(t, decide(t, c, client.Request{Rule: rule, Key: "user:42", From: bad}).Allowed,
+		"nothing is remembered of it")
 }

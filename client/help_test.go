@@ -78,7 +78,8 @@ func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 			serve(nc)
 		}
 	}()
-	rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
+	rdb := redis.NewClient(
+		&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() {
 		_ = rdb.Close()
 		_ = ln.Close()

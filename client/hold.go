@@ -22,7 +22,8 @@ type Hold struct {
 // denial, the hold is nil.
 func (c *Client) Reserve(ctx context.Context, q Request, ttl time.Duration) (*Hold, Decision, error) {
 	if ttl <= 0 || int64(ttl) > engine.MaxWindowNs {
-		return nil, Decision{}, fmt.Errorf("%w: the ttl of a hold must be above 0 and at most 366 days, not %v", ErrBadRequest, ttl)
+		return nil, Decision{}, fmt.Errorf("%w: the ttl of a hold must be above 0 and at most 366 days, not %v",
+			ErrBadRequest, ttl)
 	}
 	if q.hold = ttl; q.ID == "" {
 		q.ID = newID()
@@ -91,7 +92,8 @@ type Slot struct {
 // Decision.RetryAfter is the time until the first slot expires.
 func (c *Client) Acquire(ctx context.Context, r *Rule, key string) (*Slot, Decision, error) {
 	if r != nil && r.err == nil && r.kind != engine.Concurrency {
-		return nil, Decision{}, fmt.Errorf("%w: slots are taken under a rule made with Slots, not %s", ErrBadRequest, r.name)
+		return nil, Decision{},
+			fmt.Errorf("%w: slots are taken under a rule made with Slots, not %s", ErrBadRequest, r.name)
 	}
 	q := Request{Rule: r, Key: key, holder: newID()}
 	d, err := c.Decide(ctx, q)

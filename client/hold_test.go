@@ -59,7 +59,8 @@ func TestHolds(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrRefused)
 	_, err = h.Commit(t.Context(), -1)
 	require.ErrorIs(t, err, client.ErrBadRequest)
-	for _, bad := range []client.Request{{Rule: probe, Key: "k"}, {Rule: rule, Key: "k", Peek: true}, {Rule: rule, Key: "k", Partial: true}} {
+	for _, bad := range []client.Request{{Rule: probe, Key: "k"}, {Rule: rule, Key: "k", Peek: true},
+		{Rule: rule, Key: "k", Partial: true}} {
 		_, _, err = c.Reserve(t.Context(), bad, time.Minute)
 		require.ErrorIs(t, err, client.ErrBadRequest)
 	}
@@ -70,7 +71,8 @@ func TestHolds(t *testing.T) {
 func TestHoldsOfSeveralPolicies(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{})
 	rule := budget(t, c)
-	_, err := c.SetPolicy(t.Context(), "org", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10)}, Reserved: 0.5})
+	_, err := c.SetPolicy(
+		t.Context(), "org", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10)}, Reserved: 0.5})
 	require.NoError(t, err)
 	q := client.Request{Rule: rule, Key: "k", Also: []client.Pair{{Policy: "org", Key: "acme"}}, Cost: 8}
 	h, _, err := c.Reserve(t.Context(), q, time.Minute)

@@ -89,7 +89,8 @@ func TestScaledLimits(t *testing.T) {
 			engine.Limit{Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 2e9}}},
 		"forever": {engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 10}, 0.5,
 			engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 5}},
-		"slots": {engine.Limit{Algorithm: engine.Concurrency, Max: 20}, 0.5, engine.Limit{Algorithm: engine.Concurrency, Max: 10}},
+		"slots": {engine.Limit{Algorithm: engine.Concurrency, Max: 20}, 0.5,
+			engine.Limit{Algorithm: engine.Concurrency, Max: 10}},
 		"strikes": {
 			Strikes(time.Hour, Step{4, time.Second, 0}, Step{6, time.Minute, 0}, Step{11, time.Hour, 0}).local[0], 0.25,
 			Strikes(time.Hour, Step{1, time.Second, 0}, Step{2, time.Minute, 0}, Step{3, time.Hour, 0}).local[0]},

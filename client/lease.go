@@ -162,7 +162,8 @@ func (l *Lease) put(d Decision, asked time.Time) (Decision, error) {
 	if d.ResetAfter != Never {
 		age = min(age, d.ResetAfter)
 	}
-	b := &batch{untilNs: int64(now.Sub(l.start) + age), refund: asked.Add(l.refundable(&d)), d: d, returned: make(chan struct{})}
+	b := &batch{untilNs: int64(now.Sub(l.start) + age), refund: asked.Add(l.refundable(&d)), d: d,
+		returned: make(chan struct{})}
 	b.left.Store(d.Granted)
 	l.mu.Lock()
 	defer l.mu.Unlock()

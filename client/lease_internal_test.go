@@ -9,7 +9,8 @@ import (
 
 // Units of a lease are good for no longer than the limiter has them as used.
 func TestLeasedUnitsEndWithTheirWindow(t *testing.T) {
-	l := &Lease{q: Request{Rule: FixedFirst(time.Minute, 9)}, maxAge: time.Hour, start: time.Now(), filling: make(chan struct{}, 1)}
+	l := &Lease{q: Request{Rule: FixedFirst(time.Minute, 9)}, maxAge: time.Hour, start: time.Now(),
+		filling: make(chan struct{}, 1)}
 	_, err := l.put(Decision{Granted: 3, ResetAfter: time.Minute}, time.Now())
 	require.NoError(t, err)
 	b := l.batch.Load()

@@ -113,7 +113,8 @@ func TestLeasesNeverExceedTheLimit(t *testing.T) {
 	require.NotZero(t, killed.Load())
 	taken := used(t, newClient(t, s, client.Options{}), "hot")
 	require.LessOrEqual(t, admitted.Load(), taken, "what was handed out was taken first")
-	t.Logf("%d of %d units handed out by %d processes, %d killed; %d lost with them", admitted.Load(), limit, processes, killed.Load(), taken-admitted.Load())
+	t.Logf("%d of %d units handed out by %d processes, %d killed; %d lost with them", admitted.Load(), limit, processes,
+		killed.Load(), taken-admitted.Load())
 }
 
 const (
@@ -134,7 +135,8 @@ func TestLeaseProcess(t *testing.T) {
 	defer rdb.Close()
 	c, err := client.New(rdb, client.Options{WhenDown: client.Closed, Timeout: patient})
 	require.NoError(t, err)
-	l, err := c.Lease(client.Quota(client.Forever, "", limit), "hot", client.LeaseOptions{Batch: 30, MaxAge: 5 * time.Millisecond})
+	l, err := c.Lease(client.Quota(client.Forever, "", limit), "hot",
+		client.LeaseOptions{Batch: 30, MaxAge: 5 * time.Millisecond})
 	require.NoError(t, err)
 	var workers sync.WaitGroup
 	for range 4 {
@@ -158,7 +160,8 @@ func TestLeaseProcess(t *testing.T) {
 func BenchmarkLease(b *testing.B) {
 	s := weirtest.StartRealTime(b)
 	c := newClient(b, s, client.Options{})
-	l, err := c.Lease(client.TokenBucket(client.Rate{Units: 1 << 40, Per: time.Second}, 1<<40), "hot", client.LeaseOptions{Batch: 1 << 20})
+	l, err := c.Lease(client.TokenBucket(client.Rate{Units: 1 << 40, Per: time.Second}, 1<<40), "hot",
+		client.LeaseOptions{Batch: 1 << 20})
 	require.NoError(b, err)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -27,8 +27,10 @@ type Info struct {
 func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	m, err := c.fields(ctx, "RL.INSPECT", key)
 	return Info{
-		Algorithm: m.text("algorithm"), Rule: m.text("rule"), Limit: m.int("limit"), Used: m.int("used"), Remaining: m.int("remaining"),
-		IdleIn: m.span("idle_in_ms"), Blocked: m.flag("blocked"), BlockedFor: m.span("blocked_ms"), Reason: m.text("reason"),
+		Algorithm: m.text("algorithm"), Rule: m.text("rule"), Limit: m.int("limit"), Used: m.int("used"),
+		Remaining: m.int("remaining"),
+		IdleIn:    m.span("idle_in_ms"), Blocked: m.flag("blocked"), BlockedFor: m.span("blocked_ms"),
+		Reason:  m.text("reason"),
 		Penalty: m.span("penalty_ms"), Holders: m.int("holders"), Bytes: m.int("bytes"), Stale: m.span("stale_ms"),
 	}, err
 }
@@ -50,8 +52,10 @@ func (c *Client) Explain(ctx context.Context, q Request) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	five := [5]int64{m.int("allowed"), m.int("remaining"), m.int("retry_after_ms"), m.int("reset_after_ms"), m.int("limit")}
-	e := Explanation{Decision: decisionFrom(&q, five), Algorithm: m.text("algorithm"), Rule: m.text("rule"), Why: m.text("why")}
+	five := [5]int64{m.int("allowed"), m.int("remaining"), m.int("retry_after_ms"),
+		m.int("reset_after_ms"), m.int("limit")}
+	e := Explanation{Decision: decisionFrom(&q, five), Algorithm: m.text("algorithm"),
+		Rule: m.text("rule"), Why: m.text("why")}
 	e.Source, e.Policy = FromServer, m.text("policy")
 	return e, nil
 }

@@ -38,8 +38,9 @@ func TestGetPolicy(t *testing.T) {
 		_, err := c.DeletePolicy(t.Context(), "api")
 		require.NoError(t, err)
 		_, err = c.SetPolicy(t.Context(), "api", client.PolicyTerms{
-			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Shadow: true, RetryAfter: time.Second, Reserved: 0.1,
-			Layout: "rl:{policy}:{key}", Report: time.Minute,
+			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Shadow: true, RetryAfter: time.Second,
+			Reserved: 0.1,
+			Layout:   "rl:{policy}:{key}", Report: time.Minute,
 		})
 		require.NoError(t, err)
 		_, err = c.OverridePolicy(t.Context(), "api", "vip:*", time.Hour, client.FixedFirst(time.Hour, 1000))
@@ -53,12 +54,15 @@ func TestGetPolicy(t *testing.T) {
 		require.Positive(t, p.Version)
 		p.Version = 0
 		require.Equal(t, client.PolicyInfo{
-			Name: "api", Limits: []string{"TOKENBUCKET 10/s 20"}, Shadow: true, RetryAfter: time.Second, Reserved: "10%", Admitted: 1,
+			Name: "api", Limits: []string{"TOKENBUCKET 10/s 20"}, Shadow: true, RetryAfter: time.Second,
+			Reserved: "10%", Admitted: 1,
 			Layout: "rl:{policy}:{key}", Report: "1m",
-			Overrides: []client.PolicyOverride{{"boss", []string{}, client.Never}, {"vip:*", []string{"FIXED 1h 1000 FIRST"}, time.Hour}},
+			Overrides: []client.PolicyOverride{{"boss", []string{}, client.Never},
+				{"vip:*", []string{"FIXED 1h 1000 FIRST"}, time.Hour}},
 		}, p)
 
-		_, err = c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Forget: true})
+		_, err = c.SetPolicy(t.Context(), "api",
+			client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Forget: true})
 		require.NoError(t, err)
 		require.EqualValues(t, 2, decide(t, c, q).Remaining, "what was used is forgotten")
 		_, err = c.GetPolicy(t.Context(), "no-such")

@@ -58,7 +58,8 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 
 // OverridePolicy gives other limits to the keys that match a pattern, for a time (0: without end). If there are
 // no limits, the keys are unlimited.
-func (c *Client) OverridePolicy(ctx context.Context, name, pattern string, ttl time.Duration, limits ...*Rule) (version int64, err error) {
+func (c *Client) OverridePolicy(ctx context.Context, name, pattern string, ttl time.Duration,
+	limits ...*Rule) (version int64, err error) {
 	args := []any{"RL.POLICY", "OVERRIDE", name, pattern}
 	for _, r := range limits {
 		words, err := limitWords(r)
@@ -149,8 +150,10 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (PolicyInfo, error)
 		return PolicyInfo{}, err
 	}
 	p := PolicyInfo{
-		Name: m.text("name"), Version: m.int("version"), Limits: texts(m.list("limits")), Shadow: m.flag("shadow"), Disabled: m.flag("disabled"),
-		RetryAfter: m.span("retry_after_ms"), Reserved: m.text("reserved"), Owner: m.text("owner"), Layout: m.text("layout"), Report: m.text("report"),
+		Name: m.text("name"), Version: m.int("version"), Limits: texts(m.list("limits")), Shadow: m.flag("shadow"),
+		Disabled:   m.flag("disabled"),
+		RetryAfter: m.span("retry_after_ms"), Reserved: m.text("reserved"), Owner: m.text("owner"),
+		Layout: m.text("layout"), Report: m.text("report"),
 		Admitted: m.int("admitted"), Denied: m.int("denied"), Shadowed: m.int("shadowed"), Stale: m.span("stale_ms"),
 	}
 	for _, o := range m.list("overrides") {

@@ -141,16 +141,22 @@ func TestPolicyCacheIsBounded(t *testing.T) {
 
 func TestParseLimit(t *testing.T) {
 	for _, text := range []string{
-		"TOKENBUCKET 10/1s 50", "TOKENBUCKET 1/1m 5 MAXWAIT 2s", "LEAKYBUCKET 10/1s 0", "FIXED 1m 5", "FIXED 1m 5 FIRST", "FIXED DAY 5",
-		"FIXED MONTH 5 TZ Europe/Berlin", "FIXED FOREVER 5", "SLIDING 1m 5", "SLIDINGCOUNTER 1m 5", "STRIKE 15m 4 2s 11 15m", "STRIKE 15m 4 DELAY 2s 11 15m ATTEMPTS", "STRIKE 15m 11 15m EXTEND", "STRIKE 15m 11 15m ATTEMPTS EXTEND",
+		"TOKENBUCKET 10/1s 50", "TOKENBUCKET 1/1m 5 MAXWAIT 2s", "LEAKYBUCKET 10/1s 0", "FIXED 1m 5",
+		"FIXED 1m 5 FIRST", "FIXED DAY 5",
+		"FIXED MONTH 5 TZ Europe/Berlin", "FIXED FOREVER 5", "SLIDING 1m 5", "SLIDINGCOUNTER 1m 5",
+		"STRIKE 15m 4 2s 11 15m", "STRIKE 15m 4 DELAY 2s 11 15m ATTEMPTS", "STRIKE 15m 11 15m EXTEND",
+		"STRIKE 15m 11 15m ATTEMPTS EXTEND",
 	} {
 		_, err := parseLimit(text)
 		require.NoError(t, err, text)
 	}
 	for _, text := range []string{
-		"", "TOKENBUCKET", "TOKENBUCKET 10/1s", "TOKENBUCKET x 50", "TOKENBUCKET 10/1s x", "TOKENBUCKET 10/1s 0", "TOKENBUCKET 10/1s 50 MORE",
-		"TOKENBUCKET 10/1s 50 MAXWAIT x", "LATER 1m 5", "FIXED x 5", "FIXED 1m 5 LAST", "SLIDING x 5", "STRIKE x 4 2s", "STRIKE 15m 4",
-		"STRIKE 15m x 2s", "STRIKE 15m 4 x", "STRIKE 15m 4 DELAY", "STRIKE 15m 4 2s ATTEMPTS 5 3s", "STRIKE 15m ATTEMPTS", "SLIDING 1m 5 MORE",
+		"", "TOKENBUCKET", "TOKENBUCKET 10/1s", "TOKENBUCKET x 50", "TOKENBUCKET 10/1s x", "TOKENBUCKET 10/1s 0",
+		"TOKENBUCKET 10/1s 50 MORE",
+		"TOKENBUCKET 10/1s 50 MAXWAIT x", "LATER 1m 5", "FIXED x 5", "FIXED 1m 5 LAST", "SLIDING x 5",
+		"STRIKE x 4 2s", "STRIKE 15m 4",
+		"STRIKE 15m x 2s", "STRIKE 15m 4 x", "STRIKE 15m 4 DELAY", "STRIKE 15m 4 2s ATTEMPTS 5 3s",
+		"STRIKE 15m ATTEMPTS", "SLIDING 1m 5 MORE",
 	} {
 		_, err := parseLimit(text)
 		require.Error(t, err, text)
@@ -162,7 +168,8 @@ func TestLocalIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local := newLocalLimiter(DefaultLocalFraction)
 		local.idle = newIdleKeys(time.Minute)
-		require.NoError(t, local.install(PolicyInfo{Name: "api", Limits: []string{"FIXED 1h 20 FIRST", "SLIDING 1d 20"}}))
+		require.NoError(t, local.install(
+			PolicyInfo{Name: "api", Limits: []string{"FIXED 1h 20 FIRST", "SLIDING 1d 20"}}))
 		rule := FixedFirst(time.Hour, 20)
 		take := func() (n, m int) {
 			for range 100 {
@@ -209,7 +216,8 @@ func TestFetchedOverrides(t *testing.T) {
 		require.NoError(t, local.install(policy))
 		time.Sleep(time.Millisecond)
 		require.Equal(t, []int{30, 10, 30, 100}, []int{
-			admits(local, "api", "soon"), admits(local, "api", "now"), admits(local, "api", "good1"), admits(local, "api", "back"),
+			admits(local, "api", "soon"), admits(local, "api", "now"), admits(local, "api", "good1"),
+			admits(local, "api", "back"),
 		})
 		policy.Overrides = policy.Overrides[:3]
 		require.NoError(t, local.install(policy))

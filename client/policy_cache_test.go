@@ -25,17 +25,21 @@ func TestPoliciesAreFetched(t *testing.T) {
 		_, err := c.SetPolicy(t.Context(), name, terms)
 		require.NoError(t, err)
 	}
-	set("orders", client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 50)}, Layout: "rl:{policy}:{key}", Report: time.Second})
+	set("orders", client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 50)},
+		Layout: "rl:{policy}:{key}", Report: time.Second})
 	set("one", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}})
 	set("off", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}, Disabled: true})
-	set("kept", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 20)}, Reserved: 0.5, RetryAfter: time.Minute})
-	for pattern, limits := range map[string][]*client.Rule{"gold:*": {client.FixedFirst(time.Hour, 200)}, "probe": nil} {
+	set("kept", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 20)}, Reserved: 0.5,
+		RetryAfter: time.Minute})
+	for pattern, limits := range map[string][]*client.Rule{"gold:*": {client.FixedFirst(time.Hour, 200)},
+		"probe": nil} {
 		_, err := c.OverridePolicy(t.Context(), "orders", pattern, 0, limits...)
 		require.NoError(t, err)
 	}
 	use := func(name string) { decide(t, c, client.Request{Rule: client.Policy(name), Key: "first"}) }
 	use("orders")
-	decide(t, c, client.Request{Rule: client.Policy("one"), Key: "k", Also: []client.Pair{{Policy: "off", Key: "k"}, {Policy: "kept", Key: "k"}}})
+	decide(t, c, client.Request{Rule: client.Policy("one"), Key: "k",
+		Also: []client.Pair{{Policy: "off", Key: "k"}, {Policy: "kept", Key: "k"}}})
 	known(t, c, 4)
 	s.Stop()
 	admitted := func(q client.Request, times int) (n int) {
@@ -50,7 +54,8 @@ func TestPoliciesAreFetched(t *testing.T) {
 		}
 		return n
 	}
-	require.EqualValues(t, 5, decide(t, c, client.Request{Rule: client.Policy("orders"), Key: "second"}).Limit, "the rate is reported")
+	require.EqualValues(t, 5, decide(t, c, client.Request{Rule: client.Policy("orders"), Key: "second"}).Limit,
+		"the rate is reported")
 	ask := func(policy, key string) client.Request { return client.Request{Rule: client.Policy(policy), Key: key} }
 	require.GreaterOrEqual(t, admitted(ask("orders", "192.0.2.1"), 60), 25)
 	require.Equal(t, 100, admitted(ask("orders", "gold:7"), 120), "an override")
@@ -69,7 +74,8 @@ func TestPoliciesAreFetched(t *testing.T) {
 func TestFetchedPolicyThatIsDeleted(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true})
-	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10)}})
+	_, err := c.SetPolicy(
+		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10)}})
 	require.NoError(t, err)
 	decide(t, c, client.Request{Rule: client.Policy("api"), Key: "k"})
 	known(t, c, 1)
@@ -91,7 +97,8 @@ func TestGivenRulesAreNotFetched(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local})
 	for _, name := range []string{"fetched", "given"} {
-		_, err := c.SetPolicy(t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 100)}})
+		_, err := c.SetPolicy(
+			t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 100)}})
 		require.NoError(t, err)
 	}
 	c.StandIn(client.Policy("fetched"), client.Policy("given", client.FixedFirst(time.Hour, 4)))

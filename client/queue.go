@@ -88,7 +88,8 @@ func (c *Client) CheckQueue(longest time.Duration) error {
 	case longest < 0 || longest > longestTimeout:
 		return fmt.Errorf("%w: weir holds a request for 0 to %v, not %v", ErrBadRequest, longestTimeout, longest)
 	case read > 0 && read <= longest:
-		return fmt.Errorf("%w: the Redis client's ReadTimeout of %v ends a wait of %v: make it longer, or -1", ErrBadRequest, read, longest)
+		return fmt.Errorf("%w: the Redis client's ReadTimeout of %v ends a wait of %v: make it longer, or -1",
+			ErrBadRequest, read, longest)
 	}
 	return nil
 }

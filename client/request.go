@@ -61,7 +61,8 @@ func (q *Request) check() error {
 		wrong = fmt.Sprintf("a check names at most %d policies", engine.MaxPairs)
 	case q.MaxWait < 0 || q.MaxWait > 0 && r.kind != engine.TokenBucket:
 		wrong = "MaxWait goes with a token bucket, and is not negative"
-	case q.Partial && (q.MaxWait > 0 || r.kind == engine.LeakyBucket || r.kind == engine.Concurrency || r.kind == engine.Strike):
+	case q.Partial && (q.MaxWait > 0 || r.kind == engine.LeakyBucket || r.kind == engine.Concurrency ||
+		r.kind == engine.Strike):
 		wrong = "Partial goes with token buckets, windows and policies, and not with MaxWait"
 	case q.hold > 0 && (r.policy == "" || q.Partial || q.Peek):
 		wrong = "units are held under a policy, and neither Peek nor Partial goes with that"

@@ -74,14 +74,16 @@ func bucket(command string, a engine.Algorithm, rate Rate, size, least int64) *R
 	if size < least || size > engine.MaxUnits {
 		return bad(command, "the size must be %d to 2^53, not %d", least, size)
 	}
-	r := newRule(command, engine.Limit{Algorithm: a, Rate: rate.lowest(), Max: size}, rate.String(), strconv.FormatInt(size, 10))
+	r := newRule(command, engine.Limit{Algorithm: a, Rate: rate.lowest(), Max: size}, rate.String(),
+		strconv.FormatInt(size, 10))
 	r.window = timesFloat(rate.Per, float64(size)/float64(rate.Units))
 	return r
 }
 
 // Fixed counts in windows that are aligned to the clock: windows of a minute last from :00 to :59.
 func Fixed(window time.Duration, max int64) *Rule {
-	return windowed("RL.FIXED", engine.Limit{Algorithm: engine.FixedWindow, WindowNs: int64(window), Max: max}, engine.MaxUnits)
+	return windowed("RL.FIXED", engine.Limit{Algorithm: engine.FixedWindow, WindowNs: int64(window), Max: max},
+		engine.MaxUnits)
 }
 
 // FixedFirst counts in windows that begin at the first request.
@@ -92,12 +94,14 @@ func FixedFirst(window time.Duration, max int64) *Rule {
 
 // Sliding counts exactly over the last window; max is at most a million.
 func Sliding(window time.Duration, max int64) *Rule {
-	return windowed("RL.SLIDING", engine.Limit{Algorithm: engine.SlidingLog, WindowNs: int64(window), Max: max}, engine.MaxLogUnits)
+	return windowed("RL.SLIDING", engine.Limit{Algorithm: engine.SlidingLog, WindowNs: int64(window), Max: max},
+		engine.MaxLogUnits)
 }
 
 // SlidingCounter estimates the count over the last window, in constant memory.
 func SlidingCounter(window time.Duration, max int64) *Rule {
-	return windowed("RL.SLIDINGCOUNTER", engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: int64(window), Max: max}, engine.MaxUnits)
+	return windowed("RL.SLIDINGCOUNTER",
+		engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: int64(window), Max: max}, engine.MaxUnits)
 }
 
 func windowed(command string, limit engine.Limit, most int64, more ...string) *Rule {
@@ -113,7 +117,8 @@ func windowed(command string, limit engine.Limit, most int64, more ...string) *R
 
 // bad returns a rule that cannot be used.
 func bad(command, format string, args ...any) *Rule {
-	return &Rule{command: command, name: command, err: fmt.Errorf("%w: %s: %s", ErrBadRule, command, fmt.Sprintf(format, args...))}
+	return &Rule{command: command, name: command,
+		err: fmt.Errorf("%w: %s: %s", ErrBadRule, command, fmt.Sprintf(format, args...))}
 }
 
 // timesFloat returns d times f, at most the longest window.

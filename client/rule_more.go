@@ -33,7 +33,8 @@ func Quota(window Calendar, zone string, max int64) *Rule {
 	case max < 1 || max > engine.MaxUnits:
 		return bad("RL.FIXED", "max must be 1 to 2^53, not %d", max)
 	}
-	limit := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: days * int64(24*time.Hour), Max: max}
+	limit := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: days * int64(24*time.Hour),
+		Max: max}
 	if window == Forever {
 		limit.Mode = engine.Forever
 	}
@@ -50,7 +51,8 @@ func Slots(max int64, ttl time.Duration) *Rule {
 	if max < 1 || max > engine.MaxUnits || ttl < 0 || int64(ttl) > engine.MaxWindowNs {
 		return bad("RL.ACQUIRE", "max must be 1 to 2^53 and ttl 0 to 366 days, not %d and %v", max, ttl)
 	}
-	r := newRule("RL.ACQUIRE", engine.Limit{Algorithm: engine.Concurrency, Max: max}, strconv.FormatInt(max, 10), duration(ttl))
+	r := newRule("RL.ACQUIRE", engine.Limit{Algorithm: engine.Concurrency, Max: max}, strconv.FormatInt(max, 10),
+		duration(ttl))
 	r.ttl = ttl
 	return r
 }

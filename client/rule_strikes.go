@@ -62,7 +62,8 @@ func strikes(mode engine.StrikeMode, window time.Duration, steps []Step) *Rule {
 		}
 		span := s.Penalty + s.Delay
 		if s.Threshold <= last || s.Threshold > engine.MaxLogUnits || span <= 0 || int64(span) > engine.MaxWindowNs {
-			return bad(command, "thresholds must ascend up to %d, penalties be above 0 and at most 366 days, not %d and %v",
+			return bad(command, "thresholds must ascend up to %d, penalties be above 0 and at most 366 days, "+
+				"not %d and %v",
 				engine.MaxLogUnits, s.Threshold, span)
 		}
 		last = s.Threshold
@@ -76,11 +77,13 @@ func strikes(mode engine.StrikeMode, window time.Duration, steps []Step) *Rule {
 	if mode&engine.Attempts != 0 {
 		words = append(words, "ATTEMPTS")
 	}
-	limit := engine.Limit{Algorithm: engine.Strike, Strikes: mode, WindowNs: int64(window), Max: last, Steps: engine.MakeSteps(packed)}
+	limit := engine.Limit{Algorithm: engine.Strike, Strikes: mode, WindowNs: int64(window), Max: last,
+		Steps: engine.MakeSteps(packed)}
 	return newRule(command, limit, words...)
 }
 
 // strikes reports whether the rule counts strikes with the given mode.
 func (r *Rule) strikes(mode engine.StrikeMode) bool {
-	return r.kind == engine.Strike && slices.ContainsFunc(r.local, func(l engine.Limit) bool { return l.Strikes&mode != 0 })
+	return r.kind == engine.Strike &&
+		slices.ContainsFunc(r.local, func(l engine.Limit) bool { return l.Strikes&mode != 0 })
 }

@@ -18,7 +18,8 @@ func TestFailedLogins(t *testing.T) {
 	c := newClient(t, s, client.Options{DenialKeys: -1}) // memory goes by real time
 	step := func(n int64, penalty time.Duration) client.Step { return client.Step{Threshold: n, Penalty: penalty} }
 	const lock = 15 * time.Minute
-	rule := client.Strikes(lock, step(4, 2*time.Second), step(5, 2*time.Second), step(6, 5*time.Second), step(7, 5*time.Second),
+	rule := client.Strikes(lock, step(4, 2*time.Second), step(5, 2*time.Second), step(6, 5*time.Second),
+		step(7, 5*time.Second),
 		step(8, 5*time.Second), step(9, 5*time.Second), step(10, 5*time.Second), step(11, lock))
 	for failure := 1; failure <= 11; failure++ {
 		require.True(t, decide(t, c, client.Request{Rule: rule, Key: "login:42", Peek: true}).Allowed, "may try")

@@ -43,9 +43,11 @@ func (c *counters) count(d *Decision) {
 func (c *Client) Stats() Stats {
 	n := &c.counts
 	return Stats{
-		Admitted: n.admitted.Load(), Denied: n.denied.Load(), FromMemory: n.fromMemory.Load(), FromFallback: n.fromFallback.Load(),
-		Refused: n.refused.Load(), Retries: n.retries.Load(), Switches: n.switches.Load(), Probes: n.probes.Load(), Policies: n.policies.Load(),
-		Down: c.Down(),
+		Admitted: n.admitted.Load(), Denied: n.denied.Load(), FromMemory: n.fromMemory.Load(),
+		FromFallback: n.fromFallback.Load(),
+		Refused:      n.refused.Load(), Retries: n.retries.Load(), Switches: n.switches.Load(), Probes: n.probes.Load(),
+		Policies: n.policies.Load(),
+		Down:     c.Down(),
 	}
 }
 

@@ -41,7 +41,8 @@ func TestManyGoTogether(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return begun.Load() == requests && batches.Load() > 0 }, weirtest.Wait, time.Millisecond)
+	require.Eventually(t, func() bool { return begun.Load() == requests && batches.Load() > 0 },
+		weirtest.Wait, time.Millisecond)
 	close(gate)
 	running.Wait()
 	require.EqualValues(t, limit, admitted.Load())
@@ -52,7 +53,8 @@ func TestManyGoTogether(t *testing.T) {
 // Whoever waits for a pipeline of a server that says nothing waits no longer than others,
 // and is decided by the fallback, once.
 func TestWaitingForAPipelineEnds(t *testing.T) {
-	c := newClientOn(t, impostor(t, func(net.Conn) {}), client.Options{WhenDown: client.Open, Timeout: 50 * time.Millisecond})
+	c := newClientOn(t, impostor(t, func(net.Conn) {}),
+		client.Options{WhenDown: client.Open, Timeout: 50 * time.Millisecond})
 	var running sync.WaitGroup
 	for range 100 {
 		running.Go(func() {

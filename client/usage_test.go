@@ -13,12 +13,14 @@ import (
 func TestUsages(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10), client.FixedFirst(time.Minute, 4)}})
+	_, err := c.SetPolicy(t.Context(), "api",
+		client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10), client.FixedFirst(time.Minute, 4)}})
 	require.NoError(t, err)
 	decide(t, c, client.Request{Rule: client.Policy("api"), Key: "a", Cost: 3})
 	decide(t, c, client.Request{Rule: client.Policy("api"), Key: "full", Cost: 4})
 	before := c.Stats()
-	of := []client.Pair{{Policy: "api", Key: "a"}, {Policy: "none", Key: "a"}, {Policy: "api", Key: "idle"}, {Policy: "api", Key: "full"}}
+	of := []client.Pair{{Policy: "api", Key: "a"}, {Policy: "none", Key: "a"}, {Policy: "api", Key: "idle"},
+		{Policy: "api", Key: "full"}}
 	all, err := c.Usages(t.Context(), of)
 	require.NoError(t, err)
 	require.Equal(t, client.Usage{Pair: of[0], Used: 3, Limit: 4}, all[0])
@@ -49,7 +51,8 @@ func TestTimes(t *testing.T) {
 	for range 3 { // admitted, denied, denied from memory
 		decide(t, c, client.Request{Rule: rule, Key: "k"})
 	}
-	_, err := c.DecideAll(t.Context(), []client.Request{{Rule: rule, Key: "a"}, {Rule: rule, Key: "k"}, {Rule: rule, Key: "b"}})
+	_, err := c.DecideAll(
+		t.Context(), []client.Request{{Rule: rule, Key: "a"}, {Rule: rule, Key: "k"}, {Rule: rule, Key: "b"}})
 	require.NoError(t, err)
 	times := c.Times()
 	require.EqualValues(t, 6, times.Count)

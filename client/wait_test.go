@@ -22,7 +22,8 @@ func TestWaitPaces(t *testing.T) {
 	for _, key := range []string{"chat:1", "chat:2"} {
 		sending.Go(func() {
 			for range each {
-				if err := c.Wait(t.Context(), client.Request{Rule: all, Key: "bot"}, client.Request{Rule: chat, Key: key}); err != nil {
+				if err := c.Wait(t.Context(), client.Request{Rule: all, Key: "bot"},
+					client.Request{Rule: chat, Key: key}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -36,7 +37,8 @@ func TestWaitPaces(t *testing.T) {
 func TestWaitGivesUpAtOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	hourly, daily := client.TokenBucket(client.PerHour(1), 1), client.TokenBucket(client.Rate{Units: 1, Per: 24 * time.Hour}, 5)
+	hourly, daily := client.TokenBucket(client.PerHour(1), 1),
+		client.TokenBucket(client.Rate{Units: 1, Per: 24 * time.Hour}, 5)
 	require.NoError(t, c.Wait(t.Context(), client.Request{Rule: hourly, Key: "hourly"}))
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute) // less than an hour, more than an hour less as much
 	defer cancel()
@@ -85,7 +87,8 @@ func TestWaitOutlastsAnOutage(t *testing.T) {
 				ended := make(chan error, 1)
 				before := c.Stats().FromFallback
 				go func() { ended <- c.Wait(ctx, q) }()
-				require.Eventually(t, func() bool { return c.Stats().FromFallback > before }, weirtest.Wait, time.Millisecond)
+				require.Eventually(t, func() bool { return c.Stats().FromFallback > before }, weirtest.Wait,
+					time.Millisecond)
 				s.Start()
 				require.NoError(t, <-ended)
 			})

@@ -84,7 +84,8 @@ func (w *watched) plan() {
 	names, raft := []string{"a", "b", "c"}, []string{w.freeAddr(), w.freeAddr(), w.freeAddr()}
 	for i, name := range names {
 		w.nodes[name] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
-			"--node-id=" + name, "--raft-addr=" + raft[i], "--join=" + strings.Join(raft, ","), "--data-dir=" + filepath.Join(w.dir, name),
+			"--node-id=" + name, "--raft-addr=" + raft[i], "--join=" + strings.Join(raft, ","),
+			"--data-dir=" + filepath.Join(w.dir, name),
 			"--raft-heartbeat=3s", // a machine that stands still for less changes no leader
 		}}
 	}
@@ -103,7 +104,8 @@ func (w *watched) freeAddr() string {
 
 func (w *watched) start(name string, more ...string) {
 	n := w.nodes[name]
-	n.cmd = w.run(name, w.binary, slices.Concat([]string{"serve", "--listen=" + n.addr, "--http=" + n.web}, n.args, more)...)
+	n.cmd = w.run(name, w.binary,
+		slices.Concat([]string{"serve", "--listen=" + n.addr, "--http=" + n.web}, n.args, more)...)
 }
 
 // run starts a program that writes to a log of its own until the test ends.
@@ -141,13 +143,16 @@ func shorter(rules string) string {
 func (w *watched) startPrometheus(path string) {
 	rules, err := os.ReadFile("prometheus/alerts.yaml")
 	require.NoError(w.t, err)
-	config := "global: {scrape_interval: 500ms, evaluation_interval: 500ms}\nrule_files: [rules.yaml]\nscrape_configs:\n" +
-		fmt.Sprintf("  - {job_name: weir, static_configs: [{targets: [%q, %q, %q]}]}\n", w.nodes["a"].web, w.nodes["b"].web, w.nodes["c"].web) +
+	config := "global: {scrape_interval: 500ms, evaluation_interval: 500ms}\nrule_files: " +
+		"[rules.yaml]\nscrape_configs:\n" +
+		fmt.Sprintf("  - {job_name: weir, static_configs: [{targets: [%q, %q, %q]}]}\n", w.nodes["a"].web,
+			w.nodes["b"].web, w.nodes["c"].web) +
 		fmt.Sprintf("  - {job_name: weir-solo, static_configs: [{targets: [%q]}]}\n", w.nodes["solo"].web)
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "rules.yaml"), []byte(shorter(string(rules))), 0o600))
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "prometheus.yaml"), []byte(config), 0o600))
 	w.prom = w.freeAddr()
-	w.run("prometheus", path, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", "--web.listen-address="+w.prom)
+	w.run("prometheus", path, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb",
+		"--web.listen-address="+w.prom)
 }
 
 func (w *watched) awaitCluster() {
@@ -176,7 +181,8 @@ func (w *watched) awaitTargets() {
 }
 
 func (w *watched) do(node, command string, args ...any) (any, error) {
-	c, err := redis.Dial("tcp", w.nodes[node].addr, redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(5*time.Second))
+	c, err := redis.Dial("tcp", w.nodes[node].addr, redis.DialConnectTimeout(time.Second),
+		redis.DialReadTimeout(5*time.Second))
 	if err != nil {
 		return nil, err
 	}

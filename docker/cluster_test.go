@@ -44,7 +44,8 @@ func (e *engine) up(t *testing.T, image string) *cluster {
 	require.NoError(t, os.WriteFile(secret, []byte("of the test\n"), 0o444))
 	ports := freePorts(t, 6)
 	return e.compose(t, "compose.yaml", map[string]string{"a": ports[0], "b": ports[1], "c": ports[2]},
-		"WEIR_IMAGE="+image, "WEIR_SECRET_FILE="+secret, "WEIR_PORT_A="+ports[0], "WEIR_PORT_B="+ports[1], "WEIR_PORT_C="+ports[2],
+		"WEIR_IMAGE="+image, "WEIR_SECRET_FILE="+secret, "WEIR_PORT_A="+ports[0], "WEIR_PORT_B="+ports[1],
+		"WEIR_PORT_C="+ports[2],
 		"WEIR_HTTP_PORT_A="+ports[3], "WEIR_HTTP_PORT_B="+ports[4], "WEIR_HTTP_PORT_C="+ports[5])
 }
 
@@ -165,7 +166,8 @@ func ownFiles(t *testing.T, path string) (names []string) {
 			return names
 		}
 		require.NoError(t, err)
-		if top, _, _ := strings.Cut(file.Name, "/"); !slices.Contains([]string{".dockerenv", "dev", "etc", "proc", "sys"}, top) {
+		if top, _, _ := strings.Cut(file.Name, "/"); !slices.Contains(
+			[]string{".dockerenv", "dev", "etc", "proc", "sys"}, top) {
 			names = append(names, file.Name)
 		}
 	}

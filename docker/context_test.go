@@ -16,7 +16,8 @@ func TestTheBuildHasEveryPackage(t *testing.T) {
 	ignore, err := os.ReadFile("../.dockerignore")
 	require.NoError(t, err)
 	kept := strings.Split(string(ignore), "\n")
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.ImportPath}}{{end}}{{end}}", "../cmd/weir").CombinedOutput()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.ImportPath}}{{end}}{{end}}",
+		"../cmd/weir").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, pkg := range strings.Fields(string(out)) {
 		top, _, _ := strings.Cut(strings.TrimPrefix(pkg, "github.com/weir-project/weir/"), "/")

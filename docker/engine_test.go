@@ -71,7 +71,8 @@ func compose(t *testing.T) []string {
 			return words
 		}
 	}
-	t.Skip("SKIPPED: compose is missing, as docker compose and as docker-compose (on Debian: apt install docker-compose)")
+	t.Skip("SKIPPED: compose is missing, as docker compose and as docker-compose (on Debian: apt install " +
+		"docker-compose)")
 	return nil
 }
 
@@ -102,14 +103,16 @@ var own struct {
 // firewall, no forwarding. Published ports go through its proxy process.
 func (e *engine) startOwn() (err error) {
 	if _, err = exec.LookPath("dockerd"); err != nil || os.Getuid() != 0 {
-		return errors.New("no Docker engine answers, and none can be started: that takes dockerd (on Debian: apt install docker.io) and root")
+		return errors.New("no Docker engine answers, and none can be started: that takes dockerd (on Debian: apt " +
+			"install docker.io) and root")
 	}
 	if own.dir, err = os.MkdirTemp("", "weir-docker"); err != nil {
 		return err
 	}
 	at := func(name string) string { return filepath.Join(own.dir, name) }
 	var log bytes.Buffer
-	own.cmd = exec.Command("dockerd", "--host=unix://"+at("socket"), "--pidfile="+at("pid"), "--data-root="+at("data"), "--exec-root="+at("exec"),
+	own.cmd = exec.Command("dockerd", "--host=unix://"+at("socket"), "--pidfile="+at("pid"), "--data-root="+at("data"),
+		"--exec-root="+at("exec"),
 		"--bridge=none", "--iptables=false", "--ip-masq=false", "--ip-forward=false")
 	own.cmd.Stdout, own.cmd.Stderr = &log, &log
 	if err = own.cmd.Start(); err != nil {

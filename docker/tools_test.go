@@ -29,9 +29,12 @@ func TestToolsAreInstalledPieceByPiece(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	require.NoError(t, err)
 	const (
-		noClient  = "Docker's client is missing: the tests that need it are skipped (on Debian: apt install docker.io)\n"
-		noEngine  = "Docker's engine is missing: the tests that need it are skipped (on Debian: apt install docker.io iptables)\n"
-		noCompose = "Docker's compose is missing: the tests that need it are skipped (on Debian: apt install docker-compose)\n"
+		noClient = "Docker's client is missing: the tests that need it are skipped (on Debian: apt install " +
+			"docker.io)\n"
+		noEngine = "Docker's engine is missing: the tests that need it are skipped (on Debian: apt install " +
+			"docker.io iptables)\n"
+		noCompose = "Docker's compose is missing: the tests that need it are skipped (on Debian: apt install " +
+			"docker-compose)\n"
 	)
 	installs := func(packages string) string {
 		return "installing " + packages + "\napt-get install -y -qq --no-install-recommends " + packages + "\n"
@@ -44,7 +47,8 @@ func TestToolsAreInstalledPieceByPiece(t *testing.T) {
 		"compose is missing": {[]string{"docker", "apt-get", "id"}, installs("docker-compose") + noCompose},
 		"engine is missing":  {[]string{"docker, compose", "apt-get", "id"}, installs("docker.io iptables") + noEngine},
 		"engine is to start": {[]string{"docker, dead", "dockerd", "docker-compose", "apt-get", "id"}, ""},
-		"client is missing":  {[]string{"dockerd", "docker-compose", "apt-get", "id"}, installs("docker.io") + noClient},
+		"client is missing": {[]string{"dockerd", "docker-compose", "apt-get", "id"},
+			installs("docker.io") + noClient},
 		"nobody may install": {[]string{"docker", "apt-get", "id, no root"}, noCompose},
 		"not Debian":         {[]string{"docker", "id"}, noCompose},
 	} {
@@ -52,7 +56,8 @@ func TestToolsAreInstalledPieceByPiece(t *testing.T) {
 			path := t.TempDir()
 			for _, program := range append(c.here, "apt-cache") {
 				file, _, _ := strings.Cut(program, ", ")
-				require.NoError(t, os.WriteFile(filepath.Join(path, file), []byte("#!"+shell+"\n"+standIns[program]+"\n"), 0o700))
+				require.NoError(t, os.WriteFile(
+					filepath.Join(path, file), []byte("#!"+shell+"\n"+standIns[program]+"\n"), 0o700))
 			}
 			cmd := exec.Command(shell, "../scripts/docker-tools.sh")
 			cmd.Env = []string{"PATH=" + path}

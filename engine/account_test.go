@@ -53,7 +53,8 @@ func (b *bounded) setPolicy() {
 	for range 1 + b.IntN(4) {
 		terms.Limits = append(terms.Limits, b.limit())
 	}
-	b.do(Op{Code: OpPolicy, Key: []byte([]string{"p", "q"}[b.IntN(2)]), Policy: &PolicyChange{Do: PolicySet, Terms: terms}})
+	b.do(Op{Code: OpPolicy, Key: []byte([]string{"p", "q"}[b.IntN(2)]),
+		Policy: &PolicyChange{Do: PolicySet, Terms: terms}})
 }
 
 func (b *bounded) step(i int) Decision {

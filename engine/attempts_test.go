@@ -16,7 +16,8 @@ import (
 // eleventh.
 func attemptLimit(mode engine.StrikeMode) engine.Limit {
 	steps := []engine.Step{{Threshold: 2, PenaltyNs: 1e9, Delay: true}, {Threshold: 11, PenaltyNs: 900e9}}
-	return engine.Limit{Algorithm: engine.Strike, Strikes: mode, WindowNs: 900e9, Max: 11, Steps: engine.MakeSteps(steps)}
+	return engine.Limit{Algorithm: engine.Strike, Strikes: mode, WindowNs: 900e9, Max: 11,
+		Steps: engine.MakeSteps(steps)}
 }
 
 // attempts are the same attempt under a limit and under a policy with it.
@@ -25,7 +26,8 @@ func attempts(table *engine.Table, at engine.Stamp, mode engine.StrikeMode) map[
 	decideAt(table, at, setPolicy("lockout", engine.Policy{Limits: []engine.PolicyLimit{{Limit: l}}}))
 	decideAt(table, at, setPolicy("all", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1e6)}}))
 	return map[string]engine.Op{
-		"take": {Key: []byte("login:42"), Limit: l, Cost: 1}, "check": check(1, "lockout", "43"), "check of two": check(1, "all", "x", "lockout", "44"),
+		"take": {Key: []byte("login:42"), Limit: l, Cost: 1}, "check": check(1, "lockout", "43"),
+		"check of two": check(1, "all", "x", "lockout", "44"),
 	}
 }
 
@@ -63,7 +65,8 @@ func TestNoMoreAttemptsThanTheLastThreshold(t *testing.T) {
 // TestDenialsOfExtendedStrikes: a strike that makes its penalty longer leaves a trace, so it is
 // never answered without the log.
 func TestDenialsOfExtendedStrikes(t *testing.T) {
-	for mode, answered := range map[engine.StrikeMode]bool{engine.Attempts: true, engine.Attempts | engine.Extend: false} {
+	for mode, answered := range map[engine.StrikeMode]bool{engine.Attempts: true,
+		engine.Attempts | engine.Extend: false} {
 		at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 		for name, op := range attempts(table, at, mode) {
 			for range 11 {
@@ -153,8 +156,9 @@ func TestWithoutMemoryAPenaltyIsNotExtended(t *testing.T) {
 // TestStrikeModesOfOthersAreRefused: a mode is one of a strike limit, and comes back from a store.
 func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	for name, l := range map[string]engine.Limit{
-		"a mode that is none":  attemptLimit(4),
-		"attempts of a bucket": {Algorithm: engine.TokenBucket, Strikes: engine.Attempts, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
+		"a mode that is none": attemptLimit(4),
+		"attempts of a bucket": {Algorithm: engine.TokenBucket, Strikes: engine.Attempts,
+			Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
 	} {
 		p := engine.Policy{Name: "p", Limits: []engine.PolicyLimit{{Limit: l}}}
 		require.ErrorIs(t, p.Validate(), engine.ErrPolicy, name)
@@ -199,14 +203,16 @@ func TestExtendedPenaltiesMakeRoom(t *testing.T) {
 	limits := make([]engine.PolicyLimit, engine.MaxPolicyLimits)
 	for i := range limits {
 		steps := []engine.Step{{Threshold: 1, PenaltyNs: 900e9}, {Threshold: 3000, PenaltyNs: 900e9}}
-		limits[i].Limit = engine.Limit{Algorithm: engine.Strike, Strikes: engine.Extend, WindowNs: 900e9, Max: 3000, Steps: engine.MakeSteps(steps)}
+		limits[i].Limit = engine.Limit{Algorithm: engine.Strike, Strikes: engine.Extend, WindowNs: 900e9, Max: 3000,
+			Steps: engine.MakeSteps(steps)}
 	}
 	decideAt(table, at, setPolicy("many", engine.Policy{Limits: limits}))
 	stored := entries{}
 	for i := range 30_000 {
 		at.NowNs += 1e6
 		if i%10 == 0 { // so that what is denied has another limit to put in force
-			bucket := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 3600e9}, Max: 1 + int64(i/10%2)}
+			bucket := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 3600e9},
+				Max: 1 + int64(i/10%2)}
 			decideAt(table, at, setPolicy("bucket", engine.Policy{Limits: []engine.PolicyLimit{{Limit: bucket}}}))
 		}
 		bucket := fmt.Sprint("b", i%7)

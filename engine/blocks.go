@@ -100,7 +100,8 @@ func (s *shard) forgetEverywhere() {
 		return
 	}
 	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		maps.DeleteFunc(byKey, func(key string, _ blockEverywhere) bool { return s.t.shardNumber([]byte(key)) == s.number })
+		maps.DeleteFunc(byKey,
+			func(key string, _ blockEverywhere) bool { return s.t.shardNumber([]byte(key)) == s.number })
 	})
 }
 

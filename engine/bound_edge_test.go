@@ -31,7 +31,8 @@ func TestNoMemoryIsNotRemembered(t *testing.T) {
 		n++
 	}
 	require.Equal(t, engine.OutOfMemory, ask(n, "two"))
-	require.EqualValues(t, 1, decideOne(table, step{at, engine.Op{Code: engine.OpReset, Key: longKey(1, length)}}).Allowed)
+	require.EqualValues(
+		t, 1, decideOne(table, step{at, engine.Op{Code: engine.OpReset, Key: longKey(1, length)}}).Allowed)
 	require.Equal(t, engine.OK, ask(n, "two"))
 }
 
@@ -80,7 +81,8 @@ func TestMemoryGoesToOtherLengths(t *testing.T) {
 			if length == 0 {
 				op.Key, op.Limit = longKey(n%40, 20+phase), log
 			}
-			require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status, "%d bytes, %d", length, n)
+			require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status,
+				"%d bytes, %d", length, n)
 			if n%1000 == 0 {
 				require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
 			}

@@ -125,7 +125,8 @@ func TestBoundLong(t *testing.T) {
 			}
 			got := r.run(t)
 			t.Logf("%d operations in %v: %d refused, at most %.2f %% of the bound, %.1f MiB of heap in use",
-				r.ops, got.took.Round(time.Second), got.refused, 100*float64(got.most)/float64(r.bytes), float64(got.heap)/(1<<20))
+				r.ops, got.took.Round(time.Second), got.refused, 100*float64(got.most)/float64(r.bytes),
+				float64(got.heap)/(1<<20))
 			t.Logf("%d of %d offenders kept, %d evicted, %d expired", got.kept, r.worst, got.evicted, got.expired)
 			require.Zero(t, got.refused)
 			require.LessOrEqual(t, got.most, r.bytes+r.bytes/100)

@@ -82,7 +82,8 @@ func newBoundTraffic(seed uint64, bound int64, keys int) *boundTraffic {
 		b.pool[i] = byte('a' + i%26)
 	}
 	for _, id := range []engine.ScriptID{engine.RedisRateAllowN, engine.LimitsIncr, engine.NestHit, engine.SlidingSet} {
-		b.script = append(b.script, engine.Script{ID: id, Args: [engine.MaxScriptArgs]float64{5, 60_000, 60, 60_000, 1}})
+		b.script = append(b.script,
+			engine.Script{ID: id, Args: [engine.MaxScriptArgs]float64{5, 60_000, 60, 60_000, 1}})
 	}
 	b.incr = engine.Incr{By: 1, Upper: 1 << 40, Expire: engine.ExpireIn, ExpireNs: boundHourNs}
 	b.mix = newMix(b.Rand)

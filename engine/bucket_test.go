@@ -41,13 +41,15 @@ func TestBucketLen(t *testing.T) {
 		l := Limit{Algorithm: TokenBucket, Rate: rate, Max: 1e6}
 		require.Equal(t, store.ShortBucketLen, store.BucketLen(&l), usual)
 	}
-	require.Equal(t, store.LongBucketLen, store.BucketLen(&Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 1}))
+	require.Equal(t, store.LongBucketLen,
+		store.BucketLen(&Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 1}))
 	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
 		for _, units := range around(MaxUnits) {
 			for _, perNs := range around(MaxWindowNs) {
 				for _, max := range []int64{1, MaxUnits} {
 					l := Limit{Algorithm: a, Rate: Rate{Units: units, PerNs: perNs}, Max: max}
-					require.True(t, store.BucketLen(&l) == store.LongBucketLen || mostBits(&l) <= 8*store.ShortBucketLen, "%v", l)
+					require.True(t, store.BucketLen(&l) == store.LongBucketLen ||
+						mostBits(&l) <= 8*store.ShortBucketLen, "%v", l)
 				}
 			}
 		}

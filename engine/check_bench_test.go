@@ -10,7 +10,8 @@ import (
 // BenchmarkCheck measures checks of policies with one and four limits beside the plain
 // decision, in batches of 128 over random keys.
 func BenchmarkCheck(b *testing.B) {
-	bucket := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e7}, Max: 100}}
+	bucket := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.TokenBucket,
+		Rate: engine.Rate{Units: 1, PerNs: 1e7}, Max: 100}}
 	four := []engine.PolicyLimit{
 		bucket,
 		{Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 100, PerNs: 60e9}, Max: 100}},

@@ -57,7 +57,8 @@ func TestConcurrentManyKeys(t *testing.T) {
 	const keys, most, batch = 100_000 / raceFactor, 10, 100
 	table := engine.NewTable(engine.Options{})
 	admitted := make([]atomic.Int64, keys)
-	limits := []engine.Limit{bucketOf(1, 1e9, most), windowOf(engine.SlidingLog, 60e9, most), windowOf(engine.FixedWindow, 60e9, most)}
+	limits := []engine.Limit{bucketOf(1, 1e9, most), windowOf(engine.SlidingLog, 60e9, most),
+		windowOf(engine.FixedWindow, 60e9, most)}
 	together(func(caller int) {
 		ops, out := make([]engine.Op, batch), make([]engine.Decision, batch)
 		// Each caller asks half of the keys, so each key is asked 32 times.

@@ -119,7 +119,8 @@ func TestDenialsComeAfterWhatConcernsTheirKey(t *testing.T) {
 		require.EqualValues(t, 1, decideAt(table, at, check(1, "p", key)).Allowed)
 	}
 	again := engine.Op{Code: engine.OpReset, Key: []byte("policy|p|0|key")}
-	a := askDenials(t, table, at, []engine.Op{check(1, "p", "key"), again, check(1, "p", "key"), check(1, "p", "other")})
+	a := askDenials(t, table, at,
+		[]engine.Op{check(1, "p", "key"), again, check(1, "p", "key"), check(1, "p", "other")})
 	require.Equal(t, []bool{true, false, false, true}, a.denied)
 }
 

@@ -21,7 +21,8 @@ func benchDrain(b *testing.B, keys int) {
 	const batch, keyLen, changes = 128, 15, 200_000
 	table := engine.NewTable(engine.Options{TrackChanges: true})
 	limit := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e12}, Max: 1 << 40}
-	ops, out, pipeline, nowNs := make([]engine.Op, batch), make([]engine.Decision, batch), make([]byte, batch*keyLen), int64(1e18)
+	ops, out, pipeline, nowNs := make([]engine.Op, batch), make([]engine.Decision, batch), make([]byte, batch*keyLen),
+		int64(1e18)
 	decide := func(n int, pick func(i int) int) {
 		for from := 0; from < n; from += batch {
 			for i := range ops {

@@ -28,16 +28,20 @@ func TestABlockEverywhereReaches(t *testing.T) {
 		table.Decide(at, ops, out)
 		return out
 	}
-	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: tenAtOnce}}}}}
+	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"),
+		Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: tenAtOnce}}}}}
 	ask(policy, everywhere("ip:192.0.2.66", 60e9))
 	for key, blocked := range map[string]bool{
 		"ip:192.0.2.66": true, "login|ip:192.0.2.66": true, "a|b|ip:192.0.2.66": true, "|ip:192.0.2.66": true,
-		"192.0.2.66": true, "web|192.0.2.66": true, "ip:192.0.2.6": false, "login|ip:192.0.2.67": false, "xip:192.0.2.66": false, "login|ip:192.0.2.66|x": false, "user:192.0.2.66": false, "92.0.2.66": false,
+		"192.0.2.66": true, "web|192.0.2.66": true, "ip:192.0.2.6": false, "login|ip:192.0.2.67": false,
+		"xip:192.0.2.66": false, "login|ip:192.0.2.66|x": false, "user:192.0.2.66": false, "92.0.2.66": false,
 	} {
 		check := engine.Op{Code: engine.OpCheck, Key: []byte(key), Text: []byte("p"), Cost: 1}
-		hold := engine.Op{Code: engine.OpReserve, Key: []byte(key), Text: []byte("p"), Cost: 1, TTLNs: 1e9, ID: []byte("h" + key)}
+		hold := engine.Op{Code: engine.OpReserve, Key: []byte(key), Text: []byte("p"), Cost: 1, TTLNs: 1e9,
+			ID: []byte("h" + key)}
 		incr := engine.Op{Code: engine.OpIncr, Key: []byte(key + "|n|" + key), Incr: &engine.Incr{By: 1, Upper: 9}}
-		script := engine.Op{Code: engine.OpScript, Key: []byte(key + "|s|" + key), Cost: 1, Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{4, 3, 1, 1}}}
+		script := engine.Op{Code: engine.OpScript, Key: []byte(key + "|s|" + key), Cost: 1,
+			Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{4, 3, 1, 1}}}
 		for _, op := range []engine.Op{takeOf(key, tenAtOnce, 1), check, hold, incr, script} {
 			require.Equal(t, !blocked, ask(op)[0].Allowed > 0, "%s: operation %d", key, op.Code)
 		}
@@ -57,7 +61,8 @@ func TestABlockEverywhereReaches(t *testing.T) {
 // denials come behind them too.
 func TestBlocksEverywhereTakeTheirTurn(t *testing.T) {
 	for _, lift := range []engine.Op{
-		{Code: engine.OpUnblock, Key: []byte("k"), Cost: 1}, {Code: engine.OpBlock, Key: []byte("k"), Cost: 1, TTLNs: 1e9}, everywhere("k", 0),
+		{Code: engine.OpUnblock, Key: []byte("k"), Cost: 1},
+		{Code: engine.OpBlock, Key: []byte("k"), Cost: 1, TTLNs: 1e9}, everywhere("k", 0),
 	} {
 		for _, shards := range []int{1, 64} {
 			var ops []engine.Op
@@ -81,7 +86,8 @@ func TestBlocksEverywhereTakeTheirTurn(t *testing.T) {
 
 			table.Decide(engine.Stamp{NowNs: 1e18}, ops[:21], out)
 			denied := make([]bool, 41)
-			require.Equal(t, 20, table.Denials(engine.Stamp{NowNs: 1e18}, ops[21:], out, denied), "what stands behind the lift waits for it")
+			require.Equal(t, 20, table.Denials(engine.Stamp{NowNs: 1e18}, ops[21:], out, denied),
+				"what stands behind the lift waits for it")
 			require.False(t, denied[21])
 		}
 	}

@@ -31,7 +31,8 @@ func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
 // in slots of growing length is coarsest.
 func TestEvictionKeepsOffenders(t *testing.T) {
 	skipUnderRace(t)
-	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6, 1<<60 + 1<<42 - 1e6, 1e18} {
+	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6,
+		1<<60 + 1<<42 - 1e6, 1e18} {
 		t.Run(fmt.Sprint(nowNs), func(t *testing.T) { keepsOffenders(t, nowNs) })
 	}
 }
@@ -131,7 +132,8 @@ func TestDenyWhenFull(t *testing.T) {
 func TestEvictionIsForWhatIsAdded(t *testing.T) {
 	skipUnderRace(t)
 	const nowNs = int64(1e18)
-	for _, l := range []engine.Limit{windowOf(engine.Concurrency, 0, 8), windowOf(engine.SlidingLog, hourNs, 100), bucketOf(1, hourNs, 10)} {
+	for _, l := range []engine.Limit{windowOf(engine.Concurrency, 0, 8), windowOf(engine.SlidingLog, hourNs, 100),
+		bucketOf(1, hourNs, 10)} {
 		table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
 		require.Zero(t, flood(table, nowNs, 0, 100_000))
 		before := table.Stats(engine.Stamp{NowNs: nowNs})
@@ -161,7 +163,8 @@ func TestMemoryOfLimits(t *testing.T) {
 		refused := flood(table, nowNs, 0, keys)
 		for n := range 2 * keys {
 			l := bucketOf(1, 1e9, int64(1_000+n))
-			op := engine.Op{Key: keyOf(1<<40 + n%keys), Limit: l, Cost: max(1, int64(n%2)*l.Max)} // every other is denied
+			// every other is denied
+			op := engine.Op{Key: keyOf(1<<40 + n%keys), Limit: l, Cost: max(1, int64(n%2)*l.Max)}
 			if decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status == engine.OutOfMemory {
 				refused++
 			}

@@ -68,7 +68,8 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 		decideAt(table, at, setPolicy("p", quota))
 		pairs := []string{"p", "a", "p", "b", "p", "c", "p", "d"}
 		require.EqualValues(t, 1, decideAt(table, at, check(10, pairs...)).Allowed)
-		steps := []engine.Op{reset, check(10, pairs...), gone, setPolicy("p", quota), check(9, pairs...), check(1, pairs...), check(1, pairs...)}
+		steps := []engine.Op{reset, check(10, pairs...), gone, setPolicy("p", quota), check(9, pairs...),
+			check(1, pairs...), check(1, pairs...)}
 		out := make([]engine.Decision, len(steps))
 		table.DecideAtomic(at, steps, out)
 		var allowed []int64
@@ -97,14 +98,16 @@ func TestForgottenUsageIsOnlyThat(t *testing.T) {
 		name := fmt.Sprint("brief", i%7)
 		decideAt(table, at, setPolicy(name, two))
 		decideAt(table, at, check(1, name, "k"))
-		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte(name),
+			Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
 	}
 	decideAt(table, at, setPolicy("brief1", two))
 	decideAt(table, at, check(2, "brief1", "k"))
 	var names []string
 	table.Scan(at, 0, 1000, func(key []byte, _ engine.Algorithm) { names = append(names, string(key)) })
 	require.ElementsMatch(t, []string{
-		"blocked", "p", "policy|brief1|0|k", "policy|brief1|1|k", "policy|p|0|k", "policy|pp|0|k", "policy|pp|1|k", "policy|stays|0|k", "policy|stays|1|k",
+		"blocked", "p", "policy|brief1|0|k", "policy|brief1|1|k", "policy|p|0|k", "policy|pp|0|k", "policy|pp|1|k",
+		"policy|stays|0|k", "policy|stays|1|k",
 	}, names)
 	require.EqualValues(t, 2, usedOf(table, at, "policy|brief1|0|k"))
 }

@@ -49,7 +49,8 @@ func (c *caller) due() int64 {
 }
 
 var greedyRates = []string{
-	"10/s", "3/7s", "1/6s", "999983/s", "7/1d", "1/s", "1000/h", "3/500ms", "1000003/s", "10000000/s", "2/3ns", "1/366d",
+	"10/s", "3/7s", "1/6s", "999983/s", "7/1d", "1/s", "1000/h", "3/500ms", "1000003/s",
+	"10000000/s", "2/3ns", "1/366d",
 }
 
 func greedyRate(t *testing.T, s string) engine.Rate {

@@ -116,7 +116,8 @@ func TestAHoldIsWhole(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{})
 	for p := range policies {
-		decideAt(table, at, setPolicy(fmt.Sprint("p", p), engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(int64(600 * (p + 1))), quotaLimit(4000)}}))
+		decideAt(table, at, setPolicy(fmt.Sprint("p", p),
+			engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(int64(600 * (p + 1))), quotaLimit(4000)}}))
 	}
 	var want [policies][keys]atomic.Int64
 	var denied, ending atomic.Int64

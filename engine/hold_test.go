@@ -129,7 +129,8 @@ func TestASharedHold(t *testing.T) {
 
 	d := h.do(reserve("r", 5, 10e9, pairs...))
 	require.Equal(t, engine.Decision{Allowed: 1, ResetMs: 100000, Limit: 100, Pair: 2}, d)
-	require.Equal(t, []int64{95, 95, 0, 2}, []int64{h.left("token", "a"), h.left("fixed", "b"), h.left("log", "a"), h.left("shadow", "a")})
+	require.Equal(t, []int64{95, 95, 0, 2},
+		[]int64{h.left("token", "a"), h.left("fixed", "b"), h.left("log", "a"), h.left("shadow", "a")})
 	h.do(engine.Op{Code: engine.OpPolicy, Key: []byte("fixed"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
 	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 3}, h.do(commit("r", 2)))
 	require.Equal(t, []int64{98, 3, 2}, []int64{h.left("token", "a"), h.left("log", "a"), h.left("shadow", "a")})
@@ -185,7 +186,8 @@ func TestHoldsAreNoVictims(t *testing.T) {
 		require.Equal(t, int64(1), h.do(reserve(fmt.Sprint(i), 1, 1e9, "p", fmt.Sprint("k", i))).Allowed)
 	}
 	for i := range 20000 {
-		h.do(engine.Op{Key: fmt.Append(nil, "other", i), Limit: engine.Limit{Algorithm: engine.FixedWindow, WindowNs: 3600e9, Max: 1}, Cost: 1})
+		h.do(engine.Op{Key: fmt.Append(nil, "other", i),
+			Limit: engine.Limit{Algorithm: engine.FixedWindow, WindowNs: 3600e9, Max: 1}, Cost: 1})
 	}
 	require.NotZero(t, h.table.Stats(h.at).Evicted)
 	for i := range 100 {

@@ -51,12 +51,14 @@ func (g *holdTraffic) next() engine.Op {
 	case n < 7:
 		p := g.pair()
 		if g.any && g.IntN(3) > 0 {
-			return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|%s|0|%s", p.Policy, p.Key), Cost: 1 + g.Int64N(19)}
+			return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|%s|0|%s", p.Policy, p.Key),
+				Cost: 1 + g.Int64N(19)}
 		}
 		if g.IntN(3) > 0 || string(p.Policy) == "several" {
 			return engine.Op{Code: engine.OpReset, Key: fmt.Appendf(nil, "policy|%s|0|%s", p.Policy, p.Key), Cost: 1}
 		}
-		return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|token|0|%s", p.Key), Cost: 1 + g.Int64N(9)}
+		return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|token|0|%s", p.Key),
+			Cost: 1 + g.Int64N(9)}
 	}
 	p := g.pair()
 	op := engine.Op{Code: engine.OpCheck, Text: p.Policy, Key: p.Key, Cost: g.Int64N(7)}
@@ -107,8 +109,10 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 			if op.Code == engine.OpRefund || op.Code == engine.OpReset {
 				continue
 			}
-			got = engine.Decision{Status: got.Status, Allowed: got.Allowed, Remaining: got.Remaining * one(got.Allowed > 0)}
-			require.Equal(t, want, got, "seed %d, operation %d: %s id %s ttl %d", seed, i, describeCheck(&op), op.ID, op.TTLNs)
+			got = engine.Decision{Status: got.Status, Allowed: got.Allowed,
+				Remaining: got.Remaining * one(got.Allowed > 0)}
+			require.Equal(t, want, got, "seed %d, operation %d: %s id %s ttl %d", seed, i, describeCheck(&op),
+				op.ID, op.TTLNs)
 			reserved += int(one(op.Code == engine.OpReserve && got.Allowed > 0))
 			ended += int(one(op.Code == engine.OpCommit && got.Allowed > 0))
 			g.pass()

@@ -99,7 +99,8 @@ var walls = []wall{
 		"reaches a server, and reads how old the answer of a node is"},
 	{"internal/cli/terminal", "", "writes text that no terminal obeys"},
 	{"internal/cli/top",
-		"internal/cli/cmdline internal/cli/healthcheck internal/cli/listener internal/cli/remote internal/cli/terminal server/httpapi",
+		"internal/cli/cmdline internal/cli/healthcheck internal/cli/listener internal/cli/remote " +
+			"internal/cli/terminal server/httpapi",
 		"shows the status that a server reports"},
 	{"internal/cli/tracing", "internal/cli/buildinfo raftstore server/commands",
 		"makes spans of what servers and logs of clusters tell"},
@@ -119,7 +120,8 @@ var walls = []wall{
 	{"internal/pages", "", "checks documents"},
 	{"internal/rlspb", "", "is generated from Envoy's messages"},
 	{"internal/weirproc", "", "runs the program as its users do, for tests"},
-	{"internal/weirtest", "engine persistence server server/envoyrls server/httpapi", "runs a server in a test's own process"},
+	{"internal/weirtest", "engine persistence server server/envoyrls server/httpapi",
+		"runs a server in a test's own process"},
 	{"latency", "", "counts durations for every part that measures some"},
 	{"limiter", "engine latency", "is the contract between what decides and what serves, and holds only types"},
 	{"persistence", "engine latency limiter", "stores what the engine decides; protocols and clusters are built on it"},
@@ -234,7 +236,8 @@ var walls = []wall{
 	{"server/httpapi", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/metrics " +
 		"server/policytext server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
-	{"server/info", "engine limiter server/service", "reads the layer under all protocols and writes what it reads as Redis does"},
+	{"server/info", "engine limiter server/service",
+		"reads the layer under all protocols and writes what it reads as Redis does"},
 	{"server/metrics", "engine latency limiter server/service", "reads the counters of the layer under all protocols"},
 	{"server/policytext", "engine server/arg server/resp server/timezone",
 		"reads and writes policies for commands and for files, which know no connection"},
@@ -312,7 +315,8 @@ func TestImportsKeepTheWalls(t *testing.T) {
 		}
 		for _, name := range strings.Fields(w.imports) {
 			needed := func(path string) bool { return covers(name, path) }
-			assert.True(t, slices.ContainsFunc(imports, needed), "the line for %s allows %s, which it does not need", w.of, name)
+			assert.True(t, slices.ContainsFunc(imports, needed), "the line for %s allows %s, which it does not need",
+				w.of, name)
 		}
 	}
 	inOrder := slices.IsSortedFunc(walls, func(a, b wall) int { return strings.Compare(a.of, b.of) })
@@ -330,7 +334,8 @@ func TestEngineIsPure(t *testing.T) {
 		}
 		first, _, _ := strings.Cut(path, "/")
 		require.NotContains(t, first, ".", "%s is not of the standard library", path)
-		for _, banned := range []string{"time", "net", "os", "log", "math/rand", "syscall", "io/fs", "runtime", "unsafe"} {
+		for _, banned := range []string{"time", "net", "os", "log", "math/rand", "syscall", "io/fs",
+			"runtime", "unsafe"} {
 			require.False(t, path == banned || strings.HasPrefix(path, banned+"/"), "engine imports %s", path)
 		}
 	}

@@ -18,10 +18,14 @@ func laidOut(name, layout string, limits ...engine.PolicyLimit) engine.Op {
 // TestLayouts: what a layout may be, and for which names it stands.
 func TestLayouts(t *testing.T) {
 	for layout, problem := range map[string]string{
-		"rate-limit:{key}:{policy}": "", "rl:auth:{key}": "", "{policy}{key}": "", "{key}.": "", "{{key}}:login": "", "rl:{policy}:{policy}:{key}": "",
-		"{key}": "more in it", "rl:": "exactly once", "rl:{key}{key}": "exactly once", "rl:{ip}:{key}": "{key} and {policy} only", "rl:{userId}": "exactly once",
-		"a b{key}": "without blanks", "rl:\x00{key}": "without blanks", "r\u00e4t:{key}": "without blanks", "policy|p|0|{key}": "must not begin",
-		strings.Repeat("x", 128) + "{key}": "", strings.Repeat("x", 129) + "{key}": "at most 128", strings.Repeat("{policy}", 40) + "{key}": "at most 256",
+		"rate-limit:{key}:{policy}": "", "rl:auth:{key}": "", "{policy}{key}": "", "{key}.": "", "{{key}}:login": "",
+		"rl:{policy}:{policy}:{key}": "",
+		"{key}":                      "more in it", "rl:": "exactly once", "rl:{key}{key}": "exactly once",
+		"rl:{ip}:{key}": "{key} and {policy} only", "rl:{userId}": "exactly once",
+		"a b{key}": "without blanks", "rl:\x00{key}": "without blanks", "r\u00e4t:{key}": "without blanks",
+		"policy|p|0|{key}":                 "must not begin",
+		strings.Repeat("x", 128) + "{key}": "", strings.Repeat("x", 129) + "{key}": "at most 128",
+		strings.Repeat("{policy}", 40) + "{key}": "at most 256",
 	} {
 		err := engine.CheckLayout(layout, "login")
 		if problem == "" {
@@ -39,11 +43,13 @@ func TestLayouts(t *testing.T) {
 // inverse, whatever the key.
 func TestNamesOfLayouts(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
-	for name, layout := range map[string]string{"login": "rate-limit:{key}:{policy}", "auth": "rl:auth:{key}", "plain": ""} {
+	for name, layout := range map[string]string{"login": "rate-limit:{key}:{policy}",
+		"auth": "rl:auth:{key}", "plain": ""} {
 		decideAt(table, at, laidOut(name, layout, quotaLimit(5), quotaLimit(6)))
 	}
 	set := table.Policies()
-	for _, key := range []string{"k", "ip:2001:db8::/64", ":", "rl:auth:x", "\x00\xff", strings.Repeat("k", engine.MaxKeyLen)} {
+	for _, key := range []string{"k", "ip:2001:db8::/64", ":", "rl:auth:x", "\x00\xff",
+		strings.Repeat("k", engine.MaxKeyLen)} {
 		for policy, want := range map[string]string{"login": "rate-limit:" + key + ":login", "auth": "rl:auth:" + key} {
 			p := set.Get([]byte(policy))
 			for i := range 2 {
@@ -60,7 +66,8 @@ func TestNamesOfLayouts(t *testing.T) {
 		_, _, ok = set.ShownAs(nil, []byte(key))
 		require.False(t, ok, "a plain limiter")
 	}
-	for _, none := range []string{"rl:auth:", "rate-limit::login", "rate-limit:login", "xrl:auth:k", "rl:auth:policy|auth|0|k", "policy|login|0|k",
+	for _, none := range []string{"rl:auth:", "rate-limit::login", "rate-limit:login", "xrl:auth:k",
+		"rl:auth:policy|auth|0|k", "policy|login|0|k",
 		"rl:auth:" + strings.Repeat("k", engine.MaxKeyLen+1)} {
 		p, _ := set.OfLayout([]byte(none))
 		require.Nil(t, p, none)
@@ -75,7 +82,8 @@ func TestNestedLayouts(t *testing.T) {
 		require.Equal(t, engine.OK, decideAt(table, at, laidOut(l[0], l[1], quotaLimit(1))).Status)
 	}
 	set := table.Policies()
-	for name, want := range map[string][2]string{"rl:auth:fail:k": {"fail", "k"}, "rl:auth:k": {"auth", "k"}, "rl:auth:fail:": {"auth", "fail:"}, "rl:k": {"all", "k"}} {
+	for name, want := range map[string][2]string{"rl:auth:fail:k": {"fail", "k"}, "rl:auth:k": {"auth", "k"},
+		"rl:auth:fail:": {"auth", "fail:"}, "rl:k": {"all", "k"}} {
 		p, key := set.OfLayout([]byte(name))
 		require.Equal(t, want, [2]string{p.Name, string(key)}, name)
 	}
@@ -90,8 +98,10 @@ func TestLayoutsDoNotMeet(t *testing.T) {
 		first, second string
 		meet          bool
 	}{
-		{"rl:auth:{key}", "rl:deals:w:{key}", false}, {"rl:auth:{key}", "rl:auth:{key}", true}, {"rl:{key}", "rl:auth:{key}", false},
-		{"rate-limit:{key}:{policy}", "rate-limit:{key}:{policy}", false}, {"{key}:a", "b:{key}", true}, {"x:{key}:a", "x:{key}:b:a", false}, {"x{key}", "y{key}", false},
+		{"rl:auth:{key}", "rl:deals:w:{key}", false}, {"rl:auth:{key}", "rl:auth:{key}", true},
+		{"rl:{key}", "rl:auth:{key}", false},
+		{"rate-limit:{key}:{policy}", "rate-limit:{key}:{policy}", false}, {"{key}:a", "b:{key}", true},
+		{"x:{key}:a", "x:{key}:b:a", false}, {"x{key}", "y{key}", false},
 		{"x:{key}:b", "x:y:{key}", true}, {"x:{key}:b", "x:y:{key}:b", false},
 	} {
 		table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
@@ -99,9 +109,11 @@ func TestLayoutsDoNotMeet(t *testing.T) {
 		d := decideAt(table, at, laidOut("two", c.second, quotaLimit(1)))
 		require.Equal(t, c.meet, d.Status == engine.LayoutTaken, "%+v", c)
 		require.Equal(t, c.meet, table.Policies().Get([]byte("two")) == nil, "a refused change changes nothing")
-		require.Equal(t, engine.OK, decideAt(table, at, laidOut("one", c.first, quotaLimit(2))).Status, "its own layout is no other's")
+		require.Equal(t, engine.OK, decideAt(table, at, laidOut("one", c.first, quotaLimit(2))).Status,
+			"its own layout is no other's")
 		decideAt(table, at, laidOut("one", "", quotaLimit(2)))
-		require.Equal(t, engine.OK, decideAt(table, at, laidOut("two", c.second, quotaLimit(1))).Status, "the name is free again")
+		require.Equal(t, engine.OK, decideAt(table, at, laidOut("two", c.second, quotaLimit(1))).Status,
+			"the name is free again")
 	}
 }
 
@@ -120,7 +132,8 @@ func TestResetPolicy(t *testing.T) {
 		require.Zero(t, decideAt(table, at, reset).Allowed)
 		var left []string
 		table.Scan(at, 0, 100, func(key []byte, _ engine.Algorithm) { left = append(left, string(key)) })
-		require.ElementsMatch(t, []string{"k", "policy|q|0|k", "policy|p|0|other", "policy|p|1|other", "policy|p|2|other"}, left)
+		require.ElementsMatch(
+			t, []string{"k", "policy|q|0|k", "policy|p|0|other", "policy|p|1|other", "policy|p|2|other"}, left)
 	}
 	require.Equal(t, tables[0].StateHash(at), tables[1].StateHash(at))
 }
@@ -129,7 +142,8 @@ func TestResetPolicy(t *testing.T) {
 // stored as before.
 func TestStoredLayout(t *testing.T) {
 	for _, p := range []engine.Policy{
-		{Layout: "rl:{key}"}, {ReportNs: 60e9}, {Layout: "rl:{key}", ReportNs: 1}, {Owner: "team", Layout: "{key}:x"}, {Owner: "team", ReportNs: engine.MaxWindowNs},
+		{Layout: "rl:{key}"}, {ReportNs: 60e9}, {Layout: "rl:{key}", ReportNs: 1}, {Owner: "team", Layout: "{key}:x"},
+		{Owner: "team", ReportNs: engine.MaxWindowNs},
 	} {
 		p.Name, p.Version, p.Limits = "p", 3, []engine.PolicyLimit{quotaLimit(5)}
 		stored := p.Append(nil)
@@ -178,7 +192,8 @@ func TestReport(t *testing.T) {
 			tell(check(1, name, "blocked"))
 		}
 		tell(check(1, "one", "a", "two", "a"))
-		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("one"), Policy: &engine.PolicyChange{Do: engine.PolicyDisable}})
+		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("one"),
+			Policy: &engine.PolicyChange{Do: engine.PolicyDisable}})
 		tell(check(1, "one", "a"))
 	}
 }
@@ -205,7 +220,8 @@ func TestTokens(t *testing.T) {
 		got, ok := new(big.Rat).SetString(info.Tokens)
 		require.True(t, ok, info.Tokens)
 		short := new(big.Rat).Sub(want, got)
-		require.True(t, short.Sign() >= 0 && short.Cmp(big.NewRat(1, 1e9)) < 0, "%s is not %s", info.Tokens, want.FloatString(12))
+		require.True(t, short.Sign() >= 0 && short.Cmp(big.NewRat(1, 1e9)) < 0, "%s is not %s", info.Tokens,
+			want.FloatString(12))
 		require.False(t, strings.Contains(info.Tokens, ".") && strings.HasSuffix(info.Tokens, "0"), info.Tokens)
 		require.Equal(t, (at.NowNs+at.WallOffsetNs)/1e6, info.AtMs)
 	}

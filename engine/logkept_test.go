@@ -112,13 +112,19 @@ func TestALogIsStoredWhole(t *testing.T) {
 	longer := keptLimit
 	longer.WindowNs *= 2
 	for name, change := range map[string]func(l *logs){
-		"refunded":       func(l *logs) { l.do(engine.Op{Code: engine.OpRefund, Key: []byte("plain"), Cost: 5}) },
-		"another limit":  func(l *logs) { l.do(engine.Op{Key: []byte("plain"), Limit: longer, Cost: 1}) },
-		"all new":        func(l *logs) { l.pass(keptLimit.WindowNs) },
-		"removed":        func(l *logs) { l.do(engine.Op{Code: engine.OpReset, Key: []byte("plain")}) },
-		"renewed":        func(l *logs) { require.Zero(l.t, l.table.Renew(0, 1000)) },
-		"loaded":         func(l *logs) { l.table = loaded(l.t, l.at, l.stored, 2) },
-		"given back":     func(l *logs) { l.do(reserve("h", 5, 10e9, "log", "k")); l.add(); l.drain(); l.do(commit("h", 1)) },
+		"refunded":      func(l *logs) { l.do(engine.Op{Code: engine.OpRefund, Key: []byte("plain"), Cost: 5}) },
+		"another limit": func(l *logs) { l.do(engine.Op{Key: []byte("plain"), Limit: longer, Cost: 1}) },
+		"all new":       func(l *logs) { l.pass(keptLimit.WindowNs) },
+		"removed":       func(l *logs) { l.do(engine.Op{Code: engine.OpReset, Key: []byte("plain")}) },
+		"renewed":       func(l *logs) { require.Zero(l.t, l.table.Renew(0, 1000)) },
+		"loaded":        func(l *logs) { l.table = loaded(l.t, l.at, l.stored, 2) },
+		"given back": func(l *logs) {
+			l.do(reserve("h", 5, 10e9, "log", "k"))
+			l.add()
+			l.drain()
+			l.do(
+				commit("h", 1))
+		},
 		"a block is cut": func(l *logs) { l.do(engine.Op{Code: engine.OpRefund, Key: []byte("plain"), Cost: 90}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +169,8 @@ func TestLoadRefusesMoreOfSomethingElse(t *testing.T) {
 	key, more := changes[0].Key, changes[0].Value
 	longer := keptLimit
 	longer.WindowNs *= 2
-	for name, other := range map[string]engine.Limit{"another limit": longer, "another algorithm": bucketOf(1, 1e9, 10)} {
+	for name, other := range map[string]engine.Limit{"another limit": longer,
+		"another algorithm": bucketOf(1, 1e9, 10)} {
 		t.Run(name, func(t *testing.T) {
 			table := metaTable(1)
 			decideAt(table, l.at, engine.Op{Key: []byte("plain"), Limit: other, Cost: 1})

@@ -56,7 +56,8 @@ func TestMemoryOfTokenBuckets(t *testing.T) {
 		stats := table.Stats(engine.Stamp{NowNs: 1e18})
 		require.EqualValues(t, keys, stats.Keys)
 		perKey := float64(bytes) / keys
-		t.Logf("%s: %.1f bytes a key on the heap, %.1f by its own account", name, perKey, float64(stats.MemoryBytes)/keys)
+		t.Logf("%s: %.1f bytes a key on the heap, %.1f by its own account", name, perKey,
+			float64(stats.MemoryBytes)/keys)
 		require.LessOrEqual(t, perKey, 54.0, name)
 		require.InEpsilon(t, bytes, stats.MemoryBytes, 0.1, "the account is honest")
 	}

@@ -77,11 +77,14 @@ func TestMetamorphic(t *testing.T) {
 				requireSame(t, name, history, want, run(history, decide))
 				require.Equal(t, plain.Len(at), table.Len(at), name)
 			}
-			single, batched, atomically, collected, scattered := metaTable(1), metaTable(16), metaTable(4), metaTable(8), metaTable(512)
+			single, batched, atomically, collected, scattered := metaTable(1), metaTable(16), metaTable(4),
+				metaTable(8), metaTable(512)
 			same("one shard", single, oneByOne(single))
 			same("batches", batched, func(b block, out []engine.Decision) { batched.Decide(b.at, b.ops, out) })
-			same("batches over more shards than lanes", scattered, func(b block, out []engine.Decision) { scattered.Decide(b.at, b.ops, out) })
-			same("atomic batches", atomically, func(b block, out []engine.Decision) { atomically.DecideAtomic(b.at, b.ops, out) })
+			same("batches over more shards than lanes", scattered,
+				func(b block, out []engine.Decision) { scattered.Decide(b.at, b.ops, out) })
+			same("atomic batches", atomically,
+				func(b block, out []engine.Decision) { atomically.DecideAtomic(b.at, b.ops, out) })
 			same("collected often", collected, func(b block, out []engine.Decision) {
 				collected.Collect(b.at, 1000)
 				collected.Decide(b.at, b.ops, out)

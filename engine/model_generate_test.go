@@ -64,7 +64,8 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 // duration is about the scale of the history, sometimes at the legal edge.
 func (g *generator) duration() int64 {
-	d := pick(g, g.scaleNs, g.scaleNs, 1+g.Int64N(10*min(g.scaleNs, engine.MaxWindowNs/10)), 7*g.scaleNs/3, 1, engine.MaxWindowNs)
+	d := pick(g, g.scaleNs, g.scaleNs, 1+g.Int64N(10*min(g.scaleNs, engine.MaxWindowNs/10)), 7*g.scaleNs/3,
+		1, engine.MaxWindowNs)
 	return min(max(d, 1), engine.MaxWindowNs)
 }
 

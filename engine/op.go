@@ -17,24 +17,25 @@ type OpCode uint8
 
 // The operations.
 const (
-	OpTake            OpCode = iota // decide under Limit (every RL.* decision)
-	OpRelease                       // give back the lease of Holder
-	OpRenew                         // keep the lease of Holder for TTLNs from now
-	OpRefund                        // give back Cost units
-	OpReset                         // forget the limiter (an administrative block stays)
-	OpBlock                         // deny every decision for TTLNs (Never: until unblocked); Text is the reason
-	OpUnblock                       // lift the block
-	OpIncr                          // add to a Counter as Incr says
-	OpForget                        // OpReset, but counted as an eviction; with an ID, it evicts that answer only
-	OpCheck                         // decide under policies: Text for Key, and Also
-	OpPolicy                        // change the policy named Key by Policy; TTLNs: the time of an override, 0 for no end
-	OpScript                        // carry out the script of another library
-	OpReserve                       // as OpCheck, and keep the units in a hold named ID, for TTLNs
-	OpCommit                        // complete the hold named Key with its true cost, Cost
-	OpCancel                        // cancel the hold named Key
-	OpBlockEverywhere               // as OpBlock, also on every key that ends in '|' and Key; see blocksEverywhere
-	OpForgive                       // forget strikes and end penalties of policies: Text for Key, and Also
-	OpResetPolicy                   // forget all limiters of a policy for one key; Key names one of them
+	OpTake    OpCode = iota // decide under Limit (every RL.* decision)
+	OpRelease               // give back the lease of Holder
+	OpRenew                 // keep the lease of Holder for TTLNs from now
+	OpRefund                // give back Cost units
+	OpReset                 // forget the limiter (an administrative block stays)
+	OpBlock                 // deny every decision for TTLNs (Never: until unblocked); Text is the reason
+	OpUnblock               // lift the block
+	OpIncr                  // add to a Counter as Incr says
+	OpForget                // OpReset, but counted as an eviction; with an ID, it evicts that answer only
+	OpCheck                 // decide under policies: Text for Key, and Also
+	// change the policy named Key by Policy; TTLNs: the time of an override, 0 for no end
+	OpPolicy
+	OpScript          // carry out the script of another library
+	OpReserve         // as OpCheck, and keep the units in a hold named ID, for TTLNs
+	OpCommit          // complete the hold named Key with its true cost, Cost
+	OpCancel          // cancel the hold named Key
+	OpBlockEverywhere // as OpBlock, also on every key that ends in '|' and Key; see blocksEverywhere
+	OpForgive         // forget strikes and end penalties of policies: Text for Key, and Also
+	OpResetPolicy     // forget all limiters of a policy for one key; Key names one of them
 	NumOps
 )
 

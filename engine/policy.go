@@ -86,7 +86,8 @@ func (p *Policy) Validate() error {
 	case !validName(p.Name):
 		return fmt.Errorf("%w: a name is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
 	case p.Owner != "" && !validName(p.Owner):
-		return fmt.Errorf("%w: an owner is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
+		return fmt.Errorf("%w: an owner is made of 1 to %d letters, digits, or one of -_.: each",
+			ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)
 	case p.ReportNs < 0 || p.ReportNs > MaxWindowNs:

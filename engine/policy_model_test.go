@@ -51,13 +51,15 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 	next := old
 	next.Overrides = nil
 	for _, o := range old.Overrides {
-		if o.UntilNs > at.NowNs && (c.Terms == nil || len(c.Terms.Overrides) == 0 || c.Terms.Overrides[0].Pattern != o.Pattern) {
+		if o.UntilNs > at.NowNs &&
+			(c.Terms == nil || len(c.Terms.Overrides) == 0 || c.Terms.Overrides[0].Pattern != o.Pattern) {
 			next.Overrides = append(next.Overrides, o)
 		}
 	}
 	switch c.Do {
 	case engine.PolicySet:
-		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = c.Terms.Limits, c.Terms.Shadow, c.Terms.Disabled, c.Terms.RetryNs, c.Terms.Reserved
+		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = c.Terms.Limits, c.Terms.Shadow,
+			c.Terms.Disabled, c.Terms.RetryNs, c.Terms.Reserved
 		if c.Own {
 			next.Owner = c.Terms.Owner
 		}
@@ -72,7 +74,8 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 		next.Overrides = append(next.Overrides, o)
 	}
-	if known && fmt.Sprint(sortedOverrides(next), next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved, next.Owner) ==
+	if known && fmt.Sprint(sortedOverrides(next), next.Limits, next.Shadow, next.Disabled, next.RetryNs,
+		next.Reserved, next.Owner) ==
 		fmt.Sprint(sortedOverrides(old), old.Limits, old.Shadow, old.Disabled, old.RetryNs, old.Reserved, old.Owner) {
 		if c.Reset {
 			m.forget(name, 0)
@@ -168,7 +171,8 @@ type bound struct {
 func (m *policyModel) ask(at engine.Stamp, b *bound, cost int64, op *engine.Op, dry bool) engine.Decision {
 	k := m.limiters.keys[b.name]
 	if k != nil {
-		if own := k.state.settled(at); own.algorithm() != engine.NoAlgorithm && own.algorithm() != b.limit.Limit.Algorithm {
+		if own := k.state.settled(at); own.algorithm() != engine.NoAlgorithm &&
+			own.algorithm() != b.limit.Limit.Algorithm {
 			before := k.state.rule
 			k.state.rule = nil
 			defer func() {
@@ -202,7 +206,8 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		if state.blocked(at) {
 			left := msUp(num(state.endsNs() - at.NowNs))
 			if !anyBlocked || left > blocked.RetryMs {
-				blocked = engine.Decision{RetryMs: left, ResetMs: left, Limit: p.Limits[0].Limit.Max, Pair: uint8(i), Part: engine.NoPart}
+				blocked = engine.Decision{RetryMs: left, ResetMs: left, Limit: p.Limits[0].Limit.Max, Pair: uint8(i),
+					Part: engine.NoPart}
 			}
 			anyBlocked = true
 		}
@@ -210,7 +215,8 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 			continue
 		}
 		for j, l := range m.limits(at, p, string(pair.Key)) {
-			b := &bound{policy: p, limit: l, pair: i, index: j, name: fmt.Sprintf("policy|%s|%d|%s", pair.Policy, j, pair.Key)}
+			b := &bound{policy: p, limit: l, pair: i, index: j,
+				name: fmt.Sprintf("policy|%s|%d|%s", pair.Policy, j, pair.Key)}
 			if !op.High && !b.strikes() {
 				b.kept = l.Limit.Max * p.Reserved / 1000
 			}

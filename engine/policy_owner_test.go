@@ -30,7 +30,8 @@ func TestAnOwnerStays(t *testing.T) {
 	owner := func() string { return table.Policies().Get([]byte("p")).Owner }
 	decideAt(table, at, owned("p", "team-a", 5))
 	require.Equal(t, "team-a", owner())
-	require.EqualValues(t, 2, decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(6)}})).Remaining)
+	require.EqualValues(
+		t, 2, decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(6)}})).Remaining)
 	require.Equal(t, "team-a", owner(), "a change without an owner keeps it")
 	require.EqualValues(t, 3, decideAt(table, at, owned("p", "team-b", 6)).Remaining, "another owner is a change")
 	require.Equal(t, "team-b", owner())
@@ -71,15 +72,23 @@ func TestAConditionalBatchIsWhole(t *testing.T) {
 		ops  []engine.Op
 		want []engine.Status
 	}{
-		"as expected":            {[]engine.Op{take, onlyIf(owned("p", "", 6), 1), onlyIf(owned("q", "", 6), 0)}, []engine.Status{0, 0, 0}},
-		"another version":        {[]engine.Op{take, owned("q", "", 1), onlyIf(owned("p", "", 6), 2)}, []engine.Status{engine.Abandoned, engine.Abandoned, engine.PolicyChanged}},
-		"it is there":            {[]engine.Op{onlyIf(owned("p", "", 6), 0), take}, []engine.Status{engine.PolicyChanged, engine.Abandoned}},
-		"it is not there":        {[]engine.Op{onlyIf(owned("q", "", 6), 1), take}, []engine.Status{engine.PolicyChanged, engine.Abandoned}},
-		"removed":                {[]engine.Op{onlyIf(gone, 1), owned("q", "", 1)}, []engine.Status{0, 0}},
-		"removed, if it were":    {[]engine.Op{onlyIf(gone, 3), owned("q", "", 1)}, []engine.Status{engine.PolicyChanged, engine.Abandoned}},
-		"another one is refused": {[]engine.Op{onlyIf(gone, 1), none}, []engine.Status{engine.Abandoned, engine.UnknownPolicy}},
-		"without a condition":    {[]engine.Op{take, owned("q", "", 1), none}, []engine.Status{0, 0, engine.UnknownPolicy}},
-		"one after the other":    {[]engine.Op{onlyIf(gone, 1), onlyIf(owned("p", "", 2), 0), onlyIf(owned("p", "", 3), 1)}, []engine.Status{0, 0, 0}},
+		"as expected": {[]engine.Op{take, onlyIf(owned("p", "", 6), 1), onlyIf(owned("q", "", 6), 0)},
+			[]engine.Status{0, 0, 0}},
+		"another version": {[]engine.Op{take, owned("q", "", 1), onlyIf(owned("p", "", 6), 2)},
+			[]engine.Status{engine.Abandoned, engine.Abandoned, engine.PolicyChanged}},
+		"it is there": {[]engine.Op{onlyIf(owned("p", "", 6), 0), take},
+			[]engine.Status{engine.PolicyChanged, engine.Abandoned}},
+		"it is not there": {[]engine.Op{onlyIf(owned("q", "", 6), 1), take},
+			[]engine.Status{engine.PolicyChanged, engine.Abandoned}},
+		"removed": {[]engine.Op{onlyIf(gone, 1), owned("q", "", 1)}, []engine.Status{0, 0}},
+		"removed, if it were": {[]engine.Op{onlyIf(gone, 3), owned("q", "", 1)},
+			[]engine.Status{engine.PolicyChanged, engine.Abandoned}},
+		"another one is refused": {[]engine.Op{onlyIf(gone, 1), none},
+			[]engine.Status{engine.Abandoned, engine.UnknownPolicy}},
+		"without a condition": {[]engine.Op{take, owned("q", "", 1), none},
+			[]engine.Status{0, 0, engine.UnknownPolicy}},
+		"one after the other": {[]engine.Op{onlyIf(gone, 1), onlyIf(owned("p", "", 2), 0),
+			onlyIf(owned("p", "", 3), 1)}, []engine.Status{0, 0, 0}},
 	} {
 		table := engine.NewTable(engine.Options{})
 		decideAt(table, at, owned("p", "", 5))
@@ -104,7 +113,9 @@ func TestAConditionalBatchHasRoomForAll(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	ops := []engine.Op{onlyIf(owned("a", "", 1), 0), owned("b", "", 1)}
 	for range engine.MaxGlobs + 1 {
-		op := setPolicy("b", engine.Policy{Overrides: []engine.Override{{Pattern: "*" + string(rune('a'+len(ops))), UntilNs: engine.Never}}})
+		op := setPolicy("b",
+			engine.Policy{Overrides: []engine.Override{{Pattern: "*" + string(rune('a'+len(ops))),
+				UntilNs: engine.Never}}})
 		op.Policy.Do = engine.PolicyOverride
 		ops = append(ops, op)
 	}

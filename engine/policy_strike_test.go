@@ -12,7 +12,8 @@ import (
 // lockoutLimit blocks for ten seconds at the second strike, and for longer at the third.
 func lockoutLimit() engine.PolicyLimit {
 	steps := []engine.Step{{Threshold: 2, PenaltyNs: 10e9}, {Threshold: 3, PenaltyNs: 900e9}}
-	return engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.Strike, WindowNs: 900e9, Max: 3, Steps: engine.MakeSteps(steps)}}
+	return engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.Strike, WindowNs: 900e9, Max: 3,
+		Steps: engine.MakeSteps(steps)}}
 }
 
 // TestStrikesBesideOthers: a strike that begins a penalty counts with what its check
@@ -22,11 +23,14 @@ func TestStrikesBesideOthers(t *testing.T) {
 	decideAt(table, at, setPolicy("user", engine.Policy{Limits: []engine.PolicyLimit{lockoutLimit()}}))
 	decideAt(table, at, setPolicy("all", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(100)}}))
 	both := check(1, "all", "x", "user", "42")
-	require.Equal(t, engine.Decision{Pair: 1, Allowed: 1, Remaining: 2, ResetMs: 900_000, Limit: 3}, decideAt(table, at, both))
-	require.Equal(t, engine.Decision{Pair: 1, Remaining: 1, RetryMs: 10_000, ResetMs: 900_000, Limit: 3}, decideAt(table, at, both))
+	require.Equal(t, engine.Decision{Pair: 1, Allowed: 1, Remaining: 2, ResetMs: 900_000, Limit: 3},
+		decideAt(table, at, both))
+	require.Equal(t, engine.Decision{Pair: 1, Remaining: 1, RetryMs: 10_000, ResetMs: 900_000, Limit: 3},
+		decideAt(table, at, both))
 	require.EqualValues(t, 2, usedOf(table, at, "policy|all|0|x"))
 	at.NowNs += 1e9
-	require.Equal(t, engine.Decision{Pair: 1, Remaining: 1, RetryMs: 9_000, ResetMs: 899_000, Limit: 3}, decideAt(table, at, both))
+	require.Equal(t, engine.Decision{Pair: 1, Remaining: 1, RetryMs: 9_000, ResetMs: 899_000, Limit: 3},
+		decideAt(table, at, both))
 	require.EqualValues(t, 2, usedOf(table, at, "policy|all|0|x"))
 	counts := table.Policies().Get([]byte("user")).Counts()
 	require.Equal(t, engine.PolicyCounts{Admitted: 1, Denied: 2}, counts)
@@ -48,7 +52,8 @@ func TestAShadowStrikesNobody(t *testing.T) {
 func TestStrikesAreNotHeld(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(100)}}))
-	hold := engine.Op{Code: engine.OpReserve, Text: []byte("p"), Key: []byte("k"), Cost: 5, TTLNs: 60e9, ID: []byte("one")}
+	hold := engine.Op{Code: engine.OpReserve, Text: []byte("p"), Key: []byte("k"), Cost: 5,
+		TTLNs: 60e9, ID: []byte("one")}
 	require.EqualValues(t, 1, decideAt(table, at, hold).Allowed)
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{lockoutLimit()}}))
 	hash := table.StateHash(at)
@@ -90,7 +95,8 @@ func TestUnsoundStrikesAreNoLimit(t *testing.T) {
 		"descending":  steps(engine.Step{Threshold: 4, PenaltyNs: 1}, engine.Step{Threshold: 3, PenaltyNs: 1}),
 		"no penalty":  steps(engine.Step{Threshold: 3}),
 		"another max": steps(engine.Step{Threshold: 4, PenaltyNs: 1}),
-		"no strikes":  {Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1, Max: 3, Steps: sound.Limit.Steps}},
+		"no strikes": {Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1, Max: 3,
+			Steps: sound.Limit.Steps}},
 	} {
 		p := engine.Policy{Name: "p", Limits: []engine.PolicyLimit{l}}
 		require.ErrorIs(t, p.Validate(), engine.ErrPolicy, name)

@@ -41,7 +41,9 @@ func TestAChecksTakeIsWhole(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{})
 	for p := range policies {
-		decideAt(table, at, setPolicy(fmt.Sprint("p", p), engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(int64(600 * (p + 1))), quotaLimit(int64(4000 - 600*p))}}))
+		decideAt(table, at, setPolicy(fmt.Sprint("p", p),
+			engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(int64(600 * (p + 1))),
+				quotaLimit(int64(4000 - 600*p))}}))
 	}
 	var admitted [policies][keys]atomic.Int64
 	var denied atomic.Int64
@@ -153,7 +155,9 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 	window := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 12}}
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{window}}))
 	require.EqualValues(t, 0, used(), "another algorithm begins anew")
-	require.EqualValues(t, 1, decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}}).Allowed)
+	require.EqualValues(t, 1,
+		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("p"),
+			Policy: &engine.PolicyChange{Do: engine.PolicyDelete}}).Allowed)
 	require.Zero(t, table.Len(at))
 	require.Equal(t, engine.Decision{Status: engine.UnknownPolicy}, decideAt(table, at, check(1, "p", "k")))
 }
@@ -163,7 +167,8 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 func TestPoliciesComeBack(t *testing.T) {
 	g := &policyTraffic{Rand: seeded(7), at: engine.Stamp{NowNs: 1e18}}
 	table, stored := engine.NewTable(engine.Options{TrackChanges: true}), map[string][]byte{}
-	zone := &engine.Zone{Name: "Europe/Berlin", Changes: []engine.ZoneChange{{AtSec: -5, OffsetSec: 3600}, {AtSec: 1e9, OffsetSec: 7200}}}
+	zone := &engine.Zone{Name: "Europe/Berlin",
+		Changes: []engine.ZoneChange{{AtSec: -5, OffsetSec: 3600}, {AtSec: 1e9, OffsetSec: 7200}}}
 	decideAt(table, g.at, setPolicy("calendar", engine.Policy{Limits: []engine.PolicyLimit{
 		{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 5}, Zone: zone},
 	}}))
@@ -258,7 +263,8 @@ func TestWithoutMemoryACheckTakesNothing(t *testing.T) {
 		before := [2]int64{usedOf(table, at, "policy|p|0|"+key), usedOf(table, at, "policy|p|1|"+key)}
 		if decideAt(table, at, check(1, "p", key)).Status == engine.OutOfMemory {
 			full++
-			require.Equal(t, before, [2]int64{usedOf(table, at, "policy|p|0|"+key), usedOf(table, at, "policy|p|1|"+key)})
+			require.Equal(t, before,
+				[2]int64{usedOf(table, at, "policy|p|0|"+key), usedOf(table, at, "policy|p|1|"+key)})
 		}
 	}
 	require.NotZero(t, full)
@@ -275,7 +281,8 @@ func TestPoliciesAreInTheHash(t *testing.T) {
 	seen := map[uint64]bool{engine.NewTable(engine.Options{}).StateHash(at): true}
 	for _, p := range []engine.Policy{
 		{Limits: []engine.PolicyLimit{quotaLimit(1)}}, {Limits: []engine.PolicyLimit{quotaLimit(2)}},
-		{Limits: []engine.PolicyLimit{quotaLimit(1)}, Owner: "a"}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Shadow: true}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Reserved: 1},
+		{Limits: []engine.PolicyLimit{quotaLimit(1)}, Owner: "a"}, {Limits: []engine.PolicyLimit{quotaLimit(1)},
+			Shadow: true}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Reserved: 1},
 	} {
 		table := engine.NewTable(engine.Options{})
 		op := setPolicy("p", p)
@@ -292,7 +299,8 @@ func TestManyPoliciesOfOneKey(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	for i := range engine.MaxPolicies {
 		name := fmt.Sprint("p", i)
-		decideAt(table, at, setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(9), quotaLimit(8), quotaLimit(7)}}))
+		decideAt(table, at, setPolicy(
+			name, engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(9), quotaLimit(8), quotaLimit(7)}}))
 		require.EqualValues(t, 6, decideAt(table, at, check(1, name, "k")).Remaining)
 	}
 	require.EqualValues(t, 3*engine.MaxPolicies, table.Len(at))

@@ -37,8 +37,10 @@ func (g *policyTraffic) limit() (l engine.PolicyLimit) {
 	case 6:
 		l.Limit.Algorithm, l.Limit.WindowNs = engine.SlidingCounter, window
 	case 7:
-		steps := []engine.Step{{Threshold: 1 + g.Int64N(3), PenaltyNs: 5e8, Delay: g.IntN(2) == 0}, {Threshold: 4 + g.Int64N(6), PenaltyNs: window, Delay: g.IntN(8) == 0}}
-		l.Limit = engine.Limit{Strikes: engine.StrikeMode(g.IntN(4)), Algorithm: engine.Strike, WindowNs: window, Steps: engine.MakeSteps(steps), Max: steps[1].Threshold}
+		steps := []engine.Step{{Threshold: 1 + g.Int64N(3), PenaltyNs: 5e8, Delay: g.IntN(2) == 0},
+			{Threshold: 4 + g.Int64N(6), PenaltyNs: window, Delay: g.IntN(8) == 0}}
+		l.Limit = engine.Limit{Strikes: engine.StrikeMode(g.IntN(4)), Algorithm: engine.Strike, WindowNs: window,
+			Steps: engine.MakeSteps(steps), Max: steps[1].Threshold}
 	}
 	return l
 }
@@ -85,11 +87,13 @@ func (g *policyTraffic) next() engine.Op {
 			o.Limits = g.limits(3)
 		}
 		return engine.Op{Code: engine.OpPolicy, Key: g.policy(), TTLNs: g.Int64N(2) * 3e9, Policy: &engine.PolicyChange{
-			Do: engine.PolicyOverride + engine.PolicyDo(g.IntN(2)), Terms: &engine.Policy{Overrides: []engine.Override{o}},
+			Do:    engine.PolicyOverride + engine.PolicyDo(g.IntN(2)),
+			Terms: &engine.Policy{Overrides: []engine.Override{o}},
 		}}
 	case n < 5:
 		name := fmt.Appendf(nil, "policy|%s|%d|%s", g.policy(), g.IntN(3), g.key())
-		return engine.Op{Code: []engine.OpCode{engine.OpReset, engine.OpRefund}[g.IntN(2)], Key: name, Cost: 1 + g.Int64N(3)}
+		return engine.Op{Code: []engine.OpCode{engine.OpReset, engine.OpRefund}[g.IntN(2)], Key: name,
+			Cost: 1 + g.Int64N(3)}
 	case n < 6 && g.IntN(3) == 0:
 		op := engine.Op{Code: engine.OpForgive, Key: g.key(), Text: []byte("p0"), Cost: 1}
 		for i := range g.IntN(3) {
@@ -97,9 +101,11 @@ func (g *policyTraffic) next() engine.Op {
 		}
 		return op
 	case n < 6:
-		return engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpUnblock, engine.OpBlockEverywhere}[g.IntN(3)], Key: g.key(), TTLNs: 1e9}
+		return engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpUnblock, engine.OpBlockEverywhere}[g.IntN(3)],
+			Key: g.key(), TTLNs: 1e9}
 	}
-	op := engine.Op{Code: engine.OpCheck, Key: g.key(), Text: g.policy(), Cost: g.Int64N(4), Partial: g.IntN(4) == 0, High: g.IntN(3) == 0, Dry: g.IntN(10) == 0}
+	op := engine.Op{Code: engine.OpCheck, Key: g.key(), Text: g.policy(), Cost: g.Int64N(4), Partial: g.IntN(4) == 0,
+		High: g.IntN(3) == 0, Dry: g.IntN(10) == 0}
 	if g.IntN(8) == 0 {
 		op.From = g.key()
 	}
@@ -130,7 +136,8 @@ func TestChecksAreAsTheModelSays(t *testing.T) {
 	for seed := range uint64(10) {
 		g := &policyTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18, WallOffsetNs: 12345}}
 		m := newPolicyModel()
-		single, many := engine.NewTable(engine.Options{Shards: 1, TrackChanges: true}), engine.NewTable(engine.Options{Shards: 64})
+		single, many := engine.NewTable(engine.Options{Shards: 1, TrackChanges: true}),
+			engine.NewTable(engine.Options{Shards: 64})
 		admitted, denied := 0, 0
 		for i := range 4000 {
 			op := g.next()
@@ -163,7 +170,8 @@ func TestChecksAreAsTheModelSays(t *testing.T) {
 
 func describeCheck(op *engine.Op) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "code %d key %s text %s cost %d partial %v high %v dry %v", op.Code, op.Key, op.Text, op.Cost, op.Partial, op.High, op.Dry)
+	fmt.Fprintf(&b, "code %d key %s text %s cost %d partial %v high %v dry %v", op.Code, op.Key, op.Text, op.Cost,
+		op.Partial, op.High, op.Dry)
 	for _, p := range op.Also {
 		fmt.Fprintf(&b, " also %s %s", p.Policy, p.Key)
 	}

@@ -67,7 +67,8 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 	next := &Policy{Name: name}
 	if old != nil {
 		*next = *old
-		next.Overrides = slices.DeleteFunc(slices.Clone(old.Overrides), func(o Override) bool { return o.UntilNs <= nowNs })
+		next.Overrides = slices.DeleteFunc(
+			slices.Clone(old.Overrides), func(o Override) bool { return o.UntilNs <= nowNs })
 	}
 	switch c.Do {
 	case PolicyDelete:
@@ -86,7 +87,8 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 		next.Shadow = c.Do == PolicyShadowOn
 	case PolicyOverride, PolicyUnoverride:
 		o := c.Terms.Overrides[0]
-		next.Overrides = slices.DeleteFunc(next.Overrides, func(other Override) bool { return other.Pattern == o.Pattern })
+		next.Overrides = slices.DeleteFunc(
+			next.Overrides, func(other Override) bool { return other.Pattern == o.Pattern })
 		if o.UntilNs = Never; ttlNs > 0 {
 			o.UntilNs = arith.AddNs(nowNs, ttlNs)
 		}

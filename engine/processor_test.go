@@ -17,7 +17,8 @@ import (
 // exactMath are the functions of package math that IEEE 754 defines to the last bit, or
 // that only look at bits. Every other one may differ between processors.
 var exactMath = []string{
-	"Abs", "Ceil", "Copysign", "FMA", "Float64bits", "Float64frombits", "Floor", "Inf", "IsInf", "IsNaN", "Ldexp", "Max", "Min",
+	"Abs", "Ceil", "Copysign", "FMA", "Float64bits", "Float64frombits", "Floor", "Inf", "IsInf", "IsNaN",
+	"Ldexp", "Max", "Min",
 	"NaN", "RoundToEven", "Signbit", "Sqrt", "Trunc",
 }
 
@@ -107,7 +108,8 @@ func (r *floatRules) badFunction(n *ast.SelectorExpr) string {
 	case f.Pkg().Path() == "math/cmplx":
 		return "math/cmplx is not correctly rounded: compute with integers (package arith)"
 	case f.Pkg().Path() == "math" && !slices.Contains(exactMath, f.Name()):
-		return fmt.Sprintf("math.%s may differ between processors: write exp2 or math.Ldexp for powers of 2, and integers (package arith) for the rest", f.Name())
+		return fmt.Sprintf("math.%s may differ between processors: write exp2 or math.Ldexp for powers of 2, and "+
+			"integers (package arith) for the rest", f.Name())
 	}
 	return ""
 }
@@ -170,7 +172,8 @@ func TestFloatRules(t *testing.T) {
 		{"x = float64((x * y)); return x + float64(len(m)*2)", ""},
 	} {
 		r := newFloatRules()
-		source := "package p\nimport \"math\"\nconst _ = math.Pi\nfunc f(x, y float64, m map[float64]int) float64 { " + test.body + " }"
+		source := "package p\nimport \"math\"\nconst _ = math.Pi\nfunc f(x, y float64, m map[float64]int) float64 { " +
+			test.body + " }"
 		if strings.Contains(test.body, "cmplx.") {
 			source = strings.Replace(source, "math\"", "math\"; import \"math/cmplx\"", 1)
 		}

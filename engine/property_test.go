@@ -151,18 +151,21 @@ func trace(history []step, idLifetimeNs int64) string {
 	return b.String()
 }
 
-var opNames = []string{"take", "release", "renew", "refund", "reset", "block", "unblock", "incr", "forget", "check", "policy", "script", "reserve", "commit", "cancel", "block everywhere", "forgive"}
+var opNames = []string{"take", "release", "renew", "refund", "reset", "block", "unblock", "incr", "forget", "check",
+	"policy", "script", "reserve", "commit", "cancel", "block everywhere", "forgive"}
 
 func describe(op engine.Op) string {
 	s := fmt.Sprintf("%s %x cost %d", opNames[op.Code], op.Key, op.Cost)
 	if op.Code == engine.OpTake {
 		l := op.Limit
-		s += fmt.Sprintf(" %v max %d rate %v window %d mode %d strikes %d", l.Algorithm, l.Max, l.Rate, l.WindowNs, l.Mode, l.Strikes)
+		s += fmt.Sprintf(" %v max %d rate %v window %d mode %d strikes %d", l.Algorithm, l.Max, l.Rate, l.WindowNs,
+			l.Mode, l.Strikes)
 		for i := range l.Steps.Len() {
 			s += fmt.Sprintf(" %v", l.Steps.At(i))
 		}
 	}
-	s += fmt.Sprintf(" partial %v dry %v wait %d ttl %d id %q text %q", op.Partial, op.Dry, op.WaitNs, op.TTLNs, op.ID, op.Text)
+	s += fmt.Sprintf(" partial %v dry %v wait %d ttl %d id %q text %q", op.Partial, op.Dry, op.WaitNs,
+		op.TTLNs, op.ID, op.Text)
 	if op.Calendar != nil {
 		s += fmt.Sprintf(" calendar %+v", *op.Calendar)
 	}

@@ -97,7 +97,8 @@ func TestSlidingSetGivesItsMemoryBack(t *testing.T) {
 		"deleted": func() { decideOne(table, step{at, engine.Op{Code: engine.OpReset, Key: []byte("k")}}) },
 		"expired": func() { at.NowNs += 20e9; table.Len(at) },
 		"emptied by a later window": func() {
-			require.EqualValues(t, 1, decideOne(table, step{at, slidingSet("k", float64(at.NowNs/1e6)+10_000, float64(at.NowNs/1e6)+20_000, 1, 1000)}).Allowed)
+			require.EqualValues(t, 1, decideOne(table,
+				step{at, slidingSet("k", float64(at.NowNs/1e6)+10_000, float64(at.NowNs/1e6)+20_000, 1, 1000)}).Allowed)
 			at.NowNs += 20e9
 			table.Len(at)
 		},

@@ -51,7 +51,8 @@ func drawText(rng *rand.Rand, call *engine.Script) {
 	}
 }
 
-var someTexts = []string{"", "1", "-7", "007", "abc", "abd", "12", strings.Repeat("long", 300), strings.Repeat("\x00", 3000), "9007199254740993"}
+var someTexts = []string{"", "1", "-7", "007", "abc", "abd", "12", strings.Repeat("long", 300),
+	strings.Repeat("\x00", 3000), "9007199254740993"}
 
 // TestScriptsOnReplicas: what scripts leave behind is the same on all replicas,
 // whatever their shards, whenever they collect or are stored and loaded again.
@@ -72,8 +73,10 @@ func TestScriptsOnReplicas(t *testing.T) {
 func TestScriptOfAnotherShape(t *testing.T) {
 	table := engine.NewTable(engine.Options{})
 	at := engine.Stamp{NowNs: 1_800_000_000e9}
-	rate := engine.Op{Code: engine.OpScript, Key: []byte("k"), Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{5, 1, 1, 1}}}
-	bucket := engine.Op{Key: []byte("k"), Cost: 1, Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 5}}
+	rate := engine.Op{Code: engine.OpScript, Key: []byte("k"),
+		Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{5, 1, 1, 1}}}
+	bucket := engine.Op{Key: []byte("k"), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 5}}
 	require.Equal(t, engine.OK, decideOne(table, step{at, rate}).Status)
 	require.Equal(t, engine.WrongType, decideOne(table, step{at, bucket}).Status)
 	at.NowNs += 10e9

@@ -66,7 +66,8 @@ func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 				r.table.Denials(at, b.ops, denials, make([]bool, len(b.ops)))
 			case 5, 6:
 				dry := slices.Clone(b.ops)
-				dry = slices.DeleteFunc(dry, func(op engine.Op) bool { return op.Code != engine.OpTake && op.Code != engine.OpCheck })
+				dry = slices.DeleteFunc(
+					dry, func(op engine.Op) bool { return op.Code != engine.OpTake && op.Code != engine.OpCheck })
 				for i := range dry {
 					dry[i].Dry = true
 				}
@@ -157,7 +158,8 @@ func TestStateHashSeesEveryDifference(t *testing.T) {
 	count := func(key string, by int64) engine.Op {
 		return engine.Op{Code: engine.OpIncr, Key: []byte(key), Incr: &engine.Incr{By: by, Lower: -100, Upper: 100}}
 	}
-	histories := [][]engine.Op{{}, {count("a", 1)}, {count("b", 1)}, {count("a", 1), count("b", 2)}, {count("a", 2), count("b", 1)}}
+	histories := [][]engine.Op{{}, {count("a", 1)}, {count("b", 1)}, {count("a", 1), count("b", 2)},
+		{count("a", 2), count("b", 1)}}
 	for _, l := range append(append([]engine.Limit{}, allOfTen...), strike) {
 		longer, other := l, take("a", l, 1)
 		longer.Max++
@@ -166,7 +168,8 @@ func TestStateHashSeesEveryDifference(t *testing.T) {
 		withID := take("a", l, 1)
 		withID.ID = []byte("id")
 		histories = append(histories,
-			[]engine.Op{take("a", l, 1)}, []engine.Op{take("b", l, 1)}, []engine.Op{take("a", longer, 1)}, []engine.Op{withID},
+			[]engine.Op{take("a", l, 1)}, []engine.Op{take("b", l, 1)}, []engine.Op{take("a", longer, 1)},
+			[]engine.Op{withID},
 			[]engine.Op{take("a", l, 1), take("b", l, 2)}, []engine.Op{take("a", l, 2), take("b", l, 1)},
 			[]engine.Op{take("a", l, 1), {Code: engine.OpBlock, Key: []byte("a"), TTLNs: hourNs}})
 		if l.Algorithm == engine.Strike {

@@ -18,7 +18,8 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 		return t.loadPolicy(string(key[1:]), value)
 	}
 	kind, more := value[0]&^store.StoredMore, value[0]&store.StoredMore != 0
-	if kind >= uint8(store.NumKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] || more && !store.HasLog(kind) {
+	if kind >= uint8(store.NumKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] ||
+		more && !store.HasLog(kind) {
 		return false, ErrStored
 	}
 	s, c, err := t.stored(key)

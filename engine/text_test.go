@@ -36,7 +36,8 @@ func textOf(table *engine.Table, key string) (value string, there bool) {
 }
 
 // longTexts have no block, part of one, just one, one and a byte, and as many as may be.
-var longTexts = []string{"", "a", strings.Repeat("b", 1020), strings.Repeat("c", 1021), strings.Repeat("d", 5000), strings.Repeat("e", engine.MaxValueBytes)}
+var longTexts = []string{"", "a", strings.Repeat("b", 1020), strings.Repeat("c", 1021), strings.Repeat("d", 5000),
+	strings.Repeat("e", engine.MaxValueBytes)}
 
 // TestTextsAreKept: what is set is read, also when it was set over a longer or a shorter one,
 // and after it was stored and loaded; the state is then the same.
@@ -147,14 +148,16 @@ func TestRefusedTextChangesNothing(t *testing.T) {
 		decideOne(table, step{textAt, setText(fmt.Sprint("free", i), strings.Repeat("x", 1000))})
 	}
 	for i, full := 0, false; !full; i++ {
-		full = decideOne(table, step{textAt, setText(fmt.Sprint("fill", i), strings.Repeat("x", 1000))}).Status == engine.OutOfMemory
+		full = decideOne(table,
+			step{textAt, setText(fmt.Sprint("fill", i), strings.Repeat("x", 1000))}).Status == engine.OutOfMemory
 	}
 	for i := range 3 {
 		decideOne(table, step{textAt, textOp(engine.TextTake, fmt.Sprint("free", i), nil)})
 	}
 	hash := table.StateHash(textAt)
 	entries, bytes := table.Usage()
-	require.Equal(t, engine.OutOfMemory, decideOne(table, step{textAt, setText("k", strings.Repeat("y", 100_000))}).Status)
+	require.Equal(t, engine.OutOfMemory,
+		decideOne(table, step{textAt, setText("k", strings.Repeat("y", 100_000))}).Status)
 	require.Equal(t, hash, table.StateHash(textAt))
 	entriesNow, bytesNow := table.Usage()
 	require.Equal(t, []int64{entries, bytes}, []int64{entriesNow, bytesNow}, "no block of the refused text stays")
@@ -165,7 +168,8 @@ func TestRefusedTextChangesNothing(t *testing.T) {
 // TestTextsEnd: a text is there until its time to live is over, then its memory is free.
 func TestTextsEnd(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1})
-	decideOne(table, step{textAt, textOp(engine.TextSet, "k", []float64{engine.TextExpireMs, 1500}, strings.Repeat("v", 3000))})
+	decideOne(table, step{textAt,
+		textOp(engine.TextSet, "k", []float64{engine.TextExpireMs, 1500}, strings.Repeat("v", 3000))})
 	at := engine.Stamp{NowNs: textAt.NowNs + 1500e6}
 	require.True(t, table.Has(at, []byte("k")))
 	at.NowNs += 1e6
@@ -181,7 +185,8 @@ func BenchmarkTextMemory(b *testing.B) {
 	for b.Loop() {
 		table := engine.NewTable(engine.Options{})
 		for i := range keys {
-			decideOne(table, step{textAt, textOp(engine.TextSet, fmt.Sprintf("bucket:%08d", i), []float64{engine.TextExpireMs, 60_000}, strings.Repeat("v", 100))})
+			decideOne(table, step{textAt, textOp(engine.TextSet, fmt.Sprintf("bucket:%08d", i),
+				[]float64{engine.TextExpireMs, 60_000}, strings.Repeat("v", 100))})
 		}
 		b.ReportMetric(float64(table.MemoryBytes())/keys, "bytes/key")
 	}

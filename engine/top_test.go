@@ -35,7 +35,8 @@ func TestTopAgainstExactCounts(t *testing.T) {
 		ops    int
 		most   int64 // units a decision
 	}{
-		{"few", 1.3, 8000, 1}, {"many", 1.3, 1_000_000, 1}, {"many and even", 1.02, 1_000_000, 1}, {"of all sizes", 1.3, 300_000, 5000},
+		{"few", 1.3, 8000, 1}, {"many", 1.3, 1_000_000, 1}, {"many and even", 1.02, 1_000_000, 1},
+		{"of all sizes", 1.3, 300_000, 5000},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			table := engine.NewTable(engine.Options{Shards: 1})
@@ -44,7 +45,8 @@ func TestTopAgainstExactCounts(t *testing.T) {
 			keys := rand.NewZipf(r, test.uneven, 1, 9_999)
 			exact, total := map[string]int64{}, int64(0)
 			for range test.ops / raceFactor {
-				op := engine.Op{Key: fmt.Appendf(nil, "key:%d", keys.Uint64()), Limit: forever(engine.MaxUnits), Cost: 1 + r.Int64N(test.most)}
+				op := engine.Op{Key: fmt.Appendf(nil, "key:%d", keys.Uint64()), Limit: forever(engine.MaxUnits),
+					Cost: 1 + r.Int64N(test.most)}
 				require.EqualValues(t, 1, decideAt(table, at, op).Allowed)
 				exact[string(op.Key)] += op.Cost
 				total += op.Cost
@@ -61,7 +63,8 @@ func TestTopAgainstExactCounts(t *testing.T) {
 				}
 				bound := float64(total) / 32 * 1.05 // of the sample, which has about as many units
 				require.LessOrEqual(t, float64(h.Units), float64(units+h.Error)+chance, key)
-				require.True(t, !listed || float64(h.Units) >= float64(units)-chance, "%s: %d of %d", key, h.Units, units)
+				require.True(t, !listed || float64(h.Units) >= float64(units)-chance, "%s: %d of %d", key,
+					h.Units, units)
 				require.True(t, listed || float64(units) <= bound+chance, "%s has %d of %d", key, units, total)
 				require.LessOrEqual(t, float64(h.Error), bound)
 			}
@@ -92,17 +95,23 @@ func TestTopNames(t *testing.T) {
 		ops              []engine.Op
 		admitted, denied []string
 	}{
-		{"admitted and denied", []engine.Op{take("a", 5, 4), take("a", 5, 2), take("b", 9, 3)}, []string{"a 4", "b 3"}, []string{"a 2"}},
-		{"of a partial grant what was granted", []engine.Op{partial(take("a", 5, 9)), partial(take("a", 5, 9))}, []string{"a 5"}, []string{"a 9"}},
+		{"admitted and denied", []engine.Op{take("a", 5, 4), take("a", 5, 2), take("b", 9, 3)},
+			[]string{"a 4", "b 3"}, []string{"a 2"}},
+		{"of a partial grant what was granted", []engine.Op{partial(take("a", 5, 9)), partial(take("a", 5, 9))},
+			[]string{"a 5"}, []string{"a 9"}},
 		{"looks do not count", []engine.Op{take("a", 5, 0), dry(take("a", 5, 1)), dry(take("a", 5, 6))}, nil, nil},
-		{"a repetition does not count", []engine.Op{once(take("a", 5, 4)), once(take("a", 5, 4))}, []string{"a 4"}, nil},
+		{"a repetition does not count", []engine.Op{once(take("a", 5, 4)), once(take("a", 5, 4))},
+			[]string{"a 4"}, nil},
 		{"a blocked key", []engine.Op{block("a"), take("a", 5, 1)}, nil, []string{"a 1"}},
 		{"counters", []engine.Op{incr(7), incr(-2), incr(6)}, []string{"n 7"}, []string{"n 6"}},
-		{"a check by one limit", []engine.Op{check(7, "one", "k"), check(7, "one", "k")}, []string{"policy|one|0|k 7"}, []string{"policy|one|0|k 7"}},
+		{"a check by one limit", []engine.Op{check(7, "one", "k"), check(7, "one", "k")}, []string{"policy|one|0|k 7"},
+			[]string{"policy|one|0|k 7"}},
 		{"a check by several", []engine.Op{check(2, "two", "k", "one", "k"), check(2, "one", "k", "two", "k")},
 			[]string{"policy|one|0|k 2", "policy|two|0|k 2"}, []string{"policy|two|1|k 2"}},
-		{"a shadow that would deny", []engine.Op{check(2, "shadow", "k", "one", "k")}, []string{"policy|one|0|k 2"}, nil},
-		{"a check of a blocked key", []engine.Op{block("k"), check(2, "one", "k"), check(2, "one", "x", "two", "k"), dry(check(2, "one", "k"))}, nil, []string{"k 4"}},
+		{"a shadow that would deny", []engine.Op{check(2, "shadow", "k", "one", "k")}, []string{"policy|one|0|k 2"},
+			nil},
+		{"a check of a blocked key", []engine.Op{block("k"), check(2, "one", "k"), check(2, "one", "x", "two", "k"),
+			dry(check(2, "one", "k"))}, nil, []string{"k 4"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			table := engine.NewTable(engine.Options{})
@@ -162,7 +171,8 @@ func TestTopLists(t *testing.T) {
 	for i, key := range []string{"c", "b", "a"} {
 		decideAt(table, at, engine.Op{Key: []byte(key), Limit: forever(9), Cost: 1 + int64(i)/2})
 	}
-	require.Equal(t, []string{"a 2", "b 1", "c 1"}, topText(table, at, engine.Admitted), "the heaviest first, then by name")
+	require.Equal(t, []string{"a 2", "b 1", "c 1"}, topText(table, at, engine.Admitted),
+		"the heaviest first, then by name")
 	require.Len(t, table.Top(at, engine.Admitted, 2), 2)
 	require.Empty(t, table.Top(at, engine.Denied, 2))
 }

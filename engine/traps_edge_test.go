@@ -31,7 +31,8 @@ func TestTrapLargestArguments(t *testing.T) {
 	b.nowNs++
 	require.EqualValues(t, 1, b.take(l, engine.MaxUnits).Allowed)
 
-	slow := engine.Op{Key: []byte("slow"), Limit: bucketOf(1, engine.MaxWindowNs, engine.MaxUnits), Cost: engine.MaxUnits}
+	slow := engine.Op{Key: []byte("slow"), Limit: bucketOf(1, engine.MaxWindowNs, engine.MaxUnits),
+		Cost: engine.MaxUnits}
 	require.EqualValues(t, 1, b.do(slow).Allowed)
 	d := b.do(slow)
 	require.Zero(t, d.Allowed)
@@ -47,7 +48,8 @@ func TestTrapClockStepsBack(t *testing.T) {
 		last := b.do(engine.Op{Limit: l, Cost: 1, Text: []byte("x")})
 		require.Zero(t, last.Allowed)
 		b.nowNs -= 2 * dayNs
-		require.Equal(t, last, b.do(engine.Op{Limit: l, Cost: 1, Text: []byte("x")}), "an earlier stamp is the last one")
+		require.Equal(t, last, b.do(engine.Op{Limit: l, Cost: 1, Text: []byte("x")}),
+			"an earlier stamp is the last one")
 		b.nowNs += 2*dayNs + max(0, last.RetryMs)*1e6
 		if last.RetryMs > 0 {
 			require.EqualValues(t, 1, b.admits(l, 1))

@@ -24,7 +24,8 @@ func TestTrapTooManyHolders(t *testing.T) {
 // Strikes: the count that reaches a threshold blocks, and each step blocks longer.
 func TestTrapStrikePenaltiesGrow(t *testing.T) {
 	b := newProbe()
-	steps := engine.MakeSteps([]engine.Step{{Threshold: 4, PenaltyNs: 2e9}, {Threshold: 6, PenaltyNs: 5e9}, {Threshold: 11, PenaltyNs: 900e9}})
+	steps := engine.MakeSteps([]engine.Step{{Threshold: 4, PenaltyNs: 2e9}, {Threshold: 6, PenaltyNs: 5e9},
+		{Threshold: 11, PenaltyNs: 900e9}})
 	l := engine.Limit{Algorithm: engine.Strike, WindowNs: 900e9, Max: 11, Steps: steps}
 	wantMs := map[int]int64{4: 2000, 6: 5000, 11: 900_000}
 	for i := 1; i <= 11; i++ {

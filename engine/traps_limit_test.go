@@ -31,10 +31,12 @@ func TestTrapLimitChangesKeepUsage(t *testing.T) {
 // TestTrapRaisedLimitTakesEffect: a key that used up a slow limit and is then asked
 // under a fast one is served when the reply says so, though it was denied before.
 func TestTrapRaisedLimitTakesEffect(t *testing.T) {
-	for _, algorithm := range []engine.Algorithm{engine.TokenBucket, engine.LeakyBucket, engine.FixedWindow, engine.SlidingCounter} {
+	for _, algorithm := range []engine.Algorithm{engine.TokenBucket, engine.LeakyBucket, engine.FixedWindow,
+		engine.SlidingCounter} {
 		t.Run(algorithm.String(), func(t *testing.T) {
 			const dayNs = 24 * int64(3600e9)
-			slow := engine.Limit{Algorithm: algorithm, Rate: engine.Rate{Units: 1, PerNs: dayNs}, WindowNs: dayNs, Max: 5}
+			slow := engine.Limit{Algorithm: algorithm, Rate: engine.Rate{Units: 1, PerNs: dayNs},
+				WindowNs: dayNs, Max: 5}
 			fast := engine.Limit{Algorithm: algorithm, Rate: engine.Rate{Units: 1, PerNs: 1e6}, WindowNs: 1e9, Max: 5}
 			table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
 			ask := func(l engine.Limit, cost int64) engine.Decision {

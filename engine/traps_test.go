@@ -155,7 +155,8 @@ func TestALateCopyChangesNothing(t *testing.T) {
 	require.EqualValues(t, 10, do(take(0, "")).Remaining)
 
 	do(take(1, ""))
-	other := engine.Op{Code: engine.OpTake, Key: []byte("k"), Limit: engine.Limit{Algorithm: engine.Concurrency, Max: 1}, Cost: 1, Text: []byte("h"), ID: []byte("wrong")}
+	other := engine.Op{Code: engine.OpTake, Key: []byte("k"),
+		Limit: engine.Limit{Algorithm: engine.Concurrency, Max: 1}, Cost: 1, Text: []byte("h"), ID: []byte("wrong")}
 	require.Equal(t, engine.WrongType, do(other).Status)
 	do(engine.Op{Code: engine.OpReset, Key: []byte("k")})
 	require.Equal(t, engine.WrongType, do(other).Status, "the copy of a refused one")

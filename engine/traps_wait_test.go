@@ -36,7 +36,8 @@ func TestTrapResetIsNotRoundedPastItsEnd(t *testing.T) {
 	b.nowNs++
 	require.EqualValues(t, 10_000, b.take(windowOf(engine.SlidingLog, 10e9, 3), 0).ResetMs, "rounded up")
 	b.nowNs += 10e9
-	d := b.do(engine.Op{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: 10e9, Max: 3}, Cost: 1})
+	d := b.do(engine.Op{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst,
+		WindowNs: 10e9, Max: 3}, Cost: 1})
 	require.EqualValues(t, 10_000, d.ResetMs)
 }
 

@@ -27,7 +27,8 @@ func typeCheck(t *testing.T, room string) *floatRules {
 
 func newFloatRules() *floatRules {
 	return &floatRules{fset: token.NewFileSet(), Info: types.Info{
-		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
+		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
+		Defs: map[*ast.Ident]types.Object{},
 	}}
 }
 
@@ -40,7 +41,8 @@ func (r *floatRules) parse(t *testing.T, name string, source any) {
 // check finds the types in what was parsed, which imports no more than the packages do.
 func (r *floatRules) check(t *testing.T, packages ...string) {
 	exports := make(map[string]string)
-	for _, line := range goList(t, append([]string{"-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}, packages...)...) {
+	for _, line := range goList(
+		t, append([]string{"-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}, packages...)...) {
 		path, file, _ := strings.Cut(line, "=")
 		exports[path] = file
 	}

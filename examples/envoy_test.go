@@ -24,7 +24,8 @@ func TestEnvoy(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
 	t.Cleanup(app.Close)
 	addr := freeAddr(t)
-	dir := copied(t, "envoy", strings.NewReplacer(port("6382"), port(rls), port("3000"), port(app.Listener.Addr().String()), port("8080"), port(addr)))
+	dir := copied(t, "envoy", strings.NewReplacer(port("6382"), port(rls), port("3000"),
+		port(app.Listener.Addr().String()), port("8080"), port(addr)))
 	// Its base id is one for all Envoys of a machine, unless it makes one up.
 	page := readmeOf(t, "envoy")
 	require.Len(t, page.start, 1)

@@ -42,7 +42,8 @@ func startWeirWith(t *testing.T, policy string) *weirtest.Server {
 	limits, err := client.New(s.Redis(), client.Options{WhenDown: client.Closed, Timeout: weirtest.Wait})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, limits.Close()) })
-	_, err = limits.SetPolicy(t.Context(), policy, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, limit)}})
+	_, err = limits.SetPolicy(
+		t.Context(), policy, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, limit)}})
 	require.NoError(t, err)
 	return s
 }
@@ -155,9 +156,10 @@ func run(t *testing.T, cmd *exec.Cmd, addr string) *output {
 // visitor is a client with an address of its own.
 func visitor(t *testing.T, ip string) *http.Client {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
-	transport := &http.Transport{MaxIdleConnsPerHost: workers, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return dialer.DialContext(ctx, network, addr)
-	}}
+	transport := &http.Transport{MaxIdleConnsPerHost: workers,
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, addr)
+		}}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: weirtest.Wait}
 }

@@ -40,7 +40,8 @@ func behind(t *testing.T, example string, change func(dir string, cmd *exec.Cmd)
 	}))
 	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.served.Add(1) }))
 	t.Cleanup(app.Close)
-	addresses := strings.NewReplacer(weirHTTP, p.weir.Listener.Addr().String(), appAddr, app.Listener.Addr().String(), listenAddr, p.addr)
+	addresses := strings.NewReplacer(weirHTTP, p.weir.Listener.Addr().String(), appAddr, app.Listener.Addr().String(),
+		listenAddr, p.addr)
 	dir := copied(t, example, addresses)
 	require.Len(t, p.page.start, 1)
 	cmd := exec.Command("sh", "-c", "exec "+addresses.Replace(p.page.start[0]))
@@ -94,7 +95,8 @@ func (p *proxied) admits(t *testing.T) {
 	hammer(t, p.addr)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.addr+"/", nil)
 	require.NoError(t, err)
-	req.Header = http.Header{"X-Forwarded-For": {"192.0.2.1"}, "Connection": {"X-Forwarded-For"}, "Authorization": {"Bearer theirs"}}
+	req.Header = http.Header{"X-Forwarded-For": {"192.0.2.1"}, "Connection": {"X-Forwarded-For"},
+		"Authorization": {"Bearer theirs"}}
 	res, err := visitor(t, "127.0.0.7").Do(req)
 	require.NoError(t, err)
 	drain(res)
@@ -107,8 +109,9 @@ func (p *proxied) admits(t *testing.T) {
 // the proxy tells weir of it.
 func (p *proxied) servesOtherSites(t *testing.T, handsOn bool) {
 	for name, header := range map[string]http.Header{
-		"a script":    {"Connection": {"keep-alive"}, "Sec-Fetch-Mode": {"cors"}},
-		"a WebSocket": {"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}},
+		"a script": {"Connection": {"keep-alive"}, "Sec-Fetch-Mode": {"cors"}},
+		"a WebSocket": {"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
+			"Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.addr+"/", nil)
 		require.NoError(t, err)
@@ -119,7 +122,8 @@ func (p *proxied) servesOtherSites(t *testing.T, handsOn bool) {
 		require.NoError(t, err)
 		drain(res)
 		require.Equal(t, http.StatusOK, res.StatusCode, name)
-		require.Equal(t, handsOn, p.asked.Load().(http.Header).Get("Sec-Fetch-Site") != "", "what the browser says reaches weir: %s", name)
+		require.Equal(t, handsOn, p.asked.Load().(http.Header).Get("Sec-Fetch-Site") != "",
+			"what the browser says reaches weir: %s", name)
 	}
 }
 
@@ -206,7 +210,8 @@ func prepend(t *testing.T, path, text string) {
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../docs/http.md")
 	require.NoError(t, err)
-	for _, path := range []string{"nginx/limit.conf", "caddy/Caddyfile", "haproxy/haproxy.cfg", "haproxy/weir.lua", "traefik/dynamic.yaml"} {
+	for _, path := range []string{"nginx/limit.conf", "caddy/Caddyfile", "haproxy/haproxy.cfg", "haproxy/weir.lua",
+		"traefik/dynamic.yaml"} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Contains(t, string(page), "\n"+string(text)+"```\n", path)

@@ -97,7 +97,8 @@ func (r *readme) follow(t *testing.T, s *weirtest.Server, addr string) {
 		}
 		statuses[r.same(t, step, said)] = true
 	}
-	require.Equal(t, map[string]bool{"200": true, "429": true}, statuses, "%s shows a request that passes and one that is denied", r.path)
+	require.Equal(t, map[string]bool{"200": true, "429": true}, statuses,
+		"%s shows a request that passes and one that is denied", r.path)
 }
 
 // send carries out a command and returns what it says.
@@ -114,7 +115,8 @@ func (r *readme) send(t *testing.T, s *weirtest.Server, addr, command string) st
 	require.True(t, strings.HasPrefix(command, curl), "%s: %s", r.path, command)
 	require.Contains(t, command, listenAddr, "%s: %s", r.path, command)
 	quiet := strings.Replace(command, curl, curl+"--silent --show-error ", 1)
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(quiet, listenAddr, addr)).CombinedOutput()
+	out, err := exec.CommandContext(
+		t.Context(), "sh", "-c", strings.ReplaceAll(quiet, listenAddr, addr)).CombinedOutput()
 	require.NoError(t, err, "%s: %s: %s", r.path, command, out)
 	return string(out)
 }

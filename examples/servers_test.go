@@ -84,7 +84,8 @@ func serve(t *testing.T, example string, argv []string) (dir string) {
 	cmd.Env = append(os.Environ(), "WEIR="+s.Addr, "LISTEN="+addr, "TIMEOUT_MS=10000")
 	s.Stop()
 	log := run(t, cmd, addr)
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "http://"+addr) }, weirtest.Wait, 20*time.Millisecond,
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "http://"+addr) },
+		weirtest.Wait, 20*time.Millisecond,
 		"it does not print where it listens")
 	closed(t, addr)
 	s.Start()
@@ -105,8 +106,10 @@ func serve(t *testing.T, example string, argv []string) (dir string) {
 // addresses for: of IPv6 a /64 is one client.
 func tellsClients(t *testing.T, dir string, argv ...string) {
 	clients := [][2]string{
-		{"192.0.2.7", "192.0.2.7"}, {"::ffff:192.0.2.7", "192.0.2.7"}, {"::1", "::/64"}, {"2001:db8::1", "2001:db8::/64"},
-		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"}, {"2001:db8:1:2::6", "2001:db8:1:2::/64"}, {"fe80::1%eth0", "fe80::/64"},
+		{"192.0.2.7", "192.0.2.7"}, {"::ffff:192.0.2.7", "192.0.2.7"}, {"::1", "::/64"},
+		{"2001:db8::1", "2001:db8::/64"},
+		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"}, {"2001:db8:1:2::6", "2001:db8:1:2::/64"},
+		{"fe80::1%eth0", "fe80::/64"},
 	}
 	for _, c := range clients {
 		argv = append(argv, c[0])

@@ -154,7 +154,8 @@ func epochSeconds(t time.Time) int64 {
 // Problem returns a denial as a problem document (RFC 9457).
 func (q Quota) Problem(status int) map[string]any {
 	doc := map[string]any{
-		"type": QuotaExceeded, "title": QuotaExceededTitle, "status": status, "detail": q.Detail(), ViolatedPolicies: []string{q.Name},
+		"type": QuotaExceeded, "title": QuotaExceededTitle, "status": status, "detail": q.Detail(),
+		ViolatedPolicies: []string{q.Name},
 	}
 	if q.RetryAfter >= 0 {
 		doc["retryAfter"] = max(Seconds(q.RetryAfter), 1)

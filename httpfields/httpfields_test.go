@@ -20,15 +20,22 @@ func TestFields(t *testing.T) {
 		want  map[string]string
 	}{
 		"admitted": {all, IETF | XEpoch, map[string]string{
-			RateLimitPolicy: `"api";q=60;w=60`, RateLimit: `"api";r=45;t=29`, XLimit: "60", XRemaining: "45", XReset: "1705315800"}},
+			RateLimitPolicy: `"api";q=60;w=60`, RateLimit: `"api";r=45;t=29`, XLimit: "60", XRemaining: "45",
+			XReset: "1705315800"}},
 		"denied": {denied, IETF | XDelta, map[string]string{
-			RateLimitPolicy: `"api";q=60`, RateLimit: `"api";r=0;t=3`, XLimit: "60", XRemaining: "0", XReset: "60", RetryAfter: "3"}},
-		"never again":   {Quota{Limit: 5, ResetAfter: never, Denied: true, RetryAfter: never}, IETF | XEpoch, map[string]string{RateLimitPolicy: `"";q=5`, RateLimit: `"";r=0`, XLimit: "5", XRemaining: "0"}},
-		"soon":          {Quota{Denied: true, RetryAfter: time.Millisecond}, IETF | XEpoch, map[string]string{RetryAfter: "1"}},
-		"no fields":     {denied, None, map[string]string{RetryAfter: "3"}},
-		"short window":  {Quota{Name: "s", Limit: 1, Window: time.Millisecond}, IETF, map[string]string{RateLimitPolicy: `"s";q=1;w=1`, RateLimit: `"s";r=0;t=0`}},
-		"hostile name":  {Quota{Name: "a\"b\\c\r\nX: é", Limit: 1}, IETF, map[string]string{RateLimitPolicy: `"a\"b\\cX: ";q=1`, RateLimit: `"a\"b\\cX: ";r=0;t=0`}},
-		"huge integers": {Quota{Limit: math.MaxInt64}, IETF, map[string]string{RateLimitPolicy: `"";q=999999999999999`, RateLimit: `"";r=0;t=0`}},
+			RateLimitPolicy: `"api";q=60`, RateLimit: `"api";r=0;t=3`, XLimit: "60", XRemaining: "0", XReset: "60",
+			RetryAfter: "3"}},
+		"never again": {Quota{Limit: 5, ResetAfter: never, Denied: true, RetryAfter: never}, IETF | XEpoch,
+			map[string]string{RateLimitPolicy: `"";q=5`, RateLimit: `"";r=0`, XLimit: "5", XRemaining: "0"}},
+		"soon": {Quota{Denied: true, RetryAfter: time.Millisecond}, IETF | XEpoch,
+			map[string]string{RetryAfter: "1"}},
+		"no fields": {denied, None, map[string]string{RetryAfter: "3"}},
+		"short window": {Quota{Name: "s", Limit: 1, Window: time.Millisecond}, IETF,
+			map[string]string{RateLimitPolicy: `"s";q=1;w=1`, RateLimit: `"s";r=0;t=0`}},
+		"hostile name": {Quota{Name: "a\"b\\c\r\nX: é", Limit: 1}, IETF,
+			map[string]string{RateLimitPolicy: `"a\"b\\cX: ";q=1`, RateLimit: `"a\"b\\cX: ";r=0;t=0`}},
+		"huge integers": {Quota{Limit: math.MaxInt64}, IETF,
+			map[string]string{RateLimitPolicy: `"";q=999999999999999`, RateLimit: `"";r=0;t=0`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := http.Header{}

@@ -16,24 +16,24 @@ import (
 // to the leader. After ErrTryAgain and ErrClusterDown nothing was changed. After ErrUnknownOutcome the change may have
 // been made. Any other error gives the reason why nothing was changed.
 type Replica interface {
-	// Topology returns the cluster as this node sees it. Every pipeline calls it, so it is cheap. Callers share the result
-	// and must not change it. On a leader its CommitIndex covers every answered decision.
+	// Topology returns the cluster as this node sees it. Every pipeline calls it, so it is cheap. Callers share the
+	// result and must not change it. On a leader its CommitIndex covers every answered decision.
 	Topology() *Topology
-	// ReadIndex returns nil when this node, leader or follower, has applied every entry that was acknowledged before the
-	// call. Reads that follow are linearizable. Concurrent callers share one request to the leader. It returns
+	// ReadIndex returns nil when this node, leader or follower, has applied every entry that was acknowledged before
+	// the call. Reads that follow are linearizable. Concurrent callers share one request to the leader. It returns
 	// ErrClusterDown if no leader is known, and ErrTryAgain for other failures.
 	ReadIndex() error
-	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time since
-	// the node was last known to have applied all acknowledged entries, also on the leader. It is a hundred years while
-	// that is unknown.
+	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time
+	// since the node was last known to have applied all acknowledged entries, also on the leader. It is a hundred years
+	// while that is unknown.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
 	// TransferLeadership transfers leadership to a node, or with "" to any node.
 	TransferLeadership(to string) error
 	Snapshot() error
-	// Digest returns the last applied log index and a hash of the state, which are equal on every node at this index. It
-	// reads the whole table.
+	// Digest returns the last applied log index and a hash of the state, which are equal on every node at this index.
+	// It reads the whole table.
 	Digest() (index, hash uint64)
 }
 

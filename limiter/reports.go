@@ -30,8 +30,8 @@ type ConsensusReporter interface{ Consensus() Consensus }
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader
 	Clamps        int64 // entries with a time before the previous entry's, which was used instead
-	// ColdStarts counts the full stops of the cluster after which this node was the first leader. Uncredited counts those
-	// whose downtime refilled nothing. DowntimeCredit is the limiter time credited for the others.
+	// ColdStarts counts the full stops of the cluster after which this node was the first leader. Uncredited counts
+	// those whose downtime refilled nothing. DowntimeCredit is the limiter time credited for the others.
 	ColdStarts, Uncredited int64
 	DowntimeCredit         time.Duration
 	Late                   int64            // answers that arrived too late and became UNKNOWN

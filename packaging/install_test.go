@@ -16,7 +16,8 @@ import (
 func TestTheModuleIsSmall(t *testing.T) {
 	archive, err := os.Stat(publish(t) + ".zip")
 	require.NoError(t, err)
-	require.Less(t, archive.Size(), int64(maxModuleBytes), "bytes of the module: was a large file committed by mistake?")
+	require.Less(t, archive.Size(), int64(maxModuleBytes),
+		"bytes of the module: was a large file committed by mistake?")
 }
 
 // TestGoInstall installs a release with the go command, as it will be once it has its tag. The go
@@ -31,7 +32,8 @@ func TestGoInstall(t *testing.T) {
 	bin := t.TempDir()
 	output(t, bin, []string{
 		"GOPROXY=file://" + proxy + ",file://" + ordinary[0] + "/cache/download," + ordinary[1], "GONOPROXY=none",
-		"GOMODCACHE=" + t.TempDir(), "GOFLAGS=-modcacherw -trimpath -pgo=off", "GOSUMDB=off", "GOWORK=off", "GOBIN=" + bin,
+		"GOMODCACHE=" + t.TempDir(), "GOFLAGS=-modcacherw -trimpath -pgo=off", "GOSUMDB=off",
+		"GOWORK=off", "GOBIN=" + bin,
 	}, "go", "install", release.Path+"/cmd/weir@"+release.Version)
 	said := output(t, bin, nil, filepath.Join(bin, "weir"), "version")
 	require.True(t, strings.HasPrefix(said, "weir 0.1.0, go1."), said)

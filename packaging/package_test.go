@@ -89,7 +89,8 @@ func TestPackages(t *testing.T) {
 			if _, err := exec.LookPath(tool); err != nil {
 				t.Skipf("SKIPPED: %s is missing (on Debian: apt install %s)", tool, tool)
 			}
-			apart(t, kind+".sh", "OLD="+only(t, old, "*."+kind), "NEW="+only(t, next, "*."+kind), "BEFORE="+before, "AFTER="+after)
+			apart(t, kind+".sh", "OLD="+only(t, old, "*."+kind), "NEW="+only(t, next, "*."+kind), "BEFORE="+before,
+				"AFTER="+after)
 		})
 	}
 }

@@ -22,8 +22,8 @@ const backupHead = 12 + 4 + 3*8 + recordLen + 4
 
 // Contents describes a backup, without its entries.
 type Contents struct {
-	// Index and Term name the last log entry that the backup contains. For a server that runs alone, they are the number
-	// of its last flush and 0.
+	// Index and Term name the last log entry that the backup contains. For a server that runs alone, they are the
+	// number of its last flush and 0.
 	Index, Term uint64
 	// At is the clock record. It is not before the time of any entry.
 	At Record

@@ -50,7 +50,8 @@ func (s *Store) backup(from Drainer, now func() Record, idLifetimeNs int64) (*li
 	stream := newImageStream(directory{s.dir.fs, s.dir.file(backupName)}, files)
 	stream.unmeasured = true
 	stream.must, stream.release = refusal, s.dropBackup
-	return NewBackup(stream, made.info().Bytes, Contents{Index: s.last.Flush, At: s.last, IDLifetimeNs: idLifetimeNs}), nil
+	return NewBackup(stream, made.info().Bytes, Contents{Index: s.last.Flush, At: s.last, IDLifetimeNs: idLifetimeNs}),
+		nil
 }
 
 // checkpoint flushes and adds an image record. It then links the files of the store into the directory of the backup.

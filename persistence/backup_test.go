@@ -29,7 +29,8 @@ func backUp(t *testing.T, n *Node) []byte {
 
 // restoreOn restores to an otherwise empty file system.
 func restoreOn(t *testing.T, fs vfs.FS, backup []byte) error {
-	_, err := Restore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)}, bytes.NewReader(backup))
+	_, err := Restore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)},
+		bytes.NewReader(backup))
 	return err
 }
 
@@ -37,7 +38,8 @@ func restoreOn(t *testing.T, fs vfs.FS, backup []byte) error {
 func busyNode(t *testing.T, fs vfs.FS, src *fakeSource) *Node {
 	n := mustStart(t, nodeOptions(t, fs, src))
 	policy := &engine.Policy{
-		Limits:    []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 10}}},
+		Limits: []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.FixedWindow,
+			Mode: engine.Forever, Max: 10}}},
 		Overrides: []engine.Override{{Pattern: "vip:*", UntilNs: engine.Never}},
 	}
 	ops := append(takes(noon),

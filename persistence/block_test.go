@@ -72,7 +72,8 @@ func TestBlocksKeepTheirChanges(t *testing.T) {
 func TestBlocksDoNotRepeatThemselves(t *testing.T) {
 	value := []byte("a kind and a limit, state 1")
 	changes := []engine.Change{
-		{Key: []byte("lkey:000000000001"), Value: value}, {Key: []byte("lkey:000000000029"), Value: []byte("a kind and a limit, state 2")},
+		{Key: []byte("lkey:000000000001"), Value: value},
+		{Key: []byte("lkey:000000000029"), Value: []byte("a kind and a limit, state 2")},
 		{Key: []byte("lkey:000000000020")}, {Key: []byte("lkey:000000000021"), Value: value},
 	}
 	want := 2 + 17 + 2 + len(value) + // all of the first

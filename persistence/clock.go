@@ -37,8 +37,8 @@ const (
 	// slewDivisor bounds the speed of the offset to the wall clock: 1/2000, 0.05 % of real time, as adjtime does. This
 	// changes the length of no window noticeably, and still corrects the error of any crystal (0.01 %).
 	slewDivisor = 2000
-	// minLimiterNs and maxLimiterNs keep limiter time in the range of package engine, even if the wall clock is wrong at
-	// the first start.
+	// minLimiterNs and maxLimiterNs keep limiter time in the range of package engine, even if the wall clock is wrong
+	// at the first start.
 	minLimiterNs = int64(time.Second)
 	maxLimiterNs = int64(1) << 61
 )
@@ -109,7 +109,8 @@ func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.S
 }
 
 // CutAdvice is the log message for a Resume that leaves windows behind the wall clock.
-const CutAdvice = "the wall clock went further than --max-calendar-step while nothing ran; windows of clock and calendar are behind it. " +
+const CutAdvice = "the wall clock went further than --max-calendar-step while nothing ran; windows of clock and " +
+	"calendar are behind it. " +
 	"If the wall clock is right, restart with a longer --max-calendar-step; if it is wrong, correct it"
 
 func (c *rawClock) Now() engine.Stamp {

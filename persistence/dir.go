@@ -120,7 +120,8 @@ func (d directory) make(path string) error {
 		}
 	}
 	if err := d.fs.MkdirAll(path, 0o700); err != nil {
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // a path at which no directory can be created
+		// a path at which no directory can be created
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%w (%v)", ErrNotWritable, err)
 		}
 		return err

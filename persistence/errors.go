@@ -13,16 +13,21 @@ import (
 
 // Reasons for which a data directory is refused and a running node stops. The texts say what to do.
 var (
-	ErrInUse       = errors.New("another weir is using it: stop that one, or choose another data directory")
-	ErrForeign     = errors.New("it holds something else than weir's data: choose an empty or a new directory")
-	ErrClustered   = errors.New("it is that of a node of a cluster: start it with the --node-id, or the --durability, that it was begun with")
-	ErrNewer       = errors.New("it was written by a newer weir: start that version, or choose another data directory")
-	ErrDamaged     = errors.New("it is damaged, and nothing was loaded or changed: keep it, and restore a backup into another directory, or have a member of a cluster rejoin with an empty one: docs/operations.md#a-file-is-damaged")
+	ErrInUse     = errors.New("another weir is using it: stop that one, or choose another data directory")
+	ErrForeign   = errors.New("it holds something else than weir's data: choose an empty or a new directory")
+	ErrClustered = errors.New(
+		"it is that of a node of a cluster: start it with the --node-id, or the --durability, that it was begun with")
+	ErrNewer   = errors.New("it was written by a newer weir: start that version, or choose another data directory")
+	ErrDamaged = errors.New("it is damaged, and nothing was loaded or changed: keep it, and restore a backup " +
+		"into another directory, or have a member of a cluster rejoin with an empty one: " +
+		"docs/operations.md#a-file-is-damaged")
 	ErrNotWritable = errors.New("weir may not write there: check its owner, its mode and how it is mounted")
 	ErrDiskFull    = errors.New("the disk is full: free some space and start again")
-	ErrClockKind   = errors.New("its time comes from the other kind of clock: real and test clocks do not mix in one data directory")
+	ErrClockKind   = errors.New(
+		"its time comes from the other kind of clock: real and test clocks do not mix in one data directory")
 
-	ErrNoLinks = errors.New("its file system has no hard links, which images of the state are made of: choose a data directory on a local disk")
+	ErrNoLinks = errors.New("its file system has no hard links, which images of the state are made of: choose a " +
+		"data directory on a local disk")
 
 	ErrNoImage   = errors.New("there is no such image")
 	ErrImageUsed = errors.New("this image is being read")
@@ -32,8 +37,9 @@ var (
 
 	ErrBackingUp   = errors.New("another backup is under way: one at a time")
 	ErrNoBackup    = errors.New("this is no whole backup, and nothing was restored: take another one")
-	ErrBackupNewer = errors.New("a newer weir wrote this backup, and nothing was restored: restore it with that version")
-	ErrNotEmpty    = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new one")
+	ErrBackupNewer = errors.New(
+		"a newer weir wrote this backup, and nothing was restored: restore it with that version")
+	ErrNotEmpty = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new one")
 
 	ErrDisk         = errors.New("the disk failed, so weir stops")
 	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again")
@@ -44,7 +50,8 @@ var (
 
 // refusal wraps a failure to open or read the directory with its sentinel error. It returns unknown failures unchanged.
 func refusal(err error) error {
-	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks, ErrNoImage, ErrStream} {
+	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks,
+		ErrNoImage, ErrStream} {
 		if errors.Is(err, known) {
 			return err
 		}

@@ -159,7 +159,8 @@ func TestADamagedImageIsRefusedBeforeItIsLoaded(t *testing.T) {
 }
 
 func FuzzDecodeImageMeta(f *testing.F) {
-	good := imageMeta{index: 1, term: 2, meta: []byte("m"), files: []imageFile{{"000001.sst", 5, 6}, {"MANIFEST-000001", 0, 0}}}
+	good := imageMeta{index: 1, term: 2, meta: []byte("m"),
+		files: []imageFile{{"000001.sst", 5, 6}, {"MANIFEST-000001", 0, 0}}}
 	f.Add(good.encode())
 	f.Add([]byte{})
 	f.Add(metaOfVersion(good.encode(), imageVersion+1))
@@ -181,7 +182,8 @@ func FuzzDecodeImageMeta(f *testing.F) {
 }
 
 func TestImageMetaIsReadBack(t *testing.T) {
-	m := imageMeta{index: 1<<64 - 1, term: 3, meta: []byte{0, 1}, files: []imageFile{{"a.sst", 1, 2}, {"b", maxFileBytes, 1<<32 - 1}}}
+	m := imageMeta{index: 1<<64 - 1, term: 3, meta: []byte{0, 1},
+		files: []imageFile{{"a.sst", 1, 2}, {"b", maxFileBytes, 1<<32 - 1}}}
 	got, err := decodeImageMeta(m.encode())
 	require.NoError(t, err)
 	require.Equal(t, m, got)

@@ -18,8 +18,8 @@ type imageFile struct {
 }
 
 const (
-	// tableSuffix ends the names of Pebble's tables. Pebble never changes a written table, so tables are hard-linked. The
-	// other files are small and copied.
+	// tableSuffix ends the names of Pebble's tables. Pebble never changes a written table, so tables are hard-linked.
+	// The other files are small and copied.
 	tableSuffix = ".sst"
 	// maxFileBytes bounds one file. A table exceeds tableBytes by its last entry at most.
 	maxFileBytes = 1 << 30
@@ -49,7 +49,8 @@ func validFileName(name string) bool {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 	}
-	return name != "" && len(name) <= maxImageName && name[0] != '.' && name != "LOCK" && !strings.ContainsFunc(name, odd)
+	return name != "" && len(name) <= maxImageName && name[0] != '.' && name != "LOCK" &&
+		!strings.ContainsFunc(name, odd)
 }
 
 // measureFile reads a file of the directory through the given reader, and returns its size and checksum.

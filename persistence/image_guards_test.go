@@ -43,26 +43,28 @@ func TestAMetaThatContradictsItself(t *testing.T) {
 		b    []byte
 		want error
 	}{
-		"of this version":             {metaByHand(imageVersion, 2, 1, append([]byte("me"), good...)), nil},
-		"of the first":                {metaByHand(1, 0, 0, nil), nil},
-		"of a later one":              {metaByHand(imageVersion+1, 0, 0, nil), ErrNewer},
-		"of none":                     {metaByHand(0, 0, 0, nil), ErrDamaged},
-		"its own bytes, all there":    {metaByHand(imageVersion, maxMetaBytes, 0, make([]byte, maxMetaBytes)), nil},
-		"too many bytes of one's own": {metaByHand(imageVersion, maxMetaBytes+1, 0, make([]byte, maxMetaBytes+1)), ErrDamaged},
-		"fewer bytes than it says":    {metaByHand(imageVersion, 3, 0, []byte("me")), ErrDamaged},
-		"fewer files than it says":    {metaByHand(imageVersion, 0, 2, good), ErrDamaged},
-		"more files than it says":     {metaByHand(imageVersion, 0, 0, good), ErrDamaged},
-		"a part of a file":            {metaByHand(imageVersion, 0, 1, good[:len(good)-1]), ErrDamaged},
-		"a file twice":                {metaByHand(imageVersion, 0, 2, append(file("a", 6), good...)), ErrDamaged},
-		"two files":                   {metaByHand(imageVersion, 0, 2, append(file("b", 5), good...)), nil},
-		"the largest file":            {metaByHand(imageVersion, 0, 1, file("a", maxFileBytes)), nil},
-		"a larger one":                {metaByHand(imageVersion, 0, 1, file("a", maxFileBytes+1)), ErrDamaged},
-		"the longest name":            {metaByHand(imageVersion, 0, 1, file(strings.Repeat("n", maxImageName), 5)), nil},
-		"a longer one":                {metaByHand(imageVersion, 0, 1, file(strings.Repeat("n", maxImageName+1), 5)), ErrDamaged},
-		"nothing":                     {nil, ErrDamaged},
-		"its first line":              {metaMagic, ErrDamaged},
-		"a wrong sum":                 {append(metaByHand(imageVersion, 0, 0, nil), 0), ErrDamaged},
-		"something else":              {summed([]byte("something of the length of a META that has nothing in it")), ErrDamaged},
+		"of this version":          {metaByHand(imageVersion, 2, 1, append([]byte("me"), good...)), nil},
+		"of the first":             {metaByHand(1, 0, 0, nil), nil},
+		"of a later one":           {metaByHand(imageVersion+1, 0, 0, nil), ErrNewer},
+		"of none":                  {metaByHand(0, 0, 0, nil), ErrDamaged},
+		"its own bytes, all there": {metaByHand(imageVersion, maxMetaBytes, 0, make([]byte, maxMetaBytes)), nil},
+		"too many bytes of one's own": {metaByHand(imageVersion, maxMetaBytes+1, 0, make([]byte, maxMetaBytes+1)),
+			ErrDamaged},
+		"fewer bytes than it says": {metaByHand(imageVersion, 3, 0, []byte("me")), ErrDamaged},
+		"fewer files than it says": {metaByHand(imageVersion, 0, 2, good), ErrDamaged},
+		"more files than it says":  {metaByHand(imageVersion, 0, 0, good), ErrDamaged},
+		"a part of a file":         {metaByHand(imageVersion, 0, 1, good[:len(good)-1]), ErrDamaged},
+		"a file twice":             {metaByHand(imageVersion, 0, 2, append(file("a", 6), good...)), ErrDamaged},
+		"two files":                {metaByHand(imageVersion, 0, 2, append(file("b", 5), good...)), nil},
+		"the largest file":         {metaByHand(imageVersion, 0, 1, file("a", maxFileBytes)), nil},
+		"a larger one":             {metaByHand(imageVersion, 0, 1, file("a", maxFileBytes+1)), ErrDamaged},
+		"the longest name":         {metaByHand(imageVersion, 0, 1, file(strings.Repeat("n", maxImageName), 5)), nil},
+		"a longer one": {metaByHand(imageVersion, 0, 1, file(strings.Repeat("n", maxImageName+1), 5)),
+			ErrDamaged},
+		"nothing":        {nil, ErrDamaged},
+		"its first line": {metaMagic, ErrDamaged},
+		"a wrong sum":    {append(metaByHand(imageVersion, 0, 0, nil), 0), ErrDamaged},
+		"something else": {summed([]byte("something of the length of a META that has nothing in it")), ErrDamaged},
 	} {
 		m, err := decodeImageMeta(c.b)
 		require.ErrorIs(t, err, c.want, name)
@@ -95,8 +97,10 @@ func TestNamesOfImages(t *testing.T) {
 	const nines, zeros = "99999999999999999999", "00000000000000000000"
 	for id, want := range map[string]bool{
 		imageID(0, 0): true, imageID(1<<64-1, 1<<64-1): true, imageID(7, 1): true, "": false, "-": false, zeros: false,
-		zeros + "-": false, "-" + zeros: false, zeros + "-" + nines: false, nines + "-" + zeros: false, imageID(7, 1) + "-": false,
-		"x" + zeros[1:] + "-" + zeros: false, zeros + "-x" + zeros[1:]: false, zeros[1:] + "-" + zeros: false, "+" + zeros[1:] + "-" + zeros: false,
+		zeros + "-": false, "-" + zeros: false, zeros + "-" + nines: false, nines + "-" + zeros: false,
+		imageID(7, 1) + "-":           false,
+		"x" + zeros[1:] + "-" + zeros: false, zeros + "-x" + zeros[1:]: false, zeros[1:] + "-" + zeros: false,
+		"+" + zeros[1:] + "-" + zeros: false,
 	} {
 		_, _, ok := parseImageID(id)
 		require.Equal(t, want, ok, id)
@@ -105,7 +109,8 @@ func TestNamesOfImages(t *testing.T) {
 
 func TestTheHeadOfAStreamIsBounded(t *testing.T) {
 	m := mustOpenImages(t, vfs.NewMem())
-	for n, says := range map[uint32]string{0: "announces 0 files", 1: "", maxImageFiles: "", maxImageFiles + 1: "announces 16385 files"} {
+	for n, says := range map[uint32]string{0: "announces 0 files", 1: "", maxImageFiles: "",
+		maxImageFiles + 1: "announces 16385 files"} {
 		in, err := m.Receive(7, 1, nil)
 		require.NoError(t, err)
 		_, err = in.Write(appendStreamHead(nil, streamVersion, n))
@@ -248,7 +253,8 @@ func TestAnOldImageThatCannotBeRemoved(t *testing.T) {
 }
 
 func TestNamesOfFiles(t *testing.T) {
-	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "-", "_", "a.", "000001.sst", "MANIFEST-000001", "LOCKS"} {
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "-", "_", "a.", "000001.sst",
+		"MANIFEST-000001", "LOCKS"} {
 		require.True(t, validFileName(name), name)
 	}
 	for _, odd := range "`{@[/:\x00\n \\ä" {

@@ -106,7 +106,8 @@ func (in *Incoming) streamHead() error {
 		return fmt.Errorf("%w: it does not begin like one", ErrStream)
 	}
 	if version != streamVersion {
-		return fmt.Errorf("%w: it has format %d, this weir knows %d: run the same version on every node", ErrStream, version, streamVersion)
+		return fmt.Errorf("%w: it has format %d, this weir knows %d: run the same version on every node", ErrStream,
+			version, streamVersion)
 	}
 	if files == 0 || files > maxImageFiles {
 		return fmt.Errorf("%w: it announces %d files", ErrStream, files)

@@ -30,5 +30,6 @@ func parseStreamHead(b []byte) (version, files uint32, ok bool) {
 		return 0, 0, false
 	}
 	sum := crc32.Checksum(b[:streamHead-4], castagnoli)
-	return binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:]), sum == binary.LittleEndian.Uint32(rest[8:])
+	return binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:]),
+		sum == binary.LittleEndian.Uint32(rest[8:])
 }

@@ -102,7 +102,8 @@ func TestAnImageIsWhatWasWritten(t *testing.T) {
 	table.remove("b")
 	write(t, m, table)
 	info := seal(t, m, 7)
-	require.Equal(t, ImageInfo{ID: "00000000000000000007-00000000000000000001", Index: 7, Term: 1, Meta: []byte("meta 7"), Bytes: info.Bytes}, info)
+	require.Equal(t, ImageInfo{ID: "00000000000000000007-00000000000000000001", Index: 7, Term: 1,
+		Meta: []byte("meta 7"), Bytes: info.Bytes}, info)
 	first := table.state()
 
 	table.set("a", "4")
@@ -184,7 +185,8 @@ func TestImagesAgainstAModel(t *testing.T) {
 			require.Len(t, list, min(n, keepImages))
 			require.Equal(t, uint64(n), list[0].Index)
 			for _, info := range slices.Backward(list) {
-				require.Equal(t, sealed[info.Index], mustLoadImage(t, m, info.ID), "seed %d, image %d", seed, info.Index)
+				require.Equal(t, sealed[info.Index], mustLoadImage(t, m, info.ID), "seed %d, image %d", seed,
+					info.Index)
 			}
 		}
 		require.NoError(t, m.Close())
@@ -346,7 +348,8 @@ func TestOneOwnerOfTheImagesAtATime(t *testing.T) {
 			info := seal(t, m, 1)
 			_, err = OpenImages(o)
 			require.ErrorIs(t, err, ErrInUse)
-			require.Equal(t, map[string]string{"a": "1"}, mustLoadImage(t, m, info.ID), "the refused one harmed nothing")
+			require.Equal(t, map[string]string{"a": "1"}, mustLoadImage(t, m, info.ID),
+				"the refused one harmed nothing")
 			require.NoError(t, m.Close())
 			m, err = OpenImages(o)
 			require.NoError(t, err)

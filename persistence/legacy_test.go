@@ -27,7 +27,8 @@ func TestADirectoryOfFormat1(t *testing.T) {
 	fs, src := ofFormat1(t, "standalone"), &fakeSource{wall: noon}
 	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)
 	n := mustStart(t, nodeOptions(t, fs, src))
-	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")), "an older weir must not start from it")
+	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")),
+		"an older weir must not start from it")
 
 	same, live := &fakeSource{wall: noon}, vfs.NewMem()
 	want := mustStart(t, nodeOptions(t, live, same))
@@ -64,7 +65,8 @@ func TestADirectoryOfFormats2And3(t *testing.T) {
 
 		n = mustStart(t, nodeOptions(t, fs, src))
 		require.Equal(t, before, look(n))
-		require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")), "an older weir must not start from it")
+		require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")),
+			"an older weir must not start from it")
 		decide(t, n, takes(noon)[0])
 		before = look(n)
 		require.NoError(t, n.Close())
@@ -87,7 +89,8 @@ func writeBlocksWhole(t *testing.T, fs *vfs.MemFS) {
 		if kind := value[0]; kind&shortBlock != 0 && kind < shortBlock+laneCount {
 			changes, err := changesOf(stored{kind, value[1:]})
 			require.NoError(t, err)
-			require.NoError(t, db.Set(iter.Key(), append([]byte{kind &^ shortBlock}, wholeBlock(changes...).bytes...), pebble.Sync))
+			require.NoError(t, db.Set(iter.Key(), append([]byte{kind &^ shortBlock}, wholeBlock(changes...).bytes...),
+				pebble.Sync))
 			blocks++
 		}
 	}
@@ -125,7 +128,8 @@ func TestAnImageOfFormat1(t *testing.T) {
 // The first round takes the place of what format 1 had.
 func TestFormat1GoesWithTheFirstRound(t *testing.T) {
 	fs := ofFormat1(t, "standalone")
-	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
+	s, err := OpenStore(
+		StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
 	require.NoError(t, err)
 	table, at := engine.NewTable(engine.Options{TrackChanges: true}), engine.Stamp{NowNs: noon}
 	require.NoError(t, s.Load(at, table))

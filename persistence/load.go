@@ -143,7 +143,8 @@ func (j *journal) read(hand func(kind byte, block []byte) error) error {
 	return iter.Close() // this also returns errors of the iteration
 }
 
-func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind byte, block []byte) error) (uint64, error) {
+func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind byte, block []byte) error) (uint64,
+	error) {
 	number, err := itemNumber(iter.Key())
 	if err != nil {
 		return 0, err

@@ -84,7 +84,8 @@ func BenchmarkFlush(b *testing.B) {
 	defer s.Close()
 	changes := &repeated{}
 	for i := range 100_000 {
-		changes.chunk = append(changes.chunk, engine.Change{Key: fmt.Appendf(nil, "client:%08d", i), Value: make([]byte, 24)})
+		changes.chunk = append(
+			changes.chunk, engine.Change{Key: fmt.Appendf(nil, "client:%08d", i), Value: make([]byte, 24)})
 	}
 	for b.Loop() {
 		require.NoError(b, s.Flush(changes, at, true))

@@ -14,6 +14,7 @@ func TestADiskErrorDoesNotSayWhatIsForgotten(t *testing.T) {
 		require.NotContains(t, err.Error(), "forgotten")
 		require.NotContains(t, err.Error(), "restart")
 	}
-	require.Contains(t, restartAdvice(fmt.Errorf("%w: flush", ErrDiskFullLive)), "yes, once the cause is gone: at most the last second")
+	require.Contains(t, restartAdvice(fmt.Errorf("%w: flush", ErrDiskFullLive)),
+		"yes, once the cause is gone: at most the last second")
 	require.Contains(t, restartAdvice(fmt.Errorf("%w: read", ErrDamagedLive)), "no:")
 }

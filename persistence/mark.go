@@ -73,7 +73,8 @@ func (d directory) readMark() (newest mark, err error) {
 		}
 	}
 	if !found {
-		return newest, fmt.Errorf("%w (its %s file has no mark with a right checksum: %.80q)", ErrDamaged, flushedName, text)
+		return newest, fmt.Errorf("%w (its %s file has no mark with a right checksum: %.80q)", ErrDamaged,
+			flushedName, text)
 	}
 	return newest, nil
 }

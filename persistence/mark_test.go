@@ -78,10 +78,14 @@ func TestMarksPromiseTogether(t *testing.T) {
 		text string
 		want mark
 	}{
-		{slot("flush 3 item 10") + slot("flush 4 item 12"), mark{4, 12}}, {slot("flush 4 item 12") + slot("flush 3 item 10"), mark{4, 12}},
-		{slot("flush 4 item 12") + slot("flush 4 item 13"), mark{4, 13}}, {slot("flush 4 item 13") + slot("flush 4 item 12"), mark{4, 13}},
-		{slot("flush 4 item 10") + slot("flush 5 item 10"), mark{5, 10}}, {slot("flush 5 item 10") + slot("flush 4 item 11"), mark{5, 11}},
-		{no + slot("flush 4 item 12"), mark{4, 12}}, {slot("flush 4 item 12") + no, mark{4, 12}}, {slot("something") + slot("flush 1 item 2"), mark{1, 2}},
+		{slot("flush 3 item 10") + slot("flush 4 item 12"), mark{4, 12}},
+		{slot("flush 4 item 12") + slot("flush 3 item 10"), mark{4, 12}},
+		{slot("flush 4 item 12") + slot("flush 4 item 13"), mark{4, 13}},
+		{slot("flush 4 item 13") + slot("flush 4 item 12"), mark{4, 13}},
+		{slot("flush 4 item 10") + slot("flush 5 item 10"), mark{5, 10}},
+		{slot("flush 5 item 10") + slot("flush 4 item 11"), mark{5, 11}},
+		{no + slot("flush 4 item 12"), mark{4, 12}}, {slot("flush 4 item 12") + no, mark{4, 12}},
+		{slot("something") + slot("flush 1 item 2"), mark{1, 2}},
 		{withChecksum("flush 7 manifest 1 bytes 2 sum 3"), mark{7, 0}},
 	} {
 		writeFile(t, fs, d.file(flushedName), []byte(c.text))
@@ -98,7 +102,8 @@ func TestMarksPromiseTogether(t *testing.T) {
 
 // Only a directory of before there were marks may have none.
 func TestAMissingMark(t *testing.T) {
-	for version, want := range map[int]error{1: nil, markedFormat - 1: nil, markedFormat: ErrDamaged, formatVersion + 1: ErrNewer} {
+	for version, want := range map[int]error{1: nil, markedFormat - 1: nil, markedFormat: ErrDamaged,
+		formatVersion + 1: ErrNewer} {
 		fs := vfs.NewMem()
 		d := directory{fs, dataDir}
 		require.NoError(t, fs.MkdirAll(dataDir, 0o700))

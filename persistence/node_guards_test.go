@@ -126,14 +126,16 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	const high = 1 << 40
 	record := Record{Flush: 1 << 40, LimiterNs: 1e18}.encode()
 	for says, change := range map[string]func(db *pebble.DB) error{
-		"it begins at item":                         dropFirst,
-		"it has a key of 3 bytes":                   set([]byte("jzz"), []byte("x")),
-		"it has a key of 10 bytes":                  changeFirst("x", []byte("x")),
-		"does not end it":                           set(itemKey(high), []byte{shortBlock, 0, 1, 'k', 0}),
-		"its clock record does not say where":       set(itemKey(high), append([]byte{clockRecord, 1}, bytes.Repeat([]byte{0xff}, recordLen+11)...)),
-		"the entries of format 1 are missing":       set(itemKey(high), append([]byte{clockRecord, 1, 3}, record...)),
-		"is of an unknown kind":                     changeFirst("", []byte{shortBlock + laneCount}),
-		"the checksum of the clock record is wrong": set(itemKey(high), append([]byte{clockRecord, 1, 2}, flipped(record, 20)...)),
+		"it begins at item":        dropFirst,
+		"it has a key of 3 bytes":  set([]byte("jzz"), []byte("x")),
+		"it has a key of 10 bytes": changeFirst("x", []byte("x")),
+		"does not end it":          set(itemKey(high), []byte{shortBlock, 0, 1, 'k', 0}),
+		"its clock record does not say where": set(
+			itemKey(high), append([]byte{clockRecord, 1}, bytes.Repeat([]byte{0xff}, recordLen+11)...)),
+		"the entries of format 1 are missing": set(itemKey(high), append([]byte{clockRecord, 1, 3}, record...)),
+		"is of an unknown kind":               changeFirst("", []byte{shortBlock + laneCount}),
+		"the checksum of the clock record is wrong": set(
+			itemKey(high), append([]byte{clockRecord, 1, 2}, flipped(record, 20)...)),
 	} {
 		fs, _ := closedStore(t)
 		changeStore(t, fs, change)

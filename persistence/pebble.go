@@ -25,8 +25,8 @@ const (
 	// MaxOpenFiles bounds the files that Pebble keeps open. Pebble reads them one after another at the start, and a few
 	// when it merges.
 	MaxOpenFiles = 128
-	// tableBytes keeps Pebble's files small. While the file system frees the blocks of a removed file, a sync of another
-	// file waits.
+	// tableBytes keeps Pebble's files small. While the file system frees the blocks of a removed file, a sync of
+	// another file waits.
 	tableBytes = 4 << 20
 )
 
@@ -82,8 +82,8 @@ func pebbleOptions(on vfs.FS, log *slog.Logger, fatal func(error), loaded *atomi
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = tableBytes
 	}
-	// Blocks contain little redundancy. Compression would save a tenth of their bytes, and raise the p99 latency of a busy
-	// node by a fifth.
+	// Blocks contain little redundancy. Compression would save a tenth of their bytes, and raise the p99 latency of a
+	// busy node by a fifth.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return o
 }

@@ -49,7 +49,8 @@ func (s *Store) fill(b *Unpacked) error {
 
 // RestoreTo restores a backup to o.Dir. build creates a data directory at the given path, and RestoreTo moves its files
 // into place. It moves the file named last at the end. Without this file no node starts from the directory.
-func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into string, b *Unpacked) error) (Contents, error) {
+func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into string, b *Unpacked) error) (Contents,
+	error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
@@ -166,7 +167,8 @@ type Unpacked struct {
 // Clock returns the current stamp of a clock that continues from the backup. Limiter time advances by the elapsed
 // wall-clock time, at most by credit. Calendar windows follow the wall clock without a bound.
 func (b *Unpacked) Clock(source Source, credit time.Duration) engine.Stamp {
-	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit, MaxCalendarStep: math.MaxInt64}, &b.At).Now()
+	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit,
+		MaxCalendarStep: math.MaxInt64}, &b.At).Now()
 }
 
 // Entries passes the entries to write, in pieces and in no order. It first loads them into a table, so that every entry

@@ -15,8 +15,8 @@ type Drainer interface {
 
 // renewal configures when a rewrite pass begins and its minimum speed.
 type renewal struct {
-	// spareBytes is the length by which a journal may always exceed its table. Rewrite passes over small tables would be
-	// frequent and save little.
+	// spareBytes is the length by which a journal may always exceed its table. Rewrite passes over small tables would
+	// be frequent and save little.
 	spareBytes int64
 	// entries is the minimum number of entries rewritten per step, so that a pass also ends on an idle server.
 	entries int

@@ -20,8 +20,8 @@ const (
 	// flushEvery is the interval between flushes. A change that a flush has just missed is on disk when the next flush
 	// ends, up to spreadOver of the interval later. Together this keeps the loss of a crash within the last second.
 	flushEvery = 600 * time.Millisecond
-	// collectPerShard bounds the idle entries removed per shard and flush interval. It removes ten million keys within a
-	// minute, and holds a lock for microseconds.
+	// collectPerShard bounds the idle entries removed per shard and flush interval. It removes ten million keys within
+	// a minute, and holds a lock for microseconds.
 	collectPerShard = 1024
 	// spreadOver is the part of the flush interval that one flush may take. A larger part slows decisions less.
 	spreadOver = 0.6
@@ -148,7 +148,8 @@ func (n *Node) reportResumed(last *Record, o Options) {
 	at, wallNs := n.clock.Now(), o.Source.WallNs()
 	credit := time.Duration(at.NowNs - last.LimiterNs)
 	n.log.Info("time goes on by the wall clock", "limiter_time_forward", credit,
-		"windows_forward", credit+time.Duration(at.WallOffsetNs-last.OffsetNs), "max_downtime_credit", o.MaxDowntimeCredit)
+		"windows_forward", credit+time.Duration(at.WallOffsetNs-last.OffsetNs), "max_downtime_credit",
+		o.MaxDowntimeCredit)
 	if _, cut := last.resume(wallNs, o.downtime()); cut > 0 {
 		n.log.Warn(CutAdvice, "behind", cut, "max_calendar_step", o.downtime().Step)
 	}

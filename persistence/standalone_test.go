@@ -55,7 +55,8 @@ func takes(wallNs int64) []engine.Op {
 		{Algorithm: engine.Concurrency, Max: 10},
 		{
 			Algorithm: engine.Strike, WindowNs: 15 * minute, Max: 9,
-			Steps: engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: minute}, {Threshold: 9, PenaltyNs: 5 * minute}}),
+			Steps: engine.MakeSteps(
+				[]engine.Step{{Threshold: 2, PenaltyNs: minute}, {Threshold: 9, PenaltyNs: 5 * minute}}),
 		},
 	}
 	var ops []engine.Op
@@ -70,8 +71,10 @@ func takes(wallNs int64) []engine.Op {
 		ops = append(ops, op)
 	}
 	return append(ops,
-		engine.Op{Code: engine.OpIncr, Key: []byte("counter"), Incr: &engine.Incr{By: 5, Lower: -100, Upper: 100, Expire: engine.ExpireIn, ExpireNs: minute}},
-		engine.Op{Code: engine.OpScript, Key: []byte("script"), Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{10, 1, 7, 1}}},
+		engine.Op{Code: engine.OpIncr, Key: []byte("counter"),
+			Incr: &engine.Incr{By: 5, Lower: -100, Upper: 100, Expire: engine.ExpireIn, ExpireNs: minute}},
+		engine.Op{Code: engine.OpScript, Key: []byte("script"),
+			Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{10, 1, 7, 1}}},
 		engine.Op{Code: engine.OpBlock, Key: []byte("blocked"), TTLNs: 10 * minute, Text: []byte("abuse")},
 	)
 }

@@ -16,8 +16,8 @@ const (
 	// chunkEntries is the number of entries that Drain returns at once. It amortises the cost of a batch, and is copied
 	// and written within a millisecond.
 	chunkEntries = 1024
-	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes), because a batch is held in memory twice
-	// during its commit.
+	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes), because a batch is held in memory
+	// twice during its commit.
 	maxBatchBytes = 4 << 20
 	// idleRecordNs is the maximum age of the clock record while nothing changes. A restart compensates for it from the
 	// wall clock, and an idle disk can sleep.

@@ -28,7 +28,8 @@ func TestARecordOfAnUnknownKind(t *testing.T) {
 	}
 	for name, b := range map[string][]byte{
 		"no version": with(0, 0), "another version": with(0, recordVersion+1), "another clock": with(1, 2),
-		"no time": Record{}.encode(), "longer": append(bytes.Clone(good), 0), "longer, with a sum": summed(append(bytes.Clone(body), 0)),
+		"no time": Record{}.encode(), "longer": append(bytes.Clone(good), 0),
+		"longer, with a sum":  summed(append(bytes.Clone(body), 0)),
 		"shorter, with a sum": summed(bytes.Clone(body[:len(body)-1])),
 	} {
 		_, err := decodeRecord(b)

@@ -97,7 +97,8 @@ func TestDamageLosesNoFlush(t *testing.T) {
 // startDamaged loads a directory and begins; what was loaded must then be what a later
 // start loads.
 func startDamaged(t *testing.T, fs *vfs.MemFS, want map[string]string) verdict {
-	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
+	s, err := OpenStore(
+		StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
 	if err != nil {
 		return verdict{refusal: err}
 	}

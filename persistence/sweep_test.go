@@ -101,9 +101,11 @@ func (c tallies) log(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(c.kinds)) {
 		n := c.kinds[kind]
 		t.Logf("%-15s %7d damages: %7d refused, %7d harmless, %d lost", kind, n.tried, n.refused, n.harmless, n.lost)
-		sum.tried, sum.refused, sum.harmless, sum.lost = sum.tried+n.tried, sum.refused+n.refused, sum.harmless+n.harmless, sum.lost+n.lost
+		sum.tried, sum.refused, sum.harmless, sum.lost = sum.tried+n.tried, sum.refused+n.refused,
+			sum.harmless+n.harmless, sum.lost+n.lost
 	}
-	t.Logf("%-15s %7d damages: %7d refused, %7d harmless, %d lost", "all", sum.tried, sum.refused, sum.harmless, sum.lost)
+	t.Logf("%-15s %7d damages: %7d refused, %7d harmless, %d lost", "all", sum.tried, sum.refused,
+		sum.harmless, sum.lost)
 	require.Zero(t, sum.lost, "damages that lost what was acknowledged")
 }
 
@@ -145,7 +147,8 @@ func sweepDirectory(t *testing.T, fs vfs.FS, counts tallies, start func(*vfs.Mem
 			default:
 				n.refused++
 				requireRefusal(t, v.refusal, path, d.what)
-				require.Equal(t, before, contents(t, broken), "%s, %s: the refusal (%v) changed the directory", path, d.what, v.refusal)
+				require.Equal(t, before, contents(t, broken), "%s, %s: the refusal (%v) changed the directory", path,
+					d.what, v.refusal)
 			}
 		}
 	}

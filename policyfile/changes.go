@@ -43,7 +43,8 @@ func (p *Policy) owned(owner string) engine.Op {
 // sameTerms compares the terms that RL.POLICY SET sets.
 func sameTerms(a, b *engine.Policy) bool {
 	bare := func(p *engine.Policy) []byte {
-		return (&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs, Reserved: p.Reserved}).Append(nil)
+		return (&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs,
+			Reserved: p.Reserved}).Append(nil)
 	}
 	return bytes.Equal(bare(a), bare(b))
 }
@@ -52,7 +53,8 @@ func sameTerms(a, b *engine.Policy) bool {
 func hasOverride(p *engine.Policy, o *engine.Override) bool {
 	for i := range p.Overrides {
 		if there := &p.Overrides[i]; there.Pattern == o.Pattern {
-			return bytes.Equal((&engine.Policy{Limits: there.Limits}).Append(nil), (&engine.Policy{Limits: o.Limits}).Append(nil))
+			return bytes.Equal((&engine.Policy{Limits: there.Limits}).Append(nil),
+				(&engine.Policy{Limits: o.Limits}).Append(nil))
 		}
 	}
 	return false

@@ -103,7 +103,8 @@ func (f *File) readOwner(n *yaml.Node) (err error) {
 		return err
 	}
 	if !engine.IsPolicyName([]byte(f.Owner)) || strings.EqualFold(f.Owner, "NONE") {
-		return at(n, "owner must be 1 to %d letters, digits and -_.:, and not NONE; got %q", engine.MaxPolicyLen, f.Owner)
+		return at(n, "owner must be 1 to %d letters, digits and -_.:, and not NONE; got %q",
+			engine.MaxPolicyLen, f.Owner)
 	}
 	return nil
 }

@@ -103,7 +103,8 @@ func (p *policyReader) overrides(list *yaml.Node) error {
 			globs++
 		}
 		if keys := len(p.out.Overrides) - globs; globs > engine.MaxGlobs || keys > engine.MaxOverrides {
-			return at(n, "policy %s: at most %d overrides of keys and %d of patterns", p.name.Value, engine.MaxOverrides, engine.MaxGlobs)
+			return at(n, "policy %s: at most %d overrides of keys and %d of patterns", p.name.Value,
+				engine.MaxOverrides, engine.MaxGlobs)
 		}
 	}
 	return nil

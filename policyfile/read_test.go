@@ -65,15 +65,18 @@ func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 
 func TestABadFileNamesTheLine(t *testing.T) {
 	for _, test := range []struct{ change, with, want string }{
-		{"FIXED 1m 5 FIRST", "FIXED 1m five", "test.yaml:5: policy login: max must be a whole number from 1 to 9007199254740992, not 'five'"},
-		{"fixed DAY 50 TZ Europe/Berlin", "fixed DAY 50 TZ Berlin", "test.yaml:6: policy login: TZ must be an IANA time zone like UTC or Europe/Berlin, not 'Berlin'"},
+		{"FIXED 1m 5 FIRST", "FIXED 1m five",
+			"test.yaml:5: policy login: max must be a whole number from 1 to 9007199254740992, not 'five'"},
+		{"fixed DAY 50 TZ Europe/Berlin", "fixed DAY 50 TZ Berlin",
+			"test.yaml:6: policy login: TZ must be an IANA time zone like UTC or Europe/Berlin, not 'Berlin'"},
 		{"FIXED 1m 5 FIRST", "LEAKY 1 1", "test.yaml:5: policy login: LIMIT must be TOKENBUCKET rate burst"},
 		{"60s", "soon", "test.yaml:7: policy login: RETRYAFTER must be like 60"},
 		{"12.5%", "100%", "test.yaml:8: policy login: RESERVED must be from 0.1% to 99.9%, like 20%, not '100%'"},
 		{"retry_after", "retryafter", `test.yaml:7: policy login has no field "retryafter", did you mean retry_after?`},
 		{"shadow: true", "shadow: maybe", `test.yaml:15: want true or false, not "maybe"`},
 		{"ttl: 1h", "ttl: 0", "test.yaml:12: policy login: TTL must be longer than 0"},
-		{"unlimited: true, ttl", "ttl", "test.yaml:12: policy login: an override has either limits or 'unlimited: true'"},
+		{"unlimited: true, ttl", "ttl",
+			"test.yaml:12: policy login: an override has either limits or 'unlimited: true'"},
 		{"api:", "login:", `test.yaml:13: policies has "login" twice`},
 		{"  api:", "  a b:", "test.yaml:13: policy a b: policy must be 1 to 64 letters, digits and -_.:, not 'a b'"},
 		{"  api:", "  cost:", "test.yaml:13: policy cost: policy must not be an option of RL.CHECK, not 'cost'"},
@@ -108,7 +111,8 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	told := []policyfile.Terms{
 		{Name: "api", Limits: []string{"SLIDINGCOUNTER 1h 1000"}, Shadow: true, Disabled: true, Reserved: "0%"},
 		{
-			Name: "login", Limits: []string{"FIXED 1m 5 FIRST", "FIXED DAY 50 TZ Europe/Berlin"}, RetryAfterMs: 60000, Reserved: "12.5%",
+			Name: "login", Limits: []string{"FIXED 1m 5 FIRST", "FIXED DAY 50 TZ Europe/Berlin"}, RetryAfterMs: 60000,
+			Reserved: "12.5%",
 			Overrides: []policyfile.Override{
 				{Key: "probe", TTLMs: 3600000}, {Key: "ended", TTLMs: 0},
 				{Key: "office:*", Limits: []string{"TOKENBUCKET 5/s 500 MAXWAIT 1s", "SLIDING 1d 10000"}, TTLMs: -1},
@@ -122,8 +126,10 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 
 	told[0].Shadow, told[1].Overrides[0].Limits = false, []string{"FIXED 1s 1"}
 	require.Equal(t, []policyfile.Step{
-		{"login", []string{"OVERRIDE", "login", "probe", "UNLIMITED", "TTL", "1h"}, "login for probe LIMIT FIXED 1s 1", "login for probe UNLIMITED"},
-		{"api", []string{"SET", "api", "LIMIT", "SLIDINGCOUNTER", "1h", "1000", "SHADOW", "DISABLED"}, "api LIMIT SLIDINGCOUNTER 1h 1000 DISABLED", "api LIMIT SLIDINGCOUNTER 1h 1000 SHADOW DISABLED"},
+		{"login", []string{"OVERRIDE", "login", "probe", "UNLIMITED", "TTL", "1h"}, "login for probe LIMIT FIXED 1s 1",
+			"login for probe UNLIMITED"},
+		{"api", []string{"SET", "api", "LIMIT", "SLIDINGCOUNTER", "1h", "1000", "SHADOW", "DISABLED"},
+			"api LIMIT SLIDINGCOUNTER 1h 1000 DISABLED", "api LIMIT SLIDINGCOUNTER 1h 1000 SHADOW DISABLED"},
 	}, read(t, good).Compare(told).Steps)
 }
 

@@ -46,7 +46,8 @@ type expectation struct {
 }
 
 // testCommands are the commands that a step may send. A field is the command without RL.
-var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive", "block", "unblock", "policy"}
+var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive",
+	"block", "unblock", "policy"}
 
 func (f *File) readTests(list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode || len(list.Content) > maxTests {
@@ -68,7 +69,8 @@ func (f *File) readTests(list *yaml.Node) error {
 			return at(n, "a test needs a name, like 'name: the sixth login of a minute is denied'")
 		case steps == nil || steps.Kind != yaml.SequenceNode || len(steps.Content) == 0 ||
 			len(steps.Content) > maxTestSteps:
-			return at(n, "test %q: it needs steps, a list of 1 to %d, like '- {at: 0s, check: login alice, expect: allowed}'",
+			return at(n, "test %q: it needs steps, a list of 1 to %d, like '- {at: 0s, check: login alice, "+
+				"expect: allowed}'",
 				t.Name, maxTestSteps)
 		}
 		for _, n := range steps.Content {
@@ -91,7 +93,8 @@ func startOf(n *yaml.Node) (time.Time, error) {
 	}
 	start, err := time.Parse(time.RFC3339, text)
 	if err != nil || start.UTC().Year() < firstYear || start.UTC().Year() > lastYear {
-		return start, at(n, "start must be like 2024-01-01T00:00:00Z, in the years %d to %d; got %q", firstYear, lastYear, text)
+		return start, at(n, "start must be like 2024-01-01T00:00:00Z, in the years %d to %d; got %q",
+			firstYear, lastYear, text)
 	}
 	return start, nil
 }

@@ -105,7 +105,8 @@ func TestWhatATestExpects(t *testing.T) {
 		{"answer: 88750", "answer: 1", "answer 1", "88750"},
 		{"error: NOHOLD", "error: ERR", "error ERR", "NOHOLD"},
 		{"commit: b 1250, error: NOHOLD", "commit: b 1250", "an answer", "the error NOHOLD"},
-		{"check: quota a, times: 3, allowed: 2", "check: quota a, times: 3, expect: denied", "expect denied", "2 of 3 allowed"},
+		{"check: quota a, times: 3, allowed: 2", "check: quota a, times: 3, expect: denied", "expect denied",
+			"2 of 3 allowed"},
 		{"cancel: c, answer: 1", "cancel: c, error: NOHOLD", "error NOHOLD", "no error"},
 	} {
 		text := strings.Replace(tested, c.change, c.with, 1)
@@ -131,37 +132,38 @@ func TestABadTestNamesTheLine(t *testing.T) {
 	const head = "policies: {p: {limits: [FIXED 1m 1]}}\ntests:\n"
 	const step = "  - name: n\n    steps:\n      - "
 	for text, want := range map[string]string{
-		"policies: {}\n":                                                                             "there are no tests in it; write them below 'tests:'",
-		head + "  p: {}\n":                                                                           "test.yaml:3: tests is a list of at most 1000",
-		head + "  - steps: [{check: p k}]\n":                                                         "test.yaml:3: a test needs a name",
-		head + "  - name: n\n":                                                                       `test.yaml:3: test "n": it needs steps`,
-		head + "  - name: n\n    steps: []\n":                                                        `test.yaml:3: test "n": it needs steps`,
-		head + "  - nam: n\n":                                                                        `test.yaml:3: a test has no field "nam", did you mean name?`,
-		head + "  - {name: n, start: noon}\n":                                                        "test.yaml:3: start must be like 2024-01-01T00:00:00Z",
-		head + "  - {name: n, start: '1999-01-01T00:00:00Z'}\n":                                      "in the years 2020 to 2099",
-		head + step + "{expect: allowed}\n":                                                          "test.yaml:5: a step needs a command, one of check, reserve",
-		head + step + "{chek: p k}\n":                                                                `test.yaml:5: a step has no field "chek", did you mean check?`,
-		head + step + "{check: p k, retry: 1s}\n":                                                    `test.yaml:5: a step has no field "retry", did you mean retry_after?`,
-		head + step + "{check: p k, block: k 1m}\n":                                                  "test.yaml:5: a step is one command, and this is the second",
-		head + step + "{check: p k, expect: refused}\n":                                              `test.yaml:5: expect must be allowed or denied; got "refused"`,
-		head + step + "{check: p k, remaining: -1}\n":                                                `test.yaml:5: remaining must be a whole number; got "-1"`,
-		head + step + "{check: p k, retry_after: soon}\n":                                            `test.yaml:5: retry_after must be a duration like 50s, or never; got "soon"`,
-		head + step + "{check: p k, at: soon}\n":                                                     "test.yaml:5: at must be like 500ms",
-		head + step + "{check: p k, times: 0}\n":                                                     "test.yaml:5: times must be a whole number from 1 to 100000",
-		head + step + "{check: p k, times: 100001}\n":                                                "test.yaml:5: times must be a whole number from 1 to 100000",
-		head + step + "{check: p k, every: 1s}\n":                                                    "test.yaml:5: every goes with times",
-		head + step + "{check: p k, at: 1m}\n      - {check: p k, at: 59s}\n":                        "test.yaml:6: time does not go back",
-		head + step + "{check: p k, times: 3, every: 1s}\n      - {check: p k, at: 1s}\n":            "test.yaml:6: time does not go back: this step is at 1s, and the one before it ends at 2s",
-		head + step + "{check: p k, times: 100000, every: 366d}\n":                                   "test.yaml:5: times and every make a step of more than 366 days",
-		head + "  - {name: n, start: '2099-12-31T00:00:00Z', steps: [{check: p k, at: 1d}]}\n":       "test.yaml:3: this step is after the year 2099",
-		head + step + "{reset: k, expect: allowed}\n":                                                "test.yaml:5: only check and reserve answer expect",
-		head + step + "{check: p k, error: ERR, limit: 5}\n":                                         "test.yaml:5: a command that answers an error has no limit",
-		head + step + strings.Repeat("{check: p k, times: 100000}\n      - ", 20) + "{check: p k}\n": "test.yaml:25: the tests of a file send at most 2000000 commands",
-		"owner: team a\n" + head:                                                                     `test.yaml:1: owner must be 1 to 64 letters, digits and -_.:, and not NONE; got "team a"`,
-		"owner: none\n" + head:                                                                       "test.yaml:1: owner must be",
-		head + step + "{check: p k}\n---\na: b\n":                                                    "it has a second document",
-		head + step + "{check: p k}\nfiles: []\n":                                                    "test.yaml:6: files is a list of 1 to 100",
-		head + step + "{check: p k}\nfiles: [x]\n":                                                   "no such file",
+		"policies: {}\n":                                                                       "there are no tests in it; write them below 'tests:'",
+		head + "  p: {}\n":                                                                     "test.yaml:3: tests is a list of at most 1000",
+		head + "  - steps: [{check: p k}]\n":                                                   "test.yaml:3: a test needs a name",
+		head + "  - name: n\n":                                                                 `test.yaml:3: test "n": it needs steps`,
+		head + "  - name: n\n    steps: []\n":                                                  `test.yaml:3: test "n": it needs steps`,
+		head + "  - nam: n\n":                                                                  `test.yaml:3: a test has no field "nam", did you mean name?`,
+		head + "  - {name: n, start: noon}\n":                                                  "test.yaml:3: start must be like 2024-01-01T00:00:00Z",
+		head + "  - {name: n, start: '1999-01-01T00:00:00Z'}\n":                                "in the years 2020 to 2099",
+		head + step + "{expect: allowed}\n":                                                    "test.yaml:5: a step needs a command, one of check, reserve",
+		head + step + "{chek: p k}\n":                                                          `test.yaml:5: a step has no field "chek", did you mean check?`,
+		head + step + "{check: p k, retry: 1s}\n":                                              `test.yaml:5: a step has no field "retry", did you mean retry_after?`,
+		head + step + "{check: p k, block: k 1m}\n":                                            "test.yaml:5: a step is one command, and this is the second",
+		head + step + "{check: p k, expect: refused}\n":                                        `test.yaml:5: expect must be allowed or denied; got "refused"`,
+		head + step + "{check: p k, remaining: -1}\n":                                          `test.yaml:5: remaining must be a whole number; got "-1"`,
+		head + step + "{check: p k, retry_after: soon}\n":                                      `test.yaml:5: retry_after must be a duration like 50s, or never; got "soon"`,
+		head + step + "{check: p k, at: soon}\n":                                               "test.yaml:5: at must be like 500ms",
+		head + step + "{check: p k, times: 0}\n":                                               "test.yaml:5: times must be a whole number from 1 to 100000",
+		head + step + "{check: p k, times: 100001}\n":                                          "test.yaml:5: times must be a whole number from 1 to 100000",
+		head + step + "{check: p k, every: 1s}\n":                                              "test.yaml:5: every goes with times",
+		head + step + "{check: p k, at: 1m}\n      - {check: p k, at: 59s}\n":                  "test.yaml:6: time does not go back",
+		head + step + "{check: p k, times: 3, every: 1s}\n      - {check: p k, at: 1s}\n":      "test.yaml:6: time does not go back: this step is at 1s, and the one before it ends at 2s",
+		head + step + "{check: p k, times: 100000, every: 366d}\n":                             "test.yaml:5: times and every make a step of more than 366 days",
+		head + "  - {name: n, start: '2099-12-31T00:00:00Z', steps: [{check: p k, at: 1d}]}\n": "test.yaml:3: this step is after the year 2099",
+		head + step + "{reset: k, expect: allowed}\n":                                          "test.yaml:5: only check and reserve answer expect",
+		head + step + "{check: p k, error: ERR, limit: 5}\n":                                   "test.yaml:5: a command that answers an error has no limit",
+		head + step + strings.Repeat("{check: p k, times: 100000}\n      - ", 20) +
+			"{check: p k}\n": "test.yaml:25: the tests of a file send at most 2000000 commands",
+		"owner: team a\n" + head:                   `test.yaml:1: owner must be 1 to 64 letters, digits and -_.:, and not NONE; got "team a"`,
+		"owner: none\n" + head:                     "test.yaml:1: owner must be",
+		head + step + "{check: p k}\n---\na: b\n":  "it has a second document",
+		head + step + "{check: p k}\nfiles: []\n":  "test.yaml:6: files is a list of 1 to 100",
+		head + step + "{check: p k}\nfiles: [x]\n": "no such file",
 	} {
 		_, err := openTests(t, text)
 		require.ErrorContains(t, err, want, text)
@@ -177,9 +179,11 @@ func TestTestsOfSeveralFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	write("a.yaml", "owner: team-a\npolicies: {a: {limits: [FIXED 1m 1]}}\ntests: [{name: n, steps: [{check: a k, expect: denied}]}]\n")
+	write("a.yaml", "owner: team-a\npolicies: {a: {limits: [FIXED 1m 1]}}\ntests: [{name: n, steps: [{check: a k, "+
+		"expect: denied}]}]\n")
 	write("b.yaml", "owner: team-b\npolicies: {b: {limits: [FIXED 1m 2]}}\n")
-	path := write("tests.yaml", "files: [a.yaml, b.yaml]\ntests: [{name: both, steps: [{check: a k b k, times: 2, allowed: 1, by: a}]}]\n")
+	path := write("tests.yaml",
+		"files: [a.yaml, b.yaml]\ntests: [{name: both, steps: [{check: a k b k, times: 2, allowed: 1, by: a}]}]\n")
 	f, err := policyfile.OpenTests(path)
 	require.NoError(t, err)
 	results, err := f.RunTests()
@@ -187,7 +191,9 @@ func TestTestsOfSeveralFiles(t *testing.T) {
 	require.Len(t, results, 1, "not those of the files it names")
 	require.Empty(t, results[0].Failures)
 	_, err = policyfile.Open(path)
-	require.ErrorContains(t, err, "tests.yaml: a file with the field 'files' is one of tests, for 'weir policy test'; name the files themselves: a.yaml, b.yaml")
+	require.ErrorContains(t, err,
+		"tests.yaml: a file with the field 'files' is one of tests, for 'weir policy test'; name the files "+
+			"themselves: a.yaml, b.yaml")
 	write("b.yaml", "policies: {b: {limits: [FIXED 1m 2]}, a: {limits: [FIXED 1m 2]}}\n")
 	_, err = policyfile.OpenTests(path)
 	require.ErrorContains(t, err, "b.yaml:1: policy a is in "+filepath.Join(dir, "a.yaml")+", too")

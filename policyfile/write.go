@@ -52,7 +52,8 @@ func Write(w io.Writer, owner string, all []Terms) error {
 }
 
 func (t *Terms) out() policyOut {
-	p := policyOut{Limits: t.Limits, Shadow: t.Shadow, Disabled: t.Disabled, RetryAfter: durationText(t.RetryAfterMs), Layout: t.Layout}
+	p := policyOut{Limits: t.Limits, Shadow: t.Shadow, Disabled: t.Disabled, RetryAfter: durationText(t.RetryAfterMs),
+		Layout: t.Layout}
 	if t.Reserved != "0%" {
 		p.Reserved = t.Reserved
 	}

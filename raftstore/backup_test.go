@@ -61,7 +61,8 @@ func TestABackupFoundsAnotherCluster(t *testing.T) {
 	other.leader()
 	require.EqualValues(t, 8, other.take(node, "key", 10).Remaining)
 	require.EqualValues(t, 0, other.decideOn(node, check(1, "user", "7"))[0].Remaining)
-	require.Eventually(t, func() bool { return second.Policies().Get([]byte("user")) != nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return second.Policies().Get([]byte("user")) != nil },
+		patience, 10*time.Millisecond)
 	other.agree()
 	require.NotEqual(t, leader.Topology().ClusterID, node.Topology().ClusterID)
 	require.NotEmpty(t, node.Topology().ClusterID)

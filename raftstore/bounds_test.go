@@ -18,14 +18,17 @@ func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 	leader, at := c.leader()
 	out := make([]engine.Decision, 2)
 	for name, spoil := range map[string]func(op *engine.Op){
-		"no key":         func(op *engine.Op) { op.Key = nil },
-		"a long key":     func(op *engine.Op) { op.Key = make([]byte, engine.MaxKeyLen+1) },
-		"negative cost":  func(op *engine.Op) { op.Cost = -1 },
-		"no window":      func(op *engine.Op) { op.Limit = engine.Limit{Algorithm: engine.SlidingLog, Max: 1} },
-		"no such code":   func(op *engine.Op) { op.Code = 200 },
-		"no increment":   func(op *engine.Op) { op.Code = engine.OpIncr },
-		"no calendar":    func(op *engine.Op) { op.Limit.Mode = engine.Month },
-		"an endless log": func(op *engine.Op) { op.Limit = engine.Limit{Algorithm: engine.Strike, WindowNs: 1, Max: 1} },
+		"no key":        func(op *engine.Op) { op.Key = nil },
+		"a long key":    func(op *engine.Op) { op.Key = make([]byte, engine.MaxKeyLen+1) },
+		"negative cost": func(op *engine.Op) { op.Cost = -1 },
+		"no window":     func(op *engine.Op) { op.Limit = engine.Limit{Algorithm: engine.SlidingLog, Max: 1} },
+		"no such code":  func(op *engine.Op) { op.Code = 200 },
+		"no increment":  func(op *engine.Op) { op.Code = engine.OpIncr },
+		"no calendar":   func(op *engine.Op) { op.Limit.Mode = engine.Month },
+		"an endless log": func(op *engine.Op) {
+			op.Limit = engine.Limit{Algorithm: engine.Strike,
+				WindowNs: 1, Max: 1}
+		},
 	} {
 		op := quota("key", 10)
 		spoil(&op)

@@ -150,7 +150,8 @@ func (c *cluster) take(n *raftstore.Node, key string, burst int64) engine.Decisi
 	c.t.Helper()
 	ops := []engine.Op{{
 		Key: []byte(key), Cost: 1, ID: fmt.Append(nil, takes.Add(1)),
-		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: burst},
+		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)},
+			Max: burst},
 	}}
 	out := make([]engine.Decision, 1)
 	require.Eventually(c.t, func() bool { return n.Decide(ops, out) == nil }, patience, 10*time.Millisecond)

@@ -18,10 +18,12 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	r := n.leads(t)
 	require.NoError(t, n.group.raft.Barrier(n.host.ElectionTimeout()).Error())
 	n.group.fsm.PassTo(n.group.raft.CommitIndex())
-	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
+	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket},
+		make([]engine.Decision, 2))
 	var early bool
 	n.host.Options.Failpoint = func(at faults.Point) {
-		early = at == faults.DuringDenial && n.group.confirms.Quick != nil // the only voter has confirmed a quorum round
+		// the only voter has confirmed a quorum round
+		early = at == faults.DuringDenial && n.group.confirms.Quick != nil
 	}
 	for i := range pipeline.Surely + 2 {
 		n.group.confirms.Quick = nil

@@ -20,7 +20,8 @@ func (c *cluster) decideOn(n *raftstore.Node, ops ...engine.Op) []engine.Decisio
 }
 
 func quota(key string, most int64) engine.Op {
-	return engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
+	return engine.Op{Key: []byte(key), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
 }
 
 // TestDenialsNeedNoLog: while traffic is denied, denials need no log entries. They equal the denials that the log
@@ -42,7 +43,8 @@ func TestDenialsNeedNoLog(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, denied, uint64(101), "a call that has to be repeated is counted again")
 
-	out := c.decideOn(leader, engine.Op{Code: engine.OpReset, Key: []byte("key"), Cost: 1}, quota("key", 1), quota("key", 1))
+	out := c.decideOn(leader, engine.Op{Code: engine.OpReset, Key: []byte("key"), Cost: 1},
+		quota("key", 1), quota("key", 1))
 	require.EqualValues(t, 1, out[1].Allowed, "a pipeline's own reset comes first")
 	require.Zero(t, out[2].Allowed)
 	c.agree()

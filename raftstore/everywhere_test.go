@@ -25,8 +25,10 @@ func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	require.EqualValues(t, 1, c.decideOn(follower, blockEverywhere("ip:192.0.2.66"))[0].Allowed)
 	denied := func(when string) {
 		for i, n := range c.nodes {
-			out := c.decideOn(n, quota("login|ip:192.0.2.66", 10), quota("ip:192.0.2.66", 10), quota("login|ip:192.0.2.67", 1000))
-			require.Equal(t, []int64{0, 0, 1}, []int64{out[0].Allowed, out[1].Allowed, out[2].Allowed}, "%s: node %d", when, i)
+			out := c.decideOn(n, quota("login|ip:192.0.2.66", 10), quota("ip:192.0.2.66", 10),
+				quota("login|ip:192.0.2.67", 1000))
+			require.Equal(t, []int64{0, 0, 1}, []int64{out[0].Allowed, out[1].Allowed, out[2].Allowed},
+				"%s: node %d", when, i)
 		}
 	}
 	denied("at once")
@@ -36,7 +38,8 @@ func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	c.restart(last)
 	c.agree()
 	denied("after a restart from an image")
-	require.EqualValues(t, 1, c.decideOn(c.nodes[last], engine.Op{Code: engine.OpUnblock, Key: []byte("ip:192.0.2.66"), Cost: 1})[0].Allowed)
+	require.EqualValues(t, 1,
+		c.decideOn(c.nodes[last], engine.Op{Code: engine.OpUnblock, Key: []byte("ip:192.0.2.66"), Cost: 1})[0].Allowed)
 	for _, n := range c.nodes {
 		require.EqualValues(t, 1, c.decideOn(n, quota("login|ip:192.0.2.66", 10))[0].Allowed)
 	}

@@ -116,7 +116,8 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 	member := n.group.raft.Server(to)
 	self := n.group.transport.EncodePeer(raft.ServerID(n.host.Options.NodeID), n.group.transport.LocalAddr())
 	request := raft.InstallSnapshotRequest{
-		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.Options.NodeID), Addr: self},
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.Options.NodeID),
+			Addr: self},
 		SnapshotVersion: meta.Version, Term: n.group.raft.CurrentTerm(), Leader: self,
 		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,

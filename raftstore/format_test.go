@@ -30,7 +30,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	c.moveTo(1)
 	for _, n := range c.nodes {
 		for _, other := range []string{"n0", "n1", "n2"} {
-			require.Eventually(t, func() bool { return n == c.nodes[other[1]-'0'] || n.Heard(other) }, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return n == c.nodes[other[1]-'0'] || n.Heard(other) }, patience,
+				10*time.Millisecond)
 		}
 		require.EqualValues(t, older, n.AgreeOnFormat())
 		out := make([]engine.Decision, 2)

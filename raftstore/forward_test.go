@@ -134,7 +134,10 @@ func (s *swapped) flush(conn net.Conn) {
 // reach the leader.
 func TestAPipelineKeepsItsOrder(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
-		o.Dialer = dialer(func(conn net.Conn, _ string) net.Conn { return &callConn{Conn: conn, write: new(swapped).write} })
+		o.Dialer = dialer(func(conn net.Conn,
+			_ string) net.Conn {
+			return &callConn{Conn: conn, write: new(swapped).write}
+		})
 	})
 	_, at := c.leader()
 	const parts = 4

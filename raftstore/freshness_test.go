@@ -34,7 +34,8 @@ func (w *written) requireAge(t *testing.T, n *raftstore.Node, key string) {
 	defer w.mu.Unlock()
 	for i, at := range w.at {
 		if at.Before(asked.Add(-age)) {
-			require.GreaterOrEqual(t, info.Used, int64(i+1), "the state says that it is %v old, and a write acknowledged %v ago is missing", age, asked.Sub(at))
+			require.GreaterOrEqual(t, info.Used, int64(i+1),
+				"the state says that it is %v old, and a write acknowledged %v ago is missing", age, asked.Sub(at))
 		}
 	}
 }

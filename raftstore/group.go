@@ -198,8 +198,8 @@ const (
 	raftTimeouts   = 3
 	minRaftTimeout = time.Second
 	// oneAtATime disables the library's pipelining. If an exchange fails, its sender can wait forever for a reader that
-	// has ended, and the follower never gets an entry again (hashicorp/raft issue 612; seen here in a test). An exchange
-	// carries many entries anyway.
+	// has ended, and the follower never gets an entry again (hashicorp/raft issue 612; seen here in a test). An
+	// exchange carries many entries anyway.
 	oneAtATime = 1
 	// cachedEntries is the number of recent entries in memory, which followers need next.
 	cachedEntries = 512

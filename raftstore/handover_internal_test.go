@@ -45,8 +45,14 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
 		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*timers.StatusEvery); n.hear("c", 8, 0) }, "c"},
-		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.host.Peers.HearStopping("b") }, "c"},
-		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.HearStopping("c") }, "b"},
+		"one stops": {func(n *bareNode) {
+			n.hear("b", 9, 0)
+			n.hear("c", 8, 0)
+			n.host.Peers.HearStopping(
+				"b")
+		}, "c"},
+		"all but one stop": {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.HearStopping("c") },
+			"b"},
 		"all stop": {func(n *bareNode) {
 			n.hear("b", 8, 0)
 			n.hear("c", 9, 0)
@@ -58,7 +64,8 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			servers := raft.Configuration{Servers: []raft.Server{
-				n.group.membership.Server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
+				n.group.membership.Server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"},
+				{ID: "d", Address: "d:1"},
 				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
 			}}
 			require.NoError(t, n.group.raft.BootstrapCluster(servers).Error())

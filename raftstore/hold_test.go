@@ -32,7 +32,8 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	require.EqualValues(t, 1, held.Allowed)
 
 	leader = c.moveTo(next)
-	require.Equal(t, held, c.decideOn(leader, reserve("r", 40, time.Hour, "org", "acme", "user", "7"))[0], "the same request again")
+	require.Equal(t, held, c.decideOn(leader, reserve("r", 40, time.Hour, "org", "acme", "user", "7"))[0],
+		"the same request again")
 	require.NoError(t, leader.Snapshot())
 	settled := c.decideOn(follower, commit("r", 15))[0]
 	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 35}, settled)
@@ -48,7 +49,8 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c.restart(next)
 	c.agree()
 	c.moveTo(next)
-	require.EqualValues(t, 1, c.decideOn(c.nodes[next], engine.Op{Code: engine.OpCancel, Key: []byte("s"), Cost: 1})[0].Allowed)
+	require.EqualValues(
+		t, 1, c.decideOn(c.nodes[next], engine.Op{Code: engine.OpCancel, Key: []byte("s"), Cost: 1})[0].Allowed)
 	require.EqualValues(t, 85, c.decideOn(c.nodes[next], check(0, "org", "acme"))[0].Remaining)
 	c.agree()
 }
@@ -90,7 +92,8 @@ func TestHoldsEndOnEveryNode(t *testing.T) {
 	leader, _ := c.leader()
 	c.decideOn(leader, setPolicy("org", 100))
 	for i := range 50 {
-		c.decideOn(c.nodes[i%3], reserve(fmt.Sprint("r", i), 2, time.Second+time.Duration(i)*time.Millisecond, "org", "acme"))
+		c.decideOn(c.nodes[i%3],
+			reserve(fmt.Sprint("r", i), 2, time.Second+time.Duration(i)*time.Millisecond, "org", "acme"))
 	}
 	require.Zero(t, c.decideOn(leader, check(1, "org", "acme"))[0].Allowed)
 	require.True(t, leader.Advance(1025*time.Millisecond))
@@ -98,7 +101,8 @@ func TestHoldsEndOnEveryNode(t *testing.T) {
 	require.EqualValues(t, 1, d.Allowed)
 	require.EqualValues(t, 51, d.Remaining, "26 have ended")
 	c.agree()
-	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 44}, c.decideOn(leader, commit("r0", 7))[0], "late, and charged")
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 44}, c.decideOn(leader, commit("r0", 7))[0],
+		"late, and charged")
 	require.True(t, leader.Advance(time.Minute))
 	require.EqualValues(t, 92, c.decideOn(leader, check(0, "org", "acme"))[0].Remaining)
 	c.agree()

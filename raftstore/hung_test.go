@@ -95,7 +95,8 @@ func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 100,
 	}}}
 	go func() { answers <- other.Decide(ops, make([]engine.Decision, 1)) }()
-	require.Eventually(t, func() bool { return c.nodes[at].Forwarded() > 0 }, patience, time.Millisecond, "the leader was not asked")
+	require.Eventually(t, func() bool { return c.nodes[at].Forwarded() > 0 }, patience, time.Millisecond,
+		"the leader was not asked")
 	c.awaitOther(at)
 	select {
 	case err := <-answers:

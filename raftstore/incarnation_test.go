@@ -144,7 +144,8 @@ func TestNamesLeaveRoomForLives(t *testing.T) {
 				continue
 			}
 			require.ErrorContains(t, err, want)
-			_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: id, RaftAddr: "127.0.0.1:1"}, strings.NewReader(""))
+			_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: id, RaftAddr: "127.0.0.1:1"},
+				strings.NewReader(""))
 			require.ErrorContains(t, err, want)
 		}
 	}

@@ -131,7 +131,8 @@ func TestWhoMayNotJoin(t *testing.T) {
 		require.NoError(t, err)
 	})
 	t.Run("a node of another cluster", func(t *testing.T) {
-		other := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.NodeID, o.Secret = "stranger", []byte("secret") })
+		other := newCluster(
+			t, 1, func(_ int, o *raftstore.Options) { o.NodeID, o.Secret = "stranger", []byte("secret") })
 		other.leader()
 		c.order(func(leader *raftstore.Node) error {
 			err := leader.AddNode("stranger", other.opts[0].RaftAddr)

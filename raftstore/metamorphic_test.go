@@ -47,11 +47,13 @@ func randomOp(r *rand.Rand) engine.Op {
 		{Algorithm: engine.SlidingCounter, WindowNs: 4e9, Max: 7},
 		{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: 6e9, Max: 5},
 		{Algorithm: engine.Concurrency, Max: 3},
-		{Algorithm: engine.Strike, WindowNs: 9e9, Max: 4, Steps: engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: 1e9}, {Threshold: 4, PenaltyNs: 5e9}})},
+		{Algorithm: engine.Strike, WindowNs: 9e9, Max: 4,
+			Steps: engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: 1e9}, {Threshold: 4, PenaltyNs: 5e9}})},
 	}
 	which := r.IntN(len(limits))
 	bar := []string{"", "", "r|"}[r.IntN(3)] // what a block everywhere reaches
-	op := engine.Op{Key: fmt.Appendf(nil, "%s%d:%d", bar, which, r.IntN(6)), Limit: limits[which], Cost: int64(r.IntN(3)), Text: []byte("h"), TTLNs: 4e9}
+	op := engine.Op{Key: fmt.Appendf(nil, "%s%d:%d", bar, which, r.IntN(6)), Limit: limits[which],
+		Cost: int64(r.IntN(3)), Text: []byte("h"), TTLNs: 4e9}
 	if op.Limit.Algorithm != engine.Concurrency {
 		op.Text, op.TTLNs = nil, 0
 	}
@@ -62,11 +64,13 @@ func randomOp(r *rand.Rand) engine.Op {
 	case 0:
 		op = engine.Op{Code: engine.OpReset, Key: op.Key, Cost: 1}
 	case 1:
-		op = engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpBlockEverywhere, engine.OpUnblock}[r.IntN(3)], Key: op.Key, Cost: 1, TTLNs: 3e9}
+		op = engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpBlockEverywhere, engine.OpUnblock}[r.IntN(3)],
+			Key: op.Key, Cost: 1, TTLNs: 3e9}
 	case 2:
 		op = engine.Op{Code: engine.OpRefund, Key: op.Key, Cost: 1}
 	case 3, 4, 5:
-		call := engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{4, 3, 0.7, float64(r.IntN(3))}}
+		call := engine.Script{ID: engine.RedisRateAllowN,
+			Args: [engine.MaxScriptArgs]float64{4, 3, 0.7, float64(r.IntN(3))}}
 		op = engine.Op{Code: engine.OpScript, Key: fmt.Appendf(nil, "script:%d", r.IntN(3)), Cost: 1, Script: &call}
 	case 6, 7, 8:
 		op = engine.Op{Code: engine.OpScript, Key: fmt.Appendf(nil, "text:%d", r.IntN(3)), Cost: 1, Script: textCall(r)}
@@ -129,7 +133,8 @@ func TestOneAnswerWhateverTheRoad(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, road.nodes, func(_ int, o *raftstore.Options) {
 				o.TestClock, o.Source, o.SnapshotBytes = true, fixedWall{persistence.SystemSource()}, 16<<10
-				o.Heartbeat, o.MaxDecisionAge = 2*time.Second, patience // no leader or answer is lost unless the test wants it
+				// no leader or answer is lost unless the test wants it
+				o.Heartbeat, o.MaxDecisionAge = 2*time.Second, patience
 			})
 			now := time.Duration(fixedWall{}.WallNs())
 			for i, s := range steps {

@@ -83,7 +83,8 @@ func TestACopyDoesNotMove(t *testing.T) {
 	n, err := raftstore.Open(copied)
 	require.NoError(t, err)
 	defer n.Close()
-	require.Eventually(t, func() bool { return said.has("still runs at " + c.opts[i].RaftAddr) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return said.has("still runs at " + c.opts[i].RaftAddr) },
+		patience, time.Millisecond)
 	c.knowsWhere(leader)
 }
 

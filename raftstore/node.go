@@ -94,8 +94,8 @@ func (n *Node) Close() error {
 		n.host.Cancel()
 		n.group.queue.Close()
 		ended := n.group.raft.Shutdown()
-		// The library waits for exchanges without a deadline, which end with their connections. Answers to other nodes wait
-		// for the library, which may never respond. So they end after the library, and the port closes after them.
+		// The library waits for exchanges without a deadline, which end with their connections. Answers to other nodes
+		// wait for the library, which may never respond. So they end after the library, and the port closes after them.
 		n.host.Peers.Close()
 		err := errors.Join(n.host.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)

@@ -19,7 +19,8 @@ import (
 func setPolicy(name string, maxima ...int64) engine.Op {
 	p := &engine.Policy{}
 	for _, most := range maxima {
-		p.Limits = append(p.Limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}})
+		p.Limits = append(p.Limits,
+			engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}})
 	}
 	return engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Terms: p}}
 }
@@ -39,24 +40,28 @@ func TestPoliciesAreReplicated(t *testing.T) {
 	leader, at := c.leader()
 	follower := (at + 1) % 3
 	c.decideOn(c.nodes[follower], setPolicy("org", 10), setPolicy("user", 5, 100))
-	require.Equal(t, engine.Decision{Pair: 1, Allowed: 1, Remaining: 1, ResetMs: -1, Limit: 5}, c.decideOn(c.nodes[follower], check(4, "org", "acme", "user", "7"))[0])
+	require.Equal(t, engine.Decision{Pair: 1, Allowed: 1, Remaining: 1, ResetMs: -1, Limit: 5},
+		c.decideOn(c.nodes[follower], check(4, "org", "acme", "user", "7"))[0])
 	require.NoError(t, leader.Snapshot())
 	require.NoError(t, c.nodes[follower].Snapshot())
 	c.decideOn(leader, check(1, "org", "acme"), engine.Op{
 		Code: engine.OpPolicy, Key: []byte("user"), TTLNs: int64(time.Hour),
-		Policy: &engine.PolicyChange{Do: engine.PolicyOverride, Terms: &engine.Policy{Overrides: []engine.Override{{Pattern: "vip:*", UntilNs: engine.Never}}}},
+		Policy: &engine.PolicyChange{Do: engine.PolicyOverride,
+			Terms: &engine.Policy{Overrides: []engine.Override{{Pattern: "vip:*", UntilNs: engine.Never}}}},
 	})
 	c.agree()
 	c.stop(follower)
 	c.restart(follower)
 	c.agree()
 	require.EqualValues(t, 2, c.nodes[follower].Policies().Get([]byte("user")).Version)
-	out := c.decideOn(c.nodes[follower], check(5, "org", "acme", "user", "vip:1"), check(1, "org", "acme", "user", "vip:1"), check(1, "none", "k"))
+	out := c.decideOn(c.nodes[follower], check(5, "org", "acme", "user", "vip:1"),
+		check(1, "org", "acme", "user", "vip:1"), check(1, "none", "k"))
 	require.EqualValues(t, 1, out[0].Allowed, "no limit but the organisation's")
 	require.Equal(t, engine.Decision{RetryMs: -1, ResetMs: -1, Limit: 10}, out[1])
 	require.Equal(t, engine.UnknownPolicy, out[2].Status)
 	require.NoError(t, c.nodes[follower].Clear())
-	require.EqualValues(t, 9, c.decideOn(c.nodes[follower], check(1, "org", "acme"))[0].Remaining, "policies stay when limiters are flushed")
+	require.EqualValues(t, 9, c.decideOn(c.nodes[follower], check(1, "org", "acme"))[0].Remaining,
+		"policies stay when limiters are flushed")
 	c.agree()
 }
 
@@ -114,7 +119,8 @@ func TestChecksAreLinearizable(t *testing.T) {
 					returned = 1 << 62
 				}
 				history[i] = append(history[i], porcupine.Operation{
-					ClientId: i, Input: op, Output: checkCall{op, out[0], err != nil}, Call: int64(called), Return: returned,
+					ClientId: i, Input: op, Output: checkCall{op, out[0], err != nil}, Call: int64(called),
+					Return: returned,
 				})
 			}
 		})
@@ -137,7 +143,8 @@ func TestChecksAreLinearizable(t *testing.T) {
 	}
 	require.NotZero(t, admitted)
 	require.NotZero(t, denied)
-	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(quotas(map[string]int64{"org": 150, "team": 60, "user": 40}), whole, time.Minute))
+	require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(
+		quotas(map[string]int64{"org": 150, "team": 60, "user": 40}), whole, time.Minute))
 	c.agree()
 }
 
@@ -197,11 +204,13 @@ func zonedPolicies(n int) []engine.Op {
 		for c := range int64(engine.MaxZoneChanges) {
 			zone.Changes = append(zone.Changes, engine.ZoneChange{AtSec: 1e9 + 15e6*c, OffsetSec: 3600 * (c % 2)})
 		}
-		limits = append(limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 5}, Zone: zone})
+		limits = append(limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day,
+			Max: 5}, Zone: zone})
 	}
 	var ops []engine.Op
 	for i := range n {
-		ops = append(ops, engine.Op{Code: engine.OpPolicy, Key: fmt.Append(nil, "zoned", i), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: limits}}})
+		ops = append(ops, engine.Op{Code: engine.OpPolicy, Key: fmt.Append(nil, "zoned", i),
+			Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: limits}}})
 	}
 	return ops
 }

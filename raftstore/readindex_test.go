@@ -110,7 +110,8 @@ func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 func takeOnce(n *raftstore.Node, key string) (engine.Decision, error) {
 	ops := []engine.Op{{
 		Key: []byte(key), Cost: 1,
-		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 1},
+		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)},
+			Max: 1},
 	}}
 	out := make([]engine.Decision, 1)
 	err := n.Decide(ops, out)

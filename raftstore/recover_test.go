@@ -194,7 +194,9 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		alone.Go(func() {
 			out := make([]engine.Decision, 1)
-			assert.Error(t, leader.Decide([]engine.Op{{Key: fmt.Append(nil, "tail", i), Cost: 1, Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 1}}}, out))
+			assert.Error(t, leader.Decide([]engine.Op{{Key: fmt.Append(nil, "tail", i), Cost: 1,
+				Limit: engine.Limit{Algorithm: engine.TokenBucket,
+					Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 1}}}, out))
 		})
 	}
 	alone.Wait()

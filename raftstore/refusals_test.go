@@ -50,7 +50,10 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s stops
-			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat, o.Failpoint = time.Second, s.failpoint })
+			c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
+				o.Heartbeat, o.Failpoint = time.Second,
+					s.failpoint
+			})
 			leader, at := c.leader()
 			for range 20 {
 				c.decideOn(leader, quota("key", 1)) // it is sure of denials, and asks early

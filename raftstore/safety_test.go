@@ -41,7 +41,8 @@ func TestOutdatedWindowsAreNotBegun(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
 	now := leader.Now()
-	op := engine.Op{Key: []byte("key"), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 1}}
+	op := engine.Op{Key: []byte("key"), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 1}}
 	wall := now.NowNs + now.WallOffsetNs
 	op.Calendar = &engine.Calendar{EndNs: wall - 2, NextEndNs: wall - 1}
 	out := make([]engine.Decision, 1)

@@ -43,25 +43,35 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		args     []any
 		expected bool
 	}{
-		"a peer that said nothing":        {nil, "failed to appendEntries to", []any{"peer", c, "error", errors.New("EOF")}, false},
-		"a peer that stops":               {all, "failed to appendEntries to", []any{"peer", c, "error", errors.New("EOF")}, true},
-		"a peer that stops, by address":   {all, "failed to heartbeat to", []any{"peer", c.Address}, true},
-		"another peer stops":              {func(n *bareNode) { n.host.Peers.HearStopping("b") }, "failed to contact", []any{"server-id", c.ID}, false},
-		"a leader that said nothing":      {nil, "heartbeat timeout reached, starting election", []any{"last-leader-id", c.ID}, false},
-		"a leader that stops":             {all, "heartbeat timeout reached, starting election", []any{"last-leader-id", c.ID}, true},
-		"no leader yet":                   {nil, "heartbeat timeout reached, starting election", []any{"last-leader-id", raft.ServerID("")}, true},
-		"no quorum":                       {nil, "failed to contact quorum of nodes, stepping down", nil, false},
-		"no quorum, one of three stops":   {func(n *bareNode) { n.host.Peers.HearStopping("b") }, "failed to contact quorum of nodes, stepping down", nil, false},
+		"a peer that said nothing": {nil, "failed to appendEntries to",
+			[]any{"peer", c, "error", errors.New("EOF")}, false},
+		"a peer that stops": {all, "failed to appendEntries to",
+			[]any{"peer", c, "error", errors.New("EOF")}, true},
+		"a peer that stops, by address": {all, "failed to heartbeat to", []any{"peer", c.Address}, true},
+		"another peer stops": {func(n *bareNode) { n.host.Peers.HearStopping("b") }, "failed to contact",
+			[]any{"server-id", c.ID}, false},
+		"a leader that said nothing": {nil, "heartbeat timeout reached, starting election",
+			[]any{"last-leader-id", c.ID}, false},
+		"a leader that stops": {all, "heartbeat timeout reached, starting election",
+			[]any{"last-leader-id", c.ID}, true},
+		"no leader yet": {nil, "heartbeat timeout reached, starting election",
+			[]any{"last-leader-id", raft.ServerID("")}, true},
+		"no quorum": {nil, "failed to contact quorum of nodes, stepping down", nil, false},
+		"no quorum, one of three stops": {func(n *bareNode) { n.host.Peers.HearStopping("b") },
+			"failed to contact quorum of nodes, stepping down", nil, false},
 		"no quorum, two of three stop":    {all, "failed to contact quorum of nodes, stepping down", nil, true},
 		"a connection ends":               {nil, "failed to decode incoming command", nil, false},
 		"a connection ends, a peer stops": {all, "failed to decode incoming command", nil, true},
 		"a candidate is behind":           {nil, "rejecting vote request since our last term is greater", nil, true},
-		"a candidate before its vote":     {nil, "rejecting pre-vote request since our last index is greater", nil, true},
-		"a candidate is late":             {nil, "rejecting pre-vote request since we have a leader", nil, true},
-		"a candidate is no member":        {all, "rejecting vote request since node is not in configuration", nil, false},
-		"this node stops":                 {func(n *bareNode) { n.host.Stopping.Store(true) }, "failed to accept connection", nil, true},
-		"a follower behind":               {nil, "failed to get previous log", []any{"error", raft.ErrLogNotFound}, true},
-		"a log that cannot be read":       {nil, "failed to get previous log", []any{"error", errors.New("I/O error")}, false},
+		"a candidate before its vote": {nil, "rejecting pre-vote request since our last index is greater", nil,
+			true},
+		"a candidate is late":      {nil, "rejecting pre-vote request since we have a leader", nil, true},
+		"a candidate is no member": {all, "rejecting vote request since node is not in configuration", nil, false},
+		"this node stops": {func(n *bareNode) { n.host.Stopping.Store(true) }, "failed to accept connection",
+			nil, true},
+		"a follower behind": {nil, "failed to get previous log", []any{"error", raft.ErrLogNotFound}, true},
+		"a log that cannot be read": {nil, "failed to get previous log", []any{"error", errors.New("I/O error")},
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
@@ -87,7 +97,8 @@ func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
 	n := newBareNode(t)
 	log := logging.New(n.host.Log, n.host.Peers.Expects)
 	log.Info("entering follower state")
-	log.Error("failed to appendEntries to", "peer", raft.Server{ID: "c", Address: "c:1"}, "command", hclog.Fmt("%#v", 7))
+	log.Error("failed to appendEntries to", "peer", raft.Server{ID: "c", Address: "c:1"},
+		"command", hclog.Fmt("%#v", 7))
 	require.NotContains(t, n.said.String(), "entering")
 	require.Contains(t, n.said.String(), `level=ERROR msg="raft: failed to appendEntries to" peer=c command=7`)
 }

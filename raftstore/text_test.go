@@ -31,8 +31,10 @@ func TestTextsOnEveryNode(t *testing.T) {
 	require.EqualValues(t, 1, c.decideOn(follower, onText(engine.TextSet, "k", state))[0].ScriptAnswer()[3])
 	read := func(when, want string) {
 		for i, n := range c.nodes {
-			out := c.decideOn(n, onText(engine.CountGet, "k"), onText(engine.CountGet, "none"), onText(engine.CountGet, "k"))
-			require.Equal(t, []string{want, "", want}, []string{out[0].Value, out[1].Value, out[2].Value}, "%s: node %d", when, i)
+			out := c.decideOn(n, onText(engine.CountGet, "k"), onText(engine.CountGet, "none"),
+				onText(engine.CountGet, "k"))
+			require.Equal(t, []string{want, "", want}, []string{out[0].Value, out[1].Value, out[2].Value},
+				"%s: node %d", when, i)
 		}
 	}
 	read("at once", state)
@@ -43,7 +45,8 @@ func TestTextsOnEveryNode(t *testing.T) {
 	c.agree()
 	read("after a restart from an image", state)
 	for i, n := range c.nodes {
-		out := c.decideOn(n, onText(engine.TextSwap, "k", state, state+"!"), onText(engine.TextSwap, "k", state, "late"))
+		out := c.decideOn(n, onText(engine.TextSwap, "k", state, state+"!"),
+			onText(engine.TextSwap, "k", state, "late"))
 		require.Equal(t, []int64{1, 0}, []int64{out[0].ScriptAnswer()[0], out[1].ScriptAnswer()[0]}, "swap %d", i)
 		state += "!"
 	}
@@ -58,7 +61,8 @@ func TestTextsOnEveryNode(t *testing.T) {
 // awaitFormat waits until every node knows that all nodes read a form of the log.
 func (c *cluster) awaitFormat(format byte) {
 	for _, n := range c.nodes {
-		require.Eventually(c.t, func() bool { return n.AgreeOnFormat() >= int32(format) }, patience, 10*time.Millisecond)
+		require.Eventually(c.t, func() bool { return n.AgreeOnFormat() >= int32(format) }, patience,
+			10*time.Millisecond)
 	}
 }
 
@@ -74,7 +78,8 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 	count := onText(engine.CountSet, "k")
 	count.Script.Args[0] = 7
 	for i, n := range c.nodes[:2] {
-		require.ErrorIs(t, n.Decide([]engine.Op{onText(engine.TextSet, "k", "v")}, make([]engine.Decision, 1)), raftstore.ErrOldMember, "node %d", i)
+		require.ErrorIs(t, n.Decide([]engine.Op{onText(engine.TextSet, "k", "v")}, make([]engine.Decision, 1)),
+			raftstore.ErrOldMember, "node %d", i)
 		out := c.decideOn(n, count, onText(engine.CountGet, "k"))
 		require.EqualValues(t, 7, out[1].ScriptAnswer()[0])
 	}
@@ -84,7 +89,8 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 // TestLongAnswersComeThroughFollowers: a follower receives strings of the greatest length in several messages.
 func TestLongAnswersComeThroughFollowers(t *testing.T) {
 	const valueBytes = 256 << 10
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxValueBytes, o.MaxDecisionAge = valueBytes, patience })
+	c := newCluster(t, 3,
+		func(_ int, o *raftstore.Options) { o.MaxValueBytes, o.MaxDecisionAge = valueBytes, patience })
 	c.awaitFormat(5)
 	_, at := c.leader()
 	follower := c.nodes[(at+1)%3]

@@ -58,7 +58,8 @@ func TestClusterOverTLS(t *testing.T) {
 		files      func(id string) certs.Files
 	}{
 		{"wrong CA", "signed by unknown authority", func(id string) certs.Files { return foreign.Issue(id, nil) }},
-		{"another node's", "the certificate is another node's", func(string) certs.Files { return ca.Issue("n0", nil) }},
+		{"another node's", "the certificate is another node's",
+			func(string) certs.Files { return ca.Issue("n0", nil) }},
 		{"expired", "expired certificate", func(id string) certs.Files { return ca.Issue(id, certtest.Expired) }},
 		{"none", "the other side does not speak TLS", nil},
 	} {
@@ -69,7 +70,8 @@ func TestClusterOverTLS(t *testing.T) {
 			}
 		})
 		require.NoError(t, err, bad.name)
-		require.Eventually(t, func() bool { return said.has(bad.says) || members.has(bad.says) }, patience, 10*time.Millisecond, bad.name)
+		require.Eventually(t, func() bool { return said.has(bad.says) || members.has(bad.says) }, patience,
+			10*time.Millisecond, bad.name)
 		c.stop(len(c.nodes) - 1) // complaints are few, and shall be about one
 	}
 	_, err := c.grow(3, func(o *raftstore.Options) {

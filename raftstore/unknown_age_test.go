@@ -28,7 +28,8 @@ func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
 	c.restart(0)
 	require.Equal(t, raftstore.UnknownAge, c.nodes[0].StaleFor())
 	c.restart(1)
-	require.Eventually(t, func() bool { return c.nodes[0].StaleFor() < raftstore.UnknownAge }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return c.nodes[0].StaleFor() < raftstore.UnknownAge },
+		patience, time.Millisecond)
 	require.NoError(t, c.nodes[0].ReadIndex())
 	_, found := c.nodes[0].Inspect([]byte("k"))
 	require.True(t, found)

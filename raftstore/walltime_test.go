@@ -18,7 +18,8 @@ var mayReadWallTime = []string{
 	"answer.go status",             // told to the others
 	"internal/host/heard.go hears", // how far another machine's clock is ahead
 	"internal/leadership/walls.go NoteWalls",
-	"internal/leadership/leadership.go ClockFrom",                                // limiter time of a new cluster begins at it
+	// limiter time of a new cluster begins at it
+	"internal/leadership/leadership.go ClockFrom",
 	"internal/leadership/leadership.go Stamp",                                    // a mistake, for tests
 	"internal/snapshots/snapshot.go Take", "internal/snapshots/snapshot.go Last", // shown
 }
@@ -49,7 +50,8 @@ func TestNothingComparesWallTimes(t *testing.T) {
 					return true
 				}
 				if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(forbidden, s.Sel.Name) {
-					t.Errorf("%s: %s uses %s: measure durations by Node.uptime or a time.Time", file, f.Name.Name, s.Sel.Name)
+					t.Errorf("%s: %s uses %s: measure durations by Node.uptime or a time.Time", file, f.Name.Name,
+						s.Sel.Name)
 				}
 				return true
 			})

@@ -37,20 +37,24 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 // No advice tells an operator to delete a directory that may be the only copy of the state.
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
-		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID, failure.ErrNewer, failure.ErrLogFailed, wal.ErrCorrupt, failure.ErrStuck, failure.ErrDisputed, persistence.ErrDamagedLive} {
+		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID,
+			failure.ErrNewer, failure.ErrLogFailed, wal.ErrCorrupt, failure.ErrStuck, failure.ErrDisputed,
+			persistence.ErrDamagedLive} {
 			advice := failure.RestartAdvice(err, alone)
 			for _, word := range []string{"empty", "delete", "erase", "wipe"} {
 				require.NotContains(t, advice, word, "%v", err)
 			}
 		}
 	}
-	require.True(t, strings.HasPrefix(failure.RestartAdvice(persistence.ErrDamagedLive, false), "no: "), "what is damaged does not mend by itself")
+	require.True(t, strings.HasPrefix(failure.RestartAdvice(persistence.ErrDamagedLive, false), "no: "),
+		"what is damaged does not mend by itself")
 	alone := failure.RestartAdvice(wal.ErrCorrupt, true)
 	require.Contains(t, alone, "backup")
 	require.Contains(t, alone, "keep this data directory")
 	require.NotContains(t, alone, "remove")
 	others := failure.RestartAdvice(wal.ErrCorrupt, false)
-	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"), "what to see first comes first")
+	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"),
+		"what to see first comes first")
 
 	h := &host.Host{Options: host.Options{Expect: 1}, Peers: &host.Peers{}}
 	require.True(t, h.Alone())

@@ -69,7 +69,8 @@ func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 			}
 		}
 	}()
-	require.Eventually(t, func() bool { return leader.Topology().Leader != c.opts[at].NodeID }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return leader.Topology().Leader != c.opts[at].NodeID },
+		patience, 10*time.Millisecond)
 	close(stop)
 	<-done
 	// An election may have it lead again, and it steps aside once a minute.

@@ -86,7 +86,8 @@ func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 	c, err := weirclient.New(rdb, weirclient.Options{WhenDown: weirclient.Closed, Timeout: servertest.Patience})
 	require.NoError(t, err)
 	request := func(args []string) weirclient.Request {
-		return weirclient.Request{Rule: weirclient.Quota(weirclient.Forever, "", 1000), Key: args[1], Peek: len(args) > 4}
+		return weirclient.Request{Rule: weirclient.Quota(weirclient.Forever, "", 1000), Key: args[1],
+			Peek: len(args) > 4}
 	}
 	return clusterCaller{
 		do: func(ctx context.Context, args ...string) ([]int64, error) {
@@ -179,7 +180,8 @@ func TestRedisCLIFollowsTheLeader(t *testing.T) {
 	}
 	assert.Equal(t, "1\n8\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
 	assert.EqualValues(t, 1, nodes["a"].Decided.Load())
-	assert.Equal(t, "MOVED 12182 "+f.Addr("a")+"\n\n", cli("RL.FIXED", "foo", "FOREVER", "9"), "without -c it only says so")
+	assert.Equal(t, "MOVED 12182 "+f.Addr("a")+"\n\n", cli("RL.FIXED", "foo", "FOREVER", "9"),
+		"without -c it only says so")
 	f.Lead("c")
 	assert.Equal(t, "1\n7\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
 	assert.EqualValues(t, 1, nodes["c"].Decided.Load())

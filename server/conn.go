@@ -43,7 +43,8 @@ type conn struct {
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {
-	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.LastID.Add(1), remote: nc.RemoteAddr().String()}
+	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.LastID.Add(1),
+		remote: nc.RemoteAddr().String()}
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.Turn()
 	}

@@ -55,7 +55,8 @@ func BenchmarkConnection(b *testing.B) { benchmarkConnection(b, 128, nil) }
 // BenchmarkTracing is the same for a decision that comes alone, without a tracer, with
 // one that never wants to know and with one that always does.
 func BenchmarkTracing(b *testing.B) {
-	for name, tracer := range map[string]commands.Tracer{"off": nil, "never": benchTracer(false), "always": benchTracer(true)} {
+	for name, tracer := range map[string]commands.Tracer{"off": nil, "never": benchTracer(false),
+		"always": benchTracer(true)} {
 		b.Run(name, func(b *testing.B) { benchmarkConnection(b, 1, tracer) })
 	}
 }

@@ -103,7 +103,8 @@ func TestPooledBuffersAreBounded(t *testing.T) {
 	srv.pools.Pooled.Store(resp.MaxPooledBytes)
 	p := srv.dial(t)
 	go func() {
-		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", resp.SmallReadBytes)+"\r\n")
+		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", resp.SmallReadBytes)+
+			"\r\n")
 	}()
 	p.Expect(strings.Repeat(decisionAnswer, 2000))
 	assert.Contains(t, p.ExpectEnd(), resp.ErrReadMemory.Error())
@@ -122,7 +123,8 @@ func TestLargestCommandPassesAndGivesItsMemoryBack(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	kilobyte := strings.Repeat("k", 1000)
-	args := append([]string{"ECHO"}, strings.Split(strings.Repeat(kilobyte+" ", resp.MaxArgs-1), " ")[:resp.MaxArgs-1]...)
+	args := append([]string{"ECHO"},
+		strings.Split(strings.Repeat(kilobyte+" ", resp.MaxArgs-1), " ")[:resp.MaxArgs-1]...)
 	p.Send(resptest.Multibulk(args...))
 	p.Send("QUIT\r\n")
 	assert.Contains(t, p.ExpectEnd(), "+OK\r\n")

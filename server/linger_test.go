@@ -22,7 +22,8 @@ func TestWhatComesAfterTheEndIsReadAtAPace(t *testing.T) {
 	}{
 		"silence":          {from: lingerQuiet, to: lingerQuiet},
 		"silence, a nudge": {nudged: step, from: lingerQuiet + step, to: lingerQuiet + 2*step},
-		"a drip":           {message: 1, every: step, from: lingerMax, to: lingerMax + step, mostTaken: int(lingerMax/step) + 1},
+		"a drip": {message: 1, every: step, from: lingerMax, to: lingerMax + step,
+			mostTaken: int(lingerMax/step) + 1},
 		"a flood":          {message: 1 << 20, from: lingerMax, to: lingerMax, mostTaken: 8 << 20},
 		"a flood, a nudge": {message: 1 << 20, nudged: step, from: lingerMax, to: lingerMax, mostTaken: 8 << 20},
 	} {

@@ -58,5 +58,6 @@ func TestWaitingClientsHaveNoGoroutine(t *testing.T) {
 		p.Expect(decisionAnswer)
 	}
 	require.Equal(t, 50, srv.connCount())
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+10 }, servertest.Patience, time.Millisecond)
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+10 },
+		servertest.Patience, time.Millisecond)
 }

@@ -32,8 +32,8 @@ type Config struct {
 	LoadUsers     func() (*acl.Users, error)
 	ProtectedMode bool // without a password, answer only clients on this machine
 	EnableDebug   bool // the DEBUG command
-	// Redirect selects how a follower treats decisions and settling commands. RedirectForward (the default) forwards them
-	// to the leader and returns its answer. RedirectMoved answers MOVED with the leader's address.
+	// Redirect selects how a follower treats decisions and settling commands. RedirectForward (the default) forwards
+	// them to the leader and returns its answer. RedirectMoved answers MOVED with the leader's address.
 	Redirect string
 	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
 	// blocked everywhere. If it is empty, these commands work on no key.
@@ -119,7 +119,8 @@ func (c *Config) complete() error {
 	case c.MaxClients < 1:
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", commands.ErrBadConfig, c.MaxClients)
 	case c.MaxPerSource < 0:
-		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", commands.ErrBadConfig, c.MaxPerSource)
+		return fmt.Errorf("%w: max clients per source must not be negative, and is %d",
+			commands.ErrBadConfig, c.MaxPerSource)
 	case c.MaxBulkBytes < resp.PreAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
 			commands.ErrBadConfig, resp.PreAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)

@@ -96,7 +96,8 @@ func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 func TestStrangersKeepNoProbeOut(t *testing.T) {
 	const request = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 	for name, sent := range map[string]string{
-		"nothing": "", "half a header": request + "X: ", "a request without its body": request + "Content-Length: 9\r\n\r\n",
+		"nothing": "", "half a header": request + "X: ", "a request without its body": request +
+			"Content-Length: 9\r\n\r\n",
 		"a request": request + "\r\n", "two requests": strings.Repeat(request+"\r\n", 2),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +149,8 @@ func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	for range 2 * httpapi.MaxConns {
 		servertest.DialAs(t, strangerAddr, addr)
 	}
-	require.Eventually(t, func() bool { return srv.Wire.EvictedHTTP.Load() > httpapi.MaxConns }, servertest.Patience, time.Millisecond)
+	require.Eventually(t, func() bool { return srv.Wire.EvictedHTTP.Load() > httpapi.MaxConns },
+		servertest.Patience, time.Millisecond)
 	known.Send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 	known.Expect("HTTP/1.1 200 OK\r\n")
 }

@@ -148,11 +148,15 @@ func TestClientCertificates(t *testing.T) {
 		served bool
 	}{
 		{"required, none", tls.RequireAndVerifyClientCert, nil, false},
-		{"required, good", tls.RequireAndVerifyClientCert, func(ca *certtest.CA) *certs.Files { f := ca.Issue("app", nil); return &f }, true},
-		{"required, expired", tls.RequireAndVerifyClientCert, func(ca *certtest.CA) *certs.Files { f := ca.Issue("app", certtest.Expired); return &f }, false},
-		{"required, foreign", tls.RequireAndVerifyClientCert, func(*certtest.CA) *certs.Files { f := foreign.Issue("app", nil); return &f }, false},
+		{"required, good", tls.RequireAndVerifyClientCert,
+			func(ca *certtest.CA) *certs.Files { f := ca.Issue("app", nil); return &f }, true},
+		{"required, expired", tls.RequireAndVerifyClientCert,
+			func(ca *certtest.CA) *certs.Files { f := ca.Issue("app", certtest.Expired); return &f }, false},
+		{"required, foreign", tls.RequireAndVerifyClientCert,
+			func(*certtest.CA) *certs.Files { f := foreign.Issue("app", nil); return &f }, false},
 		{"optional, none", tls.VerifyClientCertIfGiven, nil, true},
-		{"optional, foreign", tls.VerifyClientCertIfGiven, func(*certtest.CA) *certs.Files { f := foreign.Issue("app", nil); return &f }, false},
+		{"optional, foreign", tls.VerifyClientCertIfGiven,
+			func(*certtest.CA) *certs.Files { f := foreign.Issue("app", nil); return &f }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := startTLS(t, Config{}, c.auth)
@@ -163,7 +167,10 @@ func TestClientCertificates(t *testing.T) {
 				f := c.show(srv.ca)
 				cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 				require.NoError(t, err)
-				config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
+				config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate,
+					error) {
+					return &cert, nil
+				}
 			})
 			require.NoError(t, err, "in TLS 1.3 the client is done first")
 			_, _ = io.WriteString(p, "PING\r\n")
@@ -175,7 +182,8 @@ func TestClientCertificates(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "remote error: tls: ")
 			require.Empty(t, got)
-			require.Eventually(t, func() bool { return srv.Wire.BadHandshakes.Load() == 1 }, servertest.Patience, time.Millisecond, "counted once the client has been told")
+			require.Eventually(t, func() bool { return srv.Wire.BadHandshakes.Load() == 1 }, servertest.Patience,
+				time.Millisecond, "counted once the client has been told")
 		})
 	}
 }
@@ -197,7 +205,8 @@ func TestReloadUnderLiveConnections(t *testing.T) {
 
 func TestPlainTextOnTheTLSPort(t *testing.T) {
 	srv := startTLS(t, Config{}, tls.NoClientCert)
-	for _, bytes := range []string{"PING\r\n", "*1\r\n$4\r\nPING\r\n", "GET / HTTP/1.1\r\n\r\n", "\x00\x00\x00\x00\x00\x00"} {
+	for _, bytes := range []string{"PING\r\n", "*1\r\n$4\r\nPING\r\n", "GET / HTTP/1.1\r\n\r\n",
+		"\x00\x00\x00\x00\x00\x00"} {
 		nc, err := net.Dial("tcp", srv.addr)
 		require.NoError(t, err)
 		p := &servertest.Peer{Conn: nc, T: t, In: bufio.NewReader(nc)}
@@ -241,7 +250,8 @@ func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
 			for range 20 {
 				srv.servesTLS(t)
 			}
-			require.NoError(t, tls.Client(slow.Conn, &tls.Config{InsecureSkipVerify: true}).Handshake(), "of an address that has one")
+			require.NoError(t, tls.Client(slow.Conn, &tls.Config{InsecureSkipVerify: true}).Handshake(),
+				"of an address that has one")
 			known.Send("PING\r\n")
 			known.Expect(pong)
 			require.LessOrEqual(t, srv.handshakes.table.Len(), MaxHandshakes)
@@ -279,7 +289,8 @@ func (a *addressed) Close() error         { a.closed.Store(true); return a.Conn.
 
 // Behind certificates no password is needed beyond this machine; without them it is.
 func TestProtectedModeOverTLS(t *testing.T) {
-	for auth, served := range map[tls.ClientAuthType]bool{tls.NoClientCert: false, tls.VerifyClientCertIfGiven: false, tls.RequireAndVerifyClientCert: true} {
+	for auth, served := range map[tls.ClientAuthType]bool{tls.NoClientCert: false, tls.VerifyClientCertIfGiven: false,
+		tls.RequireAndVerifyClientCert: true} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		srv := serveTLS(t, Config{ProtectedMode: true}, auth, &foreignListener{ln})

@@ -15,8 +15,8 @@ var ErrProcStat = errors.New("unexpected process statistics")
 const (
 	// tick is the unit of times in /proc: USER_HZ, 100 a second on every Linux.
 	tick = 10 * time.Millisecond
-	// firstTime and lastTime are the positions of utime and cstime in /proc/<pid>/stat, counted from the field after the
-	// name (proc(5) fields 14 to 17): user and system time of all threads, then of children that were waited for.
+	// firstTime and lastTime are the positions of utime and cstime in /proc/<pid>/stat, counted from the field after
+	// the name (proc(5) fields 14 to 17): user and system time of all threads, then of children that were waited for.
 	firstTime, lastTime = 11, 14
 )
 

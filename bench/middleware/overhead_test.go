@@ -71,11 +71,13 @@ func TestOverhead(t *testing.T) {
 			return cost{median(walls[i]) - median(walls[0]), median(cpus[i]) - median(cpus[0])}
 		}
 		for i, c := range contenders[1:] {
-			t.Logf("%2d at once, %-14s: %v a request, %v of processor time", workers, c.name, over(i+1).wall, over(i+1).cpu)
+			t.Logf("%2d at once, %-14s: %v a request, %v of processor time", workers, c.name, over(i+1).wall,
+				over(i+1).cpu)
 		}
 		for i := 2; i < len(contenders); i++ {
 			t.Logf("%2d at once, weir is at %.2fx of the time and %.2fx of the processor time of %s", workers,
-				float64(over(1).wall)/float64(over(i).wall), float64(over(1).cpu)/float64(over(i).cpu), contenders[i].name)
+				float64(over(1).wall)/float64(over(i).wall), float64(over(1).cpu)/float64(over(i).cpu),
+				contenders[i].name)
 		}
 	}
 }
@@ -106,11 +108,13 @@ func median(d []time.Duration) time.Duration {
 }
 
 func behindWeir(t *testing.T, rdb *redis.Client, next http.Handler) http.Handler {
-	c, err := client.New(rdb, client.Options{WhenDown: client.Closed, Timeout: startup, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := client.New(rdb, client.Options{WhenDown: client.Closed, Timeout: startup,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	limit, err := httplimit.New(c, httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, generous), Key: new(httplimit.Proxies).ByIP()}},
+		Routes: []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, generous),
+			Key: new(httplimit.Proxies).ByIP()}},
 	})
 	require.NoError(t, err)
 	return limit(next)
@@ -123,7 +127,8 @@ func behindUlule(t *testing.T, rdb *redis.Client, next http.Handler) http.Handle
 }
 
 func behindHTTPRate(t *testing.T, rdb *redis.Client, next http.Handler) http.Handler {
-	counter, err := httprateredis.NewRedisLimitCounter(&httprateredis.Config{Client: rdb, FallbackDisabled: true, FallbackTimeout: startup})
+	counter, err := httprateredis.NewRedisLimitCounter(
+		&httprateredis.Config{Client: rdb, FallbackDisabled: true, FallbackTimeout: startup})
 	require.NoError(t, err)
 	return httprate.Limit(generous, time.Hour, httprate.WithKeyByIP(), httprate.WithLimitCounter(counter))(next)
 }

@@ -48,7 +48,9 @@ func TestRole(t *testing.T) {
 func TestClusterNodesAgreeOnWhoTheyAre(t *testing.T) {
 	c := &Cluster{Binary: "weir", Dir: "/data", Size: 3, Durability: "os"}
 	rafts := []string{"127.0.0.1:7", "127.0.0.1:8", "127.0.0.1:9"}
-	require.Equal(t, []string{"serve", "--listen", "127.0.0.1:5", "--http", "", "--data-dir", filepath.Join("/data", "n2"),
-		"--node-id", "n2", "--raft-addr", "127.0.0.1:8", "--join", "127.0.0.1:7,127.0.0.1:8,127.0.0.1:9", "--expect", "3", "--durability", "os"},
+	require.Equal(t, []string{"serve", "--listen", "127.0.0.1:5", "--http", "", "--data-dir",
+		filepath.Join("/data", "n2"),
+		"--node-id", "n2", "--raft-addr", "127.0.0.1:8", "--join", "127.0.0.1:7,127.0.0.1:8,127.0.0.1:9", "--expect",
+		"3", "--durability", "os"},
 		c.node(1, "127.0.0.1:5", rafts).Args)
 }

@@ -38,10 +38,13 @@ func Bars(title string, bars []Bar) template.HTML {
 	for i, b := range bars {
 		y := barGap + i*(barHeight+barGap)
 		mid := y + barHeight/2
-		fmt.Fprintf(&svg, `<text x="%d" y="%d" text-anchor="end" dominant-baseline="middle">%s</text>`, marginLeft-8, mid, html.EscapeString(b.Label))
-		fmt.Fprintf(&svg, `<rect class="f%d" x="%d" y="%d" width="%.1f" height="%d"/>`, i%colours, marginLeft, y, x(b.Value)-marginLeft, barHeight)
+		fmt.Fprintf(&svg, `<text x="%d" y="%d" text-anchor="end" dominant-baseline="middle">%s</text>`, marginLeft-8,
+			mid, html.EscapeString(b.Label))
+		fmt.Fprintf(&svg, `<rect class="f%d" x="%d" y="%d" width="%.1f" height="%d"/>`, i%colours, marginLeft, y,
+			x(b.Value)-marginLeft, barHeight)
 		fmt.Fprintf(&svg, `<line class="spread" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x(b.Low), x(b.High), mid, mid)
-		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" dominant-baseline="middle">%s</text>`, x(b.High)+8, mid, html.EscapeString(b.Text))
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" dominant-baseline="middle">%s</text>`, x(b.High)+8, mid,
+			html.EscapeString(b.Text))
 	}
 	svg.WriteString("</svg>")
 	return template.HTML(svg.String())
@@ -75,12 +78,16 @@ func Lines(title string, all []Series, xMarks []Mark, yText func(float64) string
 	var svg strings.Builder
 	begin(&svg, title, lineHeight+20*((len(all)+1)/2))
 	for _, m := range xMarks {
-		fmt.Fprintf(&svg, `<line class="grid" x1="%.1f" x2="%.1f" y1="15" y2="%d"/>`, x(m.At), x(m.At), lineHeight-axisBottom)
-		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x(m.At), lineHeight-axisBottom+18, html.EscapeString(m.Text))
+		fmt.Fprintf(&svg, `<line class="grid" x1="%.1f" x2="%.1f" y1="15" y2="%d"/>`, x(m.At), x(m.At),
+			lineHeight-axisBottom)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x(m.At), lineHeight-axisBottom+18,
+			html.EscapeString(m.Text))
 	}
 	for _, v := range yMarks(low, high) {
-		fmt.Fprintf(&svg, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, axisLeft, chartWidth-20, y(v), y(v))
-		fmt.Fprintf(&svg, `<text x="%d" y="%.1f" text-anchor="end" dominant-baseline="middle">%s</text>`, axisLeft-6, y(v), html.EscapeString(yText(v)))
+		fmt.Fprintf(&svg, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, axisLeft,
+			chartWidth-20, y(v), y(v))
+		fmt.Fprintf(&svg, `<text x="%d" y="%.1f" text-anchor="end" dominant-baseline="middle">%s</text>`, axisLeft-6,
+			y(v), html.EscapeString(yText(v)))
 	}
 	for i, s := range all {
 		draw(&svg, i, s, x, y)
@@ -101,12 +108,14 @@ func draw(svg *strings.Builder, i int, s Series, x, y func(float64) float64) {
 	}
 	atX, atY := axisLeft+(i%2)*(chartWidth-axisLeft)/2, lineHeight+5+20*(i/2)
 	fmt.Fprintf(svg, `<rect class="f%d" x="%d" y="%d" width="14" height="4"/>`, i%colours, atX, atY-2)
-	fmt.Fprintf(svg, `<text x="%d" y="%d" dominant-baseline="middle">%s</text>`, atX+20, atY, html.EscapeString(s.Label))
+	fmt.Fprintf(svg, `<text x="%d" y="%d" dominant-baseline="middle">%s</text>`, atX+20, atY,
+		html.EscapeString(s.Label))
 }
 
 // begin opens a picture that is at most as wide as its page. Its title is the text for screen readers.
 func begin(svg *strings.Builder, title string, height int) {
-	fmt.Fprintf(svg, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, height, html.EscapeString(title))
+	fmt.Fprintf(svg, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, height,
+		html.EscapeString(title))
 }
 
 // share returns the position of a value between two others, from 0 to 1, on a logarithmic scale.

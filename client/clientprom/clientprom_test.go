@@ -18,7 +18,8 @@ import (
 
 func TestMetrics(t *testing.T) {
 	s := weirtest.Start(t)
-	c, err := client.New(s.Redis(), client.Options{WhenDown: client.Open, Timeout: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := client.New(s.Redis(), client.Options{WhenDown: client.Open, Timeout: 10 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	require.NoError(t, err)
 	defer c.Close()
 	registry := prometheus.NewPedanticRegistry()

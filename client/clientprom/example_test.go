@@ -37,7 +37,8 @@ func ExampleNew() {
 	defer limits.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(clientprom.New(limits, prometheus.Labels{"limiter": "api"}))
-	if _, err := limits.Take(context.Background(), client.TokenBucket(client.PerSecond(10), 100), "user:42"); err != nil {
+	if _, err := limits.Take(context.Background(), client.TokenBucket(client.PerSecond(10), 100),
+		"user:42"); err != nil {
 		log.Fatal(err)
 	}
 	families, err := registry.Gather()

@@ -38,7 +38,8 @@ type rateLimit struct {
 // has the units in use by policy and key. It is missing while weir is not reached.
 func NewRateLimit(c *client.Client, o RateLimitOptions) (prometheus.Collector, error) {
 	if len(o.Usage) > MaxUsage {
-		return nil, fmt.Errorf("%w: Usage must have at most %d policies and keys, not %d", ErrBadOptions, MaxUsage, len(o.Usage))
+		return nil, fmt.Errorf("%w: Usage must have at most %d policies and keys, not %d", ErrBadOptions,
+			MaxUsage, len(o.Usage))
 	}
 	seen := map[client.Pair]bool{}
 	for _, p := range o.Usage {

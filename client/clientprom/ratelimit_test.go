@@ -42,11 +42,13 @@ func TestRateLimitNames(t *testing.T) {
 	c, err := client.New(s.Redis(), client.Options{WhenDown: client.Closed, Timeout: 10 * time.Second, Logger: quiet})
 	require.NoError(t, err)
 	defer c.Close()
-	_, err = c.SetPolicy(t.Context(), "service", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 2)}})
+	_, err = c.SetPolicy(
+		t.Context(), "service", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 2)}})
 	require.NoError(t, err)
 	collector, err := clientprom.NewRateLimit(c, clientprom.RateLimitOptions{
 		Labels: prometheus.Labels{"app": "api"},
-		Usage:  []client.Pair{{Policy: "service", Key: "all"}, {Policy: "service", Key: "idle"}, {Policy: "gone", Key: "all"}},
+		Usage: []client.Pair{{Policy: "service", Key: "all"}, {Policy: "service", Key: "idle"},
+			{Policy: "gone", Key: "all"}},
 	})
 	require.NoError(t, err)
 	registry := prometheus.NewPedanticRegistry()
@@ -55,7 +57,8 @@ func TestRateLimitNames(t *testing.T) {
 		_, err := c.Take(t.Context(), client.Policy("service"), "all")
 		require.NoError(t, err)
 	}
-	names := []string{"ratelimit_requests_allowed", "ratelimit_requests_blocked", "ratelimit_requests_total", "ratelimit_current_usage"}
+	names := []string{"ratelimit_requests_allowed", "ratelimit_requests_blocked", "ratelimit_requests_total",
+		"ratelimit_current_usage"}
 	for range 2 {
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(counted+usage), names...))
 	}
@@ -74,15 +77,17 @@ func TestRateLimitNames(t *testing.T) {
 		_, _ = c.Usages(t.Context(), []client.Pair{{Policy: "service", Key: "all"}})
 	}
 	require.True(t, c.Down())
-	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(counted), names...), "no figure rather than an old one")
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(counted), names...),
+		"no figure rather than an old one")
 }
 
 func TestUsageIsBounded(t *testing.T) {
 	many := make([]client.Pair, clientprom.MaxUsage+1)
 	for want, pairs := range map[string][]client.Pair{
-		"Usage must have at most 100 policies and keys, not 101":                   many,
-		`Usage must have policies and keys, each pair once, not {"service" ""}`:    {{Policy: "service"}},
-		`Usage must have policies and keys, each pair once, not {"service" "all"}`: {{Policy: "service", Key: "all"}, {Policy: "service", Key: "all"}},
+		"Usage must have at most 100 policies and keys, not 101":                many,
+		`Usage must have policies and keys, each pair once, not {"service" ""}`: {{Policy: "service"}},
+		`Usage must have policies and keys, each pair once, not {"service" "all"}`: {{Policy: "service", Key: "all"},
+			{Policy: "service", Key: "all"}},
 	} {
 		_, err := clientprom.NewRateLimit(nil, clientprom.RateLimitOptions{Usage: pairs})
 		require.ErrorIs(t, err, clientprom.ErrBadOptions)

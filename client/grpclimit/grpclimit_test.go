@@ -30,7 +30,8 @@ const (
 )
 
 func newClient(t *testing.T, s *weirtest.Server, down client.Fallback) *client.Client {
-	c, err := client.New(s.Redis(), client.Options{WhenDown: down, Timeout: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := client.New(s.Redis(), client.Options{WhenDown: down, Timeout: 10 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
@@ -78,7 +79,8 @@ func TestCalls(t *testing.T) {
 func TestStreamsAndKeys(t *testing.T) {
 	s := weirtest.Start(t)
 	api := serve(t, newClient(t, s, client.Closed), grpclimit.Options{
-		Methods: []grpclimit.Method{{Name: "/", Rule: client.FixedFirst(time.Hour, 1), Key: grpclimit.FirstOf(grpclimit.BySecret("authorization"), grpclimit.ByMetadata("tenant"))}},
+		Methods: []grpclimit.Method{{Name: "/", Rule: client.FixedFirst(time.Hour, 1),
+			Key: grpclimit.FirstOf(grpclimit.BySecret("authorization"), grpclimit.ByMetadata("tenant"))}},
 		Exclude: []string{check},
 	})
 	stream := func(pairs ...string) codes.Code {
@@ -103,7 +105,8 @@ func TestStreamsAndKeys(t *testing.T) {
 
 func TestWithoutWeir(t *testing.T) {
 	s := weirtest.Start(t)
-	methods := []grpclimit.Method{{Name: "/grpc.health.v1.Health/", Rule: client.Policy("none"), Key: grpclimit.ByMethod()}}
+	methods := []grpclimit.Method{{Name: "/grpc.health.v1.Health/", Rule: client.Policy("none"),
+		Key: grpclimit.ByMethod()}}
 	api := serve(t, newClient(t, s, client.Open), grpclimit.Options{Methods: methods})
 	_, err := api.Check(t.Context(), nil)
 	require.Equal(t, codes.Unavailable, status.Code(err), "a mistake never switches limits off")
@@ -120,11 +123,15 @@ func TestBadOptions(t *testing.T) {
 		return []grpclimit.Method{{Name: name, Rule: rule, Key: grpclimit.ByPeer()}}
 	}
 	for name, o := range map[string]grpclimit.Options{
-		"none": {}, "no slash": {Methods: method("shop.Orders/Create")}, "no service": {Methods: method("/shop.Orders")},
-		"too deep": {Methods: method("/a/b/c")}, "twice": {Methods: append(method(check), method(check)...)},
-		"excluded": {Methods: method(watch), Exclude: []string{watch}}, "no key": {Methods: []grpclimit.Method{{Name: "/", Rule: rule}}},
-		"star": {Methods: method("/shop.Orders/*")}, "star excluded": {Methods: method("/"), Exclude: []string{"/*/Create"}},
-		"empty service": {Methods: method("//Create")}, "query": {Methods: method("/shop.Orders/Create?x")}, "blank": {Methods: method("/shop.Orders/Create ")},
+		"none": {}, "no slash": {Methods: method("shop.Orders/Create")},
+		"no service": {Methods: method("/shop.Orders")},
+		"too deep":   {Methods: method("/a/b/c")}, "twice": {Methods: append(method(check), method(check)...)},
+		"excluded":      {Methods: method(watch), Exclude: []string{watch}},
+		"no key":        {Methods: []grpclimit.Method{{Name: "/", Rule: rule}}},
+		"star":          {Methods: method("/shop.Orders/*")},
+		"star excluded": {Methods: method("/"), Exclude: []string{"/*/Create"}},
+		"empty service": {Methods: method("//Create")}, "query": {Methods: method("/shop.Orders/Create?x")},
+		"blank":    {Methods: method("/shop.Orders/Create ")},
 		"bad rule": {Methods: []grpclimit.Method{{Name: "/", Rule: client.Fixed(0, 1), Key: grpclimit.ByPeer()}}},
 	} {
 		_, err := grpclimit.New(c, o)

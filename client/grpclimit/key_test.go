@@ -25,22 +25,30 @@ func TestWhoTheCallerIs(t *testing.T) {
 		metadata []string
 		want     string
 	}{
-		"IPv4":                     {grpclimit.ByPeer(), "192.0.2.7:1", nil, "ip:192.0.2.7"},
-		"a claim":                  {grpclimit.ByPeer(), "192.0.2.7:1", []string{"x-forwarded-for", "1.1.1.1"}, "ip:192.0.2.7"},
+		"IPv4": {grpclimit.ByPeer(), "192.0.2.7:1", nil, "ip:192.0.2.7"},
+		"a claim": {grpclimit.ByPeer(), "192.0.2.7:1", []string{"x-forwarded-for", "1.1.1.1"},
+			"ip:192.0.2.7"},
 		"IPv6 is its /64":          {grpclimit.ByPeer(), "[2001:db8:1:2:3::4]:1", nil, "ip:2001:db8:1:2::/64"},
 		"IPv6, another of its /64": {grpclimit.ByPeer(), "[2001:db8:1:2:ffff::]:1", nil, "ip:2001:db8:1:2::/64"},
 		"IPv4 in IPv6":             {grpclimit.ByPeer(), "[::ffff:192.0.2.7]:1", nil, "ip:192.0.2.7"},
 		"a zone":                   {grpclimit.ByPeer(), "[fe80::1%eth0]:1", nil, "ip:fe80::/64"},
 		"a Unix socket":            {grpclimit.ByPeer(), "", nil, ""},
 		"metadata":                 {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "a"}, "metadata:a"},
-		"the first of two":         {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "a", "tenant", "b"}, "metadata:a"},
-		"no metadata":              {grpclimit.ByMetadata("tenant"), "", nil, ""},
-		"odd":                      {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "a b\x00\xff"}, "metadata:#"},
-		"huge":                     {grpclimit.ByMetadata("tenant"), "", []string{"tenant", strings.Repeat("a", 1<<20)}, "metadata:#"},
-		"a secret":                 {grpclimit.BySecret("authorization"), "", []string{"authorization", "Bearer s"}, "key:#"},
-		"a user":                   {grpclimit.ByUser(func(context.Context) string { return "42" }), "", nil, "user:42"},
-		"a huge user":              {grpclimit.ByUser(func(context.Context) string { return strings.Repeat("4", 1<<20) }), "", nil, "user:#"},
-		"not a word of the server": {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "anonymous"}, "metadata:anonymous"},
+		"the first of two": {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "a", "tenant", "b"},
+			"metadata:a"},
+		"no metadata": {grpclimit.ByMetadata("tenant"), "", nil, ""},
+		"odd": {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "a b\x00\xff"},
+			"metadata:#"},
+		"huge": {grpclimit.ByMetadata("tenant"), "", []string{"tenant", strings.Repeat("a", 1<<20)},
+			"metadata:#"},
+		"a secret": {grpclimit.BySecret("authorization"), "", []string{"authorization", "Bearer s"},
+			"key:#"},
+		"a user": {grpclimit.ByUser(func(context.Context) string { return "42" }),
+			"", nil, "user:42"},
+		"a huge user": {grpclimit.ByUser(
+			func(context.Context) string { return strings.Repeat("4", 1<<20) }), "", nil, "user:#"},
+		"not a word of the server": {grpclimit.ByMetadata("tenant"), "", []string{"tenant", "anonymous"},
+			"metadata:anonymous"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs(c.metadata...))
@@ -62,7 +70,8 @@ func TestWhoTheCallerIs(t *testing.T) {
 // Callers without a key share one limiter, under the name that weir's own check gives it.
 func TestCallersWithoutAKey(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Closed)
-	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 2)}})
+	_, err := c.SetPolicy(
+		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 2)}})
 	require.NoError(t, err)
 	var told []string
 	api := serve(t, c, grpclimit.Options{

@@ -40,7 +40,8 @@ type Options struct {
 
 // New returns interceptors that limit calls through c.
 func New(c *client.Client, o Options) (*Limiter, error) {
-	l := &Limiter{client: c, methods: map[string]*Method{}, fields: o.Fields, decided: o.Decided, log: cmp.Or(o.Logger, slog.Default())}
+	l := &Limiter{client: c, methods: map[string]*Method{}, fields: o.Fields, decided: o.Decided,
+		log: cmp.Or(o.Logger, slog.Default())}
 	if o.Fields == 0 && !o.NoFields {
 		l.fields = httpfields.IETF | httpfields.XDelta
 	}
@@ -75,7 +76,8 @@ var methodName = regexp.MustCompile(`^/([^/*?\s]+/[^/*?\s]*)?$`)
 
 func (l *Limiter) add(name string, m *Method) error {
 	if _, twice := l.methods[name]; twice || len(name) > longestName || !methodName.MatchString(name) {
-		return fmt.Errorf("%w: a method must be like /shop.Orders/Create, /shop.Orders/ or /, at most %d bytes, and there once, not %q", ErrBadOptions, longestName, name)
+		return fmt.Errorf("%w: a method must be like /shop.Orders/Create, /shop.Orders/ or /, at most %d bytes, and "+
+			"there once, not %q", ErrBadOptions, longestName, name)
 	}
 	l.methods[name] = m
 	return nil

@@ -19,7 +19,8 @@ import (
 func setPolicies(t testing.TB, c *client.Client, most map[string]int64) {
 	t.Helper()
 	for name, max := range most {
-		_, err := c.SetPolicy(t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
+		_, err := c.SetPolicy(
+			t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
 		require.NoError(t, err)
 	}
 }
@@ -159,12 +160,15 @@ func TestRoutesThatCannotBeOneCheck(t *testing.T) {
 	for want, route := range map[string]httplimit.Route{
 		`the rule "RL.FIXED 1h 1" is not a policy: weir decides under several limits in one step only if each`: {
 			Rule: rule, Key: key, Also: []httplimit.Limit{{Rule: policy, Key: key}}},
-		`limit 1 of Also: the rule "RL.FIXED 1h 1" is not a policy`:        {Rule: policy, Key: key, Also: []httplimit.Limit{{Rule: rule, Key: key}}},
-		`only a policy has a part that is kept for high priority`:          {Rule: rule, Key: key, Priority: high},
-		`limit 1 of Also: a Rule and a Key must be given`:                  {Rule: policy, Key: key, Also: []httplimit.Limit{{Rule: policy}}},
+		`limit 1 of Also: the rule "RL.FIXED 1h 1" is not a policy`: {Rule: policy, Key: key,
+			Also: []httplimit.Limit{{Rule: rule, Key: key}}},
+		`only a policy has a part that is kept for high priority`: {Rule: rule, Key: key, Priority: high},
+		`limit 1 of Also: a Rule and a Key must be given`: {Rule: policy, Key: key,
+			Also: []httplimit.Limit{{Rule: policy}}},
 		`a route has at most 16 limits in all, not 17`:                     {Rule: policy, Key: key, Also: many},
 		`Queue: client: bad request: weir holds a request for 0 to 1h0m0s`: {Rule: policy, Key: key, Queue: -1},
-		`ends a wait of 1m0s: make it longer, or -1`:                       {Rule: policy, Key: key, Queue: time.Minute},
+		`ends a wait of 1m0s: make it longer, or -1`: {Rule: policy, Key: key,
+			Queue: time.Minute},
 	} {
 		route.Pattern = "/"
 		_, err := httplimit.New(c, httplimit.Options{Routes: []httplimit.Route{route}})
@@ -201,7 +205,8 @@ func TestQueueOfARoute(t *testing.T) {
 	s := weirtest.StartRealTime(t)
 	c := newClient(t, s, client.Options{})
 	web, served := serve(t, c, httplimit.Options{Routes: []httplimit.Route{
-		{Pattern: "/paced", Rule: client.TokenBucket(client.PerSecond(20), 1), Key: httplimit.ByRoute(), Queue: 2 * time.Second},
+		{Pattern: "/paced", Rule: client.TokenBucket(client.PerSecond(20), 1), Key: httplimit.ByRoute(),
+			Queue: 2 * time.Second},
 		{Pattern: "/daily", Rule: client.FixedFirst(24*time.Hour, 1), Key: httplimit.ByRoute(), Queue: 2 * time.Second},
 	}})
 	begun := time.Now()
@@ -232,7 +237,8 @@ func TestQueueOfARouteIsBounded(t *testing.T) {
 	rdb := s.Redis()
 	c := newClient(t, s, client.Options{DenialKeys: -1})
 	web, _ := serve(t, c, httplimit.Options{Routes: []httplimit.Route{
-		{Pattern: "/slow", Rule: client.TokenBucket(client.Rate{Units: 1, Per: 2 * time.Second}, 1), Key: httplimit.ByRoute(), Queue: 2500 * time.Millisecond},
+		{Pattern: "/slow", Rule: client.TokenBucket(client.Rate{Units: 1, Per: 2 * time.Second}, 1),
+			Key: httplimit.ByRoute(), Queue: 2500 * time.Millisecond},
 		{Pattern: "/other", Rule: client.Fixed(time.Hour, 1000), Key: httplimit.ByRoute()},
 	}})
 	send(t, http.MethodGet, web.URL+"/slow")

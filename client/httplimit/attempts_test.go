@@ -19,11 +19,13 @@ func TestAttemptsAreHeld(t *testing.T) {
 	c := newClient(t, s, client.Options{})
 	const delay = 50 * time.Millisecond
 	_, err := c.SetPolicy(t.Context(), "lockout", client.PolicyTerms{Limits: []*client.Rule{
-		client.Attempts(time.Hour, client.Step{Threshold: 2, Delay: delay}, client.Step{Threshold: 3, Penalty: time.Hour}),
+		client.Attempts(time.Hour, client.Step{Threshold: 2, Delay: delay},
+			client.Step{Threshold: 3, Penalty: time.Hour}),
 	}})
 	require.NoError(t, err)
 	web, served := serve(t, c, httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "POST /login", Rule: client.Policy("lockout"), Key: httplimit.ByHeader("X-User")}},
+		Routes: []httplimit.Route{{Pattern: "POST /login", Rule: client.Policy("lockout"),
+			Key: httplimit.ByHeader("X-User")}},
 	})
 	login := func() (status int, took time.Duration) {
 		start := time.Now()

@@ -77,7 +77,8 @@ func NewBreaker(o BreakerOptions) (*Breaker, error) {
 	case o.Answers < 1 || o.Answers > maxBreakerAnswers:
 		return nil, fmt.Errorf("%w: Answers must be 1 to %d, not %d", ErrBadOptions, maxBreakerAnswers, o.Answers)
 	case o.Failures < 1 || o.Failures > o.Answers:
-		return nil, fmt.Errorf("%w: Failures must be 1 to Answers, which is %d, not %d", ErrBadOptions, o.Answers, o.Failures)
+		return nil, fmt.Errorf("%w: Failures must be 1 to Answers, which is %d, not %d", ErrBadOptions,
+			o.Answers, o.Failures)
 	case o.Pause <= 0:
 		return nil, fmt.Errorf("%w: Pause must be above 0, not %v", ErrBadOptions, o.Pause)
 	}

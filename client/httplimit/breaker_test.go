@@ -63,7 +63,8 @@ func TestBreakerStates(t *testing.T) {
 	pass(5 * time.Second)
 	require.Zero(t, request(b, succeeded))
 	require.Equal(t, BreakerClosed, b.State())
-	require.Equal(t, []string{"closed to open", "open to half-open", "half-open to open", "open to half-open", "half-open to closed"}, *changes)
+	require.Equal(t, []string{"closed to open", "open to half-open", "half-open to open", "open to half-open",
+		"half-open to closed"}, *changes)
 	for range 2 {
 		request(b, failed)
 	}
@@ -205,8 +206,11 @@ func TestBreakerWatchesAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusEarlyHints)
 			w.WriteHeader(http.StatusInternalServerError)
 		}, true},
-		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusInternalServerError) }, true},
-		"a panic":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
+		"an error": {func(w http.ResponseWriter,
+			_ *http.Request) {
+			http.Error(w, "x", http.StatusInternalServerError)
+		}, true},
+		"a panic": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
 		"flushed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			w.WriteHeader(http.StatusInternalServerError) // too late

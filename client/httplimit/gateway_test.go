@@ -27,7 +27,8 @@ func TestPolicyByRequest(t *testing.T) {
 		Policy: func(r *http.Request) string { return routes.Load().(map[string]string)[r.URL.Path] },
 	}}})
 	setOne := func(name string, max int64) {
-		_, err := c.SetPolicy(t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
+		_, err := c.SetPolicy(
+			t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
 		require.NoError(t, err)
 	}
 	setOne("route-1", 1)
@@ -52,7 +53,8 @@ func TestPolicyByRequest(t *testing.T) {
 func TestShapeOfAnotherGateway(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local, DenialKeys: -1})
-	_, err := c.SetPolicy(t.Context(), "orders", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(3*time.Second, 2)}})
+	_, err := c.SetPolicy(
+		t.Context(), "orders", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(3*time.Second, 2)}})
 	require.NoError(t, err)
 	web, _ := serve(t, c, httplimit.Options{
 		Routes: []httplimit.Route{{
@@ -60,9 +62,11 @@ func TestShapeOfAnotherGateway(t *testing.T) {
 		}},
 		FallbackStatus: http.StatusTooManyRequests,
 		Problem: httplimit.Problem{
-			Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests", ContentType: "application/json",
+			Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests",
+			ContentType: "application/json",
 			Members: func(r *http.Request, _ httplimit.Denial) map[string]any {
-				return map[string]any{"correlationId": r.Header.Get("X-Correlation-Id"), "retryAfter": nil, "violated-policies": nil}
+				return map[string]any{"correlationId": r.Header.Get("X-Correlation-Id"), "retryAfter": nil,
+					"violated-policies": nil}
 			},
 		},
 	})
@@ -94,10 +98,13 @@ func TestGatewayOptionsThatAreWrong(t *testing.T) {
 	c := newClient(t, s, client.Options{})
 	key, policy := httplimit.ByRoute(), func(*http.Request) string { return "p" }
 	for want, o := range map[string]httplimit.Options{
-		"a Policy takes the place of the Rule": {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy, Rule: client.Policy("q")}}},
-		"a Rule and a Key must":                {Routes: []httplimit.Route{{Pattern: "/", Key: key}}},
-		"the policy's Name: give neither":      {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy, Name: "n"}}},
-		"FallbackStatus must be 503 or 429":    {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy}}, FallbackStatus: 418},
+		"a Policy takes the place of the Rule": {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy,
+			Rule: client.Policy("q")}}},
+		"a Rule and a Key must": {Routes: []httplimit.Route{{Pattern: "/", Key: key}}},
+		"the policy's Name: give neither": {Routes: []httplimit.Route{{Pattern: "/", Key: key,
+			Policy: policy, Name: "n"}}},
+		"FallbackStatus must be 503 or 429": {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy}},
+			FallbackStatus: 418},
 	} {
 		_, err := httplimit.New(c, o)
 		require.ErrorIs(t, err, httplimit.ErrBadOptions)

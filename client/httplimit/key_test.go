@@ -22,28 +22,39 @@ func TestWhoTheClientIs(t *testing.T) {
 		header  []string // lines of X-Forwarded-For
 		want    string
 	}{
-		"nobody is trusted":              {"", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
-		"a stranger's claim":             {"10.0.0.0/8", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
-		"a proxy's word":                 {"10.0.0.0/8", "10.0.0.1:1", []string{"203.0.113.9"}, "ip:203.0.113.9"},
-		"spoofed before the proxy":       {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, 203.0.113.9"}, "ip:203.0.113.9"},
-		"spoofed as a proxy":             {"10.0.0.0/8", "10.0.0.1:1", []string{"10.6.6.6, 203.0.113.9"}, "ip:203.0.113.9"},
-		"spoofed in a line of its own":   {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1", "203.0.113.9"}, "ip:203.0.113.9"},
-		"two proxies":                    {"10.0.0.0/8 192.0.2.7", "10.0.0.1:1", []string{"1.1.1.1, 203.0.113.9,192.0.2.7"}, "ip:203.0.113.9"},
-		"proxies only":                   {"10.0.0.0/8", "10.0.0.1:1", []string{"10.0.0.3, 10.0.0.2"}, "ip:10.0.0.3"},
-		"no header":                      {"10.0.0.0/8", "10.0.0.1:1", nil, "ip:10.0.0.1"},
-		"no address":                     {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, unknown"}, "ip:10.0.0.1"},
-		"empty words":                    {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, ,"}, "ip:10.0.0.1"},
-		"with a port":                    {"10.0.0.0/8", "10.0.0.1:1", []string{"203.0.113.9:4711"}, "ip:203.0.113.9"},
-		"IPv6 is its /64":                {"10.0.0.0/8", "10.0.0.1:1", []string{"2001:db8:1:2:3:4:5:6"}, "ip:2001:db8:1:2::/64"},
-		"IPv6 in brackets, with a port":  {"10.0.0.0/8", "10.0.0.1:1", []string{"[2001:db8:1:2:3::6]:80"}, "ip:2001:db8:1:2::/64"},
-		"IPv6 proxy":                     {"2001:db8:f::/48", "[2001:db8:f::1]:1", []string{"203.0.113.9"}, "ip:203.0.113.9"},
-		"IPv4 in IPv6":                   {"10.0.0.0/8", "[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.9"}, "ip:203.0.113.9"},
-		"a zone":                         {"", "[fe80::1%eth0]:1", nil, "ip:fe80::/64"},
-		"a Unix socket":                  {"unix", "@", []string{"203.0.113.9"}, "ip:203.0.113.9"},
-		"a Unix socket, not trusted":     {"", "@", []string{"203.0.113.9"}, ""},
-		"a chain without end":            {"10.0.0.0/8", "10.0.0.1:1", []string{strings.Repeat("10.0.0.2, ", 10_000) + "10.0.0.3"}, "ip:10.0.0.2"},
-		"a megabyte of nothing":          {"10.0.0.0/8", "10.0.0.1:1", []string{strings.Repeat("x", 1<<20)}, "ip:10.0.0.1"},
-		"control characters and a comma": {"10.0.0.0/8", "10.0.0.1:1", []string{"\x00\x7f,203.0.113.9\t"}, "ip:203.0.113.9"},
+		"nobody is trusted":  {"", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
+		"a stranger's claim": {"10.0.0.0/8", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
+		"a proxy's word":     {"10.0.0.0/8", "10.0.0.1:1", []string{"203.0.113.9"}, "ip:203.0.113.9"},
+		"spoofed before the proxy": {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, 203.0.113.9"},
+			"ip:203.0.113.9"},
+		"spoofed as a proxy": {"10.0.0.0/8", "10.0.0.1:1", []string{"10.6.6.6, 203.0.113.9"},
+			"ip:203.0.113.9"},
+		"spoofed in a line of its own": {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1", "203.0.113.9"},
+			"ip:203.0.113.9"},
+		"two proxies": {"10.0.0.0/8 192.0.2.7", "10.0.0.1:1",
+			[]string{"1.1.1.1, 203.0.113.9,192.0.2.7"}, "ip:203.0.113.9"},
+		"proxies only": {"10.0.0.0/8", "10.0.0.1:1", []string{"10.0.0.3, 10.0.0.2"}, "ip:10.0.0.3"},
+		"no header":    {"10.0.0.0/8", "10.0.0.1:1", nil, "ip:10.0.0.1"},
+		"no address":   {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, unknown"}, "ip:10.0.0.1"},
+		"empty words":  {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, ,"}, "ip:10.0.0.1"},
+		"with a port":  {"10.0.0.0/8", "10.0.0.1:1", []string{"203.0.113.9:4711"}, "ip:203.0.113.9"},
+		"IPv6 is its /64": {"10.0.0.0/8", "10.0.0.1:1", []string{"2001:db8:1:2:3:4:5:6"},
+			"ip:2001:db8:1:2::/64"},
+		"IPv6 in brackets, with a port": {"10.0.0.0/8", "10.0.0.1:1", []string{"[2001:db8:1:2:3::6]:80"},
+			"ip:2001:db8:1:2::/64"},
+		"IPv6 proxy": {"2001:db8:f::/48", "[2001:db8:f::1]:1", []string{"203.0.113.9"},
+			"ip:203.0.113.9"},
+		"IPv4 in IPv6": {"10.0.0.0/8", "[::ffff:10.0.0.1]:1", []string{"::ffff:203.0.113.9"},
+			"ip:203.0.113.9"},
+		"a zone":                     {"", "[fe80::1%eth0]:1", nil, "ip:fe80::/64"},
+		"a Unix socket":              {"unix", "@", []string{"203.0.113.9"}, "ip:203.0.113.9"},
+		"a Unix socket, not trusted": {"", "@", []string{"203.0.113.9"}, ""},
+		"a chain without end": {"10.0.0.0/8", "10.0.0.1:1",
+			[]string{strings.Repeat("10.0.0.2, ", 10_000) + "10.0.0.3"}, "ip:10.0.0.2"},
+		"a megabyte of nothing": {"10.0.0.0/8", "10.0.0.1:1", []string{strings.Repeat("x", 1<<20)},
+			"ip:10.0.0.1"},
+		"control characters and a comma": {"10.0.0.0/8", "10.0.0.1:1", []string{"\x00\x7f,203.0.113.9\t"},
+			"ip:203.0.113.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := httplimit.Trust(strings.Fields(c.trusted)...)
@@ -86,7 +97,8 @@ func TestKeysHaveBounds(t *testing.T) {
 	require.Regexp(t, `^key:#[0-9a-f]{32}$`, key(httplimit.ByAPIKey("X-Api-Key")))
 	user := httplimit.ByUser(func(r *http.Request) string { return r.Header.Get("X-User") })
 	require.Empty(t, key(user))
-	require.Equal(t, "header:tenant-7", key(httplimit.FirstOf(user, httplimit.ByAPIKey("X-None"), httplimit.ByHeader("X-Fine"))))
+	require.Equal(t, "header:tenant-7",
+		key(httplimit.FirstOf(user, httplimit.ByAPIKey("X-None"), httplimit.ByHeader("X-Fine"))))
 	r.Header.Set("X-User", huge)
 	require.Regexp(t, `^user:#[0-9a-f]{32}$`, key(user))
 }
@@ -128,7 +140,8 @@ func TestKeysCannotBeEscaped(t *testing.T) {
 func TestKeysAreAsWeirKnowsThem(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 100)}})
+	_, err := c.SetPolicy(
+		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 100)}})
 	require.NoError(t, err)
 	var last string
 	user := func(r *http.Request) string { return r.Header.Get("X-User") }

@@ -113,6 +113,7 @@ func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route
 		detail = "There is no room to count this request."
 	}
 	l.answer(w, r, Denial{
-		Status: http.StatusServiceUnavailable, Route: route.Name, Limit: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
+		Status: http.StatusServiceUnavailable, Route: route.Name, Limit: route.Name, Detail: detail,
+		Decision: client.Decision{RetryAfter: client.Never},
 	})
 }

@@ -66,7 +66,8 @@ func send(t testing.TB, method, url string, headers ...string) (*http.Response, 
 // fieldsOf are the fields of a reply that a limiter sets, but for the moment of reset.
 func fieldsOf(res *http.Response) map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Remaining", "Retry-After"} {
+	for _, name := range []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit",
+		"X-RateLimit-Remaining", "Retry-After"} {
 		if v := res.Header.Get(name); v != "" {
 			all[name] = v
 		}
@@ -78,12 +79,14 @@ func TestRepliesTellWhatIsLeft(t *testing.T) {
 	s := weirtest.Start(t)
 	login := client.TokenBucket(client.Rate{Units: 1, Per: 6 * time.Second}, 2)
 	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "POST /login", Name: "login", Rule: login, Key: new(httplimit.Proxies).ByIP()}},
+		Routes: []httplimit.Route{{Pattern: "POST /login", Name: "login", Rule: login,
+			Key: new(httplimit.Proxies).ByIP()}},
 	})
 	res, body := send(t, http.MethodPost, web.URL+"/login")
 	require.Equal(t, "served", body)
 	require.Equal(t, map[string]string{
-		"RateLimit": `"login";r=1;t=6`, "RateLimit-Policy": `"login";q=2;w=12`, "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "1",
+		"RateLimit": `"login";r=1;t=6`, "RateLimit-Policy": `"login";q=2;w=12`, "X-RateLimit-Limit": "2",
+		"X-RateLimit-Remaining": "1",
 	}, fieldsOf(res))
 	reset, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64)
 	require.NoError(t, err)
@@ -93,7 +96,8 @@ func TestRepliesTellWhatIsLeft(t *testing.T) {
 	res, body = send(t, http.MethodPost, web.URL+"/login")
 	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
 	require.Equal(t, map[string]string{
-		"RateLimit": `"login";r=0;t=6`, "RateLimit-Policy": `"login";q=2;w=12`, "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "Retry-After": "6",
+		"RateLimit": `"login";r=0;t=6`, "RateLimit-Policy": `"login";q=2;w=12`, "X-RateLimit-Limit": "2",
+		"X-RateLimit-Remaining": "0", "Retry-After": "6",
 	}, fieldsOf(res))
 	require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"))
 	require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
@@ -123,7 +127,8 @@ func TestProblemShapes(t *testing.T) {
 					after := int(d.Decision.RetryAfter / time.Second)
 					return map[string]any{
 						"limitType": d.Route, "timestamp": "2024-01-15T10:23:45.123Z", "violated-policies": nil,
-						"detail": "Rate limit exceeded for " + d.Route + " requests. Please retry after " + strconv.Itoa(after) + " seconds.",
+						"detail": "Rate limit exceeded for " + d.Route + " requests. Please retry after " +
+							strconv.Itoa(after) + " seconds.",
 					}
 				},
 			},
@@ -135,7 +140,8 @@ func TestProblemShapes(t *testing.T) {
 			httplimit.Problem{
 				Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests",
 				Members: func(r *http.Request, _ httplimit.Denial) map[string]any {
-					return map[string]any{"correlationId": r.Header.Get("X-Correlation-Id"), "retryAfter": nil, "violated-policies": nil}
+					return map[string]any{"correlationId": r.Header.Get("X-Correlation-Id"), "retryAfter": nil,
+						"violated-policies": nil}
 				},
 			},
 			`{"type": "https://api.gateway/errors/rate-limit-exceeded", "title": "Too Many Requests", "status": 429,
@@ -156,7 +162,8 @@ func TestProblemShapes(t *testing.T) {
 func TestRoutes(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	_, err := c.SetPolicy(t.Context(), "auth", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}})
+	_, err := c.SetPolicy(
+		t.Context(), "auth", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}})
 	require.NoError(t, err)
 	one, auth := client.FixedFirst(time.Hour, 1), client.Policy("auth")
 	web, _ := serve(t, c, httplimit.Options{
@@ -164,7 +171,8 @@ func TestRoutes(t *testing.T) {
 			{Pattern: "/login", Rule: auth, Key: httplimit.ByRoute()},
 			{Pattern: "/signin", Rule: auth, Key: httplimit.ByRoute()},
 			{Pattern: "/users/{id}", Rule: one, Key: httplimit.ByRoute()},
-			{Pattern: "/dear", Rule: client.FixedFirst(time.Hour, 5), Key: httplimit.ByRoute(), Cost: func(*http.Request) int64 { return 5 }},
+			{Pattern: "/dear", Rule: client.FixedFirst(time.Hour, 5), Key: httplimit.ByRoute(),
+				Cost: func(*http.Request) int64 { return 5 }},
 			{Pattern: "/", Rule: one, Key: httplimit.ByRoute()},
 		},
 		Exclude: []string{"/healthz", "/static/"},
@@ -179,12 +187,14 @@ func TestRoutes(t *testing.T) {
 		{http.MethodGet, "/users/1", 200}, {http.MethodGet, "/users/2", 429},
 		{http.MethodGet, "/dear", 200}, {http.MethodGet, "/dear", 429},
 		{http.MethodGet, "/other", 200}, {http.MethodHead, "/another", 429},
-		{http.MethodGet, "/healthz", 200}, {http.MethodGet, "/static/a.css", 200}, {http.MethodGet, "/static/b.css", 200},
+		{http.MethodGet, "/healthz", 200}, {http.MethodGet, "/static/a.css", 200},
+		{http.MethodGet, "/static/b.css", 200},
 	} {
 		res, _ := send(t, step.method, web.URL+step.path)
 		require.Equal(t, step.status, res.StatusCode, "%s %s", step.method, step.path)
 	}
-	strict, _ := serve(t, c, httplimit.Options{LimitPreflight: true, Routes: []httplimit.Route{{Pattern: "/", Rule: auth, Key: httplimit.ByRoute()}}})
+	strict, _ := serve(t, c, httplimit.Options{LimitPreflight: true,
+		Routes: []httplimit.Route{{Pattern: "/", Rule: auth, Key: httplimit.ByRoute()}}})
 	res, _ := send(t, http.MethodOptions, strict.URL)
 	require.Equal(t, 429, res.StatusCode)
 }
@@ -192,7 +202,8 @@ func TestRoutes(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, 100), Key: new(httplimit.Proxies).ByIP()}},
+		Routes: []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, 100),
+			Key: new(httplimit.Proxies).ByIP()}},
 	})
 	var all sync.WaitGroup
 	for range 8 {
@@ -216,7 +227,8 @@ func TestWithoutWeir(t *testing.T) {
 	s := weirtest.Start(t)
 	rule := client.FixedFirst(time.Hour, 4)
 	routes := []httplimit.Route{{Pattern: "/", Rule: rule, Key: httplimit.ByRoute()}}
-	local, served := serve(t, newClient(t, s, client.Options{WhenDown: client.Local}), httplimit.Options{Routes: routes})
+	local, served := serve(t, newClient(t, s, client.Options{WhenDown: client.Local}),
+		httplimit.Options{Routes: routes})
 	closed, _ := serve(t, newClient(t, s, client.Options{WhenDown: client.Closed}), httplimit.Options{Routes: routes})
 	s.Stop()
 	for range 3 {
@@ -236,7 +248,9 @@ func TestWithoutWeir(t *testing.T) {
 func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Open})
-	web, served := serve(t, c, httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Rule: client.Policy("no-such"), Key: httplimit.ByRoute()}}})
+	web, served := serve(t, c,
+		httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Rule: client.Policy("no-such"),
+			Key: httplimit.ByRoute()}}})
 	res, body := send(t, http.MethodGet, web.URL)
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
 	require.NotContains(t, body, "no-such policy", "what is wrong is for the log")
@@ -246,10 +260,13 @@ func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 	for name, o := range map[string]httplimit.Options{
 		"a route":          {},
 		"a Rule and a Key": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
-		"bad rule":         {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0), Key: httplimit.ByRoute()}}},
-		"no path":          {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
-		"conflicts":        {Routes: []httplimit.Route{{Pattern: "/a", Rule: rule, Key: httplimit.ByRoute()}}, Exclude: []string{"/a"}},
-		"the name must":    {Routes: []httplimit.Route{{Pattern: "/" + strings.Repeat("a", 200), Rule: rule, Key: httplimit.ByRoute()}}},
+		"bad rule": {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0),
+			Key: httplimit.ByRoute()}}},
+		"no path": {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
+		"conflicts": {Routes: []httplimit.Route{{Pattern: "/a", Rule: rule, Key: httplimit.ByRoute()}},
+			Exclude: []string{"/a"}},
+		"the name must": {Routes: []httplimit.Route{{Pattern: "/" + strings.Repeat("a", 200), Rule: rule,
+			Key: httplimit.ByRoute()}}},
 	} {
 		_, err := httplimit.New(c, o)
 		require.ErrorIs(t, err, httplimit.ErrBadOptions)
@@ -276,7 +293,8 @@ func TestDenialsOfOnesOwn(t *testing.T) {
 func TestPacing(t *testing.T) {
 	s := weirtest.Start(t)
 	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "/", Rule: client.LeakyBucket(client.PerSecond(20), 2), Key: httplimit.ByRoute()}},
+		Routes: []httplimit.Route{{Pattern: "/", Rule: client.LeakyBucket(client.PerSecond(20), 2),
+			Key: httplimit.ByRoute()}},
 	})
 	start := time.Now()
 	for range 3 {
@@ -298,13 +316,16 @@ func TestDecisionsAreTold(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	web, _ := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
 		Routes: []httplimit.Route{
-			{Pattern: "POST /login", Name: "login", Rule: client.FixedFirst(time.Minute, 2), Key: new(httplimit.Proxies).ByIP()},
-			{Pattern: "/", Name: "default", Rule: client.FixedFirst(time.Minute, 100), Key: new(httplimit.Proxies).ByIP()},
+			{Pattern: "POST /login", Name: "login", Rule: client.FixedFirst(time.Minute, 2),
+				Key: new(httplimit.Proxies).ByIP()},
+			{Pattern: "/", Name: "default", Rule: client.FixedFirst(time.Minute, 100),
+				Key: new(httplimit.Proxies).ByIP()},
 		},
 		Decided: func(r *http.Request, route, key string, d client.Decision) {
 			requests[route+" "+strconv.FormatBool(d.Allowed)]++
 			if !d.Allowed {
-				logger.Warn("rate limit exceeded", "client", key, "endpoint", r.Method+" "+r.URL.Path, "tier", route, "wait", d.RetryAfter.Round(time.Minute))
+				logger.Warn("rate limit exceeded", "client", key, "endpoint", r.Method+" "+r.URL.Path, "tier", route,
+					"wait", d.RetryAfter.Round(time.Minute))
 				denials = append(denials, key)
 			}
 		},
@@ -316,7 +337,8 @@ func TestDecisionsAreTold(t *testing.T) {
 	require.Equal(t, map[string]int{"login true": 2, "login false": 2, "default true": 1}, requests)
 	require.Len(t, denials, 2)
 	require.Equal(t, 2, strings.Count(log.String(),
-		`level=WARN msg="rate limit exceeded" client=login|ip:127.0.0.1 endpoint="POST /login" tier=login wait=1m0s`), log.String())
+		`level=WARN msg="rate limit exceeded" client=login|ip:127.0.0.1 endpoint="POST /login" tier=login wait=1m0s`),
+		log.String())
 }
 
 // Two limits, one behind the other, are two limiters where their routes have names.
@@ -324,11 +346,14 @@ func TestTwice(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
 	limited := func(name string, rule *client.Rule, next http.Handler) http.Handler {
-		limit, err := httplimit.New(c, httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Name: name, Rule: rule, Key: httplimit.ByRoute()}}})
+		limit, err := httplimit.New(c,
+			httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Name: name, Rule: rule,
+				Key: httplimit.ByRoute()}}})
 		require.NoError(t, err)
 		return limit(next)
 	}
-	web := httptest.NewServer(limited("hourly", client.FixedFirst(time.Hour, 2), limited("burst", client.TokenBucket(client.PerSecond(1), 1), http.NotFoundHandler())))
+	web := httptest.NewServer(limited("hourly", client.FixedFirst(time.Hour, 2),
+		limited("burst", client.TokenBucket(client.PerSecond(1), 1), http.NotFoundHandler())))
 	t.Cleanup(web.Close)
 	for _, want := range []struct {
 		status int
@@ -347,7 +372,8 @@ func TestAddress(t *testing.T) {
 	require.NoError(t, err)
 	user := httplimit.ByUser(func(r *http.Request) string { return r.Header.Get("X-User") })
 	web, _ := serve(t, c, httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(time.Hour, 100), Key: user}}, Address: proxies.Client,
+		Routes:  []httplimit.Route{{Pattern: "/", Rule: client.Fixed(time.Hour, 100), Key: user}},
+		Address: proxies.Client,
 	})
 	status := func(address string) int {
 		res, _ := send(t, http.MethodGet, web.URL, "X-User", "42", "X-Forwarded-For", address)

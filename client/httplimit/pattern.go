@@ -97,23 +97,27 @@ func checkSegment(segment, p string) error {
 	at := strings.IndexAny(segment, refusedInPaths)
 	switch {
 	case at >= 0 && (segment[at] == '?' || segment[at] == '#'):
-		return errors.New("only the path of a request is matched, not what follows '?' or '#'; the character itself is written %3F or %23")
+		return errors.New("only the path of a request is matched, not what follows '?' or '#'; the character itself " +
+			"is written %3F or %23")
 	case at >= 0:
-		return fmt.Errorf("%q is in no path as it stands: a wildcard is {name}, the rest of a path {name...}; the character itself is written %%%02X",
+		return fmt.Errorf("%q is in no path as it stands: a wildcard is {name}, the rest of a path {name...}; the "+
+			"character itself is written %%%02X",
 			segment[at], segment[at])
 	case strings.HasSuffix(segment, "}"):
 		return fmt.Errorf("the segment %q ends a wildcard that does not begin: write {name}, or %%7D for the character",
 			segment)
 	case strings.HasSuffix(segment, "$") && len(segment) > 1:
-		return fmt.Errorf("a pattern is no regular expression: %q matches that path alone anyway; '/{$}' is for a path that ends in a slash",
+		return fmt.Errorf("a pattern is no regular expression: %q matches that path alone anyway; '/{$}' is for a "+
+			"path that ends in a slash",
 			strings.TrimSuffix(p, "$"))
 	}
 	return nil
 }
 
 // errOneStar is the error of a pattern that begins with a single '*'.
-var errOneStar = errors.New(`a pattern begins with a slash, a host or "**": write "**/login" for any path that ends so, ` +
-	`"/*/login" for one segment before it; hosts have no wildcards`)
+var errOneStar = errors.New(
+	`a pattern begins with a slash, a host or "**": write "**/login" for any path that ends so, ` +
+		`"/*/login" for one segment before it; hosts have no wildcards`)
 
 // checkPreflight refuses a route for OPTIONS requests if they pass anyway.
 func (o *Options) checkPreflight(text string) error {

@@ -17,7 +17,8 @@ import (
 // routesOf are routes of one rule.
 func routesOf(patterns ...string) (all []httplimit.Route) {
 	for _, p := range patterns {
-		all = append(all, httplimit.Route{Pattern: p, Name: "login", Rule: client.FixedFirst(time.Hour, 2), Key: httplimit.ByRoute()})
+		all = append(all, httplimit.Route{Pattern: p, Name: "login", Rule: client.FixedFirst(time.Hour, 2),
+			Key: httplimit.ByRoute()})
 	}
 	return all
 }
@@ -26,18 +27,26 @@ func routesOf(patterns ...string) (all []httplimit.Route) {
 // the error shows what is right.
 func TestPatternsThatLimitNothing(t *testing.T) {
 	for pattern, hint := range map[string]string{
-		"*/login": `"**/login"`, "*/login*": `"**/login"`, "*": `"**/login"`, "POST *": `"**/login"`, "*.example.com/login": "no wildcards", "api.*.com/login": "no wildcards",
-		"/a***": "three stars", "/a/**/**": "'**/**' is '**'", "**/**/b": "'**/**' is '**'", "/files/{name}/*": `"/files/*/*"`, "/a{*": "no {wildcards}", "/{*path}": "bad wildcard",
-		"/*?x": "%3F", "/*[a-z]": "%5B", "/**//a": `"/**/a"`, "/../**": `"/**"`, "/%zz*": "%25", "/*%2": "%25", "api/**": `"/api/**"`, "intranet/**": `"intranet./**"`,
-		"/" + strings.Repeat("a", 127) + "*": "at most 127 bytes", "/:id/*": "{id}", "get **": `"GET **"`, "OPTIONS **": "LimitPreflight",
-		"/users/:id": `"/users/{id}"`, "/users/<id>": "{name}", "/users/[id]": "%5B", "^/login": "a path begins with a slash", "/login$": `"/login"`,
+		"*/login": `"**/login"`, "*/login*": `"**/login"`, "*": `"**/login"`, "POST *": `"**/login"`,
+		"*.example.com/login": "no wildcards", "api.*.com/login": "no wildcards",
+		"/a***": "three stars", "/a/**/**": "'**/**' is '**'", "**/**/b": "'**/**' is '**'",
+		"/files/{name}/*": `"/files/*/*"`, "/a{*": "no {wildcards}", "/{*path}": "bad wildcard",
+		"/*?x": "%3F", "/*[a-z]": "%5B", "/**//a": `"/**/a"`, "/../**": `"/**"`, "/%zz*": "%25", "/*%2": "%25",
+		"api/**": `"/api/**"`, "intranet/**": `"intranet./**"`,
+		"/" + strings.Repeat("a", 127) + "*": "at most 127 bytes", "/:id/*": "{id}", "get **": `"GET **"`,
+		"OPTIONS **": "LimitPreflight",
+		"/users/:id": `"/users/{id}"`, "/users/<id>": "{name}", "/users/[id]": "%5B",
+		"^/login": "a path begins with a slash", "/login$": `"/login"`,
 		"/a|/b": "%7C", "/users/id}": "%7D", "/users/{id:[0-9]+}": "bad wildcard",
-		"api/login": `"/api/login"`, "login/": `"/login/"`, "Example.com/": "small letters", "example.com:8080/": "no port",
-		"https://example.com/login": "no scheme", "[::1]:80/x": "[::1]/x", "Intranet./x": "small letters", "login": `"/login"`, "GET": `"/login"`, "": `"/login"`,
+		"api/login": `"/api/login"`, "login/": `"/login/"`, "Example.com/": "small letters",
+		"example.com:8080/":         "no port",
+		"https://example.com/login": "no scheme", "[::1]:80/x": "[::1]/x", "Intranet./x": "small letters",
+		"login": `"/login"`, "GET": `"/login"`, "": `"/login"`,
 		"get /login": `"GET /login"`, "Post /login": `"POST /login"`, "ANY /login": `"/login"`, "* /login": `"/login"`,
 		"GET|POST /login": `"GET /login"`, "GET,POST /login": "method", "M1 /login": `"POST /login"`,
 		"OPTIONS /login": "LimitPreflight", "/login?next=1": "%3F", "/login#top": "%23",
-		"/login ": "no path", "POST /login ": "%20", "/my login": "no path", "/my login/x": "method", "//login": `"/login"`, "/a/../login": `"/login"`, "/login/.": `"/login"`,
+		"/login ": "no path", "POST /login ": "%20", "/my login": "no path", "/my login/x": "method",
+		"//login": `"/login"`, "/a/../login": `"/login"`, "/login/.": `"/login"`,
 	} {
 		_, err := httplimit.New(nil, httplimit.Options{Routes: routesOf(pattern)})
 		require.ErrorIs(t, err, httplimit.ErrBadOptions, pattern)
@@ -71,11 +80,17 @@ func TestPatternsThatLimit(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
 	for pattern, path := range map[string]string{
-		"/": "/x", "/login": "/login", "POST /login": "/login", "POST\t /login": "/login", " /login": "/login", "/api/": "/api/a/b",
-		"/users/{id}": "/users/7", "/users/{id}/keys": "/users/7/keys", "/files/{rest...}": "/files/a/b", "/home/{$}": "/home/", "/{$}": "/",
-		"example.com/": "/x", "www.example.com/login": "/login", "localhost/x": "/x", "127.0.0.1/x": "/x", "::1/x": "/x", "[::1]/x": "/x", "intranet./x": "/x", "example.com./x": "/x", "[2001:db8::1]/**": "/x", "intranet./**": "/x",
-		"**": "/x", "**/login**": "/a/login/b", "POST **/login**": "/login", "/api/**": "/api", "/v*/login": "/v1/login", "example.com/*": "/x",
-		"/v1/items:batch": "/v1/items:batch", "/$metadata": "/$metadata", "/a%2Fb": "/a%2Fb", "/my%20file": "/my%20file", "/%2A": "/*",
+		"/": "/x", "/login": "/login", "POST /login": "/login", "POST\t /login": "/login", " /login": "/login",
+		"/api/":       "/api/a/b",
+		"/users/{id}": "/users/7", "/users/{id}/keys": "/users/7/keys", "/files/{rest...}": "/files/a/b",
+		"/home/{$}": "/home/", "/{$}": "/",
+		"example.com/": "/x", "www.example.com/login": "/login", "localhost/x": "/x", "127.0.0.1/x": "/x",
+		"::1/x": "/x", "[::1]/x": "/x", "intranet./x": "/x", "example.com./x": "/x", "[2001:db8::1]/**": "/x",
+		"intranet./**": "/x",
+		"**":           "/x", "**/login**": "/a/login/b", "POST **/login**": "/login", "/api/**": "/api",
+		"/v*/login": "/v1/login", "example.com/*": "/x",
+		"/v1/items:batch": "/v1/items:batch", "/$metadata": "/$metadata", "/a%2Fb": "/a%2Fb",
+		"/my%20file": "/my%20file", "/%2A": "/*",
 		"/käse": "/k%C3%A4se", "/a(b)": "/a(b)", "/~u": "/~u", "/a+b": "/a+b", "M-SEARCH /x": "/x", "PROPFIND /x": "/x",
 	} {
 		routes := routesOf(pattern)

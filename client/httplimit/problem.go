@@ -37,7 +37,8 @@ type Problem struct {
 }
 
 func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, q *httpfields.Quota) {
-	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Limit: q.Name, Detail: q.Detail(), Decision: d}
+	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Limit: q.Name,
+		Detail: q.Detail(), Decision: d}
 	if d.Source == client.FromFallback {
 		denial.Status = l.o.FallbackStatus
 	}

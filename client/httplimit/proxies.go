@@ -33,7 +33,8 @@ func Trust(networks ...string) (*Proxies, error) {
 		}
 		prefix, err := parsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w: a trusted network must be like 10.0.0.0/8, 10.1.2.3 or unix, not %q", ErrBadOptions, text)
+			return nil, fmt.Errorf("%w: a trusted network must be like 10.0.0.0/8, 10.1.2.3 or unix, not %q",
+				ErrBadOptions, text)
 		}
 		p.networks = append(p.networks, prefix)
 	}

@@ -46,8 +46,10 @@ const (
 
 // algorithms are the values of RATE_LIMIT_ALGORITHM.
 var algorithms = map[string]Algorithm{
-	"": SlidingWindow, "fixed_window": FixedWindow, "fixed_window_counter": FixedWindow, "sliding_window": SlidingWindow,
-	"sliding_window_log": SlidingWindow, "sliding_window_counter": SlidingWindowCounter, "token_bucket": TokenBucket, "leaky_bucket": LeakyBucket,
+	"": SlidingWindow, "fixed_window": FixedWindow, "fixed_window_counter": FixedWindow,
+	"sliding_window":     SlidingWindow,
+	"sliding_window_log": SlidingWindow, "sliding_window_counter": SlidingWindowCounter, "token_bucket": TokenBucket,
+	"leaky_bucket": LeakyBucket,
 }
 
 // maxPace is the longest delay of a leaky bucket. It is shorter than the timeouts of clients and proxies.
@@ -77,7 +79,8 @@ func FromEnv(getenv func(string) string) (s Settings, err error) {
 	name := e.text(envAlgorithm)
 	known := false
 	if s.Algorithm, known = algorithms[strings.ToLower(name)]; !known {
-		e.refuse(envAlgorithm, "fixed_window, sliding_window, sliding_window_counter, token_bucket or leaky_bucket", name)
+		e.refuse(envAlgorithm, "fixed_window, sliding_window, sliding_window_counter, token_bucket or leaky_bucket",
+			name)
 	}
 	s.Default = e.number(envDefault, "requests", engine.MaxUnits, s.Enabled)
 	s.Window = time.Duration(e.number(envWindow, "seconds", maxWindowSeconds, s.Enabled)) * time.Second
@@ -128,7 +131,8 @@ func (s *Settings) rule(max int64) *client.Rule {
 // SetPolicies sets the policies at weir to the limits of the settings. Usage is kept.
 func (s *Settings) SetPolicies(ctx context.Context, c *client.Client) error {
 	for _, l := range s.limits() {
-		if _, err := c.SetPolicy(ctx, s.Prefix+l.policy, client.PolicyTerms{Limits: []*client.Rule{s.rule(l.max)}}); err != nil {
+		if _, err := c.SetPolicy(
+			ctx, s.Prefix+l.policy, client.PolicyTerms{Limits: []*client.Rule{s.rule(l.max)}}); err != nil {
 			return fmt.Errorf("policy %s: %w", s.Prefix+l.policy, err)
 		}
 	}
@@ -139,7 +143,8 @@ func (s *Settings) SetPolicies(ctx context.Context, c *client.Client) error {
 // policies must exist: see SetPolicies. While weir is not reached, client.Local decides by the same limits.
 func (s *Settings) Route(pattern string, ip, user Key) Route {
 	policy := func(name string, max int64) *client.Rule { return client.Policy(s.Prefix+name, s.rule(max)) }
-	r := Route{Pattern: pattern, Name: pattern, Rule: policy("default", s.Default), Key: atRoute(pattern, FirstOf(user, ip))}
+	r := Route{Pattern: pattern, Name: pattern, Rule: policy("default", s.Default),
+		Key: atRoute(pattern, FirstOf(user, ip))}
 	if s.PerIP > 0 {
 		r.Also = append(r.Also, Limit{Rule: policy("per-ip", s.PerIP), Key: ip})
 	}

@@ -15,7 +15,8 @@ import (
 
 // documented are the variables as a public API documents them.
 var documented = map[string]string{
-	"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_ALGORITHM": "sliding_window", "RATE_LIMIT_DEFAULT": "1000", "RATE_LIMIT_WINDOW": "3600",
+	"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_ALGORITHM": "sliding_window", "RATE_LIMIT_DEFAULT": "1000",
+	"RATE_LIMIT_WINDOW": "3600",
 	"RATE_LIMIT_PER_IP": "100", "RATE_LIMIT_PER_USER": "10000", "RATE_LIMIT_BURST": "50",
 }
 
@@ -32,14 +33,17 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	s, err := httplimit.FromEnv(with())
 	require.NoError(t, err)
 	require.Equal(t, httplimit.Settings{
-		Enabled: true, Algorithm: httplimit.SlidingWindow, Default: 1000, Window: time.Hour, PerIP: 100, PerUser: 10000, Burst: 50,
+		Enabled: true, Algorithm: httplimit.SlidingWindow, Default: 1000, Window: time.Hour, PerIP: 100,
+		PerUser: 10000, Burst: 50,
 	}, s)
 	s, err = httplimit.FromEnv(func(name string) string {
 		return map[string]string{"RATE_LIMIT_DEFAULT": "5", "RATE_LIMIT_WINDOW": " 60 "}[name]
 	})
 	require.NoError(t, err)
-	require.Equal(t, httplimit.Settings{Enabled: true, Algorithm: httplimit.SlidingWindow, Default: 5, Window: time.Minute}, s)
-	s, err = httplimit.FromEnv(func(name string) string { return map[string]string{"RATE_LIMIT_ENABLED": "false"}[name] })
+	require.Equal(t, httplimit.Settings{Enabled: true, Algorithm: httplimit.SlidingWindow, Default: 5,
+		Window: time.Minute}, s)
+	s, err = httplimit.FromEnv(
+		func(name string) string { return map[string]string{"RATE_LIMIT_ENABLED": "false"}[name] })
 	require.NoError(t, err)
 	require.False(t, s.Enabled)
 }
@@ -50,15 +54,21 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	for want, getenv := range map[string]func(string) string{
 		`RATE_LIMIT_ENABLED must be true or false, not "maybe"`:                                                                       with("RATE_LIMIT_ENABLED", "maybe"),
 		`RATE_LIMIT_ALGORITHM must be fixed_window, sliding_window, sliding_window_counter, token_bucket or leaky_bucket, not "gcra"`: with("RATE_LIMIT_ALGORITHM", "gcra"),
-		`RATE_LIMIT_DEFAULT` + requests + `""`:                                                                                        with("RATE_LIMIT_DEFAULT", ""),
-		`RATE_LIMIT_DEFAULT` + requests + `"0"`:                                                                                       with("RATE_LIMIT_DEFAULT", "0"),
-		`RATE_LIMIT_WINDOW must be a whole number of seconds from 1 to 31622400, not "1h"`:                                            with("RATE_LIMIT_WINDOW", "1h"),
-		`RATE_LIMIT_WINDOW must be a whole number of seconds from 1 to 31622400, not ""`:                                              with("RATE_LIMIT_WINDOW", ""),
-		`RATE_LIMIT_WINDOW must be a whole number of seconds from 1 to 31622400, not "4e9"`:                                           with("RATE_LIMIT_WINDOW", "4e9"),
-		`RATE_LIMIT_PER_IP` + requests + `"-1"`:                                                                                       with("RATE_LIMIT_PER_IP", "-1"),
-		`RATE_LIMIT_PER_USER` + requests + `"many"`:                                                                                   with("RATE_LIMIT_PER_USER", "many"),
-		`RATE_LIMIT_BURST` + requests + `"1.5"`:                                                                                       with("RATE_LIMIT_BURST", "1.5"),
-		`RATE_LIMIT_PER_USER with RATE_LIMIT_ALGORITHM sliding_window: client: bad rule: RL.SLIDING: max must be 1 to 1000000`:        with("RATE_LIMIT_PER_USER", "2000000"),
+		`RATE_LIMIT_DEFAULT` + requests +
+			`""`: with("RATE_LIMIT_DEFAULT", ""),
+		`RATE_LIMIT_DEFAULT` + requests +
+			`"0"`: with("RATE_LIMIT_DEFAULT", "0"),
+		`RATE_LIMIT_WINDOW must be a whole number of seconds from 1 to 31622400, not "1h"`: with(
+			"RATE_LIMIT_WINDOW", "1h"),
+		`RATE_LIMIT_WINDOW must be a whole number of seconds from 1 to 31622400, not ""`: with(
+			"RATE_LIMIT_WINDOW", ""),
+		`RATE_LIMIT_WINDOW must be a whole number of seconds from 1 to 31622400, not "4e9"`: with(
+			"RATE_LIMIT_WINDOW", "4e9"),
+		`RATE_LIMIT_PER_IP` + requests +
+			`"-1"`: with("RATE_LIMIT_PER_IP", "-1"),
+		`RATE_LIMIT_PER_USER` + requests + `"many"`: with("RATE_LIMIT_PER_USER", "many"),
+		`RATE_LIMIT_BURST` + requests + `"1.5"`:     with("RATE_LIMIT_BURST", "1.5"),
+		`RATE_LIMIT_PER_USER with RATE_LIMIT_ALGORITHM sliding_window: client: bad rule: RL.SLIDING: max must be 1 to 1000000`: with("RATE_LIMIT_PER_USER", "2000000"),
 	} {
 		_, err := httplimit.FromEnv(getenv)
 		require.ErrorIs(t, err, httplimit.ErrBadOptions, want)
@@ -67,7 +77,8 @@ func TestSettingsThatAreWrong(t *testing.T) {
 }
 
 // limitedBy is a server with two routes under settings, asked with headers.
-func limitedBy(t *testing.T, getenv func(string) string) (c *client.Client, ask func(path string, headers ...string) *http.Response) {
+func limitedBy(t *testing.T, getenv func(string) string) (c *client.Client,
+	ask func(path string, headers ...string) *http.Response) {
 	settings, err := httplimit.FromEnv(getenv)
 	require.NoError(t, err)
 	settings.Prefix = "api:"
@@ -76,7 +87,8 @@ func limitedBy(t *testing.T, getenv func(string) string) (c *client.Client, ask 
 	require.NoError(t, settings.SetPolicies(t.Context(), c))
 	require.NoError(t, settings.SetPolicies(t.Context(), c), "again, as each process does")
 	ip, user := httplimit.ByHeader("X-Ip"), httplimit.ByAPIKey("X-Api-Key")
-	web, _ := serve(t, c, httplimit.Options{Routes: []httplimit.Route{settings.Route("/a", ip, user), settings.Route("/b", ip, user)}})
+	web, _ := serve(t, c,
+		httplimit.Options{Routes: []httplimit.Route{settings.Route("/a", ip, user), settings.Route("/b", ip, user)}})
 	return c, func(path string, headers ...string) *http.Response {
 		res, _ := send(t, http.MethodGet, web.URL+path, headers...)
 		return res
@@ -96,7 +108,8 @@ func TestEachSettingCounts(t *testing.T) {
 	require.Equal(t, 3, passes("/a", "X-Ip", "1"), "of one client at one route")
 	require.Equal(t, 2, passes("/b", "X-Ip", "1"), "of one address at all routes")
 	require.Equal(t, `"api:per-ip";r=0;t=3600`, ask("/b", "X-Ip", "1").Header.Get("RateLimit"))
-	require.Equal(t, `"/a";r=0;t=3600`, func() string { passes("/a", "X-Ip", "9"); return ask("/a", "X-Ip", "9").Header.Get("RateLimit") }())
+	require.Equal(t, `"/a";r=0;t=3600`,
+		func() string { passes("/a", "X-Ip", "9"); return ask("/a", "X-Ip", "9").Header.Get("RateLimit") }())
 	require.Equal(t, 3, passes("/a", "X-Ip", "2", "X-Api-Key", "k"))
 	require.Equal(t, 0, passes("/a", "X-Ip", "3", "X-Api-Key", "k"), "the user from another address")
 	require.Equal(t, 3, passes("/b", "X-Ip", "3", "X-Api-Key", "k"))
@@ -110,7 +123,8 @@ func TestEachSettingCounts(t *testing.T) {
 // Each algorithm by its names, and what it makes of the document's figures.
 func TestEachAlgorithm(t *testing.T) {
 	for name, rule := range map[string]string{
-		"fixed_window": "FIXED 1h 1000", "fixed_window_counter": "FIXED 1h 1000", "sliding_window": "SLIDING 1h 1000", "": "SLIDING 1h 1000",
+		"fixed_window": "FIXED 1h 1000", "fixed_window_counter": "FIXED 1h 1000", "sliding_window": "SLIDING 1h 1000",
+		"":                   "SLIDING 1h 1000",
 		"Sliding_Window_Log": "SLIDING 1h 1000", "sliding_window_counter": "SLIDINGCOUNTER 1h 1000",
 		"token_bucket": "TOKENBUCKET 1/3600ms 50", "leaky_bucket": "LEAKYBUCKET 1/3600ms 1",
 	} {

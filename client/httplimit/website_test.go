@@ -80,7 +80,8 @@ func TestEnabled(t *testing.T) {
 func TestLogDenials(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Closed})
-	_, err := c.SetPolicy(t.Context(), "auth", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Minute, 1)}})
+	_, err := c.SetPolicy(
+		t.Context(), "auth", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Minute, 1)}})
 	require.NoError(t, err)
 	var log strings.Builder
 	proxies, err := httplimit.Trust("127.0.0.1")
@@ -90,7 +91,8 @@ func TestLogDenials(t *testing.T) {
 		Routes: []httplimit.Route{
 			{Pattern: "**/login**", Name: "login", Rule: client.FixedFirst(time.Minute, 1), Key: proxies.ByIP()},
 			{Pattern: "**/auth**", Rule: client.Policy("auth"), Key: proxies.ByIP()},
-			{Pattern: "/never", Rule: client.FixedFirst(time.Minute, 1), Key: proxies.ByIP(), Cost: func(*http.Request) int64 { return 2 }},
+			{Pattern: "/never", Rule: client.FixedFirst(time.Minute, 1), Key: proxies.ByIP(),
+				Cost: func(*http.Request) int64 { return 2 }},
 		},
 	})
 	denied := func(method, path string) string {
@@ -104,7 +106,8 @@ func TestLogDenials(t *testing.T) {
 	require.Contains(t, denied(http.MethodPost, "/api/login?password=secret"),
 		`level=WARN msg="Rate limit exceeded" client=ip:192.168.1.100 endpoint="POST /api/login" limit=login retry_after=60s`)
 	require.NotContains(t, log.String(), "secret")
-	require.Contains(t, denied(http.MethodGet, "/auth%0a"), `client=ip:192.168.1.100 endpoint="GET /auth%0a" limit=auth retry_after=60s`)
+	require.Contains(t, denied(http.MethodGet, "/auth%0a"),
+		`client=ip:192.168.1.100 endpoint="GET /auth%0a" limit=auth retry_after=60s`)
 	require.Contains(t, denied(http.MethodGet, "/never"), `limit=/never retry_after=never`)
 	require.Less(t, len(denied(http.MethodGet, "/login"+strings.Repeat("x", 10_000))), 500)
 
@@ -124,18 +127,22 @@ func TestPatternsOfAWebsite(t *testing.T) {
 		{"recovery", "**/recovery**"}, {"recovery", "**/reset**"}, {"recovery", "**/forgot**"},
 		{"payment", "**/payments**"}, {"default", "/"},
 	} {
-		routes = append(routes, httplimit.Route{Pattern: r[1], Name: r[0], Rule: client.FixedFirst(time.Hour, 1000), Key: httplimit.ByRoute()})
+		routes = append(routes, httplimit.Route{Pattern: r[1], Name: r[0], Rule: client.FixedFirst(time.Hour, 1000),
+			Key: httplimit.ByRoute()})
 	}
 	web, _ := serve(t, newClient(t, s, client.Options{}), httplimit.Options{Routes: routes, Exclude: []string{
 		"/actuator/**", "/health**", "/metrics**", "/static/**", "/css/**", "/js/**", "/images/**",
 	}})
 	for path, want := range map[string]string{
-		"/login": "login", "/api/login": "login", "/api/auth/login": "login", "/login/": "login", "/loginAgain": "login",
-		"/authors": "login", "/api/v1/signin?next=/": "login", "/%6Cogin": "login", "/api;a=b/auth": "login",
+		"/login": "login", "/api/login": "login", "/api/auth/login": "login", "/login/": "login",
+		"/loginAgain": "login",
+		"/authors":    "login", "/api/v1/signin?next=/": "login", "/%6Cogin": "login", "/api;a=b/auth": "login",
 		"/recovery": "recovery", "/password/reset/42": "recovery", "/forgot-password": "recovery",
 		"/payments": "payment", "/api/payments/7": "payment",
-		"/": "default", "/api/users/7": "default", "/api/log%2Fin": "default", "/actuators": "default", "/statics/a": "default",
-		"/health": "", "/healthz": "", "/health/live": "", "/metrics": "", "/actuator/health": "", "/static/a.css": "", "/css/login.css": "",
+		"/": "default", "/api/users/7": "default", "/api/log%2Fin": "default", "/actuators": "default",
+		"/statics/a": "default",
+		"/health":    "", "/healthz": "", "/health/live": "", "/metrics": "", "/actuator/health": "",
+		"/static/a.css": "", "/css/login.css": "",
 		"/js/a.js": "", "/images/b/c.png": "",
 		"/health/../login": "login", "/static/%2e%2e/api/auth/login": "login", "//health": "", "/static//login.js": "",
 	} {

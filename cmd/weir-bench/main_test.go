@@ -28,11 +28,12 @@ func TestBenchSuitesHaveTheirOwnTimes(t *testing.T) {
 		cell, timeout time.Duration
 		keys          int
 	}{
-		"standard":       {nil, 0, 5*time.Minute - lastStop, 5_000_000},
-		"cluster":        {[]string{"--suite=cluster"}, 0, 6*time.Minute - lastStop, 5_000_000},
-		"full":           {[]string{"--suite=full"}, 0, longTimeout, 5_000_000},
-		"one scenario":   {[]string{"--scenario=memory-10m"}, 0, longTimeout, 5_000_000},
-		"asked for":      {[]string{"--suite=cluster", "--cell-time=3s", "--timeout=1h", "--snapshot-keys=7"}, 3 * time.Second, time.Hour, 7},
+		"standard":     {nil, 0, 5*time.Minute - lastStop, 5_000_000},
+		"cluster":      {[]string{"--suite=cluster"}, 0, 6*time.Minute - lastStop, 5_000_000},
+		"full":         {[]string{"--suite=full"}, 0, longTimeout, 5_000_000},
+		"one scenario": {[]string{"--scenario=memory-10m"}, 0, longTimeout, 5_000_000},
+		"asked for": {[]string{"--suite=cluster", "--cell-time=3s", "--timeout=1h", "--snapshot-keys=7"},
+			3 * time.Second, time.Hour, 7},
 		"quick":          {[]string{"--suite=cluster", "--quick"}, quickCell, quickTimeout, quickKeys},
 		"quick, no keys": {[]string{"--suite=cluster", "--quick", "--snapshot-keys=0"}, quickCell, quickTimeout, 0},
 	} {
@@ -64,15 +65,18 @@ func TestBenchSuitesExist(t *testing.T) {
 		args []string
 		want bool
 	}{
-		{nil, false}, {[]string{"--suite=cluster"}, true}, {[]string{"--suite=full"}, true}, {[]string{"--suite=standalone"}, false},
-		{[]string{"--suite=cluster", "--scenario=cluster-p1"}, false}, {[]string{"--suite=cluster", "--snapshot-keys=0"}, false},
+		{nil, false}, {[]string{"--suite=cluster"}, true}, {[]string{"--suite=full"}, true},
+		{[]string{"--suite=standalone"}, false},
+		{[]string{"--suite=cluster", "--scenario=cluster-p1"}, false},
+		{[]string{"--suite=cluster", "--snapshot-keys=0"}, false},
 	} {
 		require.Equal(t, c.want, parseBench(t, c.args...).snapshotsWanted(), c.args)
 	}
 }
 
 func TestBenchFlagsChangeEveryLoad(t *testing.T) {
-	all, err := parseBench(t, "--scenario=bucket-p1,bucket-p16", "--target=weir,redis+lua", "--connections=7", "--distribution=zipf",
+	all, err := parseBench(t, "--scenario=bucket-p1,bucket-p16", "--target=weir,redis+lua", "--connections=7",
+		"--distribution=zipf",
 		"--rate=1000", "--denied-percent=5", "--cost=2", "--keys=9").scenarios()
 	require.NoError(t, err)
 	require.Len(t, all, 2)
@@ -86,7 +90,8 @@ func TestBenchFlagsChangeEveryLoad(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]string{
-		"a scenario": {"--scenario=bucket"}, "a target": {"--target=memcached"}, "half an address": {"--address=127.0.0.1:1"},
+		"a scenario": {"--scenario=bucket"}, "a target": {"--target=memcached"},
+		"half an address": {"--address=127.0.0.1:1"},
 	} {
 		_, err := parseBench(t, args...).scenarios()
 		require.Error(t, err, name)

@@ -36,7 +36,8 @@ const (
 func TestAttackedPortsLeaveOthersServed(t *testing.T) {
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)
 	raft := freeAddr(t)
-	p := start(t, certFlags(own, "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--rls=127.0.0.1:0", "--http-check=protected",
+	p := start(t, certFlags(own, "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--rls=127.0.0.1:0",
+		"--http-check=protected",
 		"--node-id=one", "--raft-addr="+raft, "--join="+raft, "--expect=1")...)
 	ports := []string{p.addr, p.said("tls_listen"), strings.TrimPrefix(p.web, "http://"), p.said("rls"), raft}
 	c, err := redis.Dial("tcp", p.addr, redis.DialPassword("secret"))
@@ -75,7 +76,8 @@ func TestAttackedPortsLeaveOthersServed(t *testing.T) {
 	end()
 	running.Wait()
 	t.Logf("%d silent, %d slow and %d noisy peers at each of %d ports: p50 %v, p99 %v, max %v; without them %v, %v, %v",
-		attackers, attackers, floods, len(ports), at(attacked, 50), at(attacked, 99), at(attacked, 100), at(quiet, 50), at(quiet, 99), at(quiet, 100))
+		attackers, attackers, floods, len(ports), at(attacked, 50), at(attacked, 99), at(attacked, 100), at(quiet, 50),
+		at(quiet, 99), at(quiet, 100))
 	p.stop()
 }
 
@@ -133,10 +135,12 @@ func (p *process) takesNewcomers(password string) {
 	conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(p.t, err)
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+password), patience)
+	ctx, cancel := context.WithTimeout(
+		metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+password), patience)
 	defer cancel()
 	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rlsv3.RateLimitRequest{Domain: "web",
-		Descriptors: []*ratelimitv3.RateLimitDescriptor{{Entries: []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "user", Value: "1"}}}}})
+		Descriptors: []*ratelimitv3.RateLimitDescriptor{{Entries: []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "user",
+			Value: "1"}}}}})
 	require.NoError(p.t, err)
 }
 

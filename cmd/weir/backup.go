@@ -50,10 +50,12 @@ func (b *backupCmd) write() (bytes int64, err error) {
 	part := b.File + partSuffix
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it contains keys
 	if errors.Is(err, fs.ErrExist) {
-		return 0, fmt.Errorf("%s is there: another backup is being written, or was broken off: see that none runs, and remove it", part)
+		return 0, fmt.Errorf(
+			"%s is there: another backup is being written, or was broken off: see that none runs, and remove it", part)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the backup cannot be written: %w: name a file in a directory that is there and that you may write", err)
+		return 0, fmt.Errorf(
+			"the backup cannot be written: %w: name a file in a directory that is there and that you may write", err)
 	}
 	bytes, err = b.copyTo(f)
 	if err == nil {

@@ -99,7 +99,8 @@ func TestBackupAndRestoreRefuse(t *testing.T) {
 	}
 	refuses("is there already", "backup", "--addr", p.addr, file)
 	require.NotContains(t, refusal(t, exec.Command(binary, "backup", filepath.Join(file, "below"))), "already")
-	refuses("ERR this server keeps its state in memory only", "backup", "--addr", start(t, "--data-dir=").addr, file+"2")
+	refuses("ERR this server keeps its state in memory only", "backup", "--addr", start(t, "--data-dir=").addr,
+		file+"2")
 	refuses("no such file", "restore", file+"2", "--data-dir", data)
 	refuses("is not empty, and nothing was restored", "restore", file, "--data-dir", filepath.Join(dir, "one"))
 	refuses("--raft-addr must be", "restore", file, "--data-dir", data, "--node-id=a", "--raft-addr=nowhere")
@@ -107,7 +108,8 @@ func TestBackupAndRestoreRefuse(t *testing.T) {
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
 	for name, harmed := range map[string][]byte{
-		"short": whole[:len(whole)/2], "empty": nil, "flipped": append(append(whole[:2000:2000], whole[2000]^1), whole[2001:]...),
+		"short": whole[:len(whole)/2], "empty": nil,
+		"flipped": append(append(whole[:2000:2000], whole[2000]^1), whole[2001:]...),
 	} {
 		bad := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(bad, harmed, 0o600))

@@ -13,11 +13,13 @@ import (
 func TestCall(t *testing.T) {
 	p := start(t, "--test-clock", "--data-dir=")
 	call := func(words ...string) string { return weir(t, append([]string{"call", "--addr", p.addr}, words...)...) }
-	require.Equal(t, "1) (integer) 1\n2) (integer) 2\n3) (integer) 0\n4) (integer) 12000\n5) (integer) 3\n", call("RL.TOKENBUCKET", "user:42", "5/m", "3"))
+	require.Equal(t, "1) (integer) 1\n2) (integer) 2\n3) (integer) 0\n4) (integer) 12000\n5) (integer) 3\n",
+		call("RL.TOKENBUCKET", "user:42", "5/m", "3"))
 	require.Equal(t, "PONG\n", call("PING"))
 	require.Equal(t, "(integer) 12000\n", call("PTTL", "user:42"))
 	require.Equal(t, "\"--json\"\n", call("ECHO", "--json"), "flags behind the command are its arguments")
-	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")), "max must be a whole number")
+	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")),
+		"max must be a whole number")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), "weir call needs <command>")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", freeAddr(t), "PING")), "start weir serve")
 }
@@ -27,6 +29,7 @@ func TestRepliesAreWritten(t *testing.T) {
 	nested := []any{int64(1), []any{[]byte("a\x1b"), []any{"OK", nil}}, []any{}, redis.Error("ERR x\x1b")}
 	require.NoError(t, writeReply(&b, nested, ""))
 	require.Equal(t, strings.Join([]string{
-		`1) (integer) 1`, `2) 1) "a\x1b"`, `   2) 1) OK`, `      2) (nil)`, `3) (empty array)`, "4) (error) ERR x\ufffd", ``,
+		`1) (integer) 1`, `2) 1) "a\x1b"`, `   2) 1) OK`, `      2) (nil)`, `3) (empty array)`,
+		"4) (error) ERR x\ufffd", ``,
 	}, "\n"), b.String())
 }

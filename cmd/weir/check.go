@@ -66,7 +66,8 @@ func (s *serveCmd) checkLone() error {
 		}
 	}
 	return fmt.Errorf("--node-id %s without --join, and %q holds no node: "+
-		"name all nodes with --join; for a cluster of one name this node alone, --join %s", s.NodeID, s.DataDir, s.RaftAddr)
+		"name all nodes with --join; for a cluster of one name this node alone, --join %s", s.NodeID,
+		s.DataDir, s.RaftAddr)
 }
 
 // checkJoin refuses an invalid list of nodes.

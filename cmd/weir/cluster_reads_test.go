@@ -66,9 +66,11 @@ func TestPolicyDiffAtAFollowerKnowsWhatWasApplied(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	for i := range 20 {
 		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(loginPolicy, "5", fmt.Sprint(5+i), 1)), 0o600))
-		require.NoError(t, (&policy.ApplyCmd{Server: remote.Server{Addr: nodes[i%3].addr}, File: path}).Apply(io.Discard))
+		require.NoError(t, (&policy.ApplyCmd{Server: remote.Server{Addr: nodes[i%3].addr}, File: path}).Apply(
+			io.Discard))
 		var out bytes.Buffer
-		require.NoError(t, (&policy.DiffCmd{Server: remote.Server{Addr: nodes[1+i%2].addr}, File: path}).Diff(&out), "round %d: %s", i, &out)
+		require.NoError(t, (&policy.DiffCmd{Server: remote.Server{Addr: nodes[1+i%2].addr}, File: path}).Diff(&out),
+			"round %d: %s", i, &out)
 	}
 	var said bytes.Buffer
 	cmd := exec.Command(binary, "policy", "diff", "-f", path, "--addr="+nodes[1].addr)

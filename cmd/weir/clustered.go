@@ -73,7 +73,9 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *t
 
 func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (raftstore.Options, error) {
 	if s.DataDir == "" && s.Durability != string(raftstore.Memory) {
-		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it (--durability memory does without)")
+		return raftstore.Options{},
+			errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it " +
+				"(--durability memory does without)")
 	}
 	secret, err := cmdline.SecretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
 	if err != nil {
@@ -87,8 +89,9 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 		NodeID: s.NodeID, DataDir: s.DataDir, Join: s.Join, Expect: s.Expect, Secret: []byte(secret),
 		RaftAddr: s.RaftAddr, ClientAddr: s.Advertise,
 		Durability: raftstore.Durability(s.Durability), Heartbeat: s.RaftHeartbeat,
-		MaxDecisionAge: s.MaxDecisionAge, MaxDowntimeCredit: s.MaxDowntimeCredit, MaxCalendarStep: s.MaxCalendarStep, SnapshotBytes: int64(s.SnapshotBytes),
-		Table: s.tableOptions(memory), MaxValueBytes: int(s.MaxValueBytes),
+		MaxDecisionAge: s.MaxDecisionAge, MaxDowntimeCredit: s.MaxDowntimeCredit, MaxCalendarStep: s.MaxCalendarStep,
+		SnapshotBytes: int64(s.SnapshotBytes),
+		Table:         s.tableOptions(memory), MaxValueBytes: int(s.MaxValueBytes),
 		TestClock: s.TestClock, Logger: log, Faults: faults,
 	}
 	if o.NodeID == "" {
@@ -125,7 +128,8 @@ func (f *clusterFlags) checkRaftExposure(guarded bool) error {
 	if guarded || listener.IsLoopback(f.raftPort()) {
 		return nil
 	}
-	return fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key and CA, or --cluster-secret-file", f.raftPort())
+	return fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key "+
+		"and CA, or --cluster-secret-file", f.raftPort())
 }
 
 func (s *serveCmd) fullPolicy() engine.FullPolicy {

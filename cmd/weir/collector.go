@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// garbagePercent is the allowed garbage relative to the live heap. A decision makes no garbage, and limiters have no
-	// pointers to follow, so frequent collection is cheap.
+	// garbagePercent is the allowed garbage relative to the live heap. A decision makes no garbage, and limiters have
+	// no pointers to follow, so frequent collection is cheap.
 	garbagePercent = 4
 	// spareGarbage is allowed in any case, because a small heap would be collected continuously.
 	spareGarbage = 2 << 20

@@ -12,7 +12,8 @@ import (
 )
 
 func TestPercentFor(t *testing.T) {
-	for live, want := range map[uint64]int{0: 100, 1 << 20: 100, 2 << 20: 100, 4 << 20: 50, 20 << 20: 10, 50 << 20: 4, 1 << 40: 4} {
+	for live, want := range map[uint64]int{0: 100, 1 << 20: 100, 2 << 20: 100, 4 << 20: 50, 20 << 20: 10,
+		50 << 20: 4, 1 << 40: 4} {
 		require.Equal(t, want, percentFor(live), "%d bytes", live)
 	}
 }

@@ -29,7 +29,8 @@ type completionCmd struct {
 func (c *completionCmd) Run() error { return c.write(os.Stdout) }
 
 func (c *completionCmd) write(w io.Writer) error {
-	_, err := io.WriteString(w, map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell])
+	_, err := io.WriteString(
+		w, map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell])
 	return err
 }
 

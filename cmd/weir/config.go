@@ -89,13 +89,15 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 		key, value := top.Content[i], top.Content[i+1]
 		if !known[key.Value] {
 			return nil, fmt.Errorf("line %d: unknown key %q%s: keys are the flags of weir serve without the dashes",
-				key.Line, key.Value, cmdline.Suggest(key.Value, slices.Sorted(maps.Keys(known)), func(name string) string { return name }))
+				key.Line, key.Value, cmdline.Suggest(key.Value, slices.Sorted(maps.Keys(known)),
+					func(name string) string { return name }))
 		}
 		if _, twice := file[key.Value]; twice {
 			return nil, fmt.Errorf("line %d: key %q stands here twice", key.Line, key.Value)
 		}
 		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			return nil, fmt.Errorf("line %d: key %q wants a single value; write \"\" for an empty one", value.Line, key.Value)
+			return nil, fmt.Errorf("line %d: key %q wants a single value; write \"\" for an empty one",
+				value.Line, key.Value)
 		}
 		file[key.Value] = value.Value
 	}

@@ -39,7 +39,9 @@ func TestDefaults(t *testing.T) {
 // TestPrecedence checks that flags take precedence over the environment, the environment over the file, and the file
 // over the defaults.
 func TestPrecedence(t *testing.T) {
-	file := configWith(t, "listen: 127.0.0.1:1\nhttp: 127.0.0.1:1\ndata-dir: from-file\nmax-memory: 1gb\nprotected-mode: false\nid-lifetime: 5s\nmax-clients: 7\n")
+	file := configWith(t,
+		"listen: 127.0.0.1:1\nhttp: 127.0.0.1:1\ndata-dir: from-file\nmax-memory: 1gb\nprotected-mode: "+
+			"false\nid-lifetime: 5s\nmax-clients: 7\n")
 	t.Setenv("WEIR_LISTEN", "127.0.0.1:2")
 	t.Setenv("WEIR_HTTP", "")
 	s, err := parse("--config", file, "--data-dir", "from-flag")

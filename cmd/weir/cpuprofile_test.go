@@ -41,7 +41,8 @@ func TestMakeBuildsByTheProfile(t *testing.T) {
 func TestProfileIsOfThisProgram(t *testing.T) {
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-cum", "-nodecount=200", "default.pgo").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, function := range []string{"server.(*conn).batch", "server/resp.(*Framer)", "engine.(*Table).decideBatch", "engine/internal/store.(*Index).find"} {
+	for _, function := range []string{"server.(*conn).batch", "server/resp.(*Framer)", "engine.(*Table).decideBatch",
+		"engine/internal/store.(*Index).find"} {
 		require.Contains(t, string(out), function, "make profile renews it")
 	}
 	require.Greater(t, strings.Count(string(out), "weir-project/weir/"), 30)

@@ -37,7 +37,8 @@ type footprint struct {
 }
 
 func (f footprint) String() string {
-	return fmt.Sprintf("%d keys, %d MB resident, %d descriptors, %d of Pebble's tables, %d goroutines", f.keys, f.resident>>20, f.files, f.tables, f.goroutines)
+	return fmt.Sprintf("%d keys, %d MB resident, %d descriptors, %d of Pebble's tables, %d goroutines", f.keys,
+		f.resident>>20, f.files, f.tables, f.goroutines)
 }
 
 // TestADayLeavesNothingBehind simulates a day on the server's own clock, hour by hour, with changing keys and clients.
@@ -127,12 +128,14 @@ func (p *process) footprint(conn redis.Conn) (f footprint) {
 	proc := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
 	status, err := os.ReadFile(proc + "status")
 	require.NoError(p.t, err)
-	f.keys, f.resident, f.goroutines = keys, number(p.t, residentPattern, string(status))<<10, int64(p.metric("go_goroutines"))
+	f.keys, f.resident, f.goroutines = keys, number(p.t, residentPattern, string(status))<<10,
+		int64(p.metric("go_goroutines"))
 	files, err := os.ReadDir(proc + "fd")
 	require.NoError(p.t, err)
 	for _, fd := range files {
 		// A descriptor that was closed meanwhile has no name and is counted, which is harmless.
-		if name, _ := os.Readlink(proc + "fd/" + fd.Name()); strings.HasSuffix(strings.TrimSuffix(name, " (deleted)"), ".sst") {
+		if name, _ := os.Readlink(proc + "fd/" + fd.Name()); strings.HasSuffix(
+			strings.TrimSuffix(name, " (deleted)"), ".sst") {
 			f.tables++
 		} else {
 			f.files++

@@ -59,7 +59,8 @@ func runDemo(t *testing.T, dir string, args ...string) *demoRun {
 	t.Helper()
 	tty, theirs := openTerminal(t)
 	d := &demoRun{t: t, dir: dir, tty: tty, ended: make(chan struct{})}
-	d.cmd = exec.Command(binary, append([]string{"demo", "--dir", dir, "--first-port", strconv.Itoa(firstPort())}, args...)...)
+	d.cmd = exec.Command(
+		binary, append([]string{"demo", "--dir", dir, "--first-port", strconv.Itoa(firstPort())}, args...)...)
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = theirs, theirs, theirs
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, d.cmd.Start())
@@ -152,7 +153,8 @@ func (d *demoRun) nodes() (pids []int) {
 
 func (d *demoRun) nobodyIsLeft() {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool { return len(d.nodes()) == 0 }, patience, 10*time.Millisecond, "orphans in %s", d.dir)
+	require.Eventually(d.t, func() bool { return len(d.nodes()) == 0 }, patience, 10*time.Millisecond,
+		"orphans in %s", d.dir)
 }
 
 // kill kills a node by the command that the demo prints, and waits until the demo has noticed.
@@ -171,7 +173,8 @@ func (d *demoRun) take(node int) string {
 	p := &process{t: d.t, addr: "127.0.0.1:" + command[1]}
 	var left string
 	require.Eventually(d.t, func() bool {
-		reply, err := p.dial().Do("RL.TOKENBUCKET", command[2], command[3], command[4], "ID", "once"+d.t.Name()+left+command[1])
+		reply, err := p.dial().Do("RL.TOKENBUCKET", command[2], command[3], command[4], "ID",
+			"once"+d.t.Name()+left+command[1])
 		if err == nil {
 			left = fmt.Sprint(reply.([]any)[:2])
 		}
@@ -272,13 +275,16 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	}, patience, time.Millisecond)
 	defer ln.Close()
 	d := runDemo(t, t.TempDir(), "--first-port", strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)).up()
-	found := d.await(regexp.QuoteMeta(ln.Addr().String()) + ` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
+	found := d.await(regexp.QuoteMeta(ln.Addr().String()) +
+		` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
 	require.Equal(t, strconv.Itoa(os.Getpid()), found[2])
 	require.Regexp(t, `(?:redis-cli -p |call --addr 127\.0\.0\.1:)`+found[3], d.output())
 
 	// The same directory once more, and once the nodes' own ports are taken.
 	second := exec.Command(binary, "demo", "--dir", d.dir)
-	require.Contains(t, refusal(t, second), fmt.Sprintf("a weir demo runs in this directory already (pid %d): end that one, or choose another --dir", d.cmd.Process.Pid))
+	require.Contains(t, refusal(t, second),
+		fmt.Sprintf("a weir demo runs in this directory already (pid %d): end that one, or choose another --dir",
+			d.cmd.Process.Pid))
 	d.typeIn(ctrlC)
 	require.Zero(t, d.wait(), d)
 	text, err := os.ReadFile(filepath.Join(d.dir, "b.yaml"))
@@ -287,6 +293,7 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	inTheWay, err := net.Listen("tcp", taken)
 	require.NoError(t, err)
 	defer inTheWay.Close()
-	require.Regexp(t, taken+`, the address of node b in the cluster in \S+, is taken by \S+ \(pid \d+\): stop that, or choose another --dir`,
+	require.Regexp(t, taken+
+		`, the address of node b in the cluster in \S+, is taken by \S+ \(pid \d+\): stop that, or choose another --dir`,
 		refusal(t, exec.Command(binary, "demo", "--dir", d.dir, "--first-port", strconv.Itoa(firstPort()))))
 }

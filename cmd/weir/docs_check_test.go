@@ -16,12 +16,14 @@ import (
 // docsChecked are blocks whose claims are checked without running them in full.
 var docsChecked = map[string]func(t *testing.T, text string){
 	"README.md: make run": makes,
-	"README.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false ghcr.io/weir-project/weir": runsInTheImage,
-	"README.md: go run github.com/weir-project/weir/cmd/weir@latest serve":                                                            runsByGo,
+	"README.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false " +
+		"ghcr.io/weir-project/weir": runsInTheImage,
+	"README.md: go run github.com/weir-project/weir/cmd/weir@latest serve": runsByGo,
 
 	"README.md: owner: team-a": isPolicyFile,
-	"installing.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false ghcr.io/weir-project/weir": runsInTheImage,
-	"installing.md: go install github.com/weir-project/weir/cmd/weir@latest":                                                              installsByGo,
+	"installing.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false " +
+		"ghcr.io/weir-project/weir": runsInTheImage,
+	"installing.md: go install github.com/weir-project/weir/cmd/weir@latest": installsByGo,
 
 	"CONTRIBUTING.md: make build":                                             makes,
 	"benchmarks.md: make bench":                                               makes,
@@ -31,10 +33,12 @@ var docsChecked = map[string]func(t *testing.T, text string){
 	"policies.md: FAIL  login.yaml:15: the fifth login of a minute is denied": isPolicyTest("50s", "40s"),
 	"policies.md: name: policies":                                             runsInCI,
 
-	"http.md: rdb := redis.NewUniversalClient(&redis.UniversalOptions{":                                                                        compiles("", "_ = d"),
-	"http.md: all, perChat := client.TokenBucket(client.PerSecond(30), 1), client.TokenBucket(client.PerSecond(1), 1)":                         compiles("", ""),
-	"http.md: hold, d, err := limits.Reserve(ctx, client.Request{Rule: client.Policy(\"tpm\"), Key: \"org:acme\", Cost: 4000}, 2*time.Minute)": compiles("", "_, _ = d, left"),
-	"http.md: lease, err := limits.Lease(global, \"all\", client.LeaseOptions{Batch: 1000})":                                                   compiles("var global *client.Rule", "_ = d"),
+	"http.md: rdb := redis.NewUniversalClient(&redis.UniversalOptions{":                                                compiles("", "_ = d"),
+	"http.md: all, perChat := client.TokenBucket(client.PerSecond(30), 1), client.TokenBucket(client.PerSecond(1), 1)": compiles("", ""),
+	"http.md: hold, d, err := limits.Reserve(ctx, client.Request{Rule: client.Policy(\"tpm\"), Key: \"org:acme\", " +
+		"Cost: 4000}, 2*time.Minute)": compiles("", "_, _ = d, left"),
+	"http.md: lease, err := limits.Lease(global, \"all\", client.LeaseOptions{Batch: 1000})": compiles(
+		"var global *client.Rule", "_ = d"),
 	"http.md: proxies, err := httplimit.Trust(\"10.0.0.0/8\") // who is believed about X-Forwarded-For": compiles(
 		"var login, api *client.Rule; var addr string; var mux *http.ServeMux", ""),
 }
@@ -81,7 +85,8 @@ func isPolicyFile(t *testing.T, text string) {
 func isPolicyTest(word, other string) func(*testing.T, string) {
 	return func(t *testing.T, text string) {
 		dir := t.TempDir()
-		file := strings.Replace(docBlocks(t)["policies.md: owner: team-a"], "retry_after: "+word, "retry_after: "+other, 1)
+		file := strings.Replace(docBlocks(t)["policies.md: owner: team-a"], "retry_after: "+word,
+			"retry_after: "+other, 1)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "login.yaml"), []byte(file), 0o600))
 		cmd := exec.Command(binary, "policy", "test", "login.yaml")
 		cmd.Dir = dir
@@ -123,7 +128,8 @@ func compiles(before, after string) func(*testing.T, string) {
 		program := "package main\n"
 		for path, word := range map[string]string{
 			"context": "context", "net/http": "http", "time": "time", "github.com/redis/go-redis/v9": "redis",
-			"github.com/weir-project/weir/client": "client", "github.com/weir-project/weir/client/httplimit": "httplimit",
+			"github.com/weir-project/weir/client":           "client",
+			"github.com/weir-project/weir/client/httplimit": "httplimit",
 		} {
 			if strings.Contains(before+text, word+".") || word == "context" || word == "client" {
 				program += "import " + word + " \"" + path + "\"\n"
@@ -133,7 +139,8 @@ func compiles(before, after string) func(*testing.T, string) {
 		if strings.Contains(text, "limits, err :=") {
 			given = "_ *client.Client"
 		}
-		program += "func lines(ctx context.Context, " + given + ") {\n" + before + "\n" + strings.ReplaceAll(text, "\n...\n", "\n") + "\n" + after + "\n_ = err\n}\n"
+		program += "func lines(ctx context.Context, " + given + ") {\n" + before + "\n" +
+			strings.ReplaceAll(text, "\n...\n", "\n") + "\n" + after + "\n_ = err\n}\n"
 		program += "func main() { lines(nil, nil) }\n"
 		file := filepath.Join(t.TempDir(), "main.go")
 		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))

@@ -93,7 +93,8 @@ var docScripts = map[string]docScript{
 			done; await weir cluster status; await redis-cli -p 6380 -e RL.FIXED k 1m 5`,
 		after: `weir cluster status | grep -q 'b .*leader'`,
 	},
-	"security.md: weir serve --tls-listen 0.0.0.0:6380 --listen \"\" --tls-cert-file weir.pem --tls-key-file weir.key --requirepass-file pass": {
+	"security.md: weir serve --tls-listen 0.0.0.0:6380 --listen \"\" --tls-cert-file weir.pem --tls-key-file " +
+		"weir.key --requirepass-file pass": {
 		uses: "security.md: # An authority for clients and one for nodes, each with a key of its own.",
 		before: `eval "$text"; echo secret > pass
 			cli=$(command -v redis-cli) PATH=.:$PATH
@@ -152,8 +153,10 @@ func (s docScript) run(t *testing.T, blocks map[string]string, text string) {
 	defer cancel()
 	shell := exec.CommandContext(ctx, "unshare", append(alone, "sh")...)
 	shell.Dir = t.TempDir()
-	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "repo="+repo, "text="+blocks[s.uses])
-	shell.Stdin = strings.NewReader(docPrelude + s.before + "\n" + serving.ReplaceAllString(text, "$1 &") + "\n" + s.after + "\n")
+	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "repo="+repo,
+		"text="+blocks[s.uses])
+	shell.Stdin = strings.NewReader(docPrelude + s.before + "\n" + serving.ReplaceAllString(text, "$1 &") +
+		"\n" + s.after + "\n")
 	var said bytes.Buffer
 	shell.Stdout, shell.Stderr = &said, &said
 	require.NoError(t, shell.Run(), "%s", &said)

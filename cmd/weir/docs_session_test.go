@@ -22,7 +22,8 @@ var docSessions = map[string][]string{
 	"policies.md: > RL.POLICY SET login LIMIT TOKENBUCKET 10/s 15 LAYOUT rate-limit:{key}:{policy}": nil,
 	"policies.md: > RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000":                              nil,
 	"policies.md: > RL.CHECK org acme team core user 42 COST 3": {
-		"RL.POLICY SET org LIMIT FIXED 1d 100", "RL.POLICY SET team LIMIT FIXED 1d 10", "RL.POLICY SET user LIMIT FIXED 1d 5",
+		"RL.POLICY SET org LIMIT FIXED 1d 100", "RL.POLICY SET team LIMIT FIXED 1d 10",
+		"RL.POLICY SET user LIMIT FIXED 1d 5",
 	},
 }
 

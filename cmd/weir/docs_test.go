@@ -71,7 +71,8 @@ const noKubernetes = "it takes helm, kubectl and a cluster; run_test.go of packa
 
 // docsNotRun lists why blocks are not run here, and the test that covers them if one exists.
 var docsNotRun = map[string]string{
-	"README.md: # before":                             "Python, with what the reader's program has; TestReadme of server/clienttest sends the call",
+	"README.md: # before": "Python, with what the reader's program has; TestReadme of " +
+		"server/clienttest sends the call",
 	"README.md: import redis":                         "TestReadme of server/clienttest",
 	"README.md: import { createClient } from 'redis'": "TestReadme of server/clienttest",
 	"README.md: import java.util.List;":               "TestReadme of server/clienttest",
@@ -87,14 +88,18 @@ var docsNotRun = map[string]string{
 	"algorithms.md: make compare-algorithms":                                                      "TestCompare of examples/systems/levels/compare measures the same with smaller sizes",
 	"algorithms.md: go run ./examples/systems/levels/compare -limit 1000 -window 1h -long 100000": "it takes minutes; TestCompare of examples/systems/levels/compare measures with smaller sizes",
 
-	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go writes such ones",
-	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of internal/clustertest/chaos and server's probes read it",
+	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go " +
+		"writes such ones",
+	"clustering.md: [+]node ok": "output; TestClusterProcesses of internal/clustertest/chaos and server's " +
+		"probes read it",
 
-	"operations.md: log entry 812 is corrupt (00000000000000000001-0000000000000000.wal at offset 48120): checksum mismatch, and later entries are whole": "output; TestADamagedNodeRefusesToStart of raftstore reads such a line",
+	"operations.md: log entry 812 is corrupt (00000000000000000001-0000000000000000.wal at offset 48120): checksum " +
+		"mismatch, and later entries are whole": "output; TestADamagedNodeRefusesToStart of raftstore reads such a line",
 
-	"http.md: upstream weir { server 127.0.0.1:6381; keepalive 16; }": "TestNginx of examples, which holds it against this page",
-	"http.md: http://127.0.0.1:8080 {":                                "TestCaddy of examples, the same",
-	"http.md: http:":                                                  "TestTraefik of examples, the same",
+	"http.md: upstream weir { server 127.0.0.1:6381; keepalive 16; }": "TestNginx of examples, which holds it " +
+		"against this page",
+	"http.md: http://127.0.0.1:8080 {": "TestCaddy of examples, the same",
+	"http.md: http:":                   "TestTraefik of examples, the same",
 	"http.md: -- http-request lua.weir POLICY: asks weir's /check about the client's address. Sets": "TestHAProxy of examples, the same",
 	"http.md: global": "TestHAProxy of examples, the same",
 	"http.md: # of the HTTP connection manager": "Envoy is not to be had as a package; rls_test.go speaks its protocol",
@@ -102,28 +107,39 @@ var docsNotRun = map[string]string{
 
 	"security.md: # An authority for clients and one for nodes, each with a key of its own.": "TestCertificatesOfTheManual",
 	"security.md: # who uses this server":                                                    "TestUsersOfTheManual",
-	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 1h REASON abuse]\" queued=false": "output",
+	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 " +
+		"1h REASON abuse]\" queued=false": "output",
 
-	"installing.md: make build":                                       "the test binary is built so; TestVersion reads it",
-	"installing.md: sha256sum --check --ignore-missing checksums.txt": "it needs a release; make release-snapshot makes such files",
-	"installing.md: sudo dpkg -i weir_0.1.0_linux_amd64.deb":          "make test-package installs the package and starts what the unit starts",
-	"installing.md: weir backup before.backup":                        "make test-package upgrades the package; TestDocs runs the backup of operations.md",
-	"installing.md: sudo apt-get remove weir":                         "make test-package removes and purges the package",
+	"installing.md: make build": "the test binary is built so; " +
+		"TestVersion reads it",
+	"installing.md: sha256sum --check --ignore-missing checksums.txt": "it needs a release; make release-snapshot " +
+		"makes such files",
+	"installing.md: sudo dpkg -i weir_0.1.0_linux_amd64.deb": "make test-package installs the package and starts " +
+		"what the unit starts",
+	"installing.md: weir backup before.backup": "make test-package upgrades the package; TestDocs runs the backup " +
+		"of operations.md",
+	"installing.md: sudo apt-get remove weir": "make test-package removes and purges the package",
 
-	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\" --from-literal=cluster=\"$(openssl rand -hex 32)\"": noKubernetes,
-	"kubernetes.md: kubectl port-forward pod/weir-0 6380 6381":                                                                                     noKubernetes,
-	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\"":                                        noKubernetes,
-	"kubernetes.md: printf 'user app on #%s ~app:* +@decide +@connection\\n' \"$(printf %s \"$password\" | sha256sum | cut -d ' ' -f 1)\" > users": noKubernetes,
-	"kubernetes.md: kubectl create secret generic weir-tls --from-file=tls.crt --from-file=tls.key --from-file=ca.crt":                             noKubernetes,
-	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set-file policies.file=policies.yaml":                                   noKubernetes,
-	"kubernetes.md: kubectl exec weir-0 -- weir policy apply --file /etc/weir/policies/policies.yaml":                                              noKubernetes,
-	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set monitoring.serviceMonitor.enabled=true --set monitoring.serviceMonitor.labels.release=prometheus --set monitoring.rules.enabled=true --set monitoring.rules.labels.release=prometheus --set monitoring.dashboard.enabled=true": noKubernetes,
-	"kubernetes.md: kubectl exec weir-0 -- weir backup - > before.backup":                                                    noKubernetes,
-	"kubernetes.md: kubectl scale statefulset weir --replicas=4":                                                             noKubernetes,
-	"kubernetes.md: kubectl exec weir-0 -- weir backup - > today.backup":                                                     noKubernetes,
-	"kubernetes.md: helm install weir2 packaging/helm/weir --set auth.existingSecret=weir --set cluster.existingSecret=weir": noKubernetes,
-	"kubernetes.md: apiVersion: v1":                                                                                          noKubernetes,
-	"kubernetes.md: kubectl attach --stdin weir2-restore < today.backup":                                                     noKubernetes,
-	"kubernetes.md: kubectl exec weir-0 -- weir cluster remove weir-2":                                                       noKubernetes,
-	"kubernetes.md: helm uninstall weir":                                                                                     noKubernetes,
+	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\" " +
+		"--from-literal=cluster=\"$(openssl rand -hex 32)\"": noKubernetes,
+	"kubernetes.md: kubectl port-forward pod/weir-0 6380 6381":                                              noKubernetes,
+	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\"": noKubernetes,
+	"kubernetes.md: printf 'user app on #%s ~app:* +@decide +@connection\\n' \"$(printf %s \"$password\" | " +
+		"sha256sum | cut -d ' ' -f 1)\" > users": noKubernetes,
+	"kubernetes.md: kubectl create secret generic weir-tls --from-file=tls.crt --from-file=tls.key --from-file=ca.crt": noKubernetes,
+	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set-file policies.file=policies.yaml":       noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir policy apply --file /etc/weir/policies/policies.yaml":                  noKubernetes,
+	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set " +
+		"monitoring.serviceMonitor.enabled=true --set monitoring.serviceMonitor.labels.release=prometheus --set " +
+		"monitoring.rules.enabled=true --set monitoring.rules.labels.release=prometheus --set " +
+		"monitoring.dashboard.enabled=true": noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir backup - > before.backup": noKubernetes,
+	"kubernetes.md: kubectl scale statefulset weir --replicas=4":          noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir backup - > today.backup":  noKubernetes,
+	"kubernetes.md: helm install weir2 packaging/helm/weir --set auth.existingSecret=weir --set " +
+		"cluster.existingSecret=weir": noKubernetes,
+	"kubernetes.md: apiVersion: v1":                                      noKubernetes,
+	"kubernetes.md: kubectl attach --stdin weir2-restore < today.backup": noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir cluster remove weir-2":   noKubernetes,
+	"kubernetes.md: helm uninstall weir":                                 noKubernetes,
 }

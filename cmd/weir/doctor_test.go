@@ -37,7 +37,8 @@ func says(t *testing.T, found []doctor.Finding, v doctor.Verdict, check, text st
 	t.Helper()
 	for _, f := range found {
 		if f.Verdict == v && f.Check == check && bytes.Contains([]byte(f.Found), []byte(text)) {
-			require.Equal(t, v == doctor.Fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does", text)
+			require.Equal(t, v == doctor.Fine, f.Do == "",
+				"%s: what is not well comes with what to do, and nothing else does", text)
 			return
 		}
 	}
@@ -98,12 +99,16 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		text  string
 	}{
 		{"a port that is taken", []string{"--listen", taken.Addr().String()}, "ports", taken.Addr().String()},
-		{"a port of another machine", []string{"--listen", "192.0.2.1:6380", "--protected-mode=false"}, "ports", "192.0.2.1:6380"},
+		{"a port of another machine", []string{"--listen", "192.0.2.1:6380", "--protected-mode=false"}, "ports",
+			"192.0.2.1:6380"},
 		{"strangers", []string{"--listen", "0.0.0.0:0"}, "ports", "without a password"},
-		{"a port for TLS that is taken", []string{"--tls-listen", taken.Addr().String(), "--tls-cert-file", alien.Cert, "--tls-key-file", alien.Key}, "ports", taken.Addr().String() + " for clients with TLS"},
-		{"a port for Envoys that is taken", []string{"--rls", taken.Addr().String()}, "ports", taken.Addr().String() + " for Envoys"},
+		{"a port for TLS that is taken", []string{"--tls-listen", taken.Addr().String(), "--tls-cert-file", alien.Cert,
+			"--tls-key-file", alien.Key}, "ports", taken.Addr().String() + " for clients with TLS"},
+		{"a port for Envoys that is taken", []string{"--rls", taken.Addr().String()}, "ports",
+			taken.Addr().String() + " for Envoys"},
 		{"strangers among Envoys", []string{"--rls", "0.0.0.0:0"}, "ports", "--rls"},
-		{"strangers among nodes", append([]string{"--raft-listen", "0.0.0.0:0"}, node...), "ports", "--raft-listen 0.0.0.0:0 can be reached"},
+		{"strangers among nodes", append([]string{"--raft-listen", "0.0.0.0:0"}, node...), "ports",
+			"--raft-listen 0.0.0.0:0 can be reached"},
 		{"no password file", []string{"--requirepass-file", "gone"}, "config", "gone"},
 		{"a directory of something else", []string{"--data-dir", foreign}, "versions", "letters"},
 		{"a directory of a newer weir", []string{"--data-dir", newer}, "versions", "format 99"},
@@ -111,11 +116,16 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"a file for a directory", []string{"--data-dir", filepath.Join(newer, "FORMAT")}, "disk", "no directory"},
 		{"an expired certificate", append(tls, expired.Key), "certificates", "expired on"},
 		{"another's key", append(tls, alien.Key), "certificates", "private key does not match"},
-		{"a certificate of another node", append([]string{"--raft-tls-cert-file", expired.Cert, "--raft-tls-key-file", expired.Key, "--raft-tls-ca-file", ca.File}, node...), "certificates", `not a certificate of node "a"`},
-		{"an unknown authority", append([]string{"--raft-tls-cert-file", alien.Cert, "--raft-tls-key-file", alien.Key, "--raft-tls-ca-file", ca.File}, node...), "certificates", "does not vouch"},
+		{"a certificate of another node",
+			append([]string{"--raft-tls-cert-file", expired.Cert, "--raft-tls-key-file", expired.Key,
+				"--raft-tls-ca-file", ca.File}, node...), "certificates", `not a certificate of node "a"`},
+		{"an unknown authority",
+			append([]string{"--raft-tls-cert-file", alien.Cert, "--raft-tls-key-file", alien.Key, "--raft-tls-ca-file",
+				ca.File}, node...), "certificates", "does not vouch"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			found, content := runDoctor(t, append([]string{"--listen", "127.0.0.1:0", "--http", freeAddr(t)}, c.args...)...)
+			found, content := runDoctor(
+				t, append([]string{"--listen", "127.0.0.1:0", "--http", freeAddr(t)}, c.args...)...)
 			require.False(t, content)
 			says(t, found, doctor.Wrong, c.check, c.text)
 		})
@@ -131,7 +141,8 @@ func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	require.NoError(t, err)
 	defer others.Close()
 	addr := others.Addr().String()
-	found, _ := runDoctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a", "--raft-addr", freeAddr(t), "--join", addr+","+addr)
+	found, _ := runDoctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a",
+		"--raft-addr", freeAddr(t), "--join", addr+","+addr)
 	says(t, found, doctor.Fine, "versions", "this node's")
 	says(t, found, doctor.Fine, "cluster", "2 nodes in --join")
 }
@@ -176,6 +187,7 @@ func TestDoctorKnowsTheServersCertificate(t *testing.T) {
 	found, _ := runDoctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", own.Cert, "--tls-key-file", own.Key)
 	says(t, found, doctor.Fine, "ports", addr+" for clients: weir answers")
 	says(t, found, doctor.Doubt, "certificates", "expires on")
-	found, _ = runDoctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", others.Cert, "--tls-key-file", others.Key)
+	found, _ = runDoctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", others.Cert,
+		"--tls-key-file", others.Key)
 	says(t, found, doctor.Wrong, "ports", "shows another certificate")
 }

@@ -33,7 +33,8 @@ func startMachines(t *testing.T, nodes int) *machines {
 	}
 	for i, addr := range join {
 		m.args = append(m.args, []string{
-			"--data-dir=" + filepath.Join(dir, fmt.Sprint(i)), "--node-id=" + fmt.Sprint("n", i), "--raft-addr=" + addr, "--join=" + strings.Join(join, ","),
+			"--data-dir=" + filepath.Join(dir, fmt.Sprint(i)), "--node-id=" + fmt.Sprint("n", i), "--raft-addr=" + addr,
+			"--join=" + strings.Join(join, ","),
 		})
 	}
 	m.nodes = make([]*process, len(m.args))
@@ -110,7 +111,8 @@ func TestPowerLossOfAll(t *testing.T) {
 	for name, nodes := range map[string]int{"alone": 0, "cluster of one": 1, "three nodes": 3} {
 		t.Run(name, func(t *testing.T) {
 			m := startMachines(t, nodes)
-			m.nodes[m.serves()].do("RL.TOKENBUCKET", "bucket", fmt.Sprint(refillRate, "/s"), "10000000", "COST", "10000000")
+			m.nodes[m.serves()].do("RL.TOKENBUCKET", "bucket", fmt.Sprint(refillRate, "/s"), "10000000",
+				"COST", "10000000")
 			drained := time.Now()
 			time.Sleep(4 * time.Second) // runs on: alone it saves once a second, a leader notes the clocks as often
 			for i := range m.nodes {
@@ -121,13 +123,16 @@ func TestPowerLossOfAll(t *testing.T) {
 				m.start(i, "--test-wall-offset="+pretend.String())
 			}
 			leader := m.serves()
-			remaining := m.nodes[leader].five("RL.TOKENBUCKET", "bucket", fmt.Sprint(refillRate, "/s"), "10000000", "COST", "0")[1]
+			remaining := m.nodes[leader].five("RL.TOKENBUCKET", "bucket", fmt.Sprint(refillRate, "/s"), "10000000",
+				"COST", "0")[1]
 			passed := time.Since(drained) + pretend
 			lost := passed - time.Duration(remaining)*time.Second/refillRate
 			resets := m.nodes[leader].five("RL.FIXED", "day", "DAY", "1000")[3]
 			now := time.Now().UTC().Add(pretend)
-			late := now.Add(time.Duration(resets) * time.Millisecond).Sub(now.Truncate(24 * time.Hour).Add(24 * time.Hour))
-			t.Logf("%s, down %v: refill lost %v, day resets %v late, clock behind %v", name, down+pretend, lost, late, m.behind(leader)+pretend)
+			late := now.Add(time.Duration(resets) * time.Millisecond).Sub(
+				now.Truncate(24 * time.Hour).Add(24 * time.Hour))
+			t.Logf("%s, down %v: refill lost %v, day resets %v late, clock behind %v", name, down+pretend, lost, late,
+				m.behind(leader)+pretend)
 			require.GreaterOrEqual(t, lost, -50*time.Millisecond, "a burst")
 			require.Less(t, lost, 3*time.Second)
 			require.Less(t, late.Abs(), 3*time.Second)
@@ -152,7 +157,8 @@ func TestFailoversOfProcesses(t *testing.T) {
 		m.start(leader)
 	}
 	after := m.behind(m.serves())
-	t.Logf("%d failovers, %v of silence in all: the clock went from %v to %v behind", failovers, silences, before, after)
+	t.Logf("%d failovers, %v of silence in all: the clock went from %v to %v behind", failovers,
+		silences, before, after)
 	require.Less(t, after-before, 2*time.Second)
 	require.Greater(t, after-before, -2*time.Second, "a burst")
 }

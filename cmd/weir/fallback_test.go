@@ -34,14 +34,16 @@ func TestFallbackThroughKills(t *testing.T) {
 		defer rdb.Close()
 		var err error
 		limiters[i], err = client.New(rdb, client.Options{
-			WhenDown: client.Local, Instances: instances, Timeout: deadline, DenialKeys: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			WhenDown: client.Local, Instances: instances, Timeout: deadline, DenialKeys: -1,
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		require.NoError(t, err)
 		defer limiters[i].Close()
 	}
 	all := func(f func(client.Stats) bool) {
 		t.Helper()
-		require.Eventually(t, func() bool { return f(limiters[0].Stats()) && f(limiters[1].Stats()) }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return f(limiters[0].Stats()) && f(limiters[1].Stats()) },
+			patience, time.Millisecond)
 	}
 
 	var requests, late, locally atomic.Int64
@@ -93,6 +95,8 @@ func TestFallbackThroughKills(t *testing.T) {
 	for _, s := range slowest {
 		longest = max(longest, s)
 	}
-	t.Logf("%d requests through two kills: the longest took %v, %d took longer than the deadline of %v", requests.Load(), longest, late.Load(), deadline)
-	t.Logf("%d admitted without weir, of a limit of %d; it decided again %v and %v after it was ready", locally.Load(), limit, back[0], back[1])
+	t.Logf("%d requests through two kills: the longest took %v, %d took longer than the deadline of %v",
+		requests.Load(), longest, late.Load(), deadline)
+	t.Logf("%d admitted without weir, of a limit of %d; it decided again %v and %v after it was ready", locally.Load(),
+		limit, back[0], back[1])
 }

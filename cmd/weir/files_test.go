@@ -35,7 +35,8 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	p := startCommand(t, exec.Command("sh", "-c", limited, binary))
 	require.Contains(t, p.output(), fmt.Sprintf(`"max_clients":%d`, room))
 	for range spareFiles + 2*room {
-		for addr, hello := range map[string]string{p.addr: "PING\r\n", p.web[len("http://"):]: "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"} {
+		for addr, hello := range map[string]string{p.addr: "PING\r\n",
+			p.web[len("http://"):]: "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"} {
 			nc, err := net.Dial("tcp", addr)
 			require.NoError(t, err)
 			defer nc.Close()

@@ -17,7 +17,8 @@ import (
 
 func TestHealthcheck(t *testing.T) {
 	for status, want := range map[int]error{
-		http.StatusOK: nil, http.StatusServiceUnavailable: healthcheck.ErrNotReady, http.StatusNotFound: healthcheck.ErrNotReady, http.StatusFound: healthcheck.ErrNotReady,
+		http.StatusOK: nil, http.StatusServiceUnavailable: healthcheck.ErrNotReady,
+		http.StatusNotFound: healthcheck.ErrNotReady, http.StatusFound: healthcheck.ErrNotReady,
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)

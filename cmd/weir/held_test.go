@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// heldConnections is large enough for their memory to exceed the memory of an empty process, and small enough for any
-	// limit on descriptors.
+	// heldConnections is large enough for their memory to exceed the memory of an empty process, and small enough for
+	// any limit on descriptors.
 	heldConnections = 2000
 	// heldBytes is twice the size of an idle connection in docs/operations.md, because it includes garbage that is not
 	// collected yet.

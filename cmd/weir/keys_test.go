@@ -38,19 +38,24 @@ func TestKeysListAndLook(t *testing.T) {
 	require.Len(t, listed(t, "list", "--json", at), 5)
 	require.ElementsMatch(t, []string{"user:42", "user:43"}, listed(t, "list", "user:*", "--json", at))
 	require.Len(t, listed(t, "list", "--limit=2", "--json", at), 2)
-	require.Equal(t, []string{"user:42", "policy|login|0|user:42", "policy|login|1|user:42"}, listed(t, "look", "user:42", "--json", at))
+	require.Equal(t, []string{"user:42", "policy|login|0|user:42", "policy|login|1|user:42"},
+		listed(t, "look", "user:42", "--json", at))
 	require.Equal(t, "[]\n", weir(t, "keys", "look", "idle", "--json", at))
-	require.Equal(t, "KEY LIMIT USED LEFT IDLE IN BLOCKED job:1 fixed FOREVER 5 1 4 never no", squeezed(weir(t, "keys", "list", "job:?", at)))
+	require.Equal(t, "KEY LIMIT USED LEFT IDLE IN BLOCKED job:1 fixed FOREVER 5 1 4 never no",
+		squeezed(weir(t, "keys", "list", "job:?", at)))
 }
 
 func TestKeysExplain(t *testing.T) {
 	p := keysServer(t)
-	require.Contains(t, squeezed(weir(t, "keys", "--addr="+p.addr, "explain", "RL.FIXED", "job:1", "FOREVER", "5", "COST", "9")),
+	require.Contains(t, squeezed(
+		weir(t, "keys", "--addr="+p.addr, "explain", "RL.FIXED", "job:1", "FOREVER", "5", "COST", "9")),
 		"why the cost of 9 is above the limit of 5: no wait helps")
 	var told map[string]any
-	require.NoError(t, json.Unmarshal([]byte(weir(t, "keys", "--addr="+p.addr, "explain", "--json", "RL.CHECK", "login", "user:42", "COST", "2")), &told))
+	require.NoError(t, json.Unmarshal([]byte(
+		weir(t, "keys", "--addr="+p.addr, "explain", "--json", "RL.CHECK", "login", "user:42", "COST", "2")), &told))
 	require.EqualValues(t, 0, told["allowed"])
-	require.Contains(t, refusal(t, exec.Command(binary, "keys", "--addr="+p.addr, "explain", "PING")), "must be a decision")
+	require.Contains(t, refusal(t, exec.Command(binary, "keys", "--addr="+p.addr, "explain", "PING")),
+		"must be a decision")
 }
 
 func TestKeysResetAndBlock(t *testing.T) {
@@ -61,10 +66,12 @@ func TestKeysResetAndBlock(t *testing.T) {
 	require.Equal(t, "user:42\n1 forgotten\n", weir(t, "keys", "reset", "user:42", "idle", at))
 	require.Empty(t, listed(t, "look", "user:42", "--json", at), "with all policies")
 
-	require.Equal(t, "user:43\n1 blocked\n", weir(t, "keys", "block", "--match=user:*", "--for=1h", "--reason=too fast", at))
+	require.Equal(t, "user:43\n1 blocked\n",
+		weir(t, "keys", "block", "--match=user:*", "--for=1h", "--reason=too fast", at))
 	require.Contains(t, squeezed(weir(t, "keys", "look", "user:43", at)), "too fast")
 	require.Equal(t, []int64{0}, p.five("RL.FIXED", "user:43", "FOREVER", 5)[:1])
-	require.Equal(t, "{\n  \"dry_run\": false,\n  \"unblocked\": [\n    \"user:43\"\n  ]\n}\n", weir(t, "keys", "unblock", "user:43", "job:1", "--json", at))
+	require.Equal(t, "{\n  \"dry_run\": false,\n  \"unblocked\": [\n    \"user:43\"\n  ]\n}\n",
+		weir(t, "keys", "unblock", "user:43", "job:1", "--json", at))
 	require.Equal(t, []int64{1}, p.five("RL.FIXED", "user:43", "FOREVER", 5)[:1])
 
 	require.Contains(t, refusal(t, exec.Command(binary, "keys", "reset", at)), keys.ErrWhichKeys.Error())
@@ -77,7 +84,8 @@ func TestReadingCommandsPrintJSON(t *testing.T) {
 	p := keysServer(t)
 	at := "--addr=" + p.addr
 	for _, args := range [][]string{
-		{"version", "--json"}, {"dialects", "--json"}, {"policy", "export", "--json", at}, {"keys", "list", "--json", at}, {"doctor", "--json", "--listen=" + p.addr, "--http="},
+		{"version", "--json"}, {"dialects", "--json"}, {"policy", "export", "--json", at},
+		{"keys", "list", "--json", at}, {"doctor", "--json", "--listen=" + p.addr, "--http="},
 	} {
 		require.True(t, json.Valid([]byte(weir(t, args...))), "%v", args)
 	}

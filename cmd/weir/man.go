@@ -13,7 +13,8 @@ import (
 )
 
 // exitCodes are the same for every command.
-const exitCodes = "0 when the command has done what it was asked for, 80 when the command line cannot be read, 1 for every other failure."
+const exitCodes = "0 when the command has done what it was asked for, 80 when the command line cannot be read, 1 " +
+	"for every other failure."
 
 // writeManPages writes weir.1 and a page for each command of weir into an existing directory. Their text is the text of
 // --help.
@@ -57,7 +58,8 @@ func writeManPage(w io.Writer, node *kong.Node) {
 	fmt.Fprintf(w, ".SH EXIT STATUS\n%s\n", roff(exitCodes))
 	if node.Parent == nil {
 		fmt.Fprint(w, ".SH FILES\n.TP\n.I /etc/weir/weir.yaml\n"+
-			"The configuration of the service that the packages of Linux install. Keys are flags of\n.BR weir\\-serve (1).\n")
+			"The configuration of the service that the packages of Linux install. Keys are flags of\n.BR "+
+			"weir\\-serve (1).\n")
 		fmt.Fprint(w, ".SH SEE ALSO\n.B weir help\nexplains the commands that clients send.\n")
 		return
 	}

@@ -20,7 +20,8 @@ func TestManPagesAreComplete(t *testing.T) {
 		require.NoError(t, err)
 		for _, child := range append(visible(node), node) {
 			for _, flag := range child.Flags {
-				require.Equal(t, !flag.Hidden, strings.Contains(string(page), roff("--"+flag.Name)+`\fR`), "%s --%s", node.Name, flag.Name)
+				require.Equal(t, !flag.Hidden, strings.Contains(string(page), roff("--"+flag.Name)+`\fR`), "%s --%s",
+					node.Name, flag.Name)
 			}
 		}
 	}

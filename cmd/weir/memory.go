@@ -33,8 +33,8 @@ func (m *memoryBound) UnmarshalText(text []byte) error {
 }
 
 const (
-	// leastMemory is the smallest useful bound. Below it, the minimum pages of the parts of the table leave no memory for
-	// keys.
+	// leastMemory is the smallest useful bound. Below it, the minimum pages of the parts of the table leave no memory
+	// for keys.
 	leastMemory = 16 << 20
 	// autoPercent of the memory is for limiters. The rest is for connections, for saving and for the system. Without a
 	// bound, the kernel would kill the process after a flood of invented keys, and all limiters would be lost.

@@ -77,7 +77,8 @@ func TestWhatClientsWroteIsSilent(t *testing.T) {
 	p.do("RL.BLOCK", key, "1h", "REASON", speaks)
 	p.do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "2", "FIRST")
 	p.do("RL.POLICY", "OVERRIDE", "login", key, "LIMIT", "FIXED", "1d", "3", "FIRST")
-	file := configWith(t, `policies: {login: {limits: [FIXED 1d 3], overrides: [{key: "bad\e[2J\x9b2J\x7f", limits: [FIXED 1d 4]}]}}`)
+	file := configWith(t,
+		`policies: {login: {limits: [FIXED 1d 3], overrides: [{key: "bad\e[2J\x9b2J\x7f", limits: [FIXED 1d 4]}]}}`)
 	for _, args := range [][]string{
 		{"keys", "list"}, {"keys", "list", "--json"}, {"keys", "look", key}, {"keys", "look", key, "--json"},
 		{"keys", "reset", "--match=*", "--dry-run"}, {"keys", "reset", "--match=*", "--dry-run", "--json"},
@@ -120,9 +121,10 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--limit must be 0 or more, like 100, not -1": {"keys", "list", "--limit=-1"},
 		"--tls-ca-file needs --tls":                   {"keys", "list", "--tls-ca-file=ca.pem"},
-		"--tls-cert-file needs --tls":                 {"cluster", "status", "--tls-cert-file=c.pem", "--tls-key-file=c.key"},
-		"--tls-key-file needs --tls":                  {"backup", "file", "--tls-key-file=c.key"},
-		"--tls-ca-file needs --http-tls":              {"top", "--once", "--tls-ca-file=ca.pem"},
+		"--tls-cert-file needs --tls": {"cluster", "status", "--tls-cert-file=c.pem",
+			"--tls-key-file=c.key"},
+		"--tls-key-file needs --tls":     {"backup", "file", "--tls-key-file=c.key"},
+		"--tls-ca-file needs --http-tls": {"top", "--once", "--tls-ca-file=ca.pem"},
 	} {
 		cmd := exec.Command(binary, args...)
 		cmd.Dir = t.TempDir()
@@ -145,7 +147,10 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	raft := freeAddr(t)
 	node := []string{"--node-id=a", "--raft-addr=" + raft, "--join=" + raft, "--data-dir=" + dir}
 	p := start(t, append(node, "--requirepass-file", password)...)
-	require.Eventually(t, func() bool { return (&healthcheck.Command{HTTP: p.web[len("http://"):]}).Ask(io.Discard) == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return (&healthcheck.Command{HTTP: p.web[len("http://"):]}).Ask(
+			io.Discard) == nil
+	}, patience, 10*time.Millisecond)
 	found, content := runDoctor(t, append(node, "--listen", p.addr, "--http", p.web[len("http://"):])...)
 	require.True(t, content, "%+v", found)
 	says(t, found, doctor.Doubt, "ports", p.addr+" answers NOAUTH")
@@ -153,7 +158,8 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 
 	ca := certtest.NewCA(t, "ca")
 	own := ca.Issue("own", nil)
-	flags := []string{"--listen=", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--tls-ca-file", ca.File, "--tls-auth-clients=required", "--data-dir="}
+	flags := []string{"--listen=", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--tls-ca-file", ca.File,
+		"--tls-auth-clients=required", "--data-dir="}
 	tls := start(t, append(flags, "--listen=127.0.0.1:0", "--tls-listen=127.0.0.1:0")...)
 	addr := tls.said("tls_listen")
 	found, content = runDoctor(t, append(flags, "--tls-listen", addr, "--http", tls.web[len("http://"):])...)
@@ -165,7 +171,8 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 func TestBackupBesideAnUnfinishedOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b")
 	require.NoError(t, os.WriteFile(file+partSuffix, nil, 0o600))
-	require.Contains(t, refusal(t, exec.Command(binary, "backup", file)), "another backup is being written, or was broken off: see that none runs, and remove it")
+	require.Contains(t, refusal(t, exec.Command(binary, "backup", file)),
+		"another backup is being written, or was broken off: see that none runs, and remove it")
 	require.FileExists(t, file+partSuffix)
 }
 

@@ -59,7 +59,8 @@ func TestPageExplainsTerms(t *testing.T) {
 	b := openBrowser(t)
 	p := start(t, "--data-dir=")
 	b.do(chromedp.Navigate(p.web+"/"), chromedp.EmulateViewport(375, 812, chromedp.EmulateMobile))
-	_, err := chromedp.Call(b.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	_, err := chromedp.Call(b.ctx, emulation.SetFocusEmulationEnabled,
+		emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	require.NoError(t, err)
 	b.awaitText("state", "up ")
 	shown := func() string {

@@ -38,8 +38,10 @@ func openBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skip("SKIPPED: chromium is missing (on Debian: apt install chromium)")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.WindowSize(1100, 1300), chromedp.Flag("no-sandbox", os.Getuid() == 0), chromedp.Flag("disable-component-update", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.WindowSize(1100, 1300), chromedp.Flag("no-sandbox", os.Getuid() == 0),
+		chromedp.Flag("disable-component-update", true))
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -54,7 +56,8 @@ func (b *browser) heard(event any) {
 	defer b.mu.Unlock()
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		b.errors = append(b.errors, fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.URL, e.ExceptionDetails.LineNumber))
+		b.errors = append(b.errors,
+			fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.URL, e.ExceptionDetails.LineNumber))
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
 			b.errors = append(b.errors, fmt.Sprint(e.Args))
@@ -162,7 +165,8 @@ func TestPage(t *testing.T) {
 	require.NotEqual(t, light, b.eval("getComputedStyle(document.body).backgroundColor"))
 	b.keep("page-dark.png")
 	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
-	require.Equal(t, "true", b.eval("document.documentElement.scrollWidth <= 390"), "a phone needs no scrolling sideways")
+	require.Equal(t, "true", b.eval("document.documentElement.scrollWidth <= 390"),
+		"a phone needs no scrolling sideways")
 	b.keep("page-phone.png")
 
 	b.mu.Lock()

@@ -18,7 +18,8 @@ import (
 const (
 	// policyRetryEvery is the interval at which a node tries to apply its policy file while the cluster has no leader.
 	policyRetryEvery = 500 * time.Millisecond
-	// policiesAtOnce bounds the changes in one atomic step. It fits all of an ordinary file, and keeps a log entry short.
+	// policiesAtOnce bounds the changes in one atomic step. It fits all of an ordinary file, and keeps a log entry
+	// short.
 	policiesAtOnce = 256
 )
 
@@ -119,10 +120,12 @@ func (l *policyLoader) apply(n policyNode) error {
 		l.log.Error("there is no room for some policies of the file", "refused", refused, "file", l.path)
 	}
 	if len(foreign) > 0 {
-		l.log.Error("policies of the file belong to another owner and stay as they are: take them out of the file, or take them over with 'weir policy apply --take-over'",
+		l.log.Error("policies of the file belong to another owner and stay as they are: take them out of the file, "+
+			"or take them over with 'weir policy apply --take-over'",
 			"policies", foreign, "file", l.path)
 	}
-	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "owner", l.file.Owner, "changes", len(ops)-refused)
+	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "owner", l.file.Owner,
+		"changes", len(ops)-refused)
 	return nil
 }
 
@@ -133,6 +136,7 @@ func (l *policyLoader) waits(err error) {
 		l.log.Debug("the policies wait for a leader", "error", err)
 	case !l.told:
 		l.told = true
-		l.log.Warn("the policies of the file are not in force yet, they wait for an upgrade", "error", err, "file", l.path)
+		l.log.Warn("the policies of the file are not in force yet, they wait for an upgrade", "error",
+			err, "file", l.path)
 	}
 }

@@ -61,11 +61,17 @@ func TestApplyBeginsAnew(t *testing.T) {
 		execs  int64
 		err    string
 	}{
-		"others change":        {func(exec int) string { return []string{changed, changed, "1"}[exec-1] }, 3, ""},
-		"others never stop":    {func(int) string { return changed }, policy.MaxTries, "the policies keep changing, nothing was changed"},
-		"nodes were restarted": {func(exec int) string { return []string{"-ERR " + limiter.ErrOldMember.Error(), "1"}[exec-1] }, 2, ""},
-		"refused":              {func(int) string { return "-ERR at most 1000 policies" }, 1, "nothing was changed: SET a LIMIT FIXED 1m 1 IF 0: ERR at most 1000 policies"},
-		"the connection broke": {func(int) string { return "" }, 1, "all was changed or nothing: run the same command again"},
+		"others change": {func(exec int) string { return []string{changed, changed, "1"}[exec-1] }, 3, ""},
+		"others never stop": {func(int) string { return changed }, policy.MaxTries,
+			"the policies keep changing, nothing was changed"},
+		"nodes were restarted": {func(exec int) string {
+			return []string{"-ERR " + limiter.ErrOldMember.Error(),
+				"1"}[exec-1]
+		}, 2, ""},
+		"refused": {func(int) string { return "-ERR at most 1000 policies" }, 1,
+			"nothing was changed: SET a LIMIT FIXED 1m 1 IF 0: ERR at most 1000 policies"},
+		"the connection broke": {func(int) string { return "" }, 1,
+			"all was changed or nothing: run the same command again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr, execs := execServer(t, c.answer)
@@ -89,9 +95,11 @@ func TestWhatARefusedTransactionSays(t *testing.T) {
 	s := &policy.Server{Conn: conn}
 	set := []string{"SET", "a", "LIMIT", "FIXED", "1m", "1", "IF", "0"}
 	err = s.Change([][]string{set, {"ENABLE", "none"}})
-	require.EqualError(t, err, "nothing was changed: ENABLE none: ERR there is no policy 'none', RL.POLICY LIST names them all")
+	require.EqualError(t, err,
+		"nothing was changed: ENABLE none: ERR there is no policy 'none', RL.POLICY LIST names them all")
 	require.NoError(t, s.Change([][]string{set}))
-	require.ErrorContains(t, s.Change(make([][]string, commands.MaxBatch+1)), "the file makes 1025 changes, and one step takes at most 1024")
+	require.ErrorContains(t, s.Change(make([][]string, commands.MaxBatch+1)),
+		"the file makes 1025 changes, and one step takes at most 1024")
 	require.True(t, errors.Is(s.Change([][]string{{"DEL", "b"}, set}), policy.ErrChanged))
 	p.stop()
 }

@@ -81,24 +81,28 @@ func TestWhatAFileLacks(t *testing.T) {
 	p := start(t, "--test-clock")
 	x := newTeam(t, p.addr, "", "a: {limits: [FIXED 1m 1]}")
 	for _, command := range []string{
-		"SET a LIMIT FIXED 1m 1", "SET b LIMIT FIXED 1m 2", "OVERRIDE a vip UNLIMITED", "OVERRIDE a guest LIMIT FIXED 1m 9 TTL 1h",
+		"SET a LIMIT FIXED 1m 1", "SET b LIMIT FIXED 1m 2", "OVERRIDE a vip UNLIMITED",
+		"OVERRIDE a guest LIMIT FIXED 1m 9 TTL 1h",
 	} {
 		p.do("RL.POLICY", remote.Args(strings.Fields(command))...)
 	}
 	said, err := x.diff()
 	require.ErrorIs(t, err, policy.ErrDiffers)
 	require.Equal(t, "- a for vip UNLIMITED\n- b LIMIT FIXED 1m 2\n0 to change, 2 not in the file\n", said)
-	require.Equal(t, "nothing changed\n  a for vip UNLIMITED\n  b LIMIT FIXED 1m 2\n2 not in the file: --prune removes them\n", x.applied(nil))
+	require.Equal(t, "nothing changed\n  a for vip UNLIMITED\n  b LIMIT FIXED 1m 2\n2 not in the file: --prune "+
+		"removes them\n", x.applied(nil))
 
 	before := p.do("RL.POLICY", "GET", "a")
 	both := func(cmd *policy.ApplyCmd) { cmd.Prune, cmd.DryRun = true, true }
-	require.Equal(t, "- a for vip UNLIMITED\n- b LIMIT FIXED 1m 2\n2 to change, nothing was changed (--dry-run)\n", x.applied(both))
+	require.Equal(t, "- a for vip UNLIMITED\n- b LIMIT FIXED 1m 2\n2 to change, nothing was changed (--dry-run)\n",
+		x.applied(both))
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "a"))
 	require.Contains(t, x.applied(prune), "2 changed\n")
 	x.same()
 	require.Equal(t, "nothing changed\n", x.applied(prune), "the second time")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST"))
-	require.Contains(t, fmt.Sprintf("%s", p.do("RL.POLICY", "GET", "a")), "guest", "an override that ends by itself stays")
+	require.Contains(t, fmt.Sprintf("%s", p.do("RL.POLICY", "GET", "a")), "guest",
+		"an override that ends by itself stays")
 	x.write("", "a: {limits: [FIXED 1m 7]}, c: {limits: [FIXED 1m 1]}")
 	require.Contains(t, x.applied(dryRun), "2 to change, nothing was changed")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST"))
@@ -113,7 +117,8 @@ func TestExitCodesOfDiff(t *testing.T) {
 		file string
 		want int
 		says string
-	}{{x.path, 1, "+ a LIMIT FIXED 1m 1 OWNER team-a\n1 to change\n"}, {"none.yaml", 2, "weir: error: bad policy file"}, {x.path, 0, "nothing to change\n"}} {
+	}{{x.path, 1, "+ a LIMIT FIXED 1m 1 OWNER team-a\n1 to change\n"}, {"none.yaml", 2, "weir: error: bad policy file"},
+		{x.path, 0, "nothing to change\n"}} {
 		out, err := exec.Command(binary, "policy", "diff", "-f", c.file, "--addr="+p.addr).CombinedOutput()
 		code := 0
 		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
@@ -155,7 +160,8 @@ func TestFilesOfSeveralTeams(t *testing.T) {
 	a.same()
 
 	a.write("team-a", "old: {limits: [FIXED 1m 1]}")
-	require.Equal(t, "- a2 LIMIT FIXED 1m 1 OWNER team-a\n- old LIMIT FIXED 1m 1\n+ old LIMIT FIXED 1m 1 OWNER team-a\n2 changed\n", a.applied(prune), "nobody's becomes the file's")
+	require.Equal(t, "- a2 LIMIT FIXED 1m 1 OWNER team-a\n- old LIMIT FIXED 1m 1\n+ old LIMIT FIXED 1m 1 OWNER "+
+		"team-a\n2 changed\n", a.applied(prune), "nobody's becomes the file's")
 	nobody := newTeam(t, p.addr, "", "old: {limits: [FIXED 1m 1]}")
 	_, err = nobody.apply(nil)
 	require.ErrorContains(t, err, "policy old belongs to team-a, and this file to nobody (it has no field owner)")
@@ -192,7 +198,8 @@ func TestExportOfOneOwner(t *testing.T) {
 	a.same()
 	p.do("RL.POLICY", "SET", "b", "LIMIT", "FIXED", "1m", "1")
 	_, err = export(policy.AnyOwner)
-	require.ErrorContains(t, err, "the policies have 2 owners, and a file has one: export each by itself, with --owner=, --owner=team-a")
+	require.ErrorContains(
+		t, err, "the policies have 2 owners, and a file has one: export each by itself, with --owner=, --owner=team-a")
 	said, err = export("team-a")
 	require.NoError(t, err)
 	require.Contains(t, said, "owner: team-a")
@@ -205,7 +212,8 @@ func TestExportOfOneOwner(t *testing.T) {
 // TestFilesWhoseDiffNeverEnded: what a server tells of them is as the file says.
 func TestFilesWhoseDiffNeverEnded(t *testing.T) {
 	p := start(t)
-	x := newTeam(t, p.addr, "", "a: {limits: [FIXED 60s 5, TOKENBUCKET 0.5 7 MAXWAIT 1500us], retry_after: 1500us, reserved: 20.0%}")
+	x := newTeam(t, p.addr, "",
+		"a: {limits: [FIXED 60s 5, TOKENBUCKET 0.5 7 MAXWAIT 1500us], retry_after: 1500us, reserved: 20.0%}")
 	x.applied(nil)
 	x.same()
 	x.write("", "a: {limits: [FIXED 1m 1], overrides: [{key: vip, limits: [FIXED 1m 2]}, {key: vip, unlimited: true}]}")
@@ -224,7 +232,8 @@ func TestTeamsThatApplyAtOnce(t *testing.T) {
 	}
 	for round := range 10 {
 		for i, x := range teams {
-			x.write(fmt.Sprint("team-", i), fmt.Sprintf("p%d: {limits: [FIXED 1m %d]}, q%d-%d: {limits: [FIXED 1m 1]}", i, round+1, i, round))
+			x.write(fmt.Sprint("team-", i), fmt.Sprintf("p%d: {limits: [FIXED 1m %d]}, q%d-%d: {limits: [FIXED 1m 1]}",
+				i, round+1, i, round))
 			all.Go(func() { _, err := x.apply(prune); require.NoError(t, err) })
 		}
 		all.Wait()
@@ -254,7 +263,8 @@ func TestAChangeBetweenReadingAndWriting(t *testing.T) {
 	require.ErrorIs(t, s.Change(file.Compare(now).Commands(true)), policy.ErrChanged)
 	said, err := x.diff()
 	require.ErrorIs(t, err, policy.ErrDiffers)
-	require.Equal(t, "- b LIMIT FIXED 1m 1 OWNER team-a\n+ b LIMIT FIXED 1m 2 OWNER team-a\n1 to change\n", said, "nothing was changed")
+	require.Equal(t, "- b LIMIT FIXED 1m 1 OWNER team-a\n+ b LIMIT FIXED 1m 2 OWNER team-a\n1 to change\n", said,
+		"nothing was changed")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST", "OWNER", "team-b"))
 	x.applied(prune)
 	x.same()
@@ -294,7 +304,8 @@ func TestThePolicyFileOfAServerHasAnOwner(t *testing.T) {
 	x.same()
 	x.write("ops", "a: {limits: [FIXED 1m 2]}")
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 },
+		patience, 10*time.Millisecond)
 	x.same()
 	p.stop()
 }

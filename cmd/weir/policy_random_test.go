@@ -16,13 +16,19 @@ import (
 func someLimit(r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	n := 1 + r.IntN(1000)
-	span := pick(fmt.Sprint(n), fmt.Sprintf("%dms", n), fmt.Sprintf("%ds", 60*n), "1d", "24h", "1w", "90m", fmt.Sprintf("%dus", n), fmt.Sprintf("%dns", n))
-	rate := pick(fmt.Sprint(n), "0.5", fmt.Sprintf("%d/m", n), "1/6s", fmt.Sprintf("60/%dm", n), fmt.Sprintf("%d/60s", n), "1000/1h", "3/500ms")
+	span := pick(fmt.Sprint(n), fmt.Sprintf("%dms", n), fmt.Sprintf("%ds", 60*n), "1d", "24h", "1w", "90m",
+		fmt.Sprintf("%dus", n), fmt.Sprintf("%dns", n))
+	rate := pick(fmt.Sprint(n), "0.5", fmt.Sprintf("%d/m", n), "1/6s", fmt.Sprintf("60/%dm", n),
+		fmt.Sprintf("%d/60s", n), "1000/1h", "3/500ms")
 	return pick(
-		fmt.Sprintf("TOKENBUCKET %s %d", rate, n), fmt.Sprintf("tokenbucket %s %d maxwait %s", rate, n, span), fmt.Sprintf("LEAKYBUCKET %s %d", rate, n-1),
-		fmt.Sprintf("FIXED %s %d", span, n), fmt.Sprintf("fixed %s %d first", span, n), fmt.Sprintf("FIXED FOREVER %d", n),
-		fmt.Sprintf("FIXED %s %d", pick("DAY", "week", "MONTH", "YEAR"), n), fmt.Sprintf("FIXED DAY %d TZ %s", n, pick("UTC", "Europe/Berlin", "America/New_York")),
-		fmt.Sprintf("SLIDING %s %d", span, n), fmt.Sprintf("SLIDINGCOUNTER %s %d", span, n), fmt.Sprintf("STRIKE %s 2 %s 5 1h", span, span), fmt.Sprintf("STRIKE %s 2 DELAY %s 5 1h ATTEMPTS EXTEND", span, span),
+		fmt.Sprintf("TOKENBUCKET %s %d", rate, n), fmt.Sprintf("tokenbucket %s %d maxwait %s", rate, n, span),
+		fmt.Sprintf("LEAKYBUCKET %s %d", rate, n-1),
+		fmt.Sprintf("FIXED %s %d", span, n), fmt.Sprintf("fixed %s %d first", span, n),
+		fmt.Sprintf("FIXED FOREVER %d", n),
+		fmt.Sprintf("FIXED %s %d", pick("DAY", "week", "MONTH", "YEAR"), n),
+		fmt.Sprintf("FIXED DAY %d TZ %s", n, pick("UTC", "Europe/Berlin", "America/New_York")),
+		fmt.Sprintf("SLIDING %s %d", span, n), fmt.Sprintf("SLIDINGCOUNTER %s %d", span, n), fmt.Sprintf(
+			"STRIKE %s 2 %s 5 1h", span, span), fmt.Sprintf("STRIKE %s 2 DELAY %s 5 1h ATTEMPTS EXTEND", span, span),
 	)
 }
 
@@ -48,7 +54,8 @@ func somePolicy(r *rand.Rand, name string) string {
 	if n := r.IntN(4); n > 0 {
 		text += "    overrides:\n"
 		for i := range n {
-			what := []string{"unlimited: true", "limits: " + someLimits(r, 3)}[r.IntN(2)] + []string{"", ", ttl: 1h"}[r.IntN(2)]
+			what := []string{"unlimited: true", "limits: " + someLimits(r, 3)}[r.IntN(2)] + []string{"",
+				", ttl: 1h"}[r.IntN(2)]
 			text += fmt.Sprintf("      - {key: 'k%d%s', %s}\n", i, []string{"", "*", "?a", " b"}[r.IntN(4)], what)
 		}
 	}

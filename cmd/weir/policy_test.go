@@ -27,7 +27,8 @@ func TestPolicyFileOfAServer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 	write("policies:\n  login:\n    limits: [FIXED soon 5]\n")
-	require.Contains(t, refusal(t, serveCommand("--policies", path)), "policies.yaml:3: policy login: window must be like 60")
+	require.Contains(t, refusal(t, serveCommand("--policies", path)),
+		"policies.yaml:3: policy login: window must be like 60")
 
 	write(loginPolicy)
 	dir := t.TempDir()
@@ -41,12 +42,14 @@ func TestPolicyFileOfAServer(t *testing.T) {
 
 	write(strings.Replace(loginPolicy, "5", "five", 1))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Contains(p.output(), "nothing was changed") }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "nothing was changed") },
+		patience, 10*time.Millisecond)
 	require.EqualValues(t, 3, remaining(p))
 
 	write(strings.Replace(loginPolicy, "5", "50", 1))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 },
+		patience, 10*time.Millisecond)
 	require.EqualValues(t, 47, remaining(p), "usage is kept")
 	p.stop()
 
@@ -63,7 +66,8 @@ func TestPolicyCommands(t *testing.T) {
 	p := start(t, "--test-clock") // what is left of an override stays
 	at := remote.Server{Addr: p.addr}
 	path := filepath.Join(t.TempDir(), "policies.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"),
+		0o600))
 
 	var out bytes.Buffer
 	require.ErrorIs(t, (&policy.DiffCmd{Server: at, File: path}).Diff(&out), policy.ErrDiffers)
@@ -80,8 +84,10 @@ func TestPolicyCommands(t *testing.T) {
 	require.NoError(t, (&policy.DiffCmd{Server: at, File: path}).Diff(&out))
 
 	before := p.do("RL.POLICY", "GET", "login")
-	require.NoError(t, os.WriteFile(path, []byte("policies: {new: {limits: [FIXED 1m 1]}, login: {limits: [FIXED 1m 1], overrides: [{limits: []}]}}"), 0o600))
-	require.ErrorContains(t, (&policy.ApplyCmd{Server: at, File: path}).Apply(&out), "policies.yaml:1: policy login: an override needs a key")
+	require.NoError(t, os.WriteFile(path, []byte(
+		"policies: {new: {limits: [FIXED 1m 1]}, login: {limits: [FIXED 1m 1], overrides: [{limits: []}]}}"), 0o600))
+	require.ErrorContains(t, (&policy.ApplyCmd{Server: at, File: path}).Apply(&out),
+		"policies.yaml:1: policy login: an override needs a key")
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "login"))
 	require.Equal(t, []any{[]byte("login")}, p.do("RL.POLICY", "LIST"))
 	p.stop()

@@ -72,7 +72,8 @@ func TestFilesOfAClusterArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	first, others := freeAddr(t), []string{freeAddr(t), freeAddr(t)}
 	begin := func(id, raft string, more ...string) *process {
-		args := append([]string{"--node-id=" + id, "--raft-addr=" + raft, "--data-dir=" + filepath.Join(dir, id)}, more...)
+		args := append([]string{"--node-id=" + id, "--raft-addr=" + raft, "--data-dir=" + filepath.Join(dir, id)},
+			more...)
 		p := startCommand(t, carelessly(), args...)
 		require.Eventually(t, func() bool {
 			return (&healthcheck.Command{HTTP: strings.TrimPrefix(p.web, "http://")}).Ask(io.Discard) == nil

@@ -63,7 +63,8 @@ type process struct {
 // with more arguments. It does not wait for it to be ready.
 func launchCommand(t *testing.T, ready chan<- map[string]any, cmd *exec.Cmd, args ...string) *process {
 	t.Helper()
-	cmd.Args = append(append(cmd.Args, "serve", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log-format=json"), args...)
+	cmd.Args = append(append(cmd.Args, "serve", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log-format=json"),
+		args...)
 	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
 	stderr, err := p.cmd.StderrPipe()

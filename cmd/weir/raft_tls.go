@@ -17,14 +17,16 @@ func (f *clusterFlags) certifyNode(o *raftstore.Options, log *slog.Logger) error
 	case files == certs.Files{}:
 		return nil
 	case files.Cert == "" || files.Key == "" || files.CA == "":
-		return fmt.Errorf("%w: --raft-tls-cert-file, --raft-tls-key-file and --raft-tls-ca-file go together", errTLSFlags)
+		return fmt.Errorf("%w: --raft-tls-cert-file, --raft-tls-key-file and --raft-tls-ca-file go together",
+			errTLSFlags)
 	}
 	store, err := certs.Open(files, log)
 	if err != nil {
 		return fmt.Errorf("--raft-tls-cert-file, --raft-tls-key-file, --raft-tls-ca-file: %w", err)
 	}
 	if !peer.Vouches(store.Leaf(), o.NodeID) {
-		return fmt.Errorf("%w: %s is not a certificate of node %q: it needs that as a DNS name, or weir://node/%[3]s as a URI", errTLSFlags, files.Cert, o.NodeID)
+		return fmt.Errorf("%w: %s is not a certificate of node %q: it needs that as a DNS name, or "+
+			"weir://node/%[3]s as a URI", errTLSFlags, files.Cert, o.NodeID)
 	}
 	warnOfDates(log, "--raft-tls-cert-file", files.Cert, store)
 	o.Certificates = store

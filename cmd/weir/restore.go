@@ -28,7 +28,8 @@ type restoreCmd struct {
 
 // AfterApply refuses the address of a node if the restore makes no node.
 func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
-	if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" && r.NodeID == "" && r.Durability == "" {
+	if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" &&
+		r.NodeID == "" && r.Durability == "" {
 		return idleFlags([]string{how})
 	}
 	return checkDir("--data-dir", r.DataDir)
@@ -64,7 +65,8 @@ func (r *restoreCmd) Run() error {
 }
 
 func (r *restoreCmd) restore(from io.Reader) (persistence.Contents, error) {
-	store := persistence.StoreOptions{Dir: r.DataDir, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), OnFatal: r.giveUp}
+	store := persistence.StoreOptions{Dir: r.DataDir, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		OnFatal: r.giveUp}
 	if r.NodeID == "" && r.Durability == "" {
 		return persistence.Restore(store, from)
 	}

@@ -19,7 +19,8 @@ import (
 func TestServeEnvoysByTLS(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	files, mine := ca.Issue("weir", nil), ca.Issue("envoy", nil)
-	p := start(t, certFlags(files, "--rls=127.0.0.1:0", "--rls-tls", "--tls-ca-file="+ca.File, "--tls-auth-clients=required")...)
+	p := start(t, certFlags(files, "--rls=127.0.0.1:0", "--rls-tls", "--tls-ca-file="+ca.File,
+		"--tls-auth-clients=required")...)
 	call := func(certificates ...tls.Certificate) codes.Code {
 		config := &tls.Config{RootCAs: ca.Pool(), ServerName: "weir", Certificates: certificates}
 		conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(credentials.NewTLS(config)))
@@ -41,7 +42,8 @@ func TestEnvoysBeyondThisMachine(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.open(s.logger(), false)
 	require.ErrorIs(t, err, listener.ErrExposed)
-	s, err = parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--rls=0.0.0.0:0", "--rls-tls", "--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
+	s, err = parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--rls=0.0.0.0:0", "--rls-tls",
+		"--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
 	require.NoError(t, err)
 	at, err := s.open(s.logger(), false)
 	require.NoError(t, err, "certificates stand in for a password")

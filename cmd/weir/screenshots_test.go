@@ -39,7 +39,8 @@ func TestScreenshots(t *testing.T) {
 		b.dark()
 		b.shoot(dir, "page-dark")
 		top := filepath.Join(dir, "top.txt")
-		require.NoError(t, os.WriteFile(top, []byte(weir(t, "top", "--once", "--http", strings.TrimPrefix(p.web, "http://"))), 0o644))
+		require.NoError(t, os.WriteFile(
+			top, []byte(weir(t, "top", "--once", "--http", strings.TrimPrefix(p.web, "http://"))), 0o644))
 	})
 	t.Run("three nodes", func(t *testing.T) {
 		t.Parallel()
@@ -64,7 +65,8 @@ func (b *browser) watch(p *process) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(p.web + "/"))
 	b.awaitText("state", "up ")
-	require.Eventually(b.t, func() bool { return b.eval("seen.length > window_") == "true" }, patience, 100*time.Millisecond)
+	require.Eventually(b.t, func() bool { return b.eval("seen.length > window_") == "true" },
+		patience, 100*time.Millisecond)
 }
 
 // awaitUptime waits until a server has run for so long.

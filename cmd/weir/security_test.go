@@ -47,7 +47,8 @@ func TestCertificatesOfTheManual(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 
 	at := func(name string) string { return filepath.Join(dir, name) }
-	store, err := certs.Open(certs.Files{Cert: at("b.pem"), Key: at("b.key"), CA: at("nodes-ca.pem")}, slog.New(slog.DiscardHandler))
+	store, err := certs.Open(certs.Files{Cert: at("b.pem"), Key: at("b.key"), CA: at("nodes-ca.pem")},
+		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.True(t, peer.Vouches(store.Leaf(), "b"))
 	require.False(t, peer.Vouches(store.Leaf(), "a"))
@@ -72,7 +73,8 @@ func TestUsersOfTheManual(t *testing.T) {
 	_, err := commands.ParseUsers([]byte(lines))
 	require.NoError(t, err)
 	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(securityPage(t), -1) {
-		if strings.HasPrefix(flag, "--raft-tls-") || !strings.Contains("--askpass --cacert --everywhere --for --user --tls", flag) {
+		if strings.HasPrefix(flag, "--raft-tls-") ||
+			!strings.Contains("--askpass --cacert --everywhere --for --user --tls", flag) {
 			var help bytes.Buffer
 			c := exec.Command(binary, "serve", "--help")
 			c.Stdout = &help
@@ -90,14 +92,17 @@ func TestStrangersAreToldNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
 	raft := ln.Addr().String()
-	p := start(t, certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--node-id=node-one", "--raft-addr="+raft, "--join="+raft,
+	p := start(t, certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--requirepass=secret",
+		"--node-id=node-one", "--raft-addr="+raft, "--join="+raft,
 		"--raft-tls-cert-file="+mine.Cert, "--raft-tls-key-file="+mine.Key, "--raft-tls-ca-file="+mine.CA)...)
 	secure := func(addr string) (net.Conn, error) {
 		return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
 	}
 	plain := func(addr string) (net.Conn, error) { return net.Dial("tcp", addr) }
-	probes := []string{"PING\r\n", "INFO\r\n", "KEYS *\r\n", "HELLO 3\r\n", "CLUSTER SLOTS\r\n", "ACL WHOAMI\r\n", "COMMAND\r\n", "EVAL x 0\r\n", "MULTI\r\nEXEC\r\n",
-		"*3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$5\r\nguess\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "weir-node\x01C0123456789abcdef\x01a\x00", "\x00\x01\x02\x03",
+	probes := []string{"PING\r\n", "INFO\r\n", "KEYS *\r\n", "HELLO 3\r\n", "CLUSTER SLOTS\r\n", "ACL WHOAMI\r\n",
+		"COMMAND\r\n", "EVAL x 0\r\n", "MULTI\r\nEXEC\r\n",
+		"*3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$5\r\nguess\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"weir-node\x01C0123456789abcdef\x01a\x00", "\x00\x01\x02\x03",
 		"*1000000\r\n", "\x16\x03\x01\x00\x05hello"}
 	refusals := regexp.MustCompile(`^(-(NOAUTH|WRONGPASS) [^\r]*\r\n|-ERR (Protocol error: |this port takes TLS only|HELLO|EXEC without)[^\r]*\r\n)*` +
 		`(HTTP/1\.1 400 Bad Request\r\n([A-Z][A-Za-z-]+: [a-z0-9/; =-]+\r\n)+\r\nThis port takes Redis clients, not HTTP, which has a port of its own\.\n)?$`)
@@ -106,8 +111,11 @@ func TestStrangersAreToldNothing(t *testing.T) {
 		dial func(string) (net.Conn, error)
 		may  *regexp.Regexp
 	}{
-		"clients": {p.addr, plain, refusals}, "clients, TLS": {p.said("tls_listen"), secure, refusals}, "TLS, plain text": {p.said("tls_listen"), plain, regexp.MustCompile(`^(-ERR this port takes TLS only[^\r]*\r\n|\x15\x03.*)?$`)},
-		"nodes": {raft, plain, regexp.MustCompile(`^(\x15\x03[\s\S]{0,8})?$`)}, "nodes, TLS": {raft, secure, regexp.MustCompile(`^$`)},
+		"clients": {p.addr, plain, refusals}, "clients, TLS": {p.said("tls_listen"), secure, refusals},
+		"TLS, plain text": {p.said("tls_listen"), plain,
+			regexp.MustCompile(`^(-ERR this port takes TLS only[^\r]*\r\n|\x15\x03.*)?$`)},
+		"nodes":      {raft, plain, regexp.MustCompile(`^(\x15\x03[\s\S]{0,8})?$`)},
+		"nodes, TLS": {raft, secure, regexp.MustCompile(`^$`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, probe := range probes {

@@ -185,7 +185,8 @@ func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	}
 }
 
-func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing.Traces, stop func()) server.Config {
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing.Traces,
+	stop func()) server.Config {
 	return server.Config{
 		Addr:           addrOf(at.plain),
 		TLSAddr:        addrOf(at.secure),

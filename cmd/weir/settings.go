@@ -95,7 +95,8 @@ func valueForm(flag *kong.Flag) string {
 	default:
 		switch {
 		case flag.Enum != "":
-			choices := slices.DeleteFunc(strings.Split(flag.Enum, ","), func(choice string) bool { return choice == "" })
+			choices := slices.DeleteFunc(strings.Split(flag.Enum, ","),
+				func(choice string) bool { return choice == "" })
 			return "`" + strings.Join(choices, "`, `") + "`"
 		case flag.Tag.Has(cmdline.AddressTag):
 			form = "an address"
@@ -159,7 +160,8 @@ func writeCommandFlags(b *strings.Builder, command *kong.Node, known []string) {
 	}
 	for _, flag := range command.Flags {
 		if !flag.Hidden && !slices.Contains(known, flag.Name) {
-			row("`--"+flag.Name+"`", orNothing(strings.Join(flag.Envs, " ")), valueForm(flag), defaultOf(flag), flag.Help)
+			row("`--"+flag.Name+"`", orNothing(strings.Join(flag.Envs, " ")), valueForm(flag),
+				defaultOf(flag), flag.Help)
 		}
 	}
 }

@@ -45,13 +45,15 @@ func TestSlipsOfRunningServers(t *testing.T) {
 				"does not speak weir's inter-node protocol"}},
 		{"two nodes with one id",
 			[]string{"--node-id=a", "--raft-addr=" + other, "--join=" + raft + "," + other}, nil,
-			[]string{"the node at " + raft + " has the id", "as this one: give each node its own --node-id", "if it is this node", other}},
+			[]string{"the node at " + raft + " has the id", "as this one: give each node its own --node-id",
+				"if it is this node", other}},
 		{"an HTTP request to the port for clients", nil, func() { send(a.addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") },
 			[]string{"an HTTP request reached the RESP port"}},
 		{"redis-cli to the port for nodes", nil, func() { send(raft, "*1\r\n$4\r\nPING\r\n") },
 			[]string{"a connection to the inter-node port was refused", "does not speak weir's inter-node protocol"}},
 		{"a certificate that has expired",
-			[]string{"--tls-listen=127.0.0.1:0", "--tls-cert-file=" + expired.Cert, "--tls-key-file=" + expired.Key}, nil,
+			[]string{"--tls-listen=127.0.0.1:0", "--tls-cert-file=" + expired.Cert, "--tls-key-file=" + expired.Key},
+			nil,
 			[]string{"the certificate is out of date", "--tls-cert-file", expired.Cert, "replace the file"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {

@@ -56,7 +56,8 @@ func TestACleanStopLogsInformationOnly(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	for name, args := range map[string][]string{
 		"plain": nil,
-		"TLS":   certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--tls-auth-clients=no", "--http-tls", "--rls=127.0.0.1:0"),
+		"TLS": certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--tls-auth-clients=no", "--http-tls",
+			"--rls=127.0.0.1:0"),
 		"fsync": {"--durability=fsync", "--raft-addr=127.0.0.1:0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +82,8 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 	nodesCA := certtest.NewCA(t, "nodes")
 	withTLS := func(id string) []string {
 		f := nodesCA.Issue(id, nil)
-		return []string{"--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key, "--raft-tls-ca-file=" + nodesCA.File}
+		return []string{"--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key,
+			"--raft-tls-ca-file=" + nodesCA.File}
 	}
 	for name, stop := range map[string]func([]*process){
 		"at once":           together,
@@ -89,7 +91,8 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 		"leader last":       func(nodes []*process) { slices.Reverse(nodes); oneByOne(nodes) },
 		"leader in between": func(nodes []*process) { nodes[0], nodes[1] = nodes[1], nodes[0]; oneByOne(nodes) },
 	} {
-		for kind, more := range map[string]func(string) []string{"": func(string) []string { return nil }, " with TLS": withTLS} {
+		for kind, more := range map[string]func(string) []string{"": func(string) []string { return nil },
+			" with TLS": withTLS} {
 			t.Run(name+kind, func(t *testing.T) {
 				t.Parallel()
 				nodes := startCluster(t, 3, more)
@@ -129,7 +132,8 @@ func oneByOne(nodes []*process) {
 func TestAKilledNodeIsWarnedOf(t *testing.T) {
 	nodes := startCluster(t, 3)
 	warned := func() bool {
-		return slices.ContainsFunc(alarms(t, nodes[0].output()), func(line string) bool { return strings.Contains(line, "raft: failed to") })
+		return slices.ContainsFunc(
+			alarms(t, nodes[0].output()), func(line string) bool { return strings.Contains(line, "raft: failed to") })
 	}
 	require.False(t, warned())
 	nodes[2].signal(syscall.SIGKILL)

@@ -69,7 +69,8 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 			p.decide(p.addr, "secret", nil)},
 		{"RESP, TLS", p.said("tls_listen"), []opening{{}, {clientHello, ""}, {clientHello, "x"}},
 			p.decide(p.said("tls_listen"), "secret", &tls.Config{InsecureSkipVerify: true})},
-		{"HTTP", web, []opening{{}, {livez + "X: ", "x"}, {livez + "Content-Length: 9\r\n\r\n", ""}, {livez + "\r\n", ""}},
+		{"HTTP", web, []opening{{}, {livez + "X: ", "x"}, {livez + "Content-Length: 9\r\n\r\n", ""},
+			{livez + "\r\n", ""}},
 			p.probe("/check/p?key=k&cost=0")},
 		{"RLS", p.said("rls"), []opening{{}, {settings, ""}, {settings[:20], ""}}, p.callRLS},
 	} {
@@ -194,7 +195,8 @@ func (p *process) callRLS() error {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer secret"), patience)
+	ctx, cancel := context.WithTimeout(
+		metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer secret"), patience)
 	defer cancel()
 	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rlsv3.RateLimitRequest{Domain: "web",
 		Descriptors: []*ratelimitv3.RateLimitDescriptor{{

@@ -28,16 +28,19 @@ func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 	switch {
 	case f.TLSListen == "" && !f.HTTPTLS && !f.RLSTLS:
 		if f.TLSCertFile != "" || f.TLSKeyFile != "" || f.TLSCAFile != "" || f.TLSAuthClients != "no" {
-			return nil, fmt.Errorf("%w: no port uses what --tls-cert-file, --tls-key-file, --tls-ca-file or --tls-auth-clients says, "+
-				"give --tls-listen, --http-tls or --rls-tls", errTLSFlags)
+			return nil, fmt.Errorf(
+				"%w: no port uses what --tls-cert-file, --tls-key-file, --tls-ca-file or --tls-auth-clients says, "+
+					"give --tls-listen, --http-tls or --rls-tls", errTLSFlags)
 		}
 		return nil, nil
 	case f.TLSCertFile == "":
-		return nil, fmt.Errorf("%w: give --tls-cert-file, the certificate, besides --tls-key-file, its key", errTLSFlags)
+		return nil, fmt.Errorf("%w: give --tls-cert-file, the certificate, besides --tls-key-file, its key",
+			errTLSFlags)
 	case f.TLSKeyFile == "":
 		return nil, fmt.Errorf("%w: give --tls-key-file, the key of --tls-cert-file %s", errTLSFlags, f.TLSCertFile)
 	case (f.TLSAuthClients != "no") != (f.TLSCAFile != ""):
-		return nil, fmt.Errorf("%w: --tls-ca-file goes with --tls-auth-clients optional or required, and with nothing else", errTLSFlags)
+		return nil, fmt.Errorf(
+			"%w: --tls-ca-file goes with --tls-auth-clients optional or required, and with nothing else", errTLSFlags)
 	}
 	store, err := certs.Open(certs.Files{Cert: f.TLSCertFile, Key: f.TLSKeyFile, CA: f.TLSCAFile}, log)
 	if err != nil {

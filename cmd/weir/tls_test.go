@@ -44,7 +44,8 @@ func TestServeTLS(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	files := ca.Issue("weir", nil)
 	mine := ca.Issue("operator", nil)
-	p := start(t, certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+ca.File, "--tls-auth-clients=required", "--http-tls")...)
+	p := start(t, certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+ca.File, "--tls-auth-clients=required",
+		"--http-tls")...)
 	require.True(t, strings.HasPrefix(p.web, "https://"), p.web)
 
 	dial := remote.Flags{TLS: true, TLSCAFile: ca.File, TLSCertFile: mine.Cert, TLSKeyFile: mine.Key}
@@ -64,7 +65,8 @@ func TestServeTLS(t *testing.T) {
 	export.TLSCAFile = ""
 	require.ErrorContains(t, export.Export(&out), "certificate signed by unknown authority")
 
-	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}
+	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()},
+		DisableKeepAlives: true}}
 	answer, err := web.Get(p.web + "/readyz")
 	require.NoError(t, err, "probes need no certificate")
 	_, _ = io.Copy(io.Discard, answer.Body)
@@ -73,7 +75,8 @@ func TestServeTLS(t *testing.T) {
 
 	ca.IssueTo(files, "renewed", nil)
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Contains(p.output(), "certificate reloaded") }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "certificate reloaded") },
+		patience, 10*time.Millisecond)
 	probe, err := tls.Dial("tcp", strings.TrimPrefix(p.web, "https://"), &tls.Config{RootCAs: ca.Pool()})
 	require.NoError(t, err)
 	require.Equal(t, "renewed", probe.ConnectionState().PeerCertificates[0].Subject.CommonName)
@@ -83,7 +86,8 @@ func TestServeTLS(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(files.Key, []byte("rubbish"), 0o600))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Contains(p.output(), "the earlier one stays") }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "the earlier one stays") },
+		patience, 10*time.Millisecond)
 	_, err = dial.Dial(p.said("tls_listen"), "")
 	require.NoError(t, err)
 	p.stop()
@@ -104,14 +108,18 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 	files := certtest.NewCA(t, "ca").Issue("weir", nil)
 	nowhere := filepath.Join(t.TempDir(), "none.pem")
 	for says, args := range map[string][]string{
-		"give --tls-listen, --http-tls or --rls-tls":   certFlags(files),
-		"give --tls-cert-file":                         {"--tls-listen=127.0.0.1:0"},
-		"--tls-ca-file goes with":                      certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-auth-clients=required"),
-		"and with nothing else":                        certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+files.CA),
-		"no such file":                                 {"--http-tls", "--tls-cert-file=" + nowhere, "--tls-key-file=" + nowhere},
-		"where there is no --tls-listen":               {"--listen="},
-		"--tls-listen is 0.0.0.0:0":                    certFlags(files, "--tls-listen=0.0.0.0:0"),
-		"listen beyond this machine without":           certFlags(files, "--tls-listen=0.0.0.0:0", "--tls-auth-clients=optional", "--tls-ca-file="+files.CA),
+		"give --tls-listen, --http-tls or --rls-tls": certFlags(files),
+		"give --tls-cert-file":                       {"--tls-listen=127.0.0.1:0"},
+		"--tls-ca-file goes with": certFlags(files, "--tls-listen=127.0.0.1:0",
+			"--tls-auth-clients=required"),
+		"and with nothing else": certFlags(files, "--tls-listen=127.0.0.1:0",
+			"--tls-ca-file="+files.CA),
+		"no such file": {"--http-tls", "--tls-cert-file=" + nowhere,
+			"--tls-key-file=" + nowhere},
+		"where there is no --tls-listen": {"--listen="},
+		"--tls-listen is 0.0.0.0:0":      certFlags(files, "--tls-listen=0.0.0.0:0"),
+		"listen beyond this machine without": certFlags(files, "--tls-listen=0.0.0.0:0",
+			"--tls-auth-clients=optional", "--tls-ca-file="+files.CA),
 		"refusing to listen beyond this machine witho": certFlags(files, "--http-tls", "--http=0.0.0.0:0"),
 	} {
 		s, err := parse(append([]string{"--listen=127.0.0.1:0", "--http="}, args...)...)
@@ -119,7 +127,8 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 		_, err = s.open(s.logger(), false)
 		require.ErrorContains(t, err, says)
 	}
-	s, err := parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--tls-listen=0.0.0.0:0", "--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
+	s, err := parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--tls-listen=0.0.0.0:0",
+		"--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
 	require.NoError(t, err)
 	at, err := s.open(s.logger(), false)
 	require.NoError(t, err, "certificates stand in for a password")
@@ -129,7 +138,8 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 func TestNodeCertificateFlags(t *testing.T) {
 	ca := certtest.NewCA(t, "nodes")
 	flags := func(f certs.Files) []string {
-		return []string{"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key, "--raft-tls-ca-file=" + f.CA}
+		return []string{"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-tls-cert-file=" + f.Cert,
+			"--raft-tls-key-file=" + f.Key, "--raft-tls-ca-file=" + f.CA}
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -35,8 +35,10 @@ func TestTop(t *testing.T) {
 	// The heaviest keys decay with the limiter clock.
 	p := start(t, "--test-clock", "--data-dir=", "--max-memory=64mb", "--requirepass-file", password)
 	c := p.dial()
-	for _, command := range [][]any{{"AUTH", "sesame"}, {"RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "2", "FIRST"},
-		{"RL.CHECK", "login", "user:42"}, {"RL.CHECK", "login", "user:42"}, {"RL.CHECK", "login", "user:42"}, {"RL.TOKENBUCKET", "bad\x1b[2Jkey", "1/m", "9", "COST", "7"}} {
+	for _, command := range [][]any{{"AUTH", "sesame"},
+		{"RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "2", "FIRST"},
+		{"RL.CHECK", "login", "user:42"}, {"RL.CHECK", "login", "user:42"}, {"RL.CHECK", "login", "user:42"},
+		{"RL.TOKENBUCKET", "bad\x1b[2Jkey", "1/m", "9", "COST", "7"}} {
 		_, err := c.Do(command[0].(string), command[1:]...)
 		require.NoError(t, err)
 	}
@@ -44,14 +46,17 @@ func TestTop(t *testing.T) {
 	text := weir(t, "top", "--once", "--http", at, "--password-file", password)
 	require.NotContains(t, text, "\x1b", "what clients wrote does not speak to the terminal")
 	flat := squeezed(text)
-	require.Contains(t, flat, "one node requests 0/s allowed, 0/s denied, in the last 1 s; 3 allowed and 1 denied since the start decided half within -")
+	require.Contains(t, flat,
+		"one node requests 0/s allowed, 0/s denied, in the last 1 s; 3 allowed and 1 denied since the start decided "+
+			"half within -")
 	require.Regexp(t, `of 64\.0mb \(\d\.\d %\) for 2 limiters, 0 evicted, 0 units forgotten with them`, flat)
 	require.Contains(t, flat, "ALLOWED/S DENIED/S DENIED % ALLOWED DENIED SHADOWED POLICY, last 1 s 0 0 - 2 1 0 login")
 	require.Contains(t, flat, "UNITS MOST ADMITTED (half-life 1 min) 7 bad [2Jkey 2 policy|login|0|user:42")
 	require.Contains(t, flat, "UNITS MOST DENIED (half-life 1 min) 1 policy|login|0|user:42")
 
 	var status httpapi.Status
-	require.NoError(t, json.Unmarshal([]byte(weir(t, "top", "--once", "--json", "--http", at, "--password-file", password)), &status))
+	require.NoError(t, json.Unmarshal(
+		[]byte(weir(t, "top", "--once", "--json", "--http", at, "--password-file", password)), &status))
 	require.EqualValues(t, 3, status.Allowed)
 	require.Contains(t, refusal(t, exec.Command(binary, "top", "--once", "--http", at)), "401 Unauthorized")
 }

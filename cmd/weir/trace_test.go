@@ -57,7 +57,8 @@ func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
 				parts = append(parts, s)
 			}
 		}
-		slices.SortStableFunc(parts, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
+		slices.SortStableFunc(
+			parts, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
 		at, names := whole.StartTimeUnixNano, []string(nil)
 		for _, part := range parts {
 			require.Equal(t, at, part.StartTimeUnixNano, "%s of %s", part.Name, name)
@@ -96,7 +97,8 @@ func TestTraces(t *testing.T) {
 // In a cluster the entries of the log have a road of their own.
 func TestTracesOfACluster(t *testing.T) {
 	c := startCollector(t)
-	p := start(t, "--durability=memory", "--raft-addr=127.0.0.1:0", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")
+	p := start(t, "--durability=memory", "--raft-addr=127.0.0.1:0", "--otlp-endpoint",
+		c.URL+"/v1/traces", "--otlp-every=1")
 	require.Eventually(t, func() bool {
 		_, err := p.dial().Do("RL.TOKENBUCKET", "k", "1/s", "5")
 		return err == nil
@@ -116,8 +118,10 @@ func TestTracesAreSampledAndOptional(t *testing.T) {
 	}
 	p.stop()
 	require.Len(t, c.roads(t, "decisions"), 2)
-	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint=nonsense")), "--otlp-endpoint must be like")
-	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint", c.URL, "--otlp-every=0")), "--otlp-every must be")
+	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint=nonsense")),
+		"--otlp-endpoint must be like")
+	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint", c.URL, "--otlp-every=0")),
+		"--otlp-every must be")
 
 	c.Close()
 	p = start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")

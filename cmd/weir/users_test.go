@@ -15,7 +15,8 @@ import (
 func TestUsersFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users.acl")
 	// printf %s secret | sha256sum
-	const app = "user app on #2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b ~app:* +@decide +@connection\n"
+	const app = "user app on #2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b ~app:* +@decide " +
+		"+@connection\n"
 	require.NoError(t, os.WriteFile(file, []byte(app), 0o600))
 	p := start(t, "--users-file="+file)
 	_, err := p.dial().Do("PING")

@@ -42,7 +42,8 @@ func TestVariablesOfKubernetesAreNoSlips(t *testing.T) {
 		"WEIR_PORT_6380_TCP_PROTO=6380", "WEIR_HOST=10.96.0.1", "WEIR_PORT_REDIS_TCP=tcp://10.96.0.1:6380",
 	} {
 		name, _, _ := strings.Cut(almost, "=")
-		require.ErrorContains(t, cmdline.CheckVariables(parser.Model.Node, serve, []string{almost}), "unknown variable "+name)
+		require.ErrorContains(t, cmdline.CheckVariables(parser.Model.Node, serve, []string{almost}),
+			"unknown variable "+name)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 const nowAlive = "WATCHDOG=1"
 
 const (
-	// watchdogParts is how often the watchdog checks the server within systemd's timeout, because one answer may be lost.
+	// watchdogParts is how often the watchdog checks the server within systemd's timeout, because one answer may be
+	// lost.
 	watchdogParts = 3
 	// watchdogLeast is the shortest timeout that leaves time for a check.
 	watchdogLeast = 300 * time.Millisecond
@@ -50,7 +51,8 @@ type watchdog struct {
 func watchdogEvery(getenv func(string) string) time.Duration {
 	us, err := strconv.ParseInt(getenv("WATCHDOG_USEC"), 10, 64)
 	wait := time.Duration(us) * time.Microsecond
-	if pid := getenv("WATCHDOG_PID"); err != nil || wait < watchdogLeast || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+	if pid := getenv("WATCHDOG_PID"); err != nil || wait < watchdogLeast || pid != "" &&
+		pid != strconv.Itoa(os.Getpid()) {
 		return 0
 	}
 	return wait / watchdogParts

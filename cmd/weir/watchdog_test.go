@@ -119,7 +119,8 @@ func halt(t *testing.T, pid int) {
 // A port that wants TLS, or a password, or that is full, answers too.
 func TestWatchdogTakesAnyAnswer(t *testing.T) {
 	own := certtest.NewCA(t, "ca").Issue("own", nil)
-	p := start(t, "--tls-listen=127.0.0.1:0", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--requirepass=x", "--max-clients=1", "--data-dir=")
+	p := start(t, "--tls-listen=127.0.0.1:0", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--requirepass=x",
+		"--max-clients=1", "--data-dir=")
 	require.NoError(t, ping(p.said("tls_listen"), patience))
 	require.NoError(t, ping(p.addr, patience))
 	held := p.dial()

@@ -27,7 +27,8 @@ func main() {
 		log.Fatal(err)
 	}
 	// Without weir everything is denied. client.Local would apply half of the policy instead.
-	limits, err := client.New(rdb, client.Options{WhenDown: client.Closed, Timeout: time.Duration(timeoutMs) * time.Millisecond})
+	limits, err := client.New(
+		rdb, client.Options{WhenDown: client.Closed, Timeout: time.Duration(timeoutMs) * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func (b *gatewayBucket) times(n int, key string, rate, burst int, nowMs int64) (
 
 // The script's examples in the document's order, and what an operator types, on Redis and on weir.
 func TestGatewayScript(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) gatewayStore{"redis": startGatewayRedis, "weir": startGatewayWeir} {
+	for name, start := range map[string]func(*testing.T) gatewayStore{"redis": startGatewayRedis,
+		"weir": startGatewayWeir} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
 			gatewayKnowsScript(t, s)

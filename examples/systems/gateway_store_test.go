@@ -41,7 +41,8 @@ func startGatewayWeir(t *testing.T) gatewayStore {
 	// What is new in the log's newest form is refused until the members have said that they know it.
 	rdb := s.Redis()
 	require.Eventually(t, func() bool {
-		return rdb.Do(t.Context(), "RL.POLICY", "SET", "probe", "LIMIT", "FIXED", "1h", "1", "LAYOUT", "probe:{key}").Err() == nil
+		return rdb.Do(t.Context(), "RL.POLICY", "SET", "probe", "LIMIT", "FIXED", "1h", "1", "LAYOUT",
+			"probe:{key}").Err() == nil
 	}, weirproc.Wait, 10*time.Millisecond)
 	require.NoError(t, rdb.Do(t.Context(), "RL.POLICY", "DEL", "probe").Err())
 	return s
@@ -69,10 +70,12 @@ func (s *gatewayRedis) addr() string { return s.address }
 func (s *gatewayRedis) Start() {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.address)
-	s.cmd = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
+	s.cmd = exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
+		"--dir", s.t.TempDir())
 	require.NoError(s.t, s.cmd.Start())
 	rdb := s.Redis()
-	require.Eventually(s.t, func() bool { return rdb.Ping(s.t.Context()).Err() == nil }, weirproc.Wait, 10*time.Millisecond)
+	require.Eventually(s.t, func() bool { return rdb.Ping(s.t.Context()).Err() == nil },
+		weirproc.Wait, 10*time.Millisecond)
 }
 
 func (s *gatewayRedis) Kill() {
@@ -180,7 +183,8 @@ func gatewayConfig(t *testing.T, store, listen, upstream string, more ...string)
 	port := func(address string) string { _, p, _ := net.SplitHostPort(address); return p }
 	pairs := append([]string{
 		"port: 8080", "port: " + port(listen), "port: 6379", "port: " + port(store), "127.0.0.1:3000", upstream,
-		"scripts/token-bucket.lua", filepath.ToSlash(filepath.Join(t.TempDir(), "token-bucket.lua")), "timeout: 250ms", "timeout: 2s",
+		"scripts/token-bucket.lua", filepath.ToSlash(filepath.Join(t.TempDir(), "token-bucket.lua")),
+		"timeout: 250ms", "timeout: 2s",
 	}, more...)
 	for i := 0; i < len(pairs); i += 2 {
 		require.Contains(t, string(text), pairs[i])

@@ -41,7 +41,8 @@ var (
 
 // gatewayUpstream is the server behind the gateway.
 func gatewayUpstream(t *testing.T) string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }))
+	s := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
@@ -152,7 +153,8 @@ func gatewayDenial(t *testing.T, p *gatewayProcess) {
 	}
 	require.Equal(t, map[string]any{
 		"type": "https://api.gateway/errors/rate-limit-exceeded", "title": "Too Many Requests", "status": 429.0,
-		"detail": fmt.Sprintf("Rate limit exceeded. Try again in %d %s.", seconds, unit), "correlationId": "abc-123-def",
+		"detail":        fmt.Sprintf("Rate limit exceeded. Try again in %d %s.", seconds, unit),
+		"correlationId": "abc-123-def",
 	}, problem)
 }
 
@@ -218,7 +220,8 @@ func TestGatewayJava(t *testing.T) {
 // an error is the same to the gateway.
 func TestGatewayJavaErrors(t *testing.T) {
 	s := startGatewayWeir(t)
-	off := startGatewayJava(t, s, false, "command: script", "command: tokenbucket", "fallback-enabled: true", "fallback-enabled: false")
+	off := startGatewayJava(t, s, false, "command: script", "command: tokenbucket", "fallback-enabled: true",
+		"fallback-enabled: false")
 	p := startGatewayJava(t, s, false, "command: script", "command: tokenbucket")
 	// A key of another algorithm answers WRONGTYPE.
 	rdb := s.Redis()

@@ -87,8 +87,10 @@ func TestLevels(t *testing.T) {
 
 	t.Run("levels", func(t *testing.T) {
 		js := startConsole(t, dir, s.Addr)
-		js.says("null", "void (globalThis.levels = new MultiLevelRateLimiter({ perSecond: 10, perMinute: 100, perHour: 1000, perDay: 1010 }, weir, 'four'))")
-		ten := "(async () => { let n = 0; for (let i = 0; i < 12; i++) n += (await levels.isAllowed('u')).allowed; return n; })()"
+		js.says("null", "void (globalThis.levels = new MultiLevelRateLimiter({ perSecond: 10, perMinute: 100, "+
+			"perHour: 1000, perDay: 1010 }, weir, 'four'))")
+		ten := "(async () => { let n = 0; for (let i = 0; i < 12; i++) n += (await levels.isAllowed('u')).allowed; " +
+			"return n; })()"
 		for minute := range 10 {
 			for range 10 {
 				js.says("10", ten)
@@ -231,7 +233,8 @@ func TestLevelsThroughAFailover(t *testing.T) {
 	}
 	for name := range limiters {
 		require.LessOrEqual(t, admitted[name], 200, name)
-		require.GreaterOrEqual(t, admitted[name]+failed[name], 200, "%s: a request that failed may have counted, no other may", name)
+		require.GreaterOrEqual(t, admitted[name]+failed[name], 200,
+			"%s: a request that failed may have counted, no other may", name)
 		require.Less(t, failed[name], 50, name)
 	}
 }

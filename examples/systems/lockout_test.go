@@ -28,7 +28,8 @@ const (
 
 // lockoutSteps are the marketplace's table of failed logins.
 var lockoutSteps = []client.Step{
-	{Threshold: 4, Delay: 2 * time.Second}, {Threshold: 6, Delay: 5 * time.Second}, {Threshold: lockedAt, Penalty: lockFor},
+	{Threshold: 4, Delay: 2 * time.Second}, {Threshold: 6, Delay: 5 * time.Second},
+	{Threshold: lockedAt, Penalty: lockFor},
 }
 
 // loginPage checks passwords as the marketplace does, and counts those it looked at.
@@ -42,9 +43,11 @@ type loginPage struct {
 func newLoginPage(t *testing.T, begin func(string) client.Request, nodes ...*weirproc.Server) *loginPage {
 	page := &loginPage{begin: begin}
 	for _, node := range nodes {
-		c, err := client.New(redis.NewClient(&redis.Options{Addr: node.Addr, ContextTimeoutEnabled: true}), client.Options{
-			WhenDown: client.Closed, Timeout: weirproc.Wait, DenialKeys: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		})
+		c, err := client.New(redis.NewClient(&redis.Options{Addr: node.Addr, ContextTimeoutEnabled: true}),
+			client.Options{
+				WhenDown: client.Closed, Timeout: weirproc.Wait, DenialKeys: -1,
+				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		page.weir = append(page.weir, c)
@@ -54,7 +57,8 @@ func newLoginPage(t *testing.T, begin func(string) client.Request, nodes ...*wei
 
 // login says whether somebody is in, and whether the answer is one of weir's. It leaves it to
 // the caller to hold the response: attackers do not wait for it.
-func (p *loginPage) login(ctx context.Context, user string, right bool) (in, answered bool, d client.Decision, err error) {
+func (p *loginPage) login(ctx context.Context, user string, right bool) (in, answered bool,
+	d client.Decision, err error) {
 	a, d, err := p.weir[rand.N(len(p.weir))].Begin(ctx, p.begin(user))
 	if err != nil || !d.Allowed {
 		return false, err == nil && d.Source == client.FromServer, d, err
@@ -217,8 +221,9 @@ func TestLockoutsAreTold(t *testing.T) {
 		_, err := bot.Receive(t.Context()) // the subscription
 		require.NoError(t, err)
 		for name, told := range map[string]redis.Message{
-			"policy": {Channel: "weir:lockout:policy:lockout", Payload: `{"policy":"lockout","key":"` + user + `","seconds":900}`},
-			"rule":   {Channel: "weir:lockout:strike", Payload: `{"key":"rl:auth:fail:` + user + `","seconds":900}`},
+			"policy": {Channel: "weir:lockout:policy:lockout", Payload: `{"policy":"lockout","key":"` + user +
+				`","seconds":900}`},
+			"rule": {Channel: "weir:lockout:strike", Payload: `{"key":"rl:auth:fail:` + user + `","seconds":900}`},
 		} {
 			newLoginPage(t, requests[name], node).attack(t, []string{user}, func() {})
 			got, err := bot.ReceiveTimeout(t.Context(), weirproc.Wait)

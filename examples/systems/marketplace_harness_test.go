@@ -62,7 +62,8 @@ func startMarketplace(t *testing.T, dir string, weir ...string) *marketplaceApp 
 	m := &marketplaceApp{t: t, addr: marketplaceAddr(t), ton: startMarketplaceAPI(t), bot: startMarketplaceAPI(t)}
 	cmd := exec.Command("java", "-jar", "target/marketplace.jar")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "WEIR="+strings.Join(weir, ","), "LISTEN="+m.addr, "TON="+m.ton.url, "BOT="+m.bot.url,
+	cmd.Env = append(os.Environ(), "WEIR="+strings.Join(weir, ","), "LISTEN="+m.addr,
+		"TON="+m.ton.url, "BOT="+m.bot.url,
 		"BOT_TOKEN="+marketplaceToken, "ADMINS=1")
 	marketplaceRun(t, cmd, m.addr)
 	return m

@@ -101,9 +101,12 @@ func (m *marketplaceApp) headers(w *marketplaceWeir) {
 	w.says("1 0 0 20000 60 deals-read", "RL.CHECK deals-read 43 COST 19")
 	denied := m.do(q)
 	require.Equal(m.t, http.StatusTooManyRequests, denied.status)
-	require.Equal(m.t, "60 0 1", strings.Join([]string{denied.header.Get("X-RateLimit-Limit"), denied.header.Get("X-RateLimit-Remaining"), denied.header.Get("Retry-After")}, " "))
+	require.Equal(m.t, "60 0 1",
+		strings.Join([]string{denied.header.Get("X-RateLimit-Limit"), denied.header.Get("X-RateLimit-Remaining"),
+			denied.header.Get("Retry-After")}, " "))
 	require.Equal(m.t, map[string]any{
-		"type": "https://api.admarketplace.com/errors/rate-limit-exceeded", "title": "Rate Limit Exceeded", "status": 429.0,
+		"type": "https://api.admarketplace.com/errors/rate-limit-exceeded", "title": "Rate Limit Exceeded",
+		"status": 429.0,
 		"detail": "You have exceeded the rate limit of 60 requests per minute", "retryAfter": 1.0,
 	}, denied.body)
 	w.pass(time.Hour)
@@ -130,9 +133,11 @@ func (m *marketplaceApp) business(w *marketplaceWeir) {
 	}
 	status, constraint := create("50", "c2")
 	require.Equal(m.t, "409 MAX_ACTIVE_DEALS", fmt.Sprint(status, " ", constraint))
-	require.Equal(m.t, http.StatusNoContent, m.do(marketplaceRequest{method: "DELETE", path: "/api/v1/deals/" + first, user: "50"}).status)
+	require.Equal(m.t, http.StatusNoContent,
+		m.do(marketplaceRequest{method: "DELETE", path: "/api/v1/deals/" + first, user: "50"}).status)
 	status, constraint = create("50", "c0")
-	require.Equal(m.t, "409 MAX_DEALS_PER_CHANNEL_PER_DAY", fmt.Sprint(status, " ", constraint), "and the place is free again")
+	require.Equal(m.t, "409 MAX_DEALS_PER_CHANNEL_PER_DAY", fmt.Sprint(status, " ", constraint),
+		"and the place is free again")
 	status, deal := create("50", "c2")
 	require.Equal(m.t, http.StatusCreated, status)
 	status, _ = create("51", "c1")
@@ -181,7 +186,8 @@ func (m *marketplaceApp) outbound(w *marketplaceWeir) {
 	send := func(chat string, from int, n int) {
 		for i := range n {
 			all.Go(func() {
-				a := m.post("/api/v1/deals/d/messages", strconv.Itoa(from+i), fmt.Sprintf(`{"chat":%q,"text":"hello"}`, chat))
+				a := m.post("/api/v1/deals/d/messages", strconv.Itoa(from+i),
+					fmt.Sprintf(`{"chat":%q,"text":"hello"}`, chat))
 				if a.status != http.StatusNoContent {
 					m.t.Errorf("%d %s", a.status, a.text)
 				}
@@ -248,7 +254,8 @@ func (m *marketplaceApp) bruteForce(w *marketplaceWeir) {
 	require.Equal(m.t, "900", locked.header.Get("Retry-After"))
 	w.says("strike", "TYPE rl:auth:fail:77")
 	w.says("900", "TTL rl:auth:fail:77")
-	require.Eventually(m.t, func() bool { return m.bot.count(`"chat_id":"77"`) == 1 }, weirproc.Wait, 10*time.Millisecond, "the user is told")
+	require.Eventually(m.t, func() bool { return m.bot.count(`"chat_id":"77"`) == 1 }, weirproc.Wait,
+		10*time.Millisecond, "the user is told")
 	require.Equal(m.t, "11 1", m.meter("ratelimit_auth_failures_total")+" "+m.meter("ratelimit_auth_lockouts_total"))
 	w.pass(15 * time.Minute)
 	require.Equal(m.t, http.StatusOK, m.login("77", "198.51.100.99", true).status)
@@ -304,7 +311,8 @@ func (m *marketplaceApp) monitoring() {
 	limited := m.meter(`ratelimit_requests_limited_total{endpoint="dispute",tier="dispute"}`)
 	require.Equal(m.t, "10 2", total+" "+limited, "five by the first user, one of them twice, and five by the second")
 	a := m.get("/actuator/metrics/ratelimit.requests.total", "")
-	for _, words := range []string{`"ratelimit.requests.total"`, `"tier"`, `"api-write"`, `"endpoint"`, `"deals-write"`} {
+	for _, words := range []string{`"ratelimit.requests.total"`, `"tier"`, `"api-write"`,
+		`"endpoint"`, `"deals-write"`} {
 		require.Contains(m.t, a.text, words)
 	}
 	require.Equal(m.t, http.StatusOK, m.get("/actuator/metrics/ratelimit.auth.lockouts", "").status)
@@ -356,9 +364,11 @@ func marketplaceLeaderKilled(t *testing.T, dir string) {
 	for _, node := range cluster.Nodes {
 		rdb := node.Redis()
 		require.Eventually(t, func() bool {
-			return marketplaceSay(t.Context(), rdb, "RL.CHECK channel-deals k0 COST 0") != "" && rdb.Ping(t.Context()).Err() == nil
+			return marketplaceSay(t.Context(), rdb, "RL.CHECK channel-deals k0 COST 0") != "" &&
+				rdb.Ping(t.Context()).Err() == nil
 		}, weirproc.Wait, 20*time.Millisecond)
-		require.True(t, strings.HasPrefix(marketplaceSay(t.Context(), rdb, "RL.CHECK channel-deals k0 COST 0"), "1 0 0 "), "every node knows of all five")
+		require.True(t, strings.HasPrefix(marketplaceSay(t.Context(), rdb, "RL.CHECK channel-deals k0 COST 0"),
+			"1 0 0 "), "every node knows of all five")
 	}
 }
 
@@ -393,17 +403,21 @@ func TestMarketplaceEdge(t *testing.T) {
 		t.Run(conf, func(t *testing.T) {
 			dir, addr := t.TempDir(), marketplaceAddr(t)
 			for name, replace := range map[string]*strings.Replacer{
-				"main.conf": strings.NewReplacer("include limit.conf", "include "+conf), "check.conf": strings.NewReplacer(),
-				conf: strings.NewReplacer("127.0.0.1:8000", addr, "http://127.0.0.1:8080", app.url, "127.0.0.1:6381", w.HTTP),
+				"main.conf":  strings.NewReplacer("include limit.conf", "include "+conf),
+				"check.conf": strings.NewReplacer(),
+				conf: strings.NewReplacer("127.0.0.1:8000", addr, "http://127.0.0.1:8080", app.url,
+					"127.0.0.1:6381", w.HTTP),
 			} {
 				text, err := os.ReadFile(filepath.Join("marketplace/nginx", name))
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(replace.Replace(string(text))), 0o644))
 			}
-			marketplaceRun(t, exec.Command("nginx", "-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "main.conf")), addr)
+			marketplaceRun(t, exec.Command("nginx", "-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "main.conf")),
+				addr)
 			m := &marketplaceApp{t: t, addr: addr}
 			passed, last := m.passes(12, marketplaceRequest{method: "POST", path: "/api/v1/auth/validate"})
-			require.Contains(t, []int{4, 5}, passed, "one and a burst of three; a busy machine takes longer than the twelve seconds of the next")
+			require.Contains(t, []int{4, 5}, passed,
+				"one and a burst of three; a busy machine takes longer than the twelve seconds of the next")
 			require.Equal(t, http.StatusTooManyRequests, last.status)
 			begun := time.Now()
 			passed, _ = m.passes(200, marketplaceRequest{method: "GET", path: "/api/v1/deals"})

@@ -20,7 +20,8 @@ func TestPublicAPILosesItsLeader(t *testing.T) {
 	const workers, limit = 8, 2000
 	cluster := weirproc.StartCluster(t)
 	limits := clusterPolicies(t, cluster, limit)
-	api := startPublicAPI(t, strings.Join(cluster.Addrs(), ","), []string{publicAPIBinary(t)}, "RATE_LIMIT_DEFAULT=1000", "RATE_LIMIT_WINDOW=3600")
+	api := startPublicAPI(t, strings.Join(cluster.Addrs(), ","), []string{publicAPIBinary(t)},
+		"RATE_LIMIT_DEFAULT=1000", "RATE_LIMIT_WINDOW=3600")
 	var served, denied, undecided atomic.Int64
 	var all sync.WaitGroup
 	killed := make(chan struct{})
@@ -50,7 +51,8 @@ func TestPublicAPILosesItsLeader(t *testing.T) {
 	dead.Start()
 	t.Logf("%d served, %d not decided in time", served.Load(), undecided.Load())
 	require.LessOrEqual(t, served.Load(), int64(limit))
-	require.GreaterOrEqual(t, served.Load()+undecided.Load(), int64(limit), "what is counted without an answer is one that was not decided in time")
+	require.GreaterOrEqual(t, served.Load()+undecided.Load(), int64(limit),
+		"what is counted without an answer is one that was not decided in time")
 	for policy, key := range map[string]string{"users-read": "ip:127.0.0.1", "ip": "ip:127.0.0.1", "service": "all"} {
 		usage, err := limits.Usages(t.Context(), []client.Pair{{Policy: policy, Key: key}})
 		require.NoError(t, err)
@@ -65,8 +67,10 @@ func clusterPolicies(t *testing.T, cluster *weirproc.Cluster, limit int64) *clie
 	c, err := client.New(cluster.Nodes[0].Redis(), client.Options{WhenDown: client.Closed, Timeout: weirproc.Wait})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	for policy, max := range map[string]int64{"users-read": 10 * limit, "ip": limit, "service": 10 * limit, "api-key": 10 * limit, "users-write": 1, "exports": 1} {
-		_, err := c.SetPolicy(t.Context(), policy, client.PolicyTerms{Limits: []*client.Rule{client.Quota(client.Forever, "", max)}})
+	for policy, max := range map[string]int64{"users-read": 10 * limit, "ip": limit, "service": 10 * limit,
+		"api-key": 10 * limit, "users-write": 1, "exports": 1} {
+		_, err := c.SetPolicy(
+			t.Context(), policy, client.PolicyTerms{Limits: []*client.Rule{client.Quota(client.Forever, "", max)}})
 		require.NoError(t, err)
 	}
 	return c

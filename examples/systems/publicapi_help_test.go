@@ -43,7 +43,8 @@ func publicAPIBinary(t *testing.T) string {
 func startPublicAPI(t *testing.T, weir string, argv []string, env ...string) *publicAPI {
 	t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(append(os.Environ(), "WEIR="+weir, "LISTEN=127.0.0.1:0", "TIMEOUT_MS=10000", "TRUSTED_PROXIES=127.0.0.0/8"), env...)
+	cmd.Env = append(append(os.Environ(), "WEIR="+weir, "LISTEN=127.0.0.1:0", "TIMEOUT_MS=10000",
+		"TRUSTED_PROXIES=127.0.0.0/8"), env...)
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -47,7 +47,8 @@ print(sum(limiter.is_allowed("client", 100, 60) for _ in range(150)), limiter.ge
 		cmd.Dir = "public-api"
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Equal(t, "15 {'limit': 100, 'remaining': 85, 'used': 15}\n85 {'limit': 100, 'remaining': 0, 'used': 100}\n", string(out))
+		require.Equal(t, "15 {'limit': 100, 'remaining': 85, 'used': 15}\n85 {'limit': 100, 'remaining': 0, "+
+			"'used': 100}\n", string(out))
 		ttl, err := weir.Redis().TTL(t.Context(), "ratelimit:client").Result()
 		require.NoError(t, err)
 		require.EqualValues(t, 60, ttl.Seconds(), "no limiter stays for ever")

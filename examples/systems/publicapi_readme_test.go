@@ -30,7 +30,8 @@ func TestPublicAPIReadme(t *testing.T) {
 	api := startPublicAPI(t, weir.Addr, []string{publicAPIBinary(t)}, exports...)
 	api.installed(weir.Redis())
 	passTimeUntil(t, weir.Redis(), 0)
-	here := strings.NewReplacer("127.0.0.1:8080", api.addr, "redis-cli -p 6380", "redis-cli -p "+weir.Addr[strings.LastIndexByte(weir.Addr, ':')+1:])
+	here := strings.NewReplacer("127.0.0.1:8080", api.addr, "redis-cli -p 6380",
+		"redis-cli -p "+weir.Addr[strings.LastIndexByte(weir.Addr, ':')+1:])
 	steps := answered.FindAllStringSubmatch(string(text), -1)
 	require.Len(t, steps, 5)
 	for _, step := range steps {

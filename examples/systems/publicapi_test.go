@@ -85,9 +85,11 @@ func walkPublicAPI(t *testing.T, argv ...string) {
 	t.Cleanup(backend.Close)
 	weir := weirproc.Start(t, "--test-clock", "--policies", publicAPIPolicies)
 	rdb := weir.Redis()
-	api := startPublicAPI(t, weir.Addr, argv, "BACKEND="+backend.URL, "API_KEYS=K1=acme,K2=gold:initech,K3=other,K4=fourth",
+	api := startPublicAPI(t, weir.Addr, argv, "BACKEND="+backend.URL,
+		"API_KEYS=K1=acme,K2=gold:initech,K3=other,K4=fourth",
 		// The document's own block of settings.
-		"RATE_LIMIT_ENABLED=true", "RATE_LIMIT_ALGORITHM=sliding_window", "RATE_LIMIT_DEFAULT=1000", "RATE_LIMIT_WINDOW=3600",
+		"RATE_LIMIT_ENABLED=true", "RATE_LIMIT_ALGORITHM=sliding_window", "RATE_LIMIT_DEFAULT=1000",
+		"RATE_LIMIT_WINDOW=3600",
 		"RATE_LIMIT_PER_IP=100", "RATE_LIMIT_PER_USER=10000", "RATE_LIMIT_BURST=50")
 	api.installed(rdb)
 	from := func(ip string, more ...string) []string { return append([]string{"X-Forwarded-For", ip}, more...) }
@@ -127,8 +129,10 @@ func walkPublicAPI(t *testing.T, argv ...string) {
 		passTime(t, rdb, 2*time.Minute)
 		spend("service all COST 89999")
 		require.Equal(t, 1, api.passes(2, http.MethodGet, "/api/users", from("192.0.2.5")...))
-		require.Equal(t, 0, api.passes(2, http.MethodGet, "/api/users", from("192.0.2.6", "X-Api-Key", "K3", "X-Priority", "high")...))
-		require.Equal(t, 5, api.passes(5, http.MethodGet, "/api/users", from("192.0.2.6", "X-Api-Key", "K2")...), "prioritised")
+		require.Equal(t, 0, api.passes(2, http.MethodGet, "/api/users",
+			from("192.0.2.6", "X-Api-Key", "K3", "X-Priority", "high")...))
+		require.Equal(t, 5, api.passes(5, http.MethodGet, "/api/users", from("192.0.2.6", "X-Api-Key", "K2")...),
+			"prioritised")
 		passTime(t, rdb, 2*time.Minute)
 	})
 	t.Run("headers", func(t *testing.T) {
@@ -142,7 +146,8 @@ func walkPublicAPI(t *testing.T, argv ...string) {
 		require.Empty(t, res.Header.Get("Retry-After"))
 	})
 	t.Run("status", func(t *testing.T) { // limit, remaining, used
-		require.Equal(t, "[1 85 0 60000 100 users-read]", fmt.Sprint(command(t, rdb, "RL.CHECK users-read ip:192.0.2.7 COST 0")))
+		require.Equal(t, "[1 85 0 60000 100 users-read]",
+			fmt.Sprint(command(t, rdb, "RL.CHECK users-read ip:192.0.2.7 COST 0")))
 	})
 	t.Run("settings", func(t *testing.T) {
 		require.Equal(t, 100, api.passes(110, http.MethodGet, "/", from("192.0.2.8")...))
@@ -224,7 +229,8 @@ func TestPublicAPISettings(t *testing.T) {
 // TestPublicAPIStrategies: what is over a limit is refused, queued or prioritised, as the route says.
 func TestPublicAPIStrategies(t *testing.T) {
 	weir := weirproc.Start(t, "--policies", publicAPIPolicies)
-	api := startPublicAPI(t, weir.Addr, []string{publicAPIBinary(t)}, "RATE_LIMIT_DEFAULT=1000", "RATE_LIMIT_WINDOW=3600")
+	api := startPublicAPI(t, weir.Addr, []string{publicAPIBinary(t)}, "RATE_LIMIT_DEFAULT=1000",
+		"RATE_LIMIT_WINDOW=3600")
 	begun := time.Now()
 	require.Equal(t, 14, api.passes(14, http.MethodGet, "/api/exports"), "ten at once, four wait their turn")
 	require.GreaterOrEqual(t, time.Since(begun), 350*time.Millisecond)

@@ -46,7 +46,8 @@ func TestWebsiteOnACluster(t *testing.T) {
 	one := javaWebsite(t, follower.Addr, append(settings, "spring.data.redis.timeout=2s")...)
 	all := javaWebsite(t, follower.Addr, append(settings, "spring.data.redis.timeout=2s",
 		"spring.data.redis.cluster.nodes="+strings.Join(c.Addrs(), ","),
-		"spring.data.redis.lettuce.cluster.refresh.adaptive=true", "spring.data.redis.lettuce.cluster.refresh.period=1s")...)
+		"spring.data.redis.lettuce.cluster.refresh.adaptive=true",
+		"spring.data.redis.lettuce.cluster.refresh.period=1s")...)
 
 	var admitted, unanswered atomic.Int64
 	var work sync.WaitGroup

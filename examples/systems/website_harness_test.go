@@ -85,7 +85,8 @@ func (w *website) logged() string {
 // logs waits for a line, which the program may write after its answer.
 func (w *website) logs(line string) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return strings.Contains(w.logged(), line) }, weirproc.Wait, 10*time.Millisecond, line)
+	require.Eventually(w.t, func() bool { return strings.Contains(w.logged(), line) }, weirproc.Wait,
+		10*time.Millisecond, line)
 }
 
 // websiteJar builds the Java program where it is, once.
@@ -111,7 +112,8 @@ func javaWebsite(t *testing.T, addr string, settings ...string) *website {
 	}
 	require.NoError(t, err, jar)
 	host, port, _ := strings.Cut(addr, ":")
-	args := []string{"-jar", jar, "--server.port=0", "--spring.data.redis.host=" + host, "--spring.data.redis.port=" + port}
+	args := []string{"-jar", jar, "--server.port=0", "--spring.data.redis.host=" + host,
+		"--spring.data.redis.port=" + port}
 	for _, setting := range settings {
 		args = append(args, "--"+setting)
 	}
@@ -163,7 +165,8 @@ func (w *website) send(q websiteRequest) (a websiteAnswer, err error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	h := res.Header
-	return websiteAnswer{res.StatusCode, h.Get("X-RateLimit-Remaining"), h.Get("Retry-After"), h.Get("Content-Type"), bytes.TrimSpace(body)}, err
+	return websiteAnswer{res.StatusCode, h.Get("X-RateLimit-Remaining"), h.Get("Retry-After"), h.Get("Content-Type"),
+		bytes.TrimSpace(body)}, err
 }
 
 // says holds the brief answer to a request against the one it should get.

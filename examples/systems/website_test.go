@@ -156,11 +156,13 @@ func (w *website) clients() {
 
 // excludedPaths are not limited, and no limited path is taken for one of them.
 func (w *website) excludedPaths() {
-	for _, path := range []string{"/actuator/health", "/health", "/healthz", "/metrics", "/static/login.js", "/css/a.css", "/js/a.js", "/images/a.png"} {
+	for _, path := range []string{"/actuator/health", "/health", "/healthz", "/metrics", "/static/login.js",
+		"/css/a.css", "/js/a.js", "/images/a.png"} {
 		w.says("200", from("192.0.2.1", "GET", path))
 	}
 	w.says("200", from("192.0.2.1", "OPTIONS", websiteUser))
-	w.counts("192.0.2.2", 9, "/health/../api/auth/login", "/static/%2e%2e/api/auth/login", "/health;/../api;a=b/auth/login")
+	w.counts("192.0.2.2", 9, "/health/../api/auth/login", "/static/%2e%2e/api/auth/login",
+		"/health;/../api;a=b/auth/login")
 }
 
 // fifteenLogins is the document's loop: fifteen logins, a second apart. Ten pass, and one more every six

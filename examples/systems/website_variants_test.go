@@ -27,7 +27,8 @@ func startPolicies(t *testing.T, args ...string) *weirproc.Server {
 func TestWebsiteInSpring(t *testing.T) {
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
 	s := startPolicies(t)
-	w := javaWebsite(t, s.Addr, "spring.profiles.active=policies,payments", "aquastream.rate-limit.user-header=X-User-Id")
+	w := javaWebsite(t, s.Addr, "spring.profiles.active=policies,payments",
+		"aquastream.rate-limit.user-header=X-User-Id")
 	w.limits(s)
 	w.users()
 	w.logs("[WARN] RateLimitFilter - Rate limit exceeded - Client: ip:192.168.1.100, " +
@@ -71,7 +72,8 @@ func TestWebsiteInNginx(t *testing.T) {
 	conf := strings.NewReplacer("127.0.0.1:6381", s.HTTP, "127.0.0.1:8100", strings.TrimPrefix(pages.URL, "http://"),
 		"127.0.0.1:8080", addr, "daemon off;", "daemon off; error_log stderr notice;").Replace(string(text))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(conf), 0o600))
-	w := startWebsite(t, exec.Command("nginx", "-p", dir, "-e", "stderr", "-c", "nginx.conf"), regexp.MustCompile(`start (worker) process \d`))
+	w := startWebsite(t, exec.Command("nginx", "-p", dir, "-e", "stderr", "-c", "nginx.conf"),
+		regexp.MustCompile(`start (worker) process \d`))
 	w.url = "http://" + addr
 	w.limits(s)
 	log, err := os.ReadFile(filepath.Join(dir, "denials.log"))
@@ -102,7 +104,8 @@ func (w *website) limits(s *weirproc.Server) {
 		w.says("200 "+strconv.Itoa(left), from(ip, "GET", websiteUser))
 	}
 	w.refuses("default", 60, from(ip, "GET", websiteUser))
-	for _, path := range []string{"/actuator/health", "/health", "/healthz", "/metrics", "/static/login.js", "/css/a.css", "/js/a.js", "/images/a.png"} {
+	for _, path := range []string{"/actuator/health", "/health", "/healthz", "/metrics", "/static/login.js",
+		"/css/a.css", "/js/a.js", "/images/a.png"} {
 		w.says("200", from(ip, "GET", path))
 	}
 	w.says("200", from(ip, "OPTIONS", websiteUser))
@@ -110,8 +113,10 @@ func (w *website) limits(s *weirproc.Server) {
 
 	rdb := s.Redis()
 	require.Subset(w.t, rdb.Keys(w.t.Context(), "rate-limit:*").Val(), []string{"rate-limit:ip:192.168.1.100:login",
-		"rate-limit:ip:192.168.1.100:recovery", "rate-limit:ip:192.168.1.100:payment", "rate-limit:ip:192.168.1.100:default"})
-	require.Equal(w.t, "0 of 10 left, as if never used in 60000 ms", rdb.Get(w.t.Context(), "rate-limit:ip:192.168.1.100:login").Val())
+		"rate-limit:ip:192.168.1.100:recovery", "rate-limit:ip:192.168.1.100:payment",
+		"rate-limit:ip:192.168.1.100:default"})
+	require.Equal(w.t, "0 of 10 left, as if never used in 60000 ms",
+		rdb.Get(w.t.Context(), "rate-limit:ip:192.168.1.100:login").Val())
 	require.NoError(w.t, rdb.Do(w.t.Context(), "RL.POLICY", "DISABLE", "login").Err())
 	for range 20 {
 		a, err := w.send(from(ip, "POST", websiteLogin))

@@ -27,8 +27,8 @@ var (
 )
 
 const (
-	// reservedFraction of the slots of a table is not available to any single source. A table of 128 keeps 8 for others. A
-	// table of fewer than 16 reserves none.
+	// reservedFraction of the slots of a table is not available to any single source. A table of 128 keeps 8 for
+	// others. A table of fewer than 16 reserves none.
 	reservedFraction = 16
 	// maxReserved bounds the reserved slots, so that a proxy with all clients of a large table loses few.
 	maxReserved = 64

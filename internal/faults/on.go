@@ -22,7 +22,8 @@ func (s Set) Has(f Fault) bool { return s.bits&(1<<f) != 0 }
 var byName = map[string]Fault{
 	"heartbeat-fast-path": HeartbeatFastPath, "no-sync": NoSync, "wall-clock": WallClock, "no-clamp": NoClamp,
 	"collect-early": CollectEarly, "early-reply": EarlyReply, "snapshot-without-stamp": SnapshotWithoutStamp,
-	"stale-index": StaleIndex, "fastest-wall": FastestWall, "read-locally": ReadLocally, "fresh-by-contact": FreshByContact,
+	"stale-index": StaleIndex, "fastest-wall": FastestWall, "read-locally": ReadLocally,
+	"fresh-by-contact": FreshByContact,
 }
 
 // Named returns the set of the mistakes with these names.

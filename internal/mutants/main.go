@@ -26,13 +26,16 @@ func main() {
 	var o options
 	flag.IntVar(&o.count, "count", 50, "mutants to try of each package, drawn at random; 0 tries all")
 	flag.Uint64Var(&o.seed, "seed", 1, "the draw")
-	flag.Func("match", "try only sites whose line in the report matches this regular expression", func(text string) (err error) {
-		o.match, err = regexp.Compile(text)
-		return err
-	})
-	flag.StringVar(&o.with, "with", "", "packages, by comma, whose tests are asked about what those of the package itself do not notice")
+	flag.Func("match", "try only sites whose line in the report matches this regular expression",
+		func(text string) (err error) {
+			o.match, err = regexp.Compile(text)
+			return err
+		})
+	flag.StringVar(&o.with, "with", "",
+		"packages, by comma, whose tests are asked about what those of the package itself do not notice")
 	flag.DurationVar(&o.budget, "budget", time.Minute, "how long the tests that are run for one mutant take without it")
-	flag.StringVar(&o.known, "equivalent", "internal/mutants/equivalent.txt", "mutants that do what the source does, with the reason")
+	flag.StringVar(&o.known, "equivalent", "internal/mutants/equivalent.txt",
+		"mutants that do what the source does, with the reason")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] ./package ...")

@@ -67,7 +67,8 @@ func TestSites(t *testing.T) {
 
 func TestARunTellsWhatTestsNotice(t *testing.T) {
 	sample(t)
-	require.NoError(t, os.WriteFile("equivalent.txt", []byte("# why\nsample.go | admit | >= for > | n > most -- a reason\n"), 0o600))
+	require.NoError(t, os.WriteFile(
+		"equivalent.txt", []byte("# why\nsample.go | admit | >= for > | n > most -- a reason\n"), 0o600))
 	var out bytes.Buffer
 	survived, err := runAll(&out, options{budget: longestTest, known: "equivalent.txt"}, []string{"."})
 	require.NoError(t, err)
@@ -87,7 +88,8 @@ func TestSitesThatAreAlike(t *testing.T) {
 	for _, s := range sites {
 		keys = append(keys, s.key())
 	}
-	require.Equal(t, []string{"twice.go | f | drop call | g()", "twice.go | f | drop call | g() #2", "twice.go | h | drop call | g()"}, keys)
+	require.Equal(t, []string{"twice.go | f | drop call | g()", "twice.go | f | drop call | g() #2",
+		"twice.go | h | drop call | g()"}, keys)
 }
 
 func TestADrawMayBeNarrowed(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 const (
 	// longestTest bounds a test of the unchanged source. A test that takes longer is not used for mutants.
 	longestTest = 3 * time.Minute
-	// patience is the factor by which tests may take longer with a mutant, in addition to graceTime. A mutant that makes
-	// tests hang counts as detected.
+	// patience is the factor by which tests may take longer with a mutant, in addition to graceTime. A mutant that
+	// makes tests hang counts as detected.
 	patience  = 3
 	graceTime = 30 * time.Second
 	// mostBuilds bounds how often the sites that do not compile are dropped and the rest is built again.

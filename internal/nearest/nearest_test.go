@@ -65,7 +65,8 @@ func TestNamesAllocateNothingForEachName(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	known := []string{"listen", "tls-listen", "max-clients", "max-clients-per-source", "max-memory", "rls", "http", "data-dir", "RL.FIXED"}
+	known := []string{"listen", "tls-listen", "max-clients", "max-clients-per-source", "max-memory", "rls", "http",
+		"data-dir", "RL.FIXED"}
 	for _, c := range []struct {
 		word string
 		want []string

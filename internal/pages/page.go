@@ -38,7 +38,8 @@ func parse(page string) (headings []heading, blocks []block, prose []string) {
 			open.lines = append(open.lines, line)
 		default:
 			prose = append(prose, line)
-			if level := len(line) - len(strings.TrimLeft(line, "#")); level > 0 && strings.HasPrefix(line[level:], " ") {
+			if level := len(line) - len(strings.TrimLeft(line, "#")); level > 0 &&
+				strings.HasPrefix(line[level:], " ") {
 				text := linkMarkup.ReplaceAllString(strings.TrimSpace(line[level:]), "$1")
 				headings = append(headings, heading{level, text, anchor(text, seen)})
 			}

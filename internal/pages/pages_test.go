@@ -82,7 +82,8 @@ func TestContents(t *testing.T) {
 		page := read(t, name)
 		if !strings.Contains(page, contentsBegin) && strings.Count(page, "\n") > longPage {
 			t.Errorf("%s is longer than %d lines and has no table of contents: "+
-				"write the lines\n%s%sbelow its first paragraph, then make docs", name, longPage, contentsBegin, contentsEnd)
+				"write the lines\n%s%sbelow its first paragraph, then make docs", name, longPage, contentsBegin,
+				contentsEnd)
 		}
 		want, err := withContents(page)
 		require.NoError(t, err, name)

@@ -85,7 +85,8 @@ func problems(name string) (found []string, err error) {
 	}
 	for _, s := range sentences(string(page)) {
 		if words := len(strings.Fields(s.text)) - len(codeWord.FindAllString(s.text, -1)); words > longestSentence {
-			found = append(found, fmt.Sprintf("%s:%d: %d words in a sentence: split it: %.60s", name, s.line, words, s.text))
+			found = append(found, fmt.Sprintf("%s:%d: %d words in a sentence: split it: %.60s", name, s.line,
+				words, s.text))
 		}
 		for _, r := range rules {
 			if wrong := r.pattern.FindString(s.text); wrong != "" && (r.questions || !strings.HasSuffix(s.text, "?")) {

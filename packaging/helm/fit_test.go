@@ -74,7 +74,8 @@ func TestPortsHaveTheirNames(t *testing.T) {
 				require.Equal(t, ports[p.TargetPort.StrVal], p.Port, "the same inside and outside")
 			}
 		}
-		for _, probe := range []*corev1.Probe{o.container().StartupProbe, o.container().LivenessProbe, o.container().ReadinessProbe} {
+		for _, probe := range []*corev1.Probe{o.container().StartupProbe, o.container().LivenessProbe,
+			o.container().ReadinessProbe} {
 			named(probe.HTTPGet.Port)
 		}
 		if o.network != nil {

@@ -270,7 +270,8 @@ func (k *kubelet) await(ordinal int, args []string, says ...string) {
 	var err error
 	require.Eventually(k.t, func() bool {
 		out, err = k.command(ordinal, args...).CombinedOutput()
-		return err == nil && !slices.ContainsFunc(says, func(s string) bool { return !regexp.MustCompile(s).Match(out) })
+		return err == nil &&
+			!slices.ContainsFunc(says, func(s string) bool { return !regexp.MustCompile(s).Match(out) })
 	}, patience, 100*time.Millisecond, "%v: %s", args, (*said)(&out))
 	k.t.Logf("%v: %s", args, out)
 }

@@ -38,7 +38,8 @@ func TestThePackageIsWhole(t *testing.T) {
 		files[f.Name] = string(f.Data)
 	}
 	for name, source := range map[string]string{
-		"files/alerts.yaml": "../../docker/prometheus/alerts.yaml", "files/dashboard.json": "../../docker/grafana/dashboards/weir.json",
+		"files/alerts.yaml":    "../../docker/prometheus/alerts.yaml",
+		"files/dashboard.json": "../../docker/grafana/dashboards/weir.json",
 	} {
 		text, err := os.ReadFile(source)
 		require.NoError(t, err)

@@ -33,7 +33,8 @@ const (
 )
 
 // ofHelm are labels that are true of a release only.
-var ofHelm = regexp.MustCompile(`(?m)^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by|app\.kubernetes\.io/version): .*\n`)
+var ofHelm = regexp.MustCompile(
+	`(?m)^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by|app\.kubernetes\.io/version): .*\n`)
 
 // TestTheManifestsAreTheChart holds docker/kubernetes/weir.yaml to the chart; with -update
 // it writes the file.

@@ -91,7 +91,8 @@ func install(t *testing.T, values map[string]any) *objects {
 func decode(t *testing.T, texts map[string]string) *objects {
 	t.Helper()
 	o := &objects{
-		services: map[string]*corev1.Service{}, configs: map[string]*corev1.ConfigMap{}, certificates: map[string]*certmanager.Certificate{},
+		services: map[string]*corev1.Service{}, configs: map[string]*corev1.ConfigMap{},
+		certificates: map[string]*certmanager.Certificate{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if name == notesFile {

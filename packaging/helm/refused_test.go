@@ -30,12 +30,17 @@ type slip struct {
 }
 
 var slips = []slip{
-	{what: "nothing at all", says: []string{"auth.existingSecret is empty", "kubectl create secret generic weir", "--set auth.existingSecret=weir"}},
-	{what: "two nodes", from: threeNodes, set: []any{"replicas", 2}, says: []string{"replicas is 2, must be 1, 3, 5 or 7"}},
-	{what: "four nodes", from: threeNodes, set: []any{"replicas", 4}, says: []string{"replicas is 4, must be 1, 3, 5 or 7"}},
+	{what: "nothing at all", says: []string{"auth.existingSecret is empty", "kubectl create secret generic weir",
+		"--set auth.existingSecret=weir"}},
+	{what: "two nodes", from: threeNodes, set: []any{"replicas", 2},
+		says: []string{"replicas is 2, must be 1, 3, 5 or 7"}},
+	{what: "four nodes", from: threeNodes, set: []any{"replicas", 4},
+		says: []string{"replicas is 4, must be 1, 3, 5 or 7"}},
 	{what: "no node", from: oneNode, set: []any{"replicas", 0}, says: []string{"replicas is 0, must be 1, 3, 5 or 7"}},
-	{what: "a word as a number", from: oneNode, set: []any{"replicas", "three"}, says: []string{"'/replicas'", "want integer"}},
-	{what: "no password", from: threeNodes, set: []any{"auth.existingSecret", ""}, says: []string{"does not listen without a password"}},
+	{what: "a word as a number", from: oneNode, set: []any{"replicas", "three"},
+		says: []string{"'/replicas'", "want integer"}},
+	{what: "no password", from: threeNodes, set: []any{"auth.existingSecret", ""},
+		says: []string{"does not listen without a password"}},
 	{what: "three nodes without a secret", from: threeNodes, set: []any{"cluster.existingSecret", ""},
 		says: []string{"cluster.existingSecret is empty", "with the key cluster", "cluster.tls.enabled"}},
 	{what: "one node with a cluster's secret", from: threeNodes, set: []any{"replicas", 1},
@@ -46,7 +51,8 @@ var slips = []slip{
 		says: []string{"cluster.tls.enabled needs a certificate", "cluster.tls.existingSecret"}},
 	{what: "a certificate without TLS", from: oneNode, set: []any{"tls.existingSecret", "x"},
 		says: []string{"tls has a certificate and is off: set tls.enabled"}},
-	{what: "two certificates", from: oneNode, set: []any{"tls.enabled", true, "tls.existingSecret", "x", "tls.issuer.name", "y"},
+	{what: "two certificates", from: oneNode,
+		set:  []any{"tls.enabled", true, "tls.existingSecret", "x", "tls.issuer.name", "y"},
 		says: []string{"tls.existingSecret and tls.issuer.name are both set"}},
 	{what: "clients' certificates without TLS", from: oneNode, set: []any{"tls.clientCertificates", "required"},
 		says: []string{"tls.clientCertificates needs tls.enabled"}},
@@ -54,16 +60,21 @@ var slips = []slip{
 		says: []string{"'/tls/clientCertificates'", "'no', 'optional', 'required'"}},
 	{what: "no limit of memory", from: oneNode, set: []any{"resources.limits", map[string]any{"memory": nil}},
 		says: []string{"resources.limits.memory is empty"}},
-	{what: "policies twice", from: oneNode, set: []any{"policies.file", "policies: {}", "policies.existingConfigMap", "x"},
+	{what: "policies twice", from: oneNode,
+		set:  []any{"policies.file", "policies: {}", "policies.existingConfigMap", "x"},
 		says: []string{"policies.file and policies.existingConfigMap are both set"}},
 	{what: "the name of a policy file instead of its text", from: oneNode, set: []any{"policies.file", "policies.yaml"},
 		says: []string{"policies.file is not a policy file", "--set-file policies.file=policies.yaml"}},
-	{what: "a misspelt value", from: threeNodes, set: []any{"replica", 3}, says: []string{"additional properties 'replica' not allowed"}},
+	{what: "a misspelt value", from: threeNodes, set: []any{"replica", 3},
+		says: []string{"additional properties 'replica' not allowed"}},
 	{what: "a misspelt value further down", from: threeNodes, set: []any{"monitoring.rules.enable", true},
 		says: []string{"'/monitoring/rules'", "additional properties 'enable' not allowed"}},
-	{what: "a misspelt setting", from: oneNode, set: []any{"settings.max-client", 5}, says: []string{"'/settings'", "'max-client' not allowed"}},
-	{what: "a setting that the chart sets", from: threeNodes, set: []any{"settings.join", "a:1"}, says: []string{"'/settings'", "'join'"}},
-	{what: "a volume without a unit", from: oneNode, set: []any{"storage.size", "10"}, says: []string{"'/storage/size'"}},
+	{what: "a misspelt setting", from: oneNode, set: []any{"settings.max-client", 5},
+		says: []string{"'/settings'", "'max-client' not allowed"}},
+	{what: "a setting that the chart sets", from: threeNodes, set: []any{"settings.join", "a:1"},
+		says: []string{"'/settings'", "'join'"}},
+	{what: "a volume without a unit", from: oneNode, set: []any{"storage.size", "10"},
+		says: []string{"'/storage/size'"}},
 }
 
 // What makes no server is refused with words that lead to one that works.
@@ -102,9 +113,11 @@ func (r running) GetClientFor(version, kind string) (dynamic.NamespaceableResour
 		return nil, false, err
 	}
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: release, Namespace: namespace}, Spec: appsv1.StatefulSetSpec{Replicas: &r.nodes},
+		ObjectMeta: metav1.ObjectMeta{Name: release, Namespace: namespace},
+		Spec:       appsv1.StatefulSetSpec{Replicas: &r.nodes},
 	}
-	return fake.NewSimpleDynamicClient(scheme, set).Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}), true, nil
+	return fake.NewSimpleDynamicClient(scheme, set).Resource(
+		schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}), true, nil
 }
 
 // helm upgrade refuses what would lose the state or the majority, and lets a cluster grow.
@@ -114,7 +127,8 @@ func TestChangesOfTheNumberOfNodes(t *testing.T) {
 		says      string
 	}{
 		{1, 1, ""}, {3, 3, ""}, {3, 5, ""},
-		{1, 3, "replicas was 1 and would be 3: a server that runs alone and a cluster keep their state in different forms"},
+		{1, 3, "replicas was 1 and would be 3: a server that runs alone and a cluster keep their state in " +
+			"different forms"},
 		{3, 1, "replicas was 3 and would be 1"},
 		{5, 3, "replicas was 5 and would be 3: the nodes that go stay members"},
 	} {
@@ -159,7 +173,8 @@ func TestTheSchemaHasTheValues(t *testing.T) {
 		require.Equal(t, false, schema["additionalProperties"], path)
 		for name, property := range properties {
 			value, ok := values[name]
-			require.True(t, ok || name == "global" || path == ".settings", "%s.%s is in the schema, not in values.yaml", path, name)
+			require.True(t, ok || name == "global" || path == ".settings", "%s.%s is in the schema, not in values.yaml",
+				path, name)
 			if below, ok := value.(map[string]any); ok {
 				compare(path+"."+name, below, property.(map[string]any))
 			}
@@ -169,6 +184,7 @@ func TestTheSchemaHasTheValues(t *testing.T) {
 		}
 	}
 	resources := root["properties"].(map[string]any)["resources"].(map[string]any)
-	require.ElementsMatch(t, []string{"requests", "limits"}, slices.Collect(maps.Keys(resources["properties"].(map[string]any))))
+	require.ElementsMatch(t, []string{"requests", "limits"},
+		slices.Collect(maps.Keys(resources["properties"].(map[string]any))))
 	compare("", c.Values, root)
 }

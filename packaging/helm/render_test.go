@@ -26,7 +26,8 @@ const (
 // kubernetes are the clusters that the chart is rendered for: the oldest that Chart.yaml
 // allows would do as well, because no template asks.
 var kubernetes = &common.Capabilities{
-	KubeVersion: common.KubeVersion{Version: "v1.35.0", Major: "1", Minor: "35"}, HelmVersion: common.DefaultCapabilities.HelmVersion,
+	KubeVersion: common.KubeVersion{Version: "v1.35.0", Major: "1", Minor: "35"},
+	HelmVersion: common.DefaultCapabilities.HelmVersion,
 }
 
 // examples are the value sets that the chart brings along.
@@ -79,7 +80,8 @@ func with(t *testing.T, file string, over ...any) map[string]any {
 func rendered(t *testing.T, values map[string]any, clusters engine.ClientProvider) (map[string]string, error) {
 	t.Helper()
 	c := load(t)
-	all, err := commonutil.ToRenderValues(c, values, common.ReleaseOptions{Name: release, Namespace: namespace, IsInstall: true, Revision: 1}, kubernetes)
+	all, err := commonutil.ToRenderValues(
+		c, values, common.ReleaseOptions{Name: release, Namespace: namespace, IsInstall: true, Revision: 1}, kubernetes)
 	if err != nil {
 		return nil, err
 	}

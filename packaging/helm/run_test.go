@@ -53,7 +53,8 @@ func TestThreeNodesRun(t *testing.T) {
 		k.t = t
 		for i := range 3 {
 			k.terminate(i)
-			require.Equal(t, fmt.Sprint(3-i), decide(t, k, (i+1)%3, nil, "default", password, "RL.FIXED", "k", "1h", "5")[1])
+			require.Equal(t, fmt.Sprint(3-i),
+				decide(t, k, (i+1)%3, nil, "default", password, "RL.FIXED", "k", "1h", "5")[1])
 			k.start(i)
 			k.ready(i)
 		}
@@ -138,12 +139,14 @@ func clientTLS(t *testing.T, secret map[string]string) *tls.Config {
 	require.NoError(t, err)
 	authorities := x509.NewCertPool()
 	require.True(t, authorities.AppendCertsFromPEM([]byte(secret["ca.crt"])))
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: authorities, ServerName: release + "." + namespace + ".svc"}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: authorities,
+		ServerName: release + "." + namespace + ".svc"}
 }
 
 // decide sends one command to the port for clients of a node, and returns the integers of
 // its reply, or its error. It repeats what was not counted, as clients do after an election.
-func decide(t *testing.T, k *kubelet, ordinal int, config *tls.Config, user, pass string, args ...string) (reply []string) {
+func decide(t *testing.T, k *kubelet, ordinal int, config *tls.Config, user, pass string,
+	args ...string) (reply []string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		reply = decideOnce(t, k, ordinal, config, user, pass, args...)

@@ -30,9 +30,11 @@ func secretsOf(t *testing.T, o *objects) map[string]map[string]string {
 		nodes = append(nodes, &url.URL{Scheme: "weir", Host: "node", Path: "/" + podName(o, i)})
 	}
 	return map[string]map[string]string{
-		"weir":          {"password": password, "cluster": "of-the-cluster"},
-		"weir-users":    {"users": fmt.Sprintf("user app on #%x ~app:* +@decide +@connection\n", sha256.Sum256([]byte("of-the-app")))},
-		"weir-tls":      certificate(t, &x509.Certificate{DNSNames: []string{release + "." + namespace + ".svc"}, IPAddresses: []net.IP{{127, 0, 0, 1}}}),
+		"weir": {"password": password, "cluster": "of-the-cluster"},
+		"weir-users": {"users": fmt.Sprintf("user app on #%x ~app:* +@decide +@connection\n",
+			sha256.Sum256([]byte("of-the-app")))},
+		"weir-tls": certificate(t, &x509.Certificate{DNSNames: []string{release + "." + namespace + ".svc"},
+			IPAddresses: []net.IP{{127, 0, 0, 1}}}),
 		"weir-node-tls": certificate(t, &x509.Certificate{URIs: nodes}),
 	}
 }
@@ -47,8 +49,9 @@ func certificate(t *testing.T, names *x509.Certificate) map[string]string {
 	}
 	authority, own := key(), key()
 	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	names.SerialNumber, names.NotBefore, names.NotAfter = big.NewInt(2), ca.NotBefore, ca.NotAfter
 	names.KeyUsage = x509.KeyUsageDigitalSignature
@@ -64,5 +67,6 @@ func certificate(t *testing.T, names *x509.Certificate) map[string]string {
 		require.NoError(t, pem.Encode(&b, &pem.Block{Type: kind, Bytes: der}))
 		return b.String()
 	}
-	return map[string]string{"tls.crt": text("CERTIFICATE", der), "tls.key": text("PRIVATE KEY", keyDER), "ca.crt": text("CERTIFICATE", caDER)}
+	return map[string]string{"tls.crt": text("CERTIFICATE", der), "tls.key": text("PRIVATE KEY", keyDER),
+		"ca.crt": text("CERTIFICATE", caDER)}
 }

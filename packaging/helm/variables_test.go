@@ -27,14 +27,19 @@ func flags(t *testing.T) []string {
 
 // notSettings are flags that no setting may give, with the reason.
 var notSettings = map[string]string{
-	"listen": "chart", "http": "chart", "data-dir": "chart", "rls": "chart", "requirepass-file": "chart", "users-file": "chart",
-	"policies": "chart", "node-id": "chart", "raft-addr": "chart", "raft-listen": "chart", "join": "chart", "advertise": "chart",
-	"cluster-secret-file": "chart", "raft-tls-cert-file": "chart", "raft-tls-key-file": "chart", "raft-tls-ca-file": "chart",
-	"tls-listen": "chart", "tls-cert-file": "chart", "tls-key-file": "chart", "tls-ca-file": "chart", "tls-auth-clients": "chart", "rls-tls": "chart",
+	"listen": "chart", "http": "chart", "data-dir": "chart", "rls": "chart", "requirepass-file": "chart",
+	"users-file": "chart",
+	"policies":   "chart", "node-id": "chart", "raft-addr": "chart", "raft-listen": "chart",
+	"join": "chart", "advertise": "chart",
+	"cluster-secret-file": "chart", "raft-tls-cert-file": "chart", "raft-tls-key-file": "chart",
+	"raft-tls-ca-file": "chart",
+	"tls-listen":       "chart", "tls-cert-file": "chart", "tls-key-file": "chart", "tls-ca-file": "chart",
+	"tls-auth-clients": "chart", "rls-tls": "chart",
 	"requirepass": "the pod's description would show it", "cluster-secret": "the pod's description would show it",
-	"config": "settings are it", "expect": "all nodes found the cluster together", "protected-mode": "there is a password",
-	"http-tls":   "probes and Prometheus would have to know",
-	"test-clock": "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
+	"config": "settings are it", "expect": "all nodes found the cluster together",
+	"protected-mode": "there is a password",
+	"http-tls":       "probes and Prometheus would have to know",
+	"test-clock":     "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
 }
 
 // Every flag of weir serve is a setting, or there is a reason why not.
@@ -54,7 +59,8 @@ func TestSettingsAreFlags(t *testing.T) {
 
 // A setting reaches weir as it was written, large numbers too.
 func TestSettingsBecomeVariables(t *testing.T) {
-	o := install(t, with(t, oneNode, "settings.max-clients", 2000000.0, "settings.max-memory", "600mb", "settings.otlp-every", 12))
+	o := install(t, with(t, oneNode, "settings.max-clients", 2000000.0, "settings.max-memory", "600mb",
+		"settings.otlp-every", 12))
 	given := map[string]string{}
 	for _, v := range o.container().Env {
 		given[v.Name] = v.Value
@@ -80,7 +86,8 @@ func TestTheVariablesOfNodes(t *testing.T) {
 	for i := range *three.set.Spec.Replicas {
 		env := environment(three, int(i))
 		joins = append(joins, env["WEIR_JOIN"])
-		require.Equal(t, env["WEIR_RAFT_ADDR"], strings.Split(env["WEIR_JOIN"], ",")[i], "a node is in --join under its own address")
+		require.Equal(t, env["WEIR_RAFT_ADDR"], strings.Split(env["WEIR_JOIN"], ",")[i],
+			"a node is in --join under its own address")
 	}
 	require.Len(t, strings.Split(joins[0], ","), 3)
 	require.Len(t, slices.Compact(joins), 1, "the same on all nodes")
@@ -92,7 +99,8 @@ func environment(o *objects, ordinal int) map[string]string {
 	for _, v := range o.container().Env {
 		switch {
 		case v.ValueFrom == nil:
-			env[v.Name] = os.Expand(strings.NewReplacer("$(", "${", ")", "}").Replace(v.Value), func(n string) string { return env[n] })
+			env[v.Name] = os.Expand(strings.NewReplacer("$(", "${", ")", "}").Replace(v.Value),
+				func(n string) string { return env[n] })
 		case v.ValueFrom.FieldRef.FieldPath == "metadata.name":
 			env[v.Name] = podName(o, ordinal)
 		case v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":

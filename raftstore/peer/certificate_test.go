@@ -81,14 +81,20 @@ func TestWhoIsNotTheNode(t *testing.T) {
 		acceptor        string
 		refusedOnDialed string // what "a" logs when "b" dials it
 	}{
-		"no TLS":               {nil, ErrNotWeir, "", "does not speak TLS", "does not speak"},
-		"another authority":    {trusting(issued(foreign, "a", nil)), ErrOwnRefused, "unknown certificate authority", "signed by unknown authority", "this node's certificate"},
-		"distrusts ours":       {issued(foreign, "a", nil), ErrCertificate, "signed by unknown authority", "bad certificate", "this node's certificate"},
-		"expired":              {issued(ca, "a", certtest.Expired), ErrOwnRefused, "expired certificate", "has expired", "this node's certificate"},
-		"another node's":       {issued(ca, "c", nil), ErrRefused, `it names c, the node says it is "a"`, "it names c", ""},
-		"a wildcard":           {issued(ca, "*", nil), ErrRefused, "it names *", "it names *", ""},
-		"another kind of URI":  {issued(ca, "", certtest.URI("weir://client/a")), ErrRefused, "it names weir://client/a", "it names weir://client/a", ""},
-		"not for this purpose": {issued(ca, "a", clientsOnly), ErrOwnRefused, "bad certificate", "incompatible key usage", ""},
+		"no TLS": {nil, ErrNotWeir, "", "does not speak TLS", "does not speak"},
+		"another authority": {trusting(issued(foreign, "a", nil)), ErrOwnRefused, "unknown certificate authority",
+			"signed by unknown authority", "this node's certificate"},
+		"distrusts ours": {issued(foreign, "a", nil), ErrCertificate, "signed by unknown authority",
+			"bad certificate", "this node's certificate"},
+		"expired": {issued(ca, "a", certtest.Expired), ErrOwnRefused, "expired certificate", "has expired",
+			"this node's certificate"},
+		"another node's": {issued(ca, "c", nil), ErrRefused, `it names c, the node says it is "a"`,
+			"it names c", ""},
+		"a wildcard": {issued(ca, "*", nil), ErrRefused, "it names *", "it names *", ""},
+		"another kind of URI": {issued(ca, "", certtest.URI("weir://client/a")), ErrRefused,
+			"it names weir://client/a", "it names weir://client/a", ""},
+		"not for this purpose": {issued(ca, "a", clientsOnly), ErrOwnRefused, "bad certificate",
+			"incompatible key usage", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, said := openWith(t, "b", "", &good)
@@ -134,8 +140,10 @@ func TestVouches(t *testing.T) {
 		dns, uri, id string
 		want         bool
 	}{
-		{"a", "", "a", true}, {"a", "", "a~x1", true}, {"a", "", "b", false}, {"a", "", "A", false}, {"", "weir://node/a", "a", true},
-		{"", "weir://node/a%20b", "a b", true}, {"", "weir://node/a/b", "a", false}, {"a.example", "", "a", false}, {"", "", "", false},
+		{"a", "", "a", true}, {"a", "", "a~x1", true}, {"a", "", "b", false}, {"a", "", "A", false},
+		{"", "weir://node/a", "a", true},
+		{"", "weir://node/a%20b", "a b", true}, {"", "weir://node/a/b", "a", false}, {"a.example", "", "a", false},
+		{"", "", "", false},
 	} {
 		cert := &x509.Certificate{DNSNames: []string{c.dns}}
 		if c.uri != "" {

@@ -95,7 +95,8 @@ func TestACutHandshake(t *testing.T) {
 func TestFramesAtTheBounds(t *testing.T) {
 	want := frame{number: 1 << 63, kind: 7, payload: []byte("payload")}
 	whole := appendFrame(nil, want)
-	require.Equal(t, "10000000"+"0000000000000080"+"07"+hex.EncodeToString([]byte("payload")), hex.EncodeToString(whole))
+	require.Equal(t, "10000000"+"0000000000000080"+"07"+hex.EncodeToString([]byte("payload")),
+		hex.EncodeToString(whole))
 	read := func(b []byte) (frame, error) { return readFrame(bufio.NewReader(bytes.NewReader(b))) }
 	got, err := read(whole)
 	require.NoError(t, err)
@@ -131,7 +132,8 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	require.NoError(t, read(greeting{version: oldestProtocol, self: Identity{name(MaxNameLen), name(MaxNameLen)}}))
 	require.NoError(t, read(greeting{version: 255}))
 	require.ErrorIs(t, read(greeting{version: oldestProtocol - 1}), ErrVersion)
-	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: name(MaxNameLen + 1)}}), ErrNotWeir)
+	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: name(MaxNameLen + 1)}}),
+		ErrNotWeir)
 	cluster := Identity{ClusterID: name(MaxNameLen + 1)}
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: cluster}), ErrNotWeir)
 
@@ -177,7 +179,8 @@ func TestProof(t *testing.T) {
 		proofs[p] = name
 	}
 	golden := proof([]byte("secret"), "dialer", []byte("greeting"), []byte("challenge"))
-	require.Equal(t, "85be1ded1a790249e16f3c4d9a0afe72125a5282589b7b3669b03d6ab4b8ee00", hex.EncodeToString(golden), "nodes of other versions say the same")
+	require.Equal(t, "85be1ded1a790249e16f3c4d9a0afe72125a5282589b7b3669b03d6ab4b8ee00", hex.EncodeToString(golden),
+		"nodes of other versions say the same")
 }
 
 // TestAnImpostor: a side without the secret is never accepted as a node.
@@ -220,5 +223,6 @@ func TestVerdicts(t *testing.T) {
 	}
 	_, _, err := readGreeting(strings.NewReader(""))
 	require.ErrorIs(t, err, io.EOF)
-	require.ErrorIs(t, readVerdict(strings.NewReader("\x05\x00abcd")), io.ErrUnexpectedEOF, "a part of a refusal is none")
+	require.ErrorIs(t, readVerdict(strings.NewReader("\x05\x00abcd")), io.ErrUnexpectedEOF,
+		"a part of a refusal is none")
 }

@@ -42,7 +42,8 @@ func TestNoDeadlineStays(t *testing.T) {
 	require.NoError(t, err)
 	accepted, dialed := &noting{}, &noting{}
 	b := NewPort(notingListener{listen, accepted}, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} }, Logger: slog.New(slog.DiscardHandler),
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} },
+		Logger: slog.New(slog.DiscardHandler),
 	}, func(net.Conn, Identity) {})
 	defer b.Close()
 	a, _ := open(t, "a", "one", "secret")

@@ -169,7 +169,8 @@ func TestForeignBytes(t *testing.T) {
 	older := (&greeting{version: oldestProtocol - 1, service: CallService}).encode()
 	long := append((&greeting{version: protocolVersion, service: CallService}).encode()[:len(magic)+2+nonceLen], 255)
 	for name, sent := range map[string][]byte{
-		"noise": noise, "http": []byte("GET / HTTP/1.1\r\n\r\n" + strings.Repeat("x", 64)), "redis": []byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", 64)),
+		"noise": noise, "http": []byte("GET / HTTP/1.1\r\n\r\n" + strings.Repeat("x", 64)),
+		"redis": []byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", 64)),
 		"older": older, "long name": append(long, noise[:255]...),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +262,8 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 	require.NoError(t, err)
 	called := make(chan net.Conn, 1)
 	silent := NewPort(l, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "s"} }, Logger: slog.New(slog.DiscardHandler),
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "s"} },
+		Logger: slog.New(slog.DiscardHandler),
 	}, func(conn net.Conn, _ Identity) {
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			called <- conn

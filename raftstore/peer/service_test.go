@@ -31,7 +31,8 @@ func portOf(t *testing.T, serve func(conn net.Conn, from Identity)) *Port {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	p := NewPort(listen, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} }, Logger: slog.New(slog.DiscardHandler),
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} },
+		Logger: slog.New(slog.DiscardHandler),
 	}, serve)
 	t.Cleanup(func() { p.Close() })
 	return p
@@ -61,8 +62,10 @@ func TestWhatAPortServes(t *testing.T) {
 		serves  func() error
 		want    error
 	}{
-		{CallService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", ""}, nil, nil},
-		{CallService, Identity{"a", "one"}, func() error { return no }, nil}, {RaftService, Identity{"a", "one"}, func() error { return no }, no},
+		{CallService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", "one"}, nil, nil},
+		{RaftService, Identity{"a", ""}, nil, nil},
+		{CallService, Identity{"a", "one"}, func() error { return no }, nil},
+		{RaftService, Identity{"a", "one"}, func() error { return no }, no},
 		{RaftService, Identity{"a", "one"}, func() error { return nil }, nil},
 		{'X', Identity{"a", "one"}, nil, ErrNotWeir}, {0, Identity{"a", "one"}, nil, ErrNotWeir},
 		{CallService, Identity{"b", "one"}, nil, ErrSameNode}, {CallService, Identity{"a", "two"}, nil, ErrCluster},

@@ -106,7 +106,8 @@ func readBolt(b []byte) (buckets, error) {
 		return nil, errors.New("a bucket is missing")
 	}
 	sum := all[string(sumBucket)][string(sumKey)]
-	if len(sum) == sumBytes && binary.LittleEndian.Uint64(sum) == txid && binary.LittleEndian.Uint32(sum[8:]) != all.sum() {
+	if len(sum) == sumBytes && binary.LittleEndian.Uint64(sum) == txid &&
+		binary.LittleEndian.Uint32(sum[8:]) != all.sum() {
 		return nil, errors.New("checksum mismatch")
 	}
 	return all, nil
@@ -124,7 +125,8 @@ func boltRoot(b []byte) (root, txid uint64, pageSize int, err error) {
 		head := b[i*pageSize+boltPageHead:]
 		sum := fnv.New64a()
 		sum.Write(head[:boltMetaHead])
-		if binary.NativeEndian.Uint32(head) != boltMagic || binary.NativeEndian.Uint64(head[boltMetaHead:]) != sum.Sum64() {
+		if binary.NativeEndian.Uint32(head) != boltMagic ||
+			binary.NativeEndian.Uint64(head[boltMetaHead:]) != sum.Sum64() {
 			return 0, 0, 0, fmt.Errorf("checksum mismatch in page %d", i)
 		}
 		pageSize = int(binary.NativeEndian.Uint32(head[8:]))

@@ -18,7 +18,8 @@ func writeMeta(t *testing.T, segments int) string {
 	t.Helper()
 	var state types.PersistentState
 	for i := range segments {
-		state.Segments = append(state.Segments, types.SegmentInfo{ID: uint64(i), BaseIndex: uint64(i + 1), MaxIndex: uint64(i + 1), SealTime: time.Now()})
+		state.Segments = append(state.Segments,
+			types.SegmentInfo{ID: uint64(i), BaseIndex: uint64(i + 1), MaxIndex: uint64(i + 1), SealTime: time.Now()})
 	}
 	state.NextSegmentID = uint64(segments)
 	dir := t.TempDir()
@@ -162,5 +163,6 @@ func TestTheSumOfTheMetadata(t *testing.T) {
 		require.Empty(t, sums[sum], name)
 		sums[sum] = name
 	}
-	require.Equal(t, uint32(0xa4621cfc), of(values{"k": []byte("v")}, values{"t": []byte("7")}), "as earlier versions have written it")
+	require.Equal(t, uint32(0xa4621cfc), of(values{"k": []byte("v")}, values{"t": []byte("7")}),
+		"as earlier versions have written it")
 }

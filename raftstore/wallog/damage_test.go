@@ -22,7 +22,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
-var allDamages = flag.Bool("wallog.damage", false, "TestADamagedLogIsRefused tries every bit of every log, not a sample")
+var allDamages = flag.Bool(
+	"wallog.damage", false, "TestADamagedLogIsRefused tries every bit of every log, not a sample")
 
 const (
 	smallSegment = 4 << 10
@@ -259,7 +260,8 @@ func TestADamagedLogIsRefused(t *testing.T) {
 			dir, n := memoryDir(t), tally{}
 			for file, b := range m {
 				for _, d := range damages(file, b) {
-					if !*allDamages && rand.IntN(sampleOf) > 0 && !(file == metadb.FileName && name == "one segment" && d.inHead()) {
+					if !*allDamages && rand.IntN(sampleOf) > 0 &&
+						!(file == metadb.FileName && name == "one segment" && d.inHead()) {
 						continue
 					}
 					if d.name == "removed" && file == wallog.MarkName {
@@ -275,7 +277,8 @@ func TestADamagedLogIsRefused(t *testing.T) {
 			all.tried, all.refused, all.harmless = all.tried+n.tried, all.refused+n.refused, all.harmless+n.harmless
 		})
 	}
-	t.Logf("all: %d damages: %d refused, %d harmless, 0 lost anything, in %v", all.tried, all.refused, all.harmless, time.Since(start).Round(time.Millisecond))
+	t.Logf("all: %d damages: %d refused, %d harmless, 0 lost anything, in %v", all.tried, all.refused, all.harmless,
+		time.Since(start).Round(time.Millisecond))
 }
 
 // A loss of power may leave any sectors of an unacknowledged write. That is no damage: the log opens with everything
@@ -353,7 +356,8 @@ func TestALogWithoutAMark(t *testing.T) {
 					continue
 				}
 				for _, d := range damages(file, b) {
-					if name != "a long last entry" && d.certain(b) || strings.HasPrefix(d.name, "bit ") && (*allDamages || rand.IntN(sampleOf) == 0) {
+					if name != "a long last entry" && d.certain(b) || strings.HasPrefix(d.name, "bit ") &&
+						(*allDamages || rand.IntN(sampleOf) == 0) {
 						n.try(t, dir, m, k, file, d, "boot")
 					}
 				}

@@ -126,7 +126,8 @@ func TestTheSystemKeepsWhatAKillLeaves(t *testing.T) {
 	m := readImage(t, dir)
 	require.NoError(t, w.Close())
 	for slot := range 2 { // the newer one is lost
-		if part := m[wallog.MarkName][slot*wallog.SlotStride:][:80]; !bytes.Equal(part, older[slot*wallog.SlotStride:][:80]) {
+		if part := m[wallog.MarkName][slot*wallog.SlotStride:][:80]; !bytes.Equal(
+			part, older[slot*wallog.SlotStride:][:80]) {
 			clear(part)
 		}
 	}

@@ -60,11 +60,13 @@ func (m mark) encode() []byte {
 }
 
 func decodeMark(b []byte) (m mark, ok bool) {
-	if len(b) < slotBytes || binary.LittleEndian.Uint32(b[slotBytes-4:]) != crc32.Checksum(b[:slotBytes-4], castagnoli) {
+	if len(b) < slotBytes || binary.LittleEndian.Uint32(b[slotBytes-4:]) != crc32.Checksum(
+		b[:slotBytes-4], castagnoli) {
 		return mark{}, false
 	}
 	m = mark{
-		seq: binary.LittleEndian.Uint64(b[0:]), segment: binary.LittleEndian.Uint64(b[8:]), end: binary.LittleEndian.Uint64(b[16:]),
+		seq: binary.LittleEndian.Uint64(b[0:]), segment: binary.LittleEndian.Uint64(b[8:]),
+		end:  binary.LittleEndian.Uint64(b[16:]),
 		boot: strings.TrimRight(string(b[24:24+bootBytes]), "\x00"),
 	}
 	return m, m.seq > 0

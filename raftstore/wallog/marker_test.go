@@ -91,7 +91,8 @@ func TestWhatAMarkTells(t *testing.T) {
 		require.NoError(t, m.close())
 		found, err := readMark(dir, c.boot, c.sync)
 		require.NoError(t, err)
-		require.Equal(t, []any{uint64(3), c.end, c.thisBoot, c.thisBoot}, []any{found.segment, found.end, found.thisBoot, found.exact}, "%+v", c)
+		require.Equal(t, []any{uint64(3), c.end, c.thisBoot, c.thisBoot},
+			[]any{found.segment, found.end, found.thisBoot, found.exact}, "%+v", c)
 	}
 }
 
@@ -110,7 +111,8 @@ func TestTheNewerSlotCounts(t *testing.T) {
 		copy(b, slot(c.first))
 		copy(b[slotStride:], slot(c.second))
 		m := newestMark(b)
-		require.Equal(t, []any{c.seq, 10 * c.seq, c.exact, c.damaged}, []any{m.seq, m.end, m.exact, m.damaged}, "%+v", c)
+		require.Equal(t, []any{c.seq, 10 * c.seq, c.exact, c.damaged}, []any{m.seq, m.end, m.exact, m.damaged}, "%+v",
+			c)
 		require.Equal(t, c.first > 0, newestMark(b[:slotBytes]).seq == c.first && c.first > 0, "a file with one slot")
 		require.Zero(t, newestMark(b[:slotBytes-1]).seq, "a part of a slot")
 	}

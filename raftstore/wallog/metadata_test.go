@@ -146,13 +146,16 @@ func TestMetadataThatContradict(t *testing.T) {
 		change func(s state)
 		want   string
 	}{
-		"nothing":                    {func(state) {}, ""},
-		"a segment not allocated":    {func(s state) { s.NextSegmentID-- }, "which it has not allocated"},
-		"no segment":                 {func(s state) { *s = types.PersistentState{} }, "entries were acknowledged"},
-		"a segment is left out":      {func(s state) { s.Segments = slices.Delete(s.Segments, 1, 2) }, "but the segment before ends"},
-		"one is not sealed":          {func(s state) { s.Segments[0].SealTime = time.Time{} }, "neither sealed nor the last"},
-		"another index":              {func(s state) { s.Segments[1].IndexStart += 8 }, "before the index"},
-		"more entries":               {func(s state) { s.Segments[1].MaxIndex++; s.Segments[2].BaseIndex++ }, "that was completed"},
+		"nothing":                 {func(state) {}, ""},
+		"a segment not allocated": {func(s state) { s.NextSegmentID-- }, "which it has not allocated"},
+		"no segment":              {func(s state) { *s = types.PersistentState{} }, "entries were acknowledged"},
+		"a segment is left out": {func(s state) { s.Segments = slices.Delete(s.Segments, 1, 2) },
+			"but the segment before ends"},
+		"one is not sealed": {func(s state) { s.Segments[0].SealTime = time.Time{} },
+			"neither sealed nor the last"},
+		"another index": {func(s state) { s.Segments[1].IndexStart += 8 }, "before the index"},
+		"more entries": {func(s state) { s.Segments[1].MaxIndex++; s.Segments[2].BaseIndex++ },
+			"that was completed"},
 		"another codec":              {func(s state) { s.Segments[1].Codec++ }, "that of another segment"},
 		"the last one is sealed too": {seal, "before the index"},
 	} {

@@ -47,7 +47,8 @@ func (r *removals) run() {
 	for one := range r.queue {
 		r.shrink(filepath.Join(one.dir, one.name))
 		if err := r.VFS.Delete(one.dir, one.name); err != nil {
-			r.log.Error("a file of the log that is not needed any more cannot be removed", "name", one.name, "error", err)
+			r.log.Error("a file of the log that is not needed any more cannot be removed", "name",
+				one.name, "error", err)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 const (
 	// sectorBytes is the unit that a disk writes completely or not at all.
 	sectorBytes = 512
-	// maxSearchBytes bounds the bytes that laterBatch checksums, which takes a tenth of a second. After a crash it needs
-	// a hundredth of that.
+	// maxSearchBytes bounds the bytes that laterBatch checksums, which takes a tenth of a second. After a crash it
+	// needs a hundredth of that.
 	maxSearchBytes = 1 << 30
 )
 

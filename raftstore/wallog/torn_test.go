@@ -23,7 +23,8 @@ import (
 // damage.
 func TestDataThatLookLikeFrames(t *testing.T) {
 	entry := []byte{segment.FrameEntry, 0, 0, 0, 0, 0, 0, 0}
-	commit := binary.LittleEndian.AppendUint32([]byte{segment.FrameCommit, 0, 0, 0}, crc32.Checksum(entry, crc32.MakeTable(crc32.Castagnoli)))
+	commit := binary.LittleEndian.AppendUint32([]byte{segment.FrameCommit, 0, 0, 0},
+		crc32.Checksum(entry, crc32.MakeTable(crc32.Castagnoli)))
 	for name, pattern := range map[string][]byte{
 		"a commit frame":        {segment.FrameCommit, 0, 0, 0, 1, 1, 1, 1},
 		"a batch without entry": append(entry, commit...),

@@ -148,7 +148,8 @@ func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 	}
 	for i, at := range s.offsets {
 		if s.index > 0 && binary.LittleEndian.Uint32(b[s.index+4*i:]) != at {
-			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i),
+			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index),
+				Entry:  info.BaseIndex + uint64(i),
 				Reason: "the index does not match the entries"}
 		}
 	}

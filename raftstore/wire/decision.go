@@ -43,8 +43,9 @@ func ReadDecisions(b []byte, out []engine.Decision) error {
 	for i := range out {
 		status := d.byte()
 		out[i] = engine.Decision{
-			Status: engine.Status(status &^ valueFollows), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(), Remaining: d.varint(),
-			RetryMs: d.varint(), ResetMs: d.varint(), Limit: d.varint(),
+			Status: engine.Status(status &^ valueFollows), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(),
+			Remaining: d.varint(),
+			RetryMs:   d.varint(), ResetMs: d.varint(), Limit: d.varint(),
 		}
 		if status&valueFollows != 0 {
 			out[i].Value = string(d.bytes())

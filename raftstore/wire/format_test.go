@@ -40,7 +40,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 		"a reset":            {[]engine.Op{soundOp(engine.OpReset)}, "02" + "0400016b"},
 		"a limit, and again": {[]engine.Op{bucket, bucket}, "04" + "0000016b" + "01000202020000" + "0004016b"},
 		"high priority":      {[]engine.Op{check}, "02" + "09c0016b" + "0170" + "04"},
-		"an address":         {[]engine.Op{from}, "02" + "09c0016b" + "0170" + "40" + "0c" + hex.EncodeToString(from.From)},
+		"an address": {[]engine.Op{from}, "02" + "09c0016b" + "0170" + "40" + "0c" +
+			hex.EncodeToString(from.From)},
 		"a changed policy":   {[]engine.Op{soundOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
 		"if it is as it was": {[]engine.Op{conditional}, "02" + "0a80016b" + "10" + "0104ac0200"},
 	} {
@@ -87,7 +88,8 @@ func oneOp(t *testing.T, op string) []byte {
 func TestABodyIsRefused(t *testing.T) {
 	var enc wire.Encoder
 	take, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
-	take.Limit, take.Cost, take.WaitNs, take.TTLNs, take.ID, take.Text = soundLimits["strike"], 7, 8, 9, []byte("id"), []byte("holder")
+	take.Limit, take.Cost, take.WaitNs, take.TTLNs, take.ID, take.Text = soundLimits["strike"], 7, 8, 9,
+		[]byte("id"), []byte("holder")
 	check.Also = pairs(2)
 	body := enc.Call(nil, []engine.Op{soundOp(engine.OpReset), check, soundOp(engine.OpPolicy), take}, false)
 	_, err := decode(body)
@@ -160,11 +162,12 @@ func TestFormatOf(t *testing.T) {
 		op   engine.Op
 		want byte
 	}{
-		"a strike of its own":      {engine.Op{Limit: soundLimits["strike"]}, 1},
-		"an attempt":               {engine.Op{Limit: attempts(engine.Attempts)}, 5},
-		"an extended penalty":      {engine.Op{Limit: attempts(engine.Extend)}, 5},
-		"a delay":                  {engine.Op{Limit: soundLimits["delay"]}, 5},
-		"a policy with attempts":   {change(&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), 5},
+		"a strike of its own": {engine.Op{Limit: soundLimits["strike"]}, 1},
+		"an attempt":          {engine.Op{Limit: attempts(engine.Attempts)}, 5},
+		"an extended penalty": {engine.Op{Limit: attempts(engine.Extend)}, 5},
+		"a delay":             {engine.Op{Limit: soundLimits["delay"]}, 5},
+		"a policy with attempts": {change(
+			&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), 5},
 		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: soundLimits["delay"]}})), 5},
 		"forgiveness":              {soundOp(engine.OpForgive), 5},
 		"a check":                  {soundOp(engine.OpCheck), 1},
@@ -173,18 +176,19 @@ func TestFormatOf(t *testing.T) {
 		"a policy":                 {change(overridden(other)), 1},
 		"a policy with strikes":    {change(&engine.Policy{Limits: strike}), 2},
 		"an override with strikes": {change(overridden(strike)), 2},
-		"a policy of an owner":     {engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{Own: true, Terms: overridden(strike)}}, 4},
-		"a conditional removal":    {engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{If: true}}, 4},
-		"a block everywhere":       {engine.Op{Code: engine.OpBlockEverywhere}, 3},
-		"an older script":          {script(engine.RedisGCRA - 1), 1},
-		"redis-gcra":               {script(engine.RedisGCRA), 2},
-		"the first of strings":     {script(engine.TextSet), 5},
-		"the last of strings":      {script(engine.TextSwapLive), 5},
-		"a bucket in a hash":       {script(engine.GatewayTake), 5},
-		"a layout":                 {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
-		"a rate that is reported":  {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
-		"all limits of a key":      {soundOp(engine.OpResetPolicy), 5},
-		"a sliding log":            {script(engine.SlidingSet), 5},
+		"a policy of an owner": {engine.Op{Code: engine.OpPolicy,
+			Policy: &engine.PolicyChange{Own: true, Terms: overridden(strike)}}, 4},
+		"a conditional removal":   {engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{If: true}}, 4},
+		"a block everywhere":      {engine.Op{Code: engine.OpBlockEverywhere}, 3},
+		"an older script":         {script(engine.RedisGCRA - 1), 1},
+		"redis-gcra":              {script(engine.RedisGCRA), 2},
+		"the first of strings":    {script(engine.TextSet), 5},
+		"the last of strings":     {script(engine.TextSwapLive), 5},
+		"a bucket in a hash":      {script(engine.GatewayTake), 5},
+		"a layout":                {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
+		"a rate that is reported": {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
+		"all limits of a key":     {soundOp(engine.OpResetPolicy), 5},
+		"a sliding log":           {script(engine.SlidingSet), 5},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}
@@ -202,11 +206,14 @@ func TestEstimate(t *testing.T) {
 		script.Script.Args[i] = -math.Pi * 1e-200
 	}
 	swap := script
-	swap.Script = &engine.Script{ID: engine.TextSwap, Args: script.Script.Args, Values: [2][]byte{text(3000), text(500)}}
+	swap.Script = &engine.Script{ID: engine.TextSwap, Args: script.Script.Args,
+		Values: [2][]byte{text(3000), text(500)}}
 	check.Also = pairs(engine.MaxPairs - 1)
-	take.Limit, take.ID, take.Text, take.From = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen), text(engine.MaxFromLen)
+	take.Limit, take.ID, take.Text, take.From = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen),
+		text(engine.MaxFromLen)
 	for name, op := range map[string]engine.Op{
-		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "a swap": swap, "pairs": check, "steps": take,
+		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "a swap": swap,
+		"pairs": check, "steps": take,
 	} {
 		var enc wire.Encoder
 		n := len(enc.Call(nil, []engine.Op{op}, false))

@@ -52,8 +52,8 @@ type Header struct {
 	Kind Kind
 	// Format is the format of the entry; 0 means Oldest.
 	Format byte
-	// Term is the term for which the proposer's clock is valid. The FSM does not apply an entry that the log holds under
-	// another term, because its time may be ahead of that term's time.
+	// Term is the term for which the proposer's clock is valid. The FSM does not apply an entry that the log holds
+	// under another term, because its time may be ahead of that term's time.
 	Term uint64
 	// Nonce identifies the proposer's batch. It is unique among the entries in flight on all nodes.
 	Nonce uint64

@@ -14,7 +14,8 @@ func Sound(op *engine.Op) bool {
 	}
 	ok := within(int64(len(op.Key)), 1, longest) && len(op.ID) <= engine.MaxIDLen &&
 		within(op.Cost, 0, engine.MaxUnits) && within(op.WaitNs, 0, engine.Never) && within(op.TTLNs, 0, engine.Never)
-	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget && op.Code != engine.OpResetPolicy {
+	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget &&
+		op.Code != engine.OpResetPolicy {
 		return false // only a policy may create such a limiter
 	}
 	decides := op.Code == engine.OpTake || op.Code == engine.OpCheck || op.Code == engine.OpReserve
@@ -58,7 +59,8 @@ func soundPairs(op *engine.Op) bool {
 		return false
 	}
 	for i, p := range op.Also {
-		if len(p.Policy) == 0 || len(p.Policy) > engine.MaxPolicyLen || len(p.Key) == 0 || len(p.Key) > engine.MaxKeyLen || engine.Reserved(p.Key) ||
+		if len(p.Policy) == 0 || len(p.Policy) > engine.MaxPolicyLen || len(p.Key) == 0 ||
+			len(p.Key) > engine.MaxKeyLen || engine.Reserved(p.Key) ||
 			samePair(p, engine.Pair{Policy: op.Text, Key: op.Key}) {
 			return false
 		}
@@ -77,7 +79,8 @@ func samePair(a, b engine.Pair) bool {
 
 func soundLimit(l *engine.Limit) bool {
 	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||
-		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs || l.Mode > engine.Forever || !l.Strikes.ValidFor(l.Algorithm) {
+		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs ||
+		l.Mode > engine.Forever || !l.Strikes.ValidFor(l.Algorithm) {
 		return false
 	}
 	switch l.Algorithm {
@@ -103,7 +106,8 @@ func soundSteps(s engine.Steps) bool {
 	}
 	for i := range s.Len() {
 		step := s.At(i)
-		if step.Threshold < 1 || step.Threshold > engine.MaxLogUnits || step.PenaltyNs < 1 || step.PenaltyNs > engine.MaxWindowNs ||
+		if step.Threshold < 1 || step.Threshold > engine.MaxLogUnits || step.PenaltyNs < 1 ||
+			step.PenaltyNs > engine.MaxWindowNs ||
 			i > 0 && step.Threshold <= s.At(i-1).Threshold {
 			return false
 		}

@@ -32,10 +32,13 @@ var soundLimits = map[string]engine.Limit{
 	"fixed":   {Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1},
 	"month":   {Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 1},
 	"forever": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
-	"strike":  {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
+	"strike": {Algorithm: engine.Strike, WindowNs: 1, Max: 1,
+		Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
 	"attempts": {Algorithm: engine.Strike, Strikes: engine.Attempts | engine.Extend, WindowNs: 1, Max: 2,
-		Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}, {Threshold: 2, PenaltyNs: 1}})},
-	"delay":       {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}})},
+		Steps: engine.MakeSteps(
+			[]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}, {Threshold: 2, PenaltyNs: 1}})},
+	"delay": {Algorithm: engine.Strike, WindowNs: 1, Max: 1,
+		Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}})},
 	"concurrency": {Algorithm: engine.Concurrency, Max: 1},
 }
 
@@ -130,7 +133,8 @@ func TestTheTextIsBounded(t *testing.T) {
 	set := func(op *engine.Op, v int64) { op.Text = text(v) }
 	for code, most := range map[engine.OpCode]int64{
 		engine.OpRelease: engine.MaxHolderLen, engine.OpRenew: engine.MaxHolderLen,
-		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen, engine.OpForgive: engine.MaxPolicyLen,
+		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen,
+		engine.OpForgive: engine.MaxPolicyLen,
 	} {
 		bound{fmt.Sprint("text of ", code), soundOp(code), set, 1, most}.check(t)
 	}
@@ -229,10 +233,11 @@ func TestLimitsAreBounded(t *testing.T) {
 		most int64
 		in   string // the limits that need it to be at least 1
 	}{
-		"units":  {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
-		"per":    {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},
-		"max":    {func(l *engine.Limit, v int64) { l.Max = v }, engine.MaxUnits, ""},
-		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs, "log counter fixed strike attempts delay"},
+		"units": {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
+		"per":   {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},
+		"max":   {func(l *engine.Limit, v int64) { l.Max = v }, engine.MaxUnits, ""},
+		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs,
+			"log counter fixed strike attempts delay"},
 	}
 	for name, limit := range soundLimits {
 		op := soundOp(engine.OpTake)
@@ -266,7 +271,8 @@ func TestLimitsAreBounded(t *testing.T) {
 		calendar := mode >= engine.Day && mode <= engine.Year
 		op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: mode, Max: 1}
 		op.Calendar = &engine.Calendar{}
-		require.Equal(t, mode >= engine.Day && mode <= engine.Forever, wire.Sound(&op), "mode %d without a window", mode)
+		require.Equal(t, mode >= engine.Day && mode <= engine.Forever, wire.Sound(&op), "mode %d without a window",
+			mode)
 		op.Limit.WindowNs = 1
 		require.Equal(t, mode <= engine.Forever, wire.Sound(&op), "mode %d", mode)
 		op.Calendar = nil

@@ -16,7 +16,8 @@ import (
 
 func TestHeaderComesBack(t *testing.T) {
 	h := wire.Header{
-		Kind: wire.Clear, Format: wire.Version, Term: 7, Nonce: 1 << 63, At: engine.Stamp{NowNs: 1 << 61, WallOffsetNs: -5},
+		Kind: wire.Clear, Format: wire.Version, Term: 7, Nonce: 1 << 63,
+		At:         engine.Stamp{NowNs: 1 << 61, WallOffsetNs: -5},
 		CheckIndex: 9, CheckHash: 1<<64 - 1,
 	}
 	b := append(make([]byte, wire.HeaderLen), "body"...)
@@ -45,8 +46,10 @@ func genOp(t *rapid.T) engine.Op {
 		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForgive)).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
-		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(t, "ttl"),
-		ID: rapid.SliceOfN(rapid.Byte(), 0, engine.MaxIDLen).Draw(t, "id"), Text: rapid.SliceOfN(rapid.Byte(), 1, engine.MaxHolderLen).Draw(t, "text"),
+		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(
+			t, "ttl"),
+		ID:   rapid.SliceOfN(rapid.Byte(), 0, engine.MaxIDLen).Draw(t, "id"),
+		Text: rapid.SliceOfN(rapid.Byte(), 1, engine.MaxHolderLen).Draw(t, "text"),
 	}
 	if len(op.ID) == 0 {
 		op.ID = nil
@@ -58,7 +61,8 @@ func genOp(t *rapid.T) engine.Op {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
 	case engine.OpReserve:
-		op.Key, op.Text, op.ID, op.Cost, op.TTLNs = op.Key[:min(len(op.Key), 30)], []byte("policy"), []byte("id"), 1+op.Cost/2, 1+op.TTLNs%engine.MaxWindowNs
+		op.Key, op.Text, op.ID, op.Cost, op.TTLNs = op.Key[:min(len(op.Key), 30)], []byte("policy"), []byte("id"),
+			1+op.Cost/2, 1+op.TTLNs%engine.MaxWindowNs
 		op.Partial = false
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
@@ -86,12 +90,14 @@ func genOp(t *rapid.T) engine.Op {
 		}
 	case engine.OpIncr:
 		op.Incr = &engine.Incr{
-			By: -units.Draw(t, "by"), Lower: -1 << 63, Upper: units.Draw(t, "upper"), Saturate: rapid.Bool().Draw(t, "saturate"),
-			Expire: engine.ExpireIn, ExpireNs: -3, OnlyIfNew: rapid.Bool().Draw(t, "new"),
+			By: -units.Draw(t, "by"), Lower: -1 << 63, Upper: units.Draw(t, "upper"),
+			Saturate: rapid.Bool().Draw(t, "saturate"),
+			Expire:   engine.ExpireIn, ExpireNs: -3, OnlyIfNew: rapid.Bool().Draw(t, "new"),
 		}
 	}
 	if op.Code == engine.OpScript {
-		op.Script = &engine.Script{ID: rapid.SampledFrom([]engine.ScriptID{engine.RedisRateAllowAtMost, engine.TextAppend, engine.TextSwap}).Draw(t, "script")}
+		op.Script = &engine.Script{ID: rapid.SampledFrom(
+			[]engine.ScriptID{engine.RedisRateAllowAtMost, engine.TextAppend, engine.TextSwap}).Draw(t, "script")}
 		for i := range op.Script.ID.TextsOf() {
 			op.Script.Values[i] = rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "value")
 		}
@@ -105,12 +111,15 @@ func genOp(t *rapid.T) engine.Op {
 func genPolicy(t *rapid.T) *engine.Policy {
 	p := &engine.Policy{
 		Shadow: rapid.Bool().Draw(t, "shadow"), Disabled: rapid.Bool().Draw(t, "disabled"),
-		RetryNs: rapid.Int64Range(0, engine.MaxWindowNs).Draw(t, "retry"), Reserved: rapid.Int64Range(0, engine.MaxReserved).Draw(t, "reserved"),
+		RetryNs:  rapid.Int64Range(0, engine.MaxWindowNs).Draw(t, "retry"),
+		Reserved: rapid.Int64Range(0, engine.MaxReserved).Draw(t, "reserved"),
 	}
-	zone := &engine.Zone{Name: "Europe/Berlin", Changes: []engine.ZoneChange{{AtSec: -1, OffsetSec: 3600}, {AtSec: 1 << 33, OffsetSec: -7200}}}
+	zone := &engine.Zone{Name: "Europe/Berlin",
+		Changes: []engine.ZoneChange{{AtSec: -1, OffsetSec: 3600}, {AtSec: 1 << 33, OffsetSec: -7200}}}
 	for range rapid.IntRange(1, engine.MaxPolicyLimits).Draw(t, "limits") {
 		p.Limits = append(p.Limits, rapid.SampledFrom([]engine.PolicyLimit{
-			{Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 3, PerNs: 7}, Max: 5}, WaitNs: 9},
+			{Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 3, PerNs: 7}, Max: 5},
+				WaitNs: 9},
 			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 5}, Zone: zone},
 			{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 5, Max: 5}},
 			{Limit: soundLimits["attempts"]},
@@ -130,7 +139,8 @@ func genLimit(t *rapid.T) engine.Limit {
 		l.Rate = engine.Rate{Units: window.Draw(t, "units"), PerNs: window.Draw(t, "per")}
 		l.Rate.Units = min(l.Rate.Units, engine.MaxUnits)
 	case engine.Strike:
-		l.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: rapid.Bool().Draw(t, "delay")}, {Threshold: 5, PenaltyNs: window.Draw(t, "penalty")}})
+		l.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: rapid.Bool().Draw(t, "delay")},
+			{Threshold: 5, PenaltyNs: window.Draw(t, "penalty")}})
 		l.Strikes = engine.StrikeMode(rapid.IntRange(0, int(engine.Attempts|engine.Extend)).Draw(t, "strikes"))
 		l.WindowNs = window.Draw(t, "window")
 	case engine.FixedWindow:
@@ -151,7 +161,8 @@ func TestCallsComeBack(t *testing.T) {
 			calls []wire.Call
 		)
 		for range rapid.IntRange(0, 4).Draw(t, "calls") {
-			c := wire.Call{Ops: rapid.SliceOfN(rapid.Custom(genOp), 0, 5).Draw(t, "ops"), Atomic: rapid.Bool().Draw(t, "atomic")}
+			c := wire.Call{Ops: rapid.SliceOfN(rapid.Custom(genOp), 0, 5).Draw(t, "ops"),
+				Atomic: rapid.Bool().Draw(t, "atomic")}
 			if len(c.Ops) > 1 && rapid.Bool().Draw(t, "repeat") {
 				c.Ops = append(c.Ops, c.Ops[0], c.Ops[len(c.Ops)-1])
 			}
@@ -182,17 +193,21 @@ func TestUnsoundNeverTravels(t *testing.T) {
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Also: []engine.Pair{pair("q", "k")}}
 	require.True(t, wire.Sound(&check))
 	for _, also := range [][]engine.Pair{
-		{pair("p", "k")}, {pair("q", "k"), pair("q", "k")}, {pair("", "k")}, {pair("q", "")}, {pair("q", "policy|p|0|k")}, make([]engine.Pair, engine.MaxPairs),
+		{pair("p", "k")}, {pair("q", "k"), pair("q", "k")}, {pair("", "k")}, {pair("q", "")},
+		{pair("q", "policy|p|0|k")}, make([]engine.Pair, engine.MaxPairs),
 	} {
 		bad := check
 		bad.Also = also
 		require.False(t, wire.Sound(&bad), "%s", also)
 	}
-	held := engine.Op{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), ID: []byte("id"), Cost: 1, TTLNs: 1, Also: check.Also}
+	held := engine.Op{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), ID: []byte("id"), Cost: 1,
+		TTLNs: 1, Also: check.Also}
 	require.True(t, wire.Sound(&held))
 	for name, spoil := range map[string]func(op *engine.Op){
-		"no id": func(op *engine.Op) { op.ID = nil }, "a part": func(op *engine.Op) { op.Partial = true }, "no units": func(op *engine.Op) { op.Cost = 0 }, "no ttl": func(op *engine.Op) { op.TTLNs = 0 },
-		"a ttl too long": func(op *engine.Op) { op.TTLNs = engine.MaxWindowNs + 1 }, "a pair twice": func(op *engine.Op) { op.Also = []engine.Pair{pair("p", "k")} },
+		"no id": func(op *engine.Op) { op.ID = nil }, "a part": func(op *engine.Op) { op.Partial = true },
+		"no units": func(op *engine.Op) { op.Cost = 0 }, "no ttl": func(op *engine.Op) { op.TTLNs = 0 },
+		"a ttl too long": func(op *engine.Op) { op.TTLNs = engine.MaxWindowNs + 1 },
+		"a pair twice":   func(op *engine.Op) { op.Also = []engine.Pair{pair("p", "k")} },
 		"too many bytes": func(op *engine.Op) {
 			op.Also = []engine.Pair{pair("p", strings.Repeat("j", 500)), pair("q", strings.Repeat("j", 300))}
 		},
@@ -201,15 +216,18 @@ func TestUnsoundNeverTravels(t *testing.T) {
 		spoil(&bad)
 		require.False(t, wire.Sound(&bad), name)
 	}
-	require.True(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: []byte("policy|p|0|k"), Cost: 1}), "an id may be any bytes")
-	require.False(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: bytes.Repeat([]byte("i"), engine.MaxIDLen+1), Cost: 1}))
+	require.True(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: []byte("policy|p|0|k"), Cost: 1}),
+		"an id may be any bytes")
+	require.False(t, wire.Sound(
+		&engine.Op{Code: engine.OpCommit, Key: bytes.Repeat([]byte("i"), engine.MaxIDLen+1), Cost: 1}))
 	limit := engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}
 	own := engine.Op{Key: []byte("policy|p|0|k"), Limit: limit, Cost: 1}
 	require.False(t, wire.Sound(&own), "a limiter of a policy belongs to it")
 	own.Code = engine.OpReset
 	require.True(t, wire.Sound(&own))
 	for _, change := range []*engine.PolicyChange{
-		nil, {Do: 200}, {Do: engine.PolicySet}, {Terms: &engine.Policy{}}, {Do: engine.PolicyDelete, Terms: &engine.Policy{}},
+		nil, {Do: 200}, {Do: engine.PolicySet}, {Terms: &engine.Policy{}},
+		{Do: engine.PolicyDelete, Terms: &engine.Policy{}},
 		{Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.Strike}}}}},
 		{Do: engine.PolicyOverride, Terms: &engine.Policy{Overrides: []engine.Override{{UntilNs: 1}}}},
 	} {
@@ -218,7 +236,9 @@ func TestUnsoundNeverTravels(t *testing.T) {
 }
 
 func TestDecisionsComeBack(t *testing.T) {
-	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart}, {Status: engine.WrongType}, {Status: engine.OK, Value: "\x00 state"}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
+	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart},
+		{Status: engine.WrongType}, {Status: engine.OK, Value: "\x00 state"},
+		{Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
 	b := wire.AppendDecisions(nil, want, wire.Version)
 	got := make([]engine.Decision, len(want))
 	require.NoError(t, wire.ReadDecisions(b, got))
@@ -256,16 +276,21 @@ func FuzzBody(f *testing.F) {
 		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 2}, Max: 3},
 	}, {Code: engine.OpReset, Key: []byte("k"), Cost: 1}}, true))
 	f.Add(enc.Call(nil, []engine.Op{
-		{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{
-			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 2}, Zone: &engine.Zone{Name: "UTC"}},
-		}}}},
-		{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Cost: 2, Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
+		{Code: engine.OpPolicy, Key: []byte("p"),
+			Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{
+				{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 2},
+					Zone: &engine.Zone{Name: "UTC"}},
+			}}}},
+		{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Cost: 2,
+			Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
 	}, true))
 	f.Add(enc.Call(nil, []engine.Op{
-		{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{
-			{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 9}},
-		}}}},
-		{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), Cost: 2, TTLNs: 5, ID: []byte("id"), Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
+		{Code: engine.OpPolicy, Key: []byte("p"),
+			Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{
+				{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 9}},
+			}}}},
+		{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), Cost: 2, TTLNs: 5, ID: []byte("id"),
+			Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
 		{Code: engine.OpCommit, Key: []byte("id"), Cost: 3}, {Code: engine.OpCancel, Key: []byte("id"), Cost: 1},
 		{Code: engine.OpBlockEverywhere, Key: []byte("k"), Cost: 1, TTLNs: 5, Text: []byte("why")},
 	}, true))

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// FreeFailures is the number of failures after which the logins of a source are delayed. A client with an old password
-	// and a connection pool may reach it at once.
+	// FreeFailures is the number of failures after which the logins of a source are delayed. A client with an old
+	// password and a connection pool may reach it at once.
 	FreeFailures = 10
 	// loginPauseMin is the first pause between two logins of such a source. It doubles with each further failure, up to
 	// LoginPauseMax. A thousand passwords thus take more than an hour.

@@ -120,7 +120,8 @@ func (u *User) apply(commands Commands, rule string) error {
 // addPassword never repeats text in an error, because it may be the password itself.
 func (u *User) addPassword(text string) error {
 	var hash passwordHash
-	if n, err := hex.Decode(hash[:], []byte(text[:min(len(text), 2*len(hash))])); err != nil || n != len(hash) || len(text) != 2*len(hash) {
+	if n, err := hex.Decode(hash[:], []byte(text[:min(len(text), 2*len(hash))])); err != nil || n != len(hash) ||
+		len(text) != 2*len(hash) {
 		return errors.New("a password must be # and its SHA-256 in 64 hexadecimal digits")
 	}
 	u.passwords = append(u.passwords, hash)
@@ -137,7 +138,8 @@ func (u *User) allow(commands Commands, rule string) error {
 	}
 	grant, what := rule[0] == '+', strings.ToLower(rule[1:])
 	if !grant && rule[0] != '-' {
-		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, ~<pattern>, +@<category>, -@<category>, +<command> or -<command>", resp.Quote([]byte(rule)))
+		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, ~<pattern>, +@<category>, -@<category>, "+
+			"+<command> or -<command>", resp.Quote([]byte(rule)))
 	}
 	named := commands.Named(what)
 	if len(named) == 0 {

@@ -40,8 +40,8 @@ type Users struct{ ByName map[string]*User }
 type Commands interface {
 	// Len returns the number of commands.
 	Len() int
-	// Named returns the numbers of the commands that a rule names. A rule names a category, like "@read", or one command
-	// with its subcommands, like "client" or "client|list". Named returns none for an unknown name.
+	// Named returns the numbers of the commands that a rule names. A rule names a category, like "@read", or one
+	// command with its subcommands, like "client" or "client|list". Named returns none for an unknown name.
 	Named(rule string) []int
 }
 
@@ -62,7 +62,8 @@ func WithDefault(file *Users, password string) (*Users, error) {
 		}
 		return users, nil
 	}
-	u := &User{Name: DefaultUser, on: password != "" || file == nil, NoPassword: password == "", AllKeys: true, Rules: []string{"~*", "&*", "+@all"}}
+	u := &User{Name: DefaultUser, on: password != "" || file == nil, NoPassword: password == "", AllKeys: true,
+		Rules: []string{"~*", "&*", "+@all"}}
 	if !u.NoPassword {
 		u.passwords = []passwordHash{sha256.Sum256([]byte(password))}
 	}
@@ -133,7 +134,9 @@ func (u *User) MayDecide(ops []engine.Op) bool {
 			}
 			continue
 		}
-		if !u.MayUse(ops[i].Key) || ops[i].Code == engine.OpBlockEverywhere && !u.AllKeys || ops[i].Code == engine.OpReserve && !u.MayUse(ops[i].ID) || slices.ContainsFunc(ops[i].Also, func(p engine.Pair) bool { return !u.MayUse(p.Key) }) {
+		if !u.MayUse(ops[i].Key) || ops[i].Code == engine.OpBlockEverywhere && !u.AllKeys ||
+			ops[i].Code == engine.OpReserve && !u.MayUse(ops[i].ID) ||
+			slices.ContainsFunc(ops[i].Also, func(p engine.Pair) bool { return !u.MayUse(p.Key) }) {
 			return false
 		}
 	}
@@ -142,7 +145,8 @@ func (u *User) MayDecide(ops []engine.Op) bool {
 
 // Same reports whether the users are equal for clients that are logged in.
 func (u *User) Same(other *User) bool {
-	return other != nil && u.on == other.on && u.NoPassword == other.NoPassword && slices.Equal(u.passwords, other.passwords) &&
+	return other != nil && u.on == other.on && u.NoPassword == other.NoPassword &&
+		slices.Equal(u.passwords, other.passwords) &&
 		slices.Equal(u.Rules, other.Rules)
 }
 

@@ -15,7 +15,8 @@ const (
 )
 
 // ErrReservedKey rejects a key that only the limiters of policies may have.
-const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
+const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide " +
+	"with RL.CHECK, or choose another key"
 
 // Bad returns an error that names an argument, states the accepted values ("must be ...") and quotes the received
 // value.
@@ -36,7 +37,8 @@ func WrongCount(full, usage string) error {
 
 // UnknownSubcommand returns Redis' error.
 func UnknownSubcommand(parent string, sub []byte) error {
-	return resp.Error("ERR unknown subcommand '" + resp.Printable(sub, resp.MaxQuotedBytes) + "'. Try " + parent + " HELP.")
+	return resp.Error("ERR unknown subcommand '" + resp.Printable(sub, resp.MaxQuotedBytes) +
+		"'. Try " + parent + " HELP.")
 }
 
 // Fits reports whether n arguments, including the name, match an arity. A negative arity is a minimum.

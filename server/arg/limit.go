@@ -40,7 +40,8 @@ func Steps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, rest [][]
 			args = args[1:]
 		}
 		if len(args) == 0 {
-			return 0, nil, resp.Error("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty, like 30s, or DELAY and a time")
+			return 0, nil, resp.Error("ERR threshold " + strconv.FormatInt(step.Threshold, 10) +
+				" needs a penalty, like 30s, or DELAY and a time")
 		}
 		if step.PenaltyNs, err = Span("penalty", args[0]); err != nil {
 			return 0, nil, err

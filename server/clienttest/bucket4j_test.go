@@ -14,7 +14,8 @@ import (
 var bucket4j = language{
 	name: "limiters/bucket4j", tools: []string{"java", "javac", "mvn"},
 	install: [][]string{{"mvn", "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"}},
-	program: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "Spend"},
+	program: []string{"java", "-cp", "target/classes:target/dependency/*",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "Spend"},
 }
 
 // spent is what the program says in the end.
@@ -28,7 +29,8 @@ func spend(t *testing.T, addr string, expires bool, capacity, threads int, half 
 	t.Helper()
 	dir := bucket4j.prepare(t)
 	var stderr bytes.Buffer
-	argv := append(bucket4j.program[1:len(bucket4j.program):len(bucket4j.program)], addr, fmt.Sprint(expires), fmt.Sprint(capacity), fmt.Sprint(threads))
+	argv := append(bucket4j.program[1:len(bucket4j.program):len(bucket4j.program)], addr, fmt.Sprint(expires),
+		fmt.Sprint(capacity), fmt.Sprint(threads))
 	cmd := exec.CommandContext(t.Context(), bucket4j.program[0], argv...)
 	cmd.Dir, cmd.Stderr = dir, &stderr
 	stdout, err := cmd.StdoutPipe()

@@ -33,7 +33,8 @@ func startCluster(t *testing.T, advertise func(listen string) string, args ...st
 	dir := t.TempDir()
 	for i, id := range nodeIDs {
 		all := append([]string{
-			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes, ","), "--expect", strconv.Itoa(len(nodeIDs)),
+			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes, ","), "--expect",
+			strconv.Itoa(len(nodeIDs)),
 			"--data-dir", filepath.Join(dir, id),
 			"--id-lifetime=5m", // lettuce sends again what it kept for a dead node for a minute
 		}, args...)
@@ -191,7 +192,8 @@ func (c *cluster) strays(leader string) (n int) {
 // left asks the leader what a limiter still has.
 func (c *cluster) left(key string) int64 {
 	c.t.Helper()
-	five, err := redis.Int64s(c.nodes[c.leader()].ask("RL.FIXED", key, "FOREVER", strconv.FormatInt(most, 10), "COST", "0"))
+	five, err := redis.Int64s(
+		c.nodes[c.leader()].ask("RL.FIXED", key, "FOREVER", strconv.FormatInt(most, 10), "COST", "0"))
 	require.NoError(c.t, err)
 	return five[1]
 }

@@ -48,7 +48,8 @@ func (k clientKind) quiet(t *testing.T, dead bool) {
 	if k.complaints == nil {
 		return
 	}
-	assert.Empty(t, slices.DeleteFunc(k.complaints(), func(line string) bool { return dead && k.lost(line) }), "the client's log")
+	assert.Empty(t, slices.DeleteFunc(k.complaints(), func(line string) bool { return dead && k.lost(line) }),
+		"the client's log")
 }
 
 func TestClusterClients(t *testing.T) {
@@ -153,13 +154,16 @@ func speakInCluster(t *testing.T, client clusterClient) {
 	}
 	checks := []vector{
 		{Send: []string{"RL.FIXED", "fixed", "FOREVER", "9"}, Reply: list("1", "8", "0", "-1", "9")},
-		{Send: []string{"RL.FIXED", "fixed", "FOREVER", "9", "COST", "20", "PARTIAL"}, Reply: list("8", "0", "0", "-1", "9")},
+		{Send: []string{"RL.FIXED", "fixed", "FOREVER", "9", "COST", "20", "PARTIAL"},
+			Reply: list("8", "0", "0", "-1", "9")},
 		{Send: []string{"RL.REFUND", "fixed", "4"}, Reply: number("4")},
-		{Send: []string{"RL.TOKENBUCKET", "bucket", "10/s", "100", "COST", "101"}, Reply: list("0", "100", "-1", "0", "100")},
+		{Send: []string{"RL.TOKENBUCKET", "bucket", "10/s", "100", "COST", "101"},
+			Reply: list("0", "100", "-1", "0", "100")},
 		{Send: []string{"RL.TOKENBUCKET", "bucket", "fast", "100"}, Error: "not 'fast'"},
 		{Send: []string{"RL.TOKENBUCKET", "bucket"}, Error: "wrong number of arguments"},
 		{Send: []string{"RL.TOKENBUCKET", "fixed", "10/s", "100"}, Error: "WRONGTYPE"},
-		{Send: []string{"RL.ACQUIRE", "job", "2", "0", "HOLDER", "h"}, Reply: append(list("1", "1", "0", "-1", "2"), "h")},
+		{Send: []string{"RL.ACQUIRE", "job", "2", "0", "HOLDER", "h"},
+			Reply: append(list("1", "1", "0", "-1", "2"), "h")},
 		{Send: []string{"RL.RELEASE", "job", "h"}, Reply: number("1")},
 		{Send: []string{"RL.BLOCK", "abuser", "FOREVER"}, Reply: "OK"},
 		{Send: []string{"RL.UNBLOCK", "abuser"}, Reply: number("1")},

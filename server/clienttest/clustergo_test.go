@@ -24,7 +24,8 @@ func goClusterClients(t *testing.T) []clientKind {
 	hook := new(logHook)
 	redis.SetLogger(hook)
 	return []clientKind{
-		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, remembersDeath: true, complaints: hook.take, lost: aboutConnections.MatchString},
+		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, remembersDeath: true,
+			complaints: hook.take, lost: aboutConnections.MatchString},
 		{name: "rueidis", dial: dialRueidisCluster, learns: true, callers: 4},
 		{name: "redis-cli", dial: dialRedisCLI, callers: 2, stateless: true},
 	}
@@ -45,7 +46,8 @@ type goRedisCluster struct {
 const goRedisReload = time.Second
 
 func dialGoRedisCluster(t *testing.T, seeds []string) clusterClient {
-	return goRedisCluster{t.Context(), redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds, ClusterStateReloadInterval: goRedisReload})}
+	return goRedisCluster{t.Context(),
+		redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds, ClusterStateReloadInterval: goRedisReload})}
 }
 
 func (c goRedisCluster) close() { _ = c.Close() }
@@ -150,9 +152,10 @@ func (c *redisCLI) send(commands [][]string) []answer {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	_ = cmd.Run()
 	answers := make([]answer, len(commands))
-	lines := slices.DeleteFunc(strings.FieldsFunc(stdout.String(), func(r rune) bool { return r == '\n' }), func(line string) bool {
-		return strings.HasPrefix(line, "-> Redirected to slot")
-	})
+	lines := slices.DeleteFunc(strings.FieldsFunc(stdout.String(), func(r rune) bool { return r == '\n' }),
+		func(line string) bool {
+			return strings.HasPrefix(line, "-> Redirected to slot")
+		})
 	for i := range answers {
 		if len(lines) != len(commands) { // it does not say which of them were answered
 			answers[i].err = errors.New("redis-cli: " + stderr.String() + stdout.String())

@@ -119,7 +119,8 @@ func (n *lossyNetwork) carry(client net.Conn, listen string) {
 		_ = client.Close()
 	})
 	_, _ = io.Copy(writerFunc(func(b []byte) (int, error) {
-		if lost := n.pending.Load(); lost != nil && bytes.Contains(b, []byte("\r\n"+*lost+"\r\n")) && n.pending.CompareAndSwap(lost, nil) {
+		if lost := n.pending.Load(); lost != nil && bytes.Contains(b, []byte("\r\n"+*lost+"\r\n")) &&
+			n.pending.CompareAndSwap(lost, nil) {
 			loses.Store(true)
 		}
 		return server.Write(b)

@@ -36,25 +36,33 @@ type dialogue struct {
 var dialogues = []dialogue{
 	{exactly, []string{"PING", "PING hello", "PING a b", "ping"}},
 	{exactly, []string{"ECHO hi", "ECHO", "ECHO a b", `ECHO "a\x00\r\n\"b"`, `ECHO 'it\'s'`}},
-	{exactly, []string{"NOPE", "NOPE a b", "nope 'a b' \"c\\r\\nd\"", "NOPE " + strings.Repeat("x", 200) + " y", strings.Repeat("N", 200) + " y"}},
+	{exactly, []string{"NOPE", "NOPE a b", "nope 'a b' \"c\\r\\nd\"", "NOPE " + strings.Repeat("x", 200) + " y",
+		strings.Repeat("N", 200) + " y"}},
 	{exactly, []string{"NOPE " + strings.Repeat("abcdefghi ", 20)}},
 	{exactly, []string{"SELECT 0", "SELECT abc", "SELECT 99999", "SELECT -1", "SELECT"}},
 	{exactly, []string{"", "   ", "*0\r\n", "*-1\r\n", "PING"}},
-	{exactly, []string{"CLIENT GETNAME", "CLIENT SETNAME me", "CLIENT GETNAME", `CLIENT SETNAME "a b"`, "CLIENT SETNAME ''", "CLIENT GETNAME"}},
-	{exactly, []string{"CLIENT", "CLIENT NOPE", "CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type internal-ip", "CLIENT GETNAME x"}},
-	{exactly, []string{"CLIENT NO-EVICT on", "CLIENT REPLY ON", "CLIENT REPLY x", "CLIENT KILL 1.2.3.4:5", "CLIENT UNPAUSE"}},
+	{exactly, []string{"CLIENT GETNAME", "CLIENT SETNAME me", "CLIENT GETNAME", `CLIENT SETNAME "a b"`,
+		"CLIENT SETNAME ''", "CLIENT GETNAME"}},
+	{exactly, []string{"CLIENT", "CLIENT NOPE", "CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type internal-ip",
+		"CLIENT GETNAME x"}},
+	{exactly, []string{"CLIENT NO-EVICT on", "CLIENT REPLY ON", "CLIENT REPLY x",
+		"CLIENT KILL 1.2.3.4:5", "CLIENT UNPAUSE"}},
 	{exactly, []string{"CLIENT TRACKING ON", "CLIENT TRACKING OFF", "CLIENT KILL ID abc"}},
 	{byWord, []string{"CLIENT ID", "CLIENT INFO", "CLIENT LIST"}},
-	{exactly, []string{"HELLO 4", "HELLO abc", "HELLO 3 NOPE", "HELLO 3 AUTH default", "HELLO 3 SETNAME", "HELLO 1", "PING"}},
+	{exactly, []string{"HELLO 4", "HELLO abc", "HELLO 3 NOPE", "HELLO 3 AUTH default", "HELLO 3 SETNAME", "HELLO 1",
+		"PING"}},
 	{byFields, []string{"HELLO", "HELLO 2", "HELLO 3", "HELLO 3 SETNAME x", "HELLO", "HELLO 2 SETNAME x"}},
 	{exactly, []string{"HELLO 3 SETNAME 'a b'", "CLIENT GETNAME"}},
 	{exactly, []string{"AUTH x", "AUTH a b", "AUTH", "AUTH a b c"}},
 	{byWord, []string{"SCAN 0 COUNT 0", "SCAN 0 COUNT abc", "CLIENT PAUSE abc"}},
-	{byWord, []string{"COMMAND COUNT", "COMMAND LIST", "COMMAND", "COMMAND DOCS ping", "COMMAND NOPE", "COMMAND GETKEYS ping", "COMMAND GETKEYS nope a", "COMMAND GETKEYS"}},
+	{byWord, []string{"COMMAND COUNT", "COMMAND LIST", "COMMAND", "COMMAND DOCS ping", "COMMAND NOPE",
+		"COMMAND GETKEYS ping", "COMMAND GETKEYS nope a", "COMMAND GETKEYS"}},
 	{exactly, []string{"COMMAND DOCS nope", "COMMAND LIST FILTERBY PATTERN nope*", "COMMAND GETKEYS del a b"}},
-	{exactly, []string{"TYPE none", "EXISTS none", "EXISTS none none", "DEL none", "UNLINK none none", "TTL none", "PTTL none", "DEL", "TYPE a b", "EXISTS"}},
+	{exactly, []string{"TYPE none", "EXISTS none", "EXISTS none none", "DEL none", "UNLINK none none", "TTL none",
+		"PTTL none", "DEL", "TYPE a b", "EXISTS"}},
 	{exactly, []string{"SCAN 0", "SCAN 0 COUNT 5 MATCH x*", "SCAN abc", "SCAN 0 MATCH", "SCAN 0 NOPE x", "SCAN"}},
-	{exactly, []string{"KEYS *", "KEYS", "DBSIZE", "RANDOMKEY", "MEMORY USAGE none", "HGETALL none", "FLUSHALL", "FLUSHDB", "FLUSHALL NOPE", "FLUSHDB ASYNC"}},
+	{exactly, []string{"KEYS *", "KEYS", "DBSIZE", "RANDOMKEY", "MEMORY USAGE none", "HGETALL none", "FLUSHALL",
+		"FLUSHDB", "FLUSHALL NOPE", "FLUSHDB ASYNC"}},
 	{exactly, []string{"OBJECT ENCODING none", "OBJECT NOPE x", "MEMORY NOPE"}},
 	{exactly, []string{"MULTI", "MULTI", "PING", "EXEC", "EXEC", "DISCARD"}},
 	{exactly, []string{"MULTI", "PING", "ECHO hi", "EXEC"}},
@@ -71,11 +79,15 @@ var dialogues = []dialogue{
 	{exactly, []string{"*1\r\n$-2", "PING"}},
 	{exactly, []string{"*9999999999999999999", "PING"}},
 	{exactly, []string{"*1\r\n$9999999999999999999", "PING"}},
-	{byWord, []string{"INFO", "INFO nope", "INFO server", "TIME", "LASTSAVE", "ROLE", "CONFIG GET maxmemory", "LATENCY LATEST", "ACL LIST", "ACL CAT"}},
-	{exactly, []string{"INFO nope", "CONFIG GET nope", "CONFIG NOPE", "CONFIG SET nope 1", "CONFIG GET", "CONFIG RESETSTAT", "TIME x", "WAIT 0 0", "WAIT abc 0"}},
-	{exactly, []string{"ACL WHOAMI", "ACL NOPE", "SLOWLOG RESET", "SLOWLOG LEN", "SLOWLOG GET 5", "SLOWLOG NOPE", "SLOWLOG GET abc", "LATENCY RESET", "LATENCY NOPE"}},
+	{byWord, []string{"INFO", "INFO nope", "INFO server", "TIME", "LASTSAVE", "ROLE", "CONFIG GET maxmemory",
+		"LATENCY LATEST", "ACL LIST", "ACL CAT"}},
+	{exactly, []string{"INFO nope", "CONFIG GET nope", "CONFIG NOPE", "CONFIG SET nope 1", "CONFIG GET",
+		"CONFIG RESETSTAT", "TIME x", "WAIT 0 0", "WAIT abc 0"}},
+	{exactly, []string{"ACL WHOAMI", "ACL NOPE", "SLOWLOG RESET", "SLOWLOG LEN", "SLOWLOG GET 5", "SLOWLOG NOPE",
+		"SLOWLOG GET abc", "LATENCY RESET", "LATENCY NOPE"}},
 	{exactly, []string{"CLUSTER SLOTS", "CLUSTER SHARDS", "CLUSTER NODES"}},
-	{exactly, []string{"SUBSCRIBE a b", "UNSUBSCRIBE a", "PSUBSCRIBE p*", "PING", "PING hi", "UNSUBSCRIBE", "PUNSUBSCRIBE", "PING"}},
+	{exactly, []string{"SUBSCRIBE a b", "UNSUBSCRIBE a", "PSUBSCRIBE p*", "PING", "PING hi", "UNSUBSCRIBE",
+		"PUNSUBSCRIBE", "PING"}},
 	{exactly, []string{"SUBSCRIBE", "SUBSCRIBE a", "ECHO hi", "RESET", "ECHO hi", "UNSUBSCRIBE"}},
 	{exactly, []string{"SHUTDOWN NOPE", "SHUTDOWN ABORT", "SAVE x"}},
 }
@@ -85,7 +97,8 @@ var dialogues = []dialogue{
 var guardedDialogues = []dialogue{
 	{exactly, []string{"PING", "ECHO hi", "HELLO 4", "COMMAND COUNT", "MULTI", "QUIT"}},
 	{byWord, []string{"HELLO", "HELLO 2", "HELLO 3", "HELLO 3 SETNAME x", "PING"}},
-	{exactly, []string{"AUTH wrong", "AUTH default wrong", "AUTH nobody secret", "AUTH", "AUTH a b c", "HELLO 3 AUTH default wrong", "PING", "AUTH secret", "PING"}},
+	{exactly, []string{"AUTH wrong", "AUTH default wrong", "AUTH nobody secret", "AUTH", "AUTH a b c",
+		"HELLO 3 AUTH default wrong", "PING", "AUTH secret", "PING"}},
 	{exactly, []string{"AUTH default secret", "PING", "AUTH wrong", "PING"}},
 	{byFields, []string{"HELLO 3 AUTH default secret SETNAME x", "HELLO"}},
 	{exactly, []string{"RESET", "PING", "AUTH secret", "PING", "RESET", "PING"}},
@@ -130,7 +143,8 @@ func asRedisSays(got, want []string) []string {
 // speaksRESP3 tells whether a dialogue may be repeated in the other protocol: a
 // dialogue about HELLO chooses its own.
 func speaksRESP3(d dialogue) bool {
-	return !slices.ContainsFunc(d.lines, func(line string) bool { return strings.Contains(line, "HELLO") || strings.Contains(line, "AUTH") })
+	return !slices.ContainsFunc(
+		d.lines, func(line string) bool { return strings.Contains(line, "HELLO") || strings.Contains(line, "AUTH") })
 }
 
 // startRedis starts a Redis on a socket of its own, which ends with the test.
@@ -144,7 +158,8 @@ func startRedis(t *testing.T, args ...string) (socket string) {
 	}
 	dir := t.TempDir()
 	socket = filepath.Join(dir, "s")
-	cmd := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir}, args...)...)
+	cmd := exec.Command(
+		path, append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir}, args...)...)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()

@@ -58,16 +58,20 @@ var languages = []language{
 		program: []string{"node", "speak.mjs"},
 		clients: []string{"node-redis", "ioredis", "ioredis-5"},
 		cluster: []string{"node", "cluster.mjs"},
-		kinds:   []clientKind{{name: "node-redis-cluster"}, {name: "ioredis-cluster", learns: true, resends: true}, {name: "ioredis-5-cluster", learns: true, resends: true}},
+		kinds: []clientKind{{name: "node-redis-cluster"}, {name: "ioredis-cluster", learns: true, resends: true},
+			{name: "ioredis-5-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "java",
 		tools:   []string{"java", "javac", "mvn"},
 		install: [][]string{{"mvn", "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"}},
-		program: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Speak"},
+		program: []string{"java", "-cp", "target/classes:target/dependency/*",
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Speak"},
 		clients: []string{"jedis", "lettuce"},
-		cluster: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Cluster"},
-		kinds:   []clientKind{{name: "lettuce-cluster", learns: true, resends: true}, {name: "jedis-cluster", learns: true, resends: true}},
+		cluster: []string{"java", "-cp", "target/classes:target/dependency/*",
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Cluster"},
+		kinds: []clientKind{{name: "lettuce-cluster", learns: true, resends: true},
+			{name: "jedis-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "rust",
@@ -206,7 +210,8 @@ func (p program) launch(t *testing.T, args []string) *conversation {
 	c := &conversation{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	c.cmd.Dir = p.dir
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(v, "NODE_OPTIONS=") // they have words of their own to say
+		// they have words of their own to say
+		return strings.HasPrefix(v, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(v, "NODE_OPTIONS=")
 	})
 	c.cmd.Stderr = &c.stderr
 	c.cmd.WaitDelay = testWait

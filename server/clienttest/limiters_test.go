@@ -23,8 +23,10 @@ var limiterLanguages = []language{
 		program: []string{"node", "drive.mjs"},
 		clients: []string{
 			"rate-limiter-flexible", "rate-limiter-flexible-node-redis",
-			"rate-limit-redis", "rate-limit-redis-5", "rate-limit-redis-5-reset", "rate-limit-redis-4.2.2", "rate-limit-redis-4.2.0",
-			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest", "nest-kkoomen", "hono", "hono-reset", "redis-gcra",
+			"rate-limit-redis", "rate-limit-redis-5", "rate-limit-redis-5-reset", "rate-limit-redis-4.2.2",
+			"rate-limit-redis-4.2.0",
+			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest", "nest-kkoomen", "hono",
+			"hono-reset", "redis-gcra",
 		},
 	},
 	{

@@ -21,7 +21,8 @@ type readmeProgram struct {
 var readmePrograms = []readmeProgram{
 	{"python", "import redis", "python", "readme.py", []string{"venv/bin/python", "readme.py"}},
 	{"js", "import { createClient }", "node", "readme.mjs", []string{"node", "readme.mjs"}},
-	{"java", "import java.util.List;", "java", "Limit.java", []string{"java", "-cp", "target/dependency/*", "Limit.java"}},
+	{"java", "import java.util.List;", "java", "Limit.java",
+		[]string{"java", "-cp", "target/dependency/*", "Limit.java"}},
 	{"go", "package main", "", "readme.go", []string{"go", "run", "readme.go"}},
 }
 
@@ -55,7 +56,8 @@ func (p readmeProgram) cut(t *testing.T, page string) string {
 	t.Helper()
 	for _, block := range strings.Split(page, "\n```"+p.fence+"\n")[1:] {
 		if text, _, _ := strings.Cut(block, "\n```"); strings.HasPrefix(text, p.begins) {
-			small := strings.NewReplacer(`"10/s", 100`, `"10/s", 2`, `"10/s").add(100)`, `"10/s").add(2)`, `'10/s', '100'`, `'10/s', '2'`)
+			small := strings.NewReplacer(`"10/s", 100`, `"10/s", 2`, `"10/s").add(100)`, `"10/s").add(2)`,
+				`'10/s', '100'`, `'10/s', '2'`)
 			return small.Replace(text) + "\n"
 		}
 	}

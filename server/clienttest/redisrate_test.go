@@ -15,7 +15,8 @@ import (
 // Redis, thousands of times, while their clocks go on in steps of microseconds.
 func TestRedisRateAnswersAsItsScripts(t *testing.T) {
 	weirAddr, judgeAddr := twins(t)
-	clients := []*redis.Client{redis.NewClient(&redis.Options{Addr: weirAddr}), redis.NewClient(&redis.Options{Addr: judgeAddr})}
+	clients := []*redis.Client{redis.NewClient(&redis.Options{Addr: weirAddr}),
+		redis.NewClient(&redis.Options{Addr: judgeAddr})}
 	for _, c := range clients {
 		defer func() { _ = c.Close() }()
 	}

@@ -56,7 +56,8 @@ func TestRedisCLI(t *testing.T) {
 		speakCLI(t, server)
 		server.restart()
 	}
-	assert.Equal(t, "1\n9\n0\n360000\n10\n", redisTool(t, server, "", "redis-cli", "RL.TOKENBUCKET", "plain", "10/h", "10"))
+	assert.Equal(t, "1\n9\n0\n360000\n10\n",
+		redisTool(t, server, "", "redis-cli", "RL.TOKENBUCKET", "plain", "10/h", "10"))
 	assert.Equal(t, "plain\n", redisTool(t, server, "", "redis-cli", "--scan"))
 	assert.Contains(t, redisTool(t, server, "", "redis-cli", "--bigkeys"), "Sampled 1 keys in the keyspace!")
 	assert.Contains(t, redisTool(t, server, "", "redis-cli", "info"), "redis_version:7.4.0\r\n")
@@ -134,12 +135,14 @@ func cliReply(t *testing.T, line string) (any, error) {
 func TestRedisCLIPassword(t *testing.T) {
 	server := startWeir(t, "--requirepass", password)
 	take := []string{"RL.TOKENBUCKET", "k", "10/h", "10"}
-	assert.Equal(t, "1\n9\n0\n360000\n10\n", redisTool(t, server, "", "redis-cli", append([]string{"--no-auth-warning", "-a", password}, take...)...))
+	assert.Equal(t, "1\n9\n0\n360000\n10\n",
+		redisTool(t, server, "", "redis-cli", append([]string{"--no-auth-warning", "-a", password}, take...)...))
 	assert.Equal(t, "1\n8\n0\n720000\n10\n", redisTool(t, server, "", "redis-cli",
 		append([]string{"-3", "--user", "default", "--pass", password, "--no-auth-warning"}, take...)...))
 	assert.Equal(t, "NOAUTH Authentication required.\n\n", redisTool(t, server, "", "redis-cli", take...))
 
-	wrong := exec.Command(tool(t, "redis-cli", "redis-tools"), append([]string{"-p", server.port(), "--no-auth-warning", "-a", "wrong"}, take...)...)
+	wrong := exec.Command(tool(t, "redis-cli", "redis-tools"),
+		append([]string{"-p", server.port(), "--no-auth-warning", "-a", "wrong"}, take...)...)
 	out, _ := wrong.CombinedOutput()
 	assert.Contains(t, string(out), "AUTH failed: WRONGPASS")
 }
@@ -160,7 +163,8 @@ func TestRedisBenchmark(t *testing.T) {
 				flags = []string{"--requirepass", password}
 			}
 			server := startWeir(t, flags...)
-			out := redisTool(t, server, "", "redis-benchmark", append(c.args, "--csv", "-n", "1600", "-c", "10", "RL.TOKENBUCKET", "bench", "1/h", "300")...)
+			out := redisTool(t, server, "", "redis-benchmark",
+				append(c.args, "--csv", "-n", "1600", "-c", "10", "RL.TOKENBUCKET", "bench", "1/h", "300")...)
 			assert.Contains(t, out, `"RL.TOKENBUCKET bench 1/h 300"`)
 			assert.NotContains(t, strings.ToLower(out), "warning")
 			assert.NotContains(t, strings.ToLower(out), "error")
@@ -169,7 +173,8 @@ func TestRedisBenchmark(t *testing.T) {
 			if len(flags) > 0 {
 				auth = []string{"--no-auth-warning", "-a", password}
 			}
-			left := redisTool(t, server, "", "redis-cli", append(auth, "RL.TOKENBUCKET", "bench", "1/h", "300", "COST", "0")...)
+			left := redisTool(t, server, "", "redis-cli",
+				append(auth, "RL.TOKENBUCKET", "bench", "1/h", "300", "COST", "0")...)
 			assert.Equal(t, "1\n0\n0\n1080000000\n300\n", left, "exactly the burst was admitted")
 			calls := redisTool(t, server, "", "redis-cli", append(auth, "INFO", "commandstats")...)
 			assert.Contains(t, calls, "cmdstat_rl.tokenbucket:calls=1601,")

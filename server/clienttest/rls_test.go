@@ -69,7 +69,8 @@ func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 	var ofAll, ofMembers, calls, allowed, unknown atomic.Int64
 	var all sync.WaitGroup
 	for i := range envoys {
-		conn, err := grpc.NewClient(called[i%len(called)].rlsAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(called[i%len(called)].rlsAddr(),
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		all.Go(func() {
@@ -85,7 +86,8 @@ func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 					return
 				}
 				calls.Add(1)
-				wholeOK, memberOK := out.Statuses[0].Code == rlsv3.RateLimitResponse_OK, out.Statuses[1].Code == rlsv3.RateLimitResponse_OK
+				wholeOK, memberOK := out.Statuses[0].Code == rlsv3.RateLimitResponse_OK,
+					out.Statuses[1].Code == rlsv3.RateLimitResponse_OK
 				ofAll.Add(oneIf(wholeOK))
 				ofMembers.Add(oneIf(memberOK))
 				allowed.Add(oneIf(out.OverallCode == rlsv3.RateLimitResponse_OK))
@@ -109,7 +111,8 @@ func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 }
 
 // askForAnAnswer asks again as long as the answer is that nothing was counted.
-func askForAnAnswer(t *testing.T, envoy rlsv3.RateLimitServiceClient, r *rlsv3.RateLimitRequest) (*rlsv3.RateLimitResponse, error) {
+func askForAnAnswer(t *testing.T, envoy rlsv3.RateLimitServiceClient,
+	r *rlsv3.RateLimitRequest) (*rlsv3.RateLimitResponse, error) {
 	for end := time.Now().Add(clusterWait); ; {
 		out, err := envoy.ShouldRateLimit(t.Context(), r, grpc.WaitForReady(true))
 		if status.Code(err) != codes.Unavailable || time.Now().After(end) {

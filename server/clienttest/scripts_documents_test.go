@@ -76,12 +76,15 @@ func TestBucketsInHashes(t *testing.T) {
 	}{
 		"gateway": {"a27501a87b1775642eb421bbfb630f1ed357f5ae", "lastRefill", func(r *rand.Rand, now string) []any {
 			return []any{pick(r, "10", "1", "0.5", "3", "7.3", "0", "-2", "1000000", "1e-3", "9007199254740992"),
-				pick(r, "50", "5", "15", "0", "2.5", "1", "-1", "9007199254740992"), now, pick(r, "120", "120", "3600", "0", "-5", "1000000000")}
+				pick(r, "50", "5", "15", "0", "2.5", "1", "-1", "9007199254740992"), now,
+				pick(r, "120", "120", "3600", "0", "-5", "1000000000")}
 		}, func(now string) []any { return []any{"0.3333", "100000", now, "3600"} }},
-		"marketplace": {"6c467d43a574bf5fbdeb4d532c986b314eff358f", "last_refill", func(r *rand.Rand, now string) []any {
-			return []any{pick(r, "60", "20", "5", "3", "2.5", "1000"), pick(r, "0.083333333333333333", "0.3333", "0.01", "1e-3", "-1", "0.0166"), now,
-				pick(r, "1", "1", "2", "0.3", "0", "7", "100", "-1")}
-		}, func(now string) []any { return []any{"100000", "0.3333", now, "1"} }},
+		"marketplace": {"6c467d43a574bf5fbdeb4d532c986b314eff358f", "last_refill",
+			func(r *rand.Rand, now string) []any {
+				return []any{pick(r, "60", "20", "5", "3", "2.5", "1000"),
+					pick(r, "0.083333333333333333", "0.3333", "0.01", "1e-3", "-1", "0.0166"), now,
+					pick(r, "1", "1", "2", "0.3", "0", "7", "100", "-1")}
+			}, func(now string) []any { return []any{"100000", "0.3333", now, "1"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := documentScript(t, c.sum)

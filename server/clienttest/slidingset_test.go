@@ -30,7 +30,8 @@ func spellings(text string) []string {
 func TestSlidingSetAnswersAsItsScript(t *testing.T) {
 	texts := spellings(documents.Script(t, slidingSetSum))
 	weirAddr, judgeAddr := twins(t)
-	clients := []*redis.Client{redis.NewClient(&redis.Options{Addr: weirAddr}), redis.NewClient(&redis.Options{Addr: judgeAddr})}
+	clients := []*redis.Client{redis.NewClient(&redis.Options{Addr: weirAddr}),
+		redis.NewClient(&redis.Options{Addr: judgeAddr})}
 	for _, c := range clients {
 		defer func() { _ = c.Close() }()
 	}

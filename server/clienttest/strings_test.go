@@ -39,7 +39,8 @@ func TestStringsAsRedisKeepsThem(t *testing.T) {
 		want, got := both.redis.say(t, batch, false), both.weir.say(t, batch, true)
 		for i := range batch {
 			if !sameReply(got[i], want[i]) && !documented(batch[i], got[i], want[i]) {
-				t.Fatalf("seed %d, command %d at %d ms: %s\nredis: %q\nweir:  %q\nbefore it:\n%s", seed, sent+i, both.nowMs, batch[i], want[i], got[i], both.last(batch[:i]))
+				t.Fatalf("seed %d, command %d at %d ms: %s\nredis: %q\nweir:  %q\nbefore it:\n%s", seed, sent+i,
+					both.nowMs, batch[i], want[i], got[i], both.last(batch[:i]))
 			}
 		}
 		both.keep(batch)
@@ -57,7 +58,8 @@ func sameReply(got, want string) bool {
 // documented reports whether docs/scripts.md names the difference: GETEX refuses a bad time
 // also where there is no key.
 func documented(c call, got, want string) bool {
-	bad := strings.HasPrefix(got, "-ERR invalid expire time in 'getex'") || strings.HasPrefix(got, "-ERR value is not an integer")
+	bad := strings.HasPrefix(got, "-ERR invalid expire time in 'getex'") ||
+		strings.HasPrefix(got, "-ERR value is not an integer")
 	return strings.EqualFold(c.args[0], "GETEX") && want == "$-1\r\n" && bad
 }
 
@@ -98,8 +100,9 @@ var stringOptions = map[string][]string{
 
 var (
 	stringKeys   = []string{"a", "b", "c", "d", "e", "f"}
-	stringValues = []string{"", "0", "1", "-1", "-0", "07", "+5", " 1", "12 ", "abc", "-17", "3.5", "1e3", "x\x00\r\n\xff", "abcdefghijklmnopqrstuvwxyz", "value"}
-	oddTimes     = []string{"0", "-1", "-100", "abc", "", "1.5", "010", "-0", "9223372036854775808", "18446744073709551616"}
+	stringValues = []string{"", "0", "1", "-1", "-0", "07", "+5", " 1", "12 ", "abc", "-17", "3.5", "1e3",
+		"x\x00\r\n\xff", "abcdefghijklmnopqrstuvwxyz", "value"}
+	oddTimes = []string{"0", "-1", "-100", "abc", "", "1.5", "010", "-0", "9223372036854775808", "18446744073709551616"}
 	// longTimes overflow as seconds, or as time from now. As Unix time in milliseconds Redis takes
 	// what weir refuses: it is more than 2^53 away.
 	longTimes = []string{"9223372036854775807", "-9223372036854775808"}
@@ -107,8 +110,10 @@ var (
 
 // queuedCalls are commands of transactions: weir refuses what is wrong in itself when it is queued,
 // Redis when it is carried out.
-var queuedCalls = []string{"SET k v", "SET k v NX GET", "SET k v XX KEEPTTL", "SET k v PX p", "GET k", "GETDEL k", "GETSET k v", "APPEND k v",
-	"STRLEN k", "MGET k k", "SETNX k v", "SETEX k q v", "EXPIRE k q GT", "PEXPIRE k p NX", "PERSIST k", "INCR k", "DEL k"}
+var queuedCalls = []string{"SET k v", "SET k v NX GET", "SET k v XX KEEPTTL", "SET k v PX p", "GET k", "GETDEL k",
+	"GETSET k v", "APPEND k v",
+	"STRLEN k", "MGET k k", "SETNX k v", "SETEX k q v", "EXPIRE k q GT", "PEXPIRE k p NX",
+	"PERSIST k", "INCR k", "DEL k"}
 
 // batch draws some commands, or a transaction of them.
 func (g *stringSource) batch() (batch []call) {
@@ -182,16 +187,24 @@ func (g *stringSource) draw(word string) string {
 
 // swaps are the scripts by their SHA-1, each as the test says it in Lua, with its arguments.
 var swaps = []struct{ sha1, args, lua string }{
-	{"9450de540565d89de15092a716555821601f128b", "v v", `local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2]) return 1`},
-	{"535b2fd00a12a23393fe15cf99599ecc51cd3007", "v v p", `local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1`},
+	{"9450de540565d89de15092a716555821601f128b", "v v",
+		`local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2]) return 1`},
+	{"535b2fd00a12a23393fe15cf99599ecc51cd3007", "v v p",
+		`local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) return 1`},
 	{"1fed031c105d7c0315b3fc2e4a75e697247264f5", "v", `return redis.call('SETNX', KEYS[1], ARGV[1])`},
-	{"c0569386b0382069581dfaa1a8d241140bc0eeb4", "v p", `local done = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') return done and 1 or 0`},
-	{"6cad3abd039c32c68cc4638ca3513684cd302a58", "v", `local done = redis.call('SET', KEYS[1], ARGV[1], 'NX') return done`},
-	{"70b34c1df15244e38adcc5356cabe59b8aca7254", "v p", `local done = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') return done`},
-	{"ebd682e30de074a6919bde872b507734c7c3ebe5", "v v q", `local is = redis.call('GET', KEYS[1]) if not is then return redis.error_reply('key does not exist') end ` +
-		`if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) return 1`},
-	{"a08c9c69b7c07ae2485190873b90d128a23e502d", "v q", `local done = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) return done`},
-	{"647c65a442733a1aa440f99908d249d13b4d6c4a", "v", `local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])`},
+	{"c0569386b0382069581dfaa1a8d241140bc0eeb4", "v p",
+		`local done = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') return done and 1 or 0`},
+	{"6cad3abd039c32c68cc4638ca3513684cd302a58", "v",
+		`local done = redis.call('SET', KEYS[1], ARGV[1], 'NX') return done`},
+	{"70b34c1df15244e38adcc5356cabe59b8aca7254", "v p",
+		`local done = redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') return done`},
+	{"ebd682e30de074a6919bde872b507734c7c3ebe5", "v v q",
+		`local is = redis.call('GET', KEYS[1]) if not is then return redis.error_reply('key does not exist') end ` +
+			`if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) return 1`},
+	{"a08c9c69b7c07ae2485190873b90d128a23e502d", "v q",
+		`local done = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) return done`},
+	{"647c65a442733a1aa440f99908d249d13b4d6c4a", "v",
+		`local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])`},
 }
 
 func (g *stringSource) script() call {
@@ -229,13 +242,15 @@ func newClockedPair(t *testing.T) *clockedPair {
 	require.NoError(t, err)
 	require.Equal(t, "+OK\r\n", p.weir.ask(t, "DEBUG", "CLOCK", "SET", strconv.FormatInt(limiterMs+1, 10)))
 	var sec, us int64
-	_, err = fmt.Sscanf(strings.NewReplacer("\r\n", " ", "*2", "", "$10", "", "$6", "", "$5", "", "$4", "", "$3", "", "$1", "").Replace(p.weir.ask(t, "TIME")), "%d %d", &sec, &us)
+	_, err = fmt.Sscanf(strings.NewReplacer("\r\n", " ", "*2", "", "$10", "", "$6", "", "$5", "", "$4", "", "$3", "",
+		"$1", "").Replace(p.weir.ask(t, "TIME")), "%d %d", &sec, &us)
 	require.NoError(t, err)
 	require.Zero(t, us%1000, "the wall clock of a test clock shows whole milliseconds")
 	p.nowMs = sec*1000 + us/1000
 	p.set(t)
 	shim := filepath.Join(dir, "clock.so")
-	built, err := exec.Command(tool(t, "cc", "gcc"), "-shared", "-fPIC", "-O1", "-o", shim, "redisclock/clock.c", "-ldl").CombinedOutput()
+	built, err := exec.Command(tool(t, "cc", "gcc"), "-shared", "-fPIC", "-O1", "-o", shim, "redisclock/clock.c",
+		"-ldl").CombinedOutput()
 	require.NoError(t, err, "%s", built)
 	t.Setenv("LD_PRELOAD", shim)
 	t.Setenv("WEIRTEST_CLOCK", p.clock.Name())

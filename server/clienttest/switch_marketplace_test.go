@@ -26,7 +26,8 @@ func (m marketplace) limit(ctx context.Context, line string) (allowed bool, wait
 }
 
 // login answers a try to log in, and how long to hold the answer.
-func (m marketplace) login(ctx context.Context, ip, user string, right bool) (answer string, hold time.Duration, err error) {
+func (m marketplace) login(ctx context.Context, ip, user string, right bool) (answer string,
+	hold time.Duration, err error) {
 	strike := "RL.STRIKE login:" + user + lockout
 	if allowed, wait, err := m.limit(ctx, fmt.Sprintf("RL.CHECK edge-auth %s auth %s", ip, ip)); !allowed {
 		return "too many requests", wait, err
@@ -48,7 +49,8 @@ func (m marketplace) createDeal(ctx context.Context, advertiser, channel, deal s
 	if err != nil || !allowed {
 		return "MAX_ACTIVE_DEALS", err
 	}
-	allowed, _, err = m.limit(ctx, fmt.Sprintf("RL.CHECK global %s deals-write %s channel-deals %s", advertiser, advertiser, channel))
+	allowed, _, err = m.limit(
+		ctx, fmt.Sprintf("RL.CHECK global %s deals-write %s channel-deals %s", advertiser, advertiser, channel))
 	if err != nil || !allowed {
 		return "limited", m.endDeal(ctx, advertiser, deal)
 	}

@@ -72,7 +72,8 @@ func TestWebsiteIsSwitchedOver(t *testing.T) {
 	serve := func(method, path, ip, user string) string {
 		status, header, err := site.serve(t.Context(), method, path, ip, user)
 		require.NoError(t, err)
-		return strings.TrimSpace(strconv.Itoa(status) + " " + header.Get("X-RateLimit-Remaining") + " " + header.Get("Retry-After"))
+		return strings.TrimSpace(strconv.Itoa(status) + " " + header.Get("X-RateLimit-Remaining") + " " +
+			header.Get("Retry-After"))
 	}
 
 	for left := 9; left >= 0; left-- {
@@ -97,6 +98,7 @@ func TestWebsiteIsSwitchedOver(t *testing.T) {
 		limits, err := site.weir.Do(t.Context(), "RL.POLICY", "GET", "default").Result()
 		return err == nil && strings.Contains(oneLine(limits), "TOKENBUCKET 10/s 60")
 	}, testWait, 10*time.Millisecond)
-	require.Equal(t, "200 59", serve("GET", "/api/users/7", "192.0.2.1", ""), "a bucket keeps its tokens, cut to the new burst")
+	require.Equal(t, "200 59", serve("GET", "/api/users/7", "192.0.2.1", ""),
+		"a bucket keeps its tokens, cut to the new burst")
 	require.Equal(t, "429 0 600", serve("POST", "/recovery", "192.0.2.1", ""))
 }

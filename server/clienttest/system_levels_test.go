@@ -30,7 +30,8 @@ func TestAPILevels(t *testing.T) {
 		s.contains("used=10 ", "RL.INSPECT policy|levels|2|user:2")
 	})
 	s.run("a day", func() {
-		s.says("2", "RL.POLICY SET levels LIMIT SLIDING 1s 10 LIMIT SLIDING 1m 100 LIMIT SLIDING 1h 1000 LIMIT SLIDING 1d 5000")
+		s.says("2", "RL.POLICY SET levels LIMIT SLIDING 1s 10 LIMIT SLIDING 1m 100 LIMIT SLIDING 1h 1000 LIMIT "+
+			"SLIDING 1d 5000")
 		s.is(1, s.admitted(1, "RL.CHECK levels user:3"))
 		s.contains("remaining=4999 ", "RL.INSPECT policy|levels|3|user:3")
 	})

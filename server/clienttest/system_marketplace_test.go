@@ -26,7 +26,8 @@ func TestMarketplace(t *testing.T) {
 		} {
 			check := "RL.CHECK " + tier.name + " 42"
 			everyMs := 60_000 / tier.perMinute
-			s.admits(tier.burst, fmt.Sprintf("0 0 %d %d %d %s", everyMs, everyMs*tier.burst, tier.burst, tier.name), check)
+			s.admits(tier.burst, fmt.Sprintf("0 0 %d %d %d %s", everyMs, everyMs*tier.burst, tier.burst, tier.name),
+				check)
 			admitted := 0
 			for range 60_000 / 500 { // asked twice a second, for a minute
 				s.pass(500 * time.Millisecond)

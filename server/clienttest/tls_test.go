@@ -33,7 +33,8 @@ func TestRedisCLIOverTLS(t *testing.T) {
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	run := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), cli, append([]string{"-p", port, "-a", password, "--no-auth-warning"}, args...)...)
+		cmd := exec.CommandContext(
+			t.Context(), cli, append([]string{"-p", port, "-a", password, "--no-auth-warning"}, args...)...)
 		out, _ := cmd.CombinedOutput() // it ends well or not by what the test says
 		return string(out)
 	}
@@ -50,7 +51,8 @@ func TestGoRedisOverTLS(t *testing.T) {
 	cert, err := tls.LoadX509KeyPair(mine.Cert, mine.Key)
 	require.NoError(t, err)
 	client := redis.NewClient(&redis.Options{Addr: addr, Password: password,
-		TLSConfig: &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}})
+		TLSConfig: &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{cert},
+			MinVersion: tls.VersionTLS12}})
 	defer client.Close()
 	pipe := client.Pipeline()
 	for range 1000 {

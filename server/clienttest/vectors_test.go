@@ -127,7 +127,8 @@ func pairs(v any) any {
 // reshaped are commands whose replies client libraries turn into something of their
 // own, and eval, which takes texts that only limiter libraries have. limiters_test.go
 // runs them, strings_test.go the commands on strings.
-var reshaped = []string{"set", "setex", "psetex", "setnx", "expire", "pexpire", "expireat", "pexpireat", "persist", "script", "eval"}
+var reshaped = []string{"set", "setex", "psetex", "setnx", "expire", "pexpire", "expireat", "pexpireat",
+	"persist", "script", "eval"}
 
 // TestVectorsCoverEveryCommand asks the server for its commands, so that a new
 // one cannot be forgotten here.

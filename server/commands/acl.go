@@ -26,16 +26,21 @@ const (
 func aclCommand() *command {
 	const admin = "admin noscript loading stale"
 	return &command{
-		name: "ACL", arity: -2, group: groupServer, flags: "noscript loading stale", summary: "Users and what they may do",
+		name: "ACL", arity: -2, group: groupServer, flags: "noscript loading stale",
+		summary: "Users and what they may do",
 		details: "Users come from the file of `weir serve --users-file`; docs/security.md describes it.",
 		subs: []*command{
-			{name: "WHOAMI", arity: 2, summary: "The user of this connection", run: func(s *Session, _ [][]byte) { s.Bulk(s.user.Name) }},
+			{name: "WHOAMI", arity: 2, summary: "The user of this connection",
+				run: func(s *Session, _ [][]byte) { s.Bulk(s.user.Name) }},
 			{name: "USERS", arity: 2, flags: admin, summary: "The names of the users", run: runACLUsers},
-			{name: "LIST", arity: 2, flags: admin, summary: "The users and their rules; passwords are not shown", run: runACLList},
-			{name: "GETUSER", arity: 3, flags: admin, syntax: "user", summary: "The rules of a user", run: runACLGetUser},
+			{name: "LIST", arity: 2, flags: admin, summary: "The users and their rules; passwords are not shown",
+				run: runACLList},
+			{name: "GETUSER", arity: 3, flags: admin, syntax: "user", summary: "The rules of a user",
+				run: runACLGetUser},
 			{name: "LOAD", arity: 2, flags: admin + " no_multi", summary: "Read the users file again", run: runACLLoad,
 				details: "As SIGHUP. A bad file changes nothing; clients whose user has changed are cut."},
-			{name: "CAT", arity: -2, syntax: "[category]", summary: "The categories of commands, or the commands of one", run: runACLCat},
+			{name: "CAT", arity: -2, syntax: "[category]",
+				summary: "The categories of commands, or the commands of one", run: runACLCat},
 			{name: "GENPASS", arity: -2, syntax: "[bits]", summary: "A random password", run: runACLGenPass,
 				reply: "Hexadecimal digits, 256 bits of them unless told otherwise."},
 		},
@@ -125,7 +130,8 @@ func runACLCat(s *Session, args [][]byte) {
 	}
 	commands, ok := byCategory[lower(args[2])]
 	if !ok {
-		s.fail(resp.Error("ERR Unknown category '" + resp.Printable(args[2], resp.MaxQuotedBytes) + "': category must be one of ACL CAT"))
+		s.fail(resp.Error("ERR Unknown category '" + resp.Printable(args[2], resp.MaxQuotedBytes) +
+			"': category must be one of ACL CAT"))
 		return
 	}
 	s.Strings(commands)

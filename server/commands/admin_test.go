@@ -24,13 +24,21 @@ func TestInfo(t *testing.T) {
 	c.say("CLIENT SETNAME x")
 	all := c.say("INFO all")
 	for _, want := range []string{
-		"# Server\r\nredis_version:7.4.0\r\nweir_version:0.1.0-test\r\nredis_mode:standalone\r\n", "tcp_port:7000\r\n", "run_id:", "process_id:", "uptime_in_seconds:", "os:linux",
-		"# Clients\r\nconnected_clients:1\r\n", "blocked_clients:0\r\n", "used_memory:", "maxmemory:0\r\n", "loading:0\r\n", "rdb_last_bgsave_status:ok\r\n",
-		"total_connections_received:0\r\n", "total_commands_processed:4\r\n", "total_net_input_bytes:0\r\n", "rejected_connections:0\r\n", "evicted_clients:0\r\n", "expired_keys:0\r\n", "evicted_keys:0\r\n",
-		"keyspace_hits:0\r\n", "role:master\r\n", "connected_slaves:0\r\n", "master_repl_offset:0\r\n", "master_replid:", "used_cpu_user:",
-		"cmdstat_rl.fixed:calls=2,usec=", ",rejected_calls=1,failed_calls=0\r\n", "cmdstat_rl.sliding:calls=1,usec=", "rejected_calls=0,failed_calls=1\r\n",
-		"cmdstat_client|setname:calls=1,", "errorstat_ERR:count=1\r\n", "errorstat_WRONGTYPE:count=1\r\n", "cluster_enabled:0\r\n",
-		"db0:keys=1,expires=1,avg_ttl=0\r\n", "# Weir\r\nweir_version:0.1.0-test\r\ndecisions_allowed:1\r\ndecisions_denied:1\r\nkeys_tokenbucket:0\r\n", "keys_fixed:1\r\n",
+		"# Server\r\nredis_version:7.4.0\r\nweir_version:0.1.0-test\r\nredis_mode:standalone\r\n", "tcp_port:7000\r\n",
+		"run_id:", "process_id:", "uptime_in_seconds:", "os:linux",
+		"# Clients\r\nconnected_clients:1\r\n", "blocked_clients:0\r\n", "used_memory:", "maxmemory:0\r\n",
+		"loading:0\r\n", "rdb_last_bgsave_status:ok\r\n",
+		"total_connections_received:0\r\n", "total_commands_processed:4\r\n", "total_net_input_bytes:0\r\n",
+		"rejected_connections:0\r\n", "evicted_clients:0\r\n", "expired_keys:0\r\n", "evicted_keys:0\r\n",
+		"keyspace_hits:0\r\n", "role:master\r\n", "connected_slaves:0\r\n", "master_repl_offset:0\r\n",
+		"master_replid:", "used_cpu_user:",
+		"cmdstat_rl.fixed:calls=2,usec=", ",rejected_calls=1,failed_calls=0\r\n", "cmdstat_rl.sliding:calls=1,usec=",
+		"rejected_calls=0,failed_calls=1\r\n",
+		"cmdstat_client|setname:calls=1,", "errorstat_ERR:count=1\r\n", "errorstat_WRONGTYPE:count=1\r\n",
+		"cluster_enabled:0\r\n",
+		"db0:keys=1,expires=1,avg_ttl=0\r\n",
+		"# Weir\r\nweir_version:0.1.0-test\r\ndecisions_allowed:1\r\ndecisions_denied:1\r\nkeys_tokenbucket:0\r\n",
+		"keys_fixed:1\r\n",
 	} {
 		assert.Contains(t, all, want)
 	}
@@ -52,18 +60,26 @@ func TestConfig(t *testing.T) {
 	c := srv.client(t)
 	c.say("AUTH hidden")
 	for _, test := range []struct{ send, want string }{
-		{"CONFIG GET save", "save "}, {"CONFIG GET appendonly", "appendonly no"}, {"CONFIG GET MAXCLIENTS", "maxclients 77"},
+		{"CONFIG GET save", "save "}, {"CONFIG GET appendonly", "appendonly no"},
+		{"CONFIG GET MAXCLIENTS", "maxclients 77"},
 		{"CONFIG GET databases timeout replica-read-only", "databases 1 replica-read-only no timeout 0"},
 		{"CONFIG GET slowlog-*", "slowlog-log-slower-than 10000 slowlog-max-len 128"},
 		{"CONFIG GET requirepass", ""}, {"CONFIG GET port bind", "bind 127.0.0.1 port 6380"},
-		{"CONFIG SET slowlog-log-slower-than 5 SLOWLOG-MAX-LEN 3", "OK"}, {"CONFIG GET slowlog-*", "slowlog-log-slower-than 5 slowlog-max-len 3"},
+		{"CONFIG SET slowlog-log-slower-than 5 SLOWLOG-MAX-LEN 3", "OK"},
+		{"CONFIG GET slowlog-*", "slowlog-log-slower-than 5 slowlog-max-len 3"},
 		{"CONFIG SET slowlog-max-len x", "-ERR slowlog-max-len must be a whole number from 0 to 10000, not 'x'"},
-		{"CONFIG SET slowlog-log-slower-than -2", "-ERR slowlog-log-slower-than must be a whole number from -1 to 3600000000, not '-2'"},
-		{"CONFIG SET nonsense 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'nonsense': parameter must be one of CONFIG GET *"},
-		{"CONFIG SET slowlog-max-len 9 maxclients 9", "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config"},
+		{"CONFIG SET slowlog-log-slower-than -2",
+			"-ERR slowlog-log-slower-than must be a whole number from -1 to 3600000000, not '-2'"},
+		{"CONFIG SET nonsense 1",
+			"-ERR Unknown option or number of arguments for CONFIG SET - 'nonsense': parameter must be one of " +
+				"CONFIG GET *"},
+		{"CONFIG SET slowlog-max-len 9 maxclients 9",
+			"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config"},
 		{"CONFIG GET slowlog-max-len", "slowlog-max-len 3"},
-		{"CONFIG SET a", "-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value [name value ...]"},
-		{"CONFIG SET slowlog-max-len 1 x", "-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value [name value ...]"},
+		{"CONFIG SET a", "-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value " +
+			"[name value ...]"},
+		{"CONFIG SET slowlog-max-len 1 x",
+			"-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value [name value ...]"},
 	} {
 		assert.Equal(t, test.want, c.say(test.send), test.send)
 	}
@@ -91,7 +107,8 @@ func TestSlowlog(t *testing.T) {
 		args = append(args, entries[i].items[3].flat())
 	}
 	require.Len(t, args, 5)
-	assert.Equal(t, []string{"SLOWLOG RESET", "AUTH (redacted)", "ECHO " + strings.Repeat("x", 128) + "... (72 more bytes)",
+	assert.Equal(t, []string{"SLOWLOG RESET", "AUTH (redacted)", "ECHO " + strings.Repeat("x", 128) +
+		"... (72 more bytes)",
 		"RL.FIXED door ... (2 more commands of the pipeline)", "RL.RESET k"}, args)
 	assert.Equal(t, "127.0.0.1:40001", entries[0].items[4].text)
 	assert.Equal(t, "5", c.say("SLOWLOG LEN"))
@@ -111,7 +128,8 @@ func TestSaving(t *testing.T) {
 	assert.Equal(t, "1800000000", c.say("LASTSAVE"))
 	assert.Equal(t, "Background saving started", c.say("BGSAVE SCHEDULE"))
 	srv.Running.Wait()
-	assert.Contains(t, c.say("INFO persistence"), "rdb_bgsave_in_progress:0\r\nrdb_last_save_time:1800000000\r\nrdb_last_bgsave_status:ok\r\n")
+	assert.Contains(t, c.say("INFO persistence"),
+		"rdb_bgsave_in_progress:0\r\nrdb_last_save_time:1800000000\r\nrdb_last_bgsave_status:ok\r\n")
 
 	srv.lim.SaveErr = errors.New("disk on fire")
 	assert.Equal(t, "-UNKNOWN disk on fire", c.say("SAVE"))
@@ -119,7 +137,8 @@ func TestSaving(t *testing.T) {
 	srv.Running.Wait()
 	assert.Contains(t, c.say("INFO persistence"), "rdb_last_bgsave_status:err\r\n")
 	srv.lim.SaveErr = limiter.ErrNoDisk
-	assert.Equal(t, "-ERR this server keeps its state in memory only, it was started without a data directory", c.say("SAVE"))
+	assert.Equal(t, "-ERR this server keeps its state in memory only, it was started without a data directory",
+		c.say("SAVE"))
 	assert.Equal(t, "-ERR syntax error: BGSAVE [SCHEDULE]", c.say("BGSAVE NOW"))
 
 	srv.lim.Mu.Lock() // Save now waits

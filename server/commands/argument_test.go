@@ -35,7 +35,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.TOKENBUCKET k 10/s 100 MAXWAIT 367d", "ERR MAXWAIT must be at most 366 days, not '367d'"},
 	{"RL.TOKENBUCKET k 10/s 100 PARTIAL MAXWAIT 1s", "ERR PARTIAL and MAXWAIT exclude each other"},
 	{`RL.TOKENBUCKET k 10/s 100 ID ""`, "ERR ID must be 1 to 64 bytes, not 0"},
-	{"RL.TOKENBUCKET k 10/s 100 FIRST", "ERR option must be COST n, ID token, PARTIAL, MAXWAIT duration, FROM address, not 'FIRST'"},
+	{"RL.TOKENBUCKET k 10/s 100 FIRST",
+		"ERR option must be COST n, ID token, PARTIAL, MAXWAIT duration, FROM address, not 'FIRST'"},
 	{"RL.LEAKYBUCKET k x 1", "ERR rate must be like 10, 5/m or 1/6s, not 'x'"},
 	{"RL.LEAKYBUCKET k 10/s -1", "ERR capacity must be a whole number from 0 to 9007199254740992, not '-1'"},
 	{"RL.LEAKYBUCKET k 10/s 1 PARTIAL", "ERR option must be COST n, ID token, FROM address, not 'PARTIAL'"},
@@ -47,9 +48,11 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.FIXED k FOREVER 1 TZ UTC", "ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only"},
 	{"RL.FIXED k DAY 1 FIRST", "ERR FIRST goes with a window of a duration only, like 1m"},
 	{"RL.FIXED k FOREVER 1 FIRST", "ERR FIRST goes with a window of a duration only, like 1m"},
-	{"RL.FIXED k DAY 1 TZ Mars/Olympus", "ERR TZ must be an IANA time zone like UTC or Europe/Berlin, not 'Mars/Olympus'"},
+	{"RL.FIXED k DAY 1 TZ Mars/Olympus",
+		"ERR TZ must be an IANA time zone like UTC or Europe/Berlin, not 'Mars/Olympus'"},
 	{"RL.FIXED k DAY 1 TZ Local", "ERR TZ must be an IANA time zone like UTC or Europe/Berlin, not 'Local'"},
-	{"RL.FIXED k DAY 1 TZ ../../etc/passwd", "ERR TZ must be an IANA time zone like UTC or Europe/Berlin, not '../../etc/passwd'"},
+	{"RL.FIXED k DAY 1 TZ ../../etc/passwd",
+		"ERR TZ must be an IANA time zone like UTC or Europe/Berlin, not '../../etc/passwd'"},
 	{`RL.FIXED k DAY 1 TZ ""`, "ERR TZ must be an IANA time zone like UTC or Europe/Berlin, not ''"},
 	{"RL.SLIDING k x 1", "ERR window " + durations + ", not 'x'"},
 	{"RL.SLIDING k 1m 1000001", "ERR max must be a whole number from 1 to 1000000, not '1000001'"},
@@ -67,7 +70,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.STRIKE k 1h 3 DELAY 0", "ERR penalty must be longer than 0, not '0'"},
 	{"RL.STRIKE k 1h 3 1m ATTEMPTS ATTEMPTS", "ERR ATTEMPTS is given twice"},
 	{"RL.STRIKE k 1h 3 1m EXTEND 4 1m", "ERR option must be COST n, ID token, ATTEMPTS, EXTEND, FROM address, not '4'"},
-	{"RL.FORGIVE p", "ERR wrong number of arguments for 'rl.forgive' command: RL.FORGIVE policy key [policy key ...] [ID token]"},
+	{"RL.FORGIVE p", "ERR wrong number of arguments for 'rl.forgive' command: RL.FORGIVE policy key [policy key " +
+		"...] [ID token]"},
 	{"RL.FORGIVE p k q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
 	{"RL.FORGIVE p policy|p|0|k", string(arg.ErrReservedKey)},
 	{"RL.FORGIVE p k COST 1", "ERR option must be ID token, not 'COST'"},
@@ -93,10 +97,12 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.RESERVE p k 1 1m q j", "ERR option must be ID token, PRIORITY high|normal, FROM address, not 'q'"},
 	{"RL.RESERVE p k 1 1m COST 2", "ERR option must be ID token, PRIORITY high|normal, FROM address, not 'COST'"},
 	{"RL.RESERVE p k 1 1m ID " + strings.Repeat("i", 65), "ERR ID must be 1 to 64 bytes, not 65"},
-	{"RL.RESERVE p " + strings.Repeat("k", 500) + " 1 1m AND q " + strings.Repeat("j", 300), "ERR the policies and keys of a hold must be at most 800 bytes together, four for each pair included, not 810"},
+	{"RL.RESERVE p " + strings.Repeat("k", 500) + " 1 1m AND q " + strings.Repeat("j", 300),
+		"ERR the policies and keys of a hold must be at most 800 bytes together, four for each pair included, not 810"},
 	{`RL.COMMIT "" 1`, "ERR id must be 1 to 64 bytes, not 0"},
 	{"RL.COMMIT r -1", "ERR actual must be a whole number from 0 to 9007199254740992, not '-1'"},
-	{"RL.COMMIT r 9007199254740993", "ERR actual must be a whole number from 0 to 9007199254740992, not '9007199254740993'"},
+	{"RL.COMMIT r 9007199254740993",
+		"ERR actual must be a whole number from 0 to 9007199254740992, not '9007199254740993'"},
 	{"RL.CANCEL " + strings.Repeat("i", 65), "ERR id must be 1 to 64 bytes, not 65"},
 	{`RL.RESET k ""`, "ERR key must be 1 to 512 bytes, not 0"},
 	{`RL.RESET k ID ""`, "ERR ID must be 1 to 64 bytes, not 0"},
@@ -108,21 +114,32 @@ var argumentErrors = []struct{ send, want string }{
 	{"CL.THROTTLE k -1 30 60", "ERR max_burst must be a whole number from 0 to 9007199254740991, not '-1'"},
 	{"CL.THROTTLE k 15 0 60", "ERR count " + wholeTo53 + ", not '0'"},
 	{"CL.THROTTLE k 15 30 0", "ERR period must be a whole number from 1 to 9223372036854775807, not '0'"},
-	{"CL.THROTTLE k 15 1 31622401", "ERR count per period must be at least 1 unit in 366 days and at most 9007199254740992 units a nanosecond"},
+	{"CL.THROTTLE k 15 1 31622401",
+		"ERR count per period must be at least 1 unit in 366 days and at most 9007199254740992 units a nanosecond"},
 	{"CL.THROTTLE k 15 30 60 -1", "ERR quantity must be a whole number from 0 to 9007199254740992, not '-1'"},
 	{"CL.THROTTLE k 15 30 60 1 1", "ERR syntax error: CL.THROTTLE key max_burst count period [quantity]"},
 	{"THROTTLE k 0 30 60", "ERR max_burst " + wholeTo53 + ", not '0'"},
-	{"GCRA k 1 1 0", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine decimals, not '0'"},
-	{"GCRA k 1 1 1e3", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine decimals, not '1e3'"},
-	{"GCRA k 1 1 1000000000000", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine decimals, not '1000000000000'"},
-	{"GCRA k 1 1 -0.5", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine decimals, not '-0.5'"},
+	{"GCRA k 1 1 0", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine " +
+		"decimals, not '0'"},
+	{"GCRA k 1 1 1e3", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine " +
+		"decimals, not '1e3'"},
+	{"GCRA k 1 1 1000000000000",
+		"ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine decimals, not " +
+			"'1000000000000'"},
+	{"GCRA k 1 1 -0.5", "ERR period must be a number of seconds above 0 and below 1000000000000, with at most nine " +
+		"decimals, not '-0.5'"},
 	{"GCRA k 1 1 1 TOKENS 0", "ERR TOKENS " + wholeTo53 + ", not '0'"},
 	{"GCRA k 1 1 1 COUNT 1", "ERR syntax error: GCRA key max_burst count period [TOKENS n]"},
 	{"INCREX k BYFLOAT 1.5", string(errByFloat)},
 	{"INCREX k BYINT x", "ERR BYINT must be a whole number from -9223372036854775808 to 9223372036854775807, not 'x'"},
-	{"INCREX k BYINT 1 BYINT 1", "ERR syntax error: INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT time|PERSIST] [ENX]"},
-	{"INCREX k EX", "ERR syntax error: INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT time|PERSIST] [ENX]"},
-	{"INCREX k EX 1 PX 1", "ERR syntax error: INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT time|PERSIST] [ENX]"},
+	{"INCREX k BYINT 1 BYINT 1",
+		"ERR syntax error: INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT " +
+			"time|PERSIST] [ENX]"},
+	{"INCREX k EX", "ERR syntax error: INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT " +
+		"time|PXAT time|PERSIST] [ENX]"},
+	{"INCREX k EX 1 PX 1",
+		"ERR syntax error: INCREX key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT " +
+			"time|PERSIST] [ENX]"},
 	{"INCREX k EX 0", "ERR EX must be a whole number from 1 to 9223372036, not '0'"},
 	{"INCREX k EX 31622401", "ERR EX must be at most 366 days ahead, not '31622401'"},
 	{"INCREX k ENX", "ERR ENX needs EX, PX, EXAT or PXAT"},
@@ -131,7 +148,9 @@ var argumentErrors = []struct{ send, want string }{
 
 	{"RL.EXPLAIN PING", "ERR command must be a decision, like RL.TOKENBUCKET, not 'PING'"},
 	{"RL.EXPLAIN RL.RESET k", "ERR command must be a decision, like RL.TOKENBUCKET, not 'RL.RESET'"},
-	{"RL.EXPLAIN RL.FIXED k 1m", "ERR wrong number of arguments for 'rl.fixed' command: RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]"},
+	{"RL.EXPLAIN RL.FIXED k 1m",
+		"ERR wrong number of arguments for 'rl.fixed' command: RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max " +
+			"[COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]"},
 	{"RL.EXPLAIN RL.FIXED k 1m x", "ERR max " + wholeTo53 + ", not 'x'"},
 	{"SCAN x", "ERR invalid cursor: cursor must be 0, or what SCAN answered, not 'x'"},
 	{"SCAN 0 COUNT 0", "ERR COUNT must be a whole number from 1 to 9223372036854775807, not '0'"},
@@ -150,9 +169,12 @@ var argumentErrors = []struct{ send, want string }{
 	{"DEBUG CLOCK BACK", "ERR syntax error: DEBUG CLOCK GET|SET ms|ADVANCE ms [us]"},
 	{"DEBUG SLEEP 61", "ERR seconds must be a number above 0, at most 60, not '61'"},
 
-	{"RL.TOKENBUCKET k 10/s", "ERR wrong number of arguments for 'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]"},
+	{"RL.TOKENBUCKET k 10/s",
+		"ERR wrong number of arguments for 'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] " +
+			"[PARTIAL] [MAXWAIT duration] [FROM address] [ID token]"},
 	{"client setname", "ERR wrong number of arguments for 'client|setname' command: CLIENT SETNAME name"},
-	{"CLIENT", "ERR wrong number of arguments for 'client' command: CLIENT subcommand [argument ...]; CLIENT HELP lists them"},
+	{"CLIENT", "ERR wrong number of arguments for 'client' command: CLIENT subcommand [argument ...]; CLIENT " +
+		"HELP lists them"},
 	{"CLIENT MAINT_NOTIFICATIONS ON", "ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP."},
 	{"resett foo", "ERR unknown command 'resett', with args beginning with: 'foo'  (did you mean RESET?)"},
 	{"LPUSH a b", "ERR unknown command 'LPUSH', with args beginning with: 'a' 'b' "},
@@ -185,7 +207,8 @@ func TestQuotingIsSafe(t *testing.T) {
 	assert.Less(t, len(got), 250)
 
 	got = c.raw("no\r\nsuch", strings.Repeat("y", 1000), "z")
-	assert.Equal(t, "-ERR unknown command 'no  such', with args beginning with: '"+strings.Repeat("y", 128)+"' \r\n", got)
+	assert.Equal(t, "-ERR unknown command 'no  such', with args beginning with: '"+strings.Repeat("y", 128)+"' \r\n",
+		got)
 }
 
 func TestParseInt(t *testing.T) {
@@ -196,7 +219,8 @@ func TestParseInt(t *testing.T) {
 		assert.True(t, ok, text)
 		assert.Equal(t, want, n)
 	}
-	for _, text := range []string{"", "-", "+1", " 1", "1 ", "1.0", "x", "9223372036854775808", "-9223372036854775809", "99999999999999999999", "0x1"} {
+	for _, text := range []string{"", "-", "+1", " 1", "1 ", "1.0", "x", "9223372036854775808", "-9223372036854775809",
+		"99999999999999999999", "0x1"} {
 		_, ok := arg.Int([]byte(text))
 		assert.False(t, ok, text)
 	}

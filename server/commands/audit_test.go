@@ -16,7 +16,8 @@ import (
 func auditOf(t *testing.T, lines ...string) string {
 	t.Helper()
 	var log servertest.LockedBuffer
-	srv, err := NewShared(Config{EnableDebug: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, servertest.NewTableLimiter())
+	srv, err := NewShared(Config{EnableDebug: true, Logger: slog.New(slog.NewTextHandler(&log, nil))},
+		servertest.NewTableLimiter())
 	require.NoError(t, err)
 	c := (&testServer{Shared: srv}).client(t)
 	for _, line := range lines {
@@ -26,7 +27,8 @@ func auditOf(t *testing.T, lines ...string) string {
 }
 
 func TestAdministrationLeavesALine(t *testing.T) {
-	got := auditOf(t, "RL.BLOCK user:13 1h REASON abuse", "CONFIG SET slowlog-max-len 5", "RL.POLICY SET p LIMIT TOKENBUCKET 1/s 1", "FLUSHALL")
+	got := auditOf(t, "RL.BLOCK user:13 1h REASON abuse", "CONFIG SET slowlog-max-len 5",
+		"RL.POLICY SET p LIMIT TOKENBUCKET 1/s 1", "FLUSHALL")
 	for _, want := range []string{
 		`msg=audit user=default addr=127.0.0.1:40001 id=1 command=rl.block args="[RL.BLOCK user:13 1h REASON abuse]" queued=false`,
 		"command=config|set", "command=rl.policy|set", "command=flushall",
@@ -34,11 +36,13 @@ func TestAdministrationLeavesALine(t *testing.T) {
 		assert.Contains(t, got, want)
 	}
 	assert.Equal(t, 4, strings.Count(got, "msg=audit"))
-	assert.Contains(t, auditOf(t, "MULTI", "RL.UNBLOCK k", "EXEC"), "command=rl.unblock args=\"[RL.UNBLOCK k]\" queued=true")
+	assert.Contains(t, auditOf(t, "MULTI", "RL.UNBLOCK k", "EXEC"),
+		"command=rl.unblock args=\"[RL.UNBLOCK k]\" queued=true")
 }
 
 func TestOrdinaryCommandsLeaveNone(t *testing.T) {
-	assert.Empty(t, auditOf(t, "RL.TOKENBUCKET k 1/s 1", "RL.RESET k", "DEL k", "INFO", "CLIENT LIST", "CONFIG GET *", "SLOWLOG GET", "RL.POLICY LIST",
+	assert.Empty(t, auditOf(t, "RL.TOKENBUCKET k 1/s 1", "RL.RESET k", "DEL k", "INFO", "CLIENT LIST", "CONFIG GET *",
+		"SLOWLOG GET", "RL.POLICY LIST",
 		"CONFIG HELP", "AUTH default secret", "HELLO 3 AUTH default secret"))
 }
 

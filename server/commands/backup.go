@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// backupChunk is the size of one reply of a backup: enough to keep a network busy, and little compared with the bytes
-	// that a connection may use.
+	// backupChunk is the size of one reply of a backup: enough to keep a network busy, and little compared with the
+	// bytes that a connection may use.
 	backupChunk = 256 << 10
 	// backupPatience is how long a backup waits for its reader. A backup keeps files that the server would delete
 	// otherwise, so a backup without a reader must end.
@@ -32,15 +32,16 @@ func weirBackupCommand() *command {
 	return &command{
 		name: "WEIR.BACKUP", arity: -2, group: groupServer, flags: flags,
 		summary: "Copy the whole state of this node while it runs; `weir backup` makes a file of it",
-		details: "Every node can be asked, one backup at a time. It ends with its connection, and when nobody reads from it for a minute.",
-		subs:    []*command{start, next, sub("STOP", "End the backup before its end", runBackupStop)},
+		details: "Every node can be asked, one backup at a time. It ends with its connection, and when nobody reads " +
+			"from it for a minute.",
+		subs: []*command{start, next, sub("STOP", "End the backup before its end", runBackupStop)},
 	}
 }
 
 // backupSlot holds at most one backup.
 type backupSlot struct {
-	// owner is nil while no backup is under way. Every session that closes reads it, and must not wait for the backup of
-	// another session.
+	// owner is nil while no backup is under way. Every session that closes reads it, and must not wait for the backup
+	// of another session.
 	owner atomic.Pointer[Session]
 
 	mu   sync.Mutex // held while a backup begins, which may take long, and during each read

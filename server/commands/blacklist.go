@@ -18,9 +18,13 @@ func blacklistCommands() []*command {
 		{
 			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupSettle,
 			summary: "Block addresses everywhere, as members of a set",
-			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member. With [`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses that have such " +
-				"a block, so a program that keeps its blacklist in a set of Redis works unchanged. The block denies every decision on a key of the address, and every decision that says " +
-				"`FROM` this address.\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an IPv6 address is its /64, because one client has all of it. " +
+			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member. With " +
+				"[`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses " +
+				"that have such " +
+				"a block, so a program that keeps its blacklist in a set of Redis works unchanged. The block denies " +
+				"every decision on a key of the address, and every decision that says " +
+				"`FROM` this address.\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is " +
+				"`192.0.2.66`, and an IPv6 address is its /64, because one client has all of it. " +
 				"The set has at most 1000 members.",
 			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
 			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
@@ -47,7 +51,8 @@ func blacklistCommands() []*command {
 		{
 			name: "SMEMBERS", arity: 2, syntax: "key", flags: "readonly", group: groupLook,
 			summary: "The addresses that are blocked everywhere", cost: "O(b log b) in the blocks everywhere",
-			params: []param{key}, reply: "A set, in the order of the addresses as text. An IPv6 client is its /64.", run: runBlacklistMembers,
+			params: []param{key}, reply: "A set, in the order of the addresses as text. An IPv6 client is its /64.",
+			run: runBlacklistMembers,
 		},
 		{
 			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
@@ -70,7 +75,8 @@ func checkBlacklist(srv *Shared, args [][]byte) error {
 	name, key := strings.ToUpper(string(args[0])), srv.cfg.BlacklistKey
 	switch {
 	case key == "":
-		return resp.Error("ERR " + name + " is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
+		return resp.Error("ERR " + name +
+			" is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
 	case string(args[1]) != key:
 		return arg.Bad("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
 	}

@@ -19,17 +19,21 @@ const blacklistKey = "rl:blacklist:ip"
 func TestBlacklist(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	for _, exchange := range [][2]string{
-		{"SISMEMBER rl:blacklist:ip 192.0.2.66", "0"}, {"SCARD rl:blacklist:ip", "0"}, {"TYPE rl:blacklist:ip", "none"}, {"EXISTS rl:blacklist:ip", "0"}, {"SMEMBERS rl:blacklist:ip", ""},
+		{"SISMEMBER rl:blacklist:ip 192.0.2.66", "0"}, {"SCARD rl:blacklist:ip", "0"}, {"TYPE rl:blacklist:ip", "none"},
+		{"EXISTS rl:blacklist:ip", "0"}, {"SMEMBERS rl:blacklist:ip", ""},
 		{"SADD rl:blacklist:ip 192.0.2.66 192.0.2.66 2001:db8:0:7::1", "2"},
-		{"SADD rl:blacklist:ip 192.0.2.66", "0"}, {"TYPE rl:blacklist:ip", "set"}, {"EXISTS rl:blacklist:ip user:1 rl:blacklist:ip", "2"},
-		{"DEL user:1 rl:blacklist:ip", "-ERR rl:blacklist:ip is the set of blocked addresses, use SREM to take members out of it"},
+		{"SADD rl:blacklist:ip 192.0.2.66", "0"}, {"TYPE rl:blacklist:ip", "set"},
+		{"EXISTS rl:blacklist:ip user:1 rl:blacklist:ip", "2"},
+		{"DEL user:1 rl:blacklist:ip",
+			"-ERR rl:blacklist:ip is the set of blocked addresses, use SREM to take members out of it"},
 		{"SCARD rl:blacklist:ip", "2"},
 		{"SISMEMBER rl:blacklist:ip 192.0.2.66", "1"}, {"SISMEMBER rl:blacklist:ip 192.0.2.6", "0"},
 		{"SMISMEMBER rl:blacklist:ip 192.0.2.66 unknown 2001:db8:0:7:ffff::9", "1 0 1"},
 		{"SMEMBERS rl:blacklist:ip", "192.0.2.66 2001:db8:0:7::/64"}, {"SCARD rl:blacklist:ip", "2"},
 		{"RL.TOKENBUCKET 192.0.2.66 1/s 5", "0 0 -1 -1 5"}, {"RL.TOKENBUCKET login|ip:192.0.2.66 1/s 5", "0 0 -1 -1 5"},
 		{"RL.UNBLOCK ip:192.0.2.66", "1"}, {"SISMEMBER rl:blacklist:ip 192.0.2.66", "0"},
-		{"RL.BLOCK ip:192.0.2.67 1h EVERYWHERE", "OK"}, {"RL.BLOCK user:13 1h EVERYWHERE", "OK"}, {"RL.BLOCK ip:192.0.2.68 1h", "OK"},
+		{"RL.BLOCK ip:192.0.2.67 1h EVERYWHERE", "OK"}, {"RL.BLOCK user:13 1h EVERYWHERE", "OK"},
+		{"RL.BLOCK ip:192.0.2.68 1h", "OK"},
 		{"SMEMBERS rl:blacklist:ip", "192.0.2.67 2001:db8:0:7::/64"},
 		{"SADD rl:blacklist:ip 192.0.2.67", "0"}, {"RL.FIXED 192.0.2.67 1m 5", "0 0 -1 -1 5"},
 		{"SREM rl:blacklist:ip 192.0.2.67 2001:db8:0:7:: 192.0.2.66", "2"}, {"SCARD rl:blacklist:ip", "0"},
@@ -45,8 +49,11 @@ func TestBlacklistKnowsAnAddressInEveryForm(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 5")
 	for listed, same := range map[string][]string{
-		"192.0.2.66":        {"192.0.2.66", "::ffff:192.0.2.66", "::ffff:c000:242", "::FFFF:192.0.2.66", "192.0.2.66:443", "[::ffff:192.0.2.66]:80", "192.0.2.66/32", "::ffff:192.0.2.66%eth0"},
-		"2001:db8:0:7::1":   {"2001:db8:0:7::1", "2001:db8:0:7::", "2001:DB8:0:7:f::", "2001:0db8:0000:0007:0000:0000:0000:0001", "[2001:db8:0:7::2]:80", "2001:db8:0:7::/64", "2001:db8:0:7::9%eth0", "2001:db8:0:7::5/128"},
+		"192.0.2.66": {"192.0.2.66", "::ffff:192.0.2.66", "::ffff:c000:242", "::FFFF:192.0.2.66",
+			"192.0.2.66:443", "[::ffff:192.0.2.66]:80", "192.0.2.66/32", "::ffff:192.0.2.66%eth0"},
+		"2001:db8:0:7::1": {"2001:db8:0:7::1", "2001:db8:0:7::", "2001:DB8:0:7:f::",
+			"2001:0db8:0000:0007:0000:0000:0000:0001", "[2001:db8:0:7::2]:80", "2001:db8:0:7::/64",
+			"2001:db8:0:7::9%eth0", "2001:db8:0:7::5/128"},
 		"2001:db8:0:9::/64": {"2001:db8:0:9:1:2:3:4"},
 	} {
 		require.Equal(t, "1", c.say("SADD rl:blacklist:ip "+listed), listed)
@@ -59,7 +66,8 @@ func TestBlacklistKnowsAnAddressInEveryForm(t *testing.T) {
 		require.Equal(t, "0", c.say("SREM rl:blacklist:ip "+listed))
 	}
 	for _, bad := range []string{
-		"host", "192.0.2", "192.0.2.0/24", "2001:db8::/48", "::ffff:192.0.2.0/120", "::ffff:192.0.2.66/64", "010.0.0.1", "ip:192.0.2.66", "192.0.2.66,192.0.2.67", "unix:",
+		"host", "192.0.2", "192.0.2.0/24", "2001:db8::/48", "::ffff:192.0.2.0/120", "::ffff:192.0.2.66/64", "010.0.0.1",
+		"ip:192.0.2.66", "192.0.2.66,192.0.2.67", "unix:",
 	} {
 		for _, send := range []string{"SADD rl:blacklist:ip 192.0.2.1 ", "SREM rl:blacklist:ip "} {
 			require.Contains(t, c.say(send+bad), "-ERR member must be an IP address", bad)
@@ -76,7 +84,8 @@ func TestFrom(t *testing.T) {
 	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 5 LIMIT FIXED 1h 9")
 	c.say("RL.POLICY SET q LIMIT SLIDING 1s 5 SHADOW")
 	decisions := []string{
-		"RL.TOKENBUCKET u1 1/s 5", "RL.LEAKYBUCKET u2 1/s 5", "RL.FIXED u3 1m 5", "RL.SLIDING u4 1m 5", "RL.SLIDINGCOUNTER u5 1m 5", "RL.ACQUIRE u6 5 1m HOLDER h",
+		"RL.TOKENBUCKET u1 1/s 5", "RL.LEAKYBUCKET u2 1/s 5", "RL.FIXED u3 1m 5", "RL.SLIDING u4 1m 5",
+		"RL.SLIDINGCOUNTER u5 1m 5", "RL.ACQUIRE u6 5 1m HOLDER h",
 		"RL.STRIKE u7 1m 30 5s", "RL.CHECK p u8", "RL.CHECK q u9", "RL.CHECK p u10 q u11", "RL.RESERVE p u12 1 1m",
 	}
 	for _, send := range decisions {
@@ -88,7 +97,8 @@ func TestFrom(t *testing.T) {
 		require.Contains(t, c.say(send+" FROM 192.0.2.67"), "1 ", send)
 		require.Contains(t, c.say(send), "1 ", send)
 	}
-	require.Equal(t, "0 0 -1 -1 5", c.say("RL.WAIT RL.TOKENBUCKET u1 1/s 5 FROM 192.0.2.66 TIMEOUT 1m"), "no wait helps")
+	require.Equal(t, "0 0 -1 -1 5", c.say("RL.WAIT RL.TOKENBUCKET u1 1/s 5 FROM 192.0.2.66 TIMEOUT 1m"),
+		"no wait helps")
 	why := "its address is blocked by RL.BLOCK 'ip:192.0.2.66' EVERYWHERE until RL.UNBLOCK lifts it"
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.TOKENBUCKET u1 1/s 5 FROM 192.0.2.66").get("why").text)
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.CHECK p u1 FROM 192.0.2.66").get("why").text)
@@ -100,9 +110,12 @@ func TestFrom(t *testing.T) {
 
 // TestBlacklistIsOneKey checks that set commands on another key get an error that names the setting.
 func TestBlacklistIsOneKey(t *testing.T) {
-	with, without := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t), newTestServer(t, Config{}).client(t)
-	for _, send := range []string{"SADD k 192.0.2.1", "SREM k 192.0.2.1", "SISMEMBER k 192.0.2.1", "SMISMEMBER k 192.0.2.1", "SMEMBERS k", "SCARD k"} {
-		require.Contains(t, with.say(send), "must be rl:blacklist:ip, the set of blocked addresses (--blacklist-key), not 'k'", send)
+	with, without := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t),
+		newTestServer(t, Config{}).client(t)
+	for _, send := range []string{"SADD k 192.0.2.1", "SREM k 192.0.2.1", "SISMEMBER k 192.0.2.1",
+		"SMISMEMBER k 192.0.2.1", "SMEMBERS k", "SCARD k"} {
+		require.Contains(t, with.say(send),
+			"must be rl:blacklist:ip, the set of blocked addresses (--blacklist-key), not 'k'", send)
 		require.Contains(t, without.say(send), "--blacklist-key must name its key", send)
 	}
 	for _, bad := range []string{"policy|p|0|k", string(make([]byte, engine.MaxKeyLen+1))} {
@@ -127,7 +140,8 @@ func TestBlacklistHasABound(t *testing.T) {
 // TestBlacklistIsForUsersOfAllKeys checks that a user of this key alone can read the set and not change it, because a
 // block affects keys beyond it.
 func TestBlacklistIsForUsersOfAllKeys(t *testing.T) {
-	srv, _ := usersServer(t, "", "user boss on "+hashOf("pb")+" ~* +@all\nuser app on "+hashOf("pa")+" ~rl:* ~ip:* +@all\n")
+	srv, _ := usersServer(t, "", "user boss on "+hashOf("pb")+" ~* +@all\nuser app on "+hashOf("pa")+
+		" ~rl:* ~ip:* +@all\n")
 	srv.cfg.BlacklistKey = blacklistKey
 	boss, app := srv.client(t).as("boss", "pb"), srv.client(t).as("app", "pa")
 	require.Equal(t, "1", boss.say("SADD rl:blacklist:ip 192.0.2.66"))
@@ -154,8 +168,10 @@ func TestHTTPCheckFrom(t *testing.T) {
 		{"cost=1", "192.0.2.66", http.StatusNoContent},
 	} {
 		key := fmt.Sprint("&key=user:", i)
-		require.Equal(t, ask.status, askFrom(h, here, "/check/api?"+ask.query+key, "X-Real-IP", ask.address).Code, "%+v", ask)
+		require.Equal(t, ask.status, askFrom(h, here, "/check/api?"+ask.query+key, "X-Real-IP", ask.address).Code,
+			"%+v", ask)
 	}
-	forged := askFrom(h, here, "/check/api?from_header=X-Forwarded-For&key=user:42", "X-Forwarded-For", "203.0.113.9", "X-Forwarded-For", "192.0.2.66")
+	forged := askFrom(h, here, "/check/api?from_header=X-Forwarded-For&key=user:42", "X-Forwarded-For", "203.0.113.9",
+		"X-Forwarded-For", "192.0.2.66")
 	require.Equal(t, http.StatusTooManyRequests, forged.Code, "the last address is the proxy's")
 }

@@ -57,7 +57,8 @@ var checks = []string{"RL.CHECK", "RL.RESERVE"}
 
 // isDecision reports whether an application needs the command in order to be limited.
 func (c *command) isDecision() bool {
-	return c.group == groupDecide || c.group == groupDialect || slices.Contains(checks, c.name) || slices.Contains(settlesOwn, c.name)
+	return c.group == groupDecide || c.group == groupDialect || slices.Contains(checks, c.name) ||
+		slices.Contains(settlesOwn, c.name)
 }
 
 // listsKeys reports whether the command shows keys that its sender has not named.

@@ -13,28 +13,42 @@ import (
 
 func checkCommand() *command {
 	return &command{
-		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
-		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
+		name: "RL.CHECK", arity: -3,
+		syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
+		group:  groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
 		summary: "Decide under named policies: all of their limits, or none",
-		details: "Takes the cost from every limit of every named policy, each for its own key, in one atomic step. When one of them denies, nothing is " +
-			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are limited at once, and the answer names the policy " +
+		details: "Takes the cost from every limit of every named policy, each for its own key, in one atomic step. " +
+			"When one of them denies, nothing is " +
+			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are " +
+			"limited at once, and the answer names the policy " +
 			"that binds.\n\n" +
-			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, in a limiter named " +
-			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` accept. The decision commands refuse such keys.",
+			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, " +
+			"in a limiter named " +
+			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and " +
+			"`RL.RESET` accept. The decision commands refuse such keys.",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
-			{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
-			{"ID token", "idempotency key: a retry with the same token and first key within 60 seconds gets the first answer and takes nothing; 1 to 64 bytes"}},
-		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the limit with the fewest units left. " +
-			"`retry_after_ms` is how long to delay the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
+			{"PRIORITY high|normal",
+				"high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
+			{"ID token", "idempotency key: a retry with the same token and first key within 60 seconds gets the " +
+				"first answer and takes nothing; 1 to 64 bytes"}},
+		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the " +
+			"longest wait. Admitted: the limit with the fewest units left. " +
+			"`retry_after_ms` is how long to delay the request first, the longest that any limit asks for. With " +
+			"`PARTIAL` `allowed` is the units granted. " +
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
-			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded.",
+			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still " +
+			"counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
-			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},
+			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1",
+				"ten a second, and a thousand an hour"},
 			{"RL.POLICY SET bot LIMIT TOKENBUCKET 30/s 30", "1", "the bot as a whole"},
 			{"RL.CHECK chat 42 bot global", "1 29 0 34 30 bot", "of all limits the bot's has the least left"},
-			{"RL.CHECK chat 42 bot global COST 30", "0 29 34 34 30 bot", "denied by the bot's: nothing is taken from the chat's either"},
-			{"RL.INSPECT policy|chat|1|42", "algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""},
+			{"RL.CHECK chat 42 bot global COST 30", "0 29 34 34 30 bot",
+				"denied by the bot's: nothing is taken from the chat's either"},
+			{"RL.INSPECT policy|chat|1|42",
+				"algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 " +
+					"blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""},
 		},
 		plan: planCheck, answer: answerCheck,
 	}
@@ -65,7 +79,8 @@ func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err err
 	first := len(s.batch.Pairs)
 	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
 		if len(args) == 1 {
-			return nil, resp.Error("ERR policy " + resp.Quote(args[0]) + " needs a key: policies and keys come in pairs")
+			return nil, resp.Error(
+				"ERR policy " + resp.Quote(args[0]) + " needs a key: policies and keys come in pairs")
 		}
 		pair := engine.Pair{Policy: args[0], Key: args[1]}
 		if err := checkPair(op, s.batch.Pairs[first:], pair); err != nil {
@@ -98,7 +113,8 @@ func checkPair(op *engine.Op, before []engine.Pair, pair engine.Pair) error {
 		twice = twice || samePair(pair, other)
 	}
 	if twice {
-		return resp.Error("ERR policy " + resp.Quote(pair.Policy) + " is named twice for the key " + resp.Quote(pair.Key))
+		return resp.Error("ERR policy " + resp.Quote(pair.Policy) + " is named twice for the key " +
+			resp.Quote(pair.Key))
 	}
 	return nil
 }

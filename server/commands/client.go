@@ -13,31 +13,43 @@ import (
 func clientCommand() *command {
 	ok := func(s *Session, _ [][]byte) { s.OK() }
 	return &command{
-		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", Command: service.Command{Exempt: true},
+		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale",
+		Command: service.Command{Exempt: true},
 		summary: "About this connection and the others",
 		subs: []*command{
-			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *Session, _ [][]byte) { s.Int(s.about.ID) }},
+			{name: "ID", arity: 2, summary: "The id of this connection",
+				run: func(s *Session, _ [][]byte) { s.Int(s.about.ID) }},
 			{name: "GETNAME", arity: 2, summary: "The name of this connection", run: runGetName},
 			{name: "SETNAME", arity: 3, syntax: "name", summary: "Name this connection", run: runSetName},
-			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Say which client library this is", run: runSetInfo},
-			{name: "LIST", arity: -2, syntax: "[TYPE type] [ID id ...]", summary: "Describe all connections", flags: "admin", run: runClientList, bulky: true},
-			{name: "INFO", arity: 2, summary: "Describe this connection", run: func(s *Session, _ [][]byte) { s.Verbatim(s.about.Line(time.Now())) }},
+			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Say which client library this is",
+				run: runSetInfo},
+			{name: "LIST", arity: -2, syntax: "[TYPE type] [ID id ...]", summary: "Describe all connections",
+				flags: "admin", run: runClientList, bulky: true},
+			{name: "INFO", arity: 2, summary: "Describe this connection",
+				run: func(s *Session, _ [][]byte) { s.Verbatim(s.about.Line(time.Now())) }},
 			{name: "KILL", arity: -3, flags: "admin no_multi", summary: "Close connections",
-				syntax: "[address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
-				reply:  "OK for an address alone, else how many were closed.", run: runClientKill},
-			{name: "REPLY", arity: 3, flags: "no_multi", syntax: "ON|OFF|SKIP", summary: "Send replies, none, or not the next", run: runClientReply},
-			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Delay commands for a while", run: runClientPause},
+				syntax: "[address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] " +
+					"[MAXAGE seconds]",
+				reply: "OK for an address alone, else how many were closed.", run: runClientKill},
+			{name: "REPLY", arity: 3, flags: "no_multi", syntax: "ON|OFF|SKIP",
+				summary: "Send replies, none, or not the next", run: runClientReply},
+			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]",
+				summary: "Delay commands for a while", run: runClientPause},
 			{name: "UNPAUSE", arity: 2, flags: "admin", summary: "End CLIENT PAUSE", run: func(s *Session, _ [][]byte) {
 				s.srv.Pause.End()
 				s.OK()
 			}},
 			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
 			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
-			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "Accepted without effect", run: ok},
-			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]", summary: "Accepted without effect: nothing a client may cache ever changes", run: ok},
+			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "Accepted without effect",
+				run: ok},
+			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]",
+				summary: "Accepted without effect: nothing a client may cache ever changes", run: ok},
 			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
-			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off", run: func(s *Session, _ [][]byte) { s.Int(-1) }},
-			{name: "CACHING", arity: 3, syntax: "YES|NO", summary: "Refused: decisions must not be cached", run: func(s *Session, _ [][]byte) { s.fail(errCaching) }},
+			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off",
+				run: func(s *Session, _ [][]byte) { s.Int(-1) }},
+			{name: "CACHING", arity: 3, syntax: "YES|NO", summary: "Refused: decisions must not be cached",
+				run: func(s *Session, _ [][]byte) { s.fail(errCaching) }},
 		},
 	}
 }
@@ -61,7 +73,8 @@ func runSetName(s *Session, args [][]byte) {
 func runSetInfo(s *Session, args [][]byte) {
 	attr := strings.ToLower(string(args[2]))
 	if attr != "lib-name" && attr != "lib-ver" {
-		s.fail(resp.Error("ERR Unrecognized option '" + resp.Printable(args[2], resp.MaxQuotedBytes) + "': attribute must be LIB-NAME or LIB-VER"))
+		s.fail(resp.Error("ERR Unrecognized option '" + resp.Printable(args[2], resp.MaxQuotedBytes) +
+			"': attribute must be LIB-NAME or LIB-VER"))
 		return
 	}
 	if !s.guarded(checkClientText(attr, args[3])) {
@@ -122,7 +135,8 @@ func isClientType(kind string) bool {
 }
 
 func unknownClientType(got []byte) error {
-	return resp.Error("ERR Unknown client type '" + resp.Printable(got, resp.MaxQuotedBytes) + "': type must be normal, master, replica, slave or pubsub")
+	return resp.Error("ERR Unknown client type '" + resp.Printable(got, resp.MaxQuotedBytes) +
+		"': type must be normal, master, replica, slave or pubsub")
 }
 
 func runClientReply(s *Session, args [][]byte) {
@@ -247,7 +261,8 @@ func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) 
 	case arg.Is(word, "ID"):
 		id, ok := arg.Int(value)
 		if !ok || id < 1 {
-			return nil, resp.Error("ERR client-id should be greater than 0: ID must be a whole number, not " + resp.Quote(value))
+			return nil, resp.Error("ERR client-id should be greater than 0: ID must be a whole number, not " +
+				resp.Quote(value))
 		}
 		return func(c *Session) bool { return c.about.ID == id }, nil
 	case arg.Is(word, "ADDR"):
@@ -262,7 +277,8 @@ func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) 
 		return func(c *Session) bool { return c.about.Kind() == kind }, nil
 	case arg.Is(word, "USER"):
 		if users.Get(text) == nil {
-			return nil, resp.Error("ERR No such user '" + resp.Printable(value, resp.MaxQuotedBytes) + "': username must be one of ACL LIST")
+			return nil, resp.Error("ERR No such user '" + resp.Printable(value, resp.MaxQuotedBytes) +
+				"': username must be one of ACL LIST")
 		}
 		return func(c *Session) bool { return c.about.UserName() == text }, nil
 	case arg.Is(word, "MAXAGE"):

@@ -10,8 +10,10 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
-	"names of the nodes, the epoch is Raft's term. While no leader is known, the map shows the last leader and `cluster_state` is `fail`."
+const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other " +
+	"nodes are its replicas. Node ids are the SHA-1 of the " +
+	"names of the nodes, the epoch is Raft's term. While no leader is known, the map shows the last leader and " +
+	"`cluster_state` is `fail`."
 
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
@@ -20,13 +22,15 @@ func clusterCommands() []*command {
 	}
 	return []*command{
 		{
-			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale", summary: "What cluster clients ask", details: clusterDetails,
+			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale",
+			summary: "What cluster clients ask", details: clusterDetails,
 			subs: []*command{
 				{name: "INFO", arity: 2, summary: "The state of the cluster", run: func(s *Session, _ [][]byte) {
 					s.Verbatim(info.ClusterState(s.srv.Replica))
 				}},
 				{name: "MYID", arity: 2, summary: "The id of this node", run: runClusterMyID},
-				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key", run: func(s *Session, args [][]byte) { s.Int(int64(info.KeySlot(args[2]))) }},
+				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key",
+					run: func(s *Session, args [][]byte) { s.Int(int64(info.KeySlot(args[2]))) }},
 				clustered("NODES", "", 2, "The nodes, one a line", func(s *Session, t *limiter.Topology, _ [][]byte) {
 					s.Verbatim(info.ClusterNodes(t))
 				}),
@@ -36,17 +40,23 @@ func clusterCommands() []*command {
 				countKeysCommand(),
 			},
 		},
-		{name: "READONLY", arity: 1, summary: "Allow stale reads on this connection", group: groupCluster, flags: "loading stale fast",
-			details: "From here on this node answers reads from its own state, also without a leader. The answers may be stale. Maps show their age in `stale_ms`, " +
-				"also the empty map of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end this. Decisions and changes are not affected.", run: runReadonly},
-		{name: "READWRITE", arity: 1, summary: "End stale reads on this connection", group: groupCluster, flags: "loading stale fast",
-			details: "Reads of this connection are linearizable again: they show everything that any node acknowledged before they were sent.", run: runReadwrite},
+		{name: "READONLY", arity: 1, summary: "Allow stale reads on this connection", group: groupCluster,
+			flags: "loading stale fast",
+			details: "From here on this node answers reads from its own state, also without a leader. The answers " +
+				"may be stale. Maps show their age in `stale_ms`, " +
+				"also the empty map of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end this. Decisions " +
+				"and changes are not affected.", run: runReadonly},
+		{name: "READWRITE", arity: 1, summary: "End stale reads on this connection", group: groupCluster,
+			flags: "loading stale fast",
+			details: "Reads of this connection are linearizable again: they show everything that any node " +
+				"acknowledged before they were sent.", run: runReadwrite},
 		accept("ASKING", "Accepted without effect"),
 	}
 }
 
 // clustered makes a subcommand that a server without a cluster refuses.
-func clustered(name, syntax string, arity int, summary string, run func(*Session, *limiter.Topology, [][]byte)) *command {
+func clustered(name, syntax string, arity int, summary string,
+	run func(*Session, *limiter.Topology, [][]byte)) *command {
 	return &command{name: name, arity: arity, syntax: syntax, summary: summary, run: func(s *Session, args [][]byte) {
 		if s.srv.Replica == nil {
 			s.fail(errNoCluster)

@@ -35,9 +35,12 @@ func TestClusterView(t *testing.T) {
 				idC + " c.example:6380@6392 slave " + idA + " 0 P 7 connected",
 			},
 			slots: "0 16383 10.0.0.1 6380 " + idA + "  10.0.0.2 6380 " + idB + "  c.example 6380 " + idC + " ",
-			shards: "slots 0 16383 nodes id " + idA + " port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role master replication-offset 42 health online" +
-				" id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role replica replication-offset 41 health online" +
-				" id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 health online",
+			shards: "slots 0 16383 nodes id " + idA +
+				" port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role master replication-offset 42 health online" +
+				" id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role replica replication-offset 41 " +
+				"health online" +
+				" id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 " +
+				"health online",
 			state: "ok",
 		},
 		{
@@ -49,9 +52,12 @@ func TestClusterView(t *testing.T) {
 				idC + " c.example:6380@6392 slave,fail " + idA + " 0 P 7 disconnected",
 			},
 			slots: "0 16383 10.0.0.1 6380 " + idA + "  10.0.0.2 6380 " + idB + "  c.example 6380 " + idC + " ",
-			shards: "slots 0 16383 nodes id " + idA + " port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role master replication-offset 42 health online" +
-				" id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role replica replication-offset 41 health online" +
-				" id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 health fail",
+			shards: "slots 0 16383 nodes id " + idA +
+				" port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role master replication-offset 42 health online" +
+				" id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role replica replication-offset 41 " +
+				"health online" +
+				" id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 " +
+				"health fail",
 			state: "ok",
 		},
 		{
@@ -65,8 +71,10 @@ func TestClusterView(t *testing.T) {
 				idC + " :0@6392 slave,noaddr " + idA + " 0 P 7 connected",
 			},
 			slots: "0 16383 10.0.0.1 6380 " + idA + "  10.0.0.2 6380 " + idB + " ",
-			shards: "slots 0 16383 nodes id " + idA + " port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role master replication-offset 42 health fail" +
-				" id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role replica replication-offset 41 health online",
+			shards: "slots 0 16383 nodes id " + idA +
+				" port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role master replication-offset 42 health fail" +
+				" id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role replica replication-offset 41 " +
+				"health online",
 			state: "fail",
 		},
 		{
@@ -92,7 +100,8 @@ func TestClusterView(t *testing.T) {
 			assert.Equal(t, strings.Join(test.nodes, "\n")+"\n", pong.ReplaceAllString(c.say("CLUSTER NODES"), " 0 P "))
 			assert.Equal(t, test.slots, c.say("CLUSTER SLOTS"))
 			assert.Equal(t, test.shards, c.say("CLUSTER SHARDS"))
-			assert.Contains(t, c.say("CLUSTER INFO"), "cluster_enabled:1\r\ncluster_state:"+test.state+"\r\ncluster_slots_assigned:16384\r\n")
+			assert.Contains(t, c.say("CLUSTER INFO"), "cluster_enabled:1\r\ncluster_state:"+test.state+
+				"\r\ncluster_slots_assigned:16384\r\n")
 		})
 	}
 }
@@ -112,10 +121,12 @@ func TestClusterSubcommands(t *testing.T) {
 	c, _ := clusterClient(t, f, "b", Config{})
 	assert.Equal(t, idB, c.say("CLUSTER MYID"))
 	assert.Equal(t, "direction to node "+idA+" direction to node "+idC, c.say("CLUSTER LINKS"))
-	assert.Contains(t, c.say("CLUSTER INFO"), "cluster_slots_ok:16384\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:0\r\ncluster_known_nodes:3\r\n"+
-		"cluster_size:1\r\ncluster_current_epoch:7\r\ncluster_my_epoch:7\r\n")
+	assert.Contains(t, c.say("CLUSTER INFO"),
+		"cluster_slots_ok:16384\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:0\r\ncluster_known_nodes:3\r\n"+
+			"cluster_size:1\r\ncluster_current_epoch:7\r\ncluster_my_epoch:7\r\n")
 	f.Lead("")
-	assert.Contains(t, c.say("CLUSTER INFO"), "cluster_slots_ok:0\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:16384\r\n")
+	assert.Contains(t, c.say("CLUSTER INFO"),
+		"cluster_slots_ok:0\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:16384\r\n")
 	f.Lead("a")
 	for _, ok := range []string{"READONLY", "READWRITE", "ASKING"} {
 		assert.Equal(t, "OK", c.say(ok))
@@ -125,7 +136,10 @@ func TestClusterSubcommands(t *testing.T) {
 	c.say("RL.FIXED y FOREVER 9")
 	require.Equal(t, "16287", c.say("CLUSTER KEYSLOT x"))
 	for send, want := range map[string]string{
-		"16287": "2", "0": "0", "16384": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383", "-1": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383", "x": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383",
+		"16287": "2", "0": "0",
+		"16384": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383",
+		"-1":    "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383",
+		"x":     "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383",
 	} {
 		assert.Equal(t, want, c.say("CLUSTER COUNTKEYSINSLOT "+send), send)
 	}
@@ -144,15 +158,17 @@ func TestRoles(t *testing.T) {
 	assert.Contains(t, leader.say("INFO replication"), "role:master\r\nconnected_slaves:2\r\n"+
 		"slave0:ip=10.0.0.2,port=6380,state=online,offset=41,lag=1\r\nslave1:ip=c.example,port=6380,state=online,offset=42,lag=2\r\n")
 	assert.Contains(t, leader.say("INFO replication"), "master_repl_offset:42\r\n")
-	assert.Contains(t, follower.say("INFO replication"), "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380\r\nmaster_link_status:up\r\n"+
-		"master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\nslave_repl_offset:40\r\n")
+	assert.Contains(t, follower.say("INFO replication"),
+		"role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380\r\nmaster_link_status:up\r\n"+
+			"master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\nslave_repl_offset:40\r\n")
 	assert.Contains(t, leader.say("INFO server"), "redis_mode:cluster\r\n")
 	assert.Equal(t, "# Cluster\r\ncluster_enabled:1\r\n", follower.say("INFO cluster"))
 	assert.Equal(t, "cluster-enabled yes", leader.say("CONFIG GET cluster-enabled"))
 
 	f.SetAge(1500500)
 	assert.Equal(t, "# Raft\r\nraft_cluster_id:c1\r\nraft_node_id:b\r\nraft_leader_id:a\r\nraft_is_leader:0\r\nraft_term:7\r\nraft_applied_index:40\r\n"+
-		"raft_commit_index:42\r\nraft_stale_ms:2\r\nraft_nodes:3\r\nraft_nodes_up:3\r\nraft_voters:3\r\n", follower.say("INFO raft"))
+		"raft_commit_index:42\r\nraft_stale_ms:2\r\nraft_nodes:3\r\nraft_nodes_up:3\r\nraft_voters:3\r\n",
+		follower.say("INFO raft"))
 
 	f.Lead("")
 	assert.Equal(t, "slave 10.0.0.1 6380 connect 40", leader.say("ROLE"))

@@ -26,16 +26,16 @@ type command struct {
 	cost    string // complexity; empty: O(1)
 	shown   []example
 
-	// A command is either an operation of the engine or runs at once. plan turns arguments into operations at the end of
-	// s.ops. After the decision, answer writes the reply to these operations.
+	// A command is either an operation of the engine or runs at once. plan turns arguments into operations at the end
+	// of s.ops. After the decision, answer writes the reply to these operations.
 	plan   func(s *Session, args [][]byte) error
 	answer func(s *Session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *Session, args [][]byte)
 	// alone runs the command if plan returns errAlone. All commands before it have been answered then.
 	alone func(s *Session, args [][]byte)
 	subs  []*command
-	// carried returns the command that the arguments contain, or nil. When the contained command is planned, its keys are
-	// checked. The permission to send it is checked too, unless it is only looked at.
+	// carried returns the command that the arguments contain, or nil. When the contained command is planned, its keys
+	// are checked. The permission to send it is checked too, unless it is only looked at.
 	carried func(args [][]byte) [][]byte
 	// bulky: the work or the reply of the command grows with the server, so only a few run at a time.
 	bulky bool

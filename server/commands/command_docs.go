@@ -15,12 +15,18 @@ func commandCommand() *command {
 		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
 		run: func(s *Session, _ [][]byte) { writeDescriptions(&s.Writer, s.srv.table.all) },
 		subs: []*command{
-			{name: "COUNT", arity: 2, summary: "The number of commands", run: func(s *Session, _ [][]byte) { s.Int(int64(len(s.srv.table.all))) }},
-			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands", run: runCommandInfo},
-			{name: "DOCS", arity: -2, syntax: "[command ...]", summary: "Descriptions of commands", run: runCommandDocs},
-			{name: "LIST", arity: -2, syntax: "[FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", summary: "The names of commands", run: runCommandList},
-			{name: "GETKEYS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command", run: runGetKeys},
-			{name: "GETKEYSANDFLAGS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command and what is done to them", run: runGetKeysAndFlags},
+			{name: "COUNT", arity: 2, summary: "The number of commands",
+				run: func(s *Session, _ [][]byte) { s.Int(int64(len(s.srv.table.all))) }},
+			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands",
+				run: runCommandInfo},
+			{name: "DOCS", arity: -2, syntax: "[command ...]", summary: "Descriptions of commands",
+				run: runCommandDocs},
+			{name: "LIST", arity: -2, syntax: "[FILTERBY ACLCAT category|PATTERN pattern|MODULE name]",
+				summary: "The names of commands", run: runCommandList},
+			{name: "GETKEYS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command",
+				run: runGetKeys},
+			{name: "GETKEYSANDFLAGS", arity: -3, syntax: "command [argument ...]",
+				summary: "The keys in a command and what is done to them", run: runGetKeysAndFlags},
 		},
 	}
 }
@@ -206,7 +212,8 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 		keys, _, err = keysIn(srv, cmd.carried(args))
 		return keys, cmd, err
 	case cmd == nil:
-		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " + resp.Quote(args[0]))
+		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " +
+			resp.Quote(args[0]))
 	case err != nil:
 		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
 	case cmd.has("movablekeys"):

@@ -104,7 +104,8 @@ func TestCommandCommand(t *testing.T) {
 	assert.Equal(t, "write denyoom fast", bucket[2].flat())
 	assert.Equal(t, "1 1 1", bucket[3].text+" "+bucket[4].text+" "+bucket[5].text)
 	assert.Equal(t, "@decide @write @fast @ratelimit", bucket[6].flat())
-	assert.Equal(t, "flags RW ACCESS UPDATE begin_search type index spec index 1 find_keys type range spec lastkey 0 keystep 1 limit 0", bucket[8].flat())
+	assert.Equal(t, "flags RW ACCESS UPDATE begin_search type index spec index 1 find_keys type range spec lastkey "+
+		"0 keystep 1 limit 0", bucket[8].flat())
 	assert.Equal(t, "client|list", info[1].items[0].text)
 	assert.Equal(t, "nil", info[2].flat())
 
@@ -112,20 +113,27 @@ func TestCommandCommand(t *testing.T) {
 	assert.NotContains(t, c.say("COMMAND LIST FILTERBY ACLCAT ratelimit"), "ping")
 	assert.Equal(t, "rl.reserve rl.release rl.renew rl.refund rl.reset", c.say("COMMAND LIST FILTERBY PATTERN rl.re*"))
 	assert.Equal(t, "", c.say("COMMAND LIST FILTERBY MODULE x"))
-	assert.Equal(t, "-ERR syntax error: COMMAND LIST [FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", c.say("COMMAND LIST FILTERBY x y"))
+	assert.Equal(t, "-ERR syntax error: COMMAND LIST [FILTERBY ACLCAT category|PATTERN pattern|MODULE name]",
+		c.say("COMMAND LIST FILTERBY x y"))
 }
 
 func TestGetKeys(t *testing.T) {
 	c := defaultClient(t)
 	for _, test := range []struct{ send, want string }{
-		{"rl.tokenbucket k 10/s 5", "k"}, {"DEL a b c", "a b c"}, {"RL.EXPLAIN RL.FIXED k 1m 5", "k"}, {"MEMORY USAGE k", "k"},
-		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'LPUSH'"},
-		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]"},
-		{"RL.WAIT RL.TOKENBUCKET k 10/s 5 TIMEOUT 1s", "k"}, {"RL.WAIT RL.CHECK p k q j COST 2 TIMEOUT 1s", "k j"}, {"RL.CHECK p k PARTIAL", "k"},
-		{"RL.RESERVE p k 5 1m", "k"}, {"RL.RESERVE p k 5 1m ID x", "k"}, {"RL.RESERVE p k 5 1m AND q j r i PRIORITY high", "k j i"},
+		{"rl.tokenbucket k 10/s 5", "k"}, {"DEL a b c", "a b c"}, {"RL.EXPLAIN RL.FIXED k 1m 5", "k"},
+		{"MEMORY USAGE k", "k"},
+		{"PING", "-ERR The command has no key arguments"},
+		{"LPUSH k", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'LPUSH'"},
+		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key " +
+			"window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]"},
+		{"RL.WAIT RL.TOKENBUCKET k 10/s 5 TIMEOUT 1s", "k"}, {"RL.WAIT RL.CHECK p k q j COST 2 TIMEOUT 1s", "k j"},
+		{"RL.CHECK p k PARTIAL", "k"},
+		{"RL.RESERVE p k 5 1m", "k"}, {"RL.RESERVE p k 5 1m ID x", "k"},
+		{"RL.RESERVE p k 5 1m AND q j r i PRIORITY high", "k j i"},
 		{"RL.RESERVE p k 5 1m AND q j", "k j"}, {"RL.RESERVE p k 5 1m AND q", "k"},
 		{"RL.EXPLAIN RL.CHECK p k", "k"}, {"RL.EXPLAIN EVALSHA " + strings.Repeat("0", 40) + " 1 k 5", "k"},
-		{"RL.WAIT PING now TIMEOUT 1s", "-ERR The command has no key arguments"}, {"RL.WAIT NOPE now TIMEOUT 1s", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'NOPE'"},
+		{"RL.WAIT PING now TIMEOUT 1s", "-ERR The command has no key arguments"}, {"RL.WAIT NOPE now TIMEOUT 1s",
+			"-ERR Invalid command specified: command must be one of COMMAND LIST, not 'NOPE'"},
 	} {
 		assert.Equal(t, test.want, c.say("COMMAND GETKEYS "+test.send), test.send)
 	}
@@ -133,7 +141,8 @@ func TestGetKeys(t *testing.T) {
 	assert.Equal(t, "a RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS TTL a"))
 	assert.Equal(t, "k RW ACCESS UPDATE", c.say("COMMAND GETKEYSANDFLAGS RL.WAIT RL.CHECK p k TIMEOUT 1s"))
 	assert.Equal(t, "k RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS RL.EXPLAIN RL.CHECK p k"))
-	for _, carrier := range c.value("COMMAND INFO RL.WAIT RL.EXPLAIN").items { // the keys are where the command has them that it carries
+	// the keys are where the command has them that it carries
+	for _, carrier := range c.value("COMMAND INFO RL.WAIT RL.EXPLAIN").items {
 		assert.Contains(t, carrier.items[2].flat(), "movablekeys")
 		assert.Equal(t, "0 0 0", carrier.items[3].text+" "+carrier.items[4].text+" "+carrier.items[5].text)
 		assert.Empty(t, carrier.items[8].items)
@@ -150,5 +159,6 @@ func TestCommandDocs(t *testing.T) {
 	assert.Equal(t, since, docs.get("since").text)
 	c.say("HELLO 3")
 	assert.Equal(t, "name key type key key_spec_index 0 name holder type string name token type string token ID",
-		strings.Join(strings.Fields(c.value("COMMAND DOCS rl.release").get("rl.release").get("arguments").flat())[:16], " "))
+		strings.Join(strings.Fields(c.value("COMMAND DOCS rl.release").get("rl.release").get("arguments").flat())[:16],
+			" "))
 }

@@ -92,14 +92,18 @@ func configCommands() []*command {
 	return []*command{{
 		name: "CONFIG", arity: -2, group: groupServer, flags: "admin noscript loading stale", summary: "Settings",
 		subs: []*command{
-			{name: "GET", arity: -3, syntax: "pattern [pattern ...]", summary: "Settings by name or pattern", reply: "A map of names and values.", run: runConfigGet},
+			{name: "GET", arity: -3, syntax: "pattern [pattern ...]", summary: "Settings by name or pattern",
+				reply: "A map of names and values.", run: runConfigGet},
 			{name: "SET", arity: -4, syntax: "name value [name value ...]", summary: "Change settings while running",
-				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set when the server starts.", run: runConfigSet},
-			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero", run: func(s *Session, _ [][]byte) {
-				s.srv.Stats.Reset()
-				s.OK()
-			}},
-			{name: "REWRITE", arity: 2, summary: "Refused: settings come from flags", run: func(s *Session, _ [][]byte) { s.fail(errNoConfigFile) }},
+				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set " +
+					"when the server starts.", run: runConfigSet},
+			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero",
+				run: func(s *Session, _ [][]byte) {
+					s.srv.Stats.Reset()
+					s.OK()
+				}},
+			{name: "REWRITE", arity: 2, summary: "Refused: settings come from flags",
+				run: func(s *Session, _ [][]byte) { s.fail(errNoConfigFile) }},
 		},
 	}}
 }
@@ -108,7 +112,8 @@ func runConfigGet(s *Session, args [][]byte) {
 	var found []setting
 	for _, set := range settings() {
 		for _, pattern := range args[2:] {
-			if len(pattern) <= maxPatternBytes && engine.MatchGlob([]byte(strings.ToLower(string(pattern))), []byte(set.name)) {
+			if len(pattern) <= maxPatternBytes &&
+				engine.MatchGlob([]byte(strings.ToLower(string(pattern))), []byte(set.name)) {
 				found = append(found, set)
 				break
 			}
@@ -132,10 +137,12 @@ func runConfigSet(s *Session, args [][]byte) {
 		at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(args[i])) })
 		switch {
 		case at < 0:
-			s.fail(resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" + resp.Printable(args[i], resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
+			s.fail(resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" +
+				resp.Printable(args[i], resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
 			return
 		case all[at].set == nil:
-			s.fail(resp.Error("ERR CONFIG SET failed (possibly related to argument '" + all[at].name + "') - can't set immutable config"))
+			s.fail(resp.Error("ERR CONFIG SET failed (possibly related to argument '" + all[at].name +
+				"') - can't set immutable config"))
 			return
 		}
 		change = append(change, all[at])

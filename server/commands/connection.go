@@ -12,18 +12,26 @@ import (
 
 func connectionCommands() []*command {
 	commands := []*command{
-		{name: "PING", arity: -1, syntax: "[message]", summary: "Answers PONG, or the message", flags: "fast", run: runPing, pubsub: true, instant: true},
+		{name: "PING", arity: -1, syntax: "[message]", summary: "Answers PONG, or the message", flags: "fast",
+			run: runPing, pubsub: true, instant: true},
 		{name: "ECHO", arity: 2, syntax: "message", summary: "Answers the message", flags: "fast loading stale",
 			run: func(s *Session, args [][]byte) { s.BulkBytes(args[1]) }, instant: true},
-		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]", summary: "Choose the protocol and log in",
-			reply: "A map that describes the server.",
-			flags: "noscript loading stale fast no_auth no_multi", run: runHello, Command: service.Command{Secret: true}},
+		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]",
+			summary: "Choose the protocol and log in",
+			reply:   "A map that describes the server.",
+			flags:   "noscript loading stale fast no_auth no_multi", run: runHello,
+			Command: service.Command{Secret: true}},
 		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in, as the user default unless one is named",
-			flags: "noscript loading stale fast no_auth no_multi", run: runAuth, Command: service.Command{Secret: true}},
-		{name: "SELECT", arity: 2, syntax: "0", summary: "Select the only database, 0", flags: "fast loading stale", run: runSelect},
-		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth", run: runQuit, atOnce: true, pubsub: true},
-		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning", flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
-			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. Limiters are reset with RL.RESET."},
+			flags: "noscript loading stale fast no_auth no_multi", run: runAuth,
+			Command: service.Command{Secret: true}},
+		{name: "SELECT", arity: 2, syntax: "0", summary: "Select the only database, 0", flags: "fast loading stale",
+			run: runSelect},
+		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth",
+			run: runQuit, atOnce: true, pubsub: true},
+		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning",
+			flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
+			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. " +
+				"Limiters are reset with RL.RESET."},
 	}
 	for _, cmd := range commands {
 		cmd.group, cmd.Exempt = groupConn, true
@@ -93,7 +101,8 @@ func runHello(s *Session, args [][]byte) {
 				return
 			}
 		default:
-			s.fail(resp.Error("ERR Syntax error in HELLO option '" + resp.Printable(rest[0], resp.MaxQuotedBytes) + "': option must be AUTH username password or SETNAME name"))
+			s.fail(resp.Error("ERR Syntax error in HELLO option '" + resp.Printable(rest[0], resp.MaxQuotedBytes) +
+				"': option must be AUTH username password or SETNAME name"))
 			return
 		}
 	}
@@ -161,7 +170,8 @@ func runReset(s *Session, _ [][]byte) {
 // checkClientText checks whether CLIENT LIST can show b on its line.
 func checkClientText(what string, b []byte) error {
 	if len(b) > maxClientTextBytes {
-		return resp.Error("ERR " + what + " must be at most " + strconv.Itoa(maxClientTextBytes) + " bytes, not " + strconv.Itoa(len(b)))
+		return resp.Error("ERR " + what + " must be at most " + strconv.Itoa(maxClientTextBytes) + " bytes, not " +
+			strconv.Itoa(len(b)))
 	}
 	for _, c := range b {
 		if c < '!' || c > '~' {

@@ -15,14 +15,17 @@ func TestHello(t *testing.T) {
 		"$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n", c.raw("HELLO"))
 	assert.True(t, strings.HasPrefix(c.raw("hello", "3"), "%7\r\n"))
 	assert.Contains(t, c.say("CLIENT INFO"), "resp=3")
-	assert.Equal(t, "server redis version 7.4.0 proto 2 id 1 mode standalone role master modules ", c.say("HELLO 2 SETNAME me"))
+	assert.Equal(t, "server redis version 7.4.0 proto 2 id 1 mode standalone role master modules ",
+		c.say("HELLO 2 SETNAME me"))
 	assert.Equal(t, "me", c.say("CLIENT GETNAME"))
 	for send, want := range map[string]string{
-		"HELLO 4":                   "-NOPROTO unsupported protocol version: protover must be 2 or 3",
-		"HELLO 1":                   "-NOPROTO unsupported protocol version: protover must be 2 or 3",
-		"HELLO three":               "-ERR Protocol version is not an integer or out of range: protover must be 2 or 3",
-		"HELLO 3 AUTH default":      "-ERR Syntax error in HELLO option 'AUTH': option must be AUTH username password or SETNAME name",
-		"HELLO 3 WHAT":              "-ERR Syntax error in HELLO option 'WHAT': option must be AUTH username password or SETNAME name",
+		"HELLO 4":     "-NOPROTO unsupported protocol version: protover must be 2 or 3",
+		"HELLO 1":     "-NOPROTO unsupported protocol version: protover must be 2 or 3",
+		"HELLO three": "-ERR Protocol version is not an integer or out of range: protover must be 2 or 3",
+		"HELLO 3 AUTH default": "-ERR Syntax error in HELLO option 'AUTH': option must be AUTH username " +
+			"password or SETNAME name",
+		"HELLO 3 WHAT": "-ERR Syntax error in HELLO option 'WHAT': option must be AUTH username " +
+			"password or SETNAME name",
 		`HELLO 3 SETNAME "a b"`:     "-ERR Client names cannot contain spaces, newlines or special characters.",
 		"HELLO 3 AUTH other secret": "-WRONGPASS invalid username-password pair or user is disabled.",
 	} {
@@ -35,12 +38,14 @@ func TestHello(t *testing.T) {
 func TestAuthentication(t *testing.T) {
 	srv := newTestServer(t, Config{Password: "secret"})
 	c := srv.client(t)
-	for _, line := range []string{"PING", "RL.TOKENBUCKET k 10/s 10", "GET a", "CLIENT ID", "COMMAND", "EXEC", "SUBSCRIBE x", "CLIENT NOPE", "INFO"} {
+	for _, line := range []string{"PING", "RL.TOKENBUCKET k 10/s 10", "GET a", "CLIENT ID", "COMMAND", "EXEC",
+		"SUBSCRIBE x", "CLIENT NOPE", "INFO"} {
 		assert.Equal(t, "-"+string(service.ErrNoAuth), c.say(line), line)
 	}
 	assert.Equal(t, "-"+string(errHelloNoAuth), c.say("HELLO 3"))
 	assert.False(t, c.sess.Authed())
-	for _, line := range []string{"AUTH wrong", "AUTH default wrong", "AUTH other secret", "AUTH secre", "AUTH secrets", `AUTH ""`, "HELLO 3 AUTH default wrong"} {
+	for _, line := range []string{"AUTH wrong", "AUTH default wrong", "AUTH other secret", "AUTH secre", "AUTH secrets",
+		`AUTH ""`, "HELLO 3 AUTH default wrong"} {
 		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
 		assert.False(t, c.sess.Authed())
 	}
@@ -69,20 +74,28 @@ func TestAuthentication(t *testing.T) {
 func TestSmallTalk(t *testing.T) {
 	c := defaultClient(t)
 	for _, test := range []struct{ send, want string }{
-		{"PING", "PONG"}, {"ping hello", "hello"}, {"PING a b", "-ERR wrong number of arguments for 'ping' command: PING [message]"},
+		{"PING", "PONG"}, {"ping hello", "hello"},
+		{"PING a b", "-ERR wrong number of arguments for 'ping' command: PING [message]"},
 		{"ECHO 16-bytes-exactly", "16-bytes-exactly"}, {"SELECT 0", "OK"},
 		{"READONLY", "OK"}, {"READWRITE", "OK"}, {"ASKING", "OK"}, {"WAIT 0 100", "0"}, {"ROLE", "master 0 "},
 		{"TIME", "1795262400 0"}, {"LASTSAVE", "0"},
 		{"LATENCY LATEST", ""}, {"LATENCY HISTORY command", ""}, {"LATENCY RESET", "0"}, {"LATENCY HISTOGRAM", ""},
-		{"ACL WHOAMI", "default"}, {"ACL USERS", "default"}, {"ACL LIST", "user default on nopass sanitize-payload ~* &* +@all"},
-		{"ACL CAT nope", "-ERR Unknown category 'nope': category must be one of ACL CAT"}, {"ACL GETUSER nobody", "nil"},
-		{"ACL GETUSER default", "flags on nopass sanitize-payload passwords  commands +@all keys ~* channels &* selectors "},
-		{"CLUSTER SLOTS", "-ERR This instance has cluster support disabled"}, {"CLUSTER NODES", "-ERR This instance has cluster support disabled"},
-		{"CLUSTER SHARDS", "-ERR This instance has cluster support disabled"}, {"CLUSTER COUNTKEYSINSLOT 1", "-ERR This instance has cluster support disabled"},
+		{"ACL WHOAMI", "default"}, {"ACL USERS", "default"},
+		{"ACL LIST", "user default on nopass sanitize-payload ~* &* +@all"},
+		{"ACL CAT nope", "-ERR Unknown category 'nope': category must be one of ACL CAT"},
+		{"ACL GETUSER nobody", "nil"},
+		{"ACL GETUSER default",
+			"flags on nopass sanitize-payload passwords  commands +@all keys ~* channels &* selectors "},
+		{"CLUSTER SLOTS", "-ERR This instance has cluster support disabled"},
+		{"CLUSTER NODES", "-ERR This instance has cluster support disabled"},
+		{"CLUSTER SHARDS", "-ERR This instance has cluster support disabled"},
+		{"CLUSTER COUNTKEYSINSLOT 1", "-ERR This instance has cluster support disabled"},
 		{"CLUSTER LINKS", "-ERR This instance has cluster support disabled"},
-		{"CLUSTER KEYSLOT 123456789", "12739"}, {"CLUSTER KEYSLOT {user1000}.following", "3443"}, {"CLUSTER KEYSLOT foo{}{bar}", "8363"},
+		{"CLUSTER KEYSLOT 123456789", "12739"}, {"CLUSTER KEYSLOT {user1000}.following", "3443"},
+		{"CLUSTER KEYSLOT foo{}{bar}", "8363"},
 		{"UNWATCH", "OK"}, {"WATCH k", "-" + string(errWatch)}, {"PUBLISH a b", "-" + string(errPublish)},
-		{"CONFIG REWRITE", "-" + string(errNoConfigFile)}, {"SHUTDOWN", "-" + string(errNoShutdown)}, {"SHUTDOWN ABORT", "-" + string(errNotStopping)},
+		{"CONFIG REWRITE", "-" + string(errNoConfigFile)}, {"SHUTDOWN", "-" + string(errNoShutdown)},
+		{"SHUTDOWN ABORT", "-" + string(errNotStopping)},
 		{"SHUTDOWN LATER", "-ERR syntax error: SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]"},
 	} {
 		assert.Equal(t, test.want, c.say(test.send), test.send)
@@ -97,7 +110,8 @@ func TestSmallTalk(t *testing.T) {
 // TestSmallTalkIsInstant checks that short commands stay on the poller of their connection, and that long ones leave
 // it.
 func TestSmallTalkIsInstant(t *testing.T) {
-	for line, slow := range map[string]int{"PING": 0, "PING hello": 0, "ECHO hello": 0, "DBSIZE": 1, "FLUSHALL": 1, "NOSUCH": 1} {
+	for line, slow := range map[string]int{"PING": 0, "PING hello": 0, "ECHO hello": 0, "DBSIZE": 1,
+		"FLUSHALL": 1, "NOSUCH": 1} {
 		c := defaultClient(t)
 		c.say(line)
 		assert.Equal(t, slow, c.fake.slow, line)
@@ -116,7 +130,8 @@ func TestResp3Types(t *testing.T) {
 		{"SUBSCRIBE x", ">3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n"},
 		{"UNSUBSCRIBE x", ">3\r\n$11\r\nunsubscribe\r\n$1\r\nx\r\n:0\r\n"},
 		{"COMMAND INFO nope", "*1\r\n_\r\n"},
-		{"CLIENT TRACKINGINFO", "%3\r\n$5\r\nflags\r\n~1\r\n$3\r\noff\r\n$8\r\nredirect\r\n:-1\r\n$8\r\nprefixes\r\n*0\r\n"},
+		{"CLIENT TRACKINGINFO",
+			"%3\r\n$5\r\nflags\r\n~1\r\n$3\r\noff\r\n$8\r\nredirect\r\n:-1\r\n$8\r\nprefixes\r\n*0\r\n"},
 		{"RL.FIXED k 1m 5", "*5\r\n:1\r\n:4\r\n:0\r\n:60000\r\n:5\r\n"},
 	} {
 		assert.Equal(t, test.want, c.raw(split(test.send)...), test.send)
@@ -132,12 +147,16 @@ func TestClientCommands(t *testing.T) {
 	a, b := srv.client(t), srv.client(t)
 	assert.Equal(t, "1", a.say("CLIENT ID"))
 	assert.Equal(t, "OK", a.say("CLIENT SETNAME worker"))
-	assert.Equal(t, "-ERR Client names cannot contain spaces, newlines or special characters.", a.say(`CLIENT SETNAME "a b"`))
+	assert.Equal(t, "-ERR Client names cannot contain spaces, newlines or special characters.",
+		a.say(`CLIENT SETNAME "a b"`))
 	assert.Equal(t, "OK", a.say("CLIENT SETINFO LIB-NAME go-redis(,go1.26)"))
 	assert.Equal(t, "OK", a.say("client setinfo lib-ver 9.23.0"))
-	assert.Equal(t, "-ERR Unrecognized option 'lib-x': attribute must be LIB-NAME or LIB-VER", a.say("CLIENT SETINFO lib-x y"))
-	assert.Equal(t, "-ERR lib-ver cannot contain spaces, newlines or special characters.", a.say(`CLIENT SETINFO lib-ver "y z"`))
-	for _, line := range []string{"CLIENT TRACKING ON OPTIN", "CLIENT CAPA redirect", "CLIENT NO-EVICT ON", "CLIENT NO-TOUCH ON", "CLIENT REPLY ON", "CLIENT UNPAUSE"} {
+	assert.Equal(t, "-ERR Unrecognized option 'lib-x': attribute must be LIB-NAME or LIB-VER",
+		a.say("CLIENT SETINFO lib-x y"))
+	assert.Equal(t, "-ERR lib-ver cannot contain spaces, newlines or special characters.",
+		a.say(`CLIENT SETINFO lib-ver "y z"`))
+	for _, line := range []string{"CLIENT TRACKING ON OPTIN", "CLIENT CAPA redirect", "CLIENT NO-EVICT ON",
+		"CLIENT NO-TOUCH ON", "CLIENT REPLY ON", "CLIENT UNPAUSE"} {
 		assert.Equal(t, "OK", a.say(line), line)
 	}
 	assert.Equal(t, "-"+string(errCaching), a.say("CLIENT CACHING YES"))
@@ -146,10 +165,12 @@ func TestClientCommands(t *testing.T) {
 	list := b.say("CLIENT LIST")
 	assert.Equal(t, 2, strings.Count(list, "\n"))
 	assert.Contains(t, list, "id=1 addr=127.0.0.1:40001 laddr=127.0.0.1:6380 fd=-1 name=worker")
-	assert.Contains(t, list, "cmd=client|getredir user=default redir=-1 resp=2 lib-name=go-redis(,go1.26) lib-ver=9.23.0\n")
+	assert.Contains(t, list,
+		"cmd=client|getredir user=default redir=-1 resp=2 lib-name=go-redis(,go1.26) lib-ver=9.23.0\n")
 	assert.Equal(t, 1, strings.Count(b.say("CLIENT LIST ID 1 7"), "\n"))
 	assert.Equal(t, 2, strings.Count(b.say("CLIENT LIST TYPE normal"), "\n"))
-	assert.Equal(t, "-ERR Unknown client type 'odd': type must be normal, master, replica, slave or pubsub", b.say("CLIENT LIST TYPE odd"))
+	assert.Equal(t, "-ERR Unknown client type 'odd': type must be normal, master, replica, slave or pubsub",
+		b.say("CLIENT LIST TYPE odd"))
 	assert.Equal(t, "-ERR Invalid client ID: id must be a whole number from 1, not 'x'", b.say("CLIENT LIST ID x"))
 	assert.Equal(t, "-ERR syntax error: CLIENT LIST [TYPE type] [ID id ...]", b.say("CLIENT LIST SOME"))
 
@@ -161,13 +182,16 @@ func TestClientKill(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	a, b := srv.client(t), srv.client(t)
 	for send, want := range map[string]string{
-		"CLIENT KILL 1.2.3.4:5":        "-ERR No such client",
-		"CLIENT KILL ID 99":            "0",
-		"CLIENT KILL ID x":             "-ERR client-id should be greater than 0: ID must be a whole number, not 'x'",
-		"CLIENT KILL TYPE odd":         "-ERR Unknown client type 'odd': type must be normal, master, replica, slave or pubsub",
-		"CLIENT KILL TYPE odd x":       "-ERR syntax error: CLIENT KILL [address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
-		"CLIENT KILL USER nobody":      "-ERR No such user 'nobody': username must be one of ACL LIST",
-		"CLIENT KILL SKIPME maybe":     "-ERR syntax error: CLIENT KILL [address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
+		"CLIENT KILL 1.2.3.4:5": "-ERR No such client",
+		"CLIENT KILL ID 99":     "0",
+		"CLIENT KILL ID x":      "-ERR client-id should be greater than 0: ID must be a whole number, not 'x'",
+		"CLIENT KILL TYPE odd": "-ERR Unknown client type 'odd': type must be normal, master, replica, " +
+			"slave or pubsub",
+		"CLIENT KILL TYPE odd x": "-ERR syntax error: CLIENT KILL [address] [ID id] [TYPE type] [USER user] " +
+			"[ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
+		"CLIENT KILL USER nobody": "-ERR No such user 'nobody': username must be one of ACL LIST",
+		"CLIENT KILL SKIPME maybe": "-ERR syntax error: CLIENT KILL [address] [ID id] [TYPE type] [USER user] " +
+			"[ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
 		"CLIENT KILL MAXAGE 1000":      "0",
 		"CLIENT KILL TYPE pubsub":      "0",
 		"CLIENT KILL LADDR 1.1.1.1:1":  "0",

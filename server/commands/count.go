@@ -13,25 +13,34 @@ import (
 const expireReply = "1, or 0 when there is no such key or the condition is not met."
 
 func countCommands() []*command {
-	conditions := []param{paramString, {"NX, XX", "only where there is no time to live, or one"}, {"GT, LT", "only if it then ends later, or sooner"}}
+	conditions := []param{paramString, {"NX, XX", "only where there is no time to live, or one"},
+		{"GT, LT", "only if it then ends later, or sooner"}}
 	expire := func(name, syntax, summary, word string) *command {
-		return &command{name: name, arity: -3, syntax: "key " + syntax + " [NX|XX] [GT|LT]", summary: summary, params: conditions,
-			reply: expireReply, plan: planExpire(lower([]byte(name)), word)}
+		return &command{name: name, arity: -3, syntax: "key " + syntax + " [NX|XX] [GT|LT]", summary: summary,
+			params: conditions,
+			reply:  expireReply, plan: planExpire(lower([]byte(name)), word)}
 	}
 	return onCounts([]*command{
-		{name: "GET", arity: 2, syntax: "key", summary: "The string or count that a limiter library keeps under a key", params: []param{paramString},
-			reply: "The bytes or the number, or nothing. Of a name that the `LAYOUT` of a policy makes: one line that says what is left.", plan: planGet, answer: answerGet,
+		{name: "GET", arity: 2, syntax: "key", summary: "The string or count that a limiter library keeps under a key",
+			params: []param{paramString},
+			reply: "The bytes or the number, or nothing. Of a name that the `LAYOUT` of a policy makes: one line " +
+				"that says what is left.", plan: planGet, answer: answerGet,
 			shown: []example{{"GET rl:42", "nil", ""}, {"INCR rl:42", "1", ""}, {"GET rl:42", "1", ""}}},
-		{name: "INCR", arity: 2, syntax: "key", summary: "Add 1 to a count", reply: "The count.", plan: planAdd(1, false)},
-		{name: "INCRBY", arity: 3, syntax: "key n", summary: "Add to a count", reply: "The count.", plan: planAdd(1, true)},
-		{name: "DECR", arity: 2, syntax: "key", summary: "Take 1 from a count", reply: "The count.", plan: planAdd(-1, false)},
-		{name: "DECRBY", arity: 3, syntax: "key n", summary: "Take from a count", reply: "The count.", plan: planAdd(-1, true)},
+		{name: "INCR", arity: 2, syntax: "key", summary: "Add 1 to a count", reply: "The count.",
+			plan: planAdd(1, false)},
+		{name: "INCRBY", arity: 3, syntax: "key n", summary: "Add to a count", reply: "The count.",
+			plan: planAdd(1, true)},
+		{name: "DECR", arity: 2, syntax: "key", summary: "Take 1 from a count", reply: "The count.",
+			plan: planAdd(-1, false)},
+		{name: "DECRBY", arity: 3, syntax: "key n", summary: "Take from a count", reply: "The count.",
+			plan: planAdd(-1, true)},
 		expire("EXPIRE", "seconds", "Give a string or a count a time to live", "EX"),
 		expire("PEXPIRE", "ms", "Give a string or a count a time to live", "PX"),
 		expire("EXPIREAT", "time", "Let a string or a count end at a Unix time in seconds", "EXAT"),
 		expire("PEXPIREAT", "time", "Let a string or a count end at a Unix time in milliseconds", "PXAT"),
-		{name: "PERSIST", arity: 2, syntax: "key", summary: "Take the time to live of a string or a count away", params: []param{paramString},
-			reply: "1, or 0 when there is no such key or it has none.", plan: planPersist},
+		{name: "PERSIST", arity: 2, syntax: "key", summary: "Take the time to live of a string or a count away",
+			params: []param{paramString},
+			reply:  "1, or 0 when there is no such key or it has none.", plan: planPersist},
 	})
 }
 

@@ -27,13 +27,20 @@ func debugCommand() *command {
 		}
 	}
 	return &command{
-		name: "DEBUG", arity: -2, group: groupServer, flags: "admin noscript loading stale no_multi", summary: "For tests, on servers started with DEBUG enabled",
+		name: "DEBUG", arity: -2, group: groupServer, flags: "admin noscript loading stale no_multi",
+		summary: "For tests, on servers started with DEBUG enabled",
 		subs: []*command{
-			{name: "CLOCK", arity: -3, syntax: "GET|SET ms|ADVANCE ms [us]", summary: "Read or move the test clock", flags: "admin no_multi", run: guard(runDebugClock),
-				details: "Limiter time in milliseconds, and where a script looks closer, microseconds. A test clock stands still until it is moved, and never goes back.", reply: "GET: the time; SET and ADVANCE: OK."},
-			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its whole state", flags: "admin no_multi", run: guard(runDebugDigest),
-				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.", reply: "The entry's index and the hash, hexadecimal."},
-			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Make this connection wait for a while", flags: "admin no_multi", run: guard(runDebugSleep)},
+			{name: "CLOCK", arity: -3, syntax: "GET|SET ms|ADVANCE ms [us]", summary: "Read or move the test clock",
+				flags: "admin no_multi", run: guard(runDebugClock),
+				details: "Limiter time in milliseconds, and where a script looks closer, microseconds. A test clock " +
+					"stands still until it is moved, and never goes back.",
+				reply: "GET: the time; SET and ADVANCE: OK."},
+			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its whole state",
+				flags: "admin no_multi", run: guard(runDebugDigest),
+				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.",
+				reply:   "The entry's index and the hash, hexadecimal."},
+			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Make this connection wait for a while",
+				flags: "admin no_multi", run: guard(runDebugSleep)},
 		},
 	}
 }

@@ -125,7 +125,8 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		word string
-	}{{limiter.ErrTryAgain, "TRYAGAIN"}, {limiter.ErrOverloaded, "OVERLOADED"}, {limiter.ErrUnknownOutcome, "UNKNOWN"}, {limiter.ErrNoDisk, "ERR"}, {assert.AnError, "UNKNOWN"}} {
+	}{{limiter.ErrTryAgain, "TRYAGAIN"}, {limiter.ErrOverloaded, "OVERLOADED"}, {limiter.ErrUnknownOutcome, "UNKNOWN"},
+		{limiter.ErrNoDisk, "ERR"}, {assert.AnError, "UNKNOWN"}} {
 		c := defaultClient(t)
 		lim := c.sess.srv.Limiter.(*servertest.TableLimiter)
 		lim.Err = test.err
@@ -160,11 +161,13 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 	assert.Equal(t, 1, lim.Calls)
 	c.sess.Out = c.sess.Out[:0]
 
-	for _, line := range []string{"RL.FIXED f FOREVER 9", "PING", "RL.FIXED f FOREVER x", "RL.FIXED f FOREVER 9", "NOPE", "RL.RESET f g", "EXISTS f"} {
+	for _, line := range []string{"RL.FIXED f FOREVER 9", "PING", "RL.FIXED f FOREVER x", "RL.FIXED f FOREVER 9",
+		"NOPE", "RL.RESET f g", "EXISTS f"} {
 		c.sess.Do(words(line))
 	}
 	c.sess.Settle()
-	assert.Equal(t, "1 8 0 -1 9; PONG; -ERR max must be a whole number from 1 to 9007199254740992, not 'x'; 1 7 0 -1 9; "+
+	assert.Equal(t, "1 8 0 -1 9; PONG; -ERR max must be a whole number from 1 to 9007199254740992, not 'x'; "+
+		"1 7 0 -1 9; "+
 		"-ERR unknown command 'NOPE', with args beginning with: ; 1; 0", flat(t, string(c.sess.Out)))
 }
 
@@ -222,7 +225,8 @@ func sessionOn(t testing.TB, lim limiter.Limiter) *Session {
 }
 
 func TestAppendDecision(t *testing.T) {
-	for _, n := range []int64{0, 1, 9, 10, 42, 99, 100, 357, 999, 1000, 4095, 4096, 99999, 100000, 1234567, 99999999, 100000000, 1 << 31, 999999999999, 1 << 53, 1<<63 - 1, -1, -1 << 63} {
+	for _, n := range []int64{0, 1, 9, 10, 42, 99, 100, 357, 999, 1000, 4095, 4096, 99999, 100000, 1234567, 99999999,
+		100000000, 1 << 31, 999999999999, 1 << 53, 1<<63 - 1, -1, -1 << 63} {
 		d := engine.Decision{Allowed: n, Remaining: -n, RetryMs: n, ResetMs: n, Limit: n}
 		r, rest, err := readReply(string(appendDecision([]byte{}, "*5\r\n", &d)))
 		require.NoError(t, err)

@@ -18,9 +18,12 @@ func dialectCommands() []*command {
 		{
 			name: "CL.THROTTLE", arity: -5, syntax: "key max_burst count period [quantity]",
 			summary: "redis-cell's command",
-			details: "A token bucket of `max_burst` + 1 that refills with `count` tokens a `period`. A quantity of 0 looks without taking.",
-			params:  []param{paramKey, paramMaxBurst, paramCount, paramSeconds, {"quantity", "tokens this request takes, 1 unless given"}},
-			reply: "Five integers: limited (0 or 1), max_burst + 1, remaining, seconds until a retry may succeed (-1: allowed, or no wait helps), " +
+			details: "A token bucket of `max_burst` + 1 that refills with `count` tokens a `period`. A quantity of " +
+				"0 looks without taking.",
+			params: []param{paramKey, paramMaxBurst, paramCount, paramSeconds,
+				{"quantity", "tokens this request takes, 1 unless given"}},
+			reply: "Five integers: limited (0 or 1), max_burst + 1, remaining, seconds until a retry may succeed " +
+				"(-1: allowed, or no wait helps), " +
 				"seconds until the bucket is full. Seconds are rounded up.",
 			shown: []example{{"CL.THROTTLE user123 15 30 60 1", "0 16 15 -1 2", ""}},
 			plan:  planCell, answer: answerCell,
@@ -28,11 +31,13 @@ func dialectCommands() []*command {
 		{
 			name: "THROTTLE", arity: -5, syntax: "key max_burst count period [quantity]",
 			summary: "throttlecrab's command",
-			details: "A token bucket of `max_burst` that refills with `count` tokens a `period`. A quantity of 0 looks without taking. A quantity above " +
+			details: "A token bucket of `max_burst` that refills with `count` tokens a `period`. A quantity of 0 " +
+				"looks without taking. A quantity above " +
 				"`max_burst` answers a retry of -1, where throttlecrab names a time after which it is denied again.",
 			params: []param{paramKey, {"max_burst", "requests that may come at once"}, paramCount, paramSeconds,
 				{"quantity", "tokens this request takes, 1 unless given"}},
-			reply: "Five integers: allowed (1 or 0), max_burst, remaining, seconds until the bucket is full, seconds until a retry may succeed " +
+			reply: "Five integers: allowed (1 or 0), max_burst, remaining, seconds until the bucket is full, " +
+				"seconds until a retry may succeed " +
 				"(0: allowed, -1: no wait helps). Seconds are rounded up.",
 			shown: []example{{"THROTTLE user123 10 100 60", "1 10 9 1 0", ""}},
 			plan:  planCrab, answer: answerCrab,
@@ -40,7 +45,8 @@ func dialectCommands() []*command {
 		{
 			name: "GCRA", arity: -5, syntax: "key max_burst count period [TOKENS n]",
 			summary: "The command Redis built for 8.8 and withheld",
-			details: "A token bucket of `max_burst` + 1 that refills with `count` tokens a `period`. Times are seconds, as its code had them.",
+			details: "A token bucket of `max_burst` + 1 that refills with `count` tokens a `period`. Times are " +
+				"seconds, as its code had them.",
 			params: []param{paramKey, paramMaxBurst, paramCount, {"period", "in seconds, with at most nine decimals"},
 				{"TOKENS n", "tokens this request takes, at least 1, 1 unless given"}},
 			reply: "As CL.THROTTLE.",
@@ -48,12 +54,18 @@ func dialectCommands() []*command {
 			plan:  planGCRA, answer: answerCell,
 		},
 		{
-			name: "INCREX", arity: -2, syntax: "key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT time|PERSIST] [ENX]",
+			name: "INCREX", arity: -2,
+			syntax: "key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT " +
+				"time|PERSIST] [ENX]",
 			summary: "Redis 8.8's counter with bounds and a time to live",
-			details: "Adds to a counter. A step beyond a bound is not taken, or with `SATURATE` only as far as the bound. `ENX` sets the time to live only " +
-				"where there is none, which makes `INCREX key UBOUND 100 EX 60 ENX` a window counter. `BYFLOAT` is refused: weir counts whole units.",
-			params: []param{paramKey, {"BYINT n", "the step, 1 unless given, may be negative"}, {"LBOUND n", "the least value"}, {"UBOUND n", "the greatest value"},
-				{"SATURATE", "go as far as the bound instead of not at all"}, {"EX, PX, EXAT, PXAT", "the time to live, or when it ends in Unix time"},
+			details: "Adds to a counter. A step beyond a bound is not taken, or with `SATURATE` only as far as the " +
+				"bound. `ENX` sets the time to live only " +
+				"where there is none, which makes `INCREX key UBOUND 100 EX 60 ENX` a window counter. `BYFLOAT` is " +
+				"refused: weir counts whole units.",
+			params: []param{paramKey, {"BYINT n", "the step, 1 unless given, may be negative"},
+				{"LBOUND n", "the least value"}, {"UBOUND n", "the greatest value"},
+				{"SATURATE", "go as far as the bound instead of not at all"},
+				{"EX, PX, EXAT, PXAT", "the time to live, or when it ends in Unix time"},
 				{"PERSIST", "take the time to live away"}, {"ENX", "set the time to live only where there is none"}},
 			reply: "Two integers: the value, and the step that was taken.",
 			shown: []example{
@@ -140,7 +152,8 @@ func planThrottle(s *Session, args [][]byte, extra int64) error {
 func planGCRA(s *Session, args [][]byte) error {
 	period, unitNs, ok := decimalSeconds(args[4])
 	if !ok {
-		return arg.Bad("period", "must be a number of seconds above 0 and below 1000000000000, with at most nine decimals", args[4])
+		return arg.Bad("period",
+			"must be a number of seconds above 0 and below 1000000000000, with at most nine decimals", args[4])
 	}
 	op, err := planBucket(s, args, 1, period, unitNs)
 	switch {

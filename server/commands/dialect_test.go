@@ -30,7 +30,8 @@ func runStepsOn(t *testing.T, c *testClient, steps []step) {
 func TestRedisCell(t *testing.T) {
 	steps := []step{{"", "CL.THROTTLE user123 15 30 60 1", "0 16 15 -1 2"}}
 	for left := 14; left >= 0; left-- {
-		steps = append(steps, step{"", "CL.THROTTLE user123 15 30 60", "0 16 " + decimal(int64(left)) + " -1 " + decimal(int64(2*(16-left)))})
+		steps = append(steps, step{"", "CL.THROTTLE user123 15 30 60", "0 16 " + decimal(int64(left)) + " -1 " +
+			decimal(int64(2*(16-left)))})
 	}
 	runSteps(t, append(steps,
 		step{"", "CL.THROTTLE user123 15 30 60", "1 16 0 2 32"},
@@ -108,14 +109,16 @@ func TestDecimalSeconds(t *testing.T) {
 		text      string
 		n, unitNs int64
 	}{
-		{"60", 60, 1e9}, {"1.5", 15, 1e8}, {"1.50", 15, 1e8}, {"2.000", 2, 1e9}, {"0.000000001", 1, 1}, {"0.1", 1, 1e8}, {"999999999999", 999999999999, 1e9},
+		{"60", 60, 1e9}, {"1.5", 15, 1e8}, {"1.50", 15, 1e8}, {"2.000", 2, 1e9}, {"0.000000001", 1, 1}, {"0.1", 1, 1e8},
+		{"999999999999", 999999999999, 1e9},
 	} {
 		n, unitNs, ok := decimalSeconds([]byte(test.text))
 		assert.True(t, ok, test.text)
 		assert.Equal(t, test.n, n, test.text)
 		assert.Equal(t, test.unitNs, unitNs, test.text)
 	}
-	for _, text := range []string{"", ".", "1.", ".5", "0", "0.0", "-1", "1.0000000001", "1e3", "inf", "nan", "1000000000000", "99999999999.999999999", "1.x", "1.-5"} {
+	for _, text := range []string{"", ".", "1.", ".5", "0", "0.0", "-1", "1.0000000001", "1e3", "inf", "nan",
+		"1000000000000", "99999999999.999999999", "1.x", "1.-5"} {
 		_, _, ok := decimalSeconds([]byte(text))
 		assert.False(t, ok, text)
 	}

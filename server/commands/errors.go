@@ -13,8 +13,11 @@ import (
 
 // These are the error texts of the commands. Texts that clients compare with are Redis' own.
 const (
-	errHelloNoAuth  resp.Error = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
-	errNoPassword   resp.Error = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errHelloNoAuth resp.Error = "NOAUTH HELLO must be called with the client already authenticated, otherwise the " +
+		"HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP " +
+		"protocol version at the same time"
+	errNoPassword resp.Error = "ERR AUTH <password> called without any password configured for the default user. " +
+		"Are you sure your configuration is correct?"
 	errNoUsersFile  resp.Error = "ERR this server has no users file to load, it was started without --users-file"
 	errNoProto      resp.Error = "NOPROTO unsupported protocol version: protover must be 2 or 3"
 	errProtoInteger resp.Error = "ERR Protocol version is not an integer or out of range: protover must be 2 or 3"
@@ -23,33 +26,38 @@ const (
 	errNoCluster    resp.Error = "ERR This instance has cluster support disabled"
 	errBadSlot      resp.Error = "ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383"
 
-	errMultiNested   resp.Error = "ERR MULTI calls can not be nested"
-	errExecNoMulti   resp.Error = "ERR EXEC without MULTI"
-	errDiscardMulti  resp.Error = "ERR DISCARD without MULTI"
-	errExecAbort     resp.Error = "EXECABORT Transaction discarded because of previous errors."
-	errNotInMulti    resp.Error = "ERR Command not allowed inside a transaction"
-	errMultiTooLong  resp.Error = "ERR a transaction holds at most 1024 operations, 1 MiB of arguments, each counting 32 bytes more than it has, and answers with 4 MiB of strings, each counted as --max-value-bytes"
-	errExecTooLong   resp.Error = "ERR the replies of this transaction are longer than 1 MiB, this command was not carried out"
-	errWatch         resp.Error = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, there is nothing to watch"
+	errMultiNested  resp.Error = "ERR MULTI calls can not be nested"
+	errExecNoMulti  resp.Error = "ERR EXEC without MULTI"
+	errDiscardMulti resp.Error = "ERR DISCARD without MULTI"
+	errExecAbort    resp.Error = "EXECABORT Transaction discarded because of previous errors."
+	errNotInMulti   resp.Error = "ERR Command not allowed inside a transaction"
+	errMultiTooLong resp.Error = "ERR a transaction holds at most 1024 operations, 1 MiB of arguments, each " +
+		"counting 32 bytes more than it has, and answers with 4 MiB of strings, each counted as --max-value-bytes"
+	errExecTooLong resp.Error = "ERR the replies of this transaction are longer than 1 MiB, this command was not " +
+		"carried out"
+	errWatch resp.Error = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, " +
+		"there is nothing to watch"
 	errPublish       resp.Error = "ERR PUBLISH is not supported: channels carry the server's own events only"
 	errTooManyTopics resp.Error = "ERR a client may subscribe to at most 128 channels and patterns"
 
 	errTooManyKeys resp.Error = "ERR KEYS matches more than 10000 keys, use SCAN"
 	errPatternLong resp.Error = "ERR pattern must be at most 512 bytes"
 
-	errNoDebug      resp.Error = "ERR DEBUG is not enabled on this server"
-	errRealClock    resp.Error = "ERR the clock is a real one, only a test clock can be moved"
-	errClockBack    resp.Error = "ERR the clock cannot be set back"
-	errNoShutdown   resp.Error = "ERR SHUTDOWN is not possible on this server, stop its process instead"
-	errNotStopping  resp.Error = "ERR No shutdown in progress."
-	errSaving       resp.Error = "ERR Background save already in progress"
-	errNoBackup     resp.Error = "ERR no backup is under way on this connection, begin with WEIR.BACKUP START; one that nobody reads from for a minute ends"
+	errNoDebug     resp.Error = "ERR DEBUG is not enabled on this server"
+	errRealClock   resp.Error = "ERR the clock is a real one, only a test clock can be moved"
+	errClockBack   resp.Error = "ERR the clock cannot be set back"
+	errNoShutdown  resp.Error = "ERR SHUTDOWN is not possible on this server, stop its process instead"
+	errNotStopping resp.Error = "ERR No shutdown in progress."
+	errSaving      resp.Error = "ERR Background save already in progress"
+	errNoBackup    resp.Error = "ERR no backup is under way on this connection, begin with WEIR.BACKUP START; one " +
+		"that nobody reads from for a minute ends"
 	errBackingUp    resp.Error = "ERR another backup is under way, only one at a time"
 	errCannotBackUp resp.Error = "ERR this server keeps nothing that could be backed up"
 	errNoConfigFile resp.Error = "ERR The server is running without a config file"
 	errCaching      resp.Error = "ERR CLIENT CACHING is not supported: decisions are never cached by clients"
 	errByFloat      resp.Error = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"
-	errDialectRate  resp.Error = "ERR count per period must be at least 1 unit in 366 days and at most 9007199254740992 units a nanosecond"
+	errDialectRate  resp.Error = "ERR count per period must be at least 1 unit in 366 days and at most " +
+		"9007199254740992 units a nanosecond"
 )
 
 // wrongArity returns the error for a wrong number of arguments of a command.

@@ -20,8 +20,10 @@ func TestBlockEverywhere(t *testing.T) {
 	require.Equal(t, "1 9 0 1000 10", c.say("RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10"), "exactly its key")
 	require.Equal(t, "OK", c.say("RL.BLOCK ip:192.0.2.66 1h REASON abuse everywhere"))
 	for _, send := range []string{
-		"RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10", "RL.TOKENBUCKET ip:192.0.2.66 1/s 10", "RL.CHECK p ip:192.0.2.66", "RL.CHECK p a|ip:192.0.2.66",
-		"RL.CHECK p 192.0.2.66", "RL.FIXED web|192.0.2.66 1h 9", "RL.FIXED new|ip:192.0.2.66 1h 9", "RL.STRIKE s|ip:192.0.2.66 1h 3 1m", "RL.RESERVE p ip:192.0.2.66 1 1m",
+		"RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10", "RL.TOKENBUCKET ip:192.0.2.66 1/s 10", "RL.CHECK p ip:192.0.2.66",
+		"RL.CHECK p a|ip:192.0.2.66",
+		"RL.CHECK p 192.0.2.66", "RL.FIXED web|192.0.2.66 1h 9", "RL.FIXED new|ip:192.0.2.66 1h 9",
+		"RL.STRIKE s|ip:192.0.2.66 1h 3 1m", "RL.RESERVE p ip:192.0.2.66 1 1m",
 	} {
 		require.Contains(t, c.say(send), "0 0 3600000 ", send)
 	}
@@ -29,7 +31,8 @@ func TestBlockEverywhere(t *testing.T) {
 	why := "the key is blocked by RL.BLOCK 'ip:192.0.2.66' EVERYWHERE for another 3600000 ms: abuse"
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10").get("why").text)
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.CHECK p a|ip:192.0.2.66").get("why").text)
-	require.Equal(t, "the key is blocked for another 3600000 ms: abuse", c.value("RL.EXPLAIN RL.CHECK p ip:192.0.2.66").get("why").text)
+	require.Equal(t, "the key is blocked for another 3600000 ms: abuse",
+		c.value("RL.EXPLAIN RL.CHECK p ip:192.0.2.66").get("why").text)
 	for _, key := range []string{"ip:192.0.2.66", "login|ip:192.0.2.66", "idle|ip:192.0.2.66"} {
 		require.Equal(t, "ip:192.0.2.66", c.value("RL.INSPECT "+key).get("blocked_by").text, key)
 	}

@@ -87,7 +87,8 @@ func TestRepliesOfATransactionAreBounded(t *testing.T) {
 func TestClientTextsAreShort(t *testing.T) {
 	c := defaultClient(t)
 	long := strings.Repeat("n", maxClientTextBytes)
-	for _, line := range []string{"CLIENT SETNAME ", "CLIENT SETINFO lib-name ", "CLIENT SETINFO lib-ver ", "HELLO 2 SETNAME "} {
+	for _, line := range []string{"CLIENT SETNAME ", "CLIENT SETINFO lib-name ", "CLIENT SETINFO lib-ver ",
+		"HELLO 2 SETNAME "} {
 		assert.NotContains(t, c.say(line+long), "ERR", line)
 		assert.Contains(t, c.say(line+long+"n"), "must be at most 256 bytes, not 257", line)
 	}
@@ -158,7 +159,8 @@ func TestPatternsAreMatchedOutsideOfScan(t *testing.T) {
 // TestZoneHasOneName checks that a zone's path has one accepted form. Other forms would fill the memory for zones.
 func TestZoneHasOneName(t *testing.T) {
 	c := defaultClient(t)
-	for _, zone := range []string{"Europe/./Berlin", "./Europe/Berlin", "Europe//Berlin", "Europe/Berlin/", "../zoneinfo/UTC", "."} {
+	for _, zone := range []string{"Europe/./Berlin", "./Europe/Berlin", "Europe//Berlin", "Europe/Berlin/",
+		"../zoneinfo/UTC", "."} {
 		assert.Contains(t, c.say("RL.FIXED k DAY 5 TZ "+zone), "must be an IANA time zone", zone)
 	}
 }

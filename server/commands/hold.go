@@ -13,20 +13,29 @@ func holdCommands() []*command {
 	paramID := param{"id", "the hold, as `RL.RESERVE` was given or answered it"}
 	return []*command{
 		{
-			name: "RL.RESERVE", arity: -5, syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] [ID id]",
-			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
+			name: "RL.RESERVE", arity: -5,
+			syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] [ID id]",
+			group:  groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
 			summary: "Hold units for a request whose true cost is not known yet",
-			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It holds them until `RL.COMMIT` reports the used units or " +
-				"`RL.CANCEL` returns them. A hold that is neither committed nor cancelled gives everything back after `ttl`, by itself.\n\n" +
-				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after the hold ended. A denied request left " +
+			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It " +
+				"holds them until `RL.COMMIT` reports the used units or " +
+				"`RL.CANCEL` returns them. A hold that is neither committed nor cancelled gives everything back " +
+				"after `ttl`, by itself.\n\n" +
+				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after " +
+				"the hold ended. A denied request left " +
 				"no state and may be sent again. See [policies](policies.md#holds).",
-			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, {"n", "units to hold, from each of the policies; 1 to 2^53"},
+			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey,
+				{"n", "units to hold, from each of the policies; 1 to 2^53"},
 				{"ttl", "when the hold ends by itself: a duration longer than the request may take, up to 366 days"},
-				{"AND policy key", "more policies and their keys, with the first at most 16, and 800 bytes together, four for each pair included"},
-				{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
-				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: without it a repetition after a lost connection is another hold"}},
-			reply: "The five integers as `RL.CHECK` answers them, and the id. A denied request took nothing and has null in place of the id.",
-			cost:  "O(n) in the limits looked at",
+				{"AND policy key", "more policies and their keys, with the first at most 16, and 800 bytes " +
+					"together, four for each pair included"},
+				{"PRIORITY high|normal",
+					"high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
+				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: " +
+					"without it a repetition after a lost connection is another hold"}},
+			reply: "The five integers as `RL.CHECK` answers them, and the id. A denied request took nothing and has " +
+				"null in place of the id.",
+			cost: "O(n) in the limits looked at",
 			shown: []example{
 				{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", "tokens a minute"},
 				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", "at most 4000 tokens"},
@@ -37,23 +46,31 @@ func holdCommands() []*command {
 		{
 			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
 			summary: "Complete a hold with the units that were really used",
-			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not allow it, because it has been used. A retry within 60 seconds gets the same answer and changes nothing. " +
-				"When the hold has ended or was cancelled, it has given everything back. Then all of `actual` is taken now.",
+			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not " +
+				"allow it, because it has been used. A retry within 60 seconds gets the same answer and " +
+				"changes nothing. " +
+				"When the hold has ended or was cancelled, it has given everything back. Then all of `actual` " +
+				"is taken now.",
 			params: []param{paramID, {"actual", "the units used, 0 to 2^53"}},
-			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of `NOHOLD` when there is no such hold: it was " +
+			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of " +
+				"`NOHOLD` when there is no such hold: it was " +
 				"denied, or ended more than 60 seconds ago.",
 			cost: "O(n) in the limits and in the holds on them",
 			plan: planCommit, answer: answerRemaining,
-			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""}, {"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
-				{"RL.COMMIT req-1 5000", "85000", "1000 more than were held"}, {"RL.COMMIT req-1 5000", "85000", "once"}},
+			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""},
+				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
+				{"RL.COMMIT req-1 5000", "85000", "1000 more than were held"},
+				{"RL.COMMIT req-1 5000", "85000", "once"}},
 		},
 		{
 			name: "RL.CANCEL", arity: 2, syntax: "id", group: groupSettle, flags: "write fast", keys: oneKey,
 			summary: "Cancel a hold: nothing was used",
 			params:  []param{paramID},
-			reply:   "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is none, or it has ended or was committed.",
-			cost:    "O(n) in the limits and in the holds on them",
-			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""}, {"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
+			reply: "1 when the hold is cancelled, also by an earlier RL.CANCEL within 60 seconds; 0 when there is " +
+				"none, or it has ended or was committed.",
+			cost: "O(n) in the limits and in the holds on them",
+			shown: []example{{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", ""},
+				{"RL.RESERVE tpm org:acme 4000 2m ID req-1", "1 86000 0 2667 90000 req-1", ""},
 				{"RL.CANCEL req-1", "1", ""}, {"RL.CHECK tpm org:acme COST 0", "1 90000 0 0 90000 tpm", ""}},
 			plan: planCancel, answer: answerAllowed,
 		},

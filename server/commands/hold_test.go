@@ -20,7 +20,8 @@ func TestHolds(t *testing.T) {
 	require.Equal(t, "1", c.say("RL.CANCEL "+made[5]))
 	require.Equal(t, "0", c.say("RL.CANCEL nobody"))
 
-	require.Equal(t, "1 1 0 -1 2 r1", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r1"), "the five of the limit with the least left")
+	require.Equal(t, "1 1 0 -1 2 r1", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r1"),
+		"the five of the limit with the least left")
 	require.Equal(t, "1 0 0 -1 2 r2", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r2"))
 	require.Equal(t, "0 0 -1 -1 2 nil", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r3"))
 	require.Contains(t, c.say("RL.COMMIT r3 1"), "-NOHOLD there is no hold with this id")

@@ -49,7 +49,8 @@ func TestUsersOverHTTP(t *testing.T) {
 func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
 	h, srv := checked(t, Config{Password: "sesame"}, httpapi.CheckProtected)
 	for range acl.FreeFailures {
-		require.Equal(t, http.StatusUnauthorized, askFrom(h, there, "/check/api?key=k", "Authorization", "Bearer guess").Code)
+		require.Equal(t, http.StatusUnauthorized,
+			askFrom(h, there, "/check/api?key=k", "Authorization", "Bearer guess").Code)
 	}
 	require.EqualValues(t, 1, srv.Stats.Lockouts.Load())
 }
@@ -84,7 +85,8 @@ func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 			why      string
 		}{
 			{proxy, "sesame", http.StatusNoContent, 0, "it has logged in"},
-			{guesser, "sesame", http.StatusNoContent, acl.LoginPauseMax, "what others logged in with says nothing about a guess"},
+			{guesser, "sesame", http.StatusNoContent, acl.LoginPauseMax,
+				"what others logged in with says nothing about a guess"},
 			{guesser, "sesame", http.StatusNoContent, 0, "now it has too"},
 			{proxy, "guess", http.StatusUnauthorized, acl.LoginPauseMax, "a guess waits on any connection"},
 			{proxy, "sesame", http.StatusNoContent, acl.LoginPauseMax, "and ends what is remembered"},

@@ -68,7 +68,8 @@ func TestHTTPMetrics(t *testing.T) {
 	for line := range strings.Lines(page) {
 		var name, kind string
 		if _, err := fmt.Sscanf(line, "# TYPE weir_%s %s", &name, &kind); err == nil {
-			require.Equal(t, kind == "counter", strings.HasSuffix(name, "_total"), "Prometheus ends counters, and only them, in _total: %s", name)
+			require.Equal(t, kind == "counter", strings.HasSuffix(name, "_total"),
+				"Prometheus ends counters, and only them, in _total: %s", name)
 			types++
 		}
 	}

@@ -17,9 +17,10 @@ import (
 // nothing, and that a proxy's request for the same browser is decided.
 func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 	const (
-		browser   = "Connection: keep-alive\nUser-Agent: Mozilla/5.0\nAccept: */*\n"
-		image     = browser + "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: no-cors\nSec-Fetch-Dest: image\n"
-		ajax      = "Origin: https://app.example\nSec-Fetch-Site: cross-site\nSec-Fetch-Mode: cors\nSec-Fetch-Dest: empty\n"
+		browser = "Connection: keep-alive\nUser-Agent: Mozilla/5.0\nAccept: */*\n"
+		image   = browser + "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: no-cors\nSec-Fetch-Dest: image\n"
+		ajax    = "Origin: https://app.example\nSec-Fetch-Site: cross-site\nSec-Fetch-Mode: " +
+			"cors\nSec-Fetch-Dest: empty\n"
 		basic     = "Authorization: Basic OnNlc2FtZQ==\n"
 		forwarded = "X-Forwarded-For: 192.0.2.7\n"
 	)

@@ -77,26 +77,33 @@ func TestHTTPCheckKeys(t *testing.T) {
 		headers []string
 		key     string // that counts
 	}{
-		"the rest":                       {"/check/api?key_rest=a&b=c&cost=0", nil, "a&b=c&cost=0"},
-		"the rest, behind others":        {"/check/api?cost=1&key_rest=a&key=b&key_rest=c", nil, "a&key=b&key_rest=c"},
-		"the rest, escaped":              {"/check/api?key_rest=a%26b+c", nil, "a&b+c"},
-		"the rest, escaped badly":        {"/check/api?key_rest=50%&x", nil, "50%&x"},
-		"escaped":                        {"/check/api?cost=1&key=a%26cost=0+c", nil, "a&cost=0+c"},
-		"escaped badly":                  {"/check/api?key=50%", nil, "50%"},
-		"IPv6":                           {"/check/api?key=2001:db8:1:2:3::4", nil, "2001:db8:1:2::/64"},
-		"IPv6 behind ip:":                {"/check/api?key=ip:2001:db8:1:2:3::4", nil, "ip:2001:db8:1:2::/64"},
-		"ip: and no address":             {"/check/api?key=ip:unknown", nil, "ip:unknown"},
-		"IPv4 in IPv6":                   {"/check/api?key=::ffff:192.0.2.7", nil, "192.0.2.7"},
-		"a header":                       {"/check/api?key_header=X-User", []string{"X-User", "42"}, "42"},
-		"no header":                      {"/check/api?key_header=X-User", nil, "anonymous"},
-		"the last forwarded":             {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
-		"forwarded with a port":          {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "192.0.2.7:4711"}, "192.0.2.7"},
-		"IPv6 forwarded with a port":     {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "[2001:db8::1]:4711"}, "2001:db8::/64"},
-		"IPv6 forwarded in brackets":     {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::/64"},
-		"forwarded, no address":          {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "unknown"}, "unknown"},
-		"a port in a key":                {"/check/api?key=192.0.2.7:4711", nil, "192.0.2.7:4711"},
-		"a header that nobody asked for": {"/check/api?key=k", []string{"X-Weir-Key", "z", "X-Weir-Cost", "0", "X-Weir-Policy", "slow"}, "k"},
-		"policy and cost by header":      {"/check?policy_header=X-P&cost_header=X-C&key=k", []string{"X-P", "api", "X-C", "1"}, "k"},
+		"the rest":                {"/check/api?key_rest=a&b=c&cost=0", nil, "a&b=c&cost=0"},
+		"the rest, behind others": {"/check/api?cost=1&key_rest=a&key=b&key_rest=c", nil, "a&key=b&key_rest=c"},
+		"the rest, escaped":       {"/check/api?key_rest=a%26b+c", nil, "a&b+c"},
+		"the rest, escaped badly": {"/check/api?key_rest=50%&x", nil, "50%&x"},
+		"escaped":                 {"/check/api?cost=1&key=a%26cost=0+c", nil, "a&cost=0+c"},
+		"escaped badly":           {"/check/api?key=50%", nil, "50%"},
+		"IPv6":                    {"/check/api?key=2001:db8:1:2:3::4", nil, "2001:db8:1:2::/64"},
+		"IPv6 behind ip:":         {"/check/api?key=ip:2001:db8:1:2:3::4", nil, "ip:2001:db8:1:2::/64"},
+		"ip: and no address":      {"/check/api?key=ip:unknown", nil, "ip:unknown"},
+		"IPv4 in IPv6":            {"/check/api?key=::ffff:192.0.2.7", nil, "192.0.2.7"},
+		"a header":                {"/check/api?key_header=X-User", []string{"X-User", "42"}, "42"},
+		"no header":               {"/check/api?key_header=X-User", nil, "anonymous"},
+		"the last forwarded": {"/check/api?key_header=X-Forwarded-For",
+			[]string{"X-Forwarded-For", "1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
+		"forwarded with a port": {"/check/api?key_header=X-Forwarded-For",
+			[]string{"X-Forwarded-For", "192.0.2.7:4711"}, "192.0.2.7"},
+		"IPv6 forwarded with a port": {"/check/api?key_header=X-Forwarded-For",
+			[]string{"X-Forwarded-For", "[2001:db8::1]:4711"}, "2001:db8::/64"},
+		"IPv6 forwarded in brackets": {"/check/api?key_header=X-Forwarded-For",
+			[]string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::/64"},
+		"forwarded, no address": {"/check/api?key_header=X-Forwarded-For",
+			[]string{"X-Forwarded-For", "unknown"}, "unknown"},
+		"a port in a key": {"/check/api?key=192.0.2.7:4711", nil, "192.0.2.7:4711"},
+		"a header that nobody asked for": {"/check/api?key=k",
+			[]string{"X-Weir-Key", "z", "X-Weir-Cost", "0", "X-Weir-Policy", "slow"}, "k"},
+		"policy and cost by header": {"/check?policy_header=X-P&cost_header=X-C&key=k",
+			[]string{"X-P", "api", "X-C", "1"}, "k"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, s := checked(t, Config{}, httpapi.CheckProtected)
@@ -115,7 +122,8 @@ func TestHTTPCheckIsAccountedFor(t *testing.T) {
 	monitor.say("MONITOR")
 	c.say("CONFIG SET slowlog-log-slower-than 0")
 	c.say("SLOWLOG RESET")
-	for _, url := range []string{"/check/api?key=k", "/check/api?cost=2&key=k", "/check/none?key=k", "/check/api?cost=x&key=k"} {
+	for _, url := range []string{"/check/api?key=k", "/check/api?cost=2&key=k", "/check/none?key=k",
+		"/check/api?cost=x&key=k"} {
 		askFrom(h, here, url)
 	}
 	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$22\r\nweir:denied:policy:api\r\n$1\r\nk\r\n", listener.fake.messages())
@@ -156,8 +164,10 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 		"/check/api?key=ip:1&=":                "ERR something" + behind,
 		"/check/api?key&cost=0":                "ERR cost" + behind,
 		"/check/api?cost=1&cost=0&key=ip:1":    "ERR cost is given twice\n",
-		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, priority, deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, priority_header, not 'kee'\n",
-		"/check/api?key=ip:1&priority=high":    "ERR priority" + behind,
+		"/check/api?kee=1&key=ip:1": "ERR parameter must be policy, key or key_rest, cost, priority, " +
+			"deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, " +
+			"priority_header, not 'kee'\n",
+		"/check/api?key=ip:1&priority=high": "ERR priority" + behind,
 	} {
 		w := askFrom(h, here, url)
 		require.Equal(t, want, w.Body.String(), url)
@@ -171,12 +181,15 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, want := range map[string]string{
-		"/check/api?policy=slow&key=k":                              "policy is given twice: in the path and as policy",
-		"/check/api?policy=api&key=k":                               "policy is given twice: in the path and as policy",
-		"/check/api?policy_header=X-P&key=k":                        "policy is given twice: in the path and as policy_header",
-		"/check?policy=api&policy_header=X-P&key=k":                 "policy is given twice: as policy and as policy_header",
-		"/check/api?cost=2&cost_header=X-Cost&key=k":                "cost is given twice: as cost and as cost_header",
-		"/check/api?priority=high&priority_header=X-Priority&key=k": "priority is given twice: as priority and as priority_header",
+		"/check/api?policy=slow&key=k": "policy is given twice: in the path and as policy",
+		"/check/api?policy=api&key=k":  "policy is given twice: in the path and as policy",
+		"/check/api?policy_header=X-P&key=k": "policy is given twice: in the path and as " +
+			"policy_header",
+		"/check?policy=api&policy_header=X-P&key=k": "policy is given twice: as policy and as " +
+			"policy_header",
+		"/check/api?cost=2&cost_header=X-Cost&key=k": "cost is given twice: as cost and as cost_header",
+		"/check/api?priority=high&priority_header=X-Priority&key=k": "priority is given twice: as priority and as " +
+			"priority_header",
 	} {
 		w := askFrom(h, here, url)
 		require.Equal(t, "ERR "+want+"\n", w.Body.String(), url)
@@ -189,10 +202,12 @@ func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 func TestHTTPCheckRefuses(t *testing.T) {
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, status := range map[string]int{
-		"/check?key=k": 400, "/check/api": 400, "/check/api?key=": 400, "/check/none?key=k": 404, "/check/api?cost=x&key=k": 400,
+		"/check?key=k": 400, "/check/api": 400, "/check/api?key=": 400, "/check/none?key=k": 404,
+		"/check/api?cost=x&key=k":  400,
 		"/check/api?cost=-1&key=k": 400, "/check/api?cost=1&cost=2&key=k": 400, "/check/api?kee=k&key=k": 400,
-		"/check/api?deny_status=200&key=k": 400, "/check/api?deny_status=302&key=k": 400, "/check/api?error_status=100&key=k": 400,
-		"/check/api?fields=all&key=k": 400, "/check/api?key=policy|api|0|x": 400, "/check/api?%zz&key=k": 400,
+		"/check/api?deny_status=200&key=k": 400, "/check/api?deny_status=302&key=k": 400,
+		"/check/api?error_status=100&key=k": 400,
+		"/check/api?fields=all&key=k":       400, "/check/api?key=policy|api|0|x": 400, "/check/api?%zz&key=k": 400,
 		"/check/api?key=" + strings.Repeat("k", 513): 400, "/check/" + strings.Repeat("p", 65) + "?key=k": 400,
 	} {
 		require.Equal(t, status, askFrom(h, here, url).Code, url)

@@ -25,27 +25,40 @@ const (
 
 func keyCommands() []*command {
 	commands := []*command{
-		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern", details: "Answers an error when more than 10000 keys match: then use SCAN.",
-			cost: "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true},
-		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]", summary: "Walk through the keys", cost: "O(n) in the keys visited",
-			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is seen at least once.", flags: "readonly", run: runScan, bulky: true},
-		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
+		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern",
+			details: "Answers an error when more than 10000 keys match: then use SCAN.",
+			cost:    "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true},
+		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]",
+			summary: "Walk through the keys", cost: "O(n) in the keys visited",
+			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is " +
+				"seen at least once.", flags: "readonly", run: runScan, bulky: true},
+		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle",
+			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1000) }},
-		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
+		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle",
+			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1) }},
-		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for state of scripts and clients, or none", flags: "readonly fast", keys: oneKey, run: runType},
-		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
+		{name: "TYPE", arity: 2, syntax: "key",
+			summary: "The algorithm of a limiter, string for state of scripts and clients, or none",
+			flags:   "readonly fast", keys: oneKey, run: runType},
+		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle",
+			flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
-		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *Session, _ [][]byte) { s.Int(s.srv.Limiter.Len()) }},
+		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast",
+			run: func(s *Session, _ [][]byte) { s.Int(s.srv.Limiter.Len()) }},
 		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
-			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]", summary: "Bytes a limiter takes, with its share of the index", flags: "readonly", keys: keySpec{2, 2, 1}, run: runMemoryUsage},
+			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]",
+				summary: "Bytes a limiter takes, with its share of the index", flags: "readonly",
+				keys: keySpec{2, 2, 1}, run: runMemoryUsage},
 			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
 			{name: "DOCTOR", arity: 2, summary: "Says where to look", run: func(s *Session, _ [][]byte) {
-				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and the bound.\n")
+				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and " +
+					"the bound.\n")
 			}},
 		}},
 		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
-			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages", flags: "readonly", keys: keySpec{2, 2, 1}, run: runEncoding},
+			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages",
+				flags: "readonly", keys: keySpec{2, 2, 1}, run: runEncoding},
 		}},
 	}
 	for _, cmd := range commands {
@@ -150,7 +163,8 @@ func runKeys(s *Session, args [][]byte) {
 		s.fail(errPatternLong)
 		return
 	}
-	found := newKeyList(s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	found := newKeyList(
+		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -274,6 +288,7 @@ func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, en
 		}
 	}
 	return count, pattern, func(key []byte, a engine.Algorithm) bool {
-		return (kind == "" || kind == a.String() || kind == typeName(a)) && (pattern == nil || engine.MatchGlob(pattern, key))
+		return (kind == "" || kind == a.String() || kind == typeName(a)) &&
+			(pattern == nil || engine.MatchGlob(pattern, key))
 	}, nil
 }

@@ -17,17 +17,24 @@ import (
 func TestLookingAtKeys(t *testing.T) {
 	c := defaultClient(t)
 	for _, test := range []struct{ send, want string }{
-		{"RANDOMKEY", "nil"}, {"DBSIZE", "0"}, {"KEYS *", ""}, {"TTL k", "-2"}, {"PTTL k", "-2"}, {"TYPE k", "none"}, {"EXISTS k k", "0"},
-		{"MEMORY USAGE k", "nil"}, {"OBJECT ENCODING k", "nil"}, {"RL.INSPECT k", ""}, {"HGETALL k", ""}, {`TYPE ""`, "none"},
+		{"RANDOMKEY", "nil"}, {"DBSIZE", "0"}, {"KEYS *", ""}, {"TTL k", "-2"}, {"PTTL k", "-2"}, {"TYPE k", "none"},
+		{"EXISTS k k", "0"},
+		{"MEMORY USAGE k", "nil"}, {"OBJECT ENCODING k", "nil"}, {"RL.INSPECT k", ""}, {"HGETALL k", ""},
+		{`TYPE ""`, "none"},
 		{"RL.TOKENBUCKET k 10/s 100 COST 15", "1 85 0 1500 100"},
-		{"TTL k", "2"}, {"PTTL k", "1500"}, {"TYPE k", "tokenbucket"}, {"EXISTS k k x", "2"}, {"RANDOMKEY", "k"}, {"DBSIZE", "1"},
-		{"KEYS *", "k"}, {"KEYS x*", ""}, {"OBJECT ENCODING k", "packed"}, {"OBJECT FREQ k", "-ERR unknown subcommand 'FREQ'. Try OBJECT HELP."},
+		{"TTL k", "2"}, {"PTTL k", "1500"}, {"TYPE k", "tokenbucket"}, {"EXISTS k k x", "2"},
+		{"RANDOMKEY", "k"}, {"DBSIZE", "1"},
+		{"KEYS *", "k"}, {"KEYS x*", ""}, {"OBJECT ENCODING k", "packed"},
+		{"OBJECT FREQ k", "-ERR unknown subcommand 'FREQ'. Try OBJECT HELP."},
 		{"RL.FIXED f FOREVER 5", "1 4 0 -1 5"}, {"TTL f", "-1"}, {"PTTL f", "-1"}, {"TYPE f", "fixed"},
-		{"RL.INSPECT f", "algorithm fixed rule FOREVER 5 limit 5 used 1 remaining 4 idle_in_ms -1 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *"},
+		{"RL.INSPECT f", "algorithm fixed rule FOREVER 5 limit 5 used 1 remaining 4 idle_in_ms -1 blocked 0 " +
+			"blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *"},
 		{"DEBUG CLOCK ADVANCE 1500", "OK"}, {"EXISTS k", "0"}, {"DBSIZE", "1"}, {"TYPE k", "none"},
 		{"RL.BLOCK b FOREVER REASON x", "OK"},
-		{"HGETALL b", "algorithm none rule  limit 0 used 0 remaining 0 idle_in_ms 0 blocked 1 blocked_ms -1 blocked_by b reason x penalty_ms 0 holders 0 bytes *"},
-		{"TTL b", "-1"}, {"RL.BLOCK b 90s", "OK"}, {"TTL b", "90"}, {"RL.FIXED b 1h 5", "0 0 90000 90000 5"}, {"PTTL b", "90000"},
+		{"HGETALL b", "algorithm none rule  limit 0 used 0 remaining 0 idle_in_ms 0 blocked 1 blocked_ms -1 " +
+			"blocked_by b reason x penalty_ms 0 holders 0 bytes *"},
+		{"TTL b", "-1"}, {"RL.BLOCK b 90s", "OK"}, {"TTL b", "90"}, {"RL.FIXED b 1h 5", "0 0 90000 90000 5"},
+		{"PTTL b", "90000"},
 		{"FLUSHDB ASYNC", "OK"}, {"DBSIZE", "0"}, {"FLUSHALL", "OK"}, {"FLUSHALL sync", "OK"},
 	} {
 		matchReply(t, test.want, c.say(test.send), test.send)
@@ -104,13 +111,15 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, "the key is blocked for another 3600000 ms", why("RL.STRIKE s 1h 1 5m"))
 	c.say("RL.BLOCK s FOREVER REASON spam")
 	assert.Equal(t, "the key is blocked until RL.UNBLOCK lifts it: spam", why("RL.STRIKE s 1h 1 5m"))
-	assert.Equal(t, "0.5/s 16", strings.Replace(c.value("RL.EXPLAIN CL.THROTTLE x 15 30 60").get("rule").text, "1/2s", "0.5/s", 1))
+	assert.Equal(t, "0.5/s 16",
+		strings.Replace(c.value("RL.EXPLAIN CL.THROTTLE x 15 30 60").get("rule").text, "1/2s", "0.5/s", 1))
 }
 
 func TestRuleText(t *testing.T) {
 	c := defaultClient(t)
 	for _, line := range []string{
-		"RL.TOKENBUCKET 10/s 100", "RL.LEAKYBUCKET 1/6s 3", "RL.FIXED 1m 5", "RL.FIXED 90s 5 FIRST", "RL.FIXED MONTH 5", "RL.FIXED FOREVER 5",
+		"RL.TOKENBUCKET 10/s 100", "RL.LEAKYBUCKET 1/6s 3", "RL.FIXED 1m 5", "RL.FIXED 90s 5 FIRST", "RL.FIXED MONTH 5",
+		"RL.FIXED FOREVER 5",
 		"RL.SLIDING 500ms 5", "RL.SLIDINGCOUNTER 1h 5", "RL.STRIKE 15m 2 2s 4 5m",
 	} {
 		name, rule, _ := strings.Cut(line, " ")
@@ -124,13 +133,18 @@ func TestGlob(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true}, {"a*c", "abc", true}, {"a*c", "abcd", false}, {"**a**", "xax", true},
-		{"?", "", false}, {"?", "x", true}, {"h?llo", "hello", true}, {"h[ae]llo", "hallo", true}, {"h[ae]llo", "hillo", false},
-		{"h[^e]llo", "hello", false}, {"h[^e]llo", "hallo", true}, {"h[a-c]llo", "hbllo", true}, {"h[c-a]llo", "hbllo", true}, {"h[a-c]llo", "hdllo", false},
-		{`h\*llo`, "h*llo", true}, {`h\*llo`, "hello", false}, {`[\]]`, "]", true}, {`[a`, "a", true}, {"[", "x", false}, {`\`, `\`, true}, {"a*b*c*", "aXbYcZ", true},
+		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "abc", true}, {"a*c", "abc", true},
+		{"a*c", "abcd", false}, {"**a**", "xax", true},
+		{"?", "", false}, {"?", "x", true}, {"h?llo", "hello", true}, {"h[ae]llo", "hallo", true},
+		{"h[ae]llo", "hillo", false},
+		{"h[^e]llo", "hello", false}, {"h[^e]llo", "hallo", true}, {"h[a-c]llo", "hbllo", true},
+		{"h[c-a]llo", "hbllo", true}, {"h[a-c]llo", "hdllo", false},
+		{`h\*llo`, "h*llo", true}, {`h\*llo`, "hello", false}, {`[\]]`, "]", true}, {`[a`, "a", true},
+		{"[", "x", false}, {`\`, `\`, true}, {"a*b*c*", "aXbYcZ", true},
 		{"key:*:x", "key:1:2:x", true}, {"key:*:x", "key:1:2:y", false}, {"[]", "a", false}, {"[^]", "a", true},
 	} {
-		assert.Equal(t, test.want, engine.MatchGlob([]byte(test.pattern), []byte(test.name)), "%q %q", test.pattern, test.name)
+		assert.Equal(t, test.want, engine.MatchGlob([]byte(test.pattern), []byte(test.name)), "%q %q",
+			test.pattern, test.name)
 	}
 }
 
@@ -153,12 +167,15 @@ func TestCalendarWindows(t *testing.T) {
 		// A day of 23 hours, and the days around a day of 25 hours.
 		{"Europe/Berlin", "DAY", "2026-03-29T00:30:00+01:00", "2026-03-30T00:00:00+02:00", "2026-03-31T00:00:00+02:00"},
 		{"Europe/Berlin", "DAY", "2026-10-24T12:00:00+02:00", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00"},
-		{"America/New_York", "WEEK", "2026-10-28T12:00:00-04:00", "2026-11-02T00:00:00-05:00", "2026-11-09T00:00:00-05:00"},
+		{"America/New_York", "WEEK", "2026-10-28T12:00:00-04:00", "2026-11-02T00:00:00-05:00",
+			"2026-11-09T00:00:00-05:00"},
 		{"Asia/Kolkata", "DAY", "2026-11-21T18:30:00Z", "2026-11-23T00:00:00+05:30", "2026-11-24T00:00:00+05:30"},
 		// Clocks are put forward at midnight, so the day begins at one o'clock.
-		{"America/Sao_Paulo", "DAY", "2018-11-03T12:00:00-03:00", "2018-11-04T01:00:00-02:00", "2018-11-05T00:00:00-02:00"},
+		{"America/Sao_Paulo", "DAY", "2018-11-03T12:00:00-03:00", "2018-11-04T01:00:00-02:00",
+			"2018-11-05T00:00:00-02:00"},
 		// Clocks are put back from one o'clock to midnight, so the day begins with the first midnight.
-		{"America/Havana", "DAY", "2026-10-31T12:00:00-04:00", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00"},
+		{"America/Havana", "DAY", "2026-10-31T12:00:00-04:00", "2026-11-01T00:00:00-04:00",
+			"2026-11-02T00:00:00-05:00"},
 		{"Asia/Amman", "DAY", "2021-10-28T12:00:00+03:00", "2021-10-29T00:00:00+03:00", "2021-10-30T00:00:00+02:00"},
 		{"Atlantic/Azores", "DAY", "2026-10-24T12:00:00Z", "2026-10-25T00:00:00Z", "2026-10-26T00:00:00-01:00"},
 		// Samoa skipped the 30th of December 2011.

@@ -9,24 +9,24 @@ import (
 
 // The limits of sessions and of the commands.
 const (
-	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for scripts sent with EVAL and for
-	// policy text.
+	// DefaultMaxBulkBytes bounds one argument. A key has at most 512 bytes. The rest is for scripts sent with EVAL and
+	// for policy text.
 	DefaultMaxBulkBytes = 64 << 10
 	// DefaultMaxValueBytes bounds a string that a client keeps: ten times the size of a Bucket4j bucket with several
 	// bandwidths. A library that keeps more is a cache rather than a limiter, and needs a setting.
 	DefaultMaxValueBytes = 4 << 10
 
-	// MaxBatch bounds the operations of one connection that wait for one call to the Limiter. It is large enough to spread
-	// the cost of the call, and small enough that other connections wait less than a millisecond.
+	// MaxBatch bounds the operations of one connection that wait for one call to the Limiter. It is large enough to
+	// spread the cost of the call, and small enough that other connections wait less than a millisecond.
 	MaxBatch = 1024
-	// maxBatchValues bounds the bytes of strings in the answers of one such call or transaction. It fits a full batch at
-	// the default --max-value-bytes.
+	// maxBatchValues bounds the bytes of strings in the answers of one such call or transaction. It fits a full batch
+	// at the default --max-value-bytes.
 	maxBatchValues = MaxBatch * DefaultMaxValueBytes
 	// MaxHeldBytes bounds the bytes that all connections together hold: in transactions that wait for EXEC, in replies
 	// beyond keptReplyBytes, and in pushed messages that wait for a reader. A few hundred such clients need that much.
 	MaxHeldBytes = 256 << 20
-	// freeTransactionBytes of each transaction do not count in MaxHeldBytes, so that large transactions never prevent an
-	// ordinary one.
+	// freeTransactionBytes of each transaction do not count in MaxHeldBytes, so that large transactions never prevent
+	// an ordinary one.
 	freeTransactionBytes = 16 << 10
 	// queuedCommandBytes and queuedArgBytes are the memory of a queued command and of each argument, in addition to the
 	// bytes of the arguments.
@@ -35,8 +35,8 @@ const (
 	// maxExecBytes bounds the replies of one transaction. Beyond it the remaining lookups are refused: a thousand KEYS
 	// would take gigabytes.
 	maxExecBytes = 1 << 20
-	// maxClientTextBytes bounds the names that a client gives to itself and its library, because CLIENT LIST shows them to
-	// other clients.
+	// maxClientTextBytes bounds the names that a client gives to itself and its library, because CLIENT LIST shows them
+	// to other clients.
 	maxClientTextBytes = 256
 	// maxPatternBytes bounds a glob. No pattern needs to be longer than a key, and the work of matching grows with its
 	// length.

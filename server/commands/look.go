@@ -15,39 +15,54 @@ import (
 const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 unless `READONLY` was sent."
 
 func lookCommands() []*command {
-	inspectReply := "A map, empty for an idle key without a block (under `READONLY` in a cluster it has only `stale_ms`). Of the limiter: `algorithm`, `rule` (the limit used last, as it is typed), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `bytes`. Of a block: `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (its key, another one for a block `EVERYWHERE`), `reason`. `penalty_ms` is the rest of a strike penalty, `holders` the slots held, or holds on the limit of a policy. " +
-		"A token bucket also has `tokens` (its tokens, with their fraction, to a billionth) and `lastRefill` (Unix milliseconds of the read: weir refills continuously, up to then). " + staleField
+	inspectReply := "A map, empty for an idle key without a block (under `READONLY` in a cluster it has only " +
+		"`stale_ms`). Of the limiter: `algorithm`, `rule` (the limit used last, as it is typed), `limit`, `used` " +
+		"(units, rounded up), `remaining`, " +
+		"`idle_in_ms` (-1: never by itself), `bytes`. Of a block: `blocked` (1 or 0), `blocked_ms` (-1: no end), " +
+		"`blocked_by` (its key, another one for a block `EVERYWHERE`), `reason`. `penalty_ms` is the rest of a " +
+		"strike penalty, `holders` the slots held, or holds on the limit of a policy. " +
+		"A token bucket also has `tokens` (its tokens, with their fraction, to a billionth) and `lastRefill` (Unix " +
+		"milliseconds of the read: weir refills continuously, up to then). " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "Describe one limiter", reply: inspectReply,
 			shown: []example{{"RL.TOKENBUCKET user:42 10/s 100 COST 30", "1 70 0 3000 100", ""},
-				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes * tokens 70 lastRefill *", ""}},
+				{"RL.INSPECT user:42",
+					"algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 " +
+						"blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes * tokens 70 lastRefill *", ""}},
 			run: runInspect,
 		},
 		{
-			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast movablekeys", carried: func(args [][]byte) [][]byte { return args[1:] },
+			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook,
+			flags: "readonly fast movablekeys", carried: func(args [][]byte) [][]byte { return args[1:] },
 			summary: "Preview the answer of a decision, and why, without taking anything",
-			details: "Takes any decision command with its arguments. Its user needs permission for `RL.EXPLAIN` and for the keys, but not for the decision: nothing is decided.",
-			params:  []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
-			reply:   "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
-			shown:   []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101", "allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule 10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
-			run:     runExplain,
+			details: "Takes any decision command with its arguments. Its user needs permission for `RL.EXPLAIN` and " +
+				"for the keys, but not for the decision: nothing is decided.",
+			params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
+			reply:  "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
+			shown: []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101",
+				"allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule " +
+					"10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
+			run: runExplain,
 		},
 		topCommand(),
 		{
 			name: "HGETALL", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "The fields of a limiter: the same as RL.INSPECT", run: runHashAll,
-			reply: "As of RL.INSPECT. Of a hash that a recognised script keeps: its fields and their values, as Redis shows them.",
+			reply: "As of RL.INSPECT. Of a hash that a recognised script keeps: its fields and their values, as " +
+				"Redis shows them.",
 		},
 		{
 			name: "HGET", arity: 3, syntax: "key field", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.", run: runHashGet,
 		},
 		{
-			name: "HMGET", arity: -3, syntax: "key field [field ...]", group: groupLook, flags: "readonly fast", keys: oneKey,
-			summary: "Some of the fields that HGETALL shows", reply: "Their values, nothing for a field that is not there.", run: runHashGetSome, cost: "O(n) in the fields asked for",
+			name: "HMGET", arity: -3, syntax: "key field [field ...]", group: groupLook,
+			flags: "readonly fast", keys: oneKey,
+			summary: "Some of the fields that HGETALL shows",
+			reply:   "Their values, nothing for a field that is not there.", run: runHashGetSome,
+			cost: "O(n) in the fields asked for",
 		},
 	}
 }
@@ -183,7 +198,8 @@ func runExplain(s *Session, args [][]byte) {
 
 // planDecision plans the command in args of by, which must be a decision with one of these codes. The caller returns
 // the batch. The user must be allowed to send the command, unless by only looks.
-func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *service.Batch, err error) {
+func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode) (cmd *command,
+	b *service.Batch, err error) {
 	args = by.carried(args)
 	if cmd, err = s.srv.table.resolve(args); err != nil {
 		if cmd == nil {
@@ -244,9 +260,11 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 	case d.Allowed == 0 && op.Cost > d.Limit && d.RetryMs < 0:
 		return fmt.Sprintf("the cost of %d is above the limit of %d: no wait helps", op.Cost, d.Limit)
 	case d.Allowed == 0 && d.RetryMs < 0:
-		return fmt.Sprintf("it needs %s, %d of %d are left, and none comes back by itself", units(op.Cost), d.Remaining, d.Limit)
+		return fmt.Sprintf("it needs %s, %d of %d are left, and none comes back by itself", units(op.Cost),
+			d.Remaining, d.Limit)
 	case d.Allowed == 0:
-		return fmt.Sprintf("it needs %s, %d of %d are left; it fits in %d ms", units(op.Cost), d.Remaining, d.Limit, d.RetryMs)
+		return fmt.Sprintf("it needs %s, %d of %d are left; it fits in %d ms", units(op.Cost), d.Remaining,
+			d.Limit, d.RetryMs)
 	case op.Limit.Strikes&engine.Attempts != 0 && op.Cost > 0 && d.Remaining == 0 && !lastStep(&op.Limit).Delay:
 		return "this attempt is admitted, and is the last: the key is then blocked"
 	case op.Limit.Algorithm == engine.Strike && d.RetryMs > 0:
@@ -285,7 +303,8 @@ func fromBlocked(srv *Shared, op *engine.Op) bool {
 // fromText describes the block of an address that denies an operation.
 func fromText(srv *Shared, op *engine.Op) string {
 	info, _ := inspectNamed(srv, op.From)
-	return "its address is blocked by RL.BLOCK " + resp.Quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
+	return "its address is blocked by RL.BLOCK " + resp.Quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) +
+		reasonText(info.Reason)
 }
 
 func units(n int64) string {

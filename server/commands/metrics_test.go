@@ -23,7 +23,8 @@ import (
 type reporting struct{ *servertest.FakeReplica }
 
 func (reporting) Consensus() limiter.Consensus {
-	return limiter.Consensus{LeaderChanges: 3, Clamps: 2, Late: 1, ColdStarts: 5, Uncredited: 4, DowntimeCredit: time.Minute}
+	return limiter.Consensus{LeaderChanges: 3, Clamps: 2, Late: 1, ColdStarts: 5, Uncredited: 4,
+		DowntimeCredit: time.Minute}
 }
 func (reporting) Storage() (limiter.Storage, bool) {
 	return limiter.Storage{UsedBytes: 1, FreeBytes: 2, SizeBytes: 3}, true
@@ -95,7 +96,8 @@ func metricsList(families []*dto.MetricFamily) string {
 		for _, l := range f.Metric[0].Label {
 			labels = append(labels, "`"+l.GetName()+"`")
 		}
-		b.WriteString("| `" + f.GetName() + "` | " + strings.ToLower(f.GetType().String()) + " | " + strings.Join(labels, " ") + " | " + f.GetHelp() + " |\n")
+		b.WriteString("| `" + f.GetName() + "` | " + strings.ToLower(f.GetType().String()) + " | " +
+			strings.Join(labels, " ") + " | " + f.GetHelp() + " |\n")
 	}
 	return b.String() + "\n"
 }
@@ -166,7 +168,8 @@ func TestMetricsLabelsAreBounded(t *testing.T) {
 	c.say("SECRET-COMMAND secret-key")
 	c.say("RL.FIXED secret-key 1h 1")
 	c.say("CLIENT SETNAME secret-name")
-	require.NotContains(t, strings.ToLower(ask(newHTTP(srv.Shared), http.MethodGet, "/metrics").Body.String()), "secret-")
+	require.NotContains(t, strings.ToLower(ask(newHTTP(srv.Shared), http.MethodGet, "/metrics").Body.String()),
+		"secret-")
 }
 
 func TestMetricsStrikes(t *testing.T) {
@@ -230,7 +233,8 @@ func TestMetricsOfACluster(t *testing.T) {
 func TestOutcomesDoNotAllocate(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	srv.client(t).say("RL.POLICY SET login LIMIT FIXED 1h 2")
-	ops := []engine.Op{{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("login"), Cost: 1}, {Key: []byte("k"), Cost: 1}}
+	ops := []engine.Op{{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("login"), Cost: 1},
+		{Key: []byte("k"), Cost: 1}}
 	ds := make([]engine.Decision, len(ops))
 	var total service.Outcomes
 	require.Zero(t, testing.AllocsPerRun(100, func() { srv.Tell(&total, ops, ds) }))

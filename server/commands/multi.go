@@ -31,13 +31,18 @@ type queued struct {
 func multiCommands() []*command {
 	commands := []*command{
 		{name: "MULTI", arity: 1, summary: "Begin a transaction", run: runMulti, atOnce: true,
-			details: "Commands are queued until EXEC. All decisions and changes among them then run as one atomic step at one instant. Any " +
-				"other command runs after that step. Replies come in the order of the commands. A command that is refused while queueing makes EXEC refuse everything."},
-		{name: "EXEC", arity: 1, summary: "Carry out the transaction", reply: "An array of the replies.", run: runExec, atOnce: true,
-			shown: []example{{"MULTI", "OK", ""}, {"RL.TOKENBUCKET user:42 10/s 100", "QUEUED", ""}, {"RL.FIXED org:7 FOREVER 1000", "QUEUED", ""},
+			details: "Commands are queued until EXEC. All decisions and changes among them then run as one atomic " +
+				"step at one instant. Any " +
+				"other command runs after that step. Replies come in the order of the commands. A command that is " +
+				"refused while queueing makes EXEC refuse everything."},
+		{name: "EXEC", arity: 1, summary: "Carry out the transaction", reply: "An array of the replies.",
+			run: runExec, atOnce: true,
+			shown: []example{{"MULTI", "OK", ""}, {"RL.TOKENBUCKET user:42 10/s 100", "QUEUED", ""},
+				{"RL.FIXED org:7 FOREVER 1000", "QUEUED", ""},
 				{"EXEC", "1 99 0 100 100 1 999 0 -1 1000", ""}}},
 		{name: "DISCARD", arity: 1, summary: "Drop the transaction", run: runDiscard, atOnce: true},
-		{name: "WATCH", arity: -2, syntax: "key [key ...]", summary: "Refused: a transaction is one atomic step", keys: keySpec{1, -1, 1}, atOnce: true,
+		{name: "WATCH", arity: -2, syntax: "key [key ...]", summary: "Refused: a transaction is one atomic step",
+			keys: keySpec{1, -1, 1}, atOnce: true,
 			run: func(s *Session, _ [][]byte) { s.fail(errWatch) }},
 		{name: "UNWATCH", arity: 1, summary: "Accepted without effect", run: func(s *Session, _ [][]byte) { s.OK() }},
 	}
@@ -91,7 +96,8 @@ func (s *Session) enqueue(cmd *command, args [][]byte) {
 	for _, a := range args {
 		size += len(a) + queuedArgBytes
 	}
-	if err == nil && (len(tx.queue) == MaxBatch || tx.ops+n > MaxBatch || tx.values+values > maxBatchValues || tx.bytes+size > maxQueuedBytes) {
+	if err == nil && (len(tx.queue) == MaxBatch || tx.ops+n > MaxBatch || tx.values+values > maxBatchValues ||
+		tx.bytes+size > maxQueuedBytes) {
 		err = errMultiTooLong
 	}
 	if err == nil && !tx.reserve(size, &s.srv.Held) {

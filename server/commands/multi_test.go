@@ -14,7 +14,8 @@ func TestTransaction(t *testing.T) {
 	c := defaultClient(t)
 	lim := c.sess.srv.Limiter.(*servertest.TableLimiter)
 	assert.Equal(t, "OK", c.say("MULTI"))
-	for _, line := range []string{"RL.FIXED a FOREVER 5", "TTL a", "RL.FIXED b FOREVER 5 COST 9", "RL.RESET a b c", "EXISTS a", "CL.THROTTLE x 15 30 60"} {
+	for _, line := range []string{"RL.FIXED a FOREVER 5", "TTL a", "RL.FIXED b FOREVER 5 COST 9", "RL.RESET a b c",
+		"EXISTS a", "CL.THROTTLE x 15 30 60"} {
 		assert.Equal(t, "QUEUED", c.say(line), line)
 	}
 	assert.Contains(t, c.sess.about.Line(c.sess.about.Since), "flags=x db=0 sub=0 psub=0 ssub=0 multi=6")
@@ -43,7 +44,8 @@ func TestTransactionArgumentsAreCopied(t *testing.T) {
 }
 
 func TestBrokenTransaction(t *testing.T) {
-	for _, bad := range []string{"NOPE", "RL.FIXED a FOREVER x", "RL.FIXED a", "SUBSCRIBE x", "MONITOR", "HELLO 3", "CLIENT REPLY OFF", "SAVE", "DEBUG CLOCK GET"} {
+	for _, bad := range []string{"NOPE", "RL.FIXED a FOREVER x", "RL.FIXED a", "SUBSCRIBE x", "MONITOR", "HELLO 3",
+		"CLIENT REPLY OFF", "SAVE", "DEBUG CLOCK GET"} {
 		c := defaultClient(t)
 		c.say("MULTI")
 		c.say("RL.FIXED a FOREVER 5")
@@ -112,7 +114,8 @@ func TestAcquireInTransactionNamesItsHolder(t *testing.T) {
 func TestClientSideCachingFailsLoudly(t *testing.T) {
 	c := defaultClient(t)
 	for _, step := range []struct{ send, want string }{
-		{"CLIENT CACHING YES", "-" + string(errCaching)}, {"MULTI", "OK"}, {"PTTL k", "QUEUED"}, {"HGETALL k", "QUEUED"}, {"EXEC", "-" + string(errExecAbort)},
+		{"CLIENT CACHING YES", "-" + string(errCaching)}, {"MULTI", "OK"}, {"PTTL k", "QUEUED"},
+		{"HGETALL k", "QUEUED"}, {"EXEC", "-" + string(errExecAbort)},
 		{"MULTI", "OK"}, {"HGETALL k", "QUEUED"}, {"EXEC", ""},
 	} {
 		assert.Equal(t, step.want, c.say(step.send), step.send)

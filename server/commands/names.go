@@ -39,7 +39,8 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 		if !live {
 			continue
 		}
-		if !ok || info.PenaltyMs > binding.PenaltyMs || info.PenaltyMs == binding.PenaltyMs && info.Remaining < binding.Remaining {
+		if !ok || info.PenaltyMs > binding.PenaltyMs || info.PenaltyMs == binding.PenaltyMs &&
+			info.Remaining < binding.Remaining {
 			binding = info
 		}
 		if ok = true; idleInMs >= 0 && (info.IdleInMs < 0 || info.IdleInMs > idleInMs) {
@@ -49,7 +50,8 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 	}
 	binding.IdleInMs, binding.Bytes = idleInMs, bytes
 	about, _ := srv.Limiter.Inspect(key) // a block of the key denies the checks
-	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs, about.BlockedBy, about.Reason
+	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs,
+		about.BlockedBy, about.Reason
 	binding.Everywhere = about.Everywhere
 	return binding, ok
 }
@@ -90,7 +92,8 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 // of such a name would deny nothing.
 func checkBlockable(srv *Shared, name []byte) error {
 	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
-		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + resp.Printable(key, resp.MaxQuotedBytes) +
+		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " +
+			resp.Printable(key, resp.MaxQuotedBytes) +
 			" blocks its key, under every policy")
 	}
 	return nil

@@ -53,10 +53,13 @@ func TestLayoutWithin(t *testing.T) {
 		{"", "RL.CHECK auth fail:42 COST 0", "1 2 0 1000 3 auth"},
 		{"", "RL.CHECK fails 42", "1 4 0 60000 5 fails"},
 	})
-	require.ElementsMatch(t, []string{"rl:auth:192.0.2.1", "policy|auth|0|fail:42", "rl:auth:fail:42"}, listOf(c, "KEYS *"))
+	require.ElementsMatch(t, []string{"rl:auth:192.0.2.1", "policy|auth|0|fail:42", "rl:auth:fail:42"},
+		listOf(c, "KEYS *"))
 	for layout, want := range map[string]string{
-		"rl:auth:{key}": "-" + string(service.ErrLayoutTaken), "rl:auth:fail:{key}": "-" + string(service.ErrLayoutTaken),
-		"rl:{key}:x": "-" + string(service.ErrLayoutTaken), "rl:auth:{key}:x": "-" + string(service.ErrLayoutTaken), "rl:{key}": "1",
+		"rl:auth:{key}": "-" + string(service.ErrLayoutTaken), "rl:auth:fail:{key}": "-" +
+			string(service.ErrLayoutTaken),
+		"rl:{key}:x": "-" + string(service.ErrLayoutTaken), "rl:auth:{key}:x": "-" + string(service.ErrLayoutTaken),
+		"rl:{key}": "1",
 	} {
 		require.Equal(t, want, c.say("RL.POLICY SET other LIMIT FIXED 1m 5 LAYOUT "+layout), layout)
 		c.say("RL.POLICY DEL other")
@@ -71,7 +74,8 @@ func listOf(c *testClient, line string) []string { return strings.Fields(c.say(l
 func TestLayoutOfSeveralLimits(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
-		{"", "RL.POLICY SET api LIMIT TOKENBUCKET 10/s 20 LIMIT FIXED 1h 15 FIRST LIMIT STRIKE 1h 9 1m LAYOUT rl:{policy}:{key}", "1"},
+		{"", "RL.POLICY SET api LIMIT TOKENBUCKET 10/s 20 LIMIT FIXED 1h 15 FIRST LIMIT STRIKE 1h 9 1m LAYOUT " +
+			"rl:{policy}:{key}", "1"},
 		{"", "RL.CHECK api u1 COST 6", "1 3 0 3600000 9 api"},
 		{"", "KEYS *", "rl:api:u1"},
 		{"", "SCAN 0 COUNT 100", "0 rl:api:u1"},
@@ -118,7 +122,8 @@ func TestBlockedUnderLayout(t *testing.T) {
 	runStepsOn(t, defaultClient(t), []step{
 		{"", "RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LAYOUT rl:{key}", "1"},
 		{"", "RL.CHECK api u1", "1 14 0 3600000 15 api"},
-		{"", "RL.BLOCK rl:u1 1m", "-ERR 'rl:u1' names what policy api counts: RL.BLOCK u1 blocks its key, under every policy"},
+		{"", "RL.BLOCK rl:u1 1m",
+			"-ERR 'rl:u1' names what policy api counts: RL.BLOCK u1 blocks its key, under every policy"},
 		{"", "RL.BLOCK u1 1m REASON abuse", "OK"},
 		{"", "HMGET rl:u1 blocked blocked_ms blocked_by reason", "1 60000 u1 abuse"},
 		{"", "GET rl:u1", "blocked for another 60000 ms"},
@@ -132,9 +137,12 @@ func TestBlockedUnderLayout(t *testing.T) {
 func TestLayoutErrors(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
-		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT", "-ERR LAYOUT needs a value, like LAYOUT rate-limit:{key}:{policy}"},
-		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rl:{ip}", "-ERR LAYOUT must contain {key} exactly once, like rate-limit:{key}:{policy}, not 'rl:{ip}'"},
-		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT {key}", "-ERR LAYOUT must have more in it than {key}, not '{key}'"},
+		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT",
+			"-ERR LAYOUT needs a value, like LAYOUT rate-limit:{key}:{policy}"},
+		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rl:{ip}",
+			"-ERR LAYOUT must contain {key} exactly once, like rate-limit:{key}:{policy}, not 'rl:{ip}'"},
+		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT {key}",
+			"-ERR LAYOUT must have more in it than {key}, not '{key}'"},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT RATE", "-ERR REPORT " + durations + "; or BURST, not 'RATE'"},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT 0", "-ERR REPORT must be longer than 0, not '0'"},
 		{"", "RL.POLICY LIST", ""},
@@ -158,7 +166,9 @@ func TestReportedRate(t *testing.T) {
 		{"", "RL.RESERVE gateway k 1 1m ID h", "1 48 0 200 10 h"},
 		{"", "GET rl:gateway:k", "48 of 50 left, as if never used in 200 ms"},
 	})
-	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK gateway k"), "limit 10 policy gateway key k limiter policy|gateway|0|k rule TOKENBUCKET 10/s 50 why it needs 1 unit, which leaves 47 of 50")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK gateway k"),
+		"limit 10 policy gateway key k limiter policy|gateway|0|k rule TOKENBUCKET 10/s 50 why it needs 1 unit, "+
+			"which leaves 47 of 50")
 }
 
 // TestUsersUnderLayouts: a user needs permission for the name and for the limiters' own names,
@@ -171,7 +181,8 @@ func TestUsersUnderLayouts(t *testing.T) {
 	all := srv.client(t).as("all", "x")
 	all.say("RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LIMIT FIXED 1m 9 FIRST LAYOUT rl:{key}")
 	deleteAll := `EVAL "return redis.call('del', unpack(redis.call('keys', 'rl:*')))" 0`
-	for _, send := range []string{"GET rl:u1", "TTL rl:u1", "HGETALL rl:u1", "EXISTS rl:u1", "MEMORY USAGE rl:u1", deleteAll, "DEL rl:u1", "RL.RESET rl:u1"} {
+	for _, send := range []string{"GET rl:u1", "TTL rl:u1", "HGETALL rl:u1", "EXISTS rl:u1", "MEMORY USAGE rl:u1",
+		deleteAll, "DEL rl:u1", "RL.RESET rl:u1"} {
 		all.say("RL.CHECK api u1")
 		for _, user := range []string{"name", "own", "one"} {
 			require.Equal(t, "-"+string(service.ErrNoKey), srv.client(t).as(user, "x").say(send), "%s: %s", user, send)
@@ -190,7 +201,8 @@ func TestDeleteAllLines(t *testing.T) {
 		require.True(t, ok, text)
 		require.Equal(t, want, string(pattern))
 	}
-	for _, text := range []string{line("a' .. 'b"), line(`a\nb`), line("a\nb"), line(strings.Repeat("x", maxPatternBytes+1)), line("a") + " ", " " + line("a"), "", deleteAllBegin} {
+	for _, text := range []string{line("a' .. 'b"), line(`a\nb`), line("a\nb"),
+		line(strings.Repeat("x", maxPatternBytes+1)), line("a") + " ", " " + line("a"), "", deleteAllBegin} {
 		_, ok := deleteAllPattern([]byte(text))
 		require.False(t, ok, text)
 	}

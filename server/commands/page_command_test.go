@@ -45,7 +45,8 @@ func receivedAt(r *http.Request, addr string) *http.Request {
 
 func TestPageCommands(t *testing.T) {
 	var log servertest.LockedBuffer
-	srv, err := NewShared(Config{ProtectedMode: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, servertest.NewTableLimiter())
+	srv, err := NewShared(Config{ProtectedMode: true, Logger: slog.New(slog.NewTextHandler(&log, nil))},
+		servertest.NewTableLimiter())
 	require.NoError(t, err)
 	c, h := (&testServer{Shared: srv}).client(t), newHTTP(srv)
 	srv.LastID.Store(100) // that client's number is not from the server
@@ -60,13 +61,16 @@ func TestPageCommands(t *testing.T) {
 	says(`{"reply":["allowed",1,"remaining",2,"retry_after_ms",0,"reset_after_ms",86400000,"limit",5,"algorithm","fixed","rule","1d 5 FIRST","why","it needs 2 units, which leaves 2 of 5"]}`,
 		"RL.EXPLAIN", "RL.FIXED", "user:42", "1d", "5", "FIRST", "COST", "2")
 	says(`{"reply":1}`, "RL.RESET", "user:42")
-	says(`{"error":"ERR duration must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w; or FOREVER, not 'soon'"}`, "RL.BLOCK", "user:42", "soon")
-	for _, args := range [][]string{{"FLUSHALL"}, {"CONFIG", "GET", "*"}, {"RL.POLICY", "DEL", "p"}, {"RL.TOKENBUCKET", "k", "1/s", "1"}, {"MULTI"}, {"MONITOR"}} {
+	says(`{"error":"ERR duration must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w; or FOREVER, not 'soon'"}`,
+		"RL.BLOCK", "user:42", "soon")
+	for _, args := range [][]string{{"FLUSHALL"}, {"CONFIG", "GET", "*"}, {"RL.POLICY", "DEL", "p"},
+		{"RL.TOKENBUCKET", "k", "1/s", "1"}, {"MULTI"}, {"MONITOR"}} {
 		says(`{"error":"`+string(errNotByHand)+`"}`, args...)
 	}
 	require.Contains(t, order(h, nil, "NOSUCH").Body.String(), "unknown command")
 	require.Equal(t, 4, strings.Count(log.String(), "msg=audit"), "%s", log.String())
-	require.Contains(t, log.String(), `user=default addr=127.0.0.1:50000 id=101 command=rl.block args="[RL.BLOCK user:42 1h REASON abuse]"`)
+	require.Contains(t, log.String(),
+		`user=default addr=127.0.0.1:50000 id=101 command=rl.block args="[RL.BLOCK user:42 1h REASON abuse]"`)
 	require.Contains(t, log.String(), `command=rl.reset args="[RL.RESET user:42]"`)
 	require.NoError(t, h.Close())
 	says(`{"error":"ERR the server is stopping"}`, "RL.UNBLOCK", "user:42")
@@ -102,7 +106,8 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 			r.Header.Set("Origin", "http://127.0.0.1:6381")
 		}, http.StatusOK},
 		{"a form", Config{}, header("Content-Type", "text/plain"), http.StatusUnsupportedMediaType},
-		{"no login, another machine, protected", Config{ProtectedMode: true}, from("10.0.0.9:5", "10.0.0.1:6381"), http.StatusForbidden},
+		{"no login, another machine, protected", Config{ProtectedMode: true}, from("10.0.0.9:5", "10.0.0.1:6381"),
+			http.StatusForbidden},
 		{"no login, another machine, unprotected", Config{}, from("10.0.0.9:5", "10.0.0.1:6381"), http.StatusForbidden},
 		{"a name made to point here", Config{}, from("127.0.0.1:5", "evil.example:6381"), http.StatusForbidden},
 		{"no password", Config{Password: "right"}, nil, http.StatusUnauthorized},
@@ -153,7 +158,8 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 		{"no host", Config{}, from("127.0.0.1:5", ""), http.StatusForbidden},
 		{"an address without a port", Config{}, from("[::1]:5", "[::1]"), http.StatusOK},
 		{"localhost without a port", Config{}, from("[::1]:5", "localhost"), http.StatusOK},
-		{"a name that begins like an address", Config{}, from("127.0.0.1:5", "127.0.0.1.evil.example:6381"), http.StatusForbidden},
+		{"a name that begins like an address", Config{}, from("127.0.0.1:5", "127.0.0.1.evil.example:6381"),
+			http.StatusForbidden},
 	} {
 		srv := newTestServer(t, tt.cfg)
 		w := order(newHTTP(srv.Shared), tt.how, "RL.BLOCK", "user:42", "1h")
@@ -163,7 +169,8 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 	}
 	h := newHTTP(newTestServer(t, Config{}).Shared)
 	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Repeat("x", httpapi.MaxPageCommand)).Code)
-	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Split(strings.Repeat("x,", httpapi.MaxPageArgs), ",")...).Code)
+	require.Equal(t, http.StatusBadRequest,
+		order(h, nil, strings.Split(strings.Repeat("x,", httpapi.MaxPageArgs), ",")...).Code)
 	require.Equal(t, http.StatusMethodNotAllowed, visit(h, "/command.json", nil).Code)
 }
 

@@ -31,7 +31,8 @@ func visit(h *httpapi.Server, path string, change func(*http.Request)) *httptest
 func TestPageIsServed(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	h := newHTTP(srv.Shared)
-	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css"} {
+	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript",
+		"/page.css": "text/css"} {
 		w := visit(h, path, nil)
 		require.Equal(t, http.StatusOK, w.Code, path)
 		require.Contains(t, w.Header().Get("Content-Type"), kind)
@@ -64,8 +65,10 @@ func TestPageIsProtected(t *testing.T) {
 		{"this machine", guarded, nil, http.StatusOK},
 		{"this machine by name", guarded, from("[::1]:5", "localhost:6381"), http.StatusOK},
 		{"another machine", guarded, from("10.0.0.9:5", "10.0.0.1:6381"), http.StatusForbidden},
-		{"a page whose name was made to point here", guarded, from("127.0.0.1:5", "evil.example:6381"), http.StatusForbidden},
-		{"another machine, where the network keeps strangers out", open, from("10.0.0.9:5", "weir:6381"), http.StatusOK},
+		{"a page whose name was made to point here", guarded, from("127.0.0.1:5", "evil.example:6381"),
+			http.StatusForbidden},
+		{"another machine, where the network keeps strangers out", open, from("10.0.0.9:5", "weir:6381"),
+			http.StatusOK},
 	} {
 		h := newHTTP(newTestServer(t, tt.cfg).Shared)
 		for _, path := range []string{"/", "/status.json", "/key.json?name=user:42", "/page.js"} {
@@ -98,7 +101,8 @@ func TestStatusFeed(t *testing.T) {
 	require.Equal(t, []httpapi.PolicyStatus{{Name: "login", Allowed: 3, Limited: 2, Shadowed: 0}}, v.Policies)
 	require.Equal(t, []int64{3, 2}, []int64{v.Allowed, v.Limited})
 	require.Equal(t, "a", v.Cluster.Leader)
-	require.Equal(t, httpapi.NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1, HeardMs: 1000}, v.Cluster.Nodes[1])
+	require.Equal(t, httpapi.NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1,
+		HeardMs: 1000}, v.Cluster.Nodes[1])
 	require.Len(t, v.Latency.Counts, len(v.Latency.BoundsS)+1)
 
 	first := visit(h, "/status.json", nil).Body.String()
@@ -117,12 +121,14 @@ func TestKeyLookup(t *testing.T) {
 	require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=user:42", nil).Body.Bytes(), &answer))
 	found := answer.Limiters
 	require.Len(t, found, 3)
-	require.Equal(t, httpapi.KeyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1, Remaining: 2, IdleInMs: 1000,
+	require.Equal(t, httpapi.KeyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1,
+		Remaining: 2, IdleInMs: 1000,
 		Blocked: true, BlockedMs: 3_600_000, BlockedBy: "user:42", Reason: "abuse"}, found[0])
 	require.Equal(t, "policy|login|0|user:42", found[1].Name)
 	require.Equal(t, "{\"stale_ms\":0,\"limiters\":[]}\n", visit(h, "/key.json?name=idle", nil).Body.String())
 	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json", nil).Code)
-	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json?name="+strings.Repeat("x", engine.MaxKeyLen+1), nil).Code)
+	require.Equal(t, http.StatusBadRequest,
+		visit(h, "/key.json?name="+strings.Repeat("x", engine.MaxKeyLen+1), nil).Code)
 }
 
 // The page asks a majority through its node, and says which node answered. Without a leader
@@ -142,7 +148,8 @@ func TestPageReadsWhatWasDecided(t *testing.T) {
 	before := node.Confirms.Load()
 	status, key := look()
 	require.EqualValues(t, 2, node.Confirms.Load()-before)
-	require.Equal(t, []any{"a", "a", int64(0)}, []any{status.Cluster.Self, status.Cluster.Leader, status.Cluster.StaleMs})
+	require.Equal(t, []any{"a", "a", int64(0)},
+		[]any{status.Cluster.Self, status.Cluster.Leader, status.Cluster.StaleMs})
 	require.Equal(t, []any{"a", "a", int64(0)}, []any{key.Self, key.Leader, key.StaleMs})
 
 	f.Lead("")

@@ -11,7 +11,8 @@ import (
 
 var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
 
-var paramIf = param{"IF version", "only if the policy has this version, 0 for no policy. Otherwise the error is `CHANGED`, and `MULTI` does nothing"}
+var paramIf = param{"IF version",
+	"only if the policy has this version, 0 for no policy. Otherwise the error is `CHANGED`, and `MULTI` does nothing"}
 
 const versionReply = "The version of the policy: 1 more with every change, and the same when nothing changed."
 
@@ -20,26 +21,43 @@ const forgetsLater = "each part of the table forgets at its next use, O(n) in it
 func policyCommands() []*command {
 	policy := &command{
 		name: "RL.POLICY", arity: -2, group: groupPolicy, flags: "write fast", summary: "Named limits, for RL.CHECK",
-		details: "Policies are part of the state: they are replicated and saved with it, and stay when it is flushed. A decision sees a policy as it was before a " +
+		details: "Policies are part of the state: they are replicated and saved with it, and stay when it is " +
+			"flushed. A decision sees a policy as it was before a " +
 			"change or as it is behind it, whole.",
 		subs: []*command{
 			policySetCommand(), policyOverrideCommand(),
-			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy", params: []param{paramPolicy},
-				reply: "A map: `name`, `version`, `limits` as they are typed, `overrides`, `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, the counts of " +
-					"checks on this node, `owner` (empty without one), `layout`, and `report` (`burst` or a duration). An override has the pattern, its limits (none for UNLIMITED), and its remaining milliseconds (-1 for ever). The counts are `admitted`, `denied`, and `shadowed` for checks that a shadow would have denied. " + staleField,
+			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy",
+				params: []param{paramPolicy},
+				reply: "A map: `name`, `version`, `limits` as they are typed, `overrides`, `shadow` and `disabled` " +
+					"(1 or 0), `retry_after_ms`, `reserved`, the counts of " +
+					"checks on this node, `owner` (empty without one), `layout`, and `report` (`burst` or a " +
+					"duration). An override has the pattern, its limits (none for UNLIMITED), and its remaining " +
+					"milliseconds (-1 for ever). The counts are `admitted`, `denied`, and `shadowed` for checks " +
+					"that a shadow would have denied. " + staleField,
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
-					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
+					{"RL.POLICY GET login",
+						"name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 " +
+							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
 				run: runPolicyGet},
-			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast", summary: "The names of all policies, in order",
-				params: []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}}, run: runPolicyList, cost: "O(n) in the policies"},
-			policyChange(&command{name: "DEL", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(1); " + forgetsLater,
-				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.", answer: answerDeleted}),
-			policyChange(&command{name: "ENABLE", flags: "write fast", summary: "Let a policy decide again", params: []param{paramPolicy}, reply: versionReply,
+			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast",
+				summary: "The names of all policies, in order",
+				params:  []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}},
+				run:     runPolicyList, cost: "O(n) in the policies"},
+			policyChange(&command{name: "DEL", flags: "write", summary: "Delete a policy, and forget its usage",
+				cost:   "O(1); " + forgetsLater,
+				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.",
+				answer: answerDeleted}),
+			policyChange(&command{name: "ENABLE", flags: "write fast", summary: "Let a policy decide again",
+				params: []param{paramPolicy}, reply: versionReply,
 				answer: answerRemaining}),
-			policyChange(&command{name: "DISABLE", flags: "write fast", summary: "Let a policy admit everything, without counting", params: []param{paramPolicy}, reply: versionReply,
+			policyChange(&command{name: "DISABLE", flags: "write fast",
+				summary: "Let a policy admit everything, without counting", params: []param{paramPolicy},
+				reply:  versionReply,
 				answer: answerRemaining}),
-			policyChange(&command{name: "SHADOW", flags: "write fast", summary: "Let a policy decide and count, but deny nothing",
-				params: []param{paramPolicy, {"ON|OFF", "begin or end it"}}, reply: versionReply, answer: answerRemaining}),
+			policyChange(&command{name: "SHADOW", flags: "write fast",
+				summary: "Let a policy decide and count, but deny nothing",
+				params:  []param{paramPolicy, {"ON|OFF", "begin or end it"}}, reply: versionReply,
+				answer: answerRemaining}),
 		},
 	}
 	return append([]*command{checkCommand(), policy}, holdCommands()...)
@@ -57,20 +75,31 @@ func policySetCommand() *command {
 	return policyChange(&command{
 		name: "SET", flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
 		summary: "Make a policy, or give it other terms",
-		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or from none. " +
-			"When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm stays the same. The same applies to a decision command with " +
-			"another limit. `RESET` forgets usage. Overrides stay in both cases, and so does the owner unless `OWNER` names another. " +
-			"`IF` makes a change conditional. A transaction with a conditional change is all or nothing. When one of its changes of policies is refused, " +
-			"every other command that decides or changes state answers an error and does nothing. `weir policy apply` uses this.",
+		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate " +
+			"burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold " +
+			"[DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or from none. " +
+			"When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm stays the " +
+			"same. The same applies to a decision command with " +
+			"another limit. `RESET` forgets usage. Overrides stay in both cases, and so does the owner unless " +
+			"`OWNER` names another. " +
+			"`IF` makes a change conditional. A transaction with a conditional change is all or nothing. When one " +
+			"of its changes of policies is refused, " +
+			"every other command that decides or changes state answers an error and does nothing. `weir policy " +
+			"apply` uses this.",
 		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},
 			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
 			{"RETRYAFTER duration", "denials say to wait at least this"},
-			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
-			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` any number of times, up to 128 bytes besides the key. " +
+			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background " +
+				"traffic is shed first"},
+			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the " +
+				"limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` any number of " +
+				"times, up to 128 bytes besides the key. " +
 				"Two policies may not have layouts that make the same name, unless one layout is more specific"},
-			{"REPORT per", "the integer `limit` that checks answer for a bucket: the units that its rate gives in this time, at least 1, or with `BURST` its size; `BURST` unless given"},
-			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for no owner"},
+			{"REPORT per", "the integer `limit` that checks answer for a bucket: the units that its rate gives in " +
+				"this time, at least 1, or with `BURST` its size; `BURST` unless given"},
+			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and " +
+				"-_.:, or `NONE` for no owner"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
 		reply: versionReply,
 		shown: []example{
@@ -87,9 +116,12 @@ func policyOverrideCommand() *command {
 	return policyChange(&command{
 		name: "OVERRIDE", flags: "write fast",
 		summary: "Give some keys other limits",
-		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits replace the policy's limits, in their order, and keep the usage of the key.",
-		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"}, {"LIMIT algorithm argument", "as in RL.POLICY SET"},
-			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it applies; for ever unless given"}, paramIf},
+		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). " +
+			"Limits replace the policy's limits, in their order, and keep the usage of the key.",
+		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"},
+			{"LIMIT algorithm argument", "as in RL.POLICY SET"},
+			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"},
+			{"TTL duration", "how long it applies; for ever unless given"}, paramIf},
 		reply: versionReply,
 		cost:  "O(n) in the overrides of the policy",
 		shown: []example{

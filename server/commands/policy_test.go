@@ -55,12 +55,13 @@ func TestBadPoliciesChangeNothing(t *testing.T) {
 		"RL.CHECK p k p k":                                         "policy 'p' is named twice for the key 'k'",
 		"RL.CHECK p k p j p k":                                     "policy 'p' is named twice for the key 'k'",
 		"RL.CHECK p k PRIORITY low":                                "PRIORITY must be high or normal",
-		"RL.CHECK p k COST 9007199254740993":                       "COST must be a whole number from 0 to 9007199254740992",
-		"RL.CHECK p policy|p|0|k":                                  "keys that begin with 'policy|'",
-		"RL.TOKENBUCKET policy|p|0|k 1 1":                          "keys that begin with 'policy|'",
-		"RL.BLOCK policy|p|0|k 1h":                                 "keys that begin with 'policy|'",
-		"RL.CHECK" + manyPairs(17):                                 "a check names at most 16 policies",
-		"RL.EXPLAIN RL.CHECK q k":                                  "there is no policy 'q'",
+		"RL.CHECK p k COST 9007199254740993": "COST must be a whole number from 0 to " +
+			"9007199254740992",
+		"RL.CHECK p policy|p|0|k":         "keys that begin with 'policy|'",
+		"RL.TOKENBUCKET policy|p|0|k 1 1": "keys that begin with 'policy|'",
+		"RL.BLOCK policy|p|0|k 1h":        "keys that begin with 'policy|'",
+		"RL.CHECK" + manyPairs(17):        "a check names at most 16 policies",
+		"RL.EXPLAIN RL.CHECK q k":         "there is no policy 'q'",
 	} {
 		require.Contains(t, c.say(send), want, send)
 	}
@@ -80,7 +81,8 @@ func manyPairs(n int) (text string) {
 func TestZonesAreAsTheCalendarSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{
-		"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo", "Asia/Beirut", "Pacific/Apia", "America/Asuncion",
+		"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Santiago",
+		"Africa/Cairo", "Asia/Beirut", "Pacific/Apia", "America/Asuncion",
 	} {
 		zone, err := timezone.Tables.Get([]byte(name))
 		require.NoError(t, err)
@@ -88,9 +90,11 @@ func TestZonesAreAsTheCalendarSays(t *testing.T) {
 		location, err := time.LoadLocation(name)
 		require.NoError(t, err)
 		for range 3000 {
-			wall := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() + r.Int64N(70*365*24*3600)*1e9 + r.Int64N(1e9)
+			wall := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() + r.Int64N(70*365*24*3600)*1e9 + r.Int64N(
+				1e9)
 			mode := engine.Day + engine.WindowMode(r.IntN(4))
-			require.Equal(t, timezone.WindowAt(wall, mode, location).Ends, *zone.Window(wall, mode), "%s %s %s", name, arg.WindowWords[mode], time.Unix(0, wall).UTC())
+			require.Equal(t, timezone.WindowAt(wall, mode, location).Ends, *zone.Window(wall, mode), "%s %s %s", name,
+				arg.WindowWords[mode], time.Unix(0, wall).UTC())
 		}
 	}
 }
@@ -102,7 +106,8 @@ func TestExplainOfAChecks(t *testing.T) {
 	c.say("RL.POLICY SET user LIMIT TOKENBUCKET 1/s 5 LIMIT FIXED 1d 60 FIRST")
 	c.say("RL.CHECK org acme user 7 COST 5")
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK org acme user 7 COST 2"), "policy|user|0|7")
-	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK org acme user 7 COST 2"), "it needs 2 units, 0 of 5 are left; it fits in 2000 ms")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK org acme user 7 COST 2"),
+		"it needs 2 units, 0 of 5 are left; it fits in 2000 ms")
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK org acme user 7 COST 7"), "above the limit of 5: no wait helps")
 	require.Contains(t, c.say("HGETALL policy|user|0|7"), "algorithm tokenbucket rule 1/s 5 limit 5 used 5")
 	require.Equal(t, c.say("RL.INSPECT policy|user|1|7"), c.say("HGETALL policy|user|1|7"))
@@ -133,7 +138,8 @@ func TestStrikesAsAPolicy(t *testing.T) {
 	require.Equal(t, "1", c.say("RL.POLICY SET lockout LIMIT STRIKE 15m 2 2s 3 15m"))
 	require.Contains(t, c.say("RL.POLICY GET lockout"), "STRIKE 15m 2 2s 3 15m")
 	require.Equal(t, "1 2 0 900000 3 lockout", c.say("RL.CHECK lockout 42"))
-	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"), "this strike reaches a threshold and blocks the key for 2000 ms")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"),
+		"this strike reaches a threshold and blocks the key for 2000 ms")
 	require.Equal(t, "-"+string(service.ErrStrikesHeld), c.say("RL.RESERVE lockout 42 1 1m ID h"))
 	require.Equal(t, "0 1 2000 900000 3 lockout", c.say("RL.CHECK lockout 42"))
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"), "too many strikes: the key is blocked")
@@ -155,16 +161,19 @@ func TestOwnersOfPolicies(t *testing.T) {
 	require.Equal(t, "3", c.say("RL.POLICY SET p LIMIT FIXED 1m 6 OWNER NONE"))
 	require.Equal(t, "p q", c.say("RL.POLICY LIST OWNER NONE"))
 	for send, want := range map[string]string{
-		"RL.POLICY SET p LIMIT FIXED 1m 5 OWNER":       "OWNER needs a value, like OWNER team-a",
-		"RL.POLICY SET p LIMIT FIXED 1m 5 OWNER a/b":   "OWNER must be 1 to 64 letters, digits and -_.:, or NONE, not 'a/b'",
-		"RL.POLICY SET p LIMIT FIXED 1m 5 IF -1":       "IF must be a whole number from 0",
-		"RL.POLICY LIST TEAM a":                        "option must be OWNER owner, not 'TEAM'",
-		"RL.POLICY LIST OWNER":                         "option must be OWNER owner, not 'OWNER'",
-		"RL.POLICY LIST OWNER a/b":                     "OWNER must be 1 to 64 letters",
-		"RL.POLICY DEL p IF":                           "option must be IF version, at the end, not 'IF'",
-		"RL.POLICY DEL p IF x":                         "IF must be a whole number from 0",
-		"RL.POLICY OVERRIDE p k NONE TTL 1s":           "option must be TTL duration or IF version, at the end, not 'TTL'",
-		"RL.POLICY OVERRIDE p k UNLIMITED IF 3 TTL 1s": "option must be TTL duration or IF version, at the end, not 'IF'",
+		"RL.POLICY SET p LIMIT FIXED 1m 5 OWNER": "OWNER needs a value, like OWNER team-a",
+		"RL.POLICY SET p LIMIT FIXED 1m 5 OWNER a/b": "OWNER must be 1 to 64 letters, digits and -_.:, or " +
+			"NONE, not 'a/b'",
+		"RL.POLICY SET p LIMIT FIXED 1m 5 IF -1": "IF must be a whole number from 0",
+		"RL.POLICY LIST TEAM a":                  "option must be OWNER owner, not 'TEAM'",
+		"RL.POLICY LIST OWNER":                   "option must be OWNER owner, not 'OWNER'",
+		"RL.POLICY LIST OWNER a/b":               "OWNER must be 1 to 64 letters",
+		"RL.POLICY DEL p IF":                     "option must be IF version, at the end, not 'IF'",
+		"RL.POLICY DEL p IF x":                   "IF must be a whole number from 0",
+		"RL.POLICY OVERRIDE p k NONE TTL 1s": "option must be TTL duration or IF version, at the " +
+			"end, not 'TTL'",
+		"RL.POLICY OVERRIDE p k UNLIMITED IF 3 TTL 1s": "option must be TTL duration or IF version, at the " +
+			"end, not 'IF'",
 	} {
 		require.Contains(t, c.say(send), want, send)
 	}
@@ -185,7 +194,8 @@ func TestConditionalChanges(t *testing.T) {
 	c.say("RL.CHECK p k")
 	c.say("RL.POLICY SET q LIMIT FIXED FOREVER 5")
 	c.say("RL.POLICY DEL p IF 2")
-	require.Equal(t, "-"+string(service.ErrAbandoned)+" -"+string(service.ErrAbandoned)+" -"+string(service.ErrPolicyChanged), c.say("EXEC"))
+	require.Equal(t, "-"+string(service.ErrAbandoned)+" -"+string(service.ErrAbandoned)+" -"+
+		string(service.ErrPolicyChanged), c.say("EXEC"))
 	require.Equal(t, "p", c.say("RL.POLICY LIST"))
 	require.Equal(t, "1 4 0 -1 5 p", c.say("RL.CHECK p k"))
 	require.Equal(t, "1", c.say("RL.POLICY DEL p IF 3"))

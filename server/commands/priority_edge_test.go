@@ -22,15 +22,19 @@ func TestHTTPCheckPriority(t *testing.T) {
 		headers  []string
 		statuses [3]int
 	}{
-		"high":                 {"/check/half?priority=high&key=k", nil, [3]int{204, 204, 429}},
-		"HIGH":                 {"/check/half?priority=HIGH&key=k", nil, [3]int{204, 204, 429}},
-		"normal":               {"/check/half?priority=normal&key=k", nil, [3]int{204, 429, 429}},
-		"not given":            {"/check/half?key=k", []string{"X-Priority", "high", "Priority", "high"}, [3]int{204, 429, 429}},
-		"a header":             {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "high"}, [3]int{204, 204, 429}},
-		"a header, normal":     {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "normal"}, [3]int{204, 429, 429}},
-		"a header, not there":  {"/check/half?priority_header=X-Priority&key=k", nil, [3]int{204, 429, 429}},
-		"another word":         {"/check/half?priority=urgent&key=k", nil, [3]int{400, 400, 400}},
-		"a header, other word": {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "urgent"}, [3]int{400, 400, 400}},
+		"high":   {"/check/half?priority=high&key=k", nil, [3]int{204, 204, 429}},
+		"HIGH":   {"/check/half?priority=HIGH&key=k", nil, [3]int{204, 204, 429}},
+		"normal": {"/check/half?priority=normal&key=k", nil, [3]int{204, 429, 429}},
+		"not given": {"/check/half?key=k", []string{"X-Priority", "high", "Priority", "high"},
+			[3]int{204, 429, 429}},
+		"a header": {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "high"},
+			[3]int{204, 204, 429}},
+		"a header, normal": {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "normal"},
+			[3]int{204, 429, 429}},
+		"a header, not there": {"/check/half?priority_header=X-Priority&key=k", nil, [3]int{204, 429, 429}},
+		"another word":        {"/check/half?priority=urgent&key=k", nil, [3]int{400, 400, 400}},
+		"a header, other word": {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "urgent"},
+			[3]int{400, 400, 400}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, s := checked(t, Config{}, httpapi.CheckProtected)

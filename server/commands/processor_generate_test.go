@@ -28,7 +28,8 @@ type commandSource struct {
 func newCommandSource(seed uint64) *commandSource {
 	return &commandSource{
 		Rand: rand.New(rand.NewPCG(seed, 21)), commands: comparedCommands(),
-		called: make(map[scripts.Sum][]string), sums: slices.SortedFunc(maps.Keys(scripts.Known.BySum), func(a, b scripts.Sum) int { return slices.Compare(a[:], b[:]) }),
+		called: make(map[scripts.Sum][]string), sums: slices.SortedFunc(maps.Keys(scripts.Known.BySum),
+			func(a, b scripts.Sum) int { return slices.Compare(a[:], b[:]) }),
 	}
 }
 
@@ -46,7 +47,8 @@ var notCompared = map[string]string{
 // comparedCommands are those that decide, and those that look at what was decided.
 func comparedCommands() (compared []*command) {
 	each(newCommandTable(families()...).all, func(cmd *command) {
-		looks := cmd.run != nil && cmd.reads && (cmd.keys.first > 0 || cmd.group == groupLook || cmd.group == groupPolicy) || cmd.group == groupDecide
+		looks := cmd.run != nil && cmd.reads &&
+			(cmd.keys.first > 0 || cmd.group == groupLook || cmd.group == groupPolicy) || cmd.group == groupDecide
 		if _, excluded := notCompared[cmd.Full]; !excluded && (cmd.plan != nil || looks) {
 			compared = append(compared, cmd)
 		}
@@ -88,7 +90,8 @@ func (g *commandSource) command() []string {
 	case "rl.explain":
 		return append(line, g.decision()...)
 	case "rl.policy|override": // the syntax line has alternatives that the parser does not group
-		terms := pick(g, [][]string{append([]string{"LIMIT"}, g.limit()...), {"UNLIMITED"}, {"NONE"}, {"UNLIMITED", "TTL", "1h"}})
+		terms := pick(g, [][]string{append([]string{"LIMIT"}, g.limit()...), {"UNLIMITED"}, {"NONE"},
+			{"UNLIMITED", "TTL", "1h"}})
 		return append(append(line, g.value(cmd, "policy"), g.value(cmd, "pattern")), terms...)
 	}
 	return g.named(cmd, append(line, g.sequence(cmd, syntax.Parse(cmd.syntax))...))

@@ -32,8 +32,9 @@ const (
 
 // emulators are the programs that run another architecture's binary, by GOARCH.
 var emulators = map[string]string{
-	"arm64": "qemu-aarch64", "s390x": "qemu-s390x", "riscv64": "qemu-riscv64", "ppc64le": "qemu-ppc64le", "loong64": "qemu-loongarch64",
-	"arm": "qemu-arm", "386": "qemu-i386",
+	"arm64": "qemu-aarch64", "s390x": "qemu-s390x", "riscv64": "qemu-riscv64", "ppc64le": "qemu-ppc64le",
+	"loong64": "qemu-loongarch64",
+	"arm":     "qemu-arm", "386": "qemu-i386",
 }
 
 // TestSameOnOtherProcessors sends one sequence of commands to processes that represent different processors. All
@@ -50,7 +51,8 @@ func TestSameOnOtherProcessors(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	for _, env := range [][]string{
-		{"GODEBUG=cpu.fma=off", "GOMAXPROCS=1"}, {"GODEBUG=cpu.avx2=off", "GOMAXPROCS=8"}, {"GODEBUG=cpu.all=off", "GOMAXPROCS=3"},
+		{"GODEBUG=cpu.fma=off", "GOMAXPROCS=1"}, {"GODEBUG=cpu.avx2=off", "GOMAXPROCS=8"},
+		{"GODEBUG=cpu.all=off", "GOMAXPROCS=3"},
 	} {
 		t.Run(strings.Join(env, " "), func(t *testing.T) { here.compare(t, commands, env, self) })
 	}
@@ -84,7 +86,8 @@ func (tr *trace) compare(t *testing.T, commands int, env []string, argv ...strin
 	child := func(show int) string {
 		args := append(argv[1:len(argv):len(argv)], "-test.run=^TestProcessorChild$", "-test.timeout=30m")
 		cmd := exec.Command(argv[0], args...)
-		cmd.Env = append(append(os.Environ(), env...), envChain+"="+file, envCommands+"="+strconv.Itoa(commands), envShow+"="+strconv.Itoa(show))
+		cmd.Env = append(append(os.Environ(), env...), envChain+"="+file, envCommands+"="+strconv.Itoa(commands),
+			envShow+"="+strconv.Itoa(show))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
@@ -95,10 +98,12 @@ func (tr *trace) compare(t *testing.T, commands int, env []string, argv ...strin
 		if i < len(chain) && chain[i] == tr.chain[i] {
 			continue
 		}
-		t.Fatalf("command %d differs; here:\n%s\nthere:\n%s", i, traceCommands(t, processorSeed, commands, i).shown, child(i))
+		t.Fatalf("command %d differs; here:\n%s\nthere:\n%s", i, traceCommands(t, processorSeed, commands, i).shown,
+			child(i))
 	}
 	require.Len(t, chain, len(tr.chain))
-	t.Logf("%d commands, %d operations, %d of %d scripts: 0 differences", len(chain)-1, sum(tr.lim.ops[:]), covered(tr.lim.scripts[:]), engine.NumScripts-1)
+	t.Logf("%d commands, %d operations, %d of %d scripts: 0 differences", len(chain)-1, sum(tr.lim.ops[:]),
+		covered(tr.lim.scripts[:]), engine.NumScripts-1)
 }
 
 // TestProcessorChild is the part of TestSameOnOtherProcessors that runs in other processes.

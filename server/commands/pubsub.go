@@ -13,20 +13,30 @@ import (
 
 func pubsubCommands() []*command {
 	const flags = "pubsub noscript loading stale no_multi"
-	listen := "Channel `weir:denied:<algorithm>` carries the key of every denied decision, for example `weir:denied:tokenbucket`. `weir:denied:policy:<policy>` carries the key of every check " +
-		"that a limit of this policy denied (`PSUBSCRIBE weir:denied:policy:*`: of any policy). `weir:lockout:policy:<policy>` and, for `RL.STRIKE`, `weir:lockout:strike` publish each strike that " +
-		"begins the penalty of a last step, in JSON: `{\"policy\":\"lockout\",\"key\":\"42\",\"seconds\":900}`. A delay or the penalty of an earlier step is no lock-out. A node publishes the decisions of its own clients. A request that waits (`RL.WAIT`) publishes only its last denial. " +
-		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that does not read is disconnected."
+	listen := "Channel `weir:denied:<algorithm>` carries the key of every denied decision, for example " +
+		"`weir:denied:tokenbucket`. `weir:denied:policy:<policy>` carries the key of every check " +
+		"that a limit of this policy denied (`PSUBSCRIBE weir:denied:policy:*`: of any policy). " +
+		"`weir:lockout:policy:<policy>` and, for `RL.STRIKE`, `weir:lockout:strike` publish each strike that " +
+		"begins the penalty of a last step, in JSON: `{\"policy\":\"lockout\",\"key\":\"42\",\"seconds\":900}`. A " +
+		"delay or the penalty of an earlier step is no lock-out. A node publishes the decisions of its own clients. " +
+		"A request that waits (`RL.WAIT`) publishes only its last denial. " +
+		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that " +
+		"does not read is disconnected."
 	commands := []*command{
-		{name: "SUBSCRIBE", arity: -2, syntax: "channel [channel ...]", summary: "Listen to denials", details: listen, flags: flags,
+		{name: "SUBSCRIBE", arity: -2, syntax: "channel [channel ...]", summary: "Listen to denials",
+			details: listen, flags: flags,
 			run: func(s *Session, args [][]byte) { s.subscribe(args[1:], false) }},
-		{name: "PSUBSCRIBE", arity: -2, syntax: "pattern [pattern ...]", summary: "Listen to channels that match a pattern", details: listen, flags: flags,
+		{name: "PSUBSCRIBE", arity: -2, syntax: "pattern [pattern ...]",
+			summary: "Listen to channels that match a pattern", details: listen, flags: flags,
 			run: func(s *Session, args [][]byte) { s.subscribe(args[1:], true) }},
-		{name: "UNSUBSCRIBE", arity: -1, syntax: "[channel ...]", summary: "Stop listening to channels, or to all", flags: flags,
-			run: func(s *Session, args [][]byte) { s.unsubscribe(args[1:], false) }},
-		{name: "PUNSUBSCRIBE", arity: -1, syntax: "[pattern ...]", summary: "Stop listening to patterns, or to all", flags: flags,
-			run: func(s *Session, args [][]byte) { s.unsubscribe(args[1:], true) }},
-		{name: "PUBLISH", arity: 3, syntax: "channel message", summary: "Refused: channels carry the server's own events only", flags: "pubsub loading stale fast",
+		{name: "UNSUBSCRIBE", arity: -1, syntax: "[channel ...]", summary: "Stop listening to channels, or to all",
+			flags: flags,
+			run:   func(s *Session, args [][]byte) { s.unsubscribe(args[1:], false) }},
+		{name: "PUNSUBSCRIBE", arity: -1, syntax: "[pattern ...]", summary: "Stop listening to patterns, or to all",
+			flags: flags,
+			run:   func(s *Session, args [][]byte) { s.unsubscribe(args[1:], true) }},
+		{name: "PUBLISH", arity: 3, syntax: "channel message",
+			summary: "Refused: channels carry the server's own events only", flags: "pubsub loading stale fast",
 			run: func(s *Session, _ [][]byte) { s.fail(errPublish) }},
 		pubsubCommand(),
 	}
@@ -41,26 +51,29 @@ func pubsubCommand() *command {
 	return &command{
 		name: "PUBSUB", arity: -2, flags: "pubsub loading stale", summary: "Describe the subscribers",
 		subs: []*command{
-			{name: "CHANNELS", arity: -2, syntax: "[pattern]", summary: "The channels someone listens to", bulky: true, run: func(s *Session, args [][]byte) {
-				pattern := []byte("*")
-				if len(args) > 2 {
-					pattern = args[2]
-				}
-				if len(pattern) > maxPatternBytes {
-					s.fail(errPatternLong)
-					return
-				}
-				names := slices.Sorted(maps.Keys(s.srv.Events.Subscribers(false)))
-				s.Strings(slices.DeleteFunc(names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
-			}},
-			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel", run: func(s *Session, args [][]byte) {
-				counts := s.srv.Events.Subscribers(false)
-				s.Array(2 * len(args[2:]))
-				for _, name := range args[2:] {
-					s.BulkBytes(name)
-					s.Int(int64(counts[string(name)]))
-				}
-			}},
+			{name: "CHANNELS", arity: -2, syntax: "[pattern]", summary: "The channels someone listens to", bulky: true,
+				run: func(s *Session, args [][]byte) {
+					pattern := []byte("*")
+					if len(args) > 2 {
+						pattern = args[2]
+					}
+					if len(pattern) > maxPatternBytes {
+						s.fail(errPatternLong)
+						return
+					}
+					names := slices.Sorted(maps.Keys(s.srv.Events.Subscribers(false)))
+					s.Strings(slices.DeleteFunc(
+						names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
+				}},
+			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel",
+				run: func(s *Session, args [][]byte) {
+					counts := s.srv.Events.Subscribers(false)
+					s.Array(2 * len(args[2:]))
+					for _, name := range args[2:] {
+						s.BulkBytes(name)
+						s.Int(int64(counts[string(name)]))
+					}
+				}},
 			{name: "NUMPAT", arity: 2, summary: "How many patterns are listened to", run: func(s *Session, _ [][]byte) {
 				s.Int(int64(len(s.srv.Events.Subscribers(true))))
 			}},

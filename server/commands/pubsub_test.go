@@ -16,7 +16,8 @@ func TestDenialEvents(t *testing.T) {
 	two, three, actor := srv.client(t), srv.client(t), srv.client(t)
 	assert.Equal(t, "subscribe weir:denied:fixed 1; subscribe other 2", two.say("SUBSCRIBE weir:denied:fixed other"))
 	three.say("HELLO 3")
-	assert.Equal(t, ">3\r\n$10\r\npsubscribe\r\n$13\r\nweir:denied:*\r\n:1\r\n", three.raw("PSUBSCRIBE", "weir:denied:*"))
+	assert.Equal(t, ">3\r\n$10\r\npsubscribe\r\n$13\r\nweir:denied:*\r\n:1\r\n",
+		three.raw("PSUBSCRIBE", "weir:denied:*"))
 
 	actor.say("RL.FIXED door FOREVER 1")
 	assert.Empty(t, two.fake.messages(), "nothing was denied yet")
@@ -25,7 +26,8 @@ func TestDenialEvents(t *testing.T) {
 	assert.Empty(t, two.fake.messages(), "looks are no denials")
 	actor.say("RL.FIXED door FOREVER 1")
 	assert.Equal(t, "*3\r\n$7\r\nmessage\r\n$17\r\nweir:denied:fixed\r\n$4\r\ndoor\r\n", two.fake.messages())
-	assert.Equal(t, ">4\r\n$8\r\npmessage\r\n$13\r\nweir:denied:*\r\n$17\r\nweir:denied:fixed\r\n$4\r\ndoor\r\n", three.fake.messages())
+	assert.Equal(t, ">4\r\n$8\r\npmessage\r\n$13\r\nweir:denied:*\r\n$17\r\nweir:denied:fixed\r\n$4\r\ndoor\r\n",
+		three.fake.messages())
 
 	actor.say("RL.TOKENBUCKET b 1/s 1 COST 2")
 	assert.Empty(t, two.fake.messages(), "another algorithm's channel")
@@ -100,7 +102,8 @@ func TestSubscriptions(t *testing.T) {
 	for _, line := range []string{"RL.FIXED k 1m 5", "ECHO x", "CLIENT ID"} {
 		assert.Contains(t, c.say(line), "-ERR Can't execute '", line)
 	}
-	assert.Contains(t, c.say("ECHO x"), "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+	assert.Contains(t, c.say("ECHO x"),
+		"only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 
 	srv := &testServer{Shared: c.sess.srv, last: 1}
 	other := srv.client(t)

@@ -14,11 +14,14 @@ import (
 
 // readers has a call of every command that reads limiters, by its name in the command table.
 var readers = map[string]string{
-	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
+	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k",
+	"hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
 	"rl.policy|get": "RL.POLICY GET p", "rl.policy|list": "RL.POLICY LIST",
 	"keys": "KEYS *", "scan": "SCAN 0", "ttl": "TTL k", "pttl": "PTTL k", "type": "TYPE k", "exists": "EXISTS k",
-	"randomkey": "RANDOMKEY", "dbsize": "DBSIZE", "memory|usage": "MEMORY USAGE k", "object|encoding": "OBJECT ENCODING k",
-	"sismember": "SISMEMBER rl:blacklist:ip 192.0.2.1", "smismember": "SMISMEMBER rl:blacklist:ip 192.0.2.1", "smembers": "SMEMBERS rl:blacklist:ip",
+	"randomkey": "RANDOMKEY", "dbsize": "DBSIZE", "memory|usage": "MEMORY USAGE k",
+	"object|encoding": "OBJECT ENCODING k",
+	"sismember":       "SISMEMBER rl:blacklist:ip 192.0.2.1", "smismember": "SMISMEMBER rl:blacklist:ip 192.0.2.1",
+	"smembers":                "SMEMBERS rl:blacklist:ip",
 	"scard":                   "SCARD rl:blacklist:ip",
 	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1",
 }
@@ -54,11 +57,13 @@ func (c *testClient) anew(send string) string {
 	return string(c.raw(split(send)...))
 }
 
-func requireLinearizable(t *testing.T, f *servertest.FakeCluster, c *testClient, node *servertest.FakeReplica, send string) {
+func requireLinearizable(t *testing.T, f *servertest.FakeCluster, c *testClient, node *servertest.FakeReplica,
+	send string) {
 	before := node.Confirms.Load()
 	require.NotEqual(t, byte('-'), c.anew(send)[0], send)
 	require.EqualValues(t, 1, node.Confirms.Load()-before, send)
-	for word, err := range map[string]error{"-TRYAGAIN ": limiter.ErrTryAgain, "-CLUSTERDOWN ": limiter.ErrClusterDown} {
+	for word, err := range map[string]error{"-TRYAGAIN ": limiter.ErrTryAgain,
+		"-CLUSTERDOWN ": limiter.ErrClusterDown} {
 		f.SetDown(err)
 		require.True(t, strings.HasPrefix(c.anew(send), word), send)
 		require.Equal(t, "OK", c.say("MULTI"))

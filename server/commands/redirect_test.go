@@ -20,10 +20,12 @@ func TestRedirectMoved(t *testing.T) {
 	leader, _ := clusterClient(t, f, "a", Config{Redirect: service.RedirectMoved})
 	const moved = "-MOVED 12182 10.0.0.1:6380"
 	assert.Equal(t, "1 8 0 -1 9", leader.say(takeFoo))
-	for _, send := range []string{takeFoo, "RL.REFUND foo 1", "DEL foo x", "RL.BLOCK foo 1s", "INCREX foo", "CL.THROTTLE foo 1 1 1"} {
+	for _, send := range []string{takeFoo, "RL.REFUND foo 1", "DEL foo x", "RL.BLOCK foo 1s", "INCREX foo",
+		"CL.THROTTLE foo 1 1 1"} {
 		assert.Equal(t, moved, follower.say(send), send)
 	}
-	assert.Equal(t, "-ERR max "+wholeTo53+", not 'x'", follower.say("RL.FIXED foo FOREVER x"), "what is wrong is wrong anywhere")
+	assert.Equal(t, "-ERR max "+wholeTo53+", not 'x'", follower.say("RL.FIXED foo FOREVER x"),
+		"what is wrong is wrong anywhere")
 	assert.Zero(t, node.Decided.Load())
 	assert.Equal(t, "fixed", follower.say("TYPE foo"), "reads stay")
 	assert.Equal(t, "7", follower.value("RL.EXPLAIN "+takeFoo).get("remaining").text)

@@ -13,11 +13,18 @@ var ErrNoCommand = errors.New("no such command")
 // groupTitles are the chapters of the reference, in order.
 var groupTitles = [...]struct{ group, title, intro string }{
 	{groupDecide, "Decisions", decisionIntro},
-	{groupPolicy, "Policies", "Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
-	{groupSettle, "Corrections and blocks", "Complete a hold, give units back, forget usage, deny a key. All of them take effect at once."},
-	{groupLook, "Looking", "None of these changes a limiter. A key exists while its limiter is not idle, so scans skip idle keys. In a cluster reads are linearizable at every node: " +
-		"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection into stale reads of the node's own state, which tell their age."},
-	{groupDialect, "Dialects", "Commands of other limiters, so that programs written for them need no change. They share keys with `RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
+	{groupPolicy, "Policies",
+		"Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
+	{groupSettle, "Corrections and blocks",
+		"Complete a hold, give units back, forget usage, deny a key. All of them take effect at once."},
+	{groupLook, "Looking",
+		"None of these changes a limiter. A key exists while its limiter is not idle, so scans skip idle keys. In a " +
+			"cluster reads are linearizable at every node: " +
+			"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection " +
+			"into stale reads of the node's own state, which tell their age."},
+	{groupDialect, "Dialects",
+		"Commands of other limiters, so that programs written for them need no change. They share keys with " +
+			"`RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
 	{groupMulti, "Transactions", ""},
 	{groupPubSub, "Listening", ""},
 	{groupConn, "Connection", ""},
@@ -42,7 +49,8 @@ from call to call: what was used stays used. Options stand in any order, in any 
 // internal/pages fills it.
 func WriteReference(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its elements in one line; `*` stands for a number " +
+	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its " +
+		"elements in one line; `*` stands for a number " +
 		"that depends on the moment. `weir help COMMAND` shows the same in a terminal.\n" +
 		"\n<!-- contents -->\n<!-- /contents -->\n")
 	table := newCommandTable(families()...)

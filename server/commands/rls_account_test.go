@@ -39,7 +39,8 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	}
 	require.Equal(t, codes.OK, ask(withHits(entries("user", "a"), 6), entries("no", "policy"), minute(), minute()))
 	require.Equal(t, "*4\r\n$8\r\npmessage\r\n$13\r\nweir:denied:*\r\n$27\r\nweir:denied:policy:web:user\r\n$1\r\na\r\n"+
-		"*4\r\n$8\r\npmessage\r\n$13\r\nweir:denied:*\r\n$17\r\nweir:denied:fixed\r\n$14\r\nrls|web:user|b\r\n", listener.fake.messages())
+		"*4\r\n$8\r\npmessage\r\n$13\r\nweir:denied:*\r\n$17\r\nweir:denied:fixed\r\n$14\r\nrls|web:user|b\r\n",
+		listener.fake.messages())
 	require.Regexp(t, `\[0 127.0.0.1:\d+\] "RL.CHECK" "web:user" "a" "COST" "6"`, monitor.fake.messages())
 	require.Regexp(t, `RL.CHECK a .* 127.0.0.1:\d+`, c.say("SLOWLOG GET"))
 	require.Contains(t, c.say("RL.TOP DENIED"), "policy|web:user|0|a 6 0")

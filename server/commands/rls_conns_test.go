@@ -80,7 +80,8 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	r, addr := startRLS(t, s.Shared)
 	setRoom(r, 1)
 	ask := func(ctx context.Context, conn *grpc.ClientConn) error {
-		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")), grpc.WaitForReady(ctx != t.Context()))
+		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")),
+			grpc.WaitForReady(ctx != t.Context()))
 		return err
 	}
 	first, second := dialRLS(t, addr), dialRLS(t, addr)
@@ -93,7 +94,8 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(ask(t.Context(), second)))
 	require.Positive(t, s.Wire.Rejected.Load())
 	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool { return s.RLS.Conns.Load() == 0 }, servertest.Patience, time.Millisecond, "a place is free again")
+	require.Eventually(t, func() bool { return s.RLS.Conns.Load() == 0 }, servertest.Patience, time.Millisecond,
+		"a place is free again")
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
 	defer cancel()
 	second.ResetConnectBackoff()
@@ -116,7 +118,8 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	r, addr := startRLS(t, s.Shared)
 	setRoom(r, room)
 	ask := func(conn *grpc.ClientConn) error {
-		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame"), servertest.Patience)
+		ctx, cancel := context.WithTimeout(
+			metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame"), servertest.Patience)
 		defer cancel()
 		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
 		return err
@@ -126,7 +129,8 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	before := openRLS(r)
 	for range 3 * room {
 		stranger := dialRLS(t, addr)
-		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+"/ShouldRateLimit", grpc.WaitForReady(true))
+		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
+			"/ShouldRateLimit", grpc.WaitForReady(true))
 		require.NoError(t, err, "it begins a call and sends nothing")
 	}
 	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
@@ -157,7 +161,8 @@ func TestRLSIsProtected(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config
 		want codes.Code
-	}{{Config{ProtectedMode: true}, codes.Unavailable}, {Config{}, codes.OK}, {Config{ProtectedMode: true, Password: "p"}, codes.Unauthenticated}} {
+	}{{Config{ProtectedMode: true}, codes.Unavailable}, {Config{}, codes.OK},
+		{Config{ProtectedMode: true, Password: "p"}, codes.Unauthenticated}} {
 		s := newTestServer(t, c.cfg)
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
@@ -172,7 +177,8 @@ func TestRLSIsProtected(t *testing.T) {
 func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
 	conn, _ := serveRLS(t, limited(t, Config{}).Shared)
 	call := func(ctx context.Context) error { // one that is begun, and never ends by itself
-		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+"/ShouldRateLimit")
+		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
+			"/ShouldRateLimit")
 		return err
 	}
 	all, cancel := context.WithTimeout(t.Context(), servertest.Patience)

@@ -75,7 +75,8 @@ func withHits(d *descriptorv3.RateLimitDescriptor, n uint64) *descriptorv3.RateL
 	return d
 }
 
-func withLimit(d *descriptorv3.RateLimitDescriptor, n uint32, unit typev3.RateLimitUnit) *descriptorv3.RateLimitDescriptor {
+func withLimit(d *descriptorv3.RateLimitDescriptor, n uint32,
+	unit typev3.RateLimitUnit) *descriptorv3.RateLimitDescriptor {
 	d.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: unit}
 	return d
 }
@@ -119,13 +120,15 @@ func TestRLSAnswers(t *testing.T) {
 	require.Equal(t, rlsv3.RateLimitResponse_OK, out.OverallCode)
 	require.EqualValues(t, 4, out.Statuses[0].LimitRemaining)
 	require.Equal(t, "web:user", out.Statuses[0].CurrentLimit.Name)
-	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_UNKNOWN, out.Statuses[0].CurrentLimit.Unit, "a bucket has no unit")
+	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_UNKNOWN, out.Statuses[0].CurrentLimit.Unit,
+		"a bucket has no unit")
 	require.Equal(t, 100*time.Millisecond, out.Statuses[0].DurationUntilReset.AsDuration())
 	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code, "as the reference service: no policy, no limit")
 	require.Nil(t, out.Statuses[1].CurrentLimit)
 	require.EqualValues(t, 3, out.Statuses[2].CurrentLimit.RequestsPerUnit)
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_HOUR, out.Statuses[2].CurrentLimit.Unit)
-	require.Equal(t, "Ratelimit: \"web:login:remote_address\";r=2;t=3600\nRatelimit-Policy: \"web:login:remote_address\";q=3\n", fields(out),
+	require.Equal(t, "Ratelimit: \"web:login:remote_address\";r=2;t=3600\nRatelimit-Policy: "+
+		"\"web:login:remote_address\";q=3\n", fields(out),
 		"of the one with the least left")
 	require.Empty(t, out.RawBody)
 
@@ -150,7 +153,8 @@ func TestRLSAnswers(t *testing.T) {
 	require.EqualValues(t, 0, out.Statuses[1].LimitRemaining)
 	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code, "asks for nothing")
 
-	out = ask(rlsCall(entries("plan", "free"), entries("plan", "free"), entries("plan", "silver"), entries("plan", "gold")))
+	out = ask(rlsCall(entries("plan", "free"), entries("plan", "free"), entries("plan", "silver"),
+		entries("plan", "gold")))
 	require.Equal(t, []rlsv3.RateLimitResponse_Code{1, 2, 1, 1}, codesOf(out))
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_DAY, out.Statuses[1].CurrentLimit.Unit)
 	require.Nil(t, out.Statuses[3].CurrentLimit, "unlimited")
@@ -161,7 +165,8 @@ func TestRLSAnswers(t *testing.T) {
 	require.Equal(t, time.Minute, out.Statuses[0].DurationUntilReset.AsDuration())
 
 	for series, want := range map[string]string{
-		`weir_rls_calls_total{result="ok"}`: "2", `weir_rls_calls_total{result="over_limit"}`: "3", `weir_rls_calls_total{result="failed"}`: "0",
+		`weir_rls_calls_total{result="ok"}`: "2", `weir_rls_calls_total{result="over_limit"}`: "3",
+		`weir_rls_calls_total{result="failed"}`:        "0",
 		`weir_rls_descriptors_total{result="allowed"}`: "7", `weir_rls_descriptors_total{result="limited"}`: "3",
 		`weir_rls_descriptors_total{result="unmatched"}`:                 "1",
 		`weir_policy_requests_total{policy="web:user",result="limited"}`: "1",
@@ -194,7 +199,8 @@ func TestRLSLimitsBroughtAlong(t *testing.T) {
 		return withLimit(entries("user", who), n, unit)
 	}
 	out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(
-		two("a", 1, typev3.RateLimitUnit_MINUTE), two("a", 1, typev3.RateLimitUnit_MINUTE), two("b", 1, typev3.RateLimitUnit_MONTH), two("c", 0, typev3.RateLimitUnit_DAY)))
+		two("a", 1, typev3.RateLimitUnit_MINUTE), two("a", 1, typev3.RateLimitUnit_MINUTE),
+		two("b", 1, typev3.RateLimitUnit_MONTH), two("c", 0, typev3.RateLimitUnit_DAY)))
 	require.NoError(t, err)
 	require.Equal(t, []rlsv3.RateLimitResponse_Code{1, 2, 1, 2}, codesOf(out))
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_MONTH, out.Statuses[2].CurrentLimit.Unit)
@@ -208,11 +214,14 @@ func TestRLSLimitsBroughtAlong(t *testing.T) {
 func TestRLSHostileValues(t *testing.T) {
 	s := limited(t, Config{})
 	conn, _ := serveRLS(t, s.Shared)
-	for _, value := range []string{"\xff\xfe", "policy|web:user|0|42", strings.Repeat("x", 60<<10), "a\x00b\r\n", "rls|", " "} {
-		in := &rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(value)}}}}}
+	for _, value := range []string{"\xff\xfe", "policy|web:user|0|42", strings.Repeat("x", 60<<10),
+		"a\x00b\r\n", "rls|", " "} {
+		in := &rlspb.Request{Domain: []byte("web"),
+			Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(value)}}}}}
 		for i := range 6 {
 			out := new(rlspb.Response)
-			require.NoError(t, conn.Invoke(t.Context(), "/"+envoyrls.ServiceName+"/ShouldRateLimit", in, out), "%.20q", value)
+			require.NoError(t, conn.Invoke(t.Context(), "/"+envoyrls.ServiceName+"/ShouldRateLimit", in, out),
+				"%.20q", value)
 			want := rlspb.Code_OK
 			if i == 5 {
 				want = rlspb.Code_OVER_LIMIT
@@ -229,21 +238,25 @@ func TestRLSRefuses(t *testing.T) {
 		_, err := envoy.ShouldRateLimit(t.Context(), in)
 		return status.Code(err)
 	}
-	require.Equal(t, codes.InvalidArgument, refused(&rlsv3.RateLimitRequest{Descriptors: rlsCall(entries("user", "1")).Descriptors}))
+	require.Equal(t, codes.InvalidArgument,
+		refused(&rlsv3.RateLimitRequest{Descriptors: rlsCall(entries("user", "1")).Descriptors}))
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall()))
 	many := make([]*descriptorv3.RateLimitDescriptor, envoyrls.MaxDescriptors+1)
 	for i := range many {
 		many[i] = entries("user", "1")
 	}
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall(many...)))
-	require.Equal(t, codes.ResourceExhausted, refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.MaxCallBytes)))))
+	require.Equal(t, codes.ResourceExhausted,
+		refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.MaxCallBytes)))))
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
-	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable, limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
+	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable,
+		limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
 		s.lim.Err = err
 		require.Equal(t, want, refused(rlsCall(entries("user", "1"))), err)
 	}
 	s.lim.Err = nil
 	s.Draining.Store(true)
-	require.Equal(t, codes.Unavailable, refused(rlsCall(entries("user", "1"))), "nothing is decided behind the last save")
+	require.Equal(t, codes.Unavailable, refused(rlsCall(entries("user", "1"))),
+		"nothing is decided behind the last save")
 	require.Equal(t, "7", value(t, s.Shared, `weir_rls_calls_total{result="failed"}`), "one was too long to be a call")
 }

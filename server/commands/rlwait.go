@@ -17,23 +17,35 @@ var (
 	errStopping = resp.Error("TRYAGAIN not applied, send it again: the server is stopping")
 
 	errWaitToStrike resp.Error = "ERR RL.WAIT takes RL.STRIKE with COST 0 only: every try would be another strike"
-	errWaitWithID   resp.Error = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer every try like the first"
+	errWaitWithID   resp.Error = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer " +
+		"every try like the first"
 )
 
 func rlWaitCommand() *command {
 	return &command{
-		name: "RL.WAIT", arity: -5, syntax: "command argument [argument ...] TIMEOUT duration", group: groupDecide, flags: "write denyoom blocking no_multi noscript movablekeys",
+		name: "RL.WAIT", arity: -5, syntax: "command argument [argument ...] TIMEOUT duration", group: groupDecide,
+		flags:   "write denyoom blocking no_multi noscript movablekeys",
 		carried: func(args [][]byte) [][]byte { return args[1 : len(args)-2] }, // without TIMEOUT
 		summary: "Decide, and let a denied request wait until it is admitted or the time is up",
-		details: "Takes any decision that its user may send, with its arguments, but an `ID`. A denied request waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first policy and key). " +
-			"The queue is first come, first served on this node, also when a later request asks for less. The first request is tried as soon as its limit " +
-			"says that it fits (`retry_after_ms`), or sooner when units of its key are released, refunded, reset or unblocked through this node. Decisions without `RL.WAIT` do not queue and may take the units first.\n\n" +
-			"Each try is an ordinary decision, and counts as one. A request that can never fit (`retry_after_ms` -1) is denied when it is first, without waiting for the end. A client that disconnects leaves the queue and takes nothing. " +
-			"A server that stops answers `TRYAGAIN`. Later commands on the same connection wait, too. Use a separate connection for `RL.WAIT`, with a read timeout above `TIMEOUT`.\n\n" +
-			"At most 1000 requests wait for one key, and 10000 in all: the next one is answered `OVERLOADED` at once. Not allowed in a transaction.",
+		details: "Takes any decision that its user may send, with its arguments, but an `ID`. A denied request " +
+			"waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first " +
+			"policy and key). " +
+			"The queue is first come, first served on this node, also when a later request asks for less. The first " +
+			"request is tried as soon as its limit " +
+			"says that it fits (`retry_after_ms`), or sooner when units of its key are released, refunded, reset or " +
+			"unblocked through this node. Decisions without `RL.WAIT` do not queue and may take the units first.\n\n" +
+			"Each try is an ordinary decision, and counts as one. A request that can never fit (`retry_after_ms` " +
+			"-1) is denied when it is first, without waiting for the end. A client that disconnects leaves the " +
+			"queue and takes nothing. " +
+			"A server that stops answers `TRYAGAIN`. Later commands on the same connection wait, too. Use a " +
+			"separate connection for `RL.WAIT`, with a read timeout above `TIMEOUT`.\n\n" +
+			"At most 1000 requests wait for one key, and 10000 in all: the next one is answered `OVERLOADED` at " +
+			"once. Not allowed in a transaction.",
 		params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"},
-			{"TIMEOUT duration", "how long the request may wait, at most 1h; 0: not at all, but queued requests still go first"}},
-		reply: "The reply of the decision. When the time is up, it is denied with the numbers of that moment. `retry_after_ms` is then 0 if only queued requests were in the way.",
+			{"TIMEOUT duration",
+				"how long the request may wait, at most 1h; 0: not at all, but queued requests still go first"}},
+		reply: "The reply of the decision. When the time is up, it is denied with the numbers of that moment. " +
+			"`retry_after_ms` is then 0 if only queued requests were in the way.",
 		shown: []example{
 			{"RL.WAIT RL.TOKENBUCKET user:42 10/s 1 TIMEOUT 1s", "1 0 0 100 1", "nobody waits: admitted at once"},
 			{"RL.WAIT RL.TOKENBUCKET user:42 10/s 1 COST 2 TIMEOUT 1s", "0 0 -1 100 1", "would never fit"},

@@ -48,7 +48,8 @@ func inWaitRoom(t *testing.T, test func(t *testing.T, r *waitRoom)) {
 		lim := &livingLimiter{servertest.NewTableLimiter(), time.Now()}
 		srv, err := NewShared(silent(Config{EnableDebug: true}), lim)
 		require.NoError(t, err)
-		test(t, &waitRoom{&testServer{Shared: srv, lim: lim.TableLimiter}, t, lim.start, make(chan answered, 2*service.MaxWaiters)})
+		test(t, &waitRoom{&testServer{Shared: srv, lim: lim.TableLimiter}, t, lim.start,
+			make(chan answered, 2*service.MaxWaiters)})
 		assert.Zero(t, srv.Waits.Count.Load())
 		assert.Empty(t, srv.Waits.Lines)
 	})
@@ -123,23 +124,33 @@ func TestRLWaitEnds(t *testing.T) {
 		send []string
 		want []string
 	}{
-		{"at the deadline, with the numbers of then", []string{"RL.TOKENBUCKET k 1/s 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 4 TIMEOUT 1500ms"},
+		{"at the deadline, with the numbers of then",
+			[]string{"RL.TOKENBUCKET k 1/s 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 4 TIMEOUT 1500ms"},
 			[]string{"0 0s 1 0 0 5000 5", "1 1.5s 0 1 2500 3500 5"}},
-		{"at the deadline, at the last moment", []string{"RL.TOKENBUCKET k 1/s 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 4 TIMEOUT 4s"},
+		{"at the deadline, at the last moment",
+			[]string{"RL.TOKENBUCKET k 1/s 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 4 TIMEOUT 4s"},
 			[]string{"0 0s 1 0 0 5000 5", "1 4s 1 0 0 5000 5"}},
-		{"at the deadline, behind others", []string{"RL.TOKENBUCKET k 1/s 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 5 TIMEOUT 9s", "RL.WAIT RL.TOKENBUCKET k 1/s 5 TIMEOUT 2s"},
+		{"at the deadline, behind others", []string{"RL.TOKENBUCKET k 1/s 5 COST 5",
+			"RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 5 TIMEOUT 9s", "RL.WAIT RL.TOKENBUCKET k 1/s 5 TIMEOUT 2s"},
 			[]string{"0 0s 1 0 0 5000 5", "2 2s 0 2 0 3000 5", "1 5s 1 0 0 5000 5"}},
-		{"at once without time", []string{"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 0", "RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 0"},
+		{"at once without time",
+			[]string{"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 0", "RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 0"},
 			[]string{"0 0s 1 0 0 1000 1", "1 0s 0 0 1000 1000 1"}},
-		{"when it never fits", []string{"RL.WAIT RL.TOKENBUCKET k 1/s 1 COST 2 TIMEOUT 1h"}, []string{"0 0s 0 1 -1 0 1"}},
-		{"when its turn shows that it never fits", []string{"RL.TOKENBUCKET k 1/s 1", oneASecond, "RL.WAIT RL.TOKENBUCKET k 1/s 1 COST 2 TIMEOUT 1h"},
+		{"when it never fits", []string{"RL.WAIT RL.TOKENBUCKET k 1/s 1 COST 2 TIMEOUT 1h"},
+			[]string{"0 0s 0 1 -1 0 1"}},
+		{"when its turn shows that it never fits",
+			[]string{"RL.TOKENBUCKET k 1/s 1", oneASecond, "RL.WAIT RL.TOKENBUCKET k 1/s 1 COST 2 TIMEOUT 1h"},
 			[]string{"0 0s 1 0 0 1000 1", "1 1s 1 0 0 1000 1", "2 1s 0 0 -1 1000 1"}},
-		{"with part of it", []string{"RL.TOKENBUCKET k 1/s 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 4 PARTIAL TIMEOUT 9s"},
+		{"with part of it", []string{"RL.TOKENBUCKET k 1/s 5 COST 5",
+			"RL.WAIT RL.TOKENBUCKET k 1/s 5 COST 4 PARTIAL TIMEOUT 9s"},
 			[]string{"0 0s 1 0 0 5000 5", "1 1s 1 0 0 5000 5"}},
-		{"as other dialects answer", []string{"CL.THROTTLE k 0 1 1", "RL.WAIT CL.THROTTLE k 0 1 1 TIMEOUT 3s", "RL.WAIT CL.THROTTLE k 0 1 1 TIMEOUT 900ms"},
+		{"as other dialects answer", []string{"CL.THROTTLE k 0 1 1", "RL.WAIT CL.THROTTLE k 0 1 1 TIMEOUT 3s",
+			"RL.WAIT CL.THROTTLE k 0 1 1 TIMEOUT 900ms"},
 			[]string{"0 0s 0 1 0 -1 1", "2 900ms 1 1 0 1 1", "1 1s 0 1 0 -1 1"}},
-		{"with an error", []string{"RL.FIXED k FOREVER 5", "RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 3s", "RL.WAIT RL.CHECK none k TIMEOUT 3s"},
-			[]string{"0 0s 1 4 0 -1 5", "1 0s -" + string(service.ErrWrongType), "2 0s -" + service.NoPolicy([]byte("none")).Error()}},
+		{"with an error", []string{"RL.FIXED k FOREVER 5", "RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 3s",
+			"RL.WAIT RL.CHECK none k TIMEOUT 3s"},
+			[]string{"0 0s 1 4 0 -1 5", "1 0s -" + string(service.ErrWrongType),
+				"2 0s -" + service.NoPolicy([]byte("none")).Error()}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inWaitRoom(t, func(_ *testing.T, r *waitRoom) {
@@ -172,7 +183,8 @@ func TestRLWaitTakesNothingForWhoHasGone(t *testing.T) {
 	close(gone)
 	for range 64 {
 		s := srv.client(t).sess
-		r, err := newHeldRequest(s, [][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"), []byte("1"), []byte("TIMEOUT"), []byte("1s")})
+		r, err := newHeldRequest(s, [][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"),
+			[]byte("1"), []byte("TIMEOUT"), []byte("1s")})
 		require.NoError(t, err)
 		r.Waiter, err = srv.Waits.Join(r.line)
 		require.NoError(t, err)
@@ -204,13 +216,18 @@ func TestRLWaitWhenTheServerStops(t *testing.T) {
 // TestRLWaitNoticesWhatIsGivenBack checks that a refund through this node wakes the waiting request at once.
 func TestRLWaitNoticesWhatIsGivenBack(t *testing.T) {
 	for _, test := range []struct{ name, before, wait, give, want string }{
-		{"a lease", "RL.ACQUIRE k 1 30s HOLDER x", "RL.WAIT RL.ACQUIRE k 1 30s HOLDER y TIMEOUT 1m", "RL.RELEASE k x", "1 0 0 30000 1 y"},
-		{"units", "RL.TOKENBUCKET k 1/m 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/m 5 TIMEOUT 1m", "RL.REFUND k 1", "1 0 0 300000 5"},
+		{"a lease", "RL.ACQUIRE k 1 30s HOLDER x", "RL.WAIT RL.ACQUIRE k 1 30s HOLDER y TIMEOUT 1m", "RL.RELEASE k x",
+			"1 0 0 30000 1 y"},
+		{"units", "RL.TOKENBUCKET k 1/m 5 COST 5", "RL.WAIT RL.TOKENBUCKET k 1/m 5 TIMEOUT 1m", "RL.REFUND k 1",
+			"1 0 0 300000 5"},
 		{"a limiter", "RL.FIXED k 1m 1 FIRST", "RL.WAIT RL.FIXED k 1m 1 FIRST TIMEOUT 10s", "DEL k", "1 0 0 60000 1"},
 		{"a block", "RL.BLOCK k 1m", "RL.WAIT RL.FIXED k 1m 1 FIRST TIMEOUT 10s", "RL.UNBLOCK k", "1 0 0 60000 1"},
-		{"a policy's limiter", "RL.CHECK p k", "RL.WAIT RL.CHECK p k TIMEOUT 10s", "RL.RESET policy|p|0|k", "1 0 0 60000 1 p"},
-		{"in a transaction", "RL.FIXED k 1m 1 FIRST", "RL.WAIT RL.FIXED k 1m 1 FIRST TIMEOUT 10s", "MULTI;DEL k;EXEC", "1 0 0 60000 1"},
-		{"time", "RL.TOKENBUCKET k 1/m 1", "RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 1m", "DEBUG CLOCK ADVANCE 60000", "1 0 0 60000 1"},
+		{"a policy's limiter", "RL.CHECK p k", "RL.WAIT RL.CHECK p k TIMEOUT 10s", "RL.RESET policy|p|0|k",
+			"1 0 0 60000 1 p"},
+		{"in a transaction", "RL.FIXED k 1m 1 FIRST", "RL.WAIT RL.FIXED k 1m 1 FIRST TIMEOUT 10s",
+			"MULTI;DEL k;EXEC", "1 0 0 60000 1"},
+		{"time", "RL.TOKENBUCKET k 1/m 1", "RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 1m", "DEBUG CLOCK ADVANCE 60000",
+			"1 0 0 60000 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -241,16 +258,25 @@ func TestRLWaitRefuses(t *testing.T) {
 	assert.Equal(t, "-"+string(errNotInMulti), c.say(oneASecond))
 	c.say("DISCARD")
 	for send, want := range map[string]string{
-		"RL.WAIT":                        "-ERR wrong number of arguments for 'rl.wait' command: RL.WAIT command argument [argument ...] TIMEOUT duration",
-		"RL.WAIT RL.TOKENBUCKET k 1/s 1": "-ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s",
-		"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT soon":             "-ERR TIMEOUT must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w, not 'soon'",
-		"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 61m":              "-ERR TIMEOUT must be at most 1h, not '61m'",
-		"RL.WAIT RL.TOKENBUCKET k fast 1 TIMEOUT 1s":              c.say("RL.TOKENBUCKET k fast 1"),
-		"RL.WAIT RL.TOKENBUCKET k TIMEOUT 1s":                     "-ERR wrong number of arguments for 'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]",
-		"RL.WAIT RL.RESET k TIMEOUT 1s":                           "-ERR command must be a decision, like RL.TOKENBUCKET, not 'RL.RESET'",
-		"RL.WAIT INCREX k TIMEOUT 1s":                             "-ERR command must be a decision, like RL.TOKENBUCKET, not 'INCREX'",
-		"RL.WAIT RL.WAIT RL.FIXED k 1m 1 TIMEOUT 1s TIMEOUT 1s":   "-ERR command must be a decision, like RL.TOKENBUCKET, not 'RL.WAIT'",
-		"RL.WAIT PING now then TIMEOUT 1s":                        "-ERR command must be a decision, like RL.TOKENBUCKET, not 'PING'",
+		"RL.WAIT": "-ERR wrong number of arguments for 'rl.wait' command: RL.WAIT command " +
+			"argument [argument ...] TIMEOUT duration",
+		"RL.WAIT RL.TOKENBUCKET k 1/s 1": "-ERR RL.WAIT must end with TIMEOUT and a " +
+			"duration, like TIMEOUT 2s",
+		"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT soon": "-ERR TIMEOUT must be like 60, 500ms, 30s, 1m, " +
+			"1h, 1d or 1w, not 'soon'",
+		"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 61m": "-ERR TIMEOUT must be at most 1h, not '61m'",
+		"RL.WAIT RL.TOKENBUCKET k fast 1 TIMEOUT 1s": c.say("RL.TOKENBUCKET k fast 1"),
+		"RL.WAIT RL.TOKENBUCKET k TIMEOUT 1s": "-ERR wrong number of arguments for " +
+			"'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM " +
+			"address] [ID token]",
+		"RL.WAIT RL.RESET k TIMEOUT 1s": "-ERR command must be a decision, like " +
+			"RL.TOKENBUCKET, not 'RL.RESET'",
+		"RL.WAIT INCREX k TIMEOUT 1s": "-ERR command must be a decision, like " +
+			"RL.TOKENBUCKET, not 'INCREX'",
+		"RL.WAIT RL.WAIT RL.FIXED k 1m 1 TIMEOUT 1s TIMEOUT 1s": "-ERR command must be a decision, like " +
+			"RL.TOKENBUCKET, not 'RL.WAIT'",
+		"RL.WAIT PING now then TIMEOUT 1s": "-ERR command must be a decision, like " +
+			"RL.TOKENBUCKET, not 'PING'",
 		"RL.WAIT RL.TOKENBUCKET k 1/s 1 ID x TIMEOUT 1s":          "-" + string(errWaitWithID),
 		"RL.WAIT RL.STRIKE k 15m 2 2s TIMEOUT 1s":                 "-" + string(errWaitToStrike),
 		"RL.WAIT RL.STRIKE k 15m 2 2s COST 0 TIMEOUT 1s":          "1 2 0 0 2",
@@ -274,7 +300,8 @@ func TestRLWaitIsBounded(t *testing.T) {
 		require.Len(t, r.done, service.MaxWaiters-service.MaxWaitersOfKey)
 		for range service.MaxWaiters - service.MaxWaitersOfKey {
 			a := <-r.done
-			require.Equal(t, "-OVERLOADED too many commands are waiting, nothing was counted: RL.WAIT holds 1000 requests for this key already", a.reply)
+			require.Equal(t, "-OVERLOADED too many commands are waiting, nothing was counted: RL.WAIT holds 1000 "+
+				"requests for this key already", a.reply)
 			require.Zero(t, a.after)
 		}
 		tries := r.tries()
@@ -293,7 +320,8 @@ func TestRLWaitIsBounded(t *testing.T) {
 			r.says("more", fmt.Sprintf("RL.WAIT RL.FIXED k%d 1h 1 FIRST TIMEOUT 1m", i))
 		}
 		a := <-r.done
-		require.Equal(t, "-OVERLOADED too many commands are waiting, nothing was counted: RL.WAIT holds 10000 requests already", a.reply)
+		require.Equal(t, "-OVERLOADED too many commands are waiting, nothing was counted: RL.WAIT holds 10000 "+
+			"requests already", a.reply)
 		for range service.MaxWaiters {
 			require.Contains(t, (<-r.done).reply, "0 0 3540000")
 		}
@@ -308,11 +336,13 @@ func TestRLWaitInACluster(t *testing.T) {
 		c.say("RL.TOKENBUCKET k 1/m 1")
 		time.AfterFunc(59*time.Second, func() { f.Advance(time.Minute) })
 		decided := node.Decided.Load()
-		assert.Equal(t, "1 0 0 60000 1", c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"), "a follower holds it, the leader decides")
+		assert.Equal(t, "1 0 0 60000 1", c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"),
+			"a follower holds it, the leader decides")
 		assert.LessOrEqual(t, node.Decided.Load()-decided, int64(3))
 
 		time.AfterFunc(time.Second, func() { f.Lead("") })
-		assert.Contains(t, c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"), "-CLUSTERDOWN", "when it is tried again")
+		assert.Contains(t, c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"), "-CLUSTERDOWN",
+			"when it is tried again")
 
 		f.Lead("a")
 		moved, _ := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})

@@ -18,18 +18,21 @@ const (
 	errFewKeys    resp.Error = "ERR Number of keys can't be greater than number of args"
 	errNegKeys    resp.Error = "ERR Number of keys can't be negative"
 	errNotBusy    resp.Error = "NOTBUSY No scripts in execution right now."
-	scriptNatives            = "`weir dialects` lists what is recognised; RL.TOKENBUCKET, RL.FIXED, RL.SLIDING, RL.SLIDINGCOUNTER and RL.ACQUIRE do natively what limiter scripts do"
+	scriptNatives            = "`weir dialects` lists what is recognised; RL.TOKENBUCKET, RL.FIXED, RL.SLIDING, " +
+		"RL.SLIDINGCOUNTER and RL.ACQUIRE do natively what limiter scripts do"
 )
 
 func scriptCommands() []*command {
 	params := []param{
-		{"numkeys", "how many of the arguments are keys"}, {"key", "the first names the limiter, 1 to 512 bytes"}, {"arg", "what the script takes, as its library sends it"},
+		{"numkeys", "how many of the arguments are keys"}, {"key", "the first names the limiter, 1 to 512 bytes"},
+		{"arg", "what the script takes, as its library sends it"},
 	}
 	commands := []*command{
 		{
 			name: "EVALSHA", arity: -3, syntax: "sha1 numkeys [key ...] [arg ...]",
 			summary: "Run a recognised script of a limiter library, by its SHA-1",
-			details: "weir recognises the scripts of published limiter libraries and runs them natively. docs/scripts.md and `weir dialects` list them. " +
+			details: "weir recognises the scripts of published limiter libraries and runs them natively. " +
+				"docs/scripts.md and `weir dialects` list them. " +
 				"weir has no Lua.",
 			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
 			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
@@ -45,12 +48,17 @@ func scriptCommands() []*command {
 		{
 			name: "SCRIPT", arity: -2, summary: "Scripts of limiter libraries", flags: "noscript",
 			subs: []*command{
-				{name: "LOAD", arity: 3, syntax: "script", summary: "Recognise a script", flags: "noscript", run: runScriptLoad,
+				{name: "LOAD", arity: 3, syntax: "script", summary: "Recognise a script", flags: "noscript",
+					run:   runScriptLoad,
 					reply: "Its SHA-1, or an error when it is not recognised.", cost: "O(n) in the length of the text"},
-				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Say which scripts are recognised", flags: "noscript", run: runScriptExists,
-					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.", cost: "O(n) in the number of scripts"},
-				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Nothing: what is recognised stays so", flags: "noscript", run: runScriptFlush, reply: "OK."},
-				{name: "KILL", arity: 2, summary: "Nothing: no script runs", flags: "noscript", run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
+				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Say which scripts are recognised",
+					flags: "noscript", run: runScriptExists,
+					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.",
+					cost:  "O(n) in the number of scripts"},
+				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Nothing: what is recognised stays so",
+					flags: "noscript", run: runScriptFlush, reply: "OK."},
+				{name: "KILL", arity: 2, summary: "Nothing: no script runs", flags: "noscript",
+					run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
 			},
 		},
 	}
@@ -86,9 +94,11 @@ func recognise(text []byte) (*scripts.Script, error) {
 	case sc != nil:
 		return sc, nil
 	case len(text) > scripts.MaxBytes:
-		return nil, resp.Error("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) + " bytes; " + scriptNatives)
+		return nil, resp.Error("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) +
+			" bytes; " + scriptNatives)
 	}
-	return nil, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " + hex.EncodeToString(sum[:]) + "; " + scriptNatives)
+	return nil, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " +
+		hex.EncodeToString(sum[:]) + "; " + scriptNatives)
 }
 
 // planScript reads numkeys, keys and arguments of a script.
@@ -99,7 +109,8 @@ func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	case err != nil:
 		return err
 	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
-		return resp.Error("ERR " + sc.Name + " takes " + strconv.Itoa(sc.Keys) + " keys and " + strconv.Itoa(len(sc.Args)) + " arguments")
+		return resp.Error("ERR " + sc.Name + " takes " + strconv.Itoa(sc.Keys) + " keys and " +
+			strconv.Itoa(len(sc.Args)) + " arguments")
 	}
 	op, err := s.op(engine.OpScript, keys[0])
 	if err != nil {
@@ -190,7 +201,8 @@ func runDeleteAll(s *Session, args [][]byte) {
 	}
 	if err == nil && len(names) == 0 {
 		sum := sha1.Sum(args[1])
-		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " + hex.EncodeToString(sum[:]) + ", on @user_script:1.")
+		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " +
+			hex.EncodeToString(sum[:]) + ", on @user_script:1.")
 	}
 	deleted := int64(0)
 	for len(names) > 0 && err == nil {
@@ -206,7 +218,8 @@ func runDeleteAll(s *Session, args [][]byte) {
 
 // namesLike returns the names that match a pattern, all of which the user may use.
 func namesLike(s *Session, pattern []byte) ([][]byte, error) {
-	found := newKeyList(s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	found := newKeyList(
+		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	found.listed = true
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)

@@ -42,28 +42,41 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + allowN + " 0 10 1 1 1", "ERR allowN takes 1 keys and 4 arguments"},
 		{"EVALSHA " + allowN + " 1 k 10 1 1", "ERR allowN takes 1 keys and 4 arguments"},
 		{"EVALSHA " + allowN + " 1 k 10 0 1 1", "ERR ARGV[2] must be above 0, not '0'"},
-		{"EVALSHA " + allowN + " 1 k 10 1 1 nan", "ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not 'nan'"},
-		{"EVALSHA " + allowN + " 1 k 10 1 1 0x10", "ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not '0x10'"},
-		{"EVALSHA " + allowN + " 1 k 10 1 1 1e16", "ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not '1e16'"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1 nan",
+			"ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not 'nan'"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1 0x10",
+			"ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not '0x10'"},
+		{"EVALSHA " + allowN + " 1 k 10 1 1 1e16",
+			"ERR ARGV[4] must be a number from -9007199254740992 to 9007199254740992, not '1e16'"},
 		{"EVALSHA " + flexible + " 1 k 1.5 1 1 1", "ERR ARGV[1] must be a whole number, not '1.5'"},
 		{"EVALSHA " + expressHit + " 1 k 0", "ERR ARGV[1] must be above 0, not '0'"},
 		{"EVALSHA " + zeroToken + " 2 a b 100 10 1 1", "ERR invalid expire time in 'setex' command"},
 		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 0 1000 1", "ERR ARGV[3] must be above 0, not '0'"},
 		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 1e15 1 1000 1", "ERR invalid expire time in 'set' command"},
 		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 1e9 1 1", "ERR invalid expire time in 'set' command"},
-		{"EVALSHA " + slidingSetSum + " 1 k 0 -1 1 1", "ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '-1'"},
-		{"EVALSHA " + slidingSetSum + " 1 k 0 100000000000000 1 1", "ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '100000000000000'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 -1 1 1",
+			"ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '-1'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 100000000000000 1 1",
+			"ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '100000000000000'"},
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1.5 1 1", "ERR ARGV[2] must be a whole number, not '1.5'"},
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1 0 1", "ERR ARGV[3] must be above 0, not '0'"},
-		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1000001 1", "ERR ARGV[3] must be a limit from 1 to 1000000, not '1000001'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1000001 1",
+			"ERR ARGV[3] must be a limit from 1 to 1000000, not '1000001'"},
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1 0", "ERR ARGV[4] must be above 0, not '0'"},
-		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1", "ERR key must be 1 to 512 bytes, not 513"},
-		{`EVAL "return 1" 0`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
-		{`EVAL ` + strings.Repeat("x", scripts.MaxBytes+1) + ` 0`, "ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
-		{`SCRIPT LOAD "return 1"`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
+		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1",
+			"ERR key must be 1 to 512 bytes, not 513"},
+		{`EVAL "return 1" 0`,
+			"ERR weir runs no Lua, and does not recognise the script with the SHA-1 " +
+				"e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
+		{`EVAL ` + strings.Repeat("x", scripts.MaxBytes+1) + ` 0`,
+			"ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
+		{`SCRIPT LOAD "return 1"`,
+			"ERR weir runs no Lua, and does not recognise the script with the SHA-1 " +
+				"e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
 		{"SCRIPT KILL", string(errNotBusy)},
 		{"SCRIPT FLUSH NOW", "ERR SCRIPT FLUSH only support SYNC|ASYNC option"},
-		{"SET k 1 EX 0", "ERR invalid expire time in 'set' command: EX must be a time above 0 and within 285,000 years, not '0'"},
+		{"SET k 1 EX 0", "ERR invalid expire time in 'set' command: EX must be a time above 0 and within 285,000 " +
+			"years, not '0'"},
 		{"INCRBY k x", string(arg.ErrNotInteger) + ": n must be a whole number, not 'x'"},
 	} {
 		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
@@ -79,7 +92,8 @@ func TestScriptKnown(t *testing.T) {
 	assert.Equal(t, "OK", c.say("SCRIPT FLUSH"))
 	assert.Equal(t, "1", c.say("SCRIPT EXISTS "+allowN))
 	assert.Equal(t, "a b", c.say("COMMAND GETKEYS EVALSHA "+spring+" 2 a b 1 2 3 4"))
-	assert.Equal(t, "-ERR Invalid arguments specified for command: it must be EVAL script numkeys [key ...] [arg ...]", c.say("COMMAND GETKEYS EVAL x 2 a"))
+	assert.Equal(t, "-ERR Invalid arguments specified for command: it must be EVAL script numkeys [key ...] [arg ...]",
+		c.say("COMMAND GETKEYS EVAL x 2 a"))
 }
 
 // TestScriptReplies shows one reply of each form.
@@ -97,8 +111,10 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + spring + " 2 s.tokens s.timestamp 2 5 '' 3", "*2\r\n:0\r\n:2\r\n"},
 		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 5", ":1\r\n"},
 		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 1", "$-1\r\n"},
-		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 4.5", "*6\r\n:0\r\n:0\r\n:0\r\n:4500\r\n$3\r\n500\r\n$4\r\n1000\r\n"},
-		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 1", "*6\r\n:1\r\n:0\r\n:500\r\n:4500\r\n$4\r\n-500\r\n$4\r\n1000\r\n"},
+		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 4.5",
+			"*6\r\n:0\r\n:0\r\n:0\r\n:4500\r\n$3\r\n500\r\n$4\r\n1000\r\n"},
+		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 1",
+			"*6\r\n:1\r\n:0\r\n:500\r\n:4500\r\n$4\r\n-500\r\n$4\r\n1000\r\n"},
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:1\r\n:1\r\n:0\r\n"},
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999939990 1799999999990 2 60000", "*3\r\n:1\r\n:0\r\n:0\r\n"},
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:0\r\n:0\r\n:59990\r\n"},
@@ -134,9 +150,12 @@ func TestScriptOnBlockedKey(t *testing.T) {
 func TestCountExpiry(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
-		{"", "SET k 7 PX 100", "OK"}, {"100", "GET k", "7"}, {"", "PTTL k", "0"}, {"", "INCR k", "8"}, {"1", "GET k", "nil"},
-		{"", "DECR k", "-1"}, {"", "PTTL k", "-1"}, {"", "EXPIRE k 1", "1"}, {"", "PTTL k", "1000"}, {"", "EXPIRE k -1", "1"}, {"", "EXPIRE k 1", "0"},
-		{"", "INCRBY k 9007199254740992", "9007199254740992"}, {"", "INCR k", "-" + string(service.ErrOverflow)}, {"", "DECRBY k 2", "9007199254740990"},
+		{"", "SET k 7 PX 100", "OK"}, {"100", "GET k", "7"}, {"", "PTTL k", "0"}, {"", "INCR k", "8"},
+		{"1", "GET k", "nil"},
+		{"", "DECR k", "-1"}, {"", "PTTL k", "-1"}, {"", "EXPIRE k 1", "1"}, {"", "PTTL k", "1000"},
+		{"", "EXPIRE k -1", "1"}, {"", "EXPIRE k 1", "0"},
+		{"", "INCRBY k 9007199254740992", "9007199254740992"}, {"", "INCR k", "-" + string(service.ErrOverflow)},
+		{"", "DECRBY k 2", "9007199254740990"},
 		{"", "DEL k", "1"}, {"", "EXISTS k", "0"},
 	})
 }
@@ -146,7 +165,8 @@ func TestScriptsInTransactions(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
 		{"", "EVALSHA " + flexible + " 1 k 2 5 10 5", "2 5000"},
-		{"", "MULTI", "OK"}, {"", "GET k", "QUEUED"}, {"", "EVALSHA " + flexible + " 1 k 1 5 10 5", "QUEUED"}, {"", "PTTL k", "QUEUED"},
+		{"", "MULTI", "OK"}, {"", "GET k", "QUEUED"}, {"", "EVALSHA " + flexible + " 1 k 1 5 10 5", "QUEUED"},
+		{"", "PTTL k", "QUEUED"},
 		{"", "EXEC", "2 3 5000 5000"},
 	})
 }

@@ -13,26 +13,36 @@ import (
 
 func serverCommands() []*command {
 	commands := []*command{
-		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Facts about the server", flags: "loading stale", run: runInfo,
-			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats cluster keyspace weir`, in a cluster also `raft`; `all` is all of them."},
-		{name: "TIME", arity: 1, summary: "The wall clock of the limiter: seconds and microseconds", flags: "loading stale fast", run: runTime},
-		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there", flags: "admin noscript no_multi", run: runSave},
-		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background", flags: "admin noscript no_multi", run: runBackgroundSave},
-		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never", flags: "loading stale fast", run: func(s *Session, _ [][]byte) {
-			s.Int(lastSaveUnix(s.srv.Limiter))
-		}},
+		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Facts about the server",
+			flags: "loading stale", run: runInfo,
+			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats " +
+				"cluster keyspace weir`, in a cluster also `raft`; `all` is all of them."},
+		{name: "TIME", arity: 1, summary: "The wall clock of the limiter: seconds and microseconds",
+			flags: "loading stale fast", run: runTime},
+		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there",
+			flags: "admin noscript no_multi", run: runSave},
+		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background",
+			flags: "admin noscript no_multi", run: runBackgroundSave},
+		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never",
+			flags: "loading stale fast", run: func(s *Session, _ [][]byte) {
+				s.Int(lastSaveUnix(s.srv.Limiter))
+			}},
 		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget every limiter and block", flags: "write",
 			run: runFlush, cost: "O(n) in the keys of the server", details: "Policies stay."},
 		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "The same as FLUSHALL", flags: "write",
 			run: runFlush, cost: "O(n) in the keys of the server"},
-		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
+		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server",
+			flags: "admin noscript loading stale no_multi", run: runShutdown,
 			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
-		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
+		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast",
+			run: runRole},
 		waitCommand(),
-		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *Session, _ [][]byte) {
-			s.OK()
-			setMonitor(s, true)
-		}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided command by command, which is slower."},
+		{name: "MONITOR", arity: 1, summary: "See every command as it comes",
+			flags: "admin noscript loading stale no_multi", run: func(s *Session, _ [][]byte) {
+				s.OK()
+				setMonitor(s, true)
+			}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided " +
+				"command by command, which is slower."},
 	}
 	for _, cmd := range commands {
 		cmd.group = groupServer
@@ -47,7 +57,8 @@ func setMonitor(s *Session, on bool) {
 
 func runInfo(s *Session, args [][]byte) {
 	facts := info.Server{
-		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter), Subscribed: s.srv.clients.pubsubCount,
+		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter),
+		Subscribed: s.srv.clients.pubsubCount,
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()
@@ -159,11 +170,13 @@ func slowlogCommands() []*command {
 		{
 			name: "SLOWLOG", arity: -2, group: groupServer, flags: "admin loading stale",
 			summary: "The commands that took longest to carry out",
-			details: "Entries are kept for commands that take at least `slowlog-log-slower-than` microseconds (10000 unless changed with CONFIG SET). A " +
+			details: "Entries are kept for commands that take at least `slowlog-log-slower-than` microseconds " +
+				"(10000 unless changed with CONFIG SET). A " +
 				"pipeline of decisions is one entry.",
 			subs: []*command{
 				{name: "GET", arity: -2, syntax: "[count]", summary: "The newest entries, 10 unless told otherwise",
-					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
+					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.",
+					run:   runSlowlogGet, bulky: true},
 				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *Session, _ [][]byte) {
 					n, _ := s.srv.Slowlog.Size()
 					s.Int(int64(n))
@@ -216,10 +229,13 @@ func latencyCommand() *command {
 		subs: []*command{
 			{name: "LATEST", arity: 2, summary: "Always empty", run: empty},
 			{name: "HISTORY", arity: 3, syntax: "event", summary: "Always empty", run: empty},
-			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty", run: func(s *Session, _ [][]byte) { s.Map(0) }},
-			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset", run: func(s *Session, _ [][]byte) { s.Int(0) }},
+			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty",
+				run: func(s *Session, _ [][]byte) { s.Map(0) }},
+			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset",
+				run: func(s *Session, _ [][]byte) { s.Int(0) }},
 			{name: "DOCTOR", arity: 2, summary: "Says where to look instead", run: func(s *Session, _ [][]byte) {
-				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in INFO commandstats.\n")
+				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in " +
+					"INFO commandstats.\n")
 			}},
 		},
 	}
@@ -237,9 +253,12 @@ const (
 
 func waitCommand() *command {
 	return &command{
-		name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
-		details: "The leader of a cluster answers a decision when a majority has it on disk, so `WAIT` counts these replicas at once. For more it waits " +
-			"`timeout` milliseconds, at most a minute (also with 0), but not in a transaction. A follower knows only about the majority and does not wait.",
+		name: "WAIT", arity: 3, syntax: "replicas timeout",
+		summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
+		details: "The leader of a cluster answers a decision when a majority has it on disk, so `WAIT` counts these " +
+			"replicas at once. For more it waits " +
+			"`timeout` milliseconds, at most a minute (also with 0), but not in a transaction. A follower knows " +
+			"only about the majority and does not wait.",
 		reply: "How many replicas have it; 0 where there are none.",
 	}
 }

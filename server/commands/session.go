@@ -20,8 +20,8 @@ type client interface {
 	Push([]byte) bool
 	// MayBlock announces that the next step of the session may take longer than other connections should wait.
 	MayBlock()
-	// Hold calls wait, which may take long and does not touch earlier answers. gone receives a value or is closed when the
-	// client has disconnected or sends no more.
+	// Hold calls wait, which may take long and does not touch earlier answers. gone receives a value or is closed when
+	// the client has disconnected or sends no more.
 	Hold(wait func(gone <-chan struct{}))
 }
 
@@ -36,13 +36,13 @@ type Session struct {
 
 	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
 	user, limits *acl.User
-	// plain: decisions need only parsing, because the client is logged in, in no transaction, not subscribed in RESP2, and
-	// listens to its replies.
+	// plain: decisions need only parsing, because the client is logged in, in no transaction, not subscribed in RESP2,
+	// and listens to its replies.
 	plain   bool
 	failed  bool     // the running command has answered an error
 	running *command // the running command, unless it is an operation
-	// Confirmed: a ReadIndex for this run of reads has succeeded. staleMs is the upper bound of the age of the last read.
-	// readonly: the client sent READONLY, so reads may be stale.
+	// Confirmed: a ReadIndex for this run of reads has succeeded. staleMs is the upper bound of the age of the last
+	// read. readonly: the client sent READONLY, so reads may be stale.
 	Confirmed bool
 	staleMs   int64
 	readonly  bool

@@ -33,9 +33,11 @@ func BenchmarkDecision(b *testing.B) {
 // BenchmarkReply is the five integers alone, of decisions with short and long ones.
 func BenchmarkReply(b *testing.B) {
 	for name, ds := range map[string][2]engine.Decision{
-		"admitted": {{Allowed: 1, Remaining: 19, ResetMs: 100, Limit: 20}, {Allowed: 1, Remaining: 7, ResetMs: 1200, Limit: 20}},
-		"denied":   {{RetryMs: 3_599_000, ResetMs: 3_599_000, Limit: 1}, {RetryMs: 812, ResetMs: 1812, Limit: 1}},
-		"large":    {{Allowed: 1, Remaining: 999_999, RetryMs: -1, ResetMs: 1e9, Limit: 1e6}, {Allowed: 1, Remaining: 99_999, ResetMs: 99_000, Limit: 1e6}},
+		"admitted": {{Allowed: 1, Remaining: 19, ResetMs: 100, Limit: 20},
+			{Allowed: 1, Remaining: 7, ResetMs: 1200, Limit: 20}},
+		"denied": {{RetryMs: 3_599_000, ResetMs: 3_599_000, Limit: 1}, {RetryMs: 812, ResetMs: 1812, Limit: 1}},
+		"large": {{Allowed: 1, Remaining: 999_999, RetryMs: -1, ResetMs: 1e9, Limit: 1e6},
+			{Allowed: 1, Remaining: 99_999, ResetMs: 99_000, Limit: 1e6}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			var out []byte

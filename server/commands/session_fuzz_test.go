@@ -62,7 +62,8 @@ func manyReplies(s *Session, args [][]byte) bool {
 func FuzzErrorText(f *testing.F) {
 	f.Add([]byte("a\r\nb"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
-		for _, text := range []string{resp.Quote(b), resp.Printable(b, max(n, 0)), unknownCommand([][]byte{b, b, b}).Error()} {
+		for _, text := range []string{resp.Quote(b), resp.Printable(b, max(n, 0)),
+			unknownCommand([][]byte{b, b, b}).Error()} {
 			if bytes.ContainsAny([]byte(text), "\r\n\x00") {
 				t.Fatalf("%q", text)
 			}

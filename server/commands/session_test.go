@@ -245,7 +245,8 @@ func (c *testClient) value(line string) reply {
 }
 
 // clusterClient is a client of one node without a socket.
-func clusterClient(t testing.TB, f *servertest.FakeCluster, id string, cfg Config) (*testClient, *servertest.FakeReplica) {
+func clusterClient(t testing.TB, f *servertest.FakeCluster, id string, cfg Config) (*testClient,
+	*servertest.FakeReplica) {
 	t.Helper()
 	node := f.Node(id)
 	srv, err := NewShared(silent(cfg), node)

@@ -26,57 +26,73 @@ func settleCommands() []*command {
 			params: []param{paramKey, {"holder", "the holder id that `RL.ACQUIRE` was given or answered"},
 				{"ttl", "a duration; 0: until it is released"}, paramID},
 			reply: "1, or 0 when the holder has lost the slot: then stop, or acquire again.",
-			shown: []example{{"RL.ACQUIRE job:export 2 30s HOLDER a", "1 1 0 30000 2 a", ""}, {"RL.RENEW job:export a 1m", "1", ""}},
-			plan:  planRenew, answer: answerAllowed,
+			shown: []example{{"RL.ACQUIRE job:export 2 30s HOLDER a", "1 1 0 30000 2 a", ""},
+				{"RL.RENEW job:export a 1m", "1", ""}},
+			plan: planRenew, answer: answerAllowed,
 		},
 		{
 			name: "RL.REFUND", arity: -3, syntax: "key n [ID token]",
 			summary: "Give back units that were taken and not used",
-			details: "A limiter never gains more than was taken from it. Send an `ID`: a refund that is repeated after a lost connection would " +
+			details: "A limiter never gains more than was taken from it. Send an `ID`: a refund that is repeated " +
+				"after a lost connection would " +
 				"otherwise count twice.",
 			params: []param{paramKey, {"n", "units to give back"}, paramID},
 			reply:  "The units left, or -1 when the limiter is idle: there was nothing to give back.",
-			shown:  []example{{"RL.TOKENBUCKET user:42 1/m 10 COST 8", "1 2 0 480000 10", ""}, {"RL.REFUND user:42 5 ID req-77", "7", ""}},
-			plan:   planRefund, answer: answerRemaining,
+			shown: []example{{"RL.TOKENBUCKET user:42 1/m 10 COST 8", "1 2 0 480000 10", ""},
+				{"RL.REFUND user:42 5 ID req-77", "7", ""}},
+			plan: planRefund, answer: answerRemaining,
 		},
 		{
 			name: "RL.RESET", arity: -2, syntax: "key [key ...] [ID token]",
 			summary: "Forget limiters, as if they had never been used",
-			details: "An administrative block (`RL.BLOCK`) stays. With three arguments or more, `ID token` at the end is the exactly-once token, not two keys.",
-			params:  []param{{"key", "limiters to forget"}, paramID},
-			reply:   "How many of them were not idle.",
-			cost:    "O(n) in the keys given",
-			shown:   []example{{"RL.FIXED trial:42 FOREVER 3", "1 2 0 -1 3", ""}, {"RL.RESET trial:42 trial:43", "1", ""}},
-			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerReset,
+			details: "An administrative block (`RL.BLOCK`) stays. With three arguments or more, `ID token` at the " +
+				"end is the exactly-once token, not two keys.",
+			params: []param{{"key", "limiters to forget"}, paramID},
+			reply:  "How many of them were not idle.",
+			cost:   "O(n) in the keys given",
+			shown: []example{{"RL.FIXED trial:42 FOREVER 3", "1 2 0 -1 3", ""},
+				{"RL.RESET trial:42 trial:43", "1", ""}},
+			keys: keySpec{1, -1, 1}, plan: planReset, answer: answerReset,
 		},
 		{
 			name: "RL.FORGIVE", arity: -3, syntax: "policy key [policy key ...] [ID token]", keys: keySpec{2, -1, 2},
 			summary: "Forget the strikes of a policy for a key, and end their penalties",
-			details: "Send it after an attempt under a policy with `STRIKE ... ATTEMPTS` succeeded; for `RL.STRIKE` send `RL.RESET`. It also forgives the attempts that are still running. " +
-				"Other limits of the policy stay as they are. To take back only one attempt, send `RL.REFUND policy|<policy>|<number of the limit, from 0>|<key> 1`, which ends no penalty.",
+			details: "Send it after an attempt under a policy with `STRIKE ... ATTEMPTS` succeeded; for `RL.STRIKE` " +
+				"send `RL.RESET`. It also forgives the attempts that are still running. " +
+				"Other limits of the policy stay as they are. To take back only one attempt, send `RL.REFUND " +
+				"policy|<policy>|<number of the limit, from 0>|<key> 1`, which ends no penalty.",
 			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramID},
 			reply:  "How many limiters had strikes.",
 			cost:   "O(n) in the limits of the policies",
-			shown: []example{{"RL.POLICY SET lockout LIMIT STRIKE 15m 2 DELAY 2s 3 15m ATTEMPTS", "1", ""}, {"RL.CHECK lockout 42", "1 2 0 900000 3 lockout", "an attempt begins"},
+			shown: []example{{"RL.POLICY SET lockout LIMIT STRIKE 15m 2 DELAY 2s 3 15m ATTEMPTS", "1", ""},
+				{"RL.CHECK lockout 42", "1 2 0 900000 3 lockout", "an attempt begins"},
 				{"RL.FORGIVE lockout 42", "1", "and succeeds"}},
 			plan: planForgive, answer: answerAllowed,
 		},
 		{
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
 			summary: "Deny every decision on a key",
-			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` also denies decisions on every key that ends in `|` and this " +
-				"key. For a key of `ip:` and an address it does the same for the address alone. So one command blocks an address: " +
-				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go client asks about, " +
-				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. " +
+			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` also denies " +
+				"decisions on every key that ends in `|` and this " +
+				"key. For a key of `ip:` and an address it does the same for the address alone. So one command " +
+				"blocks an address: " +
+				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, " +
+				"which the middleware of the Go client asks about, " +
+				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is " +
+				"its /64 to all of them: `ip:2001:db8:0:7::/64`. " +
 				"An address that is written otherwise is an error, because the block would reach nobody.\n\n" +
-				"A block replaces an earlier block of its key. At most 1000 blocks `EVERYWHERE` are in force. Only a user with permission for all keys may set, replace or lift such a block, " +
+				"A block replaces an earlier block of its key. At most 1000 blocks `EVERYWHERE` are in force. Only " +
+				"a user with permission for all keys may set, replace or lift such a block, " +
 				"and in a cluster every node has to know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
-				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on the address alone"},
+				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on " +
+					"the address alone"},
 				{"REASON text", "shown by RL.INSPECT and RL.EXPLAIN; 1 to 128 bytes"}, paramID},
 			reply: "OK.",
-			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""}, {"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""},
-				{"RL.BLOCK ip:192.0.2.66 1h EVERYWHERE", "OK", ""}, {"RL.TOKENBUCKET login|ip:192.0.2.66 10/s 100", "0 0 3600000 3600000 100", "another key, blocked as well"}},
+			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""},
+				{"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""},
+				{"RL.BLOCK ip:192.0.2.66 1h EVERYWHERE", "OK", ""}, {"RL.TOKENBUCKET login|ip:192.0.2.66 10/s 100",
+					"0 0 3600000 3600000 100", "another key, blocked as well"}},
 			plan: planBlock, answer: answerOK,
 		},
 		{
@@ -248,7 +264,8 @@ func planDelete(s *Session, args [][]byte) error { return resetAll(s, args[1:], 
 func resetAll(s *Session, keys [][]byte, id []byte) error {
 	for _, key := range keys {
 		if isBlacklist(s.srv, key) {
-			return resp.Error("ERR " + s.srv.cfg.BlacklistKey + " is the set of blocked addresses, use SREM to take members out of it")
+			return resp.Error("ERR " + s.srv.cfg.BlacklistKey +
+				" is the set of blocked addresses, use SREM to take members out of it")
 		}
 		if err := resetNamed(s, key, id); err != nil {
 			return err

@@ -68,13 +68,15 @@ func (c *Config) complete() error {
 	c.Redirect = cmp.Or(c.Redirect, service.RedirectForward)
 	switch {
 	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
-		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
+		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of "+
+			"policies, not %q",
 			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
 	case c.Redirect != service.RedirectForward && c.Redirect != service.RedirectMoved:
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q",
 			ErrBadConfig, service.RedirectForward, service.RedirectMoved, c.Redirect)
 	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
-		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
+		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig,
+			engine.MaxValueBytes, c.MaxValueBytes)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func TestAttempts(t *testing.T) {
 	} {
 		require.Equal(t, "1 11 0 0 11"+way.word, c.say(way.begin+" COST 0"))
 		for attempt, delayMs := range []int{0, 0, 0, 2000, 2000, 5000, 5000, 5000, 5000, 5000, 5000} {
-			require.Equal(t, fmt.Sprintf("1 %d %d 900000 11%s", 10-attempt, delayMs, way.word), c.say(way.begin), "attempt %d", attempt+1)
+			require.Equal(t, fmt.Sprintf("1 %d %d 900000 11%s", 10-attempt, delayMs, way.word), c.say(way.begin),
+				"attempt %d", attempt+1)
 		}
 		require.Equal(t, "0 0 900000 900000 11"+way.word, c.say(way.begin))
 		srv.lim.Advance(time.Minute)
@@ -88,7 +89,8 @@ func TestLockoutEvents(t *testing.T) {
 	bot, c := srv.client(t), srv.client(t)
 	bot.say("SUBSCRIBE weir:lockout:policy:lockout weir:lockout:strike")
 	message := func(channel, payload string) string {
-		return fmt.Sprintf("*3\r\n$7\r\nmessage\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(channel), channel, len(payload), payload)
+		return fmt.Sprintf("*3\r\n$7\r\nmessage\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(channel), channel,
+			len(payload), payload)
 	}
 	c.say("RL.POLICY SET lockout LIMIT STRIKE 15m 1 DELAY 1s 2 15m ATTEMPTS EXTEND")
 	c.say("RL.POLICY SET api LIMIT FIXED 1h 100 FIRST")
@@ -100,7 +102,8 @@ func TestLockoutEvents(t *testing.T) {
 	c.say("RL.STRIKE 43 15m 1 1s 2 90500ms COST 0")
 	assert.Empty(t, bot.fake.messages(), "a delay, a shadow and an early penalty are none")
 	c.say("RL.CHECK api 42 lockout 42 ID once")
-	assert.Equal(t, message("weir:lockout:policy:lockout", `{"policy":"lockout","key":"42","seconds":900}`), bot.fake.messages())
+	assert.Equal(t, message("weir:lockout:policy:lockout", `{"policy":"lockout","key":"42","seconds":900}`),
+		bot.fake.messages())
 	c.say("RL.CHECK api 42 lockout 42 ID once")
 	c.say("RL.CHECK lockout 42")
 	assert.Empty(t, bot.fake.messages(), "neither the same again, nor what makes it longer")
@@ -143,7 +146,8 @@ func TestMetricsOfAttempts(t *testing.T) {
 	} {
 		assert.Equal(t, want, value(t, srv.Shared, "weir_"+name+"_total"), name)
 	}
-	assert.Equal(t, "2", value(t, srv.Shared, `weir_decisions_total{algorithm="strike",result="denied"}`), "what came after the lock")
+	assert.Equal(t, "2", value(t, srv.Shared, `weir_decisions_total{algorithm="strike",result="denied"}`),
+		"what came after the lock")
 }
 
 // TestStrikesAreReadAndWritten: what a policy has is written as it is read.
@@ -167,5 +171,6 @@ func TestStrikesAreReadAndWritten(t *testing.T) {
 	c.say("RL.POLICY SET p LIMIT STRIKE 1m 1 DELAY 2s 2 1m ATTEMPTS")
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k"), "it is admitted, and its response is to be held for 2000 ms")
 	c.say("RL.CHECK p k")
-	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k"), "this attempt is admitted, and is the last: the key is then blocked")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k"),
+		"this attempt is admitted, and is the last: the key is then blocked")
 }

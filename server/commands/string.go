@@ -22,30 +22,43 @@ const oldValueReply = "The value before, or nothing."
 
 func stringCommands() []*command {
 	commands := []*command{
-		{name: "SET", arity: -3, syntax: "key value [NX|XX] [GET] [EX seconds|PX ms|EXAT time|PXAT time|KEEPTTL]", summary: "Keep a string or a count",
-			params: []param{paramString, paramValue, {"NX, XX", "only where there is none, or one"}, {"GET", "answer the value before"},
+		{name: "SET", arity: -3, syntax: "key value [NX|XX] [GET] [EX seconds|PX ms|EXAT time|PXAT time|KEEPTTL]",
+			summary: "Keep a string or a count",
+			params: []param{paramString, paramValue, {"NX, XX", "only where there is none, or one"},
+				{"GET", "answer the value before"},
 				paramLifetime, {"KEEPTTL", "leave the time to live; without any of them there is none"}},
 			reply: "OK, or nothing where NX or XX kept it from being set. With GET the value before, or nothing.",
-			shown: []example{{"SET bucket:42 abc NX PX 60000", "OK", ""}, {"SET bucket:42 def NX", "nil", ""}, {"GET bucket:42", "abc", ""}},
-			plan:  planSet, answer: answerSet},
+			shown: []example{{"SET bucket:42 abc NX PX 60000", "OK", ""}, {"SET bucket:42 def NX", "nil", ""},
+				{"GET bucket:42", "abc", ""}},
+			plan: planSet, answer: answerSet},
 		{name: "SETEX", arity: 4, syntax: "key seconds value", summary: "Keep a string for a time", reply: "OK.",
-			params: []param{paramString, {"seconds", "the time to live"}, paramValue}, plan: planSetFor("setex", "EX"), answer: answerOK},
+			params: []param{paramString, {"seconds", "the time to live"}, paramValue}, plan: planSetFor("setex", "EX"),
+			answer: answerOK},
 		{name: "PSETEX", arity: 4, syntax: "key ms value", summary: "Keep a string for a time", reply: "OK.",
-			params: []param{paramString, {"ms", "the time to live"}, paramValue}, plan: planSetFor("psetex", "PX"), answer: answerOK},
-		{name: "SETNX", arity: 3, syntax: "key value", summary: "Keep a string where there is none", reply: "1, or 0 when there is one.",
+			params: []param{paramString, {"ms", "the time to live"}, paramValue}, plan: planSetFor("psetex", "PX"),
+			answer: answerOK},
+		{name: "SETNX", arity: 3, syntax: "key value", summary: "Keep a string where there is none",
+			reply:  "1, or 0 when there is one.",
 			params: []param{paramString, paramValue}, plan: planSetNX, answer: answerWasSet},
-		{name: "GETSET", arity: 3, syntax: "key value", summary: "Keep a string and answer the one before", reply: oldValueReply,
+		{name: "GETSET", arity: 3, syntax: "key value", summary: "Keep a string and answer the one before",
+			reply:  oldValueReply,
 			params: []param{paramString, paramValue}, plan: planGetSet, answer: answerGet},
 		{name: "GETDEL", arity: 2, syntax: "key", summary: "Answer a string and delete it", reply: oldValueReply,
 			params: []param{paramString}, plan: planOnString(engine.TextTake), answer: answerGet},
-		{name: "GETEX", arity: -2, syntax: "key [EX seconds|PX ms|EXAT time|PXAT time|PERSIST]", summary: "Answer a string and change its time to live",
-			params: []param{paramString, paramLifetime, {"PERSIST", "take the time to live away"}}, reply: "The value, or nothing.",
-			plan: planGetEx, answer: answerGet},
-		{name: "MGET", arity: -2, syntax: "key [key ...]", summary: "The strings under some keys", params: []param{paramString},
-			reply: "An array: for each key its value, or nothing where there is no string.", keys: keySpec{1, -1, 1}, plan: planMGet, answer: answerMGet, cost: "O(n) in the number of keys"},
-		{name: "STRLEN", arity: 2, syntax: "key", summary: "The length of a string", reply: "Bytes, 0 where there is none.",
+		{name: "GETEX", arity: -2, syntax: "key [EX seconds|PX ms|EXAT time|PXAT time|PERSIST]",
+			summary: "Answer a string and change its time to live",
+			params:  []param{paramString, paramLifetime, {"PERSIST", "take the time to live away"}},
+			reply:   "The value, or nothing.",
+			plan:    planGetEx, answer: answerGet},
+		{name: "MGET", arity: -2, syntax: "key [key ...]", summary: "The strings under some keys",
+			params: []param{paramString},
+			reply:  "An array: for each key its value, or nothing where there is no string.", keys: keySpec{1, -1, 1},
+			plan: planMGet, answer: answerMGet, cost: "O(n) in the number of keys"},
+		{name: "STRLEN", arity: 2, syntax: "key", summary: "The length of a string",
+			reply:  "Bytes, 0 where there is none.",
 			params: []param{paramString}, plan: planGet, answer: answerLength},
-		{name: "APPEND", arity: 3, syntax: "key value", summary: "Add to the end of a string", reply: "The length in bytes.",
+		{name: "APPEND", arity: 3, syntax: "key value", summary: "Add to the end of a string",
+			reply:  "The length in bytes.",
 			params: []param{paramString, paramValue}, plan: planAppend},
 	}
 	return onCounts(commands)
@@ -71,7 +84,8 @@ func onText(s *Session, key []byte, id engine.ScriptID, values ...[]byte) (*engi
 // checkValue refuses a byte string that is longer than the limit of stored strings.
 func (s *Shared) checkValue(value []byte) error {
 	if len(value) > s.cfg.MaxValueBytes {
-		return resp.Error("ERR a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) + " bytes (--max-value-bytes), not " + strconv.Itoa(len(value)))
+		return resp.Error("ERR a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) +
+			" bytes (--max-value-bytes), not " + strconv.Itoa(len(value)))
 	}
 	return nil
 }
@@ -134,7 +148,8 @@ func planGetEx(s *Session, args [][]byte) error {
 
 func planMGet(s *Session, args [][]byte) error {
 	if most := maxBatchValues / s.srv.cfg.MaxValueBytes; len(args)-1 > most {
-		return resp.Error("ERR MGET takes at most " + strconv.Itoa(most) + " keys where --max-value-bytes is " + strconv.Itoa(s.srv.cfg.MaxValueBytes))
+		return resp.Error("ERR MGET takes at most " + strconv.Itoa(most) + " keys where --max-value-bytes is " +
+			strconv.Itoa(s.srv.cfg.MaxValueBytes))
 	}
 	for _, key := range args[1:] {
 		if _, err := onText(s, key, engine.TextLook); err != nil {
@@ -213,13 +228,16 @@ const (
 )
 
 func lifetimeWord(word string, bit int64) stringWord {
-	return stringWord{word, bit | engine.TextExpireMs, anyLifetime&^bit | engine.TextKeepExpiry | engine.TextPersist, true}
+	return stringWord{word, bit | engine.TextExpireMs, anyLifetime&^bit | engine.TextKeepExpiry | engine.TextPersist,
+		true}
 }
 
 var (
-	lifetimeWords = []stringWord{lifetimeWord("EX", wordEX), lifetimeWord("PX", wordPX), lifetimeWord("EXAT", wordEXAT), lifetimeWord("PXAT", wordPXAT)}
-	setWords      = append([]stringWord{
-		{"NX", engine.TextIfAbsent, engine.TextIfPresent, false}, {"XX", engine.TextIfPresent, engine.TextIfAbsent, false},
+	lifetimeWords = []stringWord{lifetimeWord("EX", wordEX), lifetimeWord("PX", wordPX), lifetimeWord("EXAT", wordEXAT),
+		lifetimeWord("PXAT", wordPXAT)}
+	setWords = append([]stringWord{
+		{"NX", engine.TextIfAbsent, engine.TextIfPresent, false},
+		{"XX", engine.TextIfPresent, engine.TextIfAbsent, false},
 		{"GET", engine.TextGetOld, 0, false}, {"KEEPTTL", engine.TextKeepExpiry, anyLifetime, false},
 	}, lifetimeWords...)
 	getExWords = append([]stringWord{{"PERSIST", engine.TextPersist, anyLifetime, false}}, lifetimeWords...)
@@ -291,7 +309,8 @@ func fromNow(srv *Shared, name, word string, n int64, b []byte) (ms int64, err e
 
 // invalidExpire returns Redis' own text, followed by the accepted values.
 func invalidExpire(name, word string, b []byte) error {
-	return resp.Error("ERR invalid expire time in '" + name + "' command: " + word + " must be a time above 0 and within 285,000 years, not " + resp.Quote(b))
+	return resp.Error("ERR invalid expire time in '" + name + "' command: " + word +
+		" must be a time above 0 and within 285,000 years, not " + resp.Quote(b))
 }
 
 // redisInt reads a 64-bit integer as Redis does: only in the form in which Redis writes it.
@@ -315,7 +334,8 @@ func expireConditions(args [][]byte) (how int64, err error) {
 	for _, b := range args {
 		w := findWord(expireWords, b)
 		if w == nil {
-			return 0, resp.Error("ERR Unsupported option " + resp.Printable(b, resp.MaxQuotedBytes) + ": the condition must be NX, XX, GT or LT")
+			return 0, resp.Error("ERR Unsupported option " + resp.Printable(b, resp.MaxQuotedBytes) +
+				": the condition must be NX, XX, GT or LT")
 		}
 		how |= w.bit
 	}

@@ -41,7 +41,8 @@ func TestStringsAndLimiters(t *testing.T) {
 	c := defaultClient(t)
 	before := c.say("RL.FIXED lim 1m 5")
 	for _, line := range []string{
-		"GET lim", "SET lim x", "SET lim 5", "SETNX lim x", "GETDEL lim", "GETEX lim", "APPEND lim x", "STRLEN lim", "EXPIRE lim 5 NX", "PERSIST lim",
+		"GET lim", "SET lim x", "SET lim 5", "SETNX lim x", "GETDEL lim", "GETEX lim", "APPEND lim x", "STRLEN lim",
+		"EXPIRE lim 5 NX", "PERSIST lim",
 		"EVALSHA " + bucketSwap + " 1 lim a b",
 	} {
 		assert.Equal(t, "-"+string(service.ErrWrongType), c.say(line), line)
@@ -65,7 +66,8 @@ func TestBlockedStrings(t *testing.T) {
 	require.Equal(t, "OK", c.say("RL.BLOCK s 1m"))
 	require.Equal(t, "OK", c.say("RL.BLOCK n 1m"))
 	for _, line := range []string{
-		"GET s", "MGET s", "SET s x", "SETNX s x", "GETSET s x", "GETDEL s", "GETEX s", "STRLEN s", "APPEND s x", "PEXPIRE s 5 XX", "PERSIST s",
+		"GET s", "MGET s", "SET s x", "SETNX s x", "GETSET s x", "GETDEL s", "GETEX s", "STRLEN s", "APPEND s x",
+		"PEXPIRE s 5 XX", "PERSIST s",
 		"EVALSHA " + bucketSwap + " 1 s state x", "SET n x",
 	} {
 		assert.Equal(t, "-"+string(service.ErrKeyBlocked), c.say(line), line)
@@ -82,7 +84,8 @@ func TestAnswersWithStringsAreBounded(t *testing.T) {
 	srv := newTestServer(t, Config{MaxValueBytes: engine.MaxValueBytes, MaxBulkBytes: 16 << 20})
 	c := srv.client(t)
 	const most = maxBatchValues / engine.MaxValueBytes
-	require.Equal(t, "-ERR MGET takes at most 4 keys where --max-value-bytes is 1048576", c.say("MGET"+strings.Repeat(" k", most+1)))
+	require.Equal(t, "-ERR MGET takes at most 4 keys where --max-value-bytes is 1048576",
+		c.say("MGET"+strings.Repeat(" k", most+1)))
 	require.Len(t, strings.Split(c.raw(strings.Fields("MGET"+strings.Repeat(" k", most))...), "$-1"), most+1)
 	require.Equal(t, "OK", c.say("MULTI"))
 	for range most {

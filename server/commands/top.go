@@ -16,15 +16,24 @@ func topCommand() *command {
 	return &command{
 		name: "RL.TOP", arity: -2, syntax: "ADMITTED|DENIED [n]", group: groupLook, flags: "readonly",
 		summary: "The keys with the most units admitted, or denied, of late",
-		details: "Decisions of the last minute count in full, of the minute before half, of the minute before that a quarter, and so on. So it shows the keys that are " +
-			"heavy now, and needs no reset. `CONFIG RESETSTAT` leaves it alone, `FLUSHALL` and a restart empty it. Reads (`COST 0`, `RL.EXPLAIN`) and retries of an `ID` do not count. " +
-			"A partial grant counts the granted units, a denial the requested units. An admitted check counts for each of its policies, under the limiter of the policy's first limit. " +
+		details: "Decisions of the last minute count in full, of the minute before half, of the minute before that " +
+			"a quarter, and so on. So it shows the keys that are " +
+			"heavy now, and needs no reset. `CONFIG RESETSTAT` leaves it alone, `FLUSHALL` and a restart empty it. " +
+			"Reads (`COST 0`, `RL.EXPLAIN`) and retries of an `ID` do not count. " +
+			"A partial grant counts the granted units, a denial the requested units. An admitted check counts for " +
+			"each of its policies, under the limiter of the policy's first limit. " +
 			"A denied check counts for the limiter that binds, or for the blocked key.\n\n" +
-			"The keys come from sketches of fixed size (Space-Saving, 2048 keys for each of the two) over a sample of the decisions. A key with more than a 32nd of the units of its shard, " +
-			"one of 64 that keys are spread over, is always listed. `error` says how many of a key's units may be other keys', at most that 32nd. " +
-			"From 8192 units in a shard on, chance adds an error with a standard deviation of at most sqrt(units of the key x units of the shard) / 64.\n\n" +
-			"In a cluster every node counts the entries that it applies, since its start or its first image. So `ADMITTED` is about the same on every node and covers all decisions acknowledged before the request. Only the leader knows the denials, because it answers most of them without " +
-			"the others. Any other node answers `DENIED` with `MOVED` and the leader's address. A new leader knows the denials since its election, and those in the log.",
+			"The keys come from sketches of fixed size (Space-Saving, 2048 keys for each of the two) over a sample " +
+			"of the decisions. A key with more than a 32nd of the units of its shard, " +
+			"one of 64 that keys are spread over, is always listed. `error` says how many of a key's units may be " +
+			"other keys', at most that 32nd. " +
+			"From 8192 units in a shard on, chance adds an error with a standard deviation of at most sqrt(units of " +
+			"the key x units of the shard) / 64.\n\n" +
+			"In a cluster every node counts the entries that it applies, since its start or its first image. So " +
+			"`ADMITTED` is about the same on every node and covers all decisions acknowledged before the request. " +
+			"Only the leader knows the denials, because it answers most of them without " +
+			"the others. Any other node answers `DENIED` with `MOVED` and the leader's address. A new leader knows " +
+			"the denials since its election, and those in the log.",
 		params: []param{{"n", "how many at most, 1 to 1000; 10 unless given"}},
 		reply:  "An array with an array for each key, the heaviest first: key, units, error.",
 		cost:   "O(1): some thousands of keys are looked at",

@@ -43,7 +43,8 @@ func TestArityErrorsShowTheUsage(t *testing.T) {
 		for n := len(words); n < least; n++ {
 			line := append(append([]string(nil), words...), strings.Fields(strings.Repeat("1 ", n-len(words)))...)
 			reply := c.raw(line...)
-			require.Equal(t, "-ERR wrong number of arguments for '"+cmd.Full+"' command: "+cmd.usage()+"\r\n", reply, line)
+			require.Equal(t, "-ERR wrong number of arguments for '"+cmd.Full+"' command: "+cmd.usage()+"\r\n", reply,
+				line)
 			require.Contains(t, cmd.usage(), strings.ToUpper(words[len(words)-1]))
 		}
 		for _, sub := range cmd.subs {
@@ -73,7 +74,8 @@ func TestWrongWordsAreTold(t *testing.T) {
 	var walk func(cmd *command, words []string)
 	walk = func(cmd *command, words []string) {
 		switch strings.ToLower(cmd.Full) {
-		case "quit", "shutdown", "client|reply", "monitor", "subscribe", "psubscribe", "reset", "multi", "client|kill", "debug|sleep", "client|pause":
+		case "quit", "shutdown", "client|reply", "monitor", "subscribe", "psubscribe", "reset", "multi", "client|kill",
+			"debug|sleep", "client|pause":
 			return // they leave the connection in another state
 		}
 		for _, e := range cmd.shown {
@@ -104,14 +106,16 @@ func TestDidYouMean(t *testing.T) {
 		require.Equal(t, "1", c.say("RL.POLICY SET "+name+" LIMIT TOKENBUCKET 1/s 5"))
 	}
 	for send, want := range map[string]string{
-		"RL.TOKENBUKET k 1 1":              "-ERR unknown command 'RL.TOKENBUKET', with args beginning with: 'k' '1' '1'  (did you mean RL.TOKENBUCKET?)",
-		"rl.tokenbukcet":                   "(did you mean RL.TOKENBUCKET?)",
-		"tokenbucket k 1 1":                "(did you mean RL.TOKENBUCKET?)",
-		"RL_CHECK api 1":                   "(did you mean RL.CHECK?)",
-		"CLIENT LSIT":                      "-ERR unknown subcommand 'LSIT'. Try CLIENT HELP. (did you mean LIST?)",
-		"RL.POLICY DELETE api":             "Try RL.POLICY HELP.",
-		"RL.EXPLAIN RL.FIXD k 1m 1":        "(did you mean RL.FIXED?)",
-		"RL.CHECK apy 1":                   "-ERR there is no policy 'apy', RL.POLICY LIST names them all (did you mean api?)",
+		"RL.TOKENBUKET k 1 1": "-ERR unknown command 'RL.TOKENBUKET', with args beginning with: 'k' " +
+			"'1' '1'  (did you mean RL.TOKENBUCKET?)",
+		"rl.tokenbukcet":            "(did you mean RL.TOKENBUCKET?)",
+		"tokenbucket k 1 1":         "(did you mean RL.TOKENBUCKET?)",
+		"RL_CHECK api 1":            "(did you mean RL.CHECK?)",
+		"CLIENT LSIT":               "-ERR unknown subcommand 'LSIT'. Try CLIENT HELP. (did you mean LIST?)",
+		"RL.POLICY DELETE api":      "Try RL.POLICY HELP.",
+		"RL.EXPLAIN RL.FIXD k 1m 1": "(did you mean RL.FIXED?)",
+		"RL.CHECK apy 1": "-ERR there is no policy 'apy', RL.POLICY LIST names them all (did " +
+			"you mean api?)",
 		"RL.POLICY GET caht":               "(did you mean chat?)",
 		"RL.EXPLAIN RL.CHECK api-v1 k":     "(did you mean api-v2?)",
 		"RL.CHECK API 1":                   "(did you mean api?)",
@@ -125,7 +129,8 @@ func TestDidYouMean(t *testing.T) {
 
 // Names are shown to those who may see them, and who has not logged in causes no search.
 func TestDidYouMeanOnlyWhatOneMay(t *testing.T) {
-	srv, _ := usersServer(t, "", "user seer on "+hashOf("ps")+" ~* +rl.check +rl.policy\nuser decider on "+hashOf("pd")+" ~* +rl.check\n")
+	srv, _ := usersServer(t, "", "user seer on "+hashOf("ps")+" ~* +rl.check +rl.policy\nuser decider on "+
+		hashOf("pd")+" ~* +rl.check\n")
 	stranger := srv.client(t)
 	require.Equal(t, "-"+string(service.ErrNoAuth), stranger.say("RL.CHEK k 1 1"))
 	require.Equal(t, "-"+string(service.ErrNoAuth), stranger.say("CLIENT LSIT"))

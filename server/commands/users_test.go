@@ -26,7 +26,8 @@ func hashOf(password string) string {
 func usersServer(t *testing.T, password, text string) (*testServer, *string) {
 	t.Helper()
 	now := &text
-	return newTestServer(t, Config{Password: password, LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(*now)) }}), now
+	return newTestServer(
+		t, Config{Password: password, LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(*now)) }}), now
 }
 
 func (c *testClient) as(user, password string) *testClient {
@@ -46,7 +47,8 @@ func TestLoginAsAUser(t *testing.T) {
 	srv, _ := usersServer(t, "", someUsers)
 	c := srv.client(t)
 	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "who names users wants to be told names")
-	for _, line := range []string{"AUTH x", "AUTH default x", "AUTH app pl", "AUTH app", "AUTH gone pg", "AUTH nobody pa", `AUTH nobody ""`} {
+	for _, line := range []string{"AUTH x", "AUTH default x", "AUTH app pl", "AUTH app", "AUTH gone pg",
+		"AUTH nobody pa", `AUTH nobody ""`} {
 		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
 	}
 	c.as("app", "pa").as("app", "pb")
@@ -63,7 +65,10 @@ func TestLoginAsAUser(t *testing.T) {
 	assert.Equal(t, "OK", c.say("AUTH secret"))
 	assert.Equal(t, "default", c.say("ACL WHOAMI"))
 
-	_, err := NewShared(Config{Password: "secret", LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte("user default on nopass ~* +@all")) }}, servertest.NewTableLimiter())
+	_, err := NewShared(Config{Password: "secret", LoadUsers: func() (*acl.Users,
+		error) {
+		return ParseUsers([]byte("user default on nopass ~* +@all"))
+	}}, servertest.NewTableLimiter())
 	require.ErrorIs(t, err, acl.ErrTwoPasswords)
 }
 
@@ -128,8 +133,10 @@ func TestKeysOfLooks(t *testing.T) {
 	c := srv.client(t).as("a", "x")
 	noKey := "-" + string(service.ErrNoKey)
 	for send, want := range map[string]string{
-		"RL.INSPECT app:1": "", "RL.INSPECT other": noKey, "TTL other": noKey, "EXISTS app:1 other": noKey, "EXISTS app:1": "0", "MEMORY USAGE other": noKey,
-		"OBJECT ENCODING other": noKey, "HGETALL other": noKey, "RL.RESET app:1 other": noKey, "RL.RESET app:1": "0", "UNLINK other": noKey,
+		"RL.INSPECT app:1": "", "RL.INSPECT other": noKey, "TTL other": noKey, "EXISTS app:1 other": noKey,
+		"EXISTS app:1": "0", "MEMORY USAGE other": noKey,
+		"OBJECT ENCODING other": noKey, "HGETALL other": noKey, "RL.RESET app:1 other": noKey, "RL.RESET app:1": "0",
+		"UNLINK other":                          noKey,
 		"RL.EXPLAIN RL.TOKENBUCKET other 1/s 1": noKey, "RL.EXPLAIN RL.CHECK app:1 other": noKey,
 	} {
 		assert.Equal(t, want, c.say(send), send)
@@ -139,14 +146,18 @@ func TestKeysOfLooks(t *testing.T) {
 
 // RL.WAIT decides, so its user needs permission for the decision and its keys.
 func TestWhoMayWait(t *testing.T) {
-	srv, _ := usersServer(t, "", "user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
-		"user decide on nopass ~app:* +@decide -rl.wait\n")
+	srv, _ := usersServer(t, "",
+		"user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
+			"user decide on nopass ~app:* +@decide -rl.wait\n")
 	srv.client(t).as("all", "x").say("RL.POLICY SET p LIMIT TOKENBUCKET 10/s 10")
 	noKey := "-" + string(service.ErrNoKey)
 	for _, test := range []struct{ user, send, want string }{
-		{"wait", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.tokenbucket' command"},
-		{"wait", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.check' command"},
-		{"decide", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User decide has no permissions to run the 'rl.wait' command"},
+		{"wait", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0",
+			"-NOPERM User wait has no permissions to run the 'rl.tokenbucket' command"},
+		{"wait", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0",
+			"-NOPERM User wait has no permissions to run the 'rl.check' command"},
+		{"decide", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0",
+			"-NOPERM User decide has no permissions to run the 'rl.wait' command"},
 		{"both", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "1 9 0 100 10"},
 		{"both", "RL.WAIT RL.CHECK p app:2 TIMEOUT 0", "1 9 0 100 10 p"},
 		{"both", "RL.WAIT RL.CHECK app:1 other TIMEOUT 0", noKey},
@@ -164,7 +175,8 @@ func TestKeysOfScripts(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@decide")
 	c := srv.client(t).as("a", "x")
 	send := func(sum scripts.Sum, sc *scripts.Script, key string) string {
-		line := "EVALSHA " + hex.EncodeToString(sum[:]) + " " + decimal(int64(sc.Keys)) + strings.Repeat(" "+key, sc.Keys)
+		line := "EVALSHA " + hex.EncodeToString(sum[:]) + " " + decimal(int64(sc.Keys)) +
+			strings.Repeat(" "+key, sc.Keys)
 		return c.say(line + strings.Repeat(" 100", len(sc.Args)))
 	}
 	ran, refused := 0, 0
@@ -226,7 +238,8 @@ func TestReloadedUsers(t *testing.T) {
 	assert.Contains(t, boss.say("ACL LIST"), "user late on nopass sanitize-payload")
 
 	*text = "user boss on #short"
-	assert.Contains(t, boss.say("ACL LOAD"), "-ERR bad users file: line 1: user \"boss\": a password must be # and its SHA-256")
+	assert.Contains(t, boss.say("ACL LOAD"),
+		"-ERR bad users file: line 1: user \"boss\": a password must be # and its SHA-256")
 	assert.Contains(t, boss.say("ACL USERS"), "app boss", "nothing has changed")
 	assert.Equal(t, "-"+string(errNoUsersFile), defaultClient(t).say("ACL LOAD"))
 }
@@ -242,7 +255,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	c.say("HELLO 3 AUTH boss open-sesame")
 	c.say("HELLO 3 AUTH default open-sesame")
 	all := watcher.fake.pushed.String()
-	for _, look := range []string{"ACL LIST", "ACL GETUSER boss", "ACL GETUSER default", "SLOWLOG GET 100", "CONFIG GET *", "INFO everything", "CLIENT LIST"} {
+	for _, look := range []string{"ACL LIST", "ACL GETUSER boss", "ACL GETUSER default", "SLOWLOG GET 100",
+		"CONFIG GET *", "INFO everything", "CLIENT LIST"} {
 		all += c.say(look)
 	}
 	for _, secret := range []string{"open-sesame", hashOf("open-sesame")[1:], hashOf("ps")[1:]} {
@@ -290,11 +304,14 @@ func TestBadUsersFiles(t *testing.T) {
 func TestRulesInOrder(t *testing.T) {
 	for rules, may := range map[string]map[string]bool{
 		"+@all -@dangerous +config|get": {"config|get": true, "config|set": false, "rl.fixed": true, "flushall": false},
-		"-@all +@decide -evalsha":       {"rl.fixed": true, "evalsha": false, "eval": true, "rl.release": true, "rl.forgive": true, "rl.reset": false},
-		"+client":                       {"client|kill": true, "client|id": true, "ping": false},
-		"+@connection":                  {"client|kill": false, "client|id": true, "cluster|slots": true, "command": true, "info": true, "weir.cluster|add": false, "acl|whoami": true, "acl|list": false, "debug": false},
-		"allcommands nocommands":        {"ping": false, "auth": true, "hello": true},
-		"+@read":                        {"rl.policy|get": true, "rl.policy|set": false, "memory|stats": true, "keys": true, "rl.inspect": true},
+		"-@all +@decide -evalsha": {"rl.fixed": true, "evalsha": false, "eval": true, "rl.release": true,
+			"rl.forgive": true, "rl.reset": false},
+		"+client": {"client|kill": true, "client|id": true, "ping": false},
+		"+@connection": {"client|kill": false, "client|id": true, "cluster|slots": true, "command": true,
+			"info": true, "weir.cluster|add": false, "acl|whoami": true, "acl|list": false, "debug": false},
+		"allcommands nocommands": {"ping": false, "auth": true, "hello": true},
+		"+@read": {"rl.policy|get": true, "rl.policy|set": false, "memory|stats": true, "keys": true,
+			"rl.inspect": true},
 	} {
 		users, err := ParseUsers([]byte("user a on " + rules))
 		require.NoError(t, err)

@@ -15,21 +15,30 @@ const maxNodeIDBytes = 64
 
 func weirClusterCommand() *command {
 	const flags = "admin noscript loading stale no_multi"
-	sub := func(name, syntax string, arity int, summary, details string, run func(*Session, *limiter.Topology, [][]byte)) *command {
+	sub := func(name, syntax string, arity int, summary, details string,
+		run func(*Session, *limiter.Topology, [][]byte)) *command {
 		cmd := clustered(name, syntax, arity, summary, run)
 		cmd.flags, cmd.details = flags, details
 		return cmd
 	}
 	status := sub("STATUS", "", 2, "The cluster as this node sees it", "", runClusterStatus)
-	status.reply = "A map. Of the cluster: `cluster_id`, `node` (this node), `leader` (empty if unknown), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that all known nodes read), and `nodes`. " +
-		"Of each node: `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (since its last message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's wall clock), `log_format` (the newest it reads; 0: unknown)."
+	status.reply = "A map. Of the cluster: `cluster_id`, `node` (this node), `leader` (empty if unknown), " +
+		"`last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that all " +
+		"known nodes read), and `nodes`. " +
+		"Of each node: `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (since its last " +
+		"message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's " +
+		"wall clock), `log_format` (the newest it reads; 0: unknown)."
 	return &command{
-		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags, summary: "See and change the cluster; `weir cluster` does the same from a shell",
+		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
+		summary: "See and change the cluster; `weir cluster` does the same from a shell",
 		details: "Any node forwards a change to the leader. The command ends when a majority has agreed.",
 		subs: []*command{
 			status,
-			sub("ADD", "id addr", 4, "Add a node", "It follows first, and votes once it has caught up. `addr` is its address for the other nodes.", runClusterAdd),
-			sub("REMOVE", "id", 3, "Remove a node", "Stop it first: a removed node does not come back by itself.", runClusterRemove),
+			sub("ADD", "id addr", 4, "Add a node",
+				"It follows first, and votes once it has caught up. `addr` is its address for the other nodes.",
+				runClusterAdd),
+			sub("REMOVE", "id", 3, "Remove a node", "Stop it first: a removed node does not come back by itself.",
+				runClusterRemove),
 			sub("TRANSFER", "[id]", -2, "Hand leadership to a node, or to whichever is best", "", runClusterTransfer),
 			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
 		},
@@ -75,7 +84,8 @@ func runClusterAdd(s *Session, _ *limiter.Topology, args [][]byte) {
 	case !isHostPort(addr):
 		s.fail(arg.Bad("addr", "must be like host:port", addr))
 	default:
-		answerChange(s, "node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
+		answerChange(s, "node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id),
+			"raft", string(addr))
 	}
 }
 
@@ -131,7 +141,8 @@ func (s *Shared) adminError(err error) error {
 		}
 		return err
 	}
-	for _, known := range []error{limiter.ErrTryAgain, limiter.ErrClusterDown, limiter.ErrOverloaded, limiter.ErrUnknownOutcome, limiter.ErrNoDisk} {
+	for _, known := range []error{limiter.ErrTryAgain, limiter.ErrClusterDown, limiter.ErrOverloaded,
+		limiter.ErrUnknownOutcome, limiter.ErrNoDisk} {
 		if errors.Is(err, known) {
 			return err
 		}

@@ -18,10 +18,14 @@ func TestWeirClusterStatus(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.SetAge(3 * time.Millisecond)
 	c, _ := clusterClient(t, f, "b", Config{})
-	assert.Equal(t, "cluster_id c1 node b leader a last_leader a term 7 applied_index 40 commit_index 42 stale_ms 3 log_format 1 nodes"+
-		" id a client_addr 10.0.0.1:6380 raft_addr 10.0.0.1:6390 voter 1 up 1 applied_index 42 heard_ms 0 lag_entries 0 clock_ahead_ms 0 log_format 2"+
-		" id b client_addr 10.0.0.2:6380 raft_addr 10.0.0.2:6391 voter 1 up 1 applied_index 41 heard_ms 1000 lag_entries 1 clock_ahead_ms 0 log_format 1"+
-		" id c client_addr c.example:6380 raft_addr c.example:6392 voter 1 up 1 applied_index 42 heard_ms 2000 lag_entries 0 clock_ahead_ms 0 log_format 0",
+	assert.Equal(t, "cluster_id c1 node b leader a last_leader a term 7 applied_index 40 commit_index 42 stale_ms 3 "+
+		"log_format 1 nodes"+
+		" id a client_addr 10.0.0.1:6380 raft_addr 10.0.0.1:6390 voter 1 up 1 applied_index 42 heard_ms 0 "+
+		"lag_entries 0 clock_ahead_ms 0 log_format 2"+
+		" id b client_addr 10.0.0.2:6380 raft_addr 10.0.0.2:6391 voter 1 up 1 applied_index 41 heard_ms 1000 "+
+		"lag_entries 1 clock_ahead_ms 0 log_format 1"+
+		" id c client_addr c.example:6380 raft_addr c.example:6392 voter 1 up 1 applied_index 42 heard_ms 2000 "+
+		"lag_entries 0 clock_ahead_ms 0 log_format 0",
 		c.say("WEIR.CLUSTER STATUS"))
 	c.say("HELLO 3")
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%10\r\n"))
@@ -48,7 +52,8 @@ func TestWeirClusterChanges(t *testing.T) {
 		`TRANSFER ""`:                       "-ERR id must be 1 to 64 bytes, not 0",
 		"TRANSFER a b":                      "-" + string(arg.ErrSyntax) + ": WEIR.CLUSTER TRANSFER [id]",
 		"SPLIT":                             "-ERR unknown subcommand 'SPLIT'. Try WEIR.CLUSTER HELP.",
-		"REMOVE":                            "-ERR wrong number of arguments for 'weir.cluster|remove' command: WEIR.CLUSTER REMOVE id",
+		"REMOVE": "-ERR wrong number of arguments for 'weir.cluster|remove' command: " +
+			"WEIR.CLUSTER REMOVE id",
 	} {
 		assert.Equal(t, want, leader.say("WEIR.CLUSTER "+send), send)
 	}
@@ -93,19 +98,24 @@ func TestClusterReadiness(t *testing.T) {
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (a)\n[+]state ok\n")
 	f.Lead("")
 	f.SetAge(1500 * time.Millisecond)
-	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be asked\n")
+	ready(http.StatusServiceUnavailable,
+		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be asked\n")
 	f.Lead("c")
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (c)\n[+]state ok\n")
 	f.SetDown(limiter.ErrTryAgain)
-	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: the leader was not confirmed by a majority, or this node lags behind it\n")
+	ready(http.StatusServiceUnavailable,
+		"[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: the leader was not confirmed by a majority, or "+
+			"this node lags behind it\n")
 	f.SetDown(nil)
 	f.Lead("a")
 	f.Change(func(t *limiter.Topology) { t.Nodes = t.Nodes[:1] })
 	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (a)\n[+]state ok\n")
 	f.Change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
-	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
+	ready(http.StatusServiceUnavailable,
+		"[-]node not a member yet\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
 	stopServing(srv)
-	ready(http.StatusServiceUnavailable, "[-]node draining\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
+	ready(http.StatusServiceUnavailable,
+		"[-]node draining\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
 }
 
 func TestClusterMetrics(t *testing.T) {
@@ -122,8 +132,10 @@ func TestClusterMetrics(t *testing.T) {
 		assert.Contains(t, leader, want)
 	}
 	for _, want := range []string{
-		"weir_cluster_is_leader 0\n", "weir_cluster_has_leader 1\n", "weir_cluster_term 7\n", "weir_cluster_applied_index 40\n",
-		"weir_cluster_commit_index 42\n", "weir_cluster_stale_seconds 1.5\n", "weir_cluster_nodes 3\n", "weir_cluster_nodes_up 2\n",
+		"weir_cluster_is_leader 0\n", "weir_cluster_has_leader 1\n", "weir_cluster_term 7\n",
+		"weir_cluster_applied_index 40\n",
+		"weir_cluster_commit_index 42\n", "weir_cluster_stale_seconds 1.5\n", "weir_cluster_nodes 3\n",
+		"weir_cluster_nodes_up 2\n",
 	} {
 		assert.Contains(t, follower, want)
 	}

@@ -126,7 +126,8 @@ func classOf(answer string) string {
 		return noCommand
 	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotByHand),
 		strings.HasPrefix(answer, "-ERR command must be a decision"),
-		strings.HasPrefix(answer, "-ERR wrong number of arguments for 'rl.wait' command"): // a word alone is no decision
+		// a word alone is no decision
+		strings.HasPrefix(answer, "-ERR wrong number of arguments for 'rl.wait' command"):
 		return notCarried
 	}
 	return may

@@ -20,10 +20,11 @@ const (
 	wholeKey = "all"
 	// overrideKey begins the keys of limiters whose limit comes with the descriptor.
 	overrideKey = "rls|"
-	// priorityEntry is the key of an entry that carries the priority of a request. The entry is part of neither policy nor
-	// key. Only Envoy's configuration selects the keys of entries and the sources of their values.
+	// priorityEntry is the key of an entry that carries the priority of a request. The entry is part of neither policy
+	// nor key. Only Envoy's configuration selects the keys of entries and the sources of their values.
 	priorityEntry = "weir_priority"
-	// rlsKeyBytes bounds a key that is not hashed. With overrideKey and a policy name in front, it is still a valid key.
+	// rlsKeyBytes bounds a key that is not hashed. With overrideKey and a policy name in front, it is still a valid
+	// key.
 	rlsKeyBytes = 256
 	// rlsHashBytes of SHA-256 replace a key that is too long, and rlsNameBytes end a name that is too long. Names come
 	// from a configuration, but keys may come from an attacker.

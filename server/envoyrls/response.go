@@ -125,7 +125,8 @@ func (q *rlsRequest) addFields(out *rlspb.Response, binds int) {
 		fields.Set("Content-Type", httpfields.ProblemContentType)
 		out.RawBody, _ = json.Marshal(quota.Problem(http.StatusTooManyRequests)) // never fails for texts and numbers
 	}
-	for _, name := range []string{httpfields.RateLimit, httpfields.RateLimitPolicy, httpfields.RetryAfter, "Content-Type"} {
+	for _, name := range []string{httpfields.RateLimit, httpfields.RateLimitPolicy,
+		httpfields.RetryAfter, "Content-Type"} {
 		if value := fields.Get(name); value != "" {
 			out.ResponseHeadersToAdd = append(out.ResponseHeadersToAdd, &rlspb.Header{Key: name, Value: value})
 		}

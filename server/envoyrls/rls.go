@@ -91,7 +91,8 @@ func (r *Server) Shutdown(ctx context.Context) {
 }
 
 // shouldRateLimit adapts the service's only method to package grpc.
-func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any,
+	error) {
 	in := new(rlspb.Request)
 	if err := decode(in); err != nil {
 		return nil, err

@@ -304,9 +304,10 @@ func TestRestingConnectionsAreWoken(t *testing.T) {
 		do   func(c *Conn)
 		want error
 	}{
-		"closed":          {func(c *Conn) { _ = c.Close() }, net.ErrClosed},
-		"past deadline":   {func(c *Conn) { _ = c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
-		"future deadline": {func(c *Conn) { _ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) }, os.ErrDeadlineExceeded},
+		"closed":        {func(c *Conn) { _ = c.Close() }, net.ErrClosed},
+		"past deadline": {func(c *Conn) { _ = c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+		"future deadline": {func(c *Conn) { _ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) },
+			os.ErrDeadlineExceeded},
 	} {
 		for _, blocking := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {

@@ -64,7 +64,8 @@ func eventFD() (int, error) {
 
 // watch registers a descriptor. Its events carry the descriptor and the serial.
 func (g *Group) watch(fd int, serial int32, events uint32) error {
-	err := syscall.EpollCtl(g.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd), Pad: serial})
+	err := syscall.EpollCtl(g.epoll, syscall.EPOLL_CTL_ADD, fd,
+		&syscall.EpollEvent{Events: events, Fd: int32(fd), Pad: serial})
 	if err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}

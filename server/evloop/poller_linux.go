@@ -10,8 +10,8 @@ const (
 	// eventsAtOnce is the number of events taken in one call. It makes the call cheap, leaves events for a helper, and
 	// keeps the interval between calls short.
 	eventsAtOnce = 4
-	// behindSpan is the busy time after which a poller with full event batches starts a helper. Waking another processor
-	// takes about as long. A poller that was behind for so long is likely to stay behind as long again.
+	// behindSpan is the busy time after which a poller with full event batches starts a helper. Waking another
+	// processor takes about as long. A poller that was behind for so long is likely to stay behind as long again.
 	behindSpan = 50 * time.Microsecond
 	// busySpan is the busy time after which a poller always starts a helper. Two connections with long pipelines never
 	// fill an event batch.

@@ -14,7 +14,8 @@ func write(fd int, b []byte) (int, error) { return transfer(syscall.SYS_WRITE, f
 // as a copy.
 func transfer(call uintptr, fd int, b []byte) (int, error) {
 	for {
-		n, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		n, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
+			uintptr(len(b)))
 		switch errno {
 		case 0:
 			return int(n), nil

@@ -23,10 +23,11 @@ const (
 const (
 	// checkPath is the path of the HTTP check. The name of a policy may follow.
 	checkPath = "/check"
-	// CheckMaxConns bounds the connections while the check is on, because a proxy keeps some open for each of its workers.
+	// CheckMaxConns bounds the connections while the check is on, because a proxy keeps some open for each of its
+	// workers.
 	CheckMaxConns = 1024
-	// MaxCheckHeaderBytes bounds the headers that proxies forward. nginx accepts 32 KiB of cookies and tokens, and Envoy
-	// 60 KiB. A request that the proxy accepts must not fail here.
+	// MaxCheckHeaderBytes bounds the headers that proxies forward. nginx accepts 32 KiB of cookies and tokens, and
+	// Envoy 60 KiB. A request that the proxy accepts must not fail here.
 	MaxCheckHeaderBytes = 64 << 10
 	// maxCheckHold bounds the delay of an answer under a pacing policy. It is well within httpWriteTimeout and the
 	// timeouts of proxies.

@@ -67,7 +67,8 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if q.op.Cost, err = arg.Units("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
 		return nil, err
 	}
-	if q.op.High, err = highPriority(cmp.Or(params["priority"], headerNamed(r, params["priority_header"]))); err != nil {
+	if q.op.High, err = highPriority(
+		cmp.Or(params["priority"], headerNamed(r, params["priority_header"]))); err != nil {
 		return nil, err
 	}
 	return q, q.readAnswers(params)

@@ -42,7 +42,8 @@ func TestAnHTTPRequestInFlightIsNotCut(t *testing.T) {
 		require.ErrorIs(t, <-ended, http.ErrServerClosed)
 	})
 	var busy []net.Conn
-	for _, request := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"} {
+	for _, request := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"} {
 		p := dial(t, ln.Addr().String())
 		_, err := io.WriteString(p, request)
 		require.NoError(t, err)

@@ -166,7 +166,8 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{
 			ID: m.ID, Addr: m.ClientAddr, Role: roleOf(t, m), Up: m.Up,
-			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: service.CeilMs(m.LastHeard), WebURL: m.WebURL,
+			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: service.CeilMs(m.LastHeard),
+			WebURL: m.WebURL,
 		})
 	}
 	return v

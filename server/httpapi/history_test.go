@@ -65,7 +65,8 @@ func TestHistoryIsTakenWhileServing(t *testing.T) {
 		time.Sleep(2 * historyEvery)
 		all := h.all()
 		require.Len(t, all, 2)
-		require.Equal(t, []int64{0, 0, 1, 1, 1}, []int64{all[0].Allowed, all[0].Limited, all[1].Allowed, all[1].Limited, all[1].Keys})
+		require.Equal(t, []int64{0, 0, 1, 1, 1},
+			[]int64{all[0].Allowed, all[0].Limited, all[1].Allowed, all[1].Limited, all[1].Keys})
 		require.EqualValues(t, historyEvery.Milliseconds(), all[1].NowMs-all[0].NowMs)
 		require.Greater(t, all[1].Memory, int64(0))
 	})

@@ -26,8 +26,8 @@ const (
 	httpIdleTimeout = 2 * time.Minute
 	// MaxHeaderBytes far exceeds the headers of a scraper.
 	MaxHeaderBytes = 8 << 10
-	// MaxConns bounds the connections. Probes and scrapers are few, and opening a connection needs no password. Without a
-	// bound, connections could use up the file descriptors that clients and the store need.
+	// MaxConns bounds the connections. Probes and scrapers are few, and opening a connection needs no password. Without
+	// a bound, connections could use up the file descriptors that clients and the store need.
 	MaxConns = 128
 	// httpScrapes bounds the concurrent scrapes, because each counts every key.
 	httpScrapes = 4

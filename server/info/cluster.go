@@ -85,7 +85,8 @@ func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
 	case !m.Up:
 		link = "disconnected"
 	}
-	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", NodeID(m.ID), address, busPort(m), nodeFlags(t, m), primary, pongMs, t.Term, link)
+	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", NodeID(m.ID), address, busPort(m), nodeFlags(t, m),
+		primary, pongMs, t.Term, link)
 	if m == t.Primary() {
 		line += fmt.Sprintf(" 0-%d", Slots-1)
 	}

@@ -97,8 +97,9 @@ func writeStats(s *Server, w *writer) {
 func writeCommandstats(s *Server, w *writer) {
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		calls, us := stat.Calls.Load(), float64(stat.Ns.Load())/1000
-		w.field("cmdstat_"+cmd.Full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
-			calls, int64(us), us/float64(max(calls, 1)), stat.Rejected.Load(), stat.Failed.Load()))
+		w.field("cmdstat_"+cmd.Full,
+			fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+				calls, int64(us), us/float64(max(calls, 1)), stat.Rejected.Load(), stat.Failed.Load()))
 	})
 }
 

@@ -57,7 +57,8 @@ func (s collector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, h := range s.histograms() {
 		desc := prometheus.NewDesc("weir_"+h.name, h.help, nil, nil)
-		out <- prometheus.MustNewConstHistogram(desc, uint64(h.durations.Count), h.durations.Sum.Seconds(), h.durations.Cumulative())
+		out <- prometheus.MustNewConstHistogram(desc, uint64(h.durations.Count), h.durations.Sum.Seconds(),
+			h.durations.Cumulative())
 	}
 }
 

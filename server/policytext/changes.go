@@ -18,9 +18,11 @@ type Change struct {
 
 // changes are the subcommands that change a policy.
 var changes = []Change{
-	{"SET", -6, "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] " +
+	{"SET", -6, "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] " +
+		"[RETRYAFTER duration] " +
 		"[RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]", readSet},
-	{"OVERRIDE", -5, "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE " +
+	{"OVERRIDE", -5, "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument " +
+		"...]|UNLIMITED|NONE " +
 		"[TTL duration] [IF version]", readOverride},
 	{"DEL", -3, "name [IF version]", readDelete},
 	{"ENABLE", 3, "name", readEnable},

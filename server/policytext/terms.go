@@ -43,8 +43,9 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 			used++
 			err = valuedTerm(change, word, args[1])
 		default:
-			err = arg.Bad("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, LAYOUT layout, "+
-				"REPORT duration, KEEP usage, RESET, OWNER owner or IF version", args[0])
+			err = arg.Bad("option",
+				"must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, LAYOUT layout, "+
+					"REPORT duration, KEEP usage, RESET, OWNER owner or IF version", args[0])
 		}
 		if err != nil {
 			return err
@@ -59,7 +60,8 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 
 // termExamples contains an example value of each term that needs one.
 var termExamples = map[string]string{
-	"RETRYAFTER": "30s", "RESERVED": "20%", "LAYOUT": "rate-limit:{key}:{policy}", "REPORT": "1m", "OWNER": "team-a", "IF": "3",
+	"RETRYAFTER": "30s", "RESERVED": "20%", "LAYOUT": "rate-limit:{key}:{policy}", "REPORT": "1m",
+	"OWNER": "team-a", "IF": "3",
 }
 
 // valuedTerm parses the value of a term that needs one.

@@ -14,7 +14,8 @@ import (
 // The functions below define the syntax of policy terms in RL.POLICY and in policy files.
 
 // termWords are the words that end the arguments of a LIMIT.
-var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET", "OWNER", "IF", "UNLIMITED", "TTL"}
+var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET",
+	"OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {
 	for _, word := range termWords {
@@ -47,7 +48,8 @@ func limitArgs(args [][]byte) (l engine.PolicyLimit, err error) {
 	return l, arg.Bad("LIMIT", "must be "+algorithmWords, args[0])
 }
 
-const algorithmWords = "TOKENBUCKET rate burst, LEAKYBUCKET rate capacity, FIXED window max, SLIDING window max, SLIDINGCOUNTER window max or STRIKE window threshold penalty ..."
+const algorithmWords = "TOKENBUCKET rate burst, LEAKYBUCKET rate capacity, FIXED window max, SLIDING window max, " +
+	"SLIDINGCOUNTER window max or STRIKE window threshold penalty ..."
 
 func needTwo(form string, args [][]byte) error {
 	if len(args) < 2 {
@@ -96,7 +98,8 @@ func windowLimit(a engine.Algorithm, most int64, args [][]byte) (l engine.Policy
 
 func strikeLimit(args [][]byte) (l engine.PolicyLimit, err error) {
 	if len(args) < 3 {
-		return l, resp.Error("ERR a limit is written STRIKE window threshold penalty [threshold penalty ...] [ATTEMPTS] [EXTEND], where a penalty may be DELAY and a time")
+		return l, resp.Error("ERR a limit is written STRIKE window threshold penalty [threshold penalty ...] " +
+			"[ATTEMPTS] [EXTEND], where a penalty may be DELAY and a time")
 	}
 	l.Limit.Algorithm = engine.Strike
 	if l.Limit.WindowNs, err = arg.Span("window", args[0]); err != nil {

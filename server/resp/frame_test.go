@@ -56,25 +56,29 @@ func TestFrames(t *testing.T) {
 		stream string
 		want   [][]string
 	}{
-		"one":                     {"*1\r\n$4\r\nPING\r\n", [][]string{{"PING"}}},
-		"binary argument":         {resptest.Multibulk("ECHO", "a\r\n\x00b"), [][]string{{"ECHO", "a\r\n\x00b"}}},
-		"empty argument":          {resptest.Multibulk("ECHO", ""), [][]string{{"ECHO", ""}}},
-		"empty name":              {resptest.Multibulk(""), [][]string{{""}}},
-		"pipeline":                {resptest.Multibulk("A") + resptest.Multibulk("B", "c"), [][]string{{"A"}, {"B", "c"}}},
-		"most arguments":          {resptest.Multibulk(many...), [][]string{many}},
-		"no arguments":            {"*0\r\n*-1\r\n*-7\r\n" + resptest.Multibulk("A"), [][]string{{"A"}}},
-		"empty lines":             {"\r\n\n  \r\n" + resptest.Multibulk("A") + "\r\n", [][]string{{"A"}}},
-		"inline":                  {"PING\r\n", [][]string{{"PING"}}},
-		"inline without CR":       {"PING\nPING\n", [][]string{{"PING"}, {"PING"}}},
-		"inline blanks":           {"  SET \t a\v b  \r\n", [][]string{{"SET", "a", "b"}}},
-		"inline between":          {resptest.Multibulk("A") + "B c\r\n" + resptest.Multibulk("D"), [][]string{{"A"}, {"B", "c"}, {"D"}}},
-		"inline double quotes":    {`ECHO "a b\n\r\t\b\a\"\\\x41\x4g\q"` + "\r\n", [][]string{{"ECHO", "a b\n\r\t\b\a\"\\Ax4gq"}}},
-		"inline single quotes":    {`ECHO 'a "b" \' \n'` + "\n", [][]string{{"ECHO", `a "b" ' \n`}}},
-		"inline empty quotes":     {`ECHO "" ''` + "\n", [][]string{{"ECHO", "", ""}}},
-		"inline quote in a word":  {`ECHO a"b c" d` + "\n", [][]string{{"ECHO", "ab c", "d"}}},
-		"inline star inside":      {"A *1\r\n", [][]string{{"A", "*1"}}},
-		"post in a multibulk":     {resptest.Multibulk("POST", "/"), [][]string{{"POST", "/"}}},
-		"longest inline":          {strings.Repeat("x", maxInlineBytes-1) + "\n", [][]string{{strings.Repeat("x", maxInlineBytes-1)}}},
+		"one":             {"*1\r\n$4\r\nPING\r\n", [][]string{{"PING"}}},
+		"binary argument": {resptest.Multibulk("ECHO", "a\r\n\x00b"), [][]string{{"ECHO", "a\r\n\x00b"}}},
+		"empty argument":  {resptest.Multibulk("ECHO", ""), [][]string{{"ECHO", ""}}},
+		"empty name":      {resptest.Multibulk(""), [][]string{{""}}},
+		"pipeline": {resptest.Multibulk("A") + resptest.Multibulk("B", "c"),
+			[][]string{{"A"}, {"B", "c"}}},
+		"most arguments":    {resptest.Multibulk(many...), [][]string{many}},
+		"no arguments":      {"*0\r\n*-1\r\n*-7\r\n" + resptest.Multibulk("A"), [][]string{{"A"}}},
+		"empty lines":       {"\r\n\n  \r\n" + resptest.Multibulk("A") + "\r\n", [][]string{{"A"}}},
+		"inline":            {"PING\r\n", [][]string{{"PING"}}},
+		"inline without CR": {"PING\nPING\n", [][]string{{"PING"}, {"PING"}}},
+		"inline blanks":     {"  SET \t a\v b  \r\n", [][]string{{"SET", "a", "b"}}},
+		"inline between": {resptest.Multibulk("A") + "B c\r\n" + resptest.Multibulk("D"),
+			[][]string{{"A"}, {"B", "c"}, {"D"}}},
+		"inline double quotes": {`ECHO "a b\n\r\t\b\a\"\\\x41\x4g\q"` + "\r\n",
+			[][]string{{"ECHO", "a b\n\r\t\b\a\"\\Ax4gq"}}},
+		"inline single quotes":   {`ECHO 'a "b" \' \n'` + "\n", [][]string{{"ECHO", `a "b" ' \n`}}},
+		"inline empty quotes":    {`ECHO "" ''` + "\n", [][]string{{"ECHO", "", ""}}},
+		"inline quote in a word": {`ECHO a"b c" d` + "\n", [][]string{{"ECHO", "ab c", "d"}}},
+		"inline star inside":     {"A *1\r\n", [][]string{{"A", "*1"}}},
+		"post in a multibulk":    {resptest.Multibulk("POST", "/"), [][]string{{"POST", "/"}}},
+		"longest inline": {strings.Repeat("x", maxInlineBytes-1) + "\n",
+			[][]string{{strings.Repeat("x", maxInlineBytes-1)}}},
 		"GET of a key like HTTP/": {"GET HTTP/1.1\r\n", [][]string{{"GET", "HTTP/1.1"}}},
 		"nineteen digits of none": {"*-9223372036854775807\r\n" + resptest.Multibulk("A"), [][]string{{"A"}}},
 	} {
@@ -103,8 +107,9 @@ func TestFramesBeforeAuth(t *testing.T) {
 	for name, c := range map[string]struct {
 		stream, err string
 	}{
-		"ten arguments":          {resptest.Multibulk(ten...), ""},
-		"ten kilobytes":          {resptest.Multibulk(kilobyte, kilobyte, kilobyte, kilobyte, kilobyte, kilobyte, kilobyte, kilobyte, kilobyte, kilobyte), ""},
+		"ten arguments": {resptest.Multibulk(ten...), ""},
+		"ten kilobytes": {resptest.Multibulk(kilobyte, kilobyte, kilobyte, kilobyte, kilobyte, kilobyte,
+			kilobyte, kilobyte, kilobyte, kilobyte), ""},
 		"eleven arguments":       {resptest.Multibulk(append(ten, "11")...), "unauthenticated multibulk length"},
 		"eleven words":           {strings.Join(ten, " ") + " 11\n", "unauthenticated multibulk length"},
 		"more than a kilobyte":   {"*2\r\n$4\r\nAUTH\r\n$1025\r\n", "unauthenticated bulk length"},
@@ -160,7 +165,8 @@ func randomCuts(random *rand.Rand, n int) (cuts []int) {
 // most maxHeaderBytes that has not ended.
 func TestDripIsLinear(t *testing.T) {
 	const argBytes = 1000
-	stream := []byte(resptest.Multibulk(strings.Split(strings.Repeat(strings.Repeat("x", argBytes)+" ", 60), " ")[:60]...))
+	stream := []byte(resptest.Multibulk(
+		strings.Split(strings.Repeat(strings.Repeat("x", argBytes)+" ", 60), " ")[:60]...))
 	f := Framer{Limits: OpenLimits(64 << 10)}
 	spoilt := 0
 	for end := 1; end < len(stream); end++ {

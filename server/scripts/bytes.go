@@ -17,7 +17,8 @@ func bucket4j() *dialect {
 				texts: []scriptText{{"9450de540565d89de15092a716555821601f128b", "7.0.0 to 8.19.0"}},
 			},
 			{
-				ID: engine.TextSwap, Name: "compareAndSwapPX", Keys: 1, Args: "vvw", Check: swapsFor(1), Reply: ReplyOne,
+				ID: engine.TextSwap, Name: "compareAndSwapPX", Keys: 1, Args: "vvw", Check: swapsFor(1),
+				Reply: ReplyOne,
 				texts: []scriptText{{"535b2fd00a12a23393fe15cf99599ecc51cd3007", "7.0.0 to 8.19.0"}},
 			},
 			{
@@ -25,7 +26,8 @@ func bucket4j() *dialect {
 				texts: []scriptText{{"1fed031c105d7c0315b3fc2e4a75e697247264f5", "8.2.0 to 8.19.0"}},
 			},
 			{
-				ID: engine.TextAdd, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1), Reply: replyWasSet,
+				ID: engine.TextAdd, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1),
+				Reply: replyWasSet,
 				texts: []scriptText{{"c0569386b0382069581dfaa1a8d241140bc0eeb4", "8.2.0 to 8.19.0"}},
 			},
 			{
@@ -33,7 +35,8 @@ func bucket4j() *dialect {
 				texts: []scriptText{{"6cad3abd039c32c68cc4638ca3513684cd302a58", "7.0.0 to 8.1.1"}},
 			},
 			{
-				ID: engine.TextSet, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1), Reply: replyStatus,
+				ID: engine.TextSet, Name: "setIfAbsentPX", Keys: 1, Args: "vw", Check: ifAbsentFor(1),
+				Reply: replyStatus,
 				texts: []scriptText{{"70b34c1df15244e38adcc5356cabe59b8aca7254", "7.0.0 to 8.1.1"}},
 			},
 		},
@@ -45,7 +48,8 @@ func throttled() *dialect {
 	return &dialect{
 		name: "throttled/throttled", registry: "Go", native: "RL.TOKENBUCKET key rate burst COST n",
 		scripts: []*Script{{
-			ID: engine.TextSwapLive, Name: "compareAndSwap", Keys: 1, Args: "vvw", Check: swapsFor(1000), Reply: ReplyOne, Refusal: noValue,
+			ID: engine.TextSwapLive, Name: "compareAndSwap", Keys: 1, Args: "vvw", Check: swapsFor(1000),
+			Reply: ReplyOne, Refusal: noValue,
 			texts: []scriptText{{"ebd682e30de074a6919bde872b507734c7c3ebe5", "2.2.0 to 2.13.0"}},
 		}},
 	}
@@ -54,7 +58,8 @@ func throttled() *dialect {
 // laravelCache sends a value and a time to live in seconds for add, and the owner of a lock for releaseLock.
 func laravelCache() *dialect {
 	return &dialect{
-		name: "Laravel cache", registry: "Packagist", native: "RL.FIXED key window max FIRST; RL.ACQUIRE key 1 TTL ttl HOLDER owner",
+		name: "Laravel cache", registry: "Packagist",
+		native: "RL.FIXED key window max FIRST; RL.ACQUIRE key 1 TTL ttl HOLDER owner",
 		scripts: []*Script{
 			{
 				ID: engine.TextSet, Name: "add", Keys: 1, Args: "vw", Check: ifAbsentFor(1000), Reply: replyStatus,
@@ -89,7 +94,8 @@ func swapsFor(unitMs int64) func(*engine.Script, [][]byte) error {
 func livesFor(call *engine.Script, how int64, i int, unitMs int64, argv [][]byte) error {
 	ms := float64(call.Args[i] * float64(unitMs))
 	if ms > MaxNumber {
-		return resp.Error("ERR invalid expire time in script: " + scriptArg(i) + " must be within 285,000 years, not " + resp.Quote(argv[i]))
+		return resp.Error("ERR invalid expire time in script: " + scriptArg(i) + " must be within 285,000 years, not " +
+			resp.Quote(argv[i]))
 	}
 	call.Args[i] = 0
 	call.Args[0], call.Args[1] = float64(how|engine.TextExpireMs), ms

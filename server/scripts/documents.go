@@ -16,7 +16,8 @@ func gatewayBucket() *dialect {
 		name: "the gateway of docs/systems.md", registry: "Spring, Kotlin", native: "RL.TOKENBUCKET key rate burst",
 		scripts: []*Script{{
 			ID: engine.GatewayTake, Name: "token-bucket.lua", Keys: 1, Args: "nnni", Reply: replyThree,
-			texts: []scriptText{{"a27501a87b1775642eb421bbfb630f1ed357f5ae", "with a newline at the end"}, {"36d13a80448880d1711e1bd00c3daf2581e6f8e5", "without"}},
+			texts: []scriptText{{"a27501a87b1775642eb421bbfb630f1ed357f5ae", "with a newline at the end"},
+				{"36d13a80448880d1711e1bd00c3daf2581e6f8e5", "without"}},
 		}},
 	}
 }
@@ -24,10 +25,12 @@ func gatewayBucket() *dialect {
 // marketBucket sends the burst, the rate per second, its own time in milliseconds and the number of tokens.
 func marketBucket() *dialect {
 	return &dialect{
-		name: "the marketplace of docs/systems.md", registry: "Spring, Java", native: "RL.TOKENBUCKET key rate burst COST n",
+		name: "the marketplace of docs/systems.md", registry: "Spring, Java",
+		native: "RL.TOKENBUCKET key rate burst COST n",
 		scripts: []*Script{{
 			ID: engine.MarketTake, Name: "token-bucket", Keys: 1, Args: "nnnn", Check: marketIsKept, Reply: replyThree,
-			texts: []scriptText{{"6c467d43a574bf5fbdeb4d532c986b314eff358f", "with a newline at the end"}, {"357601a8b7c79344086620f231c19cf5db684abe", "without"}},
+			texts: []scriptText{{"6c467d43a574bf5fbdeb4d532c986b314eff358f", "with a newline at the end"},
+				{"357601a8b7c79344086620f231c19cf5db684abe", "without"}},
 		}},
 	}
 }

@@ -12,7 +12,8 @@ func redisGCRA() *dialect {
 	return &dialect{
 		name: "redis-gcra", registry: "npm", native: "RL.TOKENBUCKET key rate/period burst COST n",
 		scripts: []*Script{{
-			ID: engine.RedisGCRA, Name: "performGcraRateLimit", Keys: 1, Args: "npppn", Check: gcraIsKept, Reply: replyRedisGCRA,
+			ID: engine.RedisGCRA, Name: "performGcraRateLimit", Keys: 1, Args: "npppn", Check: gcraIsKept,
+			Reply: replyRedisGCRA,
 			texts: []scriptText{{"868f66d2db4929999a50c5ed5f57985f3cff7461", "0.3.0"}},
 		}},
 	}

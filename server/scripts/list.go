@@ -10,7 +10,8 @@ import (
 // WriteDialects writes the recognised scripts, for a terminal or as a Markdown table.
 func WriteDialects(w io.Writer, markdown bool) error {
 	if markdown {
-		return writeDialects(w, "| library | script | releases | SHA-1 |\n|---|---|---|---|\n", "| %s | %s | %s | `%s` |\n")
+		return writeDialects(w, "| library | script | releases | SHA-1 |\n|---|---|---|---|\n",
+			"| %s | %s | %s | `%s` |\n")
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if err := writeDialects(table, "LIBRARY\tSCRIPT\tRELEASES\tSHA-1\n", "%s\t%s\t%s\t%s\n"); err != nil {

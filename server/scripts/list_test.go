@@ -15,6 +15,7 @@ func TestScriptsPage(t *testing.T) {
 	var recognised, natives strings.Builder
 	require.NoError(t, WriteDialects(&recognised, true))
 	require.NoError(t, writeNatives(&natives))
-	require.Contains(t, string(page), "\n\n"+recognised.String()+"\n", "replace the table by what `weir dialects --markdown` prints")
+	require.Contains(t, string(page), "\n\n"+recognised.String()+"\n",
+		"replace the table by what `weir dialects --markdown` prints")
 	require.Contains(t, string(page), "\n\n"+natives.String()+"\n")
 }

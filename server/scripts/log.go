@@ -11,7 +11,8 @@ import (
 // admitted request. The client sends the begin of the window, its time, the limit and the window.
 func slidingSet() *dialect {
 	return &dialect{
-		name: "sliding log over a sorted set, with the client's time", registry: "pattern", native: "RL.SLIDING key window max",
+		name: "sliding log over a sorted set, with the client's time", registry: "pattern",
+		native: "RL.SLIDING key window max",
 		scripts: []*Script{{
 			ID: engine.SlidingSet, Name: "isAllowed", Keys: 1, Args: "niww", Check: slidingSetIsKept, Reply: replyThree,
 			texts: []scriptText{
@@ -29,7 +30,8 @@ func slidingSet() *dialect {
 func slidingSetIsKept(call *engine.Script, argv [][]byte) error {
 	switch now, most := call.Args[1], call.Args[2]; {
 	case now < 0 || now > engine.MaxSlidingSetMs:
-		return arg.Bad(scriptArg(1), "must be a time in milliseconds from 0 to "+strconv.Itoa(engine.MaxSlidingSetMs), argv[1])
+		return arg.Bad(scriptArg(1), "must be a time in milliseconds from 0 to "+strconv.Itoa(engine.MaxSlidingSetMs),
+			argv[1])
 	case most > engine.MaxLogUnits:
 		return arg.Bad(scriptArg(2), "must be a limit from 1 to "+strconv.Itoa(engine.MaxLogUnits), argv[2])
 	}

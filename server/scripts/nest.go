@@ -5,7 +5,8 @@ import "github.com/weir-project/weir/engine"
 // nestThrottler sends a name, the window in milliseconds, the limit and the block duration.
 func nestThrottler() *dialect {
 	return &dialect{
-		name: "@nest-lab/throttler-storage-redis, nestjs-throttler-storage-redis (NestJS)", registry: "npm", native: "RL.FIXED key window max FIRST; RL.STRIKE key window threshold penalty",
+		name: "@nest-lab/throttler-storage-redis, nestjs-throttler-storage-redis (NestJS)", registry: "npm",
+		native: "RL.FIXED key window max FIRST; RL.STRIKE key window threshold penalty",
 		scripts: []*Script{{
 			ID: engine.NestHit, Name: "increment", Keys: 2, Args: "-wnw", Reply: replyFour,
 			texts: []scriptText{{"f1e0da9c495676ab6904eb80db1f2811d5347f58", "1.0.0 to 1.2.0; 0.5.0 to 0.5.1"}},

@@ -33,11 +33,13 @@ func rateLimitRedis() *dialect {
 			},
 			{
 				ID: engine.ExpressCountZero, Name: "increment", Keys: 1, Args: "1w", Reply: replyPair,
-				texts: []scriptText{{"3f424a504987d231baa2e19159bb5def8ad32f87", "4.1.0 to 4.2.0; @hono-rate-limiter/redis 0.1.4"}},
+				texts: []scriptText{{"3f424a504987d231baa2e19159bb5def8ad32f87",
+					"4.1.0 to 4.2.0; @hono-rate-limiter/redis 0.1.4"}},
 			},
 			{
 				ID: engine.CountGet, Name: "get", Keys: 1, Reply: replyGetPTTL,
-				texts: []scriptText{{"6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a", "4.1.0 to 6.0.1; @hono-rate-limiter/redis 0.1.4"}},
+				texts: []scriptText{{"6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a",
+					"4.1.0 to 6.0.1; @hono-rate-limiter/redis 0.1.4"}},
 			},
 		},
 	}

@@ -6,7 +6,8 @@ import "github.com/weir-project/weir/engine"
 // and for sliding windows also the limit. Its moving windows store a list of times.
 func pythonLimits() *dialect {
 	return &dialect{
-		name: "limits (Flask-Limiter, slowapi), but for moving windows", registry: "PyPI", native: "RL.FIXED key window max FIRST; RL.SLIDINGCOUNTER key window max",
+		name: "limits (Flask-Limiter, slowapi), but for moving windows", registry: "PyPI",
+		native: "RL.FIXED key window max FIRST; RL.SLIDINGCOUNTER key window max",
 		scripts: []*Script{
 			{
 				ID: engine.LimitsIncr, Name: "incr_expire", Keys: 1, Args: "ii", Reply: ReplyOne,

@@ -5,7 +5,8 @@ import "github.com/weir-project/weir/engine"
 // springGateway sends the rate per second, the capacity, its own time in seconds or nothing, and the requested tokens.
 // The use of the sent time differs between releases.
 func springGateway() *dialect {
-	d := &dialect{name: "Spring Cloud Gateway", registry: "Maven", native: "RL.TOKENBUCKET key replenishRate burstCapacity COST requestedTokens"}
+	d := &dialect{name: "Spring Cloud Gateway", registry: "Maven",
+		native: "RL.TOKENBUCKET key replenishRate burstCapacity COST requestedTokens"}
 	for _, era := range []struct {
 		sha1, releases, args string
 		check                func(*engine.Script, [][]byte) error
@@ -17,7 +18,8 @@ func springGateway() *dialect {
 		{"eec77786d43c65f7fd568900b5d2b63b692318dc", "2.0.0 to 2.2.2", "pnnn", springIsKept},
 	} {
 		d.scripts = append(d.scripts, &Script{
-			ID: engine.SpringTake, Name: "request_rate_limiter", Keys: 2, Args: era.args, Check: era.check, Reply: replyPair,
+			ID: engine.SpringTake, Name: "request_rate_limiter", Keys: 2, Args: era.args, Check: era.check,
+			Reply: replyPair,
 			texts: []scriptText{{era.sha1, era.releases}},
 		})
 	}

@@ -51,7 +51,8 @@ var Known = newScriptTable(dialects())
 
 func dialects() []*dialect {
 	return []*dialect{
-		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(), redisGCRA(), nestThrottler(),
+		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
+		redisGCRA(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
 		gatewayBucket(), marketBucket(), slidingSet(),
 	}

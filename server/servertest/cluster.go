@@ -27,11 +27,15 @@ type FakeCluster struct {
 // NewFakeCluster returns a cluster of the nodes a, b and c. Node a leads.
 func NewFakeCluster() *FakeCluster {
 	f := &FakeCluster{TableLimiter: NewTableLimiter()}
-	f.Topo = limiter.Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Format: 1, Nodes: []limiter.Member{
-		{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true, AppliedIndex: 42, Format: 2},
-		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LagEntries: 1, LastHeard: time.Second, Format: 1},
-		{ID: "c", ClientAddr: "c.example:6380", RaftAddr: "c.example:6392", Up: true, AppliedIndex: 42, Voter: true, LastHeard: 2 * time.Second},
-	}}
+	f.Topo = limiter.Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42,
+		Format: 1, Nodes: []limiter.Member{
+			{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true,
+				AppliedIndex: 42, Format: 2},
+			{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41,
+				LagEntries: 1, LastHeard: time.Second, Format: 1},
+			{ID: "c", ClientAddr: "c.example:6380", RaftAddr: "c.example:6392", Up: true, AppliedIndex: 42, Voter: true,
+				LastHeard: 2 * time.Second},
+		}}
 	return f
 }
 

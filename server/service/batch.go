@@ -45,7 +45,8 @@ func (p *batchPool) Put(b *Batch) {
 		clear(b.room)
 		clear(b.scripts)
 	}
-	b.Queue, b.incrs, b.scripts, b.bytes, b.Pairs, b.Values = b.Queue[:0], b.incrs[:0], b.scripts[:0], b.bytes[:0], b.Pairs[:0], 0
+	b.Queue, b.incrs, b.scripts, b.bytes, b.Pairs, b.Values = b.Queue[:0], b.incrs[:0], b.scripts[:0],
+		b.bytes[:0], b.Pairs[:0], 0
 	p.pool.Put(b)
 }
 

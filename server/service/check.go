@@ -54,7 +54,8 @@ func (s *Service) ShowCheck(addr, policy string, op *engine.Op) {
 	if s.Attention.Load() == 0 {
 		return
 	}
-	args := [][]byte{[]byte(strings.ToUpper(s.Check.Full)), []byte(policy), op.Key, []byte("COST"), strconv.AppendInt(nil, op.Cost, 10)}
+	args := [][]byte{[]byte(strings.ToUpper(s.Check.Full)), []byte(policy), op.Key, []byte("COST"),
+		strconv.AppendInt(nil, op.Cost, 10)}
 	if len(op.From) > 0 {
 		args = append(args, []byte("FROM"), op.From[len(arg.AddressPrefix):])
 	}

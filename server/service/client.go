@@ -95,7 +95,8 @@ func (i *Client) Line(now time.Time) string {
 		" qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s "+
 		"user=%s redir=-1 resp=%d"+
 		" lib-name=%s lib-ver=%s\n",
-		i.ID, i.Addr, i.LocalAddr, i.Name, int64(now.Sub(i.Since).Seconds()), int64(now.Sub(time.Unix(0, i.active.Load())).Seconds()),
+		i.ID, i.Addr, i.LocalAddr, i.Name, int64(now.Sub(i.Since).Seconds()),
+		int64(now.Sub(time.Unix(0, i.active.Load())).Seconds()),
 		flags, i.Subs, i.PatternSubs, i.Queued, last, i.User, i.Proto, i.LibName, i.LibVer)
 }
 

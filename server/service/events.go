@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// MaxTopics bounds the channels and patterns of one client. A client that needs more channels subscribes to a pattern.
+	// MaxTopics bounds the channels and patterns of one client. A client that needs more channels subscribes to a
+	// pattern.
 	MaxTopics = 128
 	// maxEventsPerSecond bounds the messages to subscribers and monitors per second, so that listeners do not slow
 	// decisions. At about 1 µs each, messages take at most 5 % of a core. Events drops and counts the rest.

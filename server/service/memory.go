@@ -10,7 +10,8 @@ import (
 // If the system does not report the resident set, it returns the memory that the runtime holds.
 func ProcessMemory() (used, resident uint64) {
 	sample := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
 	}
 	metrics.Read(sample)
 	used = sample[0].Value.Uint64()

@@ -13,8 +13,8 @@ import (
 const (
 	// recentKept is the number of denials that the page shows.
 	recentKept = 20
-	// recentPerSecond bounds the recorded denials per second. It is more than a person reads. At less than a microsecond
-	// each, records do not slow decisions.
+	// recentPerSecond bounds the recorded denials per second. It is more than a person reads. At less than a
+	// microsecond each, records do not slow decisions.
 	recentPerSecond = 100
 	// recentWatch is the time after the last Look for which denials are recorded. The page calls Look once a second.
 	recentWatch = 10 * time.Second

@@ -20,14 +20,16 @@ func TestRecentDenialsAreBounded(t *testing.T) {
 		flood := func() {
 			for i := range 2 * recentPerSecond {
 				key := []byte(strconv.Itoa(i) + strings.Repeat("x", RecentKeyBytes))
-				r.Note(&engine.Op{Key: key, Limit: engine.Limit{Algorithm: engine.FixedWindow}}, &engine.Decision{RetryMs: 5})
+				r.Note(&engine.Op{Key: key, Limit: engine.Limit{Algorithm: engine.FixedWindow}},
+					&engine.Decision{RetryMs: 5})
 			}
 		}
 		r.Look()
 		flood()
 		found := r.Look()
 		require.Len(t, found, recentKept)
-		require.Equal(t, strconv.Itoa(recentPerSecond-1), strings.TrimRight(found[0].Key, "x"), "the newest of those that were noted")
+		require.Equal(t, strconv.Itoa(recentPerSecond-1), strings.TrimRight(found[0].Key, "x"),
+			"the newest of those that were noted")
 		require.Len(t, found[0].Key, RecentKeyBytes)
 		require.Equal(t, "fixed", found[0].By)
 

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// MaxWaiters bounds the waiting RL.WAIT requests. Each holds a connection and a goroutine, about 9 KB. The default of
-	// the maximum number of clients is the same.
+	// MaxWaiters bounds the waiting RL.WAIT requests. Each holds a connection and a goroutine, about 9 KB. The default
+	// of the maximum number of clients is the same.
 	MaxWaiters = 10_000
 	// MaxWaitersOfKey bounds the waiters of one key, so that one key cannot use all of MaxWaiters. A request behind a
 	// thousand others is better refused at once.
@@ -38,8 +38,8 @@ type WaitQueues struct {
 type Waiter struct {
 	key   string
 	place *list.Element
-	// Turn receives a value when the waiter reaches the front. It receives another when units were returned, because the
-	// request may then fit earlier than computed.
+	// Turn receives a value when the waiter reaches the front. It receives another when units were returned, because
+	// the request may then fit earlier than computed.
 	Turn chan struct{}
 }
 

@@ -14,12 +14,13 @@ type WireStats struct {
 	CrossProtocol                                              atomic.Int64 // HTTP sent to a RESP port
 	AuthTimeouts                                               atomic.Int64
 	BadHandshakes                                              atomic.Int64 // failed TLS handshakes
-	SlowReaders                                                atomic.Int64 // disconnected: they did not read their replies
-	PushOverflows                                              atomic.Int64 // disconnected: their queue of pushed messages overflowed
-	Panics                                                     atomic.Int64
-	AcceptErrors                                               atomic.Int64
-	InputBytes                                                 atomic.Int64
-	OutputBytes                                                atomic.Int64
+	// disconnected: they did not read their replies
+	SlowReaders   atomic.Int64
+	PushOverflows atomic.Int64 // disconnected: their queue of pushed messages overflowed
+	Panics        atomic.Int64
+	AcceptErrors  atomic.Int64
+	InputBytes    atomic.Int64
+	OutputBytes   atomic.Int64
 }
 
 // RLSStats counts the answers to Envoy.

@@ -82,7 +82,8 @@ func (c *Calendars) zone(name []byte) (*zone, error) {
 // UTC. It also rejects alternative spellings of a zone's path, which would fill the cache, and unknown names.
 func loadZone(name []byte) (*time.Location, error) {
 	bad := arg.Bad("TZ", "must be an IANA time zone like UTC or Europe/Berlin", name)
-	if len(name) == 0 || len(name) > maxZoneBytes || string(name) == "Local" || path.Clean(string(name)) != string(name) {
+	if len(name) == 0 || len(name) > maxZoneBytes || string(name) == "Local" ||
+		path.Clean(string(name)) != string(name) {
 		return nil, bad
 	}
 	location, err := time.LoadLocation(string(name))

@@ -50,7 +50,8 @@ func zoneTable(name string, location *time.Location) *engine.Zone {
 		_, offset := time.Unix(sec, 0).In(location).Zone()
 		return int64(offset)
 	}
-	first, last := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	first, last := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).Unix(),
+		time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	z.Changes = append(z.Changes, engine.ZoneChange{AtSec: first, OffsetSec: offsetAt(first)})
 	// Location.ZoneBounds would be simpler, but it returns an empty zone at some turns of the year (go1.26).
 	for at := first; at < last && len(z.Changes) < engine.MaxZoneChanges; at += zoneStepSec {

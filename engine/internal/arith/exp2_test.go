@@ -29,7 +29,8 @@ func nearestPower(y float64) float64 {
 // TestExp2IsCorrectlyRounded compares exp2 with another way to the nearest double.
 func TestExp2IsCorrectlyRounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	ys := []float64{-1, -0.5, 0, 1, 0.5, 0.964, 1023, 1024, 1e300, 0x1p-53, -0x1p-53, 1 - 0x1p-53, 63.99999, 1023.9999999999999}
+	ys := []float64{-1, -0.5, 0, 1, 0.5, 0.964, 1023, 1024, 1e300, 0x1p-53, -0x1p-53, 1 - 0x1p-53,
+		63.99999, 1023.9999999999999}
 	for range 5000 {
 		x := rng.Float64() * float64(uint64(1)<<rng.IntN(10))
 		ys = append(ys, x-1, float64(2+rng.IntN(60))-rng.Float64()-1)

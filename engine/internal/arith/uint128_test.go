@@ -41,7 +41,8 @@ func TestWide(t *testing.T) {
 		require.Equal(t, x.Sign() == 0, a.isZero())
 		require.Equal(t, new(big.Int).Add(x, y).String(), bigOf(a.Add(b)).String())
 		p, q := rng.Uint64(), rng.Uint64()
-		require.Equal(t, new(big.Int).Mul(bigOf(Uint128{0, p}), bigOf(Uint128{0, q})).String(), bigOf(Mul(p, q)).String())
+		require.Equal(t, new(big.Int).Mul(bigOf(Uint128{0, p}), bigOf(Uint128{0, q})).String(),
+			bigOf(Mul(p, q)).String())
 		if x.Cmp(y) >= 0 {
 			require.Equal(t, new(big.Int).Sub(x, y).String(), bigOf(a.Sub(b)).String())
 			require.Equal(t, a.Sub(b), a.SubFloor(b))
@@ -100,7 +101,8 @@ func TestWideRounding(t *testing.T) {
 		at, span := int64(rng.Uint64()>>2), int64(rng.Uint64()>>1)>>rng.IntN(63)
 		require.Equal(t, capped(new(big.Int).Add(big.NewInt(at), big.NewInt(span))), AddNs(at, span))
 	}
-	for ns, ms := range map[int64]int64{0: 0, 1: 1, 1e6 - 1: 1, 1e6: 1, 1e6 + 1: 2, Never - 1: Never/1e6 + 1, Never: -1} {
+	for ns, ms := range map[int64]int64{0: 0, 1: 1, 1e6 - 1: 1, 1e6: 1, 1e6 + 1: 2, Never - 1: Never/1e6 + 1,
+		Never: -1} {
 		require.Equal(t, ms, NsToMs(ns), "%d ns", ns)
 	}
 }

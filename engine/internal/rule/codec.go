@@ -19,7 +19,8 @@ func (l *Limit) Append(b []byte) []byte {
 // depends on it.
 func ReadLimit(d *codec.Decoder, a Algorithm) Limit {
 	modes := d.Byte()
-	l := Limit{Algorithm: a, Mode: WindowMode(modes & (1<<strikesShift - 1)), Strikes: StrikeMode(modes >> strikesShift)}
+	l := Limit{Algorithm: a, Mode: WindowMode(modes & (1<<strikesShift - 1)),
+		Strikes: StrikeMode(modes >> strikesShift)}
 	l.Rate.Units, l.Rate.PerNs = d.Within(0, MaxUnits), d.Within(0, MaxWindowNs)
 	l.Max = d.Within(0, MaxUnits)
 	l.WindowNs = d.Within(0, MaxWindowNs)

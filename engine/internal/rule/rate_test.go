@@ -111,7 +111,8 @@ const (
 var (
 	durationForm = regexp.MustCompile(`^([0-9]+)(w|d|h|m|s|ms|us|ns)?$`)
 	rateForm     = regexp.MustCompile(`^([0-9]+(?:\.[0-9]{1,9})?)(?:/([0-9]*)(w|d|h|m|s|ms|us|ns)?)?$`)
-	unitsNs      = map[string]int64{"w": 7 * dayNs, "d": dayNs, "h": hourNs, "m": 60e9, "s": 1e9, "": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+	unitsNs      = map[string]int64{"w": 7 * dayNs, "d": dayNs, "h": hourNs, "m": 60e9, "s": 1e9, "": 1e9,
+		"ms": 1e6, "us": 1e3, "ns": 1}
 )
 
 // durationOf reads a duration by its grammar, without bounds.
@@ -121,7 +122,8 @@ func durationOf(digits, unit string) *big.Int {
 }
 
 func FuzzParseDuration(f *testing.F) {
-	for _, s := range []string{"60", "500ms", "366d", "367d", "1w", "", "s", "0", "18446744073709551616ns", "1.5s", "9223372036s"} {
+	for _, s := range []string{"60", "500ms", "366d", "367d", "1w", "", "s", "0", "18446744073709551616ns",
+		"1.5s", "9223372036s"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

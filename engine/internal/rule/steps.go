@@ -62,7 +62,8 @@ func (s Steps) Valid() bool {
 	last := int64(0)
 	for i := range s.Len() {
 		step := s.At(i)
-		if step.Threshold <= last || step.Threshold > MaxLogUnits || step.PenaltyNs < 1 || step.PenaltyNs > MaxWindowNs {
+		if step.Threshold <= last || step.Threshold > MaxLogUnits || step.PenaltyNs < 1 ||
+			step.PenaltyNs > MaxWindowNs {
 			return false
 		}
 		last = step.Threshold

@@ -140,7 +140,8 @@ func (s *Store) CollectAll(pause func()) {
 		pause()
 	}
 	// Entries that become idle within the current tick are in that tick's slot.
-	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs }, s.endAllocations)
+	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs },
+		s.endAllocations)
 	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, func(r arena.Ref) {
 		s.DropRef(r)
 		s.Counts.Expired++

@@ -71,7 +71,8 @@ func connect() (*client.Client, error) {
 		DialerRetries:         1,
 	})
 	// A request that is sent again, because a leader was lost, counts once. Without weir nothing passes.
-	return client.New(rdb, client.Options{WhenDown: client.Closed, IDs: true, Timeout: time.Duration(timeoutMs) * time.Millisecond})
+	return client.New(rdb,
+		client.Options{WhenDown: client.Closed, IDs: true, Timeout: time.Duration(timeoutMs) * time.Millisecond})
 }
 
 // install stores the limits of the environment at weir, as soon as it is reached.

@@ -13,8 +13,9 @@ func TestBuildOf(t *testing.T) {
 	for want, info := range map[string]*debug.BuildInfo{
 		"weir 0.1.0, ": {Main: debug.Module{Version: "v0.1.0"}},
 		"weir 0.0.0-20261125100000-1f0c, commit 1f0c, 2026-11-25T10:00:00Z, ": {
-			Main:     debug.Module{Version: "v0.0.0-20261125100000-1f0c"},
-			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "1f0c"}, {Key: "vcs.time", Value: "2026-11-25T10:00:00Z"}},
+			Main: debug.Module{Version: "v0.0.0-20261125100000-1f0c"},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "1f0c"},
+				{Key: "vcs.time", Value: "2026-11-25T10:00:00Z"}},
 		},
 		"weir devel, ": {Main: debug.Module{Version: "(devel)"}},
 	} {

@@ -74,7 +74,8 @@ func (s *snapshotCmd) Run(c *Command) error {
 	return c.change(os.Stdout, "the snapshot is written", "SNAPSHOT")
 }
 
-var errNoLeader = errors.New("the cluster has no leader: nothing is decided until a majority of its voters are up and reach each other")
+var errNoLeader = errors.New(
+	"the cluster has no leader: nothing is decided until a majority of its voters are up and reach each other")
 
 func (s *statusCmd) Run(c *Command) error { return s.show(os.Stdout, c) }
 

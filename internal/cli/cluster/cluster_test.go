@@ -74,7 +74,8 @@ func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 	nodes, listeners := map[string]*clusterNode{}, map[string]net.Listener{}
 	members := []limiter.Member{
 		{ID: "a", RaftAddr: "127.0.0.1:7", Voter: true, Up: true, AppliedIndex: 9, Format: 2},
-		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond, Format: 1},
+		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond,
+			Format: 1},
 		{ID: "c", RaftAddr: "127.0.0.1:9", AppliedIndex: 2, LastHeard: time.Minute},
 	}
 	for i, id := range []string{"a", "b"} {
@@ -87,7 +88,8 @@ func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 		node, err := persistence.Open(persistence.Options{Logger: log})
 		require.NoError(t, err)
 		nodes[id] = &clusterNode{Limiter: node, addr: ln.Addr().String(), topo: limiter.Topology{
-			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9, Format: 1, Nodes: members,
+			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9,
+			Format: 1, Nodes: members,
 		}}
 		srv, err := server.New(server.Config{Logger: log, Password: password}, nodes[id])
 		require.NoError(t, err)
@@ -124,7 +126,8 @@ func TestClusterStatus(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &status))
 	require.Equal(t, "b", status.Node)
 	require.EqualValues(t, 5, status.StaleMs)
-	require.Equal(t, remote.NodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, HeardMs: 30, LogFormat: 1}, status.Nodes[1])
+	require.Equal(t, remote.NodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true,
+		Up: true, AppliedIndex: 8, HeardMs: 30, LogFormat: 1}, status.Nodes[1])
 	require.False(t, status.Nodes[2].Voter || status.Nodes[2].Up)
 }
 
@@ -155,7 +158,8 @@ func TestClusterChangesGoToTheLeader(t *testing.T) {
 	nodes["a"].mu.Lock()
 	nodes["a"].err = errors.New("d is a member already")
 	nodes["a"].mu.Unlock()
-	require.EqualError(t, (&addCmd{ID: "d", RaftAddr: "d:7"}).Run(ask), nodes["a"].addr+" answers: ERR d is a member already")
+	require.EqualError(t, (&addCmd{ID: "d", RaftAddr: "d:7"}).Run(ask),
+		nodes["a"].addr+" answers: ERR d is a member already")
 	require.ErrorContains(t, (&snapshotCmd{}).Run(&Command{Addr: nodes["b"].addr}), "NOAUTH")
 	require.ErrorContains(t, (&snapshotCmd{}).Run(&Command{PasswordFile: file + "x"}), "--password-file: ")
 }
@@ -166,12 +170,14 @@ func TestClusterChangesEnd(t *testing.T) {
 	nodes["a"].mu.Lock()
 	nodes["a"].topo.Leader = "b"
 	nodes["a"].mu.Unlock()
-	require.ErrorContains(t, (&transferCmd{}).Run(&Command{Addr: nodes["a"].addr}), "the leader keeps changing, try again: ")
+	require.ErrorContains(t, (&transferCmd{}).Run(&Command{Addr: nodes["a"].addr}),
+		"the leader keeps changing, try again: ")
 }
 
 func TestClusterMoved(t *testing.T) {
 	for reply, want := range map[string]string{
-		"MOVED 0 10.0.0.1:6380": "10.0.0.1:6380", "MOVED 0 2001:db8::1:6380": "[2001:db8::1]:6380", "MOVED 0 here": "", "MOVED 0": "", "ERR no": "",
+		"MOVED 0 10.0.0.1:6380": "10.0.0.1:6380", "MOVED 0 2001:db8::1:6380": "[2001:db8::1]:6380", "MOVED 0 here": "",
+		"MOVED 0": "", "ERR no": "",
 	} {
 		addr, ok := remote.MovedTo(fmt.Errorf("a node answers: %w", redis.Error(reply)))
 		require.Equal(t, want, addr)

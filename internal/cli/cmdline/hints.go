@@ -30,7 +30,8 @@ var OtherNames = map[string][]string{
 
 // otherCommands lists weir's commands under the names that other programs use.
 var otherCommands = map[string]string{
-	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call", "send": "call", "exec": "call",
+	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call",
+	"send": "call", "exec": "call",
 	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top",
 	"dump": "backup", "apply": "policy apply",
 }

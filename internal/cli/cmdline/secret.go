@@ -23,7 +23,8 @@ func SecretFrom(flag, value, file string) (string, error) {
 	case secret == "":
 		return "", fmt.Errorf("--%s-file: %s is empty: write the secret into it, on one line", flag, file)
 	case strings.ContainsAny(secret, "\r\n"):
-		return "", fmt.Errorf("--%s-file: %s has more than one line: it must hold the secret and nothing else", flag, file)
+		return "", fmt.Errorf("--%s-file: %s has more than one line: it must hold the secret and nothing else", flag,
+			file)
 	}
 	return secret, nil
 }

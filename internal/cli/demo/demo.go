@@ -76,7 +76,8 @@ func lock(dir string) (unlock func(), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("--dir: %w: choose a directory that you may read", err)
 	case foreign != "":
-		return nil, fmt.Errorf("--dir %s: it holds %s, which no weir demo wrote: choose an empty directory, or a new one", dir, foreign)
+		return nil, fmt.Errorf(
+			"--dir %s: it holds %s, which no weir demo wrote: choose an empty directory, or a new one", dir, foreign)
 	}
 	pidFile := filepath.Join(dir, pidFileName)
 	lock, err := vfs.Default.Lock(filepath.Join(dir, lockFile))
@@ -85,7 +86,8 @@ func lock(dir string) (unlock func(), err error) {
 	}
 	if err != nil {
 		pid, _ := os.ReadFile(pidFile)
-		return nil, fmt.Errorf("--dir %s: %w (pid %s): end that one, or choose another --dir", dir, errElsewhere, strings.TrimSpace(string(pid)))
+		return nil, fmt.Errorf("--dir %s: %w (pid %s): end that one, or choose another --dir", dir, errElsewhere,
+			strings.TrimSpace(string(pid)))
 	}
 	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("--dir: %w", err), lock.Close())

@@ -147,7 +147,8 @@ func (d *demo) startAll(signals <-chan os.Signal) error {
 		select {
 		case e := <-d.ended:
 			e.node.process = nil
-			return fmt.Errorf("node %s does not start (%v). Its last words, of %s:\n%s", e.node.config.NodeID, e.state, e.node.log, e.node.tail())
+			return fmt.Errorf("node %s does not start (%v). Its last words, of %s:\n%s", e.node.config.NodeID, e.state,
+				e.node.log, e.node.tail())
 		case <-signals:
 			return errStopped
 		case <-deadline:

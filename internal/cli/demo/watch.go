@@ -34,7 +34,8 @@ Follow the logs:
 	for _, n := range d.nodes {
 		d.sayHowToKill(n, status.Leader)
 	}
-	d.say("\nEnter starts a killed node again. Ctrl-C stops all three and keeps their state in %s;\nremove that directory to begin anew. Other ports, another directory: %s %s --help", d.dir, d.weir, name)
+	d.say("\nEnter starts a killed node again. Ctrl-C stops all three and keeps their state in %s;\nremove that "+
+		"directory to begin anew. Other ports, another directory: %s %s --help", d.dir, d.weir, name)
 }
 
 // client returns the beginning of a command line for a node. It uses redis-cli if that is installed.

@@ -18,7 +18,8 @@ const (
 	futureSlack = 2 * time.Second
 )
 
-const lookAfterNTP = "look after chrony, ntpd or systemd-timesyncd; limits go by the monotonic clock, windows of clock and calendar by this one"
+const lookAfterNTP = "look after chrony, ntpd or systemd-timesyncd; limits go by the monotonic clock, windows of " +
+	"clock and calendar by this one"
 
 // discipline is the kernel's information on the synchronization of the wall clock.
 type discipline struct {
@@ -33,8 +34,11 @@ func (d *Subject) lookAtClock(up *running) []Finding {
 		found = append(found, judgeClock(kernel))
 	}
 	if at, ok := writtenLast(d.DataDir); ok && time.Until(at) > futureSlack {
-		found = append(found, Finding{Doubt, "clock", fmt.Sprintf("the wall clock stands %v before the state was last written: it was set back", time.Until(at).Round(time.Second)),
-			"set it right before the start; weir's time does not go back, the time it was down counts as none"})
+		found = append(found,
+			Finding{Doubt, "clock",
+				fmt.Sprintf("the wall clock stands %v before the state was last written: it was set back",
+					time.Until(at).Round(time.Second)),
+				"set it right before the start; weir's time does not go back, the time it was down counts as none"})
 	}
 	if up != nil {
 		found = append(found, judgeBehind(up.info["clock_behind_ms"])...)
@@ -54,11 +58,14 @@ func judgeClock(k discipline) Finding {
 	case !k.synced:
 		return Finding{Doubt, "clock", "the kernel says that nothing keeps the wall clock right", lookAfterNTP}
 	case k.maxError > clockErrorMax:
-		return Finding{Doubt, "clock", fmt.Sprintf("the wall clock may be off by %v", k.maxError.Round(time.Millisecond)), lookAfterNTP}
+		return Finding{Doubt, "clock",
+			fmt.Sprintf("the wall clock may be off by %v", k.maxError.Round(time.Millisecond)), lookAfterNTP}
 	case k.source == "hpet" || k.source == "acpi_pm":
-		return Finding{Doubt, "clock", "synchronised, and slow to read" + source, "find out in the kernel's log why it gave up tsc: each decision reads the time"}
+		return Finding{Doubt, "clock", "synchronised, and slow to read" + source,
+			"find out in the kernel's log why it gave up tsc: each decision reads the time"}
 	}
-	return Finding{Fine, "clock", fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
+	return Finding{Fine, "clock",
+		fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
 }
 
 // judgeBehind checks how far the server's windows differ from the wall clock. An older server does not report this.
@@ -69,10 +76,13 @@ func judgeBehind(text string) []Finding {
 	}
 	behind := time.Duration(ms) * time.Millisecond
 	if behind.Abs() > clockBehindMax {
-		return []Finding{{Doubt, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: it was set, or the state is of a backup or of before a long pause", behind),
+		return []Finding{{Doubt, "clock",
+			fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: it was set, or the state is of "+
+				"a backup or of before a long pause", behind),
 			"wait, weir makes up a second in about half an hour; see what sets the clock"}}
 	}
-	return []Finding{{Fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind), ""}}
+	return []Finding{{Fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind),
+		""}}
 }
 
 // writtenLast returns when a file in a data directory last changed.

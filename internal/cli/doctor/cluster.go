@@ -36,11 +36,13 @@ func (d *Subject) lookAtCluster(up *running) []Finding {
 func (d *Subject) lookAtMembers(up *running) []Finding {
 	reply, err := up.conn.Do("WEIR.CLUSTER", "STATUS")
 	if err != nil {
-		return []Finding{{Doubt, "cluster", "the server answers " + oneLine(err), "ask as a user who may send WEIR.CLUSTER: --user and --password-file"}}
+		return []Finding{{Doubt, "cluster", "the server answers " + oneLine(err),
+			"ask as a user who may send WEIR.CLUSTER: --user and --password-file"}}
 	}
 	status, err := remote.ReadStatus(reply)
 	if err != nil {
-		return []Finding{{Wrong, "cluster", "the server answers what is no status: " + oneLine(err), "use the weir that the server is"}}
+		return []Finding{{Wrong, "cluster", "the server answers what is no status: " + oneLine(err),
+			"use the weir that the server is"}}
 	}
 	return judgeStatus(&status)
 }
@@ -48,7 +50,8 @@ func (d *Subject) lookAtMembers(up *running) []Finding {
 // judgeStatus reports the problems of a cluster, and whether a majority is up.
 func judgeStatus(s *remote.Status) (found []Finding) {
 	if s.Leader == "" {
-		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided", "start nodes until a majority is up, and see whether they reach each other"})
+		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided",
+			"start nodes until a majority is up, and see whether they reach each other"})
 	}
 	up, voters := 0, 0
 	for i := range s.Nodes {
@@ -73,9 +76,11 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 	case up < majority:
 		return append(found, Finding{Wrong, "cluster", said, fmt.Sprintf("start nodes until %d are up", majority)})
 	case up == majority && voters > 1:
-		return append(found, Finding{Doubt, "cluster", said, "one more that fails stops all decisions: start the others"})
+		return append(found,
+			Finding{Doubt, "cluster", said, "one more that fails stops all decisions: start the others"})
 	case voters > 1 && voters%2 == 0:
-		return append(found, Finding{Doubt, "cluster", said, "add a node: an even number stands no more failures than one less"})
+		return append(found,
+			Finding{Doubt, "cluster", said, "add a node: an even number stands no more failures than one less"})
 	}
 	return append(found, Finding{Fine, "cluster", said, ""})
 }
@@ -85,12 +90,15 @@ func judgeNode(n *remote.NodeStatus) (found []Finding) {
 	ahead := time.Duration(n.ClockAheadMs) * time.Millisecond
 	switch {
 	case !n.Up:
-		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID, time.Duration(n.HeardMs)*time.Millisecond), "start it, or see whether " + n.RaftAddr + " can be reached"}}
+		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID,
+			time.Duration(n.HeardMs)*time.Millisecond), "start it, or see whether " + n.RaftAddr + " can be reached"}}
 	case n.LagEntries > lagMax:
-		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries), "see its disk, its processor and its network"})
+		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries),
+			"see its disk, its processor and its network"})
 	}
 	if ahead.Abs() > clockAheadMax {
-		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("the clock of %s is %v ahead of this node's", n.ID, ahead), lookAfterNTP})
+		found = append(found, Finding{Doubt, "cluster",
+			fmt.Sprintf("the clock of %s is %v ahead of this node's", n.ID, ahead), lookAfterNTP})
 	}
 	return found
 }
@@ -112,9 +120,11 @@ func (d *Subject) lookAtPeers() []Finding {
 	said := fmt.Sprintf("%d nodes in --join", len(d.Join))
 	switch {
 	case len(silent) > 0:
-		return []Finding{{Doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "), "start them, or see whether they can be reached from here"}}
+		return []Finding{{Doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "),
+			"start them, or see whether they can be reached from here"}}
 	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // else it joins a cluster
-		return []Finding{{Doubt, "cluster", said, "take an odd number: an even one stands no more failures than one less"}}
+		return []Finding{{Doubt, "cluster", said,
+			"take an odd number: an even one stands no more failures than one less"}}
 	}
 	return []Finding{{Fine, "cluster", said + ", the others answer", ""}}
 }

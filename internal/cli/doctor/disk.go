@@ -40,7 +40,8 @@ type volume struct {
 
 func (d *Subject) lookAtDisk() []Finding {
 	if d.DataDir == "" {
-		return []Finding{{Doubt, "disk", "no --data-dir: a restart begins from nothing", "name one, unless that is what you want"}}
+		return []Finding{{Doubt, "disk", "no --data-dir: a restart begins from nothing",
+			"name one, unless that is what you want"}}
 	}
 	there, err := nearestDir(d.DataDir)
 	if err != nil {
@@ -52,7 +53,8 @@ func (d *Subject) lookAtDisk() []Finding {
 	}
 	took, err := syncTime(there)
 	if err != nil {
-		return append(found, Finding{Wrong, "disk", oneLine(err), "let the user that runs weir write to " + d.DataDir + ", and run doctor as that user"})
+		return append(found, Finding{Wrong, "disk", oneLine(err), "let the user that runs weir write to " + d.DataDir +
+			", and run doctor as that user"})
 	}
 	return append(found, judgeSync(took, d.Clustered))
 }
@@ -89,11 +91,14 @@ func (v volume) judgeKind(dir string) Finding {
 	on := dir + " is on " + cmp.Or(v.kind, "a file system unknown by name")
 	switch v.kind {
 	case tmpfs:
-		return Finding{Doubt, "disk", on + ", which is memory", "choose a --data-dir on a disk: this one ends with the machine"}
+		return Finding{Doubt, "disk", on + ", which is memory",
+			"choose a --data-dir on a disk: this one ends with the machine"}
 	case overlay:
-		return Finding{Doubt, "disk", on + ", a container's own layer", "mount a volume there: this one ends with the container"}
+		return Finding{Doubt, "disk", on + ", a container's own layer",
+			"mount a volume there: this one ends with the container"}
 	case "nfs", "cifs", "smb", "9p", "fuse":
-		return Finding{Doubt, "disk", on + ", which may promise more than it keeps", "choose a --data-dir on a local disk"}
+		return Finding{Doubt, "disk", on + ", which may promise more than it keeps",
+			"choose a --data-dir on a local disk"}
 	}
 	return Finding{Fine, "disk", on, ""}
 }
@@ -127,7 +132,8 @@ func judgeSync(took time.Duration, clustered bool) Finding {
 	case took > syncStuck:
 		return Finding{Wrong, "disk", said, "choose a faster disk: the state is to be written every second"}
 	case clustered && took > syncSlow:
-		return Finding{Doubt, "disk", said, "choose a faster disk, each batch of decisions waits for it; or see --durability os"}
+		return Finding{Doubt, "disk", said,
+			"choose a faster disk, each batch of decisions waits for it; or see --durability os"}
 	}
 	return Finding{Fine, "disk", said, ""}
 }

@@ -72,7 +72,8 @@ func (d *Subject) Examine() []Finding {
 		defer up.conn.Close()
 	}
 	for _, more := range [][]Finding{
-		ports, d.lookAtVersions(up), d.lookAtClock(up), d.lookAtDisk(), d.lookAtLimits(up), d.lookAtCertificates(), d.lookAtCluster(up),
+		ports, d.lookAtVersions(up), d.lookAtClock(up), d.lookAtDisk(), d.lookAtLimits(up), d.lookAtCertificates(),
+		d.lookAtCluster(up),
 	} {
 		found = append(found, more...)
 	}
@@ -127,7 +128,8 @@ func (d *Subject) lookAtSecrets() (found []Finding) {
 		{"--requirepass-file", d.RequirepassFile}, {"--cluster-secret-file", d.ClusterSecretFile},
 	} {
 		if at, err := os.Stat(file.path); err == nil && at.Mode()&secretModes != 0 {
-			found = append(found, Finding{Doubt, "config", file.flag + " " + file.path + " can be read by every user", "chmod o= " + file.path})
+			found = append(found, Finding{Doubt, "config", file.flag + " " + file.path + " can be read by every user",
+				"chmod o= " + file.path})
 		}
 	}
 	return found

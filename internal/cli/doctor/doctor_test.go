@@ -17,7 +17,8 @@ func says(t *testing.T, found []Finding, v Verdict, check, text string) {
 	t.Helper()
 	for _, f := range found {
 		if f.Verdict == v && f.Check == check && bytes.Contains([]byte(f.Found), []byte(text)) {
-			require.Equal(t, v == Fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does", text)
+			require.Equal(t, v == Fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does",
+				text)
 			return
 		}
 	}
@@ -52,7 +53,8 @@ func TestDoctorJudges(t *testing.T) {
 		{judge(status("a", true)), Fine, "1 of 1 voters"},
 		{judge(slow), Doubt, "b is 10001 entries behind"},
 		{judge(slow), Doubt, "the clock of c is -2s ahead"},
-		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, Fine, "off by at most 1ms"},
+		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, Fine,
+			"off by at most 1ms"},
 		{[]Finding{judgeClock(discipline{maxError: time.Millisecond})}, Doubt, "nothing keeps the wall clock right"},
 		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Minute})}, Doubt, "off by 1m0s"},
 		{[]Finding{judgeClock(discipline{synced: true, source: "hpet"})}, Doubt, "hpet"},

@@ -30,7 +30,8 @@ func clockDiscipline() (k discipline, ok bool) {
 var fileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", 0x2fc12fc1: "zfs",
 	unix.TMPFS_MAGIC: tmpfs, unix.RAMFS_MAGIC: tmpfs, unix.OVERLAYFS_SUPER_MAGIC: overlay,
-	unix.NFS_SUPER_MAGIC: "nfs", unix.CIFS_SUPER_MAGIC: "cifs", unix.SMB2_SUPER_MAGIC: "smb", unix.V9FS_MAGIC: "9p", unix.FUSE_SUPER_MAGIC: "fuse",
+	unix.NFS_SUPER_MAGIC: "nfs", unix.CIFS_SUPER_MAGIC: "cifs", unix.SMB2_SUPER_MAGIC: "smb", unix.V9FS_MAGIC: "9p",
+	unix.FUSE_SUPER_MAGIC: "fuse",
 }
 
 // volumeOf describes the file system of a directory.

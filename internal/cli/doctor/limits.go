@@ -20,9 +20,11 @@ func (d *Subject) lookAtLimits(up *running) []Finding {
 func (d *Subject) lookAtFiles(up *running) Finding {
 	if up != nil {
 		if most, _ := strconv.Atoi(up.info["maxclients"]); most < d.MaxClients {
-			return Finding{Doubt, "limits", fmt.Sprintf("the server takes %d clients, --max-clients is %d", most, d.MaxClients), "raise its limit on file descriptors: LimitNOFILE, ulimit -n"}
+			return Finding{Doubt, "limits", fmt.Sprintf("the server takes %d clients, --max-clients is %d", most,
+				d.MaxClients), "raise its limit on file descriptors: LimitNOFILE, ulimit -n"}
 		}
-		return Finding{Fine, "limits", "the server takes " + up.info["maxclients"] + " clients, " + up.info["connected_clients"] + " are connected", ""}
+		return Finding{Fine, "limits", "the server takes " + up.info["maxclients"] + " clients, " +
+			up.info["connected_clients"] + " are connected", ""}
 	}
 	files, err := d.FileLimit()
 	if err != nil {
@@ -38,7 +40,8 @@ func judgeFiles(files, besides uint64, clients int) Finding {
 	case err != nil:
 		return Finding{Wrong, "limits", oneLine(err), "raise it: LimitNOFILE, ulimit -n"}
 	case room < clients:
-		return Finding{Doubt, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients), fmt.Sprintf("raise the limit to %d: LimitNOFILE, ulimit -n", uint64(clients)+besides)}
+		return Finding{Doubt, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients),
+			fmt.Sprintf("raise the limit to %d: LimitNOFILE, ulimit -n", uint64(clients)+besides)}
 	}
 	return Finding{Fine, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients), ""}
 }
@@ -48,16 +51,20 @@ func (d *Subject) judgeMemory(machine int64, up *running) Finding {
 	bound := d.MemoryBound(machine)
 	if up != nil {
 		if asked := bound; asked != up.number("maxmemory") {
-			return Finding{Doubt, "limits", "the server was started with another --max-memory, " + cmdline.BytesText(uint64(up.number("maxmemory"))), "give doctor its flags, or restart it"}
+			return Finding{Doubt, "limits", "the server was started with another --max-memory, " +
+				cmdline.BytesText(uint64(up.number("maxmemory"))), "give doctor its flags, or restart it"}
 		}
 		if used := up.number("used_memory_dataset"); bound > 0 && used > bound/8*7 {
-			return Finding{Doubt, "limits", fmt.Sprintf("limiters take %s of %s", cmdline.BytesText(uint64(used)), cmdline.BytesText(uint64(bound))), "raise --max-memory: limiters are evicted, or new ones refused"}
+			return Finding{Doubt, "limits", fmt.Sprintf("limiters take %s of %s", cmdline.BytesText(uint64(used)),
+				cmdline.BytesText(uint64(bound))), "raise --max-memory: limiters are evicted, or new ones refused"}
 		}
 	}
-	said := fmt.Sprintf("limiters may take %s of %s", cmdline.BytesText(uint64(bound)), cmdline.BytesText(uint64(machine)))
+	said := fmt.Sprintf("limiters may take %s of %s", cmdline.BytesText(uint64(bound)),
+		cmdline.BytesText(uint64(machine)))
 	switch {
 	case bound == 0:
-		return Finding{Doubt, "limits", "the memory of limiters has no bound", "set --max-memory: a flood of invented keys would end with the process killed"}
+		return Finding{Doubt, "limits", "the memory of limiters has no bound",
+			"set --max-memory: a flood of invented keys would end with the process killed"}
 	case machine > 0 && bound/memoryRoomPercent > machine/100:
 		return Finding{Doubt, "limits", said, "lower --max-memory: connections and saving need the rest"}
 	}

@@ -50,11 +50,13 @@ func (d *Subject) lookAtPorts() (up *running, found []Finding) {
 func (d *Subject) lookAtClientPort() (*running, Finding) {
 	addr := d.clientPort()
 	conn, known, err := d.connect()
-	noCertificate := Finding{Doubt, "ports", addr + " asks for a certificate of clients", "look at the server with weir keys and weir cluster, which can show one: --tls-cert-file"}
+	noCertificate := Finding{Doubt, "ports", addr + " asks for a certificate of clients",
+		"look at the server with weir keys and weir cluster, which can show one: --tls-cert-file"}
 	var said redis.Error
 	switch {
 	case errors.As(err, &said):
-		return nil, Finding{Doubt, "ports", addr + " answers " + string(said), "give --user and --password-file, to ask the server about itself"}
+		return nil, Finding{Doubt, "ports", addr + " answers " + string(said),
+			"give --user and --password-file, to ask the server about itself"}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, lookAtFreePort(addr, "clients")
 	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert:
@@ -66,20 +68,24 @@ func (d *Subject) lookAtClientPort() (*running, Finding) {
 	switch {
 	case errors.As(err, &said):
 		conn.Close()
-		return nil, Finding{Doubt, "ports", addr + " answers " + string(said), "ask as a user who may send INFO: --user and --password-file"}
+		return nil, Finding{Doubt, "ports", addr + " answers " + string(said),
+			"ask as a user who may send INFO: --user and --password-file"}
 	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert: // with TLS 1.3 only now
 		conn.Close()
 		return nil, noCertificate
 	case err != nil:
 		conn.Close()
-		return nil, Finding{Wrong, "ports", addr + " is some other program's: " + oneLine(err), "stop that one, or choose another address"}
+		return nil, Finding{Wrong, "ports", addr + " is some other program's: " + oneLine(err),
+			"stop that one, or choose another address"}
 	}
 	up := &running{conn, infoFields(text)}
 	if up.info["weir_version"] == "" {
 		conn.Close()
-		return nil, Finding{Wrong, "ports", addr + " is another server's, Redis " + up.info["redis_version"], "stop that one, or choose another address with --listen"}
+		return nil, Finding{Wrong, "ports", addr + " is another server's, Redis " + up.info["redis_version"],
+			"stop that one, or choose another address with --listen"}
 	}
-	return up, Finding{Fine, "ports", addr + " for clients: weir answers, up " + up.info["uptime_in_seconds"] + " s", ""}
+	return up, Finding{Fine, "ports", addr + " for clients: weir answers, up " + up.info["uptime_in_seconds"] + " s",
+		""}
 }
 
 func (d *Subject) clientPort() string {
@@ -108,7 +114,8 @@ func (d *Subject) connect() (conn redis.Conn, known bool, err error) {
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // compared with the certificate of the flags instead
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if leaf := state.PeerCertificates[0]; !leaf.Equal(store.Leaf()) {
-				return fmt.Errorf("%s shows another certificate than %s, of %s", d.TLSListen, d.TLSCertFile, leaf.Subject)
+				return fmt.Errorf("%s shows another certificate than %s, of %s", d.TLSListen, d.TLSCertFile,
+					leaf.Subject)
 			}
 			known = true
 			return nil
@@ -132,10 +139,12 @@ func infoFields(text string) map[string]string {
 func lookAtFreePort(addr, whom string) Finding {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) && listener.WhoListens(addr) != "" {
-		return Finding{Wrong, "ports", fmt.Sprintf("%s for %s: %v by %s", addr, whom, err, listener.WhoListens(addr)), "stop that one, or choose another address"}
+		return Finding{Wrong, "ports", fmt.Sprintf("%s for %s: %v by %s", addr, whom, err, listener.WhoListens(addr)),
+			"stop that one, or choose another address"}
 	}
 	if err != nil {
-		return Finding{Wrong, "ports", fmt.Sprintf("%s for %s: %v", addr, whom, err), "choose an address of this machine that is free"}
+		return Finding{Wrong, "ports", fmt.Sprintf("%s for %s: %v", addr, whom, err),
+			"choose an address of this machine that is free"}
 	}
 	ln.Close()
 	return Finding{Fine, "ports", addr + " for " + whom + " is free", ""}
@@ -144,24 +153,29 @@ func lookAtFreePort(addr, whom string) Finding {
 // lookAtHTTP asks /readyz. there means that a server runs with these flags.
 func (d *Subject) lookAtHTTP(there bool) []Finding {
 	if d.HTTP == "" {
-		return []Finding{{Doubt, "ports", "no --http: there is no /readyz, no /metrics and no page", "give --http an address, unless nobody watches"}}
+		return []Finding{{Doubt, "ports", "no --http: there is no /readyz, no /metrics and no page",
+			"give --http an address, unless nobody watches"}}
 	}
 	var said strings.Builder
 	err := (&healthcheck.Command{HTTP: d.HTTP, HTTPTLS: d.HTTPTLS}).Ask(io.Writer(&said))
 	ready := strings.Join(strings.Fields(said.String()), " ")
 	switch {
 	case err == nil && !there:
-		return []Finding{{Wrong, "ports", d.HTTP + " for probes is another server's, it answers " + ready, "stop that one, or choose another address with --http"}}
+		return []Finding{{Wrong, "ports", d.HTTP + " for probes is another server's, it answers " + ready,
+			"stop that one, or choose another address with --http"}}
 	case err == nil:
 		return []Finding{{Fine, "ports", d.HTTP + " for probes answers " + ready, ""}}
 	case errors.Is(err, healthcheck.ErrNotReady):
-		return []Finding{{Wrong, "ports", d.HTTP + " for probes answers " + ready, "wait while it starts or stops; else see the lines about the cluster"}}
+		return []Finding{{Wrong, "ports", d.HTTP + " for probes answers " + ready,
+			"wait while it starts or stops; else see the lines about the cluster"}}
 	case errors.Is(err, syscall.ECONNREFUSED) && there:
-		return []Finding{{Wrong, "ports", d.HTTP + " for probes: nobody answers, and the server runs", "start it with the same --http, or look for its end in the log"}}
+		return []Finding{{Wrong, "ports", d.HTTP + " for probes: nobody answers, and the server runs",
+			"start it with the same --http, or look for its end in the log"}}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return []Finding{lookAtFreePort(d.HTTP, "probes")}
 	}
-	return []Finding{{Wrong, "ports", d.HTTP + " for probes: " + oneLine(err), "see what listens there, or choose another address with --http"}}
+	return []Finding{{Wrong, "ports", d.HTTP + " for probes: " + oneLine(err),
+		"see what listens there, or choose another address with --http"}}
 }
 
 // lookAtPort checks a port without sending a request. The port must be open if the server runs, and free otherwise.
@@ -171,7 +185,8 @@ func lookAtPort(addr, whom, flag string, there bool) Finding {
 	}
 	conn, err := net.DialTimeout("tcp", addr, healthcheck.Timeout)
 	if err != nil {
-		return Finding{Wrong, "ports", addr + " for " + whom + ": " + oneLine(err), "the server runs with another " + flag + ": give it the same flags"}
+		return Finding{Wrong, "ports", addr + " for " + whom + ": " + oneLine(err), "the server runs with another " +
+			flag + ": give it the same flags"}
 	}
 	conn.Close()
 	return Finding{Fine, "ports", addr + " for " + whom + " is open", ""}

@@ -14,7 +14,8 @@ func (d *Subject) lookAtVersions(up *running) []Finding {
 	if up != nil {
 		mine.Found += ", and so is the server"
 		if theirs := up.info["weir_version"]; theirs != buildinfo.Read().Version {
-			mine = Finding{Doubt, "versions", fmt.Sprintf("weir %s, the server is %s", buildinfo.Read().Version, theirs), "restart it, where this one is to run"}
+			mine = Finding{Doubt, "versions", fmt.Sprintf("weir %s, the server is %s", buildinfo.Read().Version,
+				theirs), "restart it, where this one is to run"}
 		}
 	}
 	if d.DataDir == "" {
@@ -28,7 +29,8 @@ func (d *Subject) lookAtData() Finding {
 	node, err := raftstore.OwnerOf(d.DataDir)
 	if err == nil && node != "" {
 		if want := d.NodeName; !raftstore.IsIncarnationOf(node, want) {
-			return Finding{Wrong, "versions", fmt.Sprintf("%s is node %q's, this one is to be %q", d.DataDir, node, want), "give the --node-id it was begun with, or another --data-dir"}
+			return Finding{Wrong, "versions", fmt.Sprintf("%s is node %q's, this one is to be %q", d.DataDir, node,
+				want), "give the --node-id it was begun with, or another --data-dir"}
 		}
 		return Finding{Fine, "versions", d.DataDir + " is this node's, in a format this weir reads", ""}
 	}
@@ -42,7 +44,8 @@ func (d *Subject) lookAtData() Finding {
 	case format == 0:
 		return Finding{Fine, "versions", d.DataDir + " holds nothing yet", ""}
 	case d.Clustered:
-		return Finding{Wrong, "versions", d.DataDir + " is of a server that ran alone", "choose another --data-dir, or leave out --node-id"}
+		return Finding{Wrong, "versions", d.DataDir + " is of a server that ran alone",
+			"choose another --data-dir, or leave out --node-id"}
 	}
 	return Finding{Fine, "versions", fmt.Sprintf("%s has data format %d, which this weir reads", d.DataDir, format), ""}
 }

@@ -69,7 +69,8 @@ func (l *lookCmd) Run(k *Command) error    { return l.show(os.Stdout, k) }
 func (e *explainCmd) Run(k *Command) error { return e.show(os.Stdout, k) }
 
 func (r *resetCmd) Run(k *Command) error {
-	return r.change(os.Stdout, k, "forgotten", func(s *server, key string) (bool, error) { return s.reset(key, r.Match == "") })
+	return r.change(os.Stdout, k, "forgotten",
+		func(s *server, key string) (bool, error) { return s.reset(key, r.Match == "") })
 }
 
 func (b *blockCmd) Run(k *Command) error {

@@ -17,8 +17,8 @@ import (
 const (
 	// policyKeyPrefix is the prefix of the names of policies' limiters.
 	policyKeyPrefix = "policy|"
-	// scanCount is how many keys one step of SCAN visits: enough for few round trips, and few enough that other clients do
-	// not notice.
+	// scanCount is how many keys one step of SCAN visits: enough for few round trips, and few enough that other clients
+	// do not notice.
 	scanCount = 1000
 )
 
@@ -124,7 +124,8 @@ func writeKeys(w io.Writer, found []Status, asJSON bool) error {
 	fmt.Fprintln(t, "KEY\tLIMIT\tUSED\tLEFT\tIDLE IN\tBLOCKED")
 	for i := range found {
 		k := &found[i]
-		fmt.Fprintf(t, "%s\t%s %s\t%d\t%d\t%s\t%s\n", terminal.PlainText(k.Key), k.Algorithm, k.Rule, k.Used, k.Remaining, duration(k.IdleInMs), k.blockedText())
+		fmt.Fprintf(t, "%s\t%s %s\t%d\t%d\t%s\t%s\n", terminal.PlainText(k.Key), k.Algorithm, k.Rule, k.Used,
+			k.Remaining, duration(k.IdleInMs), k.blockedText())
 	}
 	return t.Flush()
 }

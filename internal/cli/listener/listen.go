@@ -18,7 +18,8 @@ func CheckExposure(flag, addr string, logins, protected bool) error {
 	if !protected || logins || IsLoopback(addr) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file or name users with --users-file, or listen on 127.0.0.1, "+
+	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file or name users with --users-file, or listen on "+
+		"127.0.0.1, "+
 		"or give --protected-mode=false where the network itself keeps strangers out", ErrExposed, flag, addr)
 }
 
@@ -54,7 +55,8 @@ func Listen(flag, addr string) (net.Listener, error) {
 			cmp.Or(WhoListens(addr), "another process"))
 	}
 	if errors.Is(err, syscall.EACCES) {
-		return nil, fmt.Errorf("%s: %w: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port", flag, err)
+		return nil, fmt.Errorf("%s: %w: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port", flag,
+			err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)

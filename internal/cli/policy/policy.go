@@ -80,7 +80,8 @@ func (a *ApplyCmd) Apply(w io.Writer) error {
 		switch err = a.try(w, file); {
 		case errors.Is(err, ErrChanged):
 			tries++
-		case err != nil && strings.Contains(err.Error(), limiter.ErrOldMember.Error()) && time.Since(start) < unheardFor:
+		case err != nil && strings.Contains(err.Error(), limiter.ErrOldMember.Error()) &&
+			time.Since(start) < unheardFor:
 			time.Sleep(retryEvery)
 		default:
 			return err
@@ -97,7 +98,8 @@ func (a *ApplyCmd) try(w io.Writer, file *policyfile.File) error {
 			return err
 		}
 		if err := file.Conflicts(now); err != nil && !a.TakeOver {
-			return fmt.Errorf("%w\nnothing was changed: name the policy otherwise, or take it over with --take-over", err)
+			return fmt.Errorf("%w\nnothing was changed: name the policy otherwise, or take it over with --take-over",
+				err)
 		}
 		plan := file.Compare(now)
 		what := "to change, nothing was changed (--dry-run)"

@@ -86,7 +86,8 @@ func noServer(addr string, err error) error {
 	case errors.As(err, new(net.Error)), errors.As(err, new(*tls.CertificateVerificationError)):
 		return fmt.Errorf("cannot reach a server at %s (--addr): %w", addr, err)
 	}
-	return fmt.Errorf("what answers at %s does not speak RESP: is it a port for TLS (--tls), or for HTTP? (%w)", addr, err)
+	return fmt.Errorf("what answers at %s does not speak RESP: is it a port for TLS (--tls), or for HTTP? (%w)", addr,
+		err)
 }
 
 // Refuse returns an error for TLS files without a flag that enables TLS. A user who names them does not expect the

@@ -78,14 +78,16 @@ func nodesOf(fields []any) ([]any, error) {
 // WriteTable writes the status as a table.
 func (s *Status) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID, s.leaderName(), s.Term, s.LogFormat)
+	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID,
+		s.leaderName(), s.Term, s.LogFormat)
 	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d%s\n\n",
 		s.Node, s.CommitIndex, s.AppliedIndex, StaleText(s.StaleMs))
 	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD")
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n",
-			n.ID, s.role(n), UpText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex, n.reads(), s.heard(n))
+			n.ID, s.role(n), UpText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex,
+			n.reads(), s.heard(n))
 	}
 	return t.Flush()
 }

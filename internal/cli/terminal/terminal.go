@@ -34,5 +34,6 @@ var controls = regexp.MustCompile("[\u007f-\u009f]")
 
 // SilentJSON returns the same JSON without characters that a terminal would execute.
 func SilentJSON(text []byte) []byte {
-	return controls.ReplaceAllFunc(text, func(b []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(b))[0]) })
+	return controls.ReplaceAllFunc(
+		text, func(b []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(b))[0]) })
 }

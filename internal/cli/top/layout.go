@@ -14,8 +14,8 @@ import (
 const (
 	// unbounded is the width and the height of an output that is not a screen.
 	unbounded = math.MaxInt
-	// narrowWidth is the width below which tables are stacked and policies have no totals. Two tables of keys take about
-	// 40 columns each.
+	// narrowWidth is the width below which tables are stacked and policies have no totals. Two tables of keys take
+	// about 40 columns each.
 	narrowWidth = 80
 )
 

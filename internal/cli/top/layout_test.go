@@ -41,7 +41,8 @@ func TestTopKeepsKeysVisible(t *testing.T) {
 			require.Contains(t, text, "MOST DENIED", "%v, %d busy", size, busy)
 			require.Contains(t, text, "MOST ADMITTED")
 			if size[0] >= narrowWidth {
-				require.Contains(t, frame(lines, size[0], size[1]), "POLICY, last 60 s\x1b", "and the time that figures cover")
+				require.Contains(t, frame(lines, size[0], size[1]), "POLICY, last 60 s\x1b",
+					"and the time that figures cover")
 			}
 			require.Equal(t, 2, strings.Count(text, "123456  key0:"), "%v, %d busy:\n%s", size, busy, text)
 			if busy == 2 {
@@ -65,7 +66,8 @@ func TestTopNarrow(t *testing.T) {
 	require.Contains(t, shown, "123456  key0:kkk")
 	require.NotContains(t, shown, strings.Repeat("k", 33))
 	for _, word := range []string{"since the start", "forgotten with them", "99.9 %"} {
-		require.Contains(t, squeezed(strings.ReplaceAll(shown, lineEnd, " ")), word, "the head goes on in the next line")
+		require.Contains(t, squeezed(strings.ReplaceAll(shown, lineEnd, " ")), word,
+			"the head goes on in the next line")
 	}
 }
 

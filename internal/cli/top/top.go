@@ -77,7 +77,8 @@ func (c *Command) Run() error {
 func (c *Command) live(stdout int) bool { return !c.Once && !c.JSON && term.IsTerminal(stdout) }
 
 // watch shows each status together with the one before it.
-func (c *Command) watch(ctx context.Context, look func(context.Context) (*httpapi.Status, error), show func(*view) error) error {
+func (c *Command) watch(ctx context.Context, look func(context.Context) (*httpapi.Status, error),
+	show func(*view) error) error {
 	every := time.NewTicker(max(c.Every, leastEvery))
 	defer every.Stop()
 	var last *httpapi.Status
@@ -186,12 +187,14 @@ func readStatusJSON(reply *http.Response) (*httpapi.Status, error) {
 		return nil, err
 	}
 	if reply.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: the server answers %s: %s", errNoStatus, reply.Status, terminal.PlainText(string(body[:min(len(body), healthcheck.MaxBytes)])))
+		return nil, fmt.Errorf("%w: the server answers %s: %s", errNoStatus, reply.Status,
+			terminal.PlainText(string(body[:min(len(body), healthcheck.MaxBytes)])))
 	}
 	var now httpapi.Status
 	err = json.Unmarshal(body, &now)
 	if bounds := len(now.Latency.BoundsS); err != nil || len(now.Latency.Counts) != bounds+1 || bounds == 0 {
-		return nil, fmt.Errorf("%w: what answers there is no weir of this version: %w", errNoStatus, cmp.Or(err, errNoStatus))
+		return nil, fmt.Errorf("%w: what answers there is no weir of this version: %w", errNoStatus,
+			cmp.Or(err, errNoStatus))
 	}
 	return &now, nil
 }

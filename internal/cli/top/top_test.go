@@ -46,7 +46,8 @@ func TestTopGoesOn(t *testing.T) {
 
 func TestTopRatesAndTimes(t *testing.T) {
 	at := func(nowMs, allowed int64, counts ...int64) *httpapi.Status {
-		return &httpapi.Status{NowMs: nowMs, Allowed: allowed, Latency: httpapi.LatencyStatus{BoundsS: []float64{1e-6, 2e-3}, Counts: counts}}
+		return &httpapi.Status{NowMs: nowMs, Allowed: allowed,
+			Latency: httpapi.LatencyStatus{BoundsS: []float64{1e-6, 2e-3}, Counts: counts}}
 	}
 	first, second := at(1000, 10, 5, 5, 0), at(3000, 30, 5, 14, 1)
 	v := view{"x", second, first, first}
@@ -57,7 +58,8 @@ func TestTopRatesAndTimes(t *testing.T) {
 	require.Equal(t, "-", perSecond((&view{"x", first, nil, nil}).rate(allowed)))
 	require.Equal(t, 5.0, (&view{"x", at(3000, 10), first, first}).grew(first, 99, 10), "begun anew")
 	cluster := *second
-	cluster.Cluster = &httpapi.ClusterStatus{Nodes: []httpapi.NodeStatus{{ID: "a", Role: "follower", Up: true, Lag: 7, ClockAheadMs: -3, Addr: "h:1"}}}
+	cluster.Cluster = &httpapi.ClusterStatus{Nodes: []httpapi.NodeStatus{{ID: "a", Role: "follower", Up: true, Lag: 7,
+		ClockAheadMs: -3, Addr: "h:1"}}}
 	text := squeezed((&view{"x", &cluster, nil, nil}).text())
 	require.Contains(t, text, "NO LEADER")
 	cluster.Cluster.Self, cluster.Cluster.StaleMs = "a", 1500
@@ -80,7 +82,8 @@ func TestTopRefusesWhatIsNoStatus(t *testing.T) {
 		_, err := readStatusJSON(&http.Response{StatusCode: http.StatusOK, Body: readCloser{strings.NewReader(body)}})
 		require.ErrorIs(t, err, errNoStatus, body)
 	}
-	_, err := readStatusJSON(&http.Response{StatusCode: http.StatusTeapot, Status: "418", Body: readCloser{strings.NewReader("tea\x1b")}})
+	_, err := readStatusJSON(
+		&http.Response{StatusCode: http.StatusTeapot, Status: "418", Body: readCloser{strings.NewReader("tea\x1b")}})
 	require.EqualError(t, err, fmt.Sprintf("%v: the server answers 418: tea�", errNoStatus))
 }
 

@@ -66,7 +66,8 @@ func (v *view) leaderText() string {
 	case c.Leader == "":
 		return "NO LEADER: nothing is decided; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
 	default:
-		return terminal.PlainText(c.Leader) + " leads; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
+		return terminal.PlainText(c.Leader) + " leads; answered by " + terminal.PlainText(c.Self) +
+			remote.StaleText(c.StaleMs)
 	}
 }
 
@@ -76,7 +77,8 @@ func (v *view) nodes() []string {
 	}
 	rows := []string{"NODE\tROLE\tUP\tENTRIES BEHIND\tCLOCK AHEAD\tCLIENTS"}
 	for _, n := range v.now.Cluster.Nodes {
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%d ms\t%s", terminal.PlainText(n.ID), n.Role, remote.UpText(n.Up), n.Lag, n.ClockAheadMs, terminal.PlainText(n.Addr)))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%d ms\t%s", terminal.PlainText(n.ID), n.Role,
+			remote.UpText(n.Up), n.Lag, n.ClockAheadMs, terminal.PlainText(n.Addr)))
 	}
 	return append([]string{""}, columns(rows, 0)...)
 }
@@ -146,5 +148,6 @@ func boundText(m *httpapi.MemoryStatus) string {
 	if m.Max == 0 {
 		return cmdline.BytesText(uint64(m.Used)) + " without a bound"
 	}
-	return fmt.Sprintf("%s of %s (%s %%)", cmdline.BytesText(uint64(m.Used)), cmdline.BytesText(uint64(m.Max)), share(float64(m.Used), float64(m.Max)))
+	return fmt.Sprintf("%s of %s (%s %%)", cmdline.BytesText(uint64(m.Used)), cmdline.BytesText(uint64(m.Max)),
+		share(float64(m.Used), float64(m.Max)))
 }

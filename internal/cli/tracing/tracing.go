@@ -55,7 +55,8 @@ func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
 	if f.OTLPEndpoint == "" {
 		return nil, nil
 	}
-	if at, err := url.Parse(f.OTLPEndpoint); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+	if at, err := url.Parse(f.OTLPEndpoint); err != nil || at.Host == "" || at.Scheme != "http" &&
+		at.Scheme != "https" {
 		return nil, fmt.Errorf("--otlp-endpoint must be like http://127.0.0.1:4318/v1/traces, not %q", f.OTLPEndpoint)
 	}
 	if f.OTLPEvery < 1 {
@@ -74,7 +75,8 @@ func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
 	provider := sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(queueSpans)),
 		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", "weir"), attribute.String("service.version", buildinfo.Read().Version), attribute.String("service.instance.id", node))),
+			attribute.String("service.name", "weir"), attribute.String("service.version", buildinfo.Read().Version),
+			attribute.String("service.instance.id", node))),
 	)
 	return &Traces{provider: provider, spans: provider.Tracer("weir"), every: f.OTLPEvery}, nil
 }
@@ -148,8 +150,10 @@ func (t *Traces) Entry(e raftstore.Entry) {
 	finish(all, e.Settled, e.Err)
 }
 
-func (t *Traces) span(ctx context.Context, name string, from time.Time, about ...attribute.KeyValue) (context.Context, trace.Span) {
-	return t.spans.Start(ctx, name, trace.WithTimestamp(from), trace.WithAttributes(about...), trace.WithSpanKind(trace.SpanKindServer))
+func (t *Traces) span(ctx context.Context, name string, from time.Time, about ...attribute.KeyValue) (context.Context,
+	trace.Span) {
+	return t.spans.Start(ctx, name, trace.WithTimestamp(from), trace.WithAttributes(about...),
+		trace.WithSpanKind(trace.SpanKindServer))
 }
 
 func (t *Traces) part(ctx context.Context, name string, from, to time.Time) {

@@ -13,7 +13,8 @@ const modulePath = "github.com/weir-project/weir/cmd/weir"
 // the program's path.
 func Build(dir string) (string, error) {
 	binary := filepath.Join(dir, "weir")
-	if out, err := exec.Command("go", "build", "-tags", "weirfaults", "-o", binary, modulePath).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", "weirfaults", "-o", binary,
+		modulePath).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return binary, nil

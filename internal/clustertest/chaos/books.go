@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// fleetingTTL is the minimum duration of a fleeting hold. Some of these holds expire while the cluster has no leader.
+	// fleetingTTL is the minimum duration of a fleeting hold. Some of these holds expire while the cluster has no
+	// leader.
 	fleetingTTL = 1500 * time.Millisecond
 	// fleetingOver is the time after which the last fleeting hold has expired, with a margin.
 	fleetingOver = 2*fleetingTTL + 500*time.Millisecond
@@ -23,7 +24,8 @@ type Books struct{ Lasting, Turns, Fleeting ledger.Ring }
 
 func newBooks() *Books {
 	b := &Books{}
-	b.Lasting.Traffic, b.Turns.Traffic, b.Fleeting.Traffic = ledger.Books(), ledger.Turns(), ledger.Fleeting(fleetingTTL)
+	b.Lasting.Traffic, b.Turns.Traffic, b.Fleeting.Traffic = ledger.Books(), ledger.Turns(),
+		ledger.Fleeting(fleetingTTL)
 	return b
 }
 
@@ -38,7 +40,8 @@ func (w *Workload) found(ctx context.Context) {
 	defer c.Close()
 	for _, ring := range w.Books.rings() {
 		for _, op := range ring.Traffic.Founding() {
-			if err := poll(ctx, persistFor, func() bool { _, a := c.book(op, false); return a.Outcome == Answered }); err != nil {
+			if err := poll(ctx, persistFor,
+				func() bool { _, a := c.book(op, false); return a.Outcome == Answered }); err != nil {
 				w.Violations.Add(ring.Traffic.Name, fmt.Errorf("%w: %v", errUnsettled, op))
 			}
 		}
@@ -112,7 +115,8 @@ func (w *Workload) settleBooks(c *Client) {
 }
 
 // lookUntilAnswered asks for the remaining units of every pair that a trail used.
-func (w *Workload) lookUntilAnswered(c *Client, trail *ledger.Trail, looks []ledger.Op) (left map[ledger.Pair]ledger.Answer, err error) {
+func (w *Workload) lookUntilAnswered(c *Client, trail *ledger.Trail,
+	looks []ledger.Op) (left map[ledger.Pair]ledger.Answer, err error) {
 	if poll(context.Background(), persistFor, func() (done bool) {
 		left, done = w.looks(c, trail, looks)
 		return done

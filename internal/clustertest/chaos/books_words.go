@@ -15,7 +15,8 @@ func bookArgs(op ledger.Op) []string {
 	case ledger.Check:
 		return append(pairArgs([]string{"RL.CHECK"}, op.Pairs), "COST", units)
 	case ledger.Reserve:
-		args := []string{"RL.RESERVE", op.Pairs[0].Policy, op.Pairs[0].Key, units, strconv.FormatInt(time.Duration(op.TTLNs).Milliseconds(), 10) + "ms"}
+		args := []string{"RL.RESERVE", op.Pairs[0].Policy, op.Pairs[0].Key, units,
+			strconv.FormatInt(time.Duration(op.TTLNs).Milliseconds(), 10) + "ms"}
 		if len(op.Pairs) > 1 {
 			args = pairArgs(append(args, "AND"), op.Pairs[1:])
 		}

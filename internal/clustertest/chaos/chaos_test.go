@@ -20,7 +20,8 @@ func TestChaos(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Log(rep)
-	require.Zero(t, rep.Broken, "repeat the schedule with -chaos.seed=%d -chaos.nodes=%d -chaos.duration=%v", rep.Seed, rep.Nodes, rep.Duration)
+	require.Zero(t, rep.Broken, "repeat the schedule with -chaos.seed=%d -chaos.nodes=%d -chaos.duration=%v", rep.Seed,
+		rep.Nodes, rep.Duration)
 }
 
 // TestStandaloneKillIsFound kills a standalone server, which saves once a second and therefore loses recent grants. The
@@ -31,8 +32,9 @@ func TestStandaloneKillIsFound(t *testing.T) {
 		Cluster:  config(t, 1, 0),
 		Duration: 8 * time.Second,
 		Seed:     theSeed(),
-		Plans:    [][]Step{{{At: 2 * time.Second, For: time.Second, Kind: KillOne}, {At: 5 * time.Second, For: time.Second, Kind: KillOne}}},
-		Logf:     t.Logf,
+		Plans: [][]Step{{{At: 2 * time.Second, For: time.Second, Kind: KillOne},
+			{At: 5 * time.Second, For: time.Second, Kind: KillOne}}},
+		Logf: t.Logf,
 	})
 	require.NoError(t, err)
 	t.Log(rep)

@@ -44,9 +44,11 @@ func Accounted(maxUnits, left int64, ops []Op) error {
 	least := maxUnits - a.Granted - a.MaybeGranted + a.Refunded
 	switch {
 	case left > most:
-		return fmt.Errorf("%w: %d of %d left, at most %d can be: %+v\n%s", ErrForgotten, left, maxUnits, most, a, show(ops[max(0, len(ops)-maxShownOps):]))
+		return fmt.Errorf("%w: %d of %d left, at most %d can be: %+v\n%s", ErrForgotten, left, maxUnits, most, a,
+			show(ops[max(0, len(ops)-maxShownOps):]))
 	case left < least:
-		return fmt.Errorf("%w: %d of %d left, at least %d must be: %+v\n%s", ErrOvercharged, left, maxUnits, least, a, show(ops[max(0, len(ops)-maxShownOps):]))
+		return fmt.Errorf("%w: %d of %d left, at least %d must be: %+v\n%s", ErrOvercharged, left, maxUnits, least, a,
+			show(ops[max(0, len(ops)-maxShownOps):]))
 	}
 	return nil
 }

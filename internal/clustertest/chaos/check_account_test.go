@@ -11,12 +11,13 @@ func TestAccounted(t *testing.T) {
 		ops  []Op
 		want error
 	}{
-		"every unit":                     {left: 3, ops: []Op{grant(0, 1, 7)}},
-		"one forgotten":                  {left: 4, ops: []Op{grant(0, 1, 7)}, want: ErrForgotten},
-		"one too many":                   {left: 2, ops: []Op{grant(0, 1, 7)}, want: ErrOvercharged},
-		"unknown, applied":               {left: 1, ops: []Op{grant(0, 1, 7), unknown(grant(0, 1, 2))}},
-		"unknown, not applied":           {left: 3, ops: []Op{grant(0, 1, 7), unknown(grant(0, 1, 2))}},
-		"unknown, applied twice":         {left: 0, ops: []Op{grant(0, 1, 6), unknown(grant(0, 1, 2))}, want: ErrOvercharged},
+		"every unit":           {left: 3, ops: []Op{grant(0, 1, 7)}},
+		"one forgotten":        {left: 4, ops: []Op{grant(0, 1, 7)}, want: ErrForgotten},
+		"one too many":         {left: 2, ops: []Op{grant(0, 1, 7)}, want: ErrOvercharged},
+		"unknown, applied":     {left: 1, ops: []Op{grant(0, 1, 7), unknown(grant(0, 1, 2))}},
+		"unknown, not applied": {left: 3, ops: []Op{grant(0, 1, 7), unknown(grant(0, 1, 2))}},
+		"unknown, applied twice": {left: 0, ops: []Op{grant(0, 1, 6), unknown(grant(0, 1, 2))},
+			want: ErrOvercharged},
 		"refunded":                       {left: 5, ops: []Op{grant(0, 1, 7), refund}},
 		"refunded twice":                 {left: 7, ops: []Op{grant(0, 1, 7), refund}, want: ErrForgotten},
 		"refund unknown, applied or not": {left: 5, ops: []Op{grant(0, 1, 7), unknown(refund)}},

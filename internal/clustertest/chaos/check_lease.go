@@ -40,7 +40,8 @@ func OverHeld(slots int64, holds []Hold) error {
 	var held int64
 	for _, e := range edges {
 		if held += e.units; held > slots {
-			return fmt.Errorf("%w: %d of %d at %v:\n%s", ErrOverHeld, held, slots, time.Duration(e.atNs), showHolds(e.atNs, holds))
+			return fmt.Errorf("%w: %d of %d at %v:\n%s", ErrOverHeld, held, slots, time.Duration(e.atNs),
+				showHolds(e.atNs, holds))
 		}
 	}
 	return nil
@@ -50,7 +51,8 @@ func showHolds(atNs int64, holds []Hold) string {
 	var b strings.Builder
 	for _, h := range holds {
 		if h.FromNs <= atNs && atNs < h.TillNs {
-			fmt.Fprintf(&b, "  %-12s %d held %v .. %v\n", h.Holder, h.Units, time.Duration(h.FromNs), time.Duration(h.TillNs))
+			fmt.Fprintf(&b, "  %-12s %d held %v .. %v\n", h.Holder, h.Units, time.Duration(h.FromNs),
+				time.Duration(h.TillNs))
 		}
 	}
 	return b.String()

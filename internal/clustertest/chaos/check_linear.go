@@ -43,7 +43,8 @@ func firstBad(model porcupine.Model, ops []Op) int {
 	good, bad := 0, len(ops)
 	for bad-good > 1 {
 		middle := (good + bad) / 2
-		if porcupine.CheckOperationsTimeout(model, porcupineOps(until(ops, middle)), linearTimeout) == porcupine.Illegal {
+		if porcupine.CheckOperationsTimeout(model, porcupineOps(until(ops, middle)),
+			linearTimeout) == porcupine.Illegal {
 			bad = middle
 		} else {
 			good = middle
@@ -68,7 +69,8 @@ func until(ops []Op, n int) []Op {
 func porcupineOps(ops []Op) []porcupine.Operation {
 	out := make([]porcupine.Operation, len(ops))
 	for i, op := range ops {
-		out[i] = porcupine.Operation{ClientId: op.Client, Input: op, Output: op, Call: op.CallNs, Return: op.deadlineNs()}
+		out[i] = porcupine.Operation{ClientId: op.Client, Input: op, Output: op, Call: op.CallNs,
+			Return: op.deadlineNs()}
 	}
 	return out
 }

@@ -45,7 +45,8 @@ func (r *Replicas) Add(d Digest) error {
 		r.compared++
 	}
 	if other.Hash != d.Hash {
-		return fmt.Errorf("%w at index %d: %s has %s, %s has %s", ErrDiverged, d.Applied, other.Node, other.Hash, d.Node, d.Hash)
+		return fmt.Errorf("%w at index %d: %s has %s, %s has %s", ErrDiverged, d.Applied, other.Node,
+			other.Hash, d.Node, d.Hash)
 	}
 	return nil
 }

@@ -14,5 +14,6 @@ func TestReplicas(t *testing.T) {
 	require.NoError(t, r.Add(Digest{"n2", 7, "a"}))
 	require.Equal(t, 1, r.Compared())
 	require.ErrorIs(t, r.Add(Digest{"n3", 8, "c"}), ErrDiverged)
-	require.ErrorIs(t, r.Add(Digest{"n2", 8, "c"}), ErrDiverged, "also one node with itself, before and after a restart")
+	require.ErrorIs(t, r.Add(Digest{"n2", 8, "c"}), ErrDiverged,
+		"also one node with itself, before and after a restart")
 }

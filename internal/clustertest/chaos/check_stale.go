@@ -60,7 +60,8 @@ func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
 		lacks := sort.Search(len(grants), func(i int) bool { return sums[i+1] > r.Used })
 		if by := time.Duration(r.sinceNs() - grants[lacks].ReturnNs); by >= worst {
 			worst = by
-			err = fmt.Errorf("%w: at %v %s tells %d ms and counts %d; %d were acknowledged before, the first it lacks %v before",
+			err = fmt.Errorf("%w: at %v %s tells %d ms and counts %d; %d were acknowledged before, the first it "+
+				"lacks %v before",
 				ErrUnderstated, time.Duration(r.CallNs), r.At, r.StaleMs, r.Used, known, by)
 		}
 	}

@@ -21,9 +21,10 @@ func TestStaleness(t *testing.T) {
 		"before the first":                   {reads: []StaleRead{read(5, 0, 0), read(100, 91, 0)}},
 		"lacks what is younger than its age": {reads: []StaleRead{read(100, 41, 3), read(100, 61, 2)}},
 		"lacks what was in flight":           {reads: []StaleRead{read(55, 0, 3)}},
-		"understated":                        {reads: []StaleRead{read(100, 40, 3), read(100, 60, 2), read(100, 90, 0), read(61, 0, 3)}, bad: 4, want: ErrUnderstated},
-		"unknown":                            {reads: []StaleRead{read(100, unknownAgeMs, 0)}},
-		"no age":                             {reads: []StaleRead{{At: "b", CallNs: 100 * ms, Used: 7, Untold: true}}, want: ErrUntold},
+		"understated": {reads: []StaleRead{read(100, 40, 3), read(100, 60, 2), read(100, 90, 0),
+			read(61, 0, 3)}, bad: 4, want: ErrUnderstated},
+		"unknown": {reads: []StaleRead{read(100, unknownAgeMs, 0)}},
+		"no age":  {reads: []StaleRead{{At: "b", CallNs: 100 * ms, Used: 7, Untold: true}}, want: ErrUntold},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad, err := Staleness(history, c.reads)

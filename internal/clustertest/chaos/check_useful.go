@@ -78,7 +78,8 @@ func Useful(u Usefulness) error {
 	case float64(u.Healthy) < minHealthyShare*float64(u.Seconds) || u.Healthy == 0:
 		return fmt.Errorf("%w: only %d of %d seconds had a leader", ErrUseless, u.Healthy, u.Seconds)
 	case u.Admitted < minAdmittedShare*u.CouldAdmit:
-		return fmt.Errorf("%w: %.0f units of %.0f were admitted in %d healthy seconds", ErrUseless, u.Admitted, u.CouldAdmit, u.Healthy)
+		return fmt.Errorf("%w: %.0f units of %.0f were admitted in %d healthy seconds", ErrUseless, u.Admitted,
+			u.CouldAdmit, u.Healthy)
 	case u.Decisions < minDecisionsPerSecond*int64(u.Healthy):
 		return fmt.Errorf("%w: %d decisions in %d healthy seconds", ErrUseless, u.Decisions, u.Healthy)
 	}

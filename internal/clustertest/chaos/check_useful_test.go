@@ -23,7 +23,8 @@ func TestUseful(t *testing.T) {
 		"never a leader":         {seconds: run(10, second(false, 0, 0)), bad: true},
 		"nothing":                {bad: true},
 		"quiet while leaderless": {seconds: append(run(10, second(true, 500, 99)), run(5, second(false, 0, 0))...)},
-		"the second after":       {seconds: append(append(run(10, second(true, 500, 99)), second(false, 0, 0), second(true, 0, 0)), run(3, second(true, 500, 99))...)},
+		"the second after": {seconds: append(append(run(10, second(true, 500, 99)), second(false, 0, 0),
+			second(true, 0, 0)), run(3, second(true, 500, 99))...)},
 	} {
 		t.Run(name, func(t *testing.T) { requireErr(t, c.bad, ErrUseless, Useful(usefulnessOf(100, c.seconds))) })
 	}

@@ -14,8 +14,8 @@ const (
 	promisedTransfer = 200 * time.Millisecond
 	// settleTime lets a cluster become quiet between two measurements.
 	settleTime = 2 * time.Second
-	// calmHeartbeat is so long that no node loses its leadership on a busy machine. An unknown outcome then comes from the
-	// restart.
+	// calmHeartbeat is so long that no node loses its leadership on a busy machine. An unknown outcome then comes from
+	// the restart.
 	calmHeartbeat = 3 * time.Second
 )
 
@@ -72,7 +72,8 @@ func TestRollingRestart(t *testing.T) {
 	totals := probe.Stop()
 	t.Logf("commands: %s", counts(totals.Words))
 	summarize(t, "longest gap in a rolling restart", gaps, promisedFailover)
-	require.Equal(t, totals.Unknown, totals.Words[wordClosed], "unknown by other ways than a closed connection: %v", totals.Words)
+	require.Equal(t, totals.Unknown, totals.Words[wordClosed], "unknown by other ways than a closed connection: %v",
+		totals.Words)
 	require.Zero(t, totals.Refused, "%v", totals.Words)
 }
 
@@ -103,5 +104,6 @@ func summarize(t *testing.T, what string, took []time.Duration, promised time.Du
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(took))
 	median, worst := sorted[len(sorted)/2], sorted[len(sorted)-1]
-	t.Logf("%s: median %v, worst %v of %d (promised %v)", what, median.Round(time.Millisecond), worst.Round(time.Millisecond), len(sorted), promised)
+	t.Logf("%s: median %v, worst %v of %d (promised %v)", what, median.Round(time.Millisecond),
+		worst.Round(time.Millisecond), len(sorted), promised)
 }

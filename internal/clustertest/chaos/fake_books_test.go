@@ -77,7 +77,8 @@ func (b *fakeBooks) reserve(args []string) any {
 		pairs = append(pairs, pairsOf(args[6:len(args)-2])...)
 	}
 	op := checkOf(pairs, number(args[3]))
-	op.Code, op.ID, op.TTLNs = engine.OpReserve, []byte(id), number(strings.TrimSuffix(args[4], "ms"))*int64(time.Millisecond)
+	op.Code, op.ID, op.TTLNs = engine.OpReserve, []byte(id), number(strings.TrimSuffix(args[4], "ms"))*int64(
+		time.Millisecond)
 	if b.mistake == holdsEndEarly {
 		op.TTLNs /= 10
 	}
@@ -95,13 +96,16 @@ func (b *fakeBooks) policy(args []string) any {
 		terms := &engine.Policy{}
 		for i, arg := range args {
 			if arg == "LIMIT" {
-				terms.Limits = append(terms.Limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: number(args[i+3])}})
+				terms.Limits = append(terms.Limits,
+					engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever,
+						Max: number(args[i+3])}})
 			}
 		}
 		if old := b.table.Policies().Get(op.Key); old != nil && b.mistake == halfChange {
 			terms.Limits = append(terms.Limits[:1:1], old.Limits[1:]...)
 		}
-		op.Policy = &engine.PolicyChange{Terms: terms, Reset: args[len(args)-1] == "RESET" && b.mistake != resetForgotten}
+		op.Policy = &engine.PolicyChange{Terms: terms, Reset: args[len(args)-1] == "RESET" &&
+			b.mistake != resetForgotten}
 	}
 	d := b.decide(op)
 	if args[0] == "DEL" {

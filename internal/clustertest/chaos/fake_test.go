@@ -156,7 +156,8 @@ func (f *fake) decide(args []string, key string, units int64) any {
 	switch args[0] {
 	case "RL.FIXED":
 		limit, _ := strconv.ParseInt(args[3], 10, 64)
-		return f.quota(key, limit, Op{Verb: Take, Units: units, Partial: strings.Contains(strings.Join(args, " "), "PARTIAL")})
+		return f.quota(key, limit,
+			Op{Verb: Take, Units: units, Partial: strings.Contains(strings.Join(args, " "), "PARTIAL")})
 	case "RL.REFUND":
 		n, _ := strconv.ParseInt(args[2], 10, 64)
 		return f.quota(key, mixedMax, Op{Verb: Refund, Units: n})

@@ -28,7 +28,8 @@ var (
 )
 
 // refusal matches the message in which a node names the damaged entry and file of its log.
-var refusal = regexp.MustCompile(`log entry \d+ is corrupt \(\S+\.wal[^)]*\): [^;]+; this node does not start, and has changed nothing: `)
+var refusal = regexp.MustCompile(
+	`log entry \d+ is corrupt \(\S+\.wal[^)]*\): [^;]+; this node does not start, and has changed nothing: `)
 
 // damageLog flips a bit in the log of a stopped node, and starts the node. The node comes up with all its data, or it
 // refuses to start and is replaced as clustering.md describes.
@@ -85,7 +86,8 @@ func (h hand) flipBit(dir string) (what string, err error) {
 		}
 		at, bit := h.rng.IntN(used), h.rng.IntN(8)
 		b[at] ^= 1 << bit
-		return fmt.Sprintf("bit %d of byte %d in %s", bit, at, filepath.Base(names[i])), os.WriteFile(names[i], b, 0o644)
+		return fmt.Sprintf("bit %d of byte %d in %s", bit, at, filepath.Base(names[i])),
+			os.WriteFile(names[i], b, 0o644)
 	}
 	return "", fmt.Errorf("%s: nothing to damage: %w", dir, os.ErrNotExist)
 }

@@ -36,7 +36,8 @@ const (
 // ProcessKinds and NetworkKinds are the two tracks of a run. A node may crash while another is partitioned, because
 // neither fault waits for the other.
 func ProcessKinds() []Kind {
-	return []Kind{KillOne, KillLeader, KillAll, PauseOne, PauseLeader, Roll, StepWall, TransferLead, FillDisk, DamageLog}
+	return []Kind{KillOne, KillLeader, KillAll, PauseOne, PauseLeader, Roll, StepWall,
+		TransferLead, FillDisk, DamageLog}
 }
 
 func NetworkKinds() []Kind {

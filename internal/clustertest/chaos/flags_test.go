@@ -15,18 +15,24 @@ import (
 
 // The defaults make a run that fits CI. Flags select a long run, or a run that repeats a seed.
 var (
-	duration  = flag.Duration("chaos.duration", time.Minute, "how long TestChaos lets clients work while it breaks things")
+	duration = flag.Duration("chaos.duration", time.Minute,
+		"how long TestChaos lets clients work while it breaks things")
 	seed      = flag.Uint64("chaos.seed", 0, "seed of the schedule; 0 takes one from the clock and prints it")
 	nodes     = flag.Int("chaos.nodes", 3, "nodes of the cluster, 3 or 5")
-	heartbeat = flag.Duration("chaos.heartbeat", 200*time.Millisecond, "--raft-heartbeat of the nodes, but in TestFailover")
-	pauses    = flag.Int("chaos.pauses", 10, "how often TestPauses pauses the leader")
-	repeat    = flag.Int("chaos.repeat", 3, "how often TestFailover kills the leader, and TestSilence repeats each fault")
-	silence   = flag.Bool("chaos.silence", false, "run TestSilence: how long no decision comes after frozen and slow disks, pauses, kills and power losses")
-	mutations = flag.Bool("chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
+	heartbeat = flag.Duration("chaos.heartbeat", 200*time.Millisecond,
+		"--raft-heartbeat of the nodes, but in TestFailover")
+	pauses = flag.Int("chaos.pauses", 10, "how often TestPauses pauses the leader")
+	repeat = flag.Int(
+		"chaos.repeat", 3, "how often TestFailover kills the leader, and TestSilence repeats each fault")
+	silence = flag.Bool("chaos.silence", false,
+		"run TestSilence: how long no decision comes after frozen and slow disks, pauses, kills and power losses")
+	mutations = flag.Bool(
+		"chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
 	reads     = flag.Duration("chaos.reads", 0, "how long TestReadSpeed reads at each kind of node; 0 skips it")
-	artifacts = flag.String("chaos.artifacts", "", "directory for logs and data of the nodes; empty takes a temporary one, which is kept when a test fails")
-	binary    = flag.String("chaos.binary", "", "server program; empty builds it from this module")
-	extra     = flag.String("chaos.args", "", "more arguments for every node, separated by spaces")
+	artifacts = flag.String("chaos.artifacts", "",
+		"directory for logs and data of the nodes; empty takes a temporary one, which is kept when a test fails")
+	binary = flag.String("chaos.binary", "", "server program; empty builds it from this module")
+	extra  = flag.String("chaos.args", "", "more arguments for every node, separated by spaces")
 )
 
 // built is the server's program, made once for all tests.
@@ -92,7 +98,8 @@ func theSeed() uint64 {
 // config returns a cluster of n nodes for a test.
 func config(t *testing.T, n int, heartbeat time.Duration) ClusterConfig {
 	t.Helper()
-	return ClusterConfig{Binary: program(t), Dir: workDir(t), Nodes: n, Heartbeat: heartbeat, Args: strings.Fields(*extra)}
+	return ClusterConfig{Binary: program(t), Dir: workDir(t), Nodes: n, Heartbeat: heartbeat,
+		Args: strings.Fields(*extra)}
 }
 
 // skipShort skips tests that start servers.

@@ -82,7 +82,8 @@ func TestHarnessFindsMistakes(t *testing.T) {
 // that lacks a mistake, or that has nothing against a right server but that it was of no use.
 func shown(found, wanted []error) bool {
 	if wanted == nil {
-		return len(found) == 0 || slices.ContainsFunc(found, func(err error) bool { return !errors.Is(err, ErrUseless) })
+		return len(found) == 0 ||
+			slices.ContainsFunc(found, func(err error) bool { return !errors.Is(err, ErrUseless) })
 	}
 	return !slices.ContainsFunc(wanted, func(want error) bool { return !anyIs(found, want) })
 }
@@ -124,9 +125,11 @@ func TestHoldsDoNotStandForUnitsThatAreLost(t *testing.T) {
 	ring := &w.Books.Fleeting
 	trail := ring.Next()
 	pairs := ring.Traffic.Looks(trail)[0].Pairs
-	hold, outcome := w.enter(c, trail, ledger.Op{Verb: ledger.Reserve, Pairs: pairs, ID: "h", Units: 3, TTLNs: int64(fleetingTTL)}, false)
+	hold, outcome := w.enter(
+		c, trail, ledger.Op{Verb: ledger.Reserve, Pairs: pairs, ID: "h", Units: 3, TTLNs: int64(fleetingTTL)}, false)
 	require.Equal(t, Answered, outcome)
-	lost := ledger.Op{Verb: ledger.Check, Pairs: pairs, Units: 3, CallNs: hold.CallNs, ReturnNs: hold.ReturnNs, Answer: hold.Answer}
+	lost := ledger.Op{Verb: ledger.Check, Pairs: pairs, Units: 3, CallNs: hold.CallNs,
+		ReturnNs: hold.ReturnNs, Answer: hold.Answer}
 	trail.Add(lost)
 	w.settleBooks(c)
 	require.True(t, anyIs(errorsFound(t, w.Violations), ledger.ErrUnexplained))

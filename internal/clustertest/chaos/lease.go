@@ -74,7 +74,8 @@ func (w *Workload) settleLeases(c *Client) {
 			figures := got.ints()
 			return figures != nil && figures[0] == 1
 		}) != nil {
-			w.Violations.Add(leaseKey, fmt.Errorf("%w: %d of %d can be had: %v", ErrSlotLost, slot, leaseSlots, got.Reply))
+			w.Violations.Add(leaseKey,
+				fmt.Errorf("%w: %d of %d can be had: %v", ErrSlotLost, slot, leaseSlots, got.Reply))
 			return
 		}
 		w.Leases.add(Hold{Holder: "at the end", FromNs: got.ReturnNs, TillNs: expiryNs(got.CallNs), Units: 1})

@@ -14,12 +14,14 @@ import (
 const (
 	// loopDiskBytes holds a node's log and state for a test of some minutes.
 	loopDiskBytes = 512 << 20
-	// These are ioctl numbers of linux/fs.h. noFlush makes EXT4_IOC_SHUTDOWN drop the data that is not on the device yet.
+	// These are ioctl numbers of linux/fs.h. noFlush makes EXT4_IOC_SHUTDOWN drop the data that is not on the device
+	// yet.
 	fiFreeze, fiThaw, extShutdown = 0xC0045877, 0xC0045878, 0x8004587D
 	noFlush                       = uint32(2)
 	// throttleFile bounds the writes per second of a device for the whole machine, by version 1 of control groups.
 	throttleFile = "/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device"
-	// imageDir keeps the content of the disk in memory if possible, so that other writes of the machine do not affect it.
+	// imageDir keeps the content of the disk in memory if possible, so that other writes of the machine do not affect
+	// it.
 	imageDir = "/dev/shm"
 )
 

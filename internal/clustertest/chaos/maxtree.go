@@ -16,7 +16,8 @@ func newMaxTree(n int) *maxTree {
 	for leaves < n {
 		leaves *= 2
 	}
-	t := &maxTree{leaves: leaves, best: make([]float64, 2*leaves), at: make([]int, 2*leaves), add: make([]float64, 2*leaves)}
+	t := &maxTree{leaves: leaves, best: make([]float64, 2*leaves), at: make([]int, 2*leaves),
+		add: make([]float64, 2*leaves)}
 	for i := range t.best {
 		t.best[i] = math.Inf(-1)
 	}

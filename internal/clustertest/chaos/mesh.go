@@ -57,7 +57,8 @@ func (m *Mesh) DialMap(node int) string {
 // Split delivers only traffic within a group. A node in no group is alone.
 func (m *Mesh) Split(groups ...[]int) {
 	_ = m.each(func(i, j int) error {
-		together := slices.ContainsFunc(groups, func(g []int) bool { return slices.Contains(g, i) && slices.Contains(g, j) })
+		together := slices.ContainsFunc(
+			groups, func(g []int) bool { return slices.Contains(g, i) && slices.Contains(g, j) })
 		if !together {
 			m.wires[i][j].Cut()
 		}

@@ -43,7 +43,8 @@ func (n *Node) Start(extra ...string) error {
 	if p := n.Process(); n.retired || p != nil && p.Running() {
 		return nil
 	}
-	p, err := startProcess(n.binary, n.LogFile, append(append([]string(nil), n.args...), extra...), func(err error) { n.ended(err) })
+	p, err := startProcess(n.binary, n.LogFile, append(append([]string(nil), n.args...), extra...),
+		func(err error) { n.ended(err) })
 	if err != nil {
 		return err
 	}

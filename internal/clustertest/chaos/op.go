@@ -32,7 +32,8 @@ type Op struct {
 	CallNs, ReturnNs int64 // the clients' shared monotonic clock, from the start of the run
 	Outcome          Outcome
 	Granted          int64 // Take, answered: units admitted, 0 for a denial
-	Left             int64 // answered: units left after it; Reset: how many limiters were forgotten; Exists: how many there are
+	// answered: units left after it; Reset: how many limiters were forgotten; Exists: how many there are
+	Left int64
 }
 
 // grants returns the units that this operation certainly received.

@@ -12,7 +12,8 @@ func TestPlanFollowsItsSeed(t *testing.T) {
 	const run = 10 * time.Minute
 	require.Equal(t, Plan(7, run, ProcessKinds()), Plan(7, run, ProcessKinds()))
 	require.NotEqual(t, Plan(7, run, ProcessKinds()), Plan(8, run, ProcessKinds()))
-	require.Equal(t, Plan(7, time.Minute, NetworkKinds()), Plan(7, run, NetworkKinds())[:len(Plan(7, time.Minute, NetworkKinds()))],
+	require.Equal(t, Plan(7, time.Minute, NetworkKinds()),
+		Plan(7, run, NetworkKinds())[:len(Plan(7, time.Minute, NetworkKinds()))],
 		"a shorter run is the beginning of a longer one")
 }
 

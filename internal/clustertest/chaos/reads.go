@@ -198,7 +198,8 @@ func (w *Workload) staleRead(r *reader) {
 	case a.Outcome == Refused, a.Outcome == Answered && !ok:
 		w.Violations.Add(t.Key, fmt.Errorf("%w: RL.INSPECT: %v", ErrBadReply, a.Reply))
 	case a.Outcome == Answered:
-		t.addStale(StaleRead{At: c.addrs[0], CallNs: a.CallNs, Used: seen.used, StaleMs: seen.staleMs, Untold: !seen.aged && len(w.addrs) > 1})
+		t.addStale(StaleRead{At: c.addrs[0], CallNs: a.CallNs, Used: seen.used, StaleMs: seen.staleMs,
+			Untold: !seen.aged && len(w.addrs) > 1})
 	}
 }
 
@@ -230,6 +231,7 @@ func (w *Workload) pair(r *reader) {
 		}
 	})
 	if wrong {
-		w.Violations.Add(key, fmt.Errorf("%w: %s says %d are used; %d are known, %d may be", ErrStale, c.addrs[0], used, r.known, r.maybe))
+		w.Violations.Add(key, fmt.Errorf("%w: %s says %d are used; %d are known, %d may be", ErrStale, c.addrs[0], used,
+			r.known, r.maybe))
 	}
 }

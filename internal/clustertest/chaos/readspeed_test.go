@@ -39,7 +39,8 @@ func TestReadSpeed(t *testing.T) {
 	} {
 		took := readFor(t, c.node.Addr, *reads, c.greeting...)
 		slices.Sort(took)
-		t.Logf("%-20s %8.0f reads/s, p50 %v, p99 %v", c.name, float64(len(took))/reads.Seconds(), took[len(took)/2], took[len(took)*99/100])
+		t.Logf("%-20s %8.0f reads/s, p50 %v, p99 %v", c.name, float64(len(took))/reads.Seconds(), took[len(took)/2],
+			took[len(took)*99/100])
 	}
 }
 

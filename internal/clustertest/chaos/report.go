@@ -42,8 +42,10 @@ func (r *run) report() *Report {
 	selfStops := maps.Clone(r.selfStops) // the nodes are still up
 	r.mu.Unlock()
 	rep := &Report{
-		Seed: r.cfg.Seed, Refused: r.cluster.Refused.Load(), Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration, Faults: r.faults, SelfStops: selfStops, Skipped: r.skipped,
-		Totals: r.work.Tally.totals(), Useful: useful, Compared: r.watch.Replicas.Compared(), Reads: r.work.Reads.Counts(),
+		Seed: r.cfg.Seed, Refused: r.cluster.Refused.Load(), Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration,
+		Faults: r.faults, SelfStops: selfStops, Skipped: r.skipped,
+		Totals: r.work.Tally.totals(), Useful: useful, Compared: r.watch.Replicas.Compared(),
+		Reads: r.work.Reads.Counts(),
 	}
 	rep.Leaderless, rep.NoLeader = r.watch.Leaderless()
 	for _, t := range r.work.settled() {
@@ -82,16 +84,21 @@ func (r *Report) String() string {
 	}
 	t := r.Totals
 	line("decisions", "%d: %d allowed, %d denied", t.Allowed+t.Denied, t.Allowed, t.Denied)
-	line("commands", "%d answered, %d not applied, %d unknown, %d refused", t.Answered, t.NotApplied, t.Unknown, t.Refused)
+	line("commands", "%d answered, %d not applied, %d unknown, %d refused", t.Answered,
+		t.NotApplied, t.Unknown, t.Refused)
 	line("by word", "%s", counts(t.Words))
 	line("without a leader", "%.1f s in all, %.1f s at the longest", r.Leaderless.Seconds(), r.NoLeader.Seconds())
-	line("longest gap", "%v without any answer, slowest grant %v", t.LongestGap.Round(time.Millisecond), t.SlowestGrant.Round(time.Millisecond))
-	line("useful", "%.0f of %.0f units admitted in %d healthy of %d seconds", r.Useful.Admitted, r.Useful.CouldAdmit, r.Useful.Healthy, r.Useful.Seconds)
+	line("longest gap", "%v without any answer, slowest grant %v", t.LongestGap.Round(time.Millisecond),
+		t.SlowestGrant.Round(time.Millisecond))
+	line("useful", "%.0f of %.0f units admitted in %d healthy of %d seconds", r.Useful.Admitted, r.Useful.CouldAdmit,
+		r.Useful.Healthy, r.Useful.Seconds)
 	line("histories", "%d operations, %d keys linearized, %d digests compared", r.Operations, r.Keys, r.Compared)
 	line("policies, holds", "%d operations in %d histories", r.Entries, r.Books)
-	line("reads", "%d linearizable, %d of them at followers; %d without an answer", r.Reads.Linearizable, r.Reads.AtFollowers, r.Reads.Unanswered)
+	line("reads", "%d linearizable, %d of them at followers; %d without an answer", r.Reads.Linearizable,
+		r.Reads.AtFollowers, r.Reads.Unanswered)
 	line("writes, then reads", "%d pairs, %d wrong", r.Reads.Pairs, r.Reads.WrongPairs)
-	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %d ms", r.Reads.Stale, r.Reads.Understated, r.Reads.Ageless, r.Reads.OldestMs)
+	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %d ms", r.Reads.Stale,
+		r.Reads.Understated, r.Reads.Ageless, r.Reads.OldestMs)
 	line("violations", "%d", r.Broken)
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)

@@ -76,7 +76,8 @@ func (t *Tally) totals() Totals {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Totals{
-		Answered: t.outcomes[Answered], NotApplied: t.outcomes[NotApplied], Unknown: t.outcomes[Unknown], Refused: t.outcomes[Refused],
+		Answered: t.outcomes[Answered], NotApplied: t.outcomes[NotApplied], Unknown: t.outcomes[Unknown],
+		Refused: t.outcomes[Refused],
 		Allowed: t.allowed, Denied: t.denied, Words: maps.Clone(t.words),
 		LongestGap: time.Duration(t.longestGapNs), SlowestGrant: time.Duration(t.slowestGrantNs),
 	}

@@ -25,8 +25,8 @@ const (
 )
 
 // Nodes are replaced one by one under load, by a newer weir and by the older one again where
-// that reads what the newer stores, each starting from a snapshot that the other kind wrote. Callers see nothing that they
-// may not simply repeat. In the end all are killed and go on as the newer one, and every
+// that reads what the newer stores, each starting from a snapshot that the other kind wrote. Callers see nothing that
+// they may not simply repeat. In the end all are killed and go on as the newer one, and every
 // promise of the chaos run holds.
 func TestRollingUpgrade(t *testing.T) {
 	skipShort(t)
@@ -60,7 +60,8 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Log(rep)
 	require.Zero(t, rep.Broken)
 	require.Zero(t, rep.Totals.Refused, "%v", rep.Totals.Words)
-	require.Equal(t, rep.Totals.Words[wordClosed], rep.Totals.Unknown, "unknown by other ways than a closed connection: %v", rep.Totals.Words)
+	require.Equal(t, rep.Totals.Words[wordClosed], rep.Totals.Unknown,
+		"unknown by other ways than a closed connection: %v", rep.Totals.Words)
 	require.Empty(t, rep.SelfStops)
 	require.Positive(t, rep.Totals.Allowed)
 }
@@ -94,10 +95,12 @@ func (c *Cluster) replaceAll(ctx context.Context, binary string) error {
 func dataFormat(t *testing.T, binary string) string {
 	t.Helper()
 	dir := t.TempDir()
-	p, err := startProcess(binary, filepath.Join(dir, "log"), []string{"serve", "--listen", "127.0.0.1:0", "--http", "", "--data-dir", filepath.Join(dir, "data")}, func(error) {})
+	p, err := startProcess(binary, filepath.Join(dir, "log"), []string{"serve", "--listen", "127.0.0.1:0", "--http", "",
+		"--data-dir", filepath.Join(dir, "data")}, func(error) {})
 	require.NoError(t, err)
 	format := filepath.Join(dir, "data", "FORMAT")
-	require.Eventually(t, func() bool { _, err := os.Stat(format); return err == nil }, upgradeTime, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(format); return err == nil },
+		upgradeTime, 10*time.Millisecond)
 	require.NoError(t, p.Stop())
 	text, err := os.ReadFile(format)
 	require.NoError(t, err)

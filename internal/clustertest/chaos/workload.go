@@ -37,8 +37,8 @@ const (
 )
 
 const (
-	// quickTimeout is the timeout of an impatient caller. patientTimeout is longer than any fault, so that patient callers
-	// see late grants.
+	// quickTimeout is the timeout of an impatient caller. patientTimeout is longer than any fault, so that patient
+	// callers see late grants.
 	quickTimeout   = 500 * time.Millisecond
 	patientTimeout = 15 * time.Second
 	// thinkTime is the longest a client pauses between two operations.
@@ -127,7 +127,8 @@ func (w *Workload) Run(ctx context.Context) {
 
 func (w *Workload) client(id int, timeout time.Duration) *Client {
 	rng := rand.New(rand.NewPCG(w.seed, uint64(id)))
-	return &Client{ID: id, addrs: w.addrs, start: w.start, timeout: timeout, rng: rng, tally: &w.Tally, at: id % len(w.addrs)}
+	return &Client{ID: id, addrs: w.addrs, start: w.start, timeout: timeout, rng: rng, tally: &w.Tally,
+		at: id % len(w.addrs)}
 }
 
 // demandPerSecond returns the units that the buckets can admit per second.
@@ -140,7 +141,8 @@ func (w *Workload) bucket(c *Client, t *Trail) {
 
 func (w *Workload) sliding(c *Client, t *Trail) {
 	units := 1 + c.rng.Int64N(3)
-	a := c.Call("RL.SLIDING", t.Key, slidingWindow.String(), strconv.Itoa(slidingMax), "COST", strconv.FormatInt(units, 10))
+	a := c.Call("RL.SLIDING", t.Key, slidingWindow.String(), strconv.Itoa(slidingMax), "COST",
+		strconv.FormatInt(units, 10))
 	w.record(t, Op{Client: c.ID, Verb: Take, Units: units}, a, false)
 }
 
@@ -176,7 +178,8 @@ func (w *Workload) repeat(c *Client, t *Trail, first Answer, args []string) {
 		return
 	}
 	if got := again.ints(); len(got) < 2 || !slices.Equal(got[:2], told[:2]) {
-		w.Violations.Add(t.Key, fmt.Errorf("%w: %v answered %v first and %v when repeated", ErrNotOnce, args, first.Reply, again.Reply))
+		w.Violations.Add(t.Key, fmt.Errorf("%w: %v answered %v first and %v when repeated", ErrNotOnce, args,
+			first.Reply, again.Reply))
 	}
 }
 
@@ -197,7 +200,8 @@ func (w *Workload) mixed(c *Client) {
 
 // quota returns the command of an operation on a limit that never refills.
 func quota(t *Trail, op Op, id string) []string {
-	args := []string{"RL.FIXED", t.Key, "FOREVER", strconv.FormatInt(t.Max, 10), "COST", strconv.FormatInt(op.Units, 10)}
+	args := []string{"RL.FIXED", t.Key, "FOREVER", strconv.FormatInt(t.Max, 10), "COST",
+		strconv.FormatInt(op.Units, 10)}
 	if op.Partial {
 		args = append(args, "PARTIAL")
 	}

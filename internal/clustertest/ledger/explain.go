@@ -37,7 +37,8 @@ func Explained(ops []Op, left map[Pair]Answer) error {
 	if explains(used, perhaps, left) {
 		return nil
 	}
-	return fmt.Errorf("%w: left %v, used for certain %v, perhaps %v\n%s", ErrUnexplained, left, used, perhaps, Show(ops))
+	return fmt.Errorf("%w: left %v, used for certain %v, perhaps %v\n%s", ErrUnexplained, left,
+		used, perhaps, Show(ops))
 }
 
 // lasting finds answers that report a missing policy or another limit.
@@ -53,7 +54,8 @@ func lasting(ops []Op, left map[Pair]Answer) error {
 	}
 	for pair, a := range left {
 		if a.Status != OK || a.Limit != limits[pair.Policy] {
-			return fmt.Errorf("%w: %v has a limit of %d, and the answer is %+v", ErrUnexplained, pair, limits[pair.Policy], a)
+			return fmt.Errorf("%w: %v has a limit of %d, and the answer is %+v", ErrUnexplained, pair,
+				limits[pair.Policy], a)
 		}
 	}
 	return nil

@@ -44,7 +44,8 @@ func (o Op) between(callNs, returnNs int64) Op {
 func both(units int64) Op { return Op{Verb: Check, Pairs: []Pair{org, team}, Units: units} }
 
 func look(p Pair, left int64) Op {
-	return Op{Verb: Check, Pairs: []Pair{p}}.told(Answer{Allowed: 1, Left: left, Limit: map[Pair]int64{org: 10, team: 5}[p], Policy: p.Policy})
+	return Op{Verb: Check, Pairs: []Pair{p}}.told(
+		Answer{Allowed: 1, Left: left, Limit: map[Pair]int64{org: 10, team: 5}[p], Policy: p.Policy})
 }
 
 func held(id string, units int64) Op {
@@ -68,45 +69,75 @@ func TestLinearizable(t *testing.T) {
 		ops []Op
 		bad bool
 	}{
-		"a check of two":                 {ops: story(both(3).told(ofTeam(1, 2)), look(org, 7), look(team, 2))},
-		"only one of them taken":         {ops: story(both(3).told(ofTeam(1, 2)), look(org, 10), look(team, 2)), bad: true},
-		"only the other":                 {ops: story(both(3).told(ofTeam(1, 2)), look(org, 7), look(team, 5)), bad: true},
+		"a check of two": {ops: story(both(3).told(ofTeam(1, 2)), look(org, 7), look(team, 2))},
+		"only one of them taken": {ops: story(both(3).told(ofTeam(1, 2)), look(org, 10), look(team, 2)),
+			bad: true},
+		"only the other": {ops: story(both(3).told(ofTeam(1, 2)), look(org, 7), look(team, 5)),
+			bad: true},
 		"denied":                         {ops: story(both(6).told(ofTeam(0, 5)), look(org, 10), look(team, 5))},
 		"denied, and a part taken":       {ops: story(both(6).told(ofTeam(0, 5)), look(org, 4)), bad: true},
 		"denied, although it fits":       {ops: story(both(5).told(ofTeam(0, 5))), bad: true},
 		"admitted, although it does not": {ops: story(both(6).told(ofTeam(1, 0))), bad: true},
-		"the name of the other":          {ops: story(both(3).told(Answer{Allowed: 1, Left: 2, Limit: 5, Policy: "org"})), bad: true},
-		"an unknown policy":              {ops: story(Op{Verb: Check, Units: 1, Pairs: []Pair{org, {"none", "k"}}}.told(Answer{Status: NoPolicy}), look(org, 10))},
-		"unknown: all":                   {ops: story(both(3).unheard(), look(org, 7), look(team, 2))},
-		"unknown: nothing":               {ops: story(both(3).unheard(), look(org, 10), look(team, 5))},
-		"unknown: a part":                {ops: story(both(3).unheard(), look(org, 7), look(team, 5)), bad: true},
-		"unknown: later":                 {ops: story(both(3).unheard(), look(org, 10), look(team, 2), look(org, 7))},
+		"the name of the other": {ops: story(
+			both(3).told(Answer{Allowed: 1, Left: 2, Limit: 5, Policy: "org"})), bad: true},
+		"an unknown policy": {ops: story(Op{Verb: Check, Units: 1, Pairs: []Pair{org, {"none", "k"}}}.told(
+			Answer{Status: NoPolicy}), look(org, 10))},
+		"unknown: all":     {ops: story(both(3).unheard(), look(org, 7), look(team, 2))},
+		"unknown: nothing": {ops: story(both(3).unheard(), look(org, 10), look(team, 5))},
+		"unknown: a part":  {ops: story(both(3).unheard(), look(org, 7), look(team, 5)), bad: true},
+		"unknown: later":   {ops: story(both(3).unheard(), look(org, 10), look(team, 2), look(org, 7))},
 
-		"held and settled":          {ops: story(held("a", 4).told(ofTeam(1, 1)), look(team, 1), commit("a", 1).told(Answer{Left: 4}), look(org, 9), look(team, 4))},
-		"given back twice":          {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 3).told(Answer{Left: 2}), look(org, 8)), bad: true},
-		"not given back":            {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 1})), bad: true},
-		"settled again":             {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}), commit("a", 1).told(Answer{Left: 4}), look(org, 9))},
-		"settled again, and taken":  {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}), commit("a", 1).told(Answer{Left: 3})), bad: true},
-		"settled otherwise":         {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}), commit("a", 2).told(Answer{Status: OtherTerms}))},
-		"used more than there is":   {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 7).told(Answer{}), look(org, 3), Op{Verb: Check, Pairs: []Pair{team}}.told(ofTeam(0, 0)))},
-		"cancelled":                 {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}), cancel("a").told(Answer{Allowed: 1}), look(team, 5))},
-		"cancelled, in one of them": {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}), look(org, 10), look(team, 1)), bad: true},
-		"cancelled, then settled":   {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}), commit("a", 2).told(Answer{Left: 3}), cancel("a").told(Answer{}))},
-		"a hold that is repeated":   {ops: story(held("a", 2).told(ofTeam(1, 3)), held("a", 2).told(ofTeam(1, 3)), look(team, 3))},
-		"and made twice":            {ops: story(held("a", 2).told(ofTeam(1, 3)), held("a", 2).told(ofTeam(1, 1))), bad: true},
-		"a hold that is forgotten":  {ops: story(held("a", 2).told(ofTeam(1, 3)), commit("a", 2).told(Answer{Status: NoHold})), bad: true},
-		"a denied hold":             {ops: story(held("a", 6).told(ofTeam(0, 5)), commit("a", 2).told(Answer{Status: NoHold}), cancel("a").told(Answer{}))},
+		"held and settled": {ops: story(held("a", 4).told(ofTeam(1, 1)), look(team, 1),
+			commit("a", 1).told(Answer{Left: 4}), look(org, 9), look(team, 4))},
+		"given back twice": {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 3).told(Answer{Left: 2}),
+			look(org, 8)), bad: true},
+		"not given back": {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 1})),
+			bad: true},
+		"settled again": {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}),
+			commit("a", 1).told(Answer{Left: 4}), look(org, 9))},
+		"settled again, and taken": {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}),
+			commit("a", 1).told(Answer{Left: 3})), bad: true},
+		"settled otherwise": {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}),
+			commit("a", 2).told(Answer{Status: OtherTerms}))},
+		"used more than there is": {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 7).told(Answer{}),
+			look(org, 3), Op{Verb: Check, Pairs: []Pair{team}}.told(ofTeam(0, 0)))},
+		"cancelled": {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}),
+			cancel("a").told(Answer{Allowed: 1}), look(team, 5))},
+		"cancelled, in one of them": {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}),
+			look(org, 10), look(team, 1)), bad: true},
+		"cancelled, then settled": {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}),
+			commit("a", 2).told(Answer{Left: 3}), cancel("a").told(Answer{}))},
+		"a hold that is repeated": {ops: story(held("a", 2).told(ofTeam(1, 3)), held("a", 2).told(ofTeam(1, 3)),
+			look(team, 3))},
+		"and made twice": {ops: story(held("a", 2).told(ofTeam(1, 3)), held("a", 2).told(ofTeam(1, 1))),
+			bad: true},
+		"a hold that is forgotten": {ops: story(held("a", 2).told(ofTeam(1, 3)),
+			commit("a", 2).told(Answer{Status: NoHold})), bad: true},
+		"a denied hold": {ops: story(held("a", 6).told(ofTeam(0, 5)), commit("a", 2).told(Answer{Status: NoHold}),
+			cancel("a").told(Answer{}))},
 
-		"more room":               {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false, 8, 9).told(Answer{Left: 2}), both(5).told(Answer{Allowed: 1, Left: 0, Limit: 8, Policy: "team"}))},
-		"half of a change":        {ops: story(setTeam(false, 8, 7).told(Answer{Left: 2}), both(1).told(Answer{Allowed: 1, Left: 7, Limit: 8, Policy: "team"})), bad: true},
-		"a change that is undone": {ops: story(setTeam(false, 8).told(Answer{Left: 2}), both(1).told(ofTeam(1, 4))), bad: true},
-		"during the change":       {ops: story(setTeam(false, 8).told(Answer{Left: 2}).between(100, 200), both(1).told(ofTeam(1, 4)).between(110, 120), both(1).told(Answer{Allowed: 1, Left: 6, Limit: 8, Policy: "team"}).between(130, 140))},
-		"there and back":          {ops: story(setTeam(false, 8).told(Answer{Left: 2}).between(100, 200), both(1).told(Answer{Allowed: 1, Left: 7, Limit: 8, Policy: "team"}).between(110, 120), both(1).told(ofTeam(1, 3)).between(130, 140)), bad: true},
-		"usage reset":             {ops: story(both(3).told(ofTeam(1, 2)), setTeam(true, 5).told(Answer{Left: 1}), look(team, 5), look(org, 7))},
-		"usage reset, not kept":   {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false, 8).told(Answer{Left: 2}), look(org, 10)), bad: true},
-		"usage kept, not reset":   {ops: story(both(3).told(ofTeam(1, 2)), setTeam(true, 5).told(Answer{Left: 1}), look(team, 2)), bad: true},
-		"deleted":                 {ops: story(setTeam(false).told(Answer{Allowed: 1}), both(1).told(Answer{Status: NoPolicy}), setTeam(false).told(Answer{}))},
-		"deleted, and made again": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false).told(Answer{Allowed: 1}), setTeam(false, 5).told(Answer{Left: 1}), look(team, 5))},
+		"more room": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false, 8, 9).told(Answer{Left: 2}),
+			both(5).told(Answer{Allowed: 1, Left: 0, Limit: 8, Policy: "team"}))},
+		"half of a change": {ops: story(setTeam(false, 8, 7).told(Answer{Left: 2}),
+			both(1).told(Answer{Allowed: 1, Left: 7, Limit: 8, Policy: "team"})), bad: true},
+		"a change that is undone": {ops: story(setTeam(false, 8).told(Answer{Left: 2}), both(1).told(ofTeam(1, 4))),
+			bad: true},
+		"during the change": {ops: story(setTeam(false, 8).told(Answer{Left: 2}).between(100, 200),
+			both(1).told(ofTeam(1, 4)).between(110, 120),
+			both(1).told(Answer{Allowed: 1, Left: 6, Limit: 8, Policy: "team"}).between(130, 140))},
+		"there and back": {ops: story(setTeam(false, 8).told(Answer{Left: 2}).between(100, 200),
+			both(1).told(Answer{Allowed: 1, Left: 7, Limit: 8, Policy: "team"}).between(110, 120),
+			both(1).told(ofTeam(1, 3)).between(130, 140)), bad: true},
+		"usage reset": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(true, 5).told(Answer{Left: 1}),
+			look(team, 5), look(org, 7))},
+		"usage reset, not kept": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false, 8).told(Answer{Left: 2}),
+			look(org, 10)), bad: true},
+		"usage kept, not reset": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(true, 5).told(Answer{Left: 1}),
+			look(team, 2)), bad: true},
+		"deleted": {ops: story(setTeam(false).told(Answer{Allowed: 1}),
+			both(1).told(Answer{Status: NoPolicy}), setTeam(false).told(Answer{}))},
+		"deleted, and made again": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false).told(Answer{Allowed: 1}),
+			setTeam(false, 5).told(Answer{Left: 1}), look(team, 5))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Linearizable(c.ops)
@@ -141,7 +172,8 @@ func TestExplained(t *testing.T) {
 		"a commit was counted twice":    {7, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Explained(story(ops...), map[Pair]Answer{org: {Left: c.org, Limit: 10}, team: {Left: c.team, Limit: 5}})
+			err := Explained(story(ops...),
+				map[Pair]Answer{org: {Left: c.org, Limit: 10}, team: {Left: c.team, Limit: 5}})
 			if c.bad {
 				require.ErrorIs(t, err, ErrUnexplained)
 				return
@@ -150,7 +182,8 @@ func TestExplained(t *testing.T) {
 		})
 	}
 	late := []Op{both(4).told(ofTeam(1, 1)), held("a", 1).told(ofTeam(1, 0)), commit("a", 3).told(Answer{})}
-	require.NoError(t, Explained(story(late...), map[Pair]Answer{org: {Left: 3, Limit: 10}, team: {Left: 0, Limit: 5}}), "beyond the limit")
+	require.NoError(t, Explained(story(late...), map[Pair]Answer{org: {Left: 3, Limit: 10}, team: {Left: 0, Limit: 5}}),
+		"beyond the limit")
 }
 
 // Nothing is explained by a policy that is gone, or by other limits than it was given.
@@ -167,7 +200,8 @@ func TestPoliciesThatAreGoneExplainNothing(t *testing.T) {
 		require.ErrorIs(t, Explained(story(ops...), left(answer)), ErrUnexplained, name)
 	}
 	for _, gone := range []Op{both(1), held("a", 1)} {
-		require.ErrorIs(t, Explained(story(append(ops, gone.told(Answer{Status: NoPolicy}))...), left(Answer{Left: 7, Limit: 10})), ErrUnexplained)
+		require.ErrorIs(t, Explained(story(append(ops, gone.told(Answer{Status: NoPolicy}))...),
+			left(Answer{Left: 7, Limit: 10})), ErrUnexplained)
 	}
 }
 
@@ -196,17 +230,19 @@ func TestOverHeld(t *testing.T) {
 		ops []Op
 		bad bool
 	}{
-		"all of it":                     {ops: []Op{made(0, 3), taken(10, 2)}},
-		"more":                          {ops: []Op{made(0, 3), taken(10, 3)}, bad: true},
-		"a repeated hold is one":        {ops: []Op{made(0, 3), made(6, 3), taken(10, 2)}},
-		"when the hold has ended":       {ops: []Op{made(0, 3), taken(1001, 5)}},
-		"when it may have ended":        {ops: []Op{made(0, 3), taken(999, 5)}},
-		"what was not used":             {ops: []Op{made(0, 3), settled(5, 1), taken(10, 4)}},
-		"what was used":                 {ops: []Op{made(0, 3), settled(5, 1), taken(10, 5)}, bad: true},
-		"what was perhaps used":         {ops: []Op{made(0, 3), settled(5, 1).unheard(), taken(10, 5)}},
-		"what was cancelled":            {ops: []Op{made(0, 3), cancel("a").told(Answer{Allowed: 1}).between(5, 6), taken(10, 5)}},
-		"what was cancelled, then used": {ops: []Op{made(0, 3), cancel("a").unheard().between(5, 6), settled(7, 3), taken(10, 5)}},
-		"more was used than was held":   {ops: []Op{made(0, 3), settled(5, 9)}},
+		"all of it":               {ops: []Op{made(0, 3), taken(10, 2)}},
+		"more":                    {ops: []Op{made(0, 3), taken(10, 3)}, bad: true},
+		"a repeated hold is one":  {ops: []Op{made(0, 3), made(6, 3), taken(10, 2)}},
+		"when the hold has ended": {ops: []Op{made(0, 3), taken(1001, 5)}},
+		"when it may have ended":  {ops: []Op{made(0, 3), taken(999, 5)}},
+		"what was not used":       {ops: []Op{made(0, 3), settled(5, 1), taken(10, 4)}},
+		"what was used":           {ops: []Op{made(0, 3), settled(5, 1), taken(10, 5)}, bad: true},
+		"what was perhaps used":   {ops: []Op{made(0, 3), settled(5, 1).unheard(), taken(10, 5)}},
+		"what was cancelled": {ops: []Op{made(0, 3), cancel("a").told(Answer{Allowed: 1}).between(5, 6),
+			taken(10, 5)}},
+		"what was cancelled, then used": {ops: []Op{made(0, 3), cancel("a").unheard().between(5, 6),
+			settled(7, 3), taken(10, 5)}},
+		"more was used than was held": {ops: []Op{made(0, 3), settled(5, 9)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := OverHeld(c.ops, team, 5, 0.01)
@@ -229,7 +265,8 @@ func TestDoubt(t *testing.T) {
 	tried.Doubt()
 	require.NoError(t, Explained(story(tried, made), left))
 
-	for _, op := range []Op{made, both(3).told(Answer{Left: 2}), commit("h", 3).told(Answer{Left: 2}), commit("h", 3).told(Answer{Status: OtherTerms})} {
+	for _, op := range []Op{made, both(3).told(Answer{Left: 2}), commit("h", 3).told(Answer{Left: 2}),
+		commit("h", 3).told(Answer{Status: OtherTerms})} {
 		op.Doubt()
 		require.False(t, op.Unknown, "%v", op)
 	}

@@ -13,7 +13,8 @@ import (
 var (
 	// ErrNotLinearizable reports that no order of the operations explains the answers.
 	ErrNotLinearizable = errors.New("not linearizable")
-	// ErrUndecided reports that the search took too long. This is a failure, because an undecided history proves nothing.
+	// ErrUndecided reports that the search took too long. This is a failure, because an undecided history proves
+	// nothing.
 	ErrUndecided = errors.New("linearizability undecided")
 )
 
@@ -34,7 +35,8 @@ func Linearizable(ops []Op) error {
 	case porcupine.Unknown:
 		return fmt.Errorf("%w within %v: %d operations\n%s", ErrUndecided, searchTimeout, len(ops), Show(ops))
 	}
-	return fmt.Errorf("%w: no order explains the answers up to the last of these:\n%s", ErrNotLinearizable, Show(ops[:firstBad(ops)]))
+	return fmt.Errorf("%w: no order explains the answers up to the last of these:\n%s", ErrNotLinearizable,
+		Show(ops[:firstBad(ops)]))
 }
 
 func search(ops []Op, timeout time.Duration) porcupine.CheckResult {

@@ -34,7 +34,8 @@ func OverHeld(ops []Op, pair Pair, most int64, drift float64) error {
 	var taken int64
 	for _, e := range edges {
 		if taken += e.units; taken > most {
-			return fmt.Errorf("%w: %d of %d of %v at %v\n%s", ErrOverHeld, taken, most, pair, time.Duration(e.atNs), Show(ops))
+			return fmt.Errorf("%w: %d of %d of %v at %v\n%s", ErrOverHeld, taken, most, pair,
+				time.Duration(e.atNs), Show(ops))
 		}
 	}
 	return nil

@@ -25,13 +25,15 @@ type Terms struct {
 
 // Books is traffic of checks and holds that do not expire. Its histories must be linearizable.
 func Books() *Traffic {
-	return &Traffic{Name: "books", TTL: time.Hour, Policies: []Terms{{"book-org", 150, 1}, {"book-team", 60, 2}, {"book-user", 30, 3}}}
+	return &Traffic{Name: "books", TTL: time.Hour,
+		Policies: []Terms{{"book-org", 150, 1}, {"book-team", 60, 2}, {"book-user", 30, 3}}}
 }
 
 // Fleeting is traffic of checks and holds that expire soon, some before they are committed. Its histories must be
 // explained.
 func Fleeting(ttl time.Duration) *Traffic {
-	return &Traffic{Name: "fleeting", TTL: ttl, Spread: ttl, Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
+	return &Traffic{Name: "fleeting", TTL: ttl, Spread: ttl,
+		Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
 }
 
 // Turns is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its

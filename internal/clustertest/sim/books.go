@@ -20,7 +20,8 @@ const holdsOver = 6 * holdTTL
 type books struct{ linear, turns, fleeting *ledger.Ring }
 
 func newBooks() books {
-	return books{&ledger.Ring{Traffic: ledger.Books()}, &ledger.Ring{Traffic: ledger.Turns()}, &ledger.Ring{Traffic: ledger.Fleeting(holdTTL)}}
+	return books{&ledger.Ring{Traffic: ledger.Books()}, &ledger.Ring{Traffic: ledger.Turns()},
+		&ledger.Ring{Traffic: ledger.Fleeting(holdTTL)}}
 }
 
 func (b *books) rings() []*ledger.Ring { return []*ledger.Ring{b.linear, b.turns, b.fleeting} }

@@ -31,7 +31,8 @@ func changeOf(op ledger.Op) *engine.PolicyChange {
 	}
 	terms := &engine.Policy{}
 	for _, most := range op.Maxima {
-		terms.Limits = append(terms.Limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}})
+		terms.Limits = append(terms.Limits,
+			engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}})
 	}
 	return &engine.PolicyChange{Reset: op.Reset, Terms: terms}
 }
@@ -39,7 +40,8 @@ func changeOf(op ledger.Op) *engine.PolicyChange {
 // answerOf converts a decision to an answer of package ledger.
 func (s *Simulation) answerOf(op ledger.Op, d engine.Decision) ledger.Answer {
 	status, known := map[engine.Status]ledger.Status{
-		engine.OK: ledger.OK, engine.UnknownPolicy: ledger.NoPolicy, engine.NoHold: ledger.NoHold, engine.OtherTerms: ledger.OtherTerms,
+		engine.OK: ledger.OK, engine.UnknownPolicy: ledger.NoPolicy, engine.NoHold: ledger.NoHold,
+		engine.OtherTerms: ledger.OtherTerms,
 	}[d.Status]
 	switch {
 	case !known:

@@ -24,7 +24,8 @@ func bubble(t *testing.T, c Config, r *Report) {
 			return
 		}
 		if strange := slices.DeleteFunc(slices.Clone(all), isAbandoned); len(all) == 0 || len(strange) > 0 {
-			r.Violations = append(r.Violations, fmt.Sprintf("seed %d: %v\n%s", c.Seed, left, strings.Join(strange, "\n\n")))
+			r.Violations = append(
+				r.Violations, fmt.Sprintf("seed %d: %v\n%s", c.Seed, left, strings.Join(strange, "\n\n")))
 			return
 		}
 		r.Leaks++

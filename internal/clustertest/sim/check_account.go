@@ -76,7 +76,8 @@ func checkSameAnswer(records []record) (violations []string) {
 		if !ok {
 			first[r.id] = r
 		} else if was.answer.Allowed != r.answer.Allowed || was.answer.Remaining != r.answer.Remaining {
-			violations = append(violations, say("%s: the ID %s was answered %+v, then %+v", r.key, r.id, was.answer, r.answer))
+			violations = append(
+				violations, say("%s: the ID %s was answered %+v, then %+v", r.key, r.id, was.answer, r.answer))
 		}
 	}
 	return violations
@@ -91,10 +92,13 @@ func checkOrder(records []record) (violations []string) {
 	var latest time.Duration
 	for _, r := range takes {
 		if from := r.used() - r.op.Cost; from < end {
-			violations = append(violations, say("%s: the units %d to %d were admitted at %v, some of them a second time", r.key, from+1, r.used(), r.back))
+			violations = append(violations,
+				say("%s: the units %d to %d were admitted at %v, some of them a second time", r.key, from+1,
+					r.used(), r.back))
 		}
 		if r.back < latest {
-			violations = append(violations, say("%s: the take answered at %v comes after one called at %v", r.key, r.back, latest))
+			violations = append(
+				violations, say("%s: the take answered at %v comes after one called at %v", r.key, r.back, latest))
 		}
 		end, latest = r.used(), max(latest, r.called)
 	}
@@ -106,7 +110,8 @@ func checkDenials(records []record) (violations []string) {
 	_, high := bounds(records)
 	for _, r := range records {
 		if r.outcome == acked && r.answer.Allowed == 0 && high+r.op.Cost <= r.answer.Limit {
-			violations = append(violations, say("%s: denied at %v, although at most %d of %d units were used", r.key, r.back, high, r.answer.Limit))
+			violations = append(violations,
+				say("%s: denied at %v, although at most %d of %d units were used", r.key, r.back, high, r.answer.Limit))
 		}
 	}
 	return violations
@@ -132,12 +137,14 @@ func checkCleared(key string, records []record, used int64) (violations []string
 				low += r.op.Cost
 			}
 			if now := r.used(); now < low || now > high {
-				violations = append(violations, say("%s: %d units in use at %v, which should be %d to %d", key, now, r.back, low, high))
+				violations = append(
+					violations, say("%s: %d units in use at %v, which should be %d to %d", key, now, r.back, low, high))
 			}
 		}
 	}
 	if used < low || used > high {
-		violations = append(violations, say("%s: %d units are used in the end, which should be %d to %d", key, used, low, high))
+		violations = append(
+			violations, say("%s: %d units are used in the end, which should be %d to %d", key, used, low, high))
 	}
 	return violations
 }

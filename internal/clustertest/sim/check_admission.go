@@ -38,7 +38,8 @@ func eachInterval(records []record, allowed func(units int64, length time.Durati
 			}
 			units += r.taken()
 			if !allowed(units, r.back-first.called) {
-				violations = append(violations, say("%s: %d units admitted between %v and %v", r.key, units, first.called, r.back))
+				violations = append(
+					violations, say("%s: %d units admitted between %v and %v", r.key, units, first.called, r.back))
 				break
 			}
 		}

@@ -41,11 +41,12 @@ func TestCheckRate(t *testing.T) {
 		records []record
 		wrong   bool
 	}{
-		"the burst at once":        {[]record{take(0, 1, 10, 0)}, false},
-		"more than the burst":      {[]record{take(0, 1, 11, 0)}, true},
-		"burst, then the refill":   {[]record{take(0, 1, 10, 0), take(1, second, 20, 0)}, false},
-		"more than the refill":     {[]record{take(0, 1, 10, 0), take(second/2, second, 21, 0)}, true},
-		"inside a longer run":      {[]record{take(0, 1, 1, 0), take(9*second, 9*second+1, 10, 0), take(9*second+1, 9*second+2, 1, 0)}, true},
+		"the burst at once":      {[]record{take(0, 1, 10, 0)}, false},
+		"more than the burst":    {[]record{take(0, 1, 11, 0)}, true},
+		"burst, then the refill": {[]record{take(0, 1, 10, 0), take(1, second, 20, 0)}, false},
+		"more than the refill":   {[]record{take(0, 1, 10, 0), take(second/2, second, 21, 0)}, true},
+		"inside a longer run": {[]record{take(0, 1, 1, 0), take(9*second, 9*second+1, 10, 0),
+			take(9*second+1, 9*second+2, 1, 0)}, true},
 		"an answer that came late": {[]record{take(0, 1, 10, 0), take(0, second, 20, 0)}, false},
 		"unknown ones":             {[]record{take(0, 1, 10, 0), take(0, 1, 10, 0).with("", unknown)}, false},
 		"a clock at the limit":     {[]record{take(0, 10000*second, 10+200_000+40, 0)}, false},
@@ -79,13 +80,15 @@ func TestCheckOrder(t *testing.T) {
 		records []record
 		wrong   bool
 	}{
-		"one after the other":     {[]record{take(0, 1, 1, 1), take(2, 3, 2, 3)}, false},
-		"at the same time":        {[]record{take(0, 5, 1, 3), take(1, 4, 2, 2)}, false},
-		"a unit twice":            {[]record{take(0, 1, 1, 1), take(2, 3, 1, 1)}, true},
-		"overlapping units":       {[]record{take(0, 1, 2, 2), take(2, 3, 2, 3)}, true},
-		"against real time":       {[]record{take(0, 1, 1, 2), take(2, 3, 1, 1)}, true},
-		"an ID sent again":        {[]record{take(0, 1, 1, 1).with("a", acked), take(2, 3, 1, 1).with("a", acked)}, false},
-		"an ID that came through": {[]record{take(0, 1, 1, 0).with("a", unknown), take(2, 3, 1, 2), take(4, 5, 1, 1).with("a", acked)}, false},
+		"one after the other": {[]record{take(0, 1, 1, 1), take(2, 3, 2, 3)}, false},
+		"at the same time":    {[]record{take(0, 5, 1, 3), take(1, 4, 2, 2)}, false},
+		"a unit twice":        {[]record{take(0, 1, 1, 1), take(2, 3, 1, 1)}, true},
+		"overlapping units":   {[]record{take(0, 1, 2, 2), take(2, 3, 2, 3)}, true},
+		"against real time":   {[]record{take(0, 1, 1, 2), take(2, 3, 1, 1)}, true},
+		"an ID sent again": {[]record{take(0, 1, 1, 1).with("a", acked), take(2, 3, 1, 1).with("a", acked)},
+			false},
+		"an ID that came through": {[]record{take(0, 1, 1, 0).with("a", unknown), take(2, 3, 1, 2),
+			take(4, 5, 1, 1).with("a", acked)}, false},
 	} {
 		require.Equal(t, c.wrong, len(checkOrder(c.records)) > 0, name)
 	}
@@ -121,7 +124,8 @@ func TestCheckCleared(t *testing.T) {
 }
 
 func TestCheckReads(t *testing.T) {
-	records := []record{take(0, 1, 5, 5), take(2, 3, 3, 8), take(4, 5, 2, 0).with("", unknown), take(6, 7, 1, 0).with("", refused)}
+	records := []record{take(0, 1, 5, 5), take(2, 3, 3, 8), take(4, 5, 2, 0).with("", unknown),
+		take(6, 7, 1, 0).with("", refused)}
 	linear := func(called, back time.Duration, used int64) read { return read{called: called, back: back, used: used} }
 	stale := func(called, age time.Duration, used int64) read {
 		return read{called: called, back: called, used: used, stale: true, age: age}

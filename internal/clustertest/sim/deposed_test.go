@@ -30,7 +30,8 @@ func deposed(t *testing.T, denials int) {
 		require.True(t, s.answers())
 		leader, successor, voter := s.ranks()
 
-		spent := engine.Op{Key: []byte("key"), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
+		spent := engine.Op{Key: []byte("key"), Cost: 1,
+			Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
 		for range 1 + denials { // the second denial is answered without the log
 			_, err := leader.ask([]engine.Op{spent}, false)
 			require.NoError(t, err)

@@ -53,7 +53,8 @@ func (s *Simulation) slow(hosts []*host, rng *rand.Rand) {
 			if rng.IntN(2) == 0 {
 				l := s.net.link(from.addr, to.addr)
 				l.delayNs.Store(int64(most))
-				s.later(between(rng, 100*time.Millisecond, 4*time.Second), func() { l.delayNs.Store(int64(usualDelay)) })
+				s.later(between(rng, 100*time.Millisecond, 4*time.Second),
+					func() { l.delayNs.Store(int64(usualDelay)) })
 			}
 		}
 	}

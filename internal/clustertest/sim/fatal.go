@@ -22,7 +22,8 @@ func (p *process) fatal(err error) {
 		s.violation("%s stopped: %v", p.host.id, err)
 	}
 	p.host.mu.Lock()
-	if errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrDiverged) || errors.Is(err, raftstore.ErrSpentID) && p.host.removed {
+	if errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrDiverged) ||
+		errors.Is(err, raftstore.ErrSpentID) && p.host.removed {
 		p.host.gone = true
 	}
 	p.host.mu.Unlock()
@@ -52,7 +53,8 @@ func (p *process) expected(err error) bool {
 	case errors.Is(err, raftstore.ErrStuck):
 		return p.log.hasHung() || isHandover(err) || isReplacedLog(err)
 	}
-	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrBadEntry, raftstore.ErrNewer} {
+	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrDisputed,
+		raftstore.ErrBadEntry, raftstore.ErrNewer} {
 		if errors.Is(err, never) {
 			return false
 		}
@@ -71,7 +73,8 @@ func isReplacedLog(err error) bool {
 }
 
 func persistent(err error) bool {
-	return errors.Is(err, persistence.ErrDisk) || errors.Is(err, persistence.ErrDiskFullLive) || errors.Is(err, persistence.ErrDamagedLive)
+	return errors.Is(err, persistence.ErrDisk) || errors.Is(err, persistence.ErrDiskFullLive) ||
+		errors.Is(err, persistence.ErrDamagedLive)
 }
 
 // kindOf returns the name of the reason why a process stopped.
@@ -83,7 +86,8 @@ func kindOf(err error) string {
 		return "an image replaced the end of the log"
 	}
 	for _, known := range []error{
-		raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrRemoved, raftstore.ErrLostState, raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
+		raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrRemoved, raftstore.ErrLostState,
+		raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
 		persistence.ErrDisk, persistence.ErrDamagedLive, persistence.ErrDiskFullLive,
 	} {
 		if errors.Is(err, known) {

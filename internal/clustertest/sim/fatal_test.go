@@ -15,8 +15,10 @@ func TestWhatAFailedDiskExcuses(t *testing.T) {
 	p := &process{host: &host{}, disk: &disk{failed: true}, log: &faultyLog{}}
 	for err, excused := range map[error]bool{
 		raftstore.ErrLogFailed: true, errCrashed: true,
-		raftstore.ErrDiverged: false, raftstore.ErrDisputed: false, raftstore.ErrBadEntry: false, raftstore.ErrNewer: false, raftstore.ErrStuck: false,
-		raftstore.ErrRemoved: false, raftstore.ErrLostState: false, raftstore.ErrSpentID: false, persistence.ErrDamagedLive: false, persistence.ErrDisk: false,
+		raftstore.ErrDiverged: false, raftstore.ErrDisputed: false, raftstore.ErrBadEntry: false,
+		raftstore.ErrNewer: false, raftstore.ErrStuck: false,
+		raftstore.ErrRemoved: false, raftstore.ErrLostState: false, raftstore.ErrSpentID: false,
+		persistence.ErrDamagedLive: false, persistence.ErrDisk: false,
 	} {
 		require.Equal(t, excused, p.expected(err), "%v", err)
 	}

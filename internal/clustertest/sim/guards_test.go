@@ -43,7 +43,8 @@ func TestGuardsAreExercised(t *testing.T) {
 				total.Add(r)
 			})
 		}
-		if left := slices.DeleteFunc(total.idle(), func(name string) bool { return elsewhere[name] != "" }); len(left) == 0 {
+		if left := slices.DeleteFunc(total.idle(), func(name string) bool { return elsewhere[name] != "" }); len(
+			left) == 0 {
 			t.Log(total)
 			return
 		}

@@ -24,7 +24,8 @@ func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
 		return acked
-	case errors.Is(err, raftstore.ErrTryAgain), errors.Is(err, raftstore.ErrNoLeader), errors.Is(err, raftstore.ErrOverloaded):
+	case errors.Is(err, raftstore.ErrTryAgain), errors.Is(err, raftstore.ErrNoLeader),
+		errors.Is(err, raftstore.ErrOverloaded):
 		return refused
 	}
 	return unknown

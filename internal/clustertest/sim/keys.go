@@ -30,7 +30,8 @@ func limitOf(key string) engine.Limit {
 	never := engine.Rate{Units: 1, PerNs: engine.MaxWindowNs}
 	switch key[0] {
 	case refilling:
-		return engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second) / refillPerSecond}, Max: refillBurst}
+		return engine.Limit{Algorithm: engine.TokenBucket,
+			Rate: engine.Rate{Units: 1, PerNs: int64(time.Second) / refillPerSecond}, Max: refillBurst}
 	case sliding:
 		return engine.Limit{Algorithm: engine.SlidingLog, Max: slidingMax, WindowNs: int64(slidingWindow)}
 	case tight:

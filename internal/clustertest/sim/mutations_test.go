@@ -24,11 +24,13 @@ var mutations = []struct {
 	weights weights
 	clients bool // it is the clients that make it
 }{
-	{"NoClamp", faults.Of(faults.NoClamp), weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
+	{"NoClamp", faults.Of(faults.NoClamp),
+		weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
 	{"WallClock", faults.Of(faults.WallClock), weights{"wall clock step": 3, "transfer": 2, "crash": 1}, false},
 	{"CollectEarly", faults.Of(faults.CollectEarly), everything, false},
 	{"EarlyReply", faults.Of(faults.EarlyReply), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"SnapshotWithoutStamp", faults.Of(faults.SnapshotWithoutStamp), weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
+	{"SnapshotWithoutStamp", faults.Of(faults.SnapshotWithoutStamp),
+		weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
 	{"NoSync", faults.Of(faults.NoSync), weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
 	{"FastestWall", faults.Of(faults.FastestWall), weights{"wall clock step": 4, "restart all": 4}, false},
 	{"StaleIndex", faults.Of(faults.StaleIndex), weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},

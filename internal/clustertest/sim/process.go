@@ -47,7 +47,8 @@ type process struct {
 func (p *process) open() (err error) {
 	h, s := p.host, p.host.sim
 	p.end = s.net.attach(h.addr)
-	p.log, err = openLog(p.disk, s.config.Faults.Has(faults.NoSync), p.dead, func() { p.crash("the term could not be stored", 100, 0) })
+	p.log, err = openLog(p.disk, s.config.Faults.Has(faults.NoSync), p.dead,
+		func() { p.crash("the term could not be stored", 100, 0) })
 	if err != nil {
 		return err
 	}

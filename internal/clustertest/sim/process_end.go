@@ -25,7 +25,8 @@ func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 		close(p.dead)
 		h.sim.net.detach(p.end, silentFor)
 		h.mu.Lock()
-		h.mem = h.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: keepPercent, RNG: rand.New(rand.NewPCG(h.sim.config.Seed, rand.Uint64()))})
+		h.mem = h.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: keepPercent,
+			RNG: rand.New(rand.NewPCG(h.sim.config.Seed, rand.Uint64()))})
 		if h.now == p {
 			h.now = nil
 			h.sim.zombies.Go(p.bury)
@@ -88,7 +89,8 @@ func (p *process) stop() {
 		p.disk.dead.Store(true)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.now, h.mem = nil, h.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+		h.now, h.mem = nil, h.mem.CrashClone(
+			vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 	})
 }
 

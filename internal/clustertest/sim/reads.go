@@ -47,7 +47,8 @@ func (c *client) look() {
 // that was acknowledged before it, or before it less its age. It counts no unit that was requested after it.
 // Consecutive reads do not go back.
 func checkReads(key string, records []record, reads []read) (violations []string) {
-	takes := slices.DeleteFunc(distinct(records), func(r record) bool { return r.op.Code != engine.OpTake || r.outcome == refused })
+	takes := slices.DeleteFunc(
+		distinct(records), func(r record) bool { return r.op.Code != engine.OpTake || r.outcome == refused })
 	for _, r := range reads {
 		var low, high int64
 		for i := range takes {
@@ -59,7 +60,9 @@ func checkReads(key string, records []record, reads []read) (violations []string
 			}
 		}
 		if r.used < low || r.used > high {
-			violations = append(violations, say("%s: a read at %v (stale %v, age %v) counts %d units, which should be %d to %d", key, r.back, r.stale, r.age, r.used, low, high))
+			violations = append(violations,
+				say("%s: a read at %v (stale %v, age %v) counts %d units, which should be %d to %d", key, r.back,
+					r.stale, r.age, r.used, low, high))
 		}
 	}
 	return append(violations, checkReadOrder(key, reads)...)
@@ -77,7 +80,8 @@ func checkReadOrder(key string, reads []read) (violations []string) {
 			most = max(most, byReturn[0].used)
 		}
 		if r.used < most {
-			violations = append(violations, say("%s: a read at %v counts %d units after another had counted %d", key, r.back, r.used, most))
+			violations = append(violations,
+				say("%s: a read at %v counts %d units after another had counted %d", key, r.back, r.used, most))
 		}
 	}
 	return violations

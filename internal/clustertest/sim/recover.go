@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// maxRecovery bounds the time from the end of all faults until every member answers. One exchange of the Raft library
-	// may wait ten seconds for a lost answer. Then follow an election and the replication of missed entries to a new node.
+	// maxRecovery bounds the time from the end of all faults until every member answers. One exchange of the Raft
+	// library may wait ten seconds for a lost answer. Then follow an election and the replication of missed entries to
+	// a new node.
 	maxRecovery = 25 * time.Second
 	// pollEvery is the interval at which a recovery is checked.
 	pollEvery = 20 * time.Millisecond

@@ -97,8 +97,10 @@ func (r *Report) Story() string {
 
 // String formats the report for reading.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
-		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals), r.guards())
+	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state "+
+		"comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
+		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks,
+		len(r.Violations), figures(r.Faults), figures(r.Fatals), r.guards())
 }
 
 func figures(of map[string]int) string {

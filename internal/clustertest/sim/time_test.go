@@ -181,7 +181,8 @@ func TestFailoversKeepTheTime(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 		}
 		passed, given := time.Since(began), time.Duration(s.leads(t).node.Now().NowNs-before)
-		t.Logf("%d failovers in %v: limiter time lost %v, windows behind %v", failovers, passed, passed-given, s.leads(t).behind())
+		t.Logf("%d failovers in %v: limiter time lost %v, windows behind %v", failovers, passed, passed-given,
+			s.leads(t).behind())
 		require.LessOrEqual(t, given, passed+driftIn(passed))
 		require.LessOrEqual(t, passed-given, 2*time.Second)
 		require.LessOrEqual(t, s.leads(t).behind().Abs(), 2*time.Second)
@@ -225,7 +226,8 @@ func TestAMemberThatStayedUpKnowsBetter(t *testing.T) {
 // TestTimeFaultsGiveNoBurst: failovers, full stops and steps of a wall clock in every
 // order admit nothing beyond burst + rate x time.
 func TestTimeFaultsGiveNoBurst(t *testing.T) {
-	mix := weights{"crash": 4, "transfer": 3, "restart all": 4, "wall clock step": 4, "partition": 2, "snapshot": 1, "monotonic clock back": 1}
+	mix := weights{"crash": 4, "transfer": 3, "restart all": 4, "wall clock step": 4, "partition": 2, "snapshot": 1,
+		"monotonic clock back": 1}
 	for i := range max(*seedsFlag/2, 1) {
 		seed := *seedFlag + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -75,7 +75,8 @@ func OutcomeOf(status byte, payload []byte) error {
 	case overloaded:
 		return failure.ErrOverloaded
 	case lostState:
-		return fmt.Errorf("%w%s", failure.ErrLostState, strings.TrimPrefix(string(payload), failure.ErrLostState.Error()))
+		return fmt.Errorf("%w%s", failure.ErrLostState,
+			strings.TrimPrefix(string(payload), failure.ErrLostState.Error()))
 	case oldMember:
 		return failure.ErrOldMember
 	case tooLarge:

@@ -84,7 +84,8 @@ func (d *Check) judge(at fsm.Difference) {
 	for ctx.Err() == nil {
 		switch v := d.pollHistories(ctx); v.outcome {
 		case inMajority:
-			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index,
+			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop",
+				"entry", v.index,
 				"differ", v.others)
 			return
 		case inMinority:

@@ -75,7 +75,8 @@ func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 			switch {
 			case field.Name == "Locked":
 				other.Locked = uint16(by)
-				require.Equal(t, before, foldDecisions(1, []engine.Decision{other}), "a member of the version before has none")
+				require.Equal(t, before, foldDecisions(1, []engine.Decision{other}),
+					"a member of the version before has none")
 				continue
 			case v.CanInt():
 				v.SetInt(v.Int() + by)

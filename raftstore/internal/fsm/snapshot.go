@@ -204,8 +204,9 @@ func (m *FSM) load(id string) error {
 			return engine.Stamp{}, err
 		}
 		if s.Format > m.Newest {
-			return engine.Stamp{}, fmt.Errorf("%w: the log had entries of format %d, this one reads %d", failure.ErrNewer,
-				s.Format, m.Newest)
+			return engine.Stamp{},
+				fmt.Errorf("%w: the log had entries of format %d, this one reads %d", failure.ErrNewer,
+					s.Format, m.Newest)
 		}
 		m.options.IDLifetimeNs = s.Founding.IDLifetimeNs
 		table = engine.NewTable(m.options)

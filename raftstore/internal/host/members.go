@@ -28,7 +28,8 @@ func (p *Peers) LookAtMembers() {
 func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Member {
 	m := limiter.Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
 	if m.ID == p.Options.NodeID {
-		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = p.Options.ClientAddr, true, applied, behind(committed, applied)
+		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = p.Options.ClientAddr, true, applied,
+			behind(committed, applied)
 		m.Format, m.WebURL = p.Options.Format, p.Options.WebURL
 		return m
 	}

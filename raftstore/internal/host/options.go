@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// defaultMaxDecisionAge is the default time in which an admission must reach its caller. A later admission would add
-	// to what a new leader admits.
+	// defaultMaxDecisionAge is the default time in which an admission must reach its caller. A later admission would
+	// add to what a new leader admits.
 	defaultMaxDecisionAge = 2 * time.Second
 	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
 	// far longer than the transfer and the load of an image.
 	stalledAfter = 20 * time.Second
-	// snapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this size
-	// bounds the log, with the entries kept for slow followers.
+	// snapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this
+	// size bounds the log, with the entries kept for slow followers.
 	snapshotBytes = 64 << 20
 )
 
@@ -156,7 +156,8 @@ func (o *Options) check() error {
 	case o.Expect < 1 || o.Expect > max(len(o.Join), 1):
 		return fmt.Errorf("--expect must be between 1 and the %d addresses of --join, not %d", len(o.Join), o.Expect)
 	case 2*o.Expect <= len(o.Join):
-		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d", len(o.Join), o.Expect)
+		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d",
+			len(o.Join), o.Expect)
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}

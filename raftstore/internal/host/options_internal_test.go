@@ -27,7 +27,8 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	require.Equal(t, 3, o.Expect)
 
 	given := o
-	given.Durability, given.Heartbeat, given.MaxDecisionAge, given.SnapshotBytes = identity.OS, minHeartbeat, time.Second, 5
+	given.Durability, given.Heartbeat, given.MaxDecisionAge, given.SnapshotBytes = identity.OS,
+		minHeartbeat, time.Second, 5
 	given.StalledAfter, given.MaxCalendarStep, given.Format, given.Expect = time.Minute, time.Hour, wire.Oldest, 2
 	kept := given
 	require.NoError(t, kept.Complete())

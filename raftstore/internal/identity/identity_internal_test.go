@@ -14,7 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
-var someone = Identity{NodeID: "c~1k2j3h", Durability: "fsync", Invited: true, Joined: true, JoinedAt: 42, ClusterID: "f00d", Version: version}
+var someone = Identity{NodeID: "c~1k2j3h", Durability: "fsync", Invited: true, Joined: true, JoinedAt: 42,
+	ClusterID: "f00d", Version: version}
 
 // identityIn makes a data directory with a log and the given file.
 func identityIn(t *testing.T, file []byte) vfs.FS {

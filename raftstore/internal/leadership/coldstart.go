@@ -132,7 +132,8 @@ func (l *Leadership) reportColdStart(from, to engine.Stamp, known bool, cut time
 		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", l.Options.MaxDowntimeCredit)
 	if !known {
 		l.Uncredited.Add(1)
-		l.Log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before it stopped; " +
+		l.Log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before " +
+			"it stopped; " +
 			"nothing is admitted too much")
 	}
 	if cut > 0 {

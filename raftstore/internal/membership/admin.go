@@ -78,8 +78,8 @@ func (m *Membership) addNode(o Order) error {
 
 func (m *Membership) removeNode(id string) error {
 	if m.Raft.Server(id) == nil {
-		// The order does not name a later incarnation: a caller that repeats it would otherwise remove the node that came
-		// back.
+		// The order does not name a later incarnation: a caller that repeats it would otherwise remove the node that
+		// came back.
 		if s := m.Raft.ServerCalled(id); s != nil {
 			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
 		}

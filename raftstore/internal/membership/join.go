@@ -62,7 +62,8 @@ func (m *Membership) Join() {
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
 		case believed == "" || believed == m.Options.RaftAddr:
 		case !told:
-			m.Log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here",
+			m.Log.Warn("the cluster knows this node at another address and has to be told", "believed",
+				believed, "here",
 				m.Options.RaftAddr)
 			told = true
 			fallthrough
@@ -214,7 +215,8 @@ func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []s
 // silence explains why no other node answers at an address of --join.
 func (m *Membership) silence(addr string, err error) string {
 	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
-		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is "+
+		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, "+
+			"or, if it is "+
 			"this node, "+
 			"name it in --join as its --raft-addr does: %s", addr, m.Options.NodeID, m.Options.RaftAddr)
 	}
@@ -264,7 +266,8 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 	seen := m.FSM.Configuration()
 	for _, s := range m.Raft.Servers() {
 		switch {
-		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && j.KeepsPromises:
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
+			j.KeepsPromises:
 			guards.LostState.Hit()
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&

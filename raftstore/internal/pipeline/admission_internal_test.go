@@ -39,13 +39,14 @@ func TestWhatGrows(t *testing.T) {
 		op    engine.Op
 		grows bool
 	}{
-		"a new key":              {take("new", engine.TokenBucket), true},
-		"a known key":            {take("known", engine.TokenBucket), false},
-		"a known window":         {take("known", engine.FixedWindow), false},
-		"a log's next event":     {take("known", engine.SlidingLog), true},
-		"one more lease":         {take("known", engine.Concurrency), true},
-		"one more strike":        {take("known", engine.Strike), true},
-		"an id to remember":      {with(take("known", engine.TokenBucket), func(op *engine.Op) { op.ID = []byte("id") }), true},
+		"a new key":          {take("new", engine.TokenBucket), true},
+		"a known key":        {take("known", engine.TokenBucket), false},
+		"a known window":     {take("known", engine.FixedWindow), false},
+		"a log's next event": {take("known", engine.SlidingLog), true},
+		"one more lease":     {take("known", engine.Concurrency), true},
+		"one more strike":    {take("known", engine.Strike), true},
+		"an id to remember": {with(take("known", engine.TokenBucket),
+			func(op *engine.Op) { op.ID = []byte("id") }), true},
 		"a release with an id":   {engine.Op{Code: engine.OpRelease, Key: []byte("known"), ID: []byte("id")}, true},
 		"a release":              {engine.Op{Code: engine.OpRelease, Key: []byte("new")}, false},
 		"a reset":                {engine.Op{Code: engine.OpReset, Key: []byte("new")}, false},
@@ -60,8 +61,10 @@ func TestWhatGrows(t *testing.T) {
 		"a check of no cost":     {with(check("new"), func(op *engine.Op) { op.Cost = 0 }), false},
 		"a new count":            {engine.Op{Code: engine.OpIncr, Key: []byte("new")}, true},
 		"a known count":          {engine.Op{Code: engine.OpIncr, Key: []byte("known")}, false},
-		"a known script":         {engine.Op{Code: engine.OpScript, Key: []byte("known"), Script: &engine.Script{ID: engine.UluleIncr}}, false},
-		"a script's log":         {engine.Op{Code: engine.OpScript, Key: []byte("known"), Script: &engine.Script{ID: engine.SlidingSet}}, true},
+		"a known script": {engine.Op{Code: engine.OpScript, Key: []byte("known"),
+			Script: &engine.Script{ID: engine.UluleIncr}}, false},
+		"a script's log": {engine.Op{Code: engine.OpScript, Key: []byte("known"),
+			Script: &engine.Script{ID: engine.SlidingSet}}, true},
 	} {
 		require.Equal(t, c.grows, grows(&c.op, table, at), name)
 	}

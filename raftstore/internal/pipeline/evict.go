@@ -15,9 +15,9 @@ import (
 // The leader chooses them by the memory of its own table, and adds them to entries that add keys. It holds a batch
 // back while the entries in flight may take all memory that is left.
 const (
-	// softNum and softDen are the share of the memory bound above which the leader evicts, as in package engine. highNum
-	// and highDen are the share up to which entries in flight may take memory. Package engine compacts above that share,
-	// so the rest is left to compaction.
+	// softNum and softDen are the share of the memory bound above which the leader evicts, as in package engine.
+	// highNum and highDen are the share up to which entries in flight may take memory. Package engine compacts above
+	// that share, so the rest is left to compaction.
 	softNum, softDen = 7, 8
 	highNum, highDen = 15, 16
 	// growthPerOp and growthPerByte are estimates of the most memory that an operation and a byte of its encoding take.

@@ -18,8 +18,8 @@ const (
 	// small enough to be applied in well under a millisecond.
 	MaxEntryOps   = 1024
 	MaxEntryBytes = 128 << 10
-	// maxCallBytes bounds the encoded operations of one step. They go into one entry, and on a follower into one call to
-	// the leader. Both have the same bound, so a transaction is accepted or refused alike on every node.
+	// maxCallBytes bounds the encoded operations of one step. They go into one entry, and on a follower into one call
+	// to the leader. Both have the same bound, so a transaction is accepted or refused alike on every node.
 	maxCallBytes = peer.MaxPayload
 	// maxAnswerBytes bounds the strings in the answers to an entry. A follower receives them in one message, together
 	// with the numbers. One call has a smaller bound; see package server.
@@ -33,9 +33,9 @@ const (
 	// worthOps operations are worth an entry while another is in flight, because they then cost as much as the entry.
 	// Measured with 1 to 1024 at every pipeline depth, 256 was best or even.
 	worthOps = 256
-	// coalesceFor is the time after which a waiting batch of any size goes although the previous one is still in flight.
-	// It is longer than a commit on a good disk in one data centre. One entry in this time costs a node a few hundredths
-	// of a processor.
+	// coalesceFor is the time after which a waiting batch of any size goes although the previous one is still in
+	// flight. It is longer than a commit on a good disk in one data centre. One entry in this time costs a node a few
+	// hundredths of a processor.
 	coalesceFor = 5 * time.Millisecond
 )
 

@@ -42,11 +42,13 @@ func TestArrivals(t *testing.T) {
 
 	require.NoError(t, a.SetUint64(KeyTerm, 2))
 	require.NoError(t, a.StoreLogs(commands(1, 5)))
-	require.Equal(t, Arrival{Index: 5, RawNs: 300, Live: false}, a.Of(5), "a later leader sends what an earlier one stamped")
+	require.Equal(t, Arrival{Index: 5, RawNs: 300, Live: false}, a.Of(5),
+		"a later leader sends what an earlier one stamped")
 
 	require.NoError(t, a.StoreLogs(commands(2, 2)))
 	src.rawNs = 400
-	require.Equal(t, Arrival{Index: 2, RawNs: 300, Live: true}, a.Of(2), "another entry in the place of one that was there")
+	require.Equal(t, Arrival{Index: 2, RawNs: 300, Live: true}, a.Of(2),
+		"another entry in the place of one that was there")
 	require.Equal(t, Arrival{Index: 3, RawNs: 400, Live: true}, a.Of(3), "what was behind it is gone, whatever comes")
 	require.Equal(t, Arrival{Index: 1, RawNs: 100, Live: false}, a.Of(1))
 }

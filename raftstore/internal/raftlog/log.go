@@ -115,7 +115,8 @@ func (g *Log) StoreLogs(ls []*raft.Log) error {
 func (g *Log) DeleteRange(low, high uint64) error {
 	err := g.watched("delete entries", func() error { return g.Store.DeleteRange(low, high) })
 	if image := g.NewestImage(); err == nil && low <= image && image < high {
-		g.fatal(fmt.Errorf("%w: %w (image of entry %d, log up to entry %d)", failure.ErrStuck, errLogReplaced, image, high))
+		g.fatal(fmt.Errorf("%w: %w (image of entry %d, log up to entry %d)", failure.ErrStuck,
+			errLogReplaced, image, high))
 	}
 	return err
 }

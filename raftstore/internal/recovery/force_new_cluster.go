@@ -53,7 +53,8 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 	if err := r.Images.KeepOnly(infos[0].ID); err != nil {
 		return err
 	}
-	term, _ := r.Logs.GetUint64(raftlog.KeyTerm) // a restored directory has none; the library has reported any other error
+	// a restored directory has none; the library has reported any other error
+	term, _ := r.Logs.GetUint64(raftlog.KeyTerm)
 	if err := r.Logs.SetUint64(raftlog.KeyTerm, max(term, infos[0].Term)+termLeap); err != nil {
 		return err
 	}
@@ -102,8 +103,8 @@ func (h *recoveredMachine) check() error {
 		}
 	}
 	if h.again && len(survive) < len(known) && len(survive) > 1 {
-		return fmt.Errorf("this node was recovered as one of %s before: with fewer, it is the only one, and the others "+
-			"join with empty directories", strings.Join(known, ", "))
+		return fmt.Errorf("this node was recovered as one of %s before: with fewer, it is the only one, "+
+			"and the others join with empty directories", strings.Join(known, ", "))
 	}
 	return nil
 }

@@ -86,7 +86,8 @@ func readSurvivors(r io.Reader, self, addr string) (servers []raft.Server, err e
 		switch {
 		case s.ID == "" || s.Addr == "":
 			return nil, errors.New("each node needs an id and an addr")
-		case slices.ContainsFunc(left[:i], func(other survivor) bool { return other.ID == s.ID || other.Addr == s.Addr }):
+		case slices.ContainsFunc(
+			left[:i], func(other survivor) bool { return other.ID == s.ID || other.Addr == s.Addr }):
 			return nil, fmt.Errorf("%q at %s is there twice, its id or its addr", s.ID, s.Addr)
 		case s.ID == self && s.Addr != addr:
 			return nil, fmt.Errorf("this node, %q, is said to be at %s, and its --raft-addr is %s", self, s.Addr, addr)

@@ -20,7 +20,8 @@ import (
 // term, in place of the successor's own entry.
 func TestPausedLeaderDoesNotDiverge(t *testing.T) {
 	require.False(t, diverges(t, true), "with the wrapper")
-	require.True(t, diverges(t, false), "the test cannot see the defect, or the library has mended it: see transport.go")
+	require.True(t, diverges(t, false),
+		"the test cannot see the defect, or the library has mended it: see transport.go")
 }
 
 // diverges reports whether a deposed leader applies its own entry at an index at which its successor committed
@@ -28,7 +29,8 @@ func TestPausedLeaderDoesNotDiverge(t *testing.T) {
 func diverges(t *testing.T, wrapped bool) bool {
 	a, carrier := loopbackTransport(t), raft.Transport(nil)
 	if carrier = a; wrapped {
-		carrier = Transport{a, &Gate{Logs: raftlog.Guard(raft.NewInmemStore(), nil), Limit: time.Hour}, func(faults.Point) {}}
+		carrier = Transport{a, &Gate{Logs: raftlog.Guard(raft.NewInmemStore(), nil), Limit: time.Hour},
+			func(faults.Point) {}}
 	}
 	b := newPuppet(t)
 	c := newPuppet(t)

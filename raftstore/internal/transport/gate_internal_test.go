@@ -16,7 +16,8 @@ import (
 func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, takes = 100 * time.Millisecond, 3 * time.Second
-		g := &Gate{Logs: raftlog.Guard(&slowStore{raft.NewInmemStore(), takes}, nil), Limit: limit, Log: slog.New(slog.DiscardHandler)}
+		g := &Gate{Logs: raftlog.Guard(&slowStore{raft.NewInmemStore(), takes}, nil), Limit: limit,
+			Log: slog.New(slog.DiscardHandler)}
 		start := time.Now()
 		g.Wait()
 		go g.Logs.StoreLog(&raft.Log{Index: 1})
@@ -35,7 +36,8 @@ func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
 func TestTheGateOpensWhenTheNodeCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		g := &Gate{Logs: raftlog.Guard(&slowStore{raft.NewInmemStore(), time.Hour}, nil), Stop: stop, Log: slog.New(slog.DiscardHandler)}
+		g := &Gate{Logs: raftlog.Guard(&slowStore{raft.NewInmemStore(), time.Hour}, nil), Stop: stop,
+			Log: slog.New(slog.DiscardHandler)}
 		go g.Logs.StoreLog(&raft.Log{Index: 1})
 		time.Sleep(time.Second)
 		go func() {

@@ -65,7 +65,8 @@ func readConfig(file string) (*config, error) {
 	for _, r := range c.Gateway.Routes {
 		target, err := url.Parse(r.URI)
 		if err != nil || r.ID == "" || r.Path == "" || target.Host == "" {
-			return nil, fmt.Errorf("%s: a route needs an id, a path and a uri, like http://127.0.0.1:3000: %+v", file, r)
+			return nil, fmt.Errorf("%s: a route needs an id, a path and a uri, like http://127.0.0.1:3000: %+v", file,
+				r)
 		}
 		r.proxy = httputil.NewSingleHostReverseProxy(target)
 	}

@@ -88,8 +88,10 @@ func (g *gateway) setPolicies(ctx context.Context) error {
 			continue
 		}
 		_, err := g.client.SetPolicy(ctx, r.ID, client.PolicyTerms{
-			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(r.RateLimit.RequestsPerSecond), r.RateLimit.BurstSize)},
-			Layout: t.conf.Gateway.RateLimit.RedisKeyPrefix + ":{policy}:{key}", Report: time.Second, // X-RateLimit-Limit tells the rate
+			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(r.RateLimit.RequestsPerSecond),
+				r.RateLimit.BurstSize)},
+			// X-RateLimit-Limit tells the rate
+			Layout: t.conf.Gateway.RateLimit.RedisKeyPrefix + ":{policy}:{key}", Report: time.Second,
 		})
 		if err != nil {
 			return err
@@ -118,9 +120,11 @@ func (g *gateway) limits() httplimit.Options {
 		}},
 		FallbackStatus: http.StatusTooManyRequests,
 		Problem: httplimit.Problem{
-			Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests", ContentType: "application/json",
+			Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests",
+			ContentType: "application/json",
 			Members: func(r *http.Request, _ httplimit.Denial) map[string]any {
-				return map[string]any{"correlationId": r.Header.Get(correlationHeader), "retryAfter": nil, "violated-policies": nil}
+				return map[string]any{"correlationId": r.Header.Get(correlationHeader), "retryAfter": nil,
+					"violated-policies": nil}
 			},
 		},
 	}

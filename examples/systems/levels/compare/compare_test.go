@@ -67,7 +67,8 @@ func TestComparePage(t *testing.T) {
 }
 
 func TestCompareRefuses(t *testing.T) {
-	for _, s := range []sizes{{}, {limit: 19, window: time.Second, long: 1, decisions: 1}, {limit: 20, window: 30 * time.Millisecond, long: 1, decisions: 1}} {
+	for _, s := range []sizes{{}, {limit: 19, window: time.Second, long: 1, decisions: 1},
+		{limit: 20, window: 30 * time.Millisecond, long: 1, decisions: 1}} {
 		require.Error(t, run(t.Context(), "", s))
 	}
 }

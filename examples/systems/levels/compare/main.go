@@ -23,7 +23,8 @@ func main() {
 	flag.DurationVar(&s.window, "window", s.window, "the window, in whole milliseconds")
 	flag.IntVar(&s.long, "long", s.long, "the limit of the key whose memory is measured beside")
 	flag.IntVar(&s.decisions, "decisions", s.decisions, "decisions whose time is measured, for each algorithm")
-	addr := flag.String("addr", "", "host:port of a weir whose time per decision is measured, instead of the program's own")
+	addr := flag.String(
+		"addr", "", "host:port of a weir whose time per decision is measured, instead of the program's own")
 	flag.Parse()
 	if err := run(context.Background(), *addr, s); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -32,7 +33,8 @@ func main() {
 }
 
 func run(ctx context.Context, addr string, s sizes) error {
-	if s.limit < 20 || s.long < 1 || s.decisions < 1 || s.window < 20*time.Millisecond || s.window%(20*time.Millisecond) != 0 {
+	if s.limit < 20 || s.long < 1 || s.decisions < 1 || s.window < 20*time.Millisecond ||
+		s.window%(20*time.Millisecond) != 0 {
 		return fmt.Errorf("-limit must be at least 20, -long and -decisions at least 1, -window a multiple of 20ms")
 	}
 	w, err := startWeir()

@@ -30,7 +30,8 @@ var patterns = [][2]string{
 var excluded = []string{"/actuator/**", "/health**", "/metrics**", "/static/**", "/css/**", "/js/**", "/images/**"}
 
 func main() {
-	rdb := redis.NewClient(&redis.Options{Addr: cmp.Or(os.Getenv("WEIR"), "127.0.0.1:6380"), ContextTimeoutEnabled: true, DialerRetries: 1})
+	rdb := redis.NewClient(&redis.Options{Addr: cmp.Or(os.Getenv("WEIR"), "127.0.0.1:6380"),
+		ContextTimeoutEnabled: true, DialerRetries: 1})
 	limits, err := client.New(rdb, client.Options{WhenDown: client.Open, Timeout: 2 * time.Second})
 	if err != nil {
 		log.Fatal(err)
@@ -56,7 +57,8 @@ func options(proxies *httplimit.Proxies, userHeader string, enabled bool) httpli
 	who := httplimit.FirstOf(httplimit.ByUser(user), proxies.In("X-Forwarded-For", "X-Real-IP").ByIP())
 	o := httplimit.Options{
 		Enabled: func() bool { return enabled }, Exclude: excluded, LogDenials: slog.Default(),
-		Problem: httplimit.Problem{Type: "https://aquastream.org/problems/rate-limit-exceeded", Title: "Too Many Requests", Members: members},
+		Problem: httplimit.Problem{Type: "https://aquastream.org/problems/rate-limit-exceeded",
+			Title: "Too Many Requests", Members: members},
 	}
 	for _, p := range patterns {
 		o.Routes = append(o.Routes, httplimit.Route{Pattern: p[0], Rule: client.Policy(p[1]), Key: who})
@@ -69,7 +71,8 @@ func members(_ *http.Request, d httplimit.Denial) map[string]any {
 	return map[string]any{
 		"detail": fmt.Sprintf("Rate limit exceeded for %s requests. Please retry after %d seconds.",
 			d.Route, httpfields.Seconds(d.Decision.RetryAfter)),
-		"limitType": d.Route, "timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), httpfields.ViolatedPolicies: nil,
+		"limitType": d.Route, "timestamp": time.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
+		httpfields.ViolatedPolicies: nil,
 	}
 }
 
