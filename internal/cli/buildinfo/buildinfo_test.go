@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A release, a commit of a clone, and a program of which nothing is known.
+// TestBuildOf checks the version text of a release, of a commit of a clone, and of a program without build
+// information.
 func TestBuildOf(t *testing.T) {
 	for want, info := range map[string]*debug.BuildInfo{
 		"weir 0.1.0, ": {Main: debug.Module{Version: "v0.1.0"}},
@@ -25,7 +26,7 @@ func TestBuildOf(t *testing.T) {
 	require.Equal(t, "devel", buildOf(&debug.BuildInfo{}).Version)
 }
 
-// A snapshot and an image tell what their build was told.
+// TestStampsWin checks that values set at build time take precedence over the module's build information.
 func TestStampsWin(t *testing.T) {
 	t.Cleanup(func() { version, commit, date = "", "", "" })
 	version, commit, date = "0.1.0-snapshot", "1f0c", "2026-11-25T10:00:00Z"

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
 
-// clusterNode stands for one node of a cluster: a standalone one with members.
+// clusterNode imitates one node of a cluster: a standalone node with a list of members.
 type clusterNode struct {
 	limiter.Limiter
 	addr string
@@ -68,7 +68,7 @@ func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfe
 func (n *clusterNode) Digest() (index, hash uint64)       { return 0, 0 }
 func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
 
-// startNodes serves the nodes a and b, who both believe that leader leads.
+// startNodes starts the nodes a and b, which both report the given leader.
 func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 	t.Helper()
 	nodes, listeners := map[string]*clusterNode{}, map[string]net.Listener{}
@@ -164,7 +164,8 @@ func TestClusterChangesGoToTheLeader(t *testing.T) {
 	require.ErrorContains(t, (&snapshotCmd{}).Run(&Command{PasswordFile: file + "x"}), "--password-file: ")
 }
 
-// Two nodes that each name the other must not be asked for ever.
+// TestClusterChangesEnd checks that a command stops following redirections when two nodes keep naming each other as
+// leader.
 func TestClusterChangesEnd(t *testing.T) {
 	nodes := startNodes(t, "a", "")
 	nodes["a"].mu.Lock()
@@ -185,7 +186,7 @@ func TestClusterMoved(t *testing.T) {
 	}
 }
 
-// The command line, against a process that stands alone and against nothing.
+// TestClusterCommandLine checks the command line against a standalone server and against a closed port.
 func TestClusterCommandLine(t *testing.T) {
 	run := func(args ...string) (said string, code int) {
 		cmd := weirproc.Command(append([]string{"cluster"}, args...)...)

@@ -12,12 +12,12 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// says demands that some Finding of a check says so.
+// says checks that a finding has this verdict, this check's name and this text.
 func says(t *testing.T, found []Finding, v Verdict, check, text string) {
 	t.Helper()
 	for _, f := range found {
 		if f.Verdict == v && f.Check == check && bytes.Contains([]byte(f.Found), []byte(text)) {
-			require.Equal(t, v == Fine, f.Do == "", "%s: what is not well comes with what to do, and nothing else does",
+			require.Equal(t, v == Fine, f.Do == "", "%s: a finding has advice if and only if it is not fine",
 				text)
 			return
 		}
@@ -34,7 +34,7 @@ func TestDoctorJudges(t *testing.T) {
 		return s
 	}
 	judge := func(s remote.Status) []Finding { return judgeStatus(&s) }
-	const spare = 1000 // file descriptors besides those of clients
+	const spare = 1000 // file descriptors beyond those of clients
 	slow := status("a", true, true, true)
 	slow.Nodes[1].LagEntries, slow.Nodes[2].ClockAheadMs = lagMax+1, -2000
 	bounded := func(bytes int64) *Subject { return &Subject{MemoryBound: func(int64) int64 { return bytes }} }
@@ -84,7 +84,8 @@ func TestDoctorJudges(t *testing.T) {
 	}
 }
 
-// The wall clock of a machine that lost its battery stands before what was written.
+// TestDoctorSeesAClockThatWasSetBack checks the warning for a wall clock that is earlier than the last write. A
+// machine with an empty clock battery starts like that.
 func TestDoctorSeesAClockThatWasSetBack(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "FORMAT")

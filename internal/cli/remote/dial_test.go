@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// saying is a port that says one thing to whoever sends something.
+// saying returns the address of a server that answers any request with one text.
 func saying(t *testing.T, what string) (addr string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -22,7 +22,7 @@ func saying(t *testing.T, what string) (addr string) {
 			if err != nil {
 				return
 			}
-			c.Read(make([]byte, 4<<10)) // what is left unread would reset the connection
+			c.Read(make([]byte, 4<<10)) // unread data would reset the connection
 			fmt.Fprint(c, what)
 			c.Close()
 		}
@@ -30,8 +30,8 @@ func saying(t *testing.T, what string) (addr string) {
 	return ln.Addr().String()
 }
 
-// TestWhatAnswersIsNamed: who asks at a wrong port, or with a password that is none,
-// learns which it is.
+// TestWhatAnswersIsNamed checks that the error names the cause. A client may have reached a wrong port, or used a
+// wrong password.
 func TestWhatAnswersIsNamed(t *testing.T) {
 	page := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(page.Close)

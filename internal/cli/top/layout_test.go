@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// busyView is a view of a server with policies, of which the last ones in the list are busy, and
-// ten keys that were denied and admitted.
+// busyView returns a view with policies, of which the last ones are busy, and with ten keys that were denied and
+// admitted.
 func busyView(policies, busy int) *view {
 	none := httpapi.LatencyStatus{BoundsS: []float64{1}, Counts: []int64{0, 0}}
 	then := &httpapi.Status{NowMs: 1_000, UptimeS: 1, Latency: none}
@@ -31,7 +31,8 @@ func busyView(policies, busy int) *view {
 	return &view{"x", now, then, then}
 }
 
-// Keys stay on the screen however many policies there are; idle policies take one line.
+// TestTopKeepsKeysVisible checks that keys stay on the screen with any number of policies. Idle policies share one
+// line.
 func TestTopKeepsKeysVisible(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 50}, {40, 30}, {60, 24}} {
 		for _, busy := range []int{0, 2, 31} {
@@ -42,13 +43,13 @@ func TestTopKeepsKeysVisible(t *testing.T) {
 			require.Contains(t, text, "MOST ADMITTED")
 			if size[0] >= narrowWidth {
 				require.Contains(t, frame(lines, size[0], size[1]), "POLICY, last 60 s\x1b",
-					"and the time that figures cover")
+					"the head must name the time that the figures cover")
 			}
 			require.Equal(t, 2, strings.Count(text, "123456  key0:"), "%v, %d busy:\n%s", size, busy, text)
 			if busy == 2 {
 				require.Contains(t, text, "29 idle: policy00, policy01")
 				require.Less(t, strings.Index(text, "policy30"), strings.Index(text, "policy29"),
-					"the busiest first")
+					"the busiest policy must come first")
 			}
 			if busy == 31 {
 				require.Contains(t, text, "policy30")
@@ -58,7 +59,7 @@ func TestTopKeepsKeysVisible(t *testing.T) {
 	}
 }
 
-// On a narrow screen names are cut, and no figure is.
+// TestTopNarrow checks that a narrow screen truncates names but never figures.
 func TestTopNarrow(t *testing.T) {
 	lines := busyView(31, 2).fit(40, 30)
 	shown := frame(lines, 40, 30)
@@ -67,11 +68,11 @@ func TestTopNarrow(t *testing.T) {
 	require.NotContains(t, shown, strings.Repeat("k", 33))
 	for _, word := range []string{"since the start", "forgotten with them", "99.9 %"} {
 		require.Contains(t, squeezed(strings.ReplaceAll(shown, lineEnd, " ")), word,
-			"the head goes on in the next line")
+			"the head must continue on the next line")
 	}
 }
 
-// What is printed once has all policies.
+// TestTopPrintsAllPolicies checks that output which is printed once lists every policy.
 func TestTopPrintsAllPolicies(t *testing.T) {
 	text := busyView(31, 2).text()
 	for i := range 31 {
@@ -81,7 +82,7 @@ func TestTopPrintsAllPolicies(t *testing.T) {
 	require.NotContains(t, text, "idle")
 }
 
-// Rates of policies cover a minute at most, and nothing from before a restart.
+// TestTopWindow checks that rates of policies cover one minute at most, and nothing from before a restart.
 func TestTopWindow(t *testing.T) {
 	at := func(nowMs, uptime int64) *httpapi.Status { return &httpapi.Status{NowMs: nowMs, UptimeS: uptime} }
 	w := window{at(0, 1), at(30_000, 31), at(60_000, 61)}

@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
 
-// squeezed makes one space of many.
+// squeezed replaces each run of white space with one space.
 func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Where stdout is no terminal, views follow each other without a word to one.
+// TestTopGoesOn checks that views follow each other without terminal control codes when stdout is not a terminal.
 func TestTopGoesOn(t *testing.T) {
 	p := weirproc.Start(t)
 	c := &Command{HTTP: p.HTTP}
@@ -41,7 +41,7 @@ func TestTopGoesOn(t *testing.T) {
 	require.Equal(t, 3, strings.Count(out.String(), "requests"))
 	require.NotContains(t, out.String(), "\x1b")
 	p.Kill()
-	require.Error(t, c.watch(t.Context(), look, print), "the server is gone")
+	require.Error(t, c.watch(t.Context(), look, print), "watch must fail once the server is gone")
 }
 
 func TestTopRatesAndTimes(t *testing.T) {
@@ -53,8 +53,10 @@ func TestTopRatesAndTimes(t *testing.T) {
 	v := view{"x", second, first, first}
 	allowed := func(s *httpapi.Status) int64 { return s.Allowed }
 	require.Equal(t, 10.0, v.rate(allowed))
-	require.Equal(t, "2ms > 2ms", v.quantile(.5)+" "+v.quantile(.99), "of what was gained")
-	require.Equal(t, "1µs", (&view{"x", first, nil, nil}).quantile(.5), "of all, at first")
+	require.Equal(t, "2ms > 2ms", v.quantile(.5)+" "+v.quantile(.99),
+		"quantiles must cover only the calls since the previous view")
+	require.Equal(t, "1µs", (&view{"x", first, nil, nil}).quantile(.5),
+		"the first view's quantiles must cover all calls")
 	require.Equal(t, "-", perSecond((&view{"x", first, nil, nil}).rate(allowed)))
 	require.Equal(t, 5.0, (&view{"x", at(3000, 10), first, first}).grew(first, 99, 10), "begun anew")
 	cluster := *second
@@ -76,7 +78,7 @@ func TestTopFitsTheScreen(t *testing.T) {
 	require.Equal(t, "\x1b[Hhäu\x1b[K\r\nb\x1b[K\x1b[J", got)
 }
 
-// What answers may be no weir.
+// TestTopRefusesWhatIsNoStatus checks that an answer which is not a weir status is an error.
 func TestTopRefusesWhatIsNoStatus(t *testing.T) {
 	for _, body := range []string{"", "{}", `{"latency":{"bounds_s":[1],"counts":[1]}}`, "<html>"} {
 		_, err := readStatusJSON(&http.Response{StatusCode: http.StatusOK, Body: readCloser{strings.NewReader(body)}})
@@ -91,7 +93,7 @@ type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// What the terminal is told to do otherwise it is told to do again as before.
+// TestTopGivesTheTerminalBack checks that every terminal mode that top sets is reset at the end.
 func TestTopGivesTheTerminalBack(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A collector that is down for long fills no log.
+// TestSeldom checks that a collector which is down for a long time does not fill the log.
 func TestSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complain := seldom(time.Minute)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestChaos is the main gate: every fault, and no violation.
+// TestChaos injects every kind of fault and checks that the run has no violation. It is the main gate.
 func TestChaos(t *testing.T) {
 	skipShort(t)
 	seed := theSeed()

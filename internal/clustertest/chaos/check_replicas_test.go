@@ -15,5 +15,5 @@ func TestReplicas(t *testing.T) {
 	require.Equal(t, 1, r.Compared())
 	require.ErrorIs(t, r.Add(Digest{"n3", 8, "c"}), ErrDiverged)
 	require.ErrorIs(t, r.Add(Digest{"n2", 8, "c"}), ErrDiverged,
-		"also one node with itself, before and after a restart")
+		"a node must also agree with itself, before and after a restart")
 }

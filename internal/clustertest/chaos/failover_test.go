@@ -51,7 +51,7 @@ func TestTransfer(t *testing.T) {
 		_, err = cluster.Nodes[leader].Ask(transferTimeout, "WEIR.CLUSTER", "TRANSFER")
 		require.NoError(t, err)
 		require.NoError(t, sleep(t.Context(), settleTime))
-		require.False(t, cluster.Nodes[leader].Leads(), "the leader still leads")
+		require.False(t, cluster.Nodes[leader].Leads(), "the old leader must no longer lead")
 		gaps = append(gaps, probe.LongestGap(from, probe.Now()))
 	}
 	summarize(t, "longest gap around a planned transfer", gaps, promisedTransfer)
@@ -72,7 +72,8 @@ func TestRollingRestart(t *testing.T) {
 	totals := probe.Stop()
 	t.Logf("commands: %s", counts(totals.Words))
 	summarize(t, "longest gap in a rolling restart", gaps, promisedFailover)
-	require.Equal(t, totals.Unknown, totals.Words[wordClosed], "unknown by other ways than a closed connection: %v",
+	require.Equal(t, totals.Unknown, totals.Words[wordClosed],
+		"only a closed connection may make an outcome unknown: %v",
 		totals.Words)
 	require.Zero(t, totals.Refused, "%v", totals.Words)
 }

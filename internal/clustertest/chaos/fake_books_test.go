@@ -9,20 +9,20 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// fakeBooks does what the fake is asked about policies and holds, by the engine and the
-// fake's clock, with mistakes in what it is asked for.
+// fakeBooks answers the fake's commands about policies and holds. It uses the real engine and the fake's clock, and
+// makes the configured mistake in the requests.
 type fakeBooks struct {
 	*fake
 	table   *engine.Table
-	pairs   map[string][]engine.Pair // of holds
-	chances int                      // to make the mistake
+	pairs   map[string][]engine.Pair // of each hold, by its ID
+	chances int                      // how often the mistake could have been made
 }
 
 func newFakeBooks(f *fake) *fakeBooks {
 	return &fakeBooks{fake: f, table: engine.NewTable(engine.Options{}), pairs: map[string][]engine.Pair{}}
 }
 
-// errs says whether to be wrong, at every fifth chance.
+// errs reports whether to make the mistake now, which is at every fifth chance.
 func (b *fakeBooks) errs(m mistake) bool {
 	if b.mistake == m {
 		b.chances++
@@ -30,7 +30,7 @@ func (b *fakeBooks) errs(m mistake) bool {
 	return b.mistake == m && b.chances%5 == 0
 }
 
-// do carries a command out; nil: it is none of these.
+// do runs a command. It returns nil if the command is not about policies or holds.
 func (b *fakeBooks) do(args []string) any {
 	switch args[0] {
 	case "RL.CHECK":
@@ -120,7 +120,7 @@ func (b *fakeBooks) decide(op engine.Op) engine.Decision {
 	return out[0]
 }
 
-// reply is what stands for a decision, or the error in its place.
+// reply returns reply, or the error of the decision in its place.
 func (b *fakeBooks) reply(d engine.Decision, reply any) any {
 	switch d.Status {
 	case engine.UnknownPolicy:

@@ -3,13 +3,14 @@ package chaos
 import "time"
 
 const (
-	// fakeBehind is how old a read of the fake is under READONLY, or where it is wrong.
+	// fakeBehind is how old the state is that a READONLY read returns, and that a read returns under mistake
+	// readsBehind.
 	fakeBehind = 40 * time.Millisecond
-	// fakeToldMs is what it says of that where it is wrong.
+	// fakeToldMs is the age that the fake reports under mistake ageUnderstated.
 	fakeToldMs = 3
 )
 
-// was is what a limit that never refills had used from then on.
+// was records the used units of a limit that never refills, from a point in time on.
 type was struct {
 	at          time.Time
 	limit, used int64

@@ -22,7 +22,7 @@ type fake struct {
 	mu      sync.Mutex
 	used    map[string]int64
 	answers map[string][]any     // by key and ID
-	tat     map[string]time.Time // token buckets: when they are full again
+	tat     map[string]time.Time // when each token bucket is full again
 	log     map[string][]time.Time
 	held    map[string]bool
 	calls   int
@@ -37,23 +37,23 @@ const (
 	none            mistake = iota
 	forget                  // answers a grant and does not count it
 	chargeTwice             // counts a grant twice
-	idIgnored               // carries a repeated command out again
-	stale                   // says what was left before the operation
-	clockJumps              // a bucket and a window are as good as new
+	idIgnored               // runs a repeated command again
+	stale                   // reports the units left before the operation
+	clockJumps              // a bucket and a window are full again
 	denyAll                 // grants nothing
-	extraSlot               // one lease more than there are slots
-	leaseDropped            // frees the slots of everybody
-	partOfCheck             // a check takes from its first policy alone
-	commitAgain             // a commit takes something more
-	cancelForgotten         // a cancelled hold stays
-	holdsEndEarly           // after a tenth of their time
-	halfChange              // a policy keeps its second limit
-	resetForgotten          // and its usage, told to forget it
-	slotKept                // a slot that is given back is not free
-	denySlidings            // grants nothing of a window
+	extraSlot               // grants one lease more than the limit has slots
+	leaseDropped            // frees the slots of every holder
+	partOfCheck             // a check takes from its first policy only
+	commitAgain             // a commit takes more units than it says
+	cancelForgotten         // a cancelled hold keeps its units
+	holdsEndEarly           // holds expire after a tenth of their time
+	halfChange              // a change of a policy keeps the old second limit
+	resetForgotten          // a change of a policy keeps the usage, although RESET was given
+	slotKept                // a released slot stays occupied
+	denySlidings            // denies every sliding window
 	repeatRefused           // answers a repeated command with an error
-	readsBehind             // reads what was some operations ago
-	ageUnderstated          // says under READONLY that it reads what is newer
+	readsBehind             // reads a state that is some operations old
+	ageUnderstated          // reports an age under READONLY that is too low
 )
 
 const mistakeEvery = 20
@@ -83,7 +83,7 @@ func (f *fake) serve(c net.Conn) {
 	defer c.Close()
 	r, readOnly := bufio.NewReader(c), false
 	for {
-		request, err := readReply(r) // a command is an array like any other
+		request, err := readReply(r) // a request is an array, like a reply
 		if err != nil {
 			return
 		}
@@ -149,7 +149,7 @@ func (f *fake) do(args []string) any {
 	return reply
 }
 
-// errs reports whether this operation shall be wrong.
+// errs reports whether this operation makes mistake m.
 func (f *fake) errs(m mistake) bool { return f.mistake == m && f.calls%mistakeEvery == 0 }
 
 func (f *fake) decide(args []string, key string, units int64) any {
@@ -250,7 +250,7 @@ func (f *fake) acquire(holder string) any {
 	return five(1, 0)
 }
 
-// option returns the argument after a word, or "".
+// option returns the argument that follows a word, or "" without one.
 func option(args []string, word string) string {
 	for i := 2; i+1 < len(args); i++ {
 		if args[i] == word {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The defaults make a run that fits CI. Flags select a long run, or a run that repeats a seed.
+// These flags default to a run that fits CI. They also select a long run, or a run that repeats a seed.
 var (
 	duration = flag.Duration("chaos.duration", time.Minute,
 		"how long TestChaos lets clients work while it breaks things")
@@ -35,7 +35,7 @@ var (
 	extra  = flag.String("chaos.args", "", "more arguments for every node, separated by spaces")
 )
 
-// built is the server's program, made once for all tests.
+// built is the server program. It is built once for all tests.
 var built struct {
 	sync.Once
 	path, dir string
@@ -87,7 +87,7 @@ func workDir(t *testing.T) string {
 	return dir
 }
 
-// theSeed returns the requested seed, or a new one.
+// theSeed returns the seed of the flag, or a new seed without one.
 func theSeed() uint64 {
 	if *seed != 0 {
 		return *seed

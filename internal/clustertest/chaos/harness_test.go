@@ -13,23 +13,23 @@ import (
 	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
-// How long clients work on a fake: for dozens of mistakes, and to judge whether it
-// is of use.
+// mistakeTime lets clients work on a fake long enough for dozens of mistakes. usefulTime is long enough to judge
+// whether a correct server is useful.
 const (
-	// attempts are made where a machine that stands still meanwhile shows nothing, or is of
-	// no use itself.
+	// attempts bounds the repeats of a run. A machine that stood still hides a mistake, or makes a correct server
+	// seem useless.
 	attempts    = 5
 	mistakeTime = 1500 * time.Millisecond
 	usefulTime  = 5 * time.Second
 )
 
-// The harness can fail: each way of being wrong is found by the check that is
-// there for it, and a server that is right passes them all.
+// TestHarnessFindsMistakes checks the harness itself. The check for each mistake must find it, and a correct server
+// must pass every check.
 func TestHarnessFindsMistakes(t *testing.T) {
 	skipShort(t)
 	for name, c := range map[string]struct {
 		mistake mistake
-		found   []error // by the checks; none for a server that is right
+		found   []error // by the checks; none for a correct server
 	}{
 		"right":                   {none, nil},
 		"forgets grants":          {forget, []error{ErrForgotten, ErrNotLinearizable}},
@@ -78,8 +78,8 @@ func TestHarnessFindsMistakes(t *testing.T) {
 	}
 }
 
-// shown reports whether a run decides the matter. The machine may have stood still in one
-// that lacks a mistake, or that has nothing against a right server but that it was of no use.
+// shown reports whether a run decides the case. A run on a machine that stood still decides nothing if it missed a
+// mistake, or if it only found a correct server useless.
 func shown(found, wanted []error) bool {
 	if wanted == nil {
 		return len(found) == 0 ||
@@ -88,8 +88,7 @@ func shown(found, wanted []error) bool {
 	return !slices.ContainsFunc(wanted, func(want error) bool { return !anyIs(found, want) })
 }
 
-// workOn lets the whole workload run on one server and judges it. Holds are given over to
-// end before.
+// workOn runs the whole workload on one server and judges it. All holds expire before that.
 func workOn(t *testing.T, addr string, lasts, over time.Duration) *Violations {
 	t.Helper()
 	w := NewWorkload([]string{addr}, 1, &Violations{})
@@ -114,8 +113,8 @@ func errorsFound(t *testing.T, v *Violations) []error {
 	return errs
 }
 
-// What fleeting holds still have when it is looked at is no excuse for units that are not
-// counted: an acknowledged check is missed though a hold of as many units stands beside it.
+// TestHoldsDoNotStandForUnitsThatAreLost checks that an active hold does not explain lost units. A missing
+// acknowledged check is found even if a hold of as many units is still active.
 func TestHoldsDoNotStandForUnitsThatAreLost(t *testing.T) {
 	skipShort(t)
 	w := NewWorkload([]string{startFake(t, none)}, 1, &Violations{})

@@ -20,8 +20,8 @@ const (
 type pair struct {
 	mesh      *Mesh
 	at0, at1  net.Conn
-	delivered chan string // what node 1 has received
-	returned  chan string // what node 0 has received
+	delivered chan string // what node 1 received
+	returned  chan string // what node 0 received
 }
 
 func newPair(t *testing.T) *pair {
@@ -104,12 +104,11 @@ func TestMeshCarriesBothWays(t *testing.T) {
 	ends(t, p.returned)
 }
 
-// A one-way partition holds one direction of a connection and not the other,
-// whoever opened it.
+// TestOneWay checks that a one-way partition blocks one direction of a connection only, whichever node opened it.
 func TestOneWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		inbound bool
-		forth   bool // node 0 still reaches node 1
+		forth   bool // node 0 can still send to node 1
 	}{
 		"node 1 is deaf": {inbound: true, forth: false},
 		"node 1 is dumb": {inbound: false, forth: true},
@@ -149,7 +148,7 @@ func TestSplit(t *testing.T) {
 	m.Heal(false)
 	require.Empty(t, cut())
 	m.Split([]int{0, 2})
-	require.Equal(t, "01 10 12 21", cut(), "a node in no group is alone")
+	require.Equal(t, "01 10 12 21", cut(), "a node in no group must be cut off from all others")
 	m.Split()
 	require.Equal(t, "01 02 10 12 20 21", cut())
 	m.Heal(true)
@@ -165,8 +164,8 @@ func TestResetEndsConnections(t *testing.T) {
 	ends(t, p.returned)
 }
 
-// Behind a cut wire nobody learns that the peer is gone, and what was held is lost
-// with its connection when the network comes back broken.
+// TestBrokenHealLosesWhatWasHeld checks that a cut link hides the end of a connection from the peer. When the link
+// heals as broken, the held data is lost with its connection.
 func TestBrokenHealLosesWhatWasHeld(t *testing.T) {
 	p := newPair(t)
 	p.mesh.Split()
@@ -198,7 +197,7 @@ func TestSlowKeepsOrder(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begin), glance)
 }
 
-// What sits in a cut wire must not keep the proxy's goroutines.
+// TestCloseWithFullWire checks that Close ends the proxy's goroutines although a cut link still holds data.
 func TestCloseWithFullWire(t *testing.T) {
 	p := newPair(t)
 	p.mesh.Split()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pauses of the leader, one upon another: the cheapest fault that finds the most,
-// among it the divergence behind the Raft library's heartbeat fast path.
+// TestPauses checks that repeated pauses of the leader break no promise. A pause is the cheapest fault that finds
+// many mistakes, such as divergence through the Raft library's heartbeat fast path.
 func TestPauses(t *testing.T) {
 	skipShort(t)
 	plan := pausePlan(*pauses, 3**heartbeat, 5**heartbeat/2)
@@ -24,11 +24,11 @@ func TestPauses(t *testing.T) {
 	t.Log(rep)
 	require.Zero(t, rep.Broken)
 	require.Equal(t, *pauses, rep.Faults[PauseLeader])
-	require.NotZero(t, rep.Compared, "no two nodes were ever seen at one index")
-	require.Greater(t, rep.Totals.Allowed, int64(10**pauses), "hardly anything was decided between the pauses")
+	require.NotZero(t, rep.Compared, "two nodes must be compared at the same index at least once")
+	require.Greater(t, rep.Totals.Allowed, int64(10**pauses), "the cluster must decide between the pauses")
 }
 
-// pausePlan pauses the leader n times, for a while each.
+// pausePlan returns steps that pause the leader n times, with a calm time in between.
 func pausePlan(n int, lasts, calm time.Duration) []Step {
 	var plan []Step
 	for at := time.Second; len(plan) < n; at += lasts + calm {

@@ -7,14 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One seed, one schedule; another seed, another.
+// TestPlanFollowsItsSeed checks that a seed always gives the same schedule, and that another seed gives another
+// schedule.
 func TestPlanFollowsItsSeed(t *testing.T) {
 	const run = 10 * time.Minute
 	require.Equal(t, Plan(7, run, ProcessKinds()), Plan(7, run, ProcessKinds()))
 	require.NotEqual(t, Plan(7, run, ProcessKinds()), Plan(8, run, ProcessKinds()))
 	require.Equal(t, Plan(7, time.Minute, NetworkKinds()),
 		Plan(7, run, NetworkKinds())[:len(Plan(7, time.Minute, NetworkKinds()))],
-		"a shorter run is the beginning of a longer one")
+		"a shorter run must be the beginning of a longer one")
 }
 
 func TestPlanKeepsItsPace(t *testing.T) {
@@ -30,7 +31,7 @@ func TestPlanKeepsItsPace(t *testing.T) {
 			seen[s.Kind] = true
 		}
 		require.LessOrEqual(t, end, 3*time.Minute)
-		require.Len(t, seen, len(ProcessKinds()), "every kind comes up in three minutes")
+		require.Len(t, seen, len(ProcessKinds()), "three minutes must contain every kind of fault")
 	}
 }
 

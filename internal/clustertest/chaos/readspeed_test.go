@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// speedReaders ask at one node, one read at a time each.
+	// speedReaders is the number of readers at one node. Each reads once at a time.
 	speedReaders = 32
-	// speedKey is what they read, and what the clients of a Prober change.
+	// speedKey is the key that the readers read and the clients of a Prober change.
 	speedKey = "probe"
 )
 
-// Reads at the leader and at a follower beside clients that decide on what they read: how many a second,
-// and how long they take. It says so and judges nothing. By turns on two programs:
-// -chaos.reads=10s with and without -chaos.binary.
+// TestReadSpeed measures reads at the leader and at a follower while clients change the same key. It prints the rate
+// and the latency, and judges nothing. Run it on two programs in turn: -chaos.reads=10s with and without
+// -chaos.binary.
 func TestReadSpeed(t *testing.T) {
 	skipShort(t)
 	if *reads == 0 {
@@ -44,7 +44,7 @@ func TestReadSpeed(t *testing.T) {
 	}
 }
 
-// readFor reads for a while and says how long each read took.
+// readFor reads for a while and returns the duration of each read.
 func readFor(t *testing.T, addr string, lasts time.Duration, greeting ...string) (all []time.Duration) {
 	var mu sync.Mutex
 	var readers sync.WaitGroup

@@ -6,23 +6,23 @@ import (
 )
 
 const (
-	// What the documents promise of silences, at the server's default timings.
+	// These are the longest silences that the documents promise, at the server's default timings.
 	promisedFrozen = 3 * time.Second
 	promisedSlow   = 4 * time.Second
-	// A restart of all nodes is not promised to take any time; it is measured beside the
-	// time that a node may take to come up.
+	// The documents promise no time for a restart of all nodes. It is compared with the time that a node may take to
+	// start.
 	promisedPower = upTimeout
-	// frozenFor is longer than the watchdog lets a write take, slowFor than a slow
-	// disk takes for some snapshots.
+	// frozenFor is longer than the watchdog allows a write to take. slowFor is longer than a slow disk needs for
+	// several snapshots.
 	frozenFor, slowFor, pausedFor = 8 * time.Second, 10 * time.Second, 7 * time.Second
 	slowIOPS                      = 20
 )
 
-// silences are the faults that TestSilence measures.
+// silences are the faults whose silence TestSilence measures.
 var silences = []struct {
 	name     string
 	promised time.Duration
-	mayExit  bool // the node that is hit may end by itself
+	mayExit  bool // the affected node may end by itself
 	hit      func(s *stage, t *testing.T)
 }{
 	{"frozen disk", promisedFrozen, true, (*stage).freeze},
@@ -32,8 +32,8 @@ var silences = []struct {
 	{"power loss of all", promisedPower, false, (*stage).losePower},
 }
 
-// TestSilence measures the longest time without a decision while a fault hits the
-// leader. It needs root and loop devices, and takes a quarter of an hour.
+// TestSilence measures the longest time without a decision while a fault affects the leader. It needs root and loop
+// devices, and takes a quarter of an hour.
 func TestSilence(t *testing.T) {
 	if !*silence {
 		t.Skip("takes a quarter of an hour: only with -chaos.silence")

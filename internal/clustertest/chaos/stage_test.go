@@ -7,14 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stage is a cluster of three whose nodes have a disk of their own each, and clients
-// that ask all the time.
+// stage is a cluster of three nodes, each with a disk of its own, under constant load from clients.
 type stage struct {
 	cluster *Cluster
 	probe   *Prober
 	disks   []*LoopDisk
-	exits   atomic.Int64 // nodes that ended by themselves
-	at      int          // of the leader, see next
+	exits   atomic.Int64 // how many nodes ended by themselves
+	at      int          // the leader's index, which next sets
 	leader  *Node
 }
 
@@ -46,7 +45,7 @@ func (s *stage) close() {
 		s.probe.Stop()
 	}
 	for _, d := range s.disks {
-		_ = d.Thaw() // fails when it is not frozen
+		_ = d.Thaw() // fails if the disk is not frozen
 		_ = d.Slow(0)
 	}
 	s.cluster.Close()
@@ -55,7 +54,7 @@ func (s *stage) close() {
 	}
 }
 
-// next waits until all is well, and finds the node to hit.
+// next waits until the cluster is healthy, and selects the leader as the node to affect.
 func (s *stage) next(t *testing.T) {
 	t.Helper()
 	for _, n := range s.cluster.Nodes {
@@ -68,7 +67,7 @@ func (s *stage) next(t *testing.T) {
 	s.leader = s.cluster.Nodes[s.at]
 }
 
-// revive starts the node that was hit, if it has ended, and waits for it.
+// revive restarts the affected node if it has ended, and waits until it is ready.
 func (s *stage) revive(t *testing.T) {
 	t.Helper()
 	require.NoError(t, sleep(t.Context(), settleTime))

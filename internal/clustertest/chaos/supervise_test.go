@@ -30,7 +30,8 @@ func TestWhyEnded(t *testing.T) {
 	require.Contains(t, reason, "did not end")
 }
 
-// A run that is over finds nobody late, wherever a fault is at the time.
+// TestNobodyIsLateOnceARunIsOver checks that AwaitReady reports no error for a node that is still starting when the
+// run ends. A process that ended is an error.
 func TestNobodyIsLateOnceARunIsOver(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -18,16 +18,16 @@ import (
 var upgradeFrom = flag.String("chaos.from", "HEAD^", "the revision that TestRollingUpgrade upgrades from")
 
 const (
-	// upgradeTime is more than six restarts take.
+	// upgradeTime bounds the whole run. Six restarts take less.
 	upgradeTime = 5 * time.Minute
-	// mixedTime is how long nodes work together after each.
+	// mixedTime is how long both versions work together after each restart.
 	mixedTime = time.Second
 )
 
-// Nodes are replaced one by one under load, by a newer weir and by the older one again where
-// that reads what the newer stores, each starting from a snapshot that the other kind wrote. Callers see nothing that
-// they may not simply repeat. In the end all are killed and go on as the newer one, and every
-// promise of the chaos run holds.
+// TestRollingUpgrade replaces the nodes one by one under load, from an older weir to the current one. It also goes
+// back to the older one if that version can read the current data format. Each node starts from a snapshot that the
+// other version wrote. Clients must see only outcomes that they can safely repeat. In the end every node is killed
+// and restarts as the current version, and the run must keep every chaos promise.
 func TestRollingUpgrade(t *testing.T) {
 	skipShort(t)
 	older := buildRevision(t, *upgradeFrom)
@@ -42,7 +42,7 @@ func TestRollingUpgrade(t *testing.T) {
 		Seed:     theSeed(),
 		Restless: true, // a node is down most of the time
 		Patient:  true,
-		// In such a weir READONLY had no effect, because followers always read their own state.
+		// READONLY had no effect in such a version, because its followers always read their own state.
 		StaleOnly: strings.Contains(help(t, older, "READONLY"), "Accepted without effect"),
 		Logf:      t.Logf,
 		Meanwhile: func(ctx context.Context, c *Cluster) error {
@@ -66,15 +66,14 @@ func TestRollingUpgrade(t *testing.T) {
 	require.Positive(t, rep.Totals.Allowed)
 }
 
-// help returns what a program says of a command.
+// help returns what a program's help says about a command.
 func help(t *testing.T, binary, command string) string {
 	text, err := exec.Command(binary, "help", command).CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	return string(text)
 }
 
-// replaceAll lets every node go on as another program, one after the other, from a
-// snapshot of this moment.
+// replaceAll restarts every node as another program, one after the other, each from a snapshot that it takes first.
 func (c *Cluster) replaceAll(ctx context.Context, binary string) error {
 	for _, n := range c.Nodes {
 		if _, err := n.Ask(transferTimeout, "WEIR.CLUSTER", "SNAPSHOT"); err != nil {
@@ -91,7 +90,7 @@ func (c *Cluster) replaceAll(ctx context.Context, binary string) error {
 	return nil
 }
 
-// dataFormat is what a program says of a data directory that it made.
+// dataFormat returns the format that a program reports for a data directory that it created.
 func dataFormat(t *testing.T, binary string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,8 +106,8 @@ func dataFormat(t *testing.T, binary string) string {
 	return string(text)
 }
 
-// buildRevision compiles the server as it was at a revision of this repository, and
-// skips the test where there is none to be had: in a shallow clone, or without git.
+// buildRevision compiles the server at a revision of this repository. It skips the test if the revision is missing,
+// as in a shallow clone, or without git.
 func buildRevision(t *testing.T, revision string) string {
 	t.Helper()
 	found, err := exec.Command("git", "rev-parse", "--verify", "--quiet", revision+"^{commit}").Output()

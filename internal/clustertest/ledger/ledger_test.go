@@ -11,7 +11,7 @@ var (
 	team = Pair{"team", "core"}
 )
 
-// story numbers operations in time, one after the other, behind the policies they need.
+// story returns the operations one after the other in time, behind the policies that they need.
 func story(ops ...Op) []Op {
 	set := func(policy string, most int64) Op {
 		return Op{Verb: Set, Pairs: []Pair{{Policy: policy}}, Maxima: []int64{most}, Answer: Answer{Left: 1}}
@@ -35,7 +35,7 @@ func (o Op) told(a Answer) Op {
 
 func (o Op) unheard() Op { o.Unknown = true; return o }
 
-// between lets an operation overlap others.
+// between sets the time of an operation, so that it can overlap others.
 func (o Op) between(callNs, returnNs int64) Op {
 	o.CallNs, o.ReturnNs = callNs, returnNs
 	return o
@@ -64,6 +64,7 @@ func ofTeam(allowed, left int64) Answer {
 	return Answer{Allowed: allowed, Left: left, Limit: 5, Policy: "team"}
 }
 
+// TestLinearizable checks which histories of checks, holds and policy changes are linearizable.
 func TestLinearizable(t *testing.T) {
 	for name, c := range map[string]struct {
 		ops []Op
@@ -150,13 +151,14 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
+// TestExplained checks that final counts are accepted only if some outcome of the unknown operations leads to them.
 func TestExplained(t *testing.T) {
 	ops := []Op{
 		both(1).told(ofTeam(1, 4)),
 		both(9).told(ofTeam(0, 4)),
 		held("a", 2).told(ofTeam(1, 2)), commit("a", 1).told(Answer{Left: 3}), commit("a", 1).unheard(),
 		held("b", 2).told(ofTeam(1, 1)), cancel("b").unheard(),
-		held("c", 2).told(ofTeam(1, 1)), // ends by itself
+		held("c", 2).told(ofTeam(1, 1)), // this hold expires by itself
 		both(2).unheard(),
 	}
 	for name, c := range map[string]struct {
@@ -183,10 +185,10 @@ func TestExplained(t *testing.T) {
 	}
 	late := []Op{both(4).told(ofTeam(1, 1)), held("a", 1).told(ofTeam(1, 0)), commit("a", 3).told(Answer{})}
 	require.NoError(t, Explained(story(late...), map[Pair]Answer{org: {Left: 3, Limit: 10}, team: {Left: 0, Limit: 5}}),
-		"beyond the limit")
+		"a commit beyond the limit leaves nothing")
 }
 
-// Nothing is explained by a policy that is gone, or by other limits than it was given.
+// TestPoliciesThatAreGoneExplainNothing checks that a deleted policy or a different limit explains no count.
 func TestPoliciesThatAreGoneExplainNothing(t *testing.T) {
 	ops := []Op{both(3).told(ofTeam(1, 2))}
 	left := func(ofOrg Answer) map[Pair]Answer { return map[Pair]Answer{org: ofOrg, team: {Left: 2, Limit: 5}} }
@@ -205,7 +207,7 @@ func TestPoliciesThatAreGoneExplainNothing(t *testing.T) {
 	}
 }
 
-// Of several commits of one hold only one can have settled it.
+// TestOneCommitSettlesAHold checks that only one of several commits can have settled the same hold.
 func TestOneCommitSettlesAHold(t *testing.T) {
 	ops := story(held("a", 2).told(ofTeam(1, 3)), commit("a", 1).unheard(), commit("a", 2).unheard())
 	for taken := int64(0); taken <= 5; taken++ {
@@ -218,6 +220,8 @@ func TestOneCommitSettlesAHold(t *testing.T) {
 	}
 }
 
+// TestOverHeld checks that holds which are certainly active never exceed the limit, and uncertain ones count for
+// nothing.
 func TestOverHeld(t *testing.T) {
 	made := func(callNs, units int64) Op {
 		op := held("a", units).told(ofTeam(1, 0)).between(callNs, callNs+1)
@@ -255,8 +259,8 @@ func TestOverHeld(t *testing.T) {
 	}
 }
 
-// A commit that was tried twice and told that there is no hold may still settle one that
-// is made later; one told anything else is what it was told.
+// TestDoubt checks which answers become unknown when a command may have run twice. A commit that was answered "no
+// hold" may still settle a later hold. A commit with any other answer keeps that answer.
 func TestDoubt(t *testing.T) {
 	left := map[Pair]Answer{org: {Left: 7, Limit: 10}, team: {Left: 2, Limit: 5}}
 	tried := commit("h", 3).told(Answer{Status: NoHold})

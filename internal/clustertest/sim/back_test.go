@@ -10,16 +10,16 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// No sound machine has a monotonic clock that goes back while it runs. These tests hold what
-// docs/operations.md#time says of one that does.
+// A correct machine never moves its monotonic clock backwards. These tests check what docs/operations.md#time
+// promises for a machine that does.
 
-// lostSince is how much less limiter time than real time has passed.
+// lostSince returns how far limiter time has fallen behind real time since began.
 func (s *Simulation) lostSince(t *testing.T, began time.Time, nowNs int64) time.Duration {
 	return time.Since(began) - time.Duration(s.leads(t).node.Now().NowNs-nowNs)
 }
 
-// TestAClockThatGoesBackHoldsTimeUp: limiter time loses what the leader's clock went back, and
-// no more.
+// TestAClockThatGoesBackHoldsTimeUp checks that limiter time loses exactly the time by which the leader's clock went
+// back.
 func TestAClockThatGoesBackHoldsTimeUp(t *testing.T) {
 	timed(t, 5, func(t *testing.T, s *Simulation) {
 		const back, steps = 700 * time.Millisecond, 20
@@ -37,8 +37,8 @@ func TestAClockThatGoesBackHoldsTimeUp(t *testing.T) {
 	})
 }
 
-// TestTheNextLeaderEndsTheStandstill: its clock goes on from the last stamp at once, also
-// where it went back after that entry had arrived.
+// TestTheNextLeaderEndsTheStandstill checks that a new leader's clock continues from the last stamp at once. Its own
+// clock also went back after that entry had arrived.
 func TestTheNextLeaderEndsTheStandstill(t *testing.T) {
 	timed(t, 3, func(t *testing.T, s *Simulation) {
 		const stands, leads = 4 * time.Second, 20 * time.Second
@@ -58,13 +58,14 @@ func TestTheNextLeaderEndsTheStandstill(t *testing.T) {
 	})
 }
 
-// TestAClockThatGoesBackDeniesNothingMore: what the last entry had time for is not denied,
-// whether a denial takes an entry or not.
+// TestAClockThatGoesBackDeniesNothingMore checks that a request is admitted if time up to the last entry refilled its
+// tokens. It covers denials with and without a log entry.
 func TestAClockThatGoesBackDeniesNothingMore(t *testing.T) {
 	perMinute := engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Minute)}, Max: 2,
 	}
-	for _, denied := range []int{0, 1, 2 * denialsTried} { // it does not look for denials, looks, and asks ahead
+	// The leader answers from the log, checks its leadership, or checks it early.
+	for _, denied := range []int{0, 1, 2 * denialsTried} {
 		t.Run(fmt.Sprint(denied, " denied"), func(t *testing.T) {
 			timed(t, 3, func(t *testing.T, s *Simulation) {
 				leader := s.leads(t)
@@ -80,20 +81,20 @@ func TestAClockThatGoesBackDeniesNothingMore(t *testing.T) {
 				}
 				time.Sleep(65 * time.Second) // an idle leader commits the time
 				leader.host.clock.back(65 * time.Second)
-				require.True(t, admitted("key"), "there was time for it when the clock went back")
-				require.False(t, admitted("key"), "nothing refills while time stands still")
+				require.True(t, admitted("key"), "the tokens refilled before the clock went back")
+				require.False(t, admitted("key"), "nothing refills while limiter time stands still")
 				time.Sleep(63 * time.Second)
 				require.False(t, admitted("key"))
 				time.Sleep(60 * time.Second)
-				require.True(t, admitted("key"), "it goes on where the clock is")
+				require.True(t, admitted("key"), "limiter time continues once the clock has caught up")
 				require.False(t, admitted("key"))
 			})
 		})
 	}
 }
 
-// TestDozensOfStepsBackGiveNothing: limiter time is still held up when the clients of this run
-// have gone, by more than holds take to end otherwise.
+// TestDozensOfStepsBackGiveNothing checks that more than 50 steps back break no promise. Limiter time then stands
+// still for longer than holds usually last.
 func TestDozensOfStepsBackGiveNothing(t *testing.T) {
 	const seed = 202
 	r := simulate(t, Config{Seed: seed, Nodes: 5, weights: weights{"monotonic clock back": 1}})

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 )
 
-// bubble runs a simulation. That goroutines remain is a violation, unless it was
-// noted before what they belong to, or the Raft library is known to leave them.
+// bubble runs a simulation. A goroutine that remains afterwards is a violation, unless the report already counted a
+// leak or the goroutine is listed in abandoned.
 func bubble(t *testing.T, c Config, r *Report) {
 	defer func() {
 		left := recover()
@@ -35,10 +35,10 @@ func bubble(t *testing.T, c Config, r *Report) {
 	synctest.Test(t, func(*testing.T) { Run(c, r) })
 }
 
-// known are the goroutines that earlier bubbles left, as "goroutine 7".
+// known holds the names of goroutines that earlier bubbles left behind, such as "goroutine 7".
 var known = map[string]bool{}
 
-// strays are the stacks of the goroutines that are left in the last bubble.
+// strays returns the stacks of the goroutines that the last bubble left behind.
 func strays() (left []string) {
 	all := make([]byte, 4<<20)
 	for _, stack := range strings.Split(string(all[:runtime.Stack(all, true)]), "\n\n") {
@@ -52,16 +52,15 @@ func strays() (left []string) {
 	return left
 }
 
-// abandoned are functions of goroutines that the Raft library leaves behind.
+// abandoned lists functions whose goroutines the Raft library, or a node that shuts down, leaves behind.
 var abandoned = []string{
-	// A handover that it neither ends nor gives up (hashicorp/raft issue 696): the leader
-	// was deposed before it looked what its successor lacks, and whoever would tell it has
-	// gone. A node that leads again in that state refuses everything, until its watchdog
-	// ends the process.
+	// Leadership transfer can hang for ever (hashicorp/raft issue 696). The leader is deposed before it looks up how
+	// far its successor has replicated, and nothing reports that any more. A node that becomes leader again in that
+	// state refuses every request until its watchdog ends the process.
 	"raft.(*Raft).leadershipTransfer(",
 	"raft.(*Raft).leaderLoop.func2()",
-	// An answer to what it accepted at the moment it shut down: nobody waits for that
-	// goroutine, and in earnest the process ends with the node.
+	// The node accepted a request at the moment it shut down. Nothing waits for that goroutine, and a real process
+	// ends with the node.
 	"raftstore.(*Node).await.func1()",
 }
 

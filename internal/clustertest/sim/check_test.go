@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// take is a take of n units that was answered, with that many units used after it.
+// take returns the record of an answered take of units, whose answer reports used units.
 func take(from, to time.Duration, units, used int64) record {
 	return record{
 		op:  engine.Op{Code: engine.OpTake, Cost: units},

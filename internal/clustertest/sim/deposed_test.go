@@ -12,16 +12,16 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestADeposedLeaderDeniesNothing: while a heartbeat's answer is on its way to the
-// leader, its successor is elected and gives a spent quota back. The leader has not
-// heard of it when it is asked, and the old answer is all that it gets: it must not
-// take that for a confirmation and deny, or answer a read, from the state it has.
+// TestADeposedLeaderDeniesNothing checks that a deposed leader neither denies nor answers a read from its old state.
+// The voter's answer to a heartbeat is still on its way to the old leader. Meanwhile the successor is elected and
+// resets a spent quota. The old leader has not heard of the election, and the old answer must not confirm its
+// leadership.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	t.Run("asks when it has denied", func(t *testing.T) { deposed(t, 2) })
 	t.Run("asks ahead", func(t *testing.T) { deposed(t, 20) })
 }
 
-// deposed runs that after so many denials in a row.
+// deposed runs the scenario after this many denials in a row.
 func deposed(t *testing.T, denials int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(Config{Nodes: 3, Logger: slog.New(slog.DiscardHandler)}, NewReport())
@@ -38,7 +38,7 @@ func deposed(t *testing.T, denials int) {
 		}
 
 		s.net.setCut(voter.host.addr, leader.host.addr, true)
-		time.Sleep(heartbeat / 4) // every exchange with the voter waits for its answer
+		time.Sleep(heartbeat / 4) // every exchange with the voter now waits for its answer
 		handover, term := make(chan error, 1), leader.node.Topology().Term
 		go func() { handover <- leader.node.TransferLeadership(successor.host.id) }()
 		for successor.node.Topology().Term == term {
@@ -51,7 +51,8 @@ func deposed(t *testing.T, denials int) {
 		_, err := successor.ask([]engine.Op{{Code: engine.OpReset, Key: spent.Key, Cost: 1}}, false)
 		require.NoError(t, err)
 
-		require.Equal(t, leader.host.id, leader.node.Topology().Leader, "it has not heard of its successor")
+		require.Equal(t, leader.host.id, leader.node.Topology().Leader,
+			"the old leader has not heard of its successor")
 		denial := make(chan error, 1)
 		go func() {
 			_, err := leader.ask([]engine.Op{spent}, false)
@@ -60,19 +61,19 @@ func deposed(t *testing.T, denials int) {
 		read := make(chan error, 1)
 		go func() { read <- leader.node.ReadIndex() }()
 		synctest.Wait()
-		require.Empty(t, read, "nobody has confirmed that it leads")
+		require.Empty(t, read, "the read must wait, because no node has confirmed the old leader")
 		s.net.setCut(voter.host.addr, leader.host.addr, false)
 		require.ErrorIs(t, <-denial, raftstore.ErrTryAgain)
 		s.net.heal()
-		if <-read == nil { // it has asked its successor
+		if <-read == nil { // the read was forwarded to the successor
 			_, used := leader.node.Inspect(spent.Key)
-			require.False(t, used, "what the successor gave back is missing")
+			require.False(t, used, "the read must see the reset by the successor")
 		}
 		<-handover
 	})
 }
 
-// ranks returns the leader, the node that is to succeed it and the one that votes.
+// ranks returns the leader, the node that will succeed it, and the node that only votes.
 func (s *Simulation) ranks() (leader, successor, voter *process) {
 	for _, h := range s.machines() {
 		switch p := h.running(); {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// A disk that fails is a reason to stop, and no excuse for what it did not do: it damages
-// and reorders nothing.
+// TestWhatAFailedDiskExcuses checks which fatal errors a failed disk explains. A failed disk may stop a node, but it
+// damages and reorders nothing.
 func TestWhatAFailedDiskExcuses(t *testing.T) {
 	p := &process{host: &host{}, disk: &disk{failed: true}, log: &faultyLog{}}
 	for err, excused := range map[error]bool{

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// races are the faults that force what the guards of raftstore stand against.
+// races are the mixes of faults that provoke the situations which the guards of raftstore prevent.
 var races = []weights{
 	{"stale proposal": 1}, {"outlived denial": 1}, {"deposed at once": 1}, {"slow apply": 1},
 	{"slow forward": 1}, {"stop at election": 1},
@@ -16,19 +16,17 @@ var races = []weights{
 	{"lost disk": 1, "restart all": 1}, {"monotonic clock back": 1, "transfer": 2, "crash": 2},
 }
 
-// elsewhere are the guards that no run can exercise, and the test of package raftstore that
-// does.
+// elsewhere maps each guard that no simulation can exercise to the test that exercises it, and to the reason.
 var elsewhere = map[string]string{
 	"second founding":                  "TestASecondFoundingIsIgnored: a leader founds only where nothing is committed",
 	"answer in dispute":                "TestADisputeWithholdsAnswers: all nodes of a run decide alike",
 	"table replaced during a snapshot": "TestASnapshotOfAReplacedTable: clients of a run never empty the table",
 }
 
-// guardRounds bounds the runs of each race; one or two are usually enough.
+// guardRounds bounds how often each race runs. Usually one or two rounds are enough.
 const guardRounds = 5
 
-// TestGuardsAreExercised runs one race after the other until every guard has refused
-// something.
+// TestGuardsAreExercised runs the races in turn until every guard has refused something.
 func TestGuardsAreExercised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs many seeds")

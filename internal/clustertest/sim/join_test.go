@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lines counts what is logged with a text.
+// lines counts the log writes that contain a text.
 type lines struct {
 	text string
 	n    atomic.Int64
@@ -24,8 +24,8 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestANodeThatWaitsForItsClusterIsQuiet: it goes on trying, logs seldom, and joins as soon as
-// the others are there.
+// TestANodeThatWaitsForItsClusterIsQuiet checks that a waiting node logs about twice a minute, and joins when the
+// others start.
 func TestANodeThatWaitsForItsClusterIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := &lines{text: "not in a cluster yet"}

@@ -11,18 +11,18 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 )
 
-// mutationSeeds bounds the search for a fault; most are found by the first seed.
+// mutationSeeds bounds the search for a mistake. The first seed finds most mistakes.
 const mutationSeeds = 60
 
-// mutationLength is how long things fail in such a run.
+// mutationLength is how long such a run injects faults.
 const mutationLength = 8 * time.Second
 
-// mutations are known mistakes, each with the mix of faults that brings it out.
+// mutations are known mistakes, each with the mix of faults that exposes it.
 var mutations = []struct {
 	name    string
 	faults  faults.Set
 	weights weights
-	clients bool // it is the clients that make it
+	clients bool // the clients make the mistake, not the server
 }{
 	{"NoClamp", faults.Of(faults.NoClamp),
 		weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
@@ -39,8 +39,8 @@ var mutations = []struct {
 	{"RefundWithoutID", faults.Set{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
 }
 
-// TestFaultsAreFound switches each mistake on and looks for a check that reports it;
-// the same run without it must be clean.
+// TestFaultsAreFound checks that the simulation reports each known mistake. The same run without the mistake must be
+// clean.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs many seeds")
@@ -49,7 +49,7 @@ func TestFaultsAreFound(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			for seed := *seedFlag; seed < *seedFlag+mutationSeeds; seed++ {
 				c := Config{Seed: seed, Nodes: 3, weights: m.weights, length: mutationLength}
-				require.Empty(t, simulate(t, c).Violations, "without the mistake")
+				require.Empty(t, simulate(t, c).Violations, "the run without the mistake must be clean")
 				c.Faults, c.refundsWithoutID = m.faults, m.clients
 				if r := simulate(t, c); len(r.Violations) > 0 {
 					t.Logf("found by seed %d: %s", seed, r.Violations[0])

@@ -20,11 +20,10 @@ var (
 	logFlag   = flag.Bool("sim.log", false, "print what nodes log and what happens")
 )
 
-// stuckAfter is how long, in real time, one seed may take: a hundred times the
-// usual.
+// stuckAfter is how long one seed may take in real time. It is a hundred times the usual duration.
 const stuckAfter = 3 * time.Minute
 
-// TestSeeds runs the usual mix of faults. No promise may be broken.
+// TestSeeds runs the usual mix of faults on consecutive seeds and checks that no promise is broken.
 func TestSeeds(t *testing.T) {
 	total := &Report{}
 	for i := range *seedsFlag {
@@ -35,7 +34,7 @@ func TestSeeds(t *testing.T) {
 			if len(r.Violations) > 0 {
 				t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Story())
 			}
-			require.Positive(t, r.Decisions, "nothing was decided")
+			require.Positive(t, r.Decisions, "the run must decide at least one request")
 		})
 	}
 	t.Log(total)

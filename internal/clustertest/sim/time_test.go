@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// timed runs a test of limiter time on a cluster of so many nodes, in fake time.
+// timed runs a test of limiter time in fake time, on a cluster with this many nodes.
 func timed(t *testing.T, nodes int, test func(t *testing.T, s *Simulation)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(Config{Nodes: nodes, Logger: slog.New(slog.DiscardHandler)}, NewReport())
@@ -23,7 +23,7 @@ func timed(t *testing.T, nodes int, test func(t *testing.T, s *Simulation)) {
 	})
 }
 
-// stopAll ends every process at once, and starts them again after a while.
+// stopAll crashes every node at once, and restarts them all after the downtime.
 func (s *Simulation) stopAll(t *testing.T, down time.Duration) {
 	for _, h := range s.machines() {
 		h.running().crash("power loss of all", 0, 0)
@@ -36,7 +36,6 @@ func (s *Simulation) stopAll(t *testing.T, down time.Duration) {
 	require.True(t, s.answers())
 }
 
-// leads returns the process that leads.
 func (s *Simulation) leads(t *testing.T) (leader *process) {
 	require.True(t, s.within(maxRecovery, func() bool {
 		for _, h := range s.machines() {
@@ -50,13 +49,13 @@ func (s *Simulation) leads(t *testing.T) (leader *process) {
 	return leader
 }
 
-// behind is how far the windows of clock and calendar are behind true time.
+// behind returns how far the node's calendar time is behind true time.
 func (p *process) behind() time.Duration {
 	at := p.node.Now()
 	return time.Duration(time.Now().UnixNano() - at.NowNs - at.WallOffsetNs)
 }
 
-// dayEnds is when the day of a quota ends, as a client is told.
+// dayEnds returns when the day of a quota ends, according to the answer that a client gets.
 func (s *Simulation) dayEnds(t *testing.T) time.Time {
 	midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	day := &engine.Calendar{EndNs: midnight.UnixNano(), NextEndNs: midnight.Add(24 * time.Hour).UnixNano()}
@@ -68,11 +67,11 @@ func (s *Simulation) dayEnds(t *testing.T) time.Time {
 	return time.Now().Add(time.Duration(out[0].ResetMs) * time.Millisecond)
 }
 
-// driftIn is how much clocks may differ after a time, and a little for the rest.
+// driftIn returns how far clocks may differ after d, plus a small allowance for delays.
 func driftIn(d time.Duration) time.Duration { return 3*d*maxDriftPPM/1_000_000 + 20*time.Millisecond }
 
-// TestAColdStartFollowsTheWallClocks: when the whole cluster was down, the refill of
-// that time and the windows of the calendar are right again at once.
+// TestAColdStartFollowsTheWallClocks checks that a restart of the whole cluster credits the downtime at once. Refills
+// and calendar windows must both be right.
 func TestAColdStartFollowsTheWallClocks(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		for _, down := range []time.Duration{45 * time.Second, time.Hour} {
@@ -86,28 +85,30 @@ func TestAColdStartFollowsTheWallClocks(t *testing.T) {
 					midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 					late := s.dayEnds(t).Sub(midnight)
 					t.Logf("refill lost %v, calendar behind %v, day resets %v late", passed-given, behind, late)
-					require.InDelta(t, passed, given, float64(driftIn(passed)), "refill")
-					require.InDelta(t, 0, behind, float64(driftIn(passed)), "calendar")
-					require.InDelta(t, 0, late, float64(driftIn(passed)), "reset of the day")
+					require.InDelta(t, passed, given, float64(driftIn(passed)),
+						"limiter time must include the downtime")
+					require.InDelta(t, 0, behind, float64(driftIn(passed)),
+						"calendar time must be right after the restart")
+					require.InDelta(t, 0, late, float64(driftIn(passed)), "the day must end at midnight")
 				})
 			})
 		}
 	}
 }
 
-// lastEntryAge is how long before a crash an idle leader may have stamped its last
-// entry. A bound on the credit counts from there.
+// lastEntryAge is the longest time between the last entry of an idle leader and a crash. The bound on credited
+// downtime counts from that entry.
 const lastEntryAge = time.Second + 250*time.Millisecond
 
-// TestAColdStartBelievesAMajority: clocks that are wrong count for nothing while a
-// majority is right, and what a majority says is bounded.
+// TestAColdStartBelievesAMajority checks that wrong wall clocks have no effect while a majority is right. It also
+// checks that the time a wrong majority can credit is bounded.
 func TestAColdStartBelievesAMajority(t *testing.T) {
 	const down, year = time.Minute, 365 * 24 * time.Hour
 	for _, c := range []struct {
 		name   string
-		steps  []time.Duration // of the nodes' wall clocks while they are down
+		steps  []time.Duration // of the nodes' wall clocks, made before the restart
 		refill time.Duration
-		behind time.Duration // the windows; negative is ahead
+		behind time.Duration // how far calendar time is behind; negative if it is ahead
 	}{
 		{"one is ahead", []time.Duration{year, 0, 0}, down, 0},
 		{"one is behind", []time.Duration{0, -year, 0}, down, 0},
@@ -134,8 +135,8 @@ func TestAColdStartBelievesAMajority(t *testing.T) {
 	}
 }
 
-// TestStepsOfWallClocksGiveNothing: while a process was up all the time, no wall
-// clock counts, and a step that an idle leader saw does not count afterwards either.
+// TestStepsOfWallClocksGiveNothing checks that a step of every wall clock has no effect while the processes run. A
+// step that an idle leader saw has no effect after a failover or a cold start either.
 func TestStepsOfWallClocksGiveNothing(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
@@ -149,7 +150,7 @@ func TestStepsOfWallClocksGiveNothing(t *testing.T) {
 				for _, h := range s.machines() {
 					h.clock.step(step)
 				}
-				time.Sleep(20 * time.Second) // idle
+				time.Sleep(20 * time.Second)
 				agrees("idle")
 				s.leads(t).crash("killed", 100, 0)
 				time.Sleep(5 * time.Second)
@@ -165,8 +166,8 @@ func TestStepsOfWallClocksGiveNothing(t *testing.T) {
 	}
 }
 
-// TestFailoversKeepTheTime: a new leader's clock goes on from the arrival of the last
-// entry, so that the silence before its election is not lost.
+// TestFailoversKeepTheTime checks that a hundred failovers lose little time. A new leader's clock continues from the
+// arrival of the last entry, so the time before its election counts.
 func TestFailoversKeepTheTime(t *testing.T) {
 	timed(t, 3, func(t *testing.T, s *Simulation) {
 		time.Sleep(3 * time.Second)
@@ -189,14 +190,13 @@ func TestFailoversKeepTheTime(t *testing.T) {
 	})
 }
 
-// TestAMemberThatStayedUpKnowsBetter: wall clocks that were set while two of three
-// nodes were down count for nothing, because the third one's monotonic clock went on.
-// Its word counts also where it does not lead.
+// TestAMemberThatStayedUpKnowsBetter checks that wall clocks which were set while two of three nodes were down have
+// no effect. The third node's monotonic clock kept running, and the leader uses it even if another node leads.
 func TestAMemberThatStayedUpKnowsBetter(t *testing.T) {
 	timed(t, 3, func(t *testing.T, s *Simulation) {
 		time.Sleep(3 * time.Second)
 		before, began := s.leads(t).node.Now().NowNs, time.Now()
-		led := 0 // by one that was down
+		led := 0 // how often a restarted node led
 		for round := range 30 {
 			stays := s.machines()[round%3]
 			for _, h := range s.machines() {
@@ -218,13 +218,13 @@ func TestAMemberThatStayedUpKnowsBetter(t *testing.T) {
 			require.LessOrEqual(t, passed-given, 2*time.Second, "round %d", round)
 			time.Sleep(2 * time.Second)
 		}
-		require.Positive(t, led, "it led every time")
+		require.Positive(t, led, "a restarted node must lead at least once")
 		t.Logf("%d of 30 times the leader had been down", led)
 	})
 }
 
-// TestTimeFaultsGiveNoBurst: failovers, full stops and steps of a wall clock in every
-// order admit nothing beyond burst + rate x time.
+// TestTimeFaultsGiveNoBurst checks that no more than burst + rate x time is admitted. The runs mix failovers, full
+// restarts and clock steps in every order.
 func TestTimeFaultsGiveNoBurst(t *testing.T) {
 	mix := weights{"crash": 4, "transfer": 3, "restart all": 4, "wall clock step": 4, "partition": 2, "snapshot": 1,
 		"monotonic clock back": 1}
@@ -238,8 +238,7 @@ func TestTimeFaultsGiveNoBurst(t *testing.T) {
 	}
 }
 
-// TestTicksArePaced: an idle leader commits the time about once a second, also when
-// its wall clock is set back.
+// TestTicksArePaced checks that an idle leader commits the time about once a second, also after its wall clock steps.
 func TestTicksArePaced(t *testing.T) {
 	timed(t, 3, func(t *testing.T, s *Simulation) {
 		leader := s.leads(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
-// deadMeta stores no metadata any more, as in a process that has ended.
+// deadMeta is a metadata store that fails every commit after dead is set, as if the process had ended.
 type deadMeta struct {
 	types.MetaStore
 	dead bool
@@ -29,8 +29,8 @@ func (m *deadMeta) CommitState(s types.PersistentState) error {
 	return m.MetaStore.CommitState(s)
 }
 
-// TestSealedTail ends a process between the append that fills a segment and the
-// rotation that follows.
+// TestSealedTail checks that wallog.Mend repairs a log whose process ended between two steps. The last append had
+// filled a segment, and the rotation had not followed.
 func TestSealedTail(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	require.NoError(t, persistence.MakeDirectory(mem, logDir))
@@ -47,12 +47,12 @@ func TestSealedTail(t *testing.T) {
 	require.NoError(t, store(w))
 	meta.dead = true
 	for store(w) == nil {
-		require.Less(t, last, uint64(100), "the segment is never full")
+		require.Less(t, last, uint64(100), "the segment must fill up")
 	}
 
 	crashed := mem.CrashClone(vfs.CrashCloneCfg{})
 	require.ErrorIs(t, store(openTestLog(t, crashed, &walMeta{on: crashed})), types.ErrSealed,
-		"the library has mended it: wallog.Mend is not needed any more")
+		"the library now repairs this by itself, so wallog.Mend can go")
 
 	crashed = mem.CrashClone(vfs.CrashCloneCfg{})
 	files := walFiles{on: crashed}
