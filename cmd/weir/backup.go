@@ -23,7 +23,7 @@ const partSuffix = ".part"
 type backupCmd struct {
 	File         string `arg:"" help:"The new file of the backup, or - for standard output."`
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"The server, or any node of a cluster, as clients reach it."`
-	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the server."`
+	PasswordFile string `placeholder:"FILE" help:"File that contains the password of the server."`
 	remote.Flags
 }
 

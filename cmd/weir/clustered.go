@@ -19,24 +19,24 @@ import (
 
 // clusterFlags configure a node of a cluster.
 type clusterFlags struct {
-	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster, which --join names. Without its data directory it is another node: remove the old one, and it joins under a new name made of this one."`
+	NodeID     string   `name:"node-id" placeholder:"ID" help:"Name of this node in its cluster. Without a name, weir is a server that runs alone. A node that lost its data directory is a new node: remove the old one from the cluster, and the node joins under a new name derived from this one."`
 	RaftAddr   string   `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
 	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Address to listen on for other nodes, if it differs from --raft-addr, like 0.0.0.0:6390 in a container."`
-	Join       []string `address:"" placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes: the same, in the same order, on every node. Only this node for a cluster of one. Ignored once this node belongs to a cluster."`
-	Expect     int      `least:"1" help:"Number of nodes that found the cluster together; all of --join by default. More than half of them, so that two clusters are impossible."`
+	Join       []string `address:"" placeholder:"HOST:PORT" help:"Addresses for nodes (--raft-addr) of all nodes, in the same order on every node. A cluster of one names only its own. Ignored once this node belongs to a cluster."`
+	Expect     int      `least:"1" help:"Number of nodes that must be up before they found the cluster; all of --join by default, and always more than half of them. With fewer than all, a second cluster is possible in one case: docs/clustering.md describes it."`
 	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, for cluster clients; --tls-listen by default if it is set, else --listen."`
 	Redirect   string   `default:"forward" enum:"forward,moved" help:"How a follower handles a decision: forward it to the leader, or answer MOVED."`
 
 	ClusterSecret     string `placeholder:"SECRET" help:"Secret that another node must know to speak to this node. Other users of this machine can read it from the process list: the file is better."`
-	ClusterSecretFile string `placeholder:"FILE" help:"File that holds the cluster secret."`
+	ClusterSecretFile string `placeholder:"FILE" help:"File that contains the cluster secret."`
 
 	RaftTLSCertFile string `name:"raft-tls-cert-file" placeholder:"FILE" help:"Certificate of this node, for TLS between nodes. One of its names must be the node id, as a DNS name, or weir://node/ID as a URI; it is read again when it is replaced."`
 	RaftTLSKeyFile  string `name:"raft-tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of nodes, and no others."`
 
 	Durability     string           `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
-	RaftHeartbeat  time.Duration    `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions continue within three seconds of a leader's death."`
-	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: a later admission would be a burst."`
+	RaftHeartbeat  time.Duration    `default:"750ms" help:"A node that hears nothing from its leader for once to twice this time asks for an election. Choose longer than the worst pause of disk or processor. The default lets decisions continue within three seconds after a leader died."`
+	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"Greatest age of an answer; an older one becomes UNKNOWN. A late admission would come on top of the units that were admitted since, as a burst."`
 	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"Size of the log after which a snapshot is written. A restart replays at most about as much."`
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`

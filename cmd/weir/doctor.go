@@ -18,7 +18,7 @@ import (
 type doctorCmd struct {
 	serveCmd     `embed:""`
 	User         string `env:"-" placeholder:"NAME" help:"Ask the running server as this user; default unless given."`
-	PasswordFile string `env:"-" placeholder:"FILE" help:"File that holds that user's password; the server's own unless given."`
+	PasswordFile string `env:"-" placeholder:"FILE" help:"File that contains that user's password; the server's own unless given."`
 	JSON         bool   `env:"-" name:"json" help:"Print JSON."`
 
 	slips error // variables that no flag reads, and invalid values

@@ -27,35 +27,35 @@ import (
 const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
-	Listen string `address:"listen" mayempty:"" default:"127.0.0.1:6380" group:"ports" help:"Address for clients. Only this machine by default: anybody could reset a limiter without a password. Port 0 takes a free port. Empty turns it off, if --tls-listen is set."`
+	Listen string `address:"listen" mayempty:"" default:"127.0.0.1:6380" group:"ports" help:"Address for clients. By default only this machine can connect, because without a password any client could reset limiters. Port 0 takes a free port. Empty turns it off, if --tls-listen is set."`
 	HTTP   string `name:"http" address:"listen" mayempty:"" default:"127.0.0.1:6381" group:"ports" help:"Address for /livez, /readyz, /metrics, the page for people and /check; empty for none."`
 	Config string `placeholder:"FILE" group:"file" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
 	DataDir           string        `mayempty:"" default:"weir-data" group:"state" help:"Directory for the state. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
-	MaxDowntimeCredit time.Duration `default:"24h" group:"state" help:"How much of a downtime counts as passed, by the wall clock. Long enough for maintenance. Short enough that a clock that is years ahead does not refill weekly and monthly quotas. A cluster that was down as a whole follows the wall clocks of a majority; give every node the same."`
-	MaxCalendarStep   time.Duration `default:"8760h" group:"state" help:"How far windows of clock and calendar follow the wall clock after the server was down. After a holiday days begin at midnight again. With a clock in another decade they do not, and the log says so."`
-	TestClock         bool          `group:"state" help:"Time stands still and obeys DEBUG CLOCK SET|ADVANCE, for testing against weir without sleeping. Allows DEBUG."`
+	MaxDowntimeCredit time.Duration `default:"24h" group:"state" help:"How much of a downtime, at most, counts as passed time and refills limits. The wall clock measures it. Choose more than maintenance takes, and less than a week: then a wall clock that is years ahead refills no weekly or monthly quota. A cluster that was down as a whole follows the wall clocks of a majority. Give every node the same."`
+	MaxCalendarStep   time.Duration `default:"8760h" group:"state" help:"How far, at most, windows of clock and calendar follow the wall clock after a downtime. With the default, a year, days begin at midnight again after any usual downtime. If the wall clock is further away, the log says so."`
+	TestClock         bool          `group:"state" help:"Use a clock that stands still until DEBUG CLOCK SET or ADVANCE moves it, to test programs without waiting. Allows DEBUG."`
 
 	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" group:"ports" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for clients with the password, and without a password for this machine only. open: for any client that reaches the port. off by default, because most servers need no such port."`
 
 	RLS string `name:"rls" address:"listen" placeholder:"HOST:PORT" group:"ports" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most servers need no such port."`
 
 	Requirepass     string `placeholder:"PASSWORD" group:"access" help:"Password that clients must give with AUTH or HELLO. Other users of this machine can read it from the process list: the file is better."`
-	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that holds the password."`
-	UsersFile       string `placeholder:"FILE" group:"access" help:"File of users and what each may do, in the form of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. Without a line for the user default, only --requirepass lets it in."`
+	RequirepassFile string `placeholder:"FILE" group:"access" help:"File that contains the password."`
+	UsersFile       string `placeholder:"FILE" group:"access" help:"File of users and what each may do, in the syntax of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. If the file does not define the user default, this user can log in only with --requirepass."`
 	ProtectedMode   bool   `default:"true" group:"access" help:"On by default: without a password, refuse to listen beyond this machine. Set to false only if the network itself keeps unknown clients out."`
-	DebugCommands   bool   `group:"access" help:"Allow the DEBUG command. Off, because it can stop and crash the server on purpose."`
+	DebugCommands   bool   `group:"access" help:"Allow the DEBUG command. Off by default, because DEBUG can stop and crash the server on purpose."`
 
-	MaxClients     int              `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer if the limit on file descriptors is too low. Redis' own default."`
+	MaxClients     int              `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer if the limit on file descriptors is too low. The default is the same as in Redis."`
 	MaxPerSource   int              `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
 	MaxBulkBytes   cmdline.ByteSize `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
-	MaxValueBytes  cmdline.ByteSize `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Give --max-bulk-bytes as much."`
-	MaxOutputBytes cmdline.ByteSize `least:"16kb" default:"1mb" group:"bounds" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is disconnected."`
+	MaxValueBytes  cmdline.ByteSize `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Set --max-bulk-bytes to at least as much."`
+	MaxOutputBytes cmdline.ByteSize `least:"16kb" default:"1mb" group:"bounds" help:"Bytes of MONITOR and SUBSCRIBE messages that may wait for a client that does not read. With more the client is disconnected."`
 	WriteTimeout   time.Duration    `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is disconnected."`
 
 	MaxMemory  memoryBound   `default:"auto" group:"bounds" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound protects the process against a flood of invented keys."`
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"How a new key is handled when memory is full. least-harm evicts the keys that are nearest to idle, and counts them; deny answers OOM."`
-	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying. In a cluster the setting of its founder counts."`
+	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long weir remembers the ID of a command, so that sending it again takes nothing more. Choose longer than any client keeps retrying. In a cluster the setting of the node that founded it applies."`
 
 	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 

@@ -20,7 +20,7 @@ func lookCommands() []*command {
 		"(units, rounded up), `remaining`, " +
 		"`idle_in_ms` (-1: never by itself), `bytes`. Of a block: `blocked` (1 or 0), `blocked_ms` (-1: no end), " +
 		"`blocked_by` (its key, another one for a block `EVERYWHERE`), `reason`. `penalty_ms` is the rest of a " +
-		"strike penalty, `holders` the slots held, or holds on the limit of a policy. " +
+		"strike penalty, `holders` the number of holders of slots, or of holds on the limit of a policy. " +
 		"A token bucket also has `tokens` (its tokens, with their fraction, to a billionth) and `lastRefill` (Unix " +
 		"milliseconds of the read: weir refills continuously, up to then). " + staleField
 	return []*command{

@@ -21,9 +21,8 @@ const forgetsLater = "each part of the table forgets at its next use, O(n) in it
 func policyCommands() []*command {
 	policy := &command{
 		name: "RL.POLICY", arity: -2, group: groupPolicy, flags: "write fast", summary: "Named limits, for RL.CHECK",
-		details: "Policies are part of the state: they are replicated and saved with it, and stay when it is " +
-			"flushed. A decision sees a policy as it was before a " +
-			"change or as it is behind it, whole.",
+		details: "Policies are part of the state: they are replicated and saved with it, and `FLUSHALL` keeps " +
+			"them. A decision sees a policy either wholly before a change or wholly after it.",
 		subs: []*command{
 			policySetCommand(), policyOverrideCommand(),
 			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy",

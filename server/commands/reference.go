@@ -23,8 +23,8 @@ var groupTitles = [...]struct{ group, title, intro string }{
 			"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection " +
 			"into stale reads of the node's own state, which tell their age."},
 	{groupDialect, "Dialects",
-		"Commands of other limiters, so that programs written for them need no change. They share keys with " +
-			"`RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
+		"Commands of other limiters, so that programs written for them need no change. All except INCREX share " +
+			"keys with `RL.TOKENBUCKET`. INCREX has counters of its own."},
 	{groupMulti, "Transactions", ""},
 	{groupPubSub, "Listening", ""},
 	{groupConn, "Connection", ""},

@@ -27,7 +27,7 @@ func rlWaitCommand() *command {
 		flags:   "write denyoom blocking no_multi noscript movablekeys",
 		carried: func(args [][]byte) [][]byte { return args[1 : len(args)-2] }, // without TIMEOUT
 		summary: "Decide, and let a denied request wait until it is admitted or the time is up",
-		details: "Takes any decision that its user may send, with its arguments, but an `ID`. A denied request " +
+		details: "Takes any decision that its user may send, with all its arguments except `ID`. A denied request " +
 			"waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first " +
 			"policy and key). " +
 			"The queue is first come, first served on this node, also when a later request asks for less. The first " +

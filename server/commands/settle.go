@@ -46,7 +46,7 @@ func settleCommands() []*command {
 			name: "RL.RESET", arity: -2, syntax: "key [key ...] [ID token]",
 			summary: "Forget limiters, as if they had never been used",
 			details: "An administrative block (`RL.BLOCK`) stays. With three arguments or more, `ID token` at the " +
-				"end is the exactly-once token, not two keys.",
+				"end is the idempotency key, not two keys.",
 			params: []param{{"key", "limiters to forget"}, paramID},
 			reply:  "How many of them were not idle.",
 			cost:   "O(n) in the keys given",

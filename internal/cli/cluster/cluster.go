@@ -15,7 +15,7 @@ import (
 // Command shows and changes a running cluster, through any of its nodes.
 type Command struct {
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"A node of the cluster, as clients reach it; the command finds the leader from there."`
-	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the nodes."`
+	PasswordFile string `placeholder:"FILE" help:"File that contains the password of the nodes."`
 	remote.Flags
 
 	Status   statusCmd   `cmd:"" help:"Show the nodes, as one of them sees them. Fails when no leader is known."`

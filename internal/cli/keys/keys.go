@@ -39,7 +39,7 @@ type lookCmd struct {
 }
 
 type explainCmd struct {
-	JSON    bool     `env:"-" name:"json" help:"Print JSON; before the decision."`
+	JSON    bool     `env:"-" name:"json" help:"Print JSON. The flag stands before the decision."`
 	Command []string `arg:"" passthrough:"" help:"A decision with its arguments, like RL.CHECK login user:42."`
 }
 
@@ -47,7 +47,7 @@ type explainCmd struct {
 type chosen struct {
 	Keys   []string `arg:"" optional:"" help:"The keys."`
 	Match  string   `env:"-" placeholder:"PATTERN" help:"All keys that match, instead of names. Keys that are created meanwhile may be missed."`
-	DryRun bool     `env:"-" help:"Only say which."`
+	DryRun bool     `env:"-" help:"Only list these keys."`
 	JSON   bool     `env:"-" name:"json" help:"Print JSON."`
 }
 
@@ -55,7 +55,7 @@ type resetCmd struct{ chosen }
 
 type blockCmd struct {
 	chosen
-	Everywhere bool   `env:"-" help:"Also on every key that ends in | and this one, and of ip: and an address on the address alone: the way to block an address."`
+	Everywhere bool   `env:"-" help:"Block an address: for ip: and an address, also the address alone, and every key that ends in | and this key."`
 	For        string `env:"-" default:"FOREVER" placeholder:"DURATION" help:"How long, like 90s or 1h; until it is lifted, unless given."`
 	Reason     string `env:"-" help:"The reason, shown to people who look the key up."`
 }

@@ -16,7 +16,7 @@ import (
 // Server is the address of a server and the login at it.
 type Server struct {
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"A server, as clients reach it."`
-	PasswordFile string `placeholder:"FILE" help:"File that holds its password."`
+	PasswordFile string `placeholder:"FILE" help:"File that contains its password."`
 	Flags
 }
 

@@ -42,7 +42,7 @@ type Command struct {
 	HTTPTLS      bool          `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says."`
 	TLSCAFile    string        `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
 	User         string        `env:"-" default:"default" placeholder:"NAME" help:"Log in as this user, who needs permission to read all keys."`
-	PasswordFile string        `placeholder:"FILE" help:"File that holds the password."`
+	PasswordFile string        `placeholder:"FILE" help:"File that contains the password."`
 	Every        time.Duration `env:"-" default:"1s" help:"How often to look, a second or more."`
 	Once         bool          `env:"-" help:"Measure for --every, print one report and end."`
 	JSON         bool          `env:"-" name:"json" help:"Print JSON, an object a line: the content of /status.json."`

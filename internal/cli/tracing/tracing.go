@@ -25,8 +25,8 @@ import (
 
 // Flags configure the export of traces to an OpenTelemetry collector.
 type Flags struct {
-	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They hold commands and times, and no key."`
-	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one of this many reads of clients, each with its decisions, and one of this many entries of a cluster's log."`
+	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They contain commands and times, and no key."`
+	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one in this many reads from clients, with its decisions, and one in this many entries of a cluster's log."`
 }
 
 const (
