@@ -41,7 +41,8 @@ func blacklistCommands() []*command {
 		{
 			name: "SISMEMBER", arity: 3, syntax: "key member", flags: "readonly fast", group: groupLook,
 			summary: "Whether an address is blocked everywhere",
-			params:  []param{key, member}, reply: "1 or 0; 0 also for a member that is not an address.", run: runBlacklistHas,
+			params:  []param{key, member}, reply: "1 or 0; 0 also for a member that is not an address.",
+			run: runBlacklistHas,
 		},
 		{
 			name: "SMISMEMBER", arity: -3, syntax: "key member [member ...]", flags: "readonly fast", group: groupLook,

@@ -87,7 +87,7 @@ func (s collector) histograms() []histogram {
 	hs := []histogram{{
 		"decision_duration_seconds",
 		"From when the decisions of a pipeline were begun to when all were answered; each counts with the time of " +
-			"all. What settles or changes policies is among them.",
+			"all. Commands that complete holds or change policies are included.",
 		s.Stats.Decisions.Snapshot(),
 	}}
 	if storage, ok := s.Storage(); ok {
