@@ -184,10 +184,10 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		start := time.Now()
 		b.say("TTL k")
 		b.say("PING")
-		assert.Zero(t, time.Since(start), "reading goes on")
+		assert.Zero(t, time.Since(start), "a paused client must still read")
 		b.say("RL.FIXED k FOREVER 5")
 		assert.Equal(t, 5*time.Second, time.Since(start))
-		assert.Zero(t, srv.Attention.Load(), "it is over for everyone")
+		assert.Zero(t, srv.Attention.Load(), "the pause must end for every client")
 
 		a.say("CLIENT PAUSE 3600000")
 		done := make(chan string)
@@ -200,6 +200,6 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		go func() { done <- b.say("TTL k") }()
 		synctest.Wait()
 		close(srv.Stop)
-		assert.Equal(t, "-1", <-done, "a server that stops waits for nobody")
+		assert.Equal(t, "-1", <-done, "a server that stops must end every pause")
 	})
 }

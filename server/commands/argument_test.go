@@ -192,10 +192,10 @@ func TestArgumentErrors(t *testing.T) {
 	c := srv.client(t)
 	for _, test := range argumentErrors {
 		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
-		assert.Equal(t, "PONG", c.say("PING"), "the next command is answered")
+		assert.Equal(t, "PONG", c.say("PING"), "the next command must be answered")
 	}
-	assert.Zero(t, srv.lim.Len(), "no state has changed")
-	assert.Zero(t, srv.lim.Calls, "nothing was decided")
+	assert.Zero(t, srv.lim.Len(), "an error must not change any state")
+	assert.Zero(t, srv.lim.Calls, "an error must not reach the limiter")
 }
 
 func TestQuotingIsSafe(t *testing.T) {

@@ -56,12 +56,12 @@ func TestBackup(t *testing.T) {
 	require.Equal(t, "-"+string(errNoBackup), c.say("WEIR.BACKUP NEXT"))
 
 	require.Equal(t, "524292", c.say("WEIR.BACKUP START"))
-	require.Equal(t, "524292", c.say("WEIR.BACKUP START"), "over again")
+	require.Equal(t, "524292", c.say("WEIR.BACKUP START"), "START must begin again")
 	require.Equal(t, 1, a.open)
-	require.Equal(t, "OK", other.say("WEIR.BACKUP STOP"), "there is nothing to stop there")
+	require.Equal(t, "OK", other.say("WEIR.BACKUP STOP"), "STOP on another connection must have no effect")
 	require.Equal(t, 1, a.open)
 	c.sess.Close()
-	require.Zero(t, a.open, "it ends with its connection")
+	require.Zero(t, a.open, "a backup must end with its connection")
 
 	require.Equal(t, "524292", other.say("WEIR.BACKUP START"))
 	require.Equal(t, "OK", other.say("WEIR.BACKUP STOP"))

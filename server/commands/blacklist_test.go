@@ -75,7 +75,7 @@ func TestBlacklistKnowsAnAddressInEveryForm(t *testing.T) {
 		require.Equal(t, "0", c.say("SISMEMBER rl:blacklist:ip "+bad), bad)
 		require.Contains(t, c.say("RL.CHECK p user:1 FROM "+bad), "-ERR FROM must be an IP address", bad)
 	}
-	require.Equal(t, "0", c.say("SCARD rl:blacklist:ip"), "an error changes nothing")
+	require.Equal(t, "0", c.say("SCARD rl:blacklist:ip"), "an error must not change the set")
 }
 
 // TestFrom checks that the address of the client denies a decision on any key, and that the answer says so.
@@ -98,7 +98,7 @@ func TestFrom(t *testing.T) {
 		require.Contains(t, c.say(send), "1 ", send)
 	}
 	require.Equal(t, "0 0 -1 -1 5", c.say("RL.WAIT RL.TOKENBUCKET u1 1/s 5 FROM 192.0.2.66 TIMEOUT 1m"),
-		"no wait helps")
+		"RL.WAIT must not wait for a blocked address")
 	why := "its address is blocked by RL.BLOCK 'ip:192.0.2.66' EVERYWHERE until RL.UNBLOCK lifts it"
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.TOKENBUCKET u1 1/s 5 FROM 192.0.2.66").get("why").text)
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.CHECK p u1 FROM 192.0.2.66").get("why").text)
@@ -173,5 +173,5 @@ func TestHTTPCheckFrom(t *testing.T) {
 	}
 	forged := askFrom(h, here, "/check/api?from_header=X-Forwarded-For&key=user:42", "X-Forwarded-For", "203.0.113.9",
 		"X-Forwarded-For", "192.0.2.66")
-	require.Equal(t, http.StatusTooManyRequests, forged.Code, "the last address is the proxy's")
+	require.Equal(t, http.StatusTooManyRequests, forged.Code, "the proxy's address is the last in the header")
 }

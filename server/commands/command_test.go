@@ -25,7 +25,8 @@ func TestReference(t *testing.T) {
 	require.NoError(t, WriteReference(&text))
 	file, err := os.ReadFile(referenceFile)
 	require.NoError(t, err)
-	assert.Equal(t, text.String(), contents.ReplaceAllString(string(file), "$1$2"), "make docs writes it anew")
+	assert.Equal(t, text.String(), contents.ReplaceAllString(string(file), "$1$2"),
+		"docs/commands.md is out of date: run make docs")
 }
 
 func TestHelp(t *testing.T) {
@@ -66,7 +67,8 @@ func TestTableIsComplete(t *testing.T) {
 		assert.Equal(t, cmd.plan == nil, cmd.answer == nil, cmd.Full)
 		assert.True(t, cmd.plan != nil || cmd.run != nil || cmd.subs != nil, cmd.Full)
 		assert.LessOrEqual(t, len(cmd.name), maxNameBytes)
-		assert.True(t, !cmd.instant || cmd.Exempt && cmd.plan == nil, "%s waits at a pause", cmd.Full)
+		assert.True(t, !cmd.instant || cmd.Exempt && cmd.plan == nil,
+			"%s must not be instant, because a pause delays it", cmd.Full)
 		for _, text := range append([]string{cmd.summary, cmd.details, cmd.reply}, cmd.syntax) {
 			assert.Equal(t, strings.TrimSpace(text), text, cmd.Full)
 		}
@@ -141,7 +143,7 @@ func TestGetKeys(t *testing.T) {
 	assert.Equal(t, "a RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS TTL a"))
 	assert.Equal(t, "k RW ACCESS UPDATE", c.say("COMMAND GETKEYSANDFLAGS RL.WAIT RL.CHECK p k TIMEOUT 1s"))
 	assert.Equal(t, "k RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS RL.EXPLAIN RL.CHECK p k"))
-	// the keys are where the command has them that it carries
+	// The key specification must be that of the carried command.
 	for _, carrier := range c.value("COMMAND INFO RL.WAIT RL.EXPLAIN").items {
 		assert.Contains(t, carrier.items[2].flat(), "movablekeys")
 		assert.Equal(t, "0 0 0", carrier.items[3].text+" "+carrier.items[4].text+" "+carrier.items[5].text)

@@ -31,7 +31,7 @@ func TestHello(t *testing.T) {
 	} {
 		assert.Equal(t, want, c.say(send), send)
 	}
-	assert.Contains(t, c.say("CLIENT INFO"), "resp=2", "a HELLO that fails changes nothing")
+	assert.Contains(t, c.say("CLIENT INFO"), "resp=2", "a HELLO that fails must not change anything")
 	assert.Contains(t, c.say("HELLO 3 SETNAME you AUTH default anything"), "proto 3")
 }
 
@@ -52,7 +52,7 @@ func TestAuthentication(t *testing.T) {
 	assert.Equal(t, "OK", c.say("auth default secret"))
 	assert.Equal(t, "PONG", c.say("PING"))
 	assert.Equal(t, "RESET", c.say("RESET"))
-	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "RESET logs out")
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "RESET must log the client out")
 	assert.Equal(t, "OK", c.say("AUTH secret"))
 	assert.Equal(t, "1 9 0 100 10", c.say("RL.TOKENBUCKET k 10/s 10"))
 	assert.Equal(t, "-ERR syntax error: AUTH [user] password", c.say("AUTH a b c"))
@@ -200,10 +200,10 @@ func TestClientKill(t *testing.T) {
 		assert.Equal(t, want, b.say(send), send)
 	}
 	assert.True(t, a.fake.killed)
-	assert.Equal(t, "0", b.say("CLIENT KILL ID 2"), "not itself unless SKIPME NO")
+	assert.Equal(t, "0", b.say("CLIENT KILL ID 2"), "without SKIPME NO the client must not end its own connection")
 	assert.False(t, b.sess.Closing)
 	assert.Equal(t, "1", b.say("CLIENT KILL ID 2 SKIPME no USER default"))
-	assert.True(t, b.sess.Closing, "its own connection closes after the reply")
+	assert.True(t, b.sess.Closing, "the client's own connection must close after the reply")
 	assert.False(t, b.fake.killed)
 	assert.Equal(t, "OK", b.say("CLIENT KILL 127.0.0.1:40001"))
 }
@@ -223,7 +223,7 @@ func TestClientReply(t *testing.T) {
 	assert.Empty(t, c.raw("RL.FIXED", "k", "FOREVER", "5"))
 	assert.Empty(t, c.raw("NOPE"))
 	assert.Equal(t, "OK", c.say("CLIENT REPLY ON"))
-	assert.Equal(t, "1 1 0 -1 5", c.say("RL.FIXED k FOREVER 5"), "it was counted")
+	assert.Equal(t, "1 1 0 -1 5", c.say("RL.FIXED k FOREVER 5"), "a command without a reply must still count")
 	assert.Equal(t, "-ERR syntax error: CLIENT REPLY ON|OFF|SKIP", c.say("CLIENT REPLY MAYBE"))
 
 	c.sess.Do(words("RL.FIXED k FOREVER 5"))
@@ -231,7 +231,7 @@ func TestClientReply(t *testing.T) {
 	c.sess.Do(words("PING"))
 	c.sess.Do(words("RL.FIXED k FOREVER 5 COST 0"))
 	c.sess.Settle()
-	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.sess.Out)), "replies before it are kept")
+	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.sess.Out)), "earlier replies must be kept")
 }
 
 func TestReset(t *testing.T) {

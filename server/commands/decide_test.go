@@ -93,13 +93,13 @@ func TestSameIDTakesOnce(t *testing.T) {
 
 func TestSettling(t *testing.T) {
 	c := defaultClient(t)
-	assert.Equal(t, "-1", c.say("RL.REFUND k 1"), "nothing was taken")
+	assert.Equal(t, "-1", c.say("RL.REFUND k 1"), "nothing was taken, so nothing can be refunded")
 	c.say("RL.FIXED a FOREVER 3")
 	c.say("RL.FIXED b FOREVER 3")
 	c.say("RL.FIXED d FOREVER 3")
 	assert.Equal(t, "2", c.say("RL.RESET a b c ID tok"))
 	assert.Equal(t, "1", c.say("UNLINK d e"))
-	assert.Equal(t, "0", c.say("DEL d ID tok"), "DEL takes keys only")
+	assert.Equal(t, "0", c.say("DEL d ID tok"), "DEL must take every argument for a key")
 
 	assert.Equal(t, "OK", c.say(`RL.BLOCK k 1h REASON "bad manners" ID tok`))
 	assert.Equal(t, "0 0 3600000 3600000 10", c.say("RL.TOKENBUCKET k 1/s 10"))

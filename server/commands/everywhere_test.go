@@ -17,7 +17,8 @@ func TestBlockEverywhere(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
 	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 5")
 	require.Equal(t, "OK", c.say("RL.BLOCK ip:192.0.2.66 1h"))
-	require.Equal(t, "1 9 0 1000 10", c.say("RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10"), "exactly its key")
+	require.Equal(t, "1 9 0 1000 10", c.say("RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10"),
+		"a block of this key alone must not cover login|ip:192.0.2.66")
 	require.Equal(t, "OK", c.say("RL.BLOCK ip:192.0.2.66 1h REASON abuse everywhere"))
 	for _, send := range []string{
 		"RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10", "RL.TOKENBUCKET ip:192.0.2.66 1/s 10", "RL.CHECK p ip:192.0.2.66",
@@ -27,7 +28,8 @@ func TestBlockEverywhere(t *testing.T) {
 	} {
 		require.Contains(t, c.say(send), "0 0 3600000 ", send)
 	}
-	require.Equal(t, "1 10 0 3600 3600", c.say("CL.THROTTLE cell|ip:192.0.2.66 9 1 1"), "a dialect")
+	require.Equal(t, "1 10 0 3600 3600", c.say("CL.THROTTLE cell|ip:192.0.2.66 9 1 1"),
+		"a block everywhere must also cover a dialect")
 	why := "the key is blocked by RL.BLOCK 'ip:192.0.2.66' EVERYWHERE for another 3600000 ms: abuse"
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10").get("why").text)
 	require.Equal(t, why, c.value("RL.EXPLAIN RL.CHECK p a|ip:192.0.2.66").get("why").text)

@@ -105,7 +105,7 @@ func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start))
 		require.Equal(t, service.ErrLoginsWait, srv.AwaitLogin(time.Minute, false))
 		require.EqualValues(t, 2, waits())
-		require.Equal(t, time.Second, time.Since(start), "one that is refused does not wait")
+		require.Equal(t, time.Second, time.Since(start), "a refused login must not wait")
 	})
 }
 

@@ -65,7 +65,7 @@ func TestTransactionsShareBoundedMemory(t *testing.T) {
 	assert.Equal(t, "-OVERLOADED "+limiter.ErrOverloaded.Error(), c.say("ECHO x"))
 	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
 	c.say("MULTI")
-	assert.Equal(t, "QUEUED", c.say("RL.FIXED a FOREVER 5"), "an ordinary transaction always has room")
+	assert.Equal(t, "QUEUED", c.say("RL.FIXED a FOREVER 5"), "an ordinary transaction must always fit")
 	assert.Equal(t, "1 4 0 -1 5", c.say("EXEC"))
 	assert.EqualValues(t, MaxHeldBytes, srv.Held.Used.Load())
 }
@@ -81,7 +81,7 @@ func TestRepliesOfATransactionAreBounded(t *testing.T) {
 	assert.Less(t, len(reply), 2*maxExecBytes)
 	items := flat(t, reply)
 	assert.Contains(t, items, string(errExecTooLong))
-	assert.True(t, strings.HasSuffix(items, "1 4 0 -1 5"), "what was decided is told")
+	assert.True(t, strings.HasSuffix(items, "1 4 0 -1 5"), "the reply must contain the decision")
 }
 
 func TestClientTextsAreShort(t *testing.T) {

@@ -16,12 +16,12 @@ func TestHolds(t *testing.T) {
 
 	made := strings.Fields(c.say("RL.RESERVE tpm a 10 1m"))
 	require.Len(t, made, 6)
-	require.Len(t, made[5], 26, "an id nobody guesses")
+	require.Len(t, made[5], 26, "the generated ID must have 26 characters")
 	require.Equal(t, "1", c.say("RL.CANCEL "+made[5]))
 	require.Equal(t, "0", c.say("RL.CANCEL nobody"))
 
 	require.Equal(t, "1 1 0 -1 2 r1", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r1"),
-		"the five of the limit with the least left")
+		"the limit with the least left must be reported")
 	require.Equal(t, "1 0 0 -1 2 r2", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r2"))
 	require.Equal(t, "0 0 -1 -1 2 nil", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r3"))
 	require.Contains(t, c.say("RL.COMMIT r3 1"), "-NOHOLD there is no hold with this id")

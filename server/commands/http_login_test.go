@@ -42,7 +42,7 @@ func TestUsersOverHTTP(t *testing.T) {
 		assert.Equal(t, c.want, w.Code, "%s of %q", c.path, c.user)
 	}
 	require.EqualValues(t, 2, srv.Stats.AuthFailures.Load())
-	require.EqualValues(t, 2, srv.Stats.NoPermission.Load(), "of /check")
+	require.EqualValues(t, 2, srv.Stats.NoPermission.Load(), "both denied requests to /check must count")
 }
 
 // TestGuessesOverHTTPAreHeldBack checks that failed logins over HTTP count together with those over RESP.

@@ -73,7 +73,7 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 			line := fmt.Sprintf(c.line, "/check/api?key=k")
 			require.Equal(t, c.status, sendHTTP(t, h, line+"\n"+c.headers))
 			_, taken := s.lim.Inspect([]byte("policy|api|0|k"))
-			require.Equal(t, c.status == http.StatusNoContent, taken, "units were taken")
+			require.Equal(t, c.status == http.StatusNoContent, taken, "only a request that is decided may take units")
 		})
 	}
 }

@@ -173,7 +173,7 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 		require.Equal(t, want, w.Body.String(), url)
 		require.Equal(t, http.StatusBadRequest, w.Code, url)
 	}
-	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "a refused request must not count")
 }
 
 // TestHTTPCheckTakesNothingTwice checks that a URL with two policies or two costs is refused, instead of ignoring one
@@ -195,7 +195,7 @@ func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 		require.Equal(t, "ERR "+want+"\n", w.Body.String(), url)
 		require.Equal(t, http.StatusBadRequest, w.Code, url)
 	}
-	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "a refused request must not count")
 }
 
 // TestHTTPCheckRefuses checks that invalid requests are refused, because a proxy takes anything but 2xx for a denial.
@@ -212,11 +212,12 @@ func TestHTTPCheckRefuses(t *testing.T) {
 	} {
 		require.Equal(t, status, askFrom(h, here, url).Code, url)
 	}
-	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "a refused request must not count")
 
 	s.lim.Err = limiter.ErrClusterDown
 	require.Equal(t, http.StatusServiceUnavailable, askFrom(h, here, "/check/api?key=k").Code)
-	require.Equal(t, http.StatusOK, askFrom(h, here, "/check/api?error_status=200&key=k").Code, "asked for")
+	require.Equal(t, http.StatusOK, askFrom(h, here, "/check/api?error_status=200&key=k").Code,
+		"the URL asked for status 200 on errors")
 	s.lim.Err = nil
 	require.NoError(t, h.Close())
 	require.Equal(t, http.StatusServiceUnavailable, askFrom(h, here, "/check/api?key=k").Code)
@@ -270,7 +271,7 @@ func TestHTTPCheckTakesLongHeaders(t *testing.T) {
 		require.NoError(t, res.Body.Close())
 		return res.StatusCode
 	}
-	require.Equal(t, http.StatusNoContent, ask(32<<10), "as nginx takes them")
+	require.Equal(t, http.StatusNoContent, ask(32<<10), "headers up to nginx's limit must be accepted")
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, ask(httpapi.MaxCheckHeaderBytes+8<<10))
 	require.NoError(t, h.Close())
 	require.NoError(t, <-ended)

@@ -101,7 +101,7 @@ func TestExplain(t *testing.T) {
 	c.say("RL.TOKENBUCKET k 10/s 10 COST 8")
 	assert.Equal(t, "it needs 5 units, 2 of 10 are left; it fits in 300 ms", why("RL.TOKENBUCKET k 10/s 10 COST 5"))
 	assert.Equal(t, "it fits when it is held for 300 ms first", why("RL.TOKENBUCKET k 10/s 10 COST 5 MAXWAIT 1s"))
-	assert.Equal(t, "0 2 300 800 10", c.say("RL.TOKENBUCKET k 10/s 10 COST 5"), "explaining took nothing")
+	assert.Equal(t, "0 2 300 800 10", c.say("RL.TOKENBUCKET k 10/s 10 COST 5"), "RL.EXPLAIN must not take units")
 	c.say("RL.FIXED f FOREVER 1")
 	assert.Equal(t, "it needs 1 unit, 0 of 1 are left, and none comes back by itself", why("RL.FIXED f FOREVER 1"))
 	assert.Equal(t, "this strike reaches a threshold and blocks the key for 300000 ms", why("RL.STRIKE s 1h 1 5m"))
@@ -148,7 +148,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestGlobIsNotExponential would not end with a matcher that backtracks to every star.
+// TestGlobIsNotExponential checks that a pattern of many stars is matched quickly. A matcher that backtracks to every
+// star would not end.
 func TestGlobIsNotExponential(t *testing.T) {
 	name := []byte(strings.Repeat("a", 512))
 	pattern := []byte(strings.Repeat("*a", 255) + "*b")

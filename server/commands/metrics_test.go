@@ -85,7 +85,7 @@ func TestMetricsPage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
 		return
 	}
-	require.Equal(t, string(file), page, "regenerate with -update")
+	require.Equal(t, string(file), page, "docs/metrics.md is out of date: regenerate with -update")
 }
 
 func metricsList(families []*dto.MetricFamily) string {

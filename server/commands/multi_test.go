@@ -21,7 +21,7 @@ func TestTransaction(t *testing.T) {
 	assert.Contains(t, c.sess.about.Line(c.sess.about.Since), "flags=x db=0 sub=0 psub=0 ssub=0 multi=6")
 	assert.Zero(t, lim.Calls)
 	reply := c.value("EXEC")
-	assert.Equal(t, 1, lim.Calls, "one atomic step")
+	assert.Equal(t, 1, lim.Calls, "a transaction must be one call to the limiter")
 	assert.Len(t, reply.items, 6)
 	var got []string
 	for _, item := range reply.items {
@@ -52,7 +52,7 @@ func TestBrokenTransaction(t *testing.T) {
 		assert.True(t, strings.HasPrefix(c.say(bad), "-ERR"), bad)
 		assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"), bad)
 		assert.Equal(t, "0", c.say("EXISTS a"), bad)
-		assert.Equal(t, "1 4 0 -1 5", c.say("RL.FIXED a FOREVER 5"), "the session goes on")
+		assert.Equal(t, "1 4 0 -1 5", c.say("RL.FIXED a FOREVER 5"), "the session must continue")
 	}
 }
 
@@ -110,7 +110,7 @@ func TestAcquireInTransactionNamesItsHolder(t *testing.T) {
 	assert.Equal(t, "1", c.say("RL.RELEASE k "+holder))
 }
 
-// TestClientSideCachingFailsLoudly sends what rueidis sends for DoCache.
+// TestClientSideCachingFailsLoudly checks that the commands which rueidis sends for DoCache get an error.
 func TestClientSideCachingFailsLoudly(t *testing.T) {
 	c := defaultClient(t)
 	for _, step := range []struct{ send, want string }{

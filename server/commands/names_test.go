@@ -69,8 +69,8 @@ func TestLayoutWithin(t *testing.T) {
 // listOf returns the elements of a flat reply.
 func listOf(c *testClient, line string) []string { return strings.Fields(c.say(line)) }
 
-// TestLayoutOfSeveralLimits: the limits of a policy share a name. It is shown once, and a reset
-// forgets all.
+// TestLayoutOfSeveralLimits checks that the limits of one policy share a name. The name is listed once, and a reset
+// of it removes every limiter.
 func TestLayoutOfSeveralLimits(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -88,14 +88,14 @@ func TestLayoutOfSeveralLimits(t *testing.T) {
 		{"", "HGET rl:api:u1 penalty_ms", "60000"},
 		{"", "GET rl:api:u1", "0 of 9 left, denied for another 60000 ms"},
 		{"", "EXISTS rl:api:u1 rl:api:u1 rl:api:u2", "2"},
-		{"", "RL.RESET rl:api:u1 ID token", "1"}, // and not ID, which names keys only with less
+		{"", "RL.RESET rl:api:u1 ID token", "1"}, // ID is an option here, not a key
 		{"", "RL.RESET rl:api:u1", "0"},
 		{"", "DBSIZE", "0"},
 	})
 }
 
-// TestLayoutBesidePlainLimiter: a plain limiter of the same name comes first, and is forgotten
-// with the others.
+// TestLayoutBesidePlainLimiter checks that a plain limiter of the same name is shown first, and that DEL removes
+// both.
 func TestLayoutBesidePlainLimiter(t *testing.T) {
 	runStepsOn(t, defaultClient(t), []step{
 		{"", "RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LAYOUT rl:{key}", "1"},
@@ -116,8 +116,8 @@ func TestLayoutBesidePlainLimiter(t *testing.T) {
 	})
 }
 
-// TestBlockedUnderLayout: a block of the key shows under the name, which itself cannot be
-// blocked to no effect.
+// TestBlockedUnderLayout checks that the name shows a block of its key. Blocking the name itself is an error, because
+// it would have no effect.
 func TestBlockedUnderLayout(t *testing.T) {
 	runStepsOn(t, defaultClient(t), []step{
 		{"", "RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LAYOUT rl:{key}", "1"},
@@ -133,7 +133,7 @@ func TestBlockedUnderLayout(t *testing.T) {
 	})
 }
 
-// TestLayoutErrors: what a layout or a report may not be, and that nothing changes then.
+// TestLayoutErrors checks the errors for an invalid LAYOUT or REPORT, and that such a command changes nothing.
 func TestLayoutErrors(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -154,7 +154,7 @@ func TestLayoutErrors(t *testing.T) {
 	require.Contains(t, c.say("RL.POLICY GET q"), " layout rl:a:{key} report 90s")
 }
 
-// TestReportedRate: REPORT chooses the fifth integer, for every kind of check.
+// TestReportedRate checks that REPORT determines the fifth integer of every kind of check.
 func TestReportedRate(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -171,8 +171,8 @@ func TestReportedRate(t *testing.T) {
 			"which leaves 47 of 50")
 }
 
-// TestUsersUnderLayouts: a user needs permission for the name and for the limiters' own names,
-// so that a layout grants nothing.
+// TestUsersUnderLayouts checks that a user needs permission for the name and for the limiters' own names. A layout
+// therefore grants nothing.
 func TestUsersUnderLayouts(t *testing.T) {
 	srv, _ := usersServer(t, "", strings.Join([]string{
 		"user all on nopass ~* +@all", "user name on nopass ~rl:* +@all", "user own on nopass ~policy|api|* +@all",
@@ -192,8 +192,8 @@ func TestUsersUnderLayouts(t *testing.T) {
 	require.Equal(t, "0", all.say("EXISTS rl:u1"))
 }
 
-// TestDeleteAllLines: the line of Lua is known with any literal pattern, and with nothing else
-// in it.
+// TestDeleteAllLines checks that the Lua line for deleting a pattern is recognised with any literal pattern. Any
+// other difference makes it unknown.
 func TestDeleteAllLines(t *testing.T) {
 	line := func(pattern string) string { return deleteAllBegin + pattern + deleteAllEnd }
 	for text, want := range map[string]string{line("ratelimit:*"): "ratelimit:*", line(""): "", line("a\"b"): "a\"b"} {
@@ -208,8 +208,8 @@ func TestDeleteAllLines(t *testing.T) {
 	}
 }
 
-// TestDeleteAllBehindOthers: it sees what was sent before it, finds what layouts name, and has
-// no place in a transaction.
+// TestDeleteAllBehindOthers checks that the script sees earlier commands of its pipeline and finds names made by
+// layouts. A transaction refuses it.
 func TestDeleteAllBehindOthers(t *testing.T) {
 	c := defaultClient(t)
 	c.say("RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LIMIT FIXED 1m 9 FIRST LAYOUT ratelimit:{policy}:{key}")
@@ -224,7 +224,7 @@ func TestDeleteAllBehindOthers(t *testing.T) {
 	require.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
 }
 
-// lastReply is the last line of replies.
+// lastReply returns the last line of the replies.
 func lastReply(replies string) string {
 	lines := strings.SplitAfter(replies, "\r\n")
 	return lines[len(lines)-2]
@@ -237,7 +237,7 @@ func bytesOf(words ...string) (args [][]byte) {
 	return args
 }
 
-// TestDeleteAllIsLinearizable: on every node it deletes what any node has acknowledged before.
+// TestDeleteAllIsLinearizable checks that the script, on every node, deletes each key that any node has acknowledged.
 func TestDeleteAllIsLinearizable(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	script := deleteAllBegin + "k*" + deleteAllEnd

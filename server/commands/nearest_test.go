@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program that sends a wrong name in a loop gets the error each time, and a suggestion now
-// and then.
+// TestSuggestionsHaveARate checks that suggestions are rate-limited. A program that sends a wrong name in a loop gets
+// every error, but few suggestions.
 func TestSuggestionsHaveARate(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -33,5 +33,5 @@ func TestSuggestionsHaveARate(t *testing.T) {
 	now = now.Add(3*suggestEvery - 1)
 	require.Equal(t, 2, taken(9))
 	now = now.Add(time.Hour)
-	require.Equal(t, suggestBurst, taken(2*suggestBurst), "it does not grow with time")
+	require.Equal(t, suggestBurst, taken(2*suggestBurst), "an idle hour must not allow more than the burst")
 }

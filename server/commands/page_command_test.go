@@ -19,11 +19,11 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// order sends a command as the page does.
+// order sends a command the way the page sends it.
 func order(h *httpapi.Server, change func(*http.Request), args ...string) *httptest.ResponseRecorder {
 	body, err := json.Marshal(map[string][]string{"args": args})
 	if err != nil {
-		panic(err) // strings always can be
+		panic(err) // strings always encode
 	}
 	r := httptest.NewRequest(http.MethodPost, "/command.json", bytes.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:6381", "127.0.0.1:50000"
@@ -37,7 +37,7 @@ func order(h *httpapi.Server, change func(*http.Request), args ...string) *httpt
 	return w
 }
 
-// receivedAt is a request that came to an address of this machine.
+// receivedAt returns the request as if it had arrived at this local address.
 func receivedAt(r *http.Request, addr string) *http.Request {
 	local := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))
 	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local)))
@@ -49,7 +49,7 @@ func TestPageCommands(t *testing.T) {
 		servertest.NewTableLimiter())
 	require.NoError(t, err)
 	c, h := (&testServer{Shared: srv}).client(t), newHTTP(srv)
-	srv.LastID.Store(100) // that client's number is not from the server
+	srv.LastID.Store(100) // so that the session of the page has the ID 101
 	says := func(want string, args ...string) {
 		t.Helper()
 		require.JSONEq(t, want, order(h, nil, args...).Body.String())
@@ -74,10 +74,11 @@ func TestPageCommands(t *testing.T) {
 	require.Contains(t, log.String(), `command=rl.reset args="[RL.RESET user:42]"`)
 	require.NoError(t, h.Close())
 	says(`{"error":"ERR the server is stopping"}`, "RL.UNBLOCK", "user:42")
-	require.EqualValues(t, 1, srv.Clients.Load(), "its sessions are over")
+	require.EqualValues(t, 1, srv.Clients.Load(), "the sessions of the page must have ended")
 }
 
-// What is not the page, or not somebody who may, changes nothing.
+// TestPageCommandsAreGuarded checks that a request changes nothing unless it comes from the page, of a user with
+// permission. It covers other sites, DNS rebinding, proxies and wrong logins.
 func TestPageCommandsAreGuarded(t *testing.T) {
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
@@ -174,8 +175,8 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, visit(h, "/command.json", nil).Code)
 }
 
-// A user who needs no password has proved nothing: such a login opens the page on this
-// machine only, under whatever name. One with a password opens it from everywhere.
+// TestPageLoginsThatProveNothing checks that a user without a password opens the page from this machine only. A user
+// with a password opens it from everywhere.
 func TestPageLoginsThatProveNothing(t *testing.T) {
 	const text = "user default on nopass ~* +@all\nuser guest on nopass ~* +@all\n"
 	users := func() (*acl.Users, error) {
@@ -200,7 +201,7 @@ func TestPageLoginsThatProveNothing(t *testing.T) {
 	}
 }
 
-// A user of the page may do there what he may do elsewhere.
+// TestPageCommandsByUser checks that a user has the same permissions on the page as elsewhere.
 func TestPageCommandsByUser(t *testing.T) {
 	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
 	srv := newTestServer(t, Config{LoadUsers: users})

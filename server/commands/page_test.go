@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// visit asks for something as a browser somewhere would.
+// visit sends the GET request of a browser, after change has adapted it.
 func visit(h *httpapi.Server, path string, change func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host, r.RemoteAddr = "127.0.0.1:6381", "127.0.0.1:50000"
@@ -43,7 +43,8 @@ func TestPageIsServed(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, visit(h, "/index.html", nil).Code)
 }
 
-// Who may see keys: with a password who knows it, without one as on the other port.
+// TestPageIsProtected checks who may see keys. A server with a password requires it. Without one, the rules of
+// protected mode apply as on the other port.
 func TestPageIsProtected(t *testing.T) {
 	as := func(user, password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth(user, password) }
@@ -74,10 +75,10 @@ func TestPageIsProtected(t *testing.T) {
 		for _, path := range []string{"/", "/status.json", "/key.json?name=user:42", "/page.js"} {
 			require.Equal(t, tt.code, visit(h, path, tt.how).Code, "%s: %s", tt.what, path)
 			if tt.code == http.StatusUnauthorized {
-				break // each takes a second
+				break // each failed login takes a second
 			}
 		}
-		require.Equal(t, http.StatusOK, visit(h, "/livez", tt.how).Code, "probes are for everybody")
+		require.Equal(t, http.StatusOK, visit(h, "/livez", tt.how).Code, "probes must need no login")
 	}
 }
 
@@ -91,7 +92,7 @@ func TestStatusFeed(t *testing.T) {
 	}
 	c.say("RL.CHECK login unseen")
 	c.say("RL.CHECK login unseen")
-	require.Empty(t, look().Denials, "nobody looked when it was denied")
+	require.Empty(t, look().Denials, "denials must not be recorded while no client looks at them")
 	c.say("RL.CHECK login seen")
 	c.say("RL.CHECK login seen")
 	c.say("RL.FIXED other 1h 0")
@@ -107,7 +108,8 @@ func TestStatusFeed(t *testing.T) {
 
 	first := visit(h, "/status.json", nil).Body.String()
 	c.say("RL.CHECK login more")
-	require.Equal(t, first, visit(h, "/status.json", nil).Body.String(), "many who look ask the server once")
+	require.Equal(t, first, visit(h, "/status.json", nil).Body.String(),
+		"clients that ask within the same interval must share one status")
 }
 
 func TestKeyLookup(t *testing.T) {
@@ -131,8 +133,8 @@ func TestKeyLookup(t *testing.T) {
 		visit(h, "/key.json?name="+strings.Repeat("x", engine.MaxKeyLen+1), nil).Code)
 }
 
-// The page asks a majority through its node, and says which node answered. Without a leader
-// it shows what its own node has, and how old that is.
+// TestPageReadsWhatWasDecided checks that the page makes a ReadIndex on its node, and names the node. Without a
+// leader it shows that node's state and its age.
 func TestPageReadsWhatWasDecided(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	c, node := clusterClient(t, f, "a", Config{})
@@ -154,12 +156,13 @@ func TestPageReadsWhatWasDecided(t *testing.T) {
 
 	f.Lead("")
 	status, key = look()
-	require.EqualValues(t, 2, node.Confirms.Load()-before, "there is nobody to ask")
+	require.EqualValues(t, 2, node.Confirms.Load()-before, "without a leader no ReadIndex may be tried")
 	require.Equal(t, []any{"", int64(1500)}, []any{status.Cluster.Leader, status.Cluster.StaleMs})
 	require.Equal(t, []any{"", int64(1500)}, []any{key.Leader, key.StaleMs})
 
 	f.Lead("b")
 	f.SetDown(limiter.ErrTryAgain)
 	_, key = look()
-	require.Equal(t, []any{"b", int64(1500)}, []any{key.Leader, key.StaleMs}, "a leader that does not answer")
+	require.Equal(t, []any{"b", int64(1500)}, []any{key.Leader, key.StaleMs},
+		"a leader that does not answer must make the read stale")
 }

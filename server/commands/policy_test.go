@@ -76,8 +76,8 @@ func manyPairs(n int) (text string) {
 	return text
 }
 
-// TestZonesAreAsTheCalendarSays: the boundaries a policy finds in what it was given of
-// a zone are those of the zone itself.
+// TestZonesAreAsTheCalendarSays checks that the window boundaries a policy computes from its stored zone changes
+// match Go's time package.
 func TestZonesAreAsTheCalendarSays(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{
@@ -121,7 +121,7 @@ func TestExplainOfAChecks(t *testing.T) {
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK user 7 org acme"), "the key is blocked")
 }
 
-// TestChecksInATransaction: with a change of the policy, in one step.
+// TestChecksInATransaction checks that a transaction can change a policy and check it in one step.
 func TestChecksInATransaction(t *testing.T) {
 	c := defaultClient(t)
 	c.say("MULTI")
@@ -132,7 +132,8 @@ func TestChecksInATransaction(t *testing.T) {
 	require.Equal(t, "1 1 1 0 -1 2 p 2 0 0 -1 -1 1 p", c.say("EXEC"))
 }
 
-// TestStrikesAsAPolicy: its limit is read and written back, explained, and never held.
+// TestStrikesAsAPolicy checks that a strike limit of a policy is read, written back and explained, and cannot be
+// reserved.
 func TestStrikesAsAPolicy(t *testing.T) {
 	c := defaultClient(t)
 	require.Equal(t, "1", c.say("RL.POLICY SET lockout LIMIT STRIKE 15m 2 2s 3 15m"))

@@ -14,8 +14,8 @@ import (
 // half is a policy of two requests an hour. One of them is reserved for high priority.
 const half = "RL.POLICY SET half LIMIT FIXED 1h 2 FIRST RESERVED 50%"
 
-// TestHTTPCheckPriority: the URL, or the header that it names, lets a request take what is kept;
-// a header that no URL names does not.
+// TestHTTPCheckPriority checks that high priority comes only from the URL, or from a header that the URL names. A
+// header that no URL names has no effect.
 func TestHTTPCheckPriority(t *testing.T) {
 	for name, c := range map[string]struct {
 		url      string
@@ -50,8 +50,8 @@ func TestHTTPCheckPriority(t *testing.T) {
 	}
 }
 
-// TestRLSPriority: the entry weir_priority belongs neither to the policy nor to the key. Of a client's
-// words only high is more than normal.
+// TestRLSPriority checks that the entry weir_priority is part of neither the policy nor the key. Of the values that a
+// client sends, only high raises the priority.
 func TestRLSPriority(t *testing.T) {
 	s := newTestServer(t, Config{})
 	require.Equal(t, "1", s.client(t).say("RL.POLICY SET web:user LIMIT FIXED 1h 2 FIRST RESERVED 50%"))
@@ -67,7 +67,7 @@ func TestRLSPriority(t *testing.T) {
 	require.Equal(t, over, ask("user", "42", "weir_priority", "normal"))
 	require.Equal(t, over, ask("user", "42", "weir_priority", "\x00urgent"))
 	require.Equal(t, ok, ask("user", "high"))
-	require.Equal(t, over, ask("user", "high"), "the value of another entry")
+	require.Equal(t, over, ask("user", "high"), "high as the value of another entry must not raise the priority")
 	require.Equal(t, ok, ask("weir_priority", "high", "user", "42"))
 	require.Equal(t, over, ask("weir_priority", "high", "user", "42"))
 
@@ -75,5 +75,6 @@ func TestRLSPriority(t *testing.T) {
 		withLimit(entries("weir_priority", "high", "user", "b"), 1, typev3.RateLimitUnit_MINUTE),
 		withLimit(entries("user", "b"), 1, typev3.RateLimitUnit_MINUTE)))
 	require.NoError(t, err)
-	require.Equal(t, []rlsv3.RateLimitResponse_Code{ok, over}, codesOf(out), "one limiter, with priority or without")
+	require.Equal(t, []rlsv3.RateLimitResponse_Code{ok, over}, codesOf(out),
+		"both priorities must count in the same limiter")
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/weir-project/weir/server/syntax"
 )
 
-// commandSource draws commands from the command table and the script table, so that a new
-// command or script is drawn as soon as it is there. The arguments follow the syntax line;
-// some of them are odd.
+// commandSource draws commands from the command table and the script table, so it draws a new command or script
+// without a change. The arguments follow the syntax line, and some of them are invalid.
 type commandSource struct {
 	*rand.Rand
 	drawn    int
@@ -33,7 +32,7 @@ func newCommandSource(seed uint64) *commandSource {
 	}
 }
 
-// notCompared are commands that the source cannot send, with the reason.
+// notCompared maps each command that the source cannot send to the reason.
 var notCompared = map[string]string{
 	"eval":      "it needs the text of a script; EVALSHA does the same",
 	"rl.wait":   "it waits; the decision that it carries is compared",
@@ -44,7 +43,7 @@ var notCompared = map[string]string{
 	"dbsize":    "see keys",
 }
 
-// comparedCommands are those that decide, and those that look at what was decided.
+// comparedCommands returns the commands that decide, and the commands that show what was decided.
 func comparedCommands() (compared []*command) {
 	each(newCommandTable(families()...).all, func(cmd *command) {
 		looks := cmd.run != nil && cmd.reads &&
@@ -56,11 +55,11 @@ func comparedCommands() (compared []*command) {
 	return compared
 }
 
-// fractions are how many fractional limits of a script that raises 2 to a power come first:
-// of one in ten the last digit depends on how the processor multiplies and adds.
+// fractions is how many calls with a fractional limit, of a script that raises 2 to a power, come first. In one of
+// ten the last digit depends on the processor's rounding of multiply and add.
 const fractions = 100
 
-// next draws a command, or a transaction of some.
+// next draws a command, or a transaction of a few commands.
 func (g *commandSource) next() [][]string {
 	if g.drawn < 2*fractions {
 		g.drawn++
@@ -97,7 +96,7 @@ func (g *commandSource) command() []string {
 	return g.named(cmd, append(line, g.sequence(cmd, syntax.Parse(cmd.syntax))...))
 }
 
-// decision draws a command of RL.EXPLAIN.
+// decision draws the command inside an RL.EXPLAIN.
 func (g *commandSource) decision() []string {
 	for {
 		if cmd := g.commands[g.IntN(len(g.commands))]; cmd.group == groupDecide && cmd.plan != nil {
@@ -106,7 +105,7 @@ func (g *commandSource) decision() []string {
 	}
 }
 
-// named gives an ID to what the server would give a random one.
+// named adds an ID to a command that would otherwise get a random ID from the server.
 func (g *commandSource) named(cmd *command, line []string) []string {
 	random := cmd.Full == "rl.acquire" || cmd.Full == "rl.reserve"
 	if random && !slices.Contains(line, "ID") && !slices.Contains(line, "HOLDER") {
@@ -160,7 +159,7 @@ func (g *commandSource) limit() []string {
 	}
 }
 
-// script draws a call of a script that is recognised: often as it was called last.
+// script draws a call of a recognised script, often with the arguments of its previous call.
 func (g *commandSource) script() []string {
 	sum := g.sums[g.IntN(len(g.sums))]
 	if last := g.called[sum]; last != nil && g.IntN(2) == 0 {
@@ -178,7 +177,7 @@ func (g *commandSource) script() []string {
 	return line
 }
 
-// key draws one of few keys. The prefix keeps kinds of limiters apart, mostly.
+// key draws one of a few keys. The prefix usually keeps different kinds of limiters apart.
 func (g *commandSource) key(kind string) string {
 	if g.IntN(40) == 0 {
 		return pick(g, g.recent[:])

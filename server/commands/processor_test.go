@@ -24,13 +24,13 @@ const (
 	processorSeed = 1
 	// processorCommands is how many commands the ordinary test compares.
 	processorCommands = 30_000
-	// The environment: how many commands to compare, on which other architectures (GOARCH),
-	// and, of a child, where to write the chain and which command to show.
+	// envCommands says how many commands to compare, and envArchitectures on which other architectures (GOARCH). A
+	// child process also reads where to write the hash chain, and which command to show.
 	envCommands, envArchitectures = "WEIRTEST_PROCESSOR_COMMANDS", "WEIRTEST_PROCESSOR_ARCHITECTURES"
 	envChain, envShow             = "WEIRTEST_PROCESSOR_CHAIN", "WEIRTEST_PROCESSOR_SHOW"
 )
 
-// emulators are the programs that run another architecture's binary, by GOARCH.
+// emulators maps a GOARCH to the program that runs its binaries.
 var emulators = map[string]string{
 	"arm64": "qemu-aarch64", "s390x": "qemu-s390x", "riscv64": "qemu-riscv64", "ppc64le": "qemu-ppc64le",
 	"loong64": "qemu-loongarch64",
@@ -80,7 +80,7 @@ func (tr *trace) compareOn(t *testing.T, commands int, arch, emulator string) {
 	}
 }
 
-// compare runs the sequence in a process and shows the first command that differs.
+// compare runs the sequence in a child process and shows the first command that differs.
 func (tr *trace) compare(t *testing.T, commands int, env []string, argv ...string) {
 	file := filepath.Join(t.TempDir(), "chain")
 	child := func(show int) string {
@@ -106,7 +106,7 @@ func (tr *trace) compare(t *testing.T, commands int, env []string, argv ...strin
 		covered(tr.lim.scripts[:]), engine.NumScripts-1)
 }
 
-// TestProcessorChild is the part of TestSameOnOtherProcessors that runs in other processes.
+// TestProcessorChild is the part of TestSameOnOtherProcessors that runs in the child process.
 func TestProcessorChild(t *testing.T) {
 	file := os.Getenv(envChain)
 	if file == "" {
@@ -138,14 +138,14 @@ func envInt(name string, otherwise int) int {
 func (tr *trace) requireComplete(t *testing.T) {
 	const least = 3
 	for _, cmd := range comparedCommands() {
-		assert.GreaterOrEqual(t, tr.commands[cmd.Full], least, "teach argumentValues the arguments of %s", cmd.Full)
+		assert.GreaterOrEqual(t, tr.commands[cmd.Full], least, "add the arguments of %s to argumentValues", cmd.Full)
 	}
 	for code, n := range tr.lim.ops {
-		assert.GreaterOrEqual(t, n, least, "no command of the source makes operation %d", code)
+		assert.GreaterOrEqual(t, n, least, "some command of the source must make operation %d", code)
 	}
 	for id, n := range tr.lim.scripts {
-		if (&engine.Script{ID: engine.ScriptID(id)}).Sound() { // not all numbers are given out
-			assert.GreaterOrEqual(t, n, least, "script %d", id)
+		if (&engine.Script{ID: engine.ScriptID(id)}).Sound() { // some numbers are unused
+			assert.GreaterOrEqual(t, n, least, "the source must call script %d", id)
 		}
 	}
 }

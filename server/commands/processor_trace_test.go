@@ -67,11 +67,11 @@ type trace struct {
 	chain    []uint64 // after each command: a hash of everything so far
 	commands map[string]int
 	lim      *replicatedLimiter
-	shown    string // of the command that was asked for
+	shown    string // the command to show and its effects
 }
 
-// suggestion is advice in an error. It is given at a rate of the host's clock, and is no part
-// of what is decided.
+// suggestion matches the advice in an error. The host's clock limits the rate of suggestions, so they are not part of
+// the comparison.
 var suggestion = regexp.MustCompile(` \(did you mean .*\?\)`)
 
 // traceCommands runs this many commands, and shows one of them.
@@ -111,14 +111,14 @@ func traceCommands(t testing.TB, seed uint64, commands, show int) *trace {
 	return tr
 }
 
-// digest adds the hash of the state, which both tables must have.
+// digest adds the hash of the state. Both tables must have the same state.
 func (tr *trace) digest(write func([]byte) (int, error)) {
 	sum := tr.lim.Table.StateHash(tr.lim.Stamp)
 	require.Equal(tr.lim.t, sum, tr.lim.follower.StateHash(tr.lim.Stamp), "after %d commands", len(tr.chain))
 	_, _ = write(binary.LittleEndian.AppendUint64(nil, sum))
 }
 
-// evict is what only a node sends: it gives a limiter up for room.
+// evict sends the operation that only a node sends: it evicts a limiter to free memory.
 func (tr *trace) evict(g *commandSource) {
 	if key := pick(g, g.recent[:]); key != "" {
 		_ = tr.lim.Decide([]engine.Op{{Code: engine.OpForget, Key: []byte(key)}}, make([]engine.Decision, 1))

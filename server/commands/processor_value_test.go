@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// argumentValues are values of arguments, by the name that the syntax lines give them.
+// argumentValues maps the name of an argument in the syntax lines to its values.
 var argumentValues = map[string][]string{
 	"rate":    {"10/s", "1/s", "3/7s", "100/m", "1/d", "9007199254740992/s", "7/366d", "1/1us", "5/90ms"},
 	"window":  {"1s", "10ms", "1m", "1h", "366d", "7s", "1us"},
@@ -28,12 +28,12 @@ var argumentValues = map[string][]string{
 	"member": {"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::2", "2001:db8::/64"},
 }
 
-// sameValues are names whose values are those of another.
+// sameValues maps a name to another name that has the same values.
 var sameValues = map[string]string{
 	"duration": "window", "ttl": "window", "penalty": "window", "token": "id", "holder": "id", "name": "policy",
 }
 
-// value draws a value of an argument, now and then one that it may not have.
+// value draws a value of an argument, and occasionally an invalid one.
 func (g *commandSource) value(cmd *command, name string) string {
 	if other, ok := sameValues[name]; ok {
 		name = other
@@ -46,7 +46,8 @@ func (g *commandSource) value(cmd *command, name string) string {
 		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
 	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
 		return blacklistKey
-	case name == "key" && (cmd.group == groupSettle || cmd.group == groupLook) && g.IntN(4) == 0: // as a layout has it
+	// a name that a layout makes
+	case name == "key" && (cmd.group == groupSettle || cmd.group == groupLook) && g.IntN(4) == 0:
 		return "rl:" + pick(g, argumentValues["policy"]) + ":" + g.key("rl.check")
 	case name == "key":
 		return g.key(g.kindOfKey(cmd))
@@ -64,10 +65,10 @@ func (g *commandSource) value(cmd *command, name string) string {
 	return strconv.Itoa(1 + g.IntN(20))
 }
 
-// keysOf are commands that act on the keys of another one.
+// keysOf maps a command to the command that creates the keys it acts on.
 var keysOf = map[string]string{"rl.release": "rl.acquire", "rl.renew": "rl.acquire", "rl.reserve": "rl.check"}
 
-// kindOfKey is the command whose keys a command acts on.
+// kindOfKey returns the command that creates the keys which cmd acts on.
 func (g *commandSource) kindOfKey(cmd *command) string {
 	switch {
 	case keysOf[cmd.Full] != "":

@@ -4,10 +4,10 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// newHTTP is the HTTP side of a server, without the check.
+// newHTTP returns the HTTP side of a server, with the check disabled.
 func newHTTP(srv *Shared) *httpapi.Server { return newHTTPCheck(srv, httpapi.CheckOff) }
 
-// newHTTPCheck is the HTTP side of a server, with the check for whom check says.
+// newHTTPCheck returns the HTTP side of a server. check says who may use the check.
 func newHTTPCheck(srv *Shared, check string) *httpapi.Server {
 	h, err := httpapi.New(srv.Service, srv, check)
 	if err != nil {

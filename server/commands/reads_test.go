@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// readers has a call of every command that reads limiters, by its name in the command table.
+// readers maps each command that reads limiters to a call of it.
 var readers = map[string]string{
 	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k",
 	"hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
@@ -32,7 +32,7 @@ var readers = map[string]string{
 func TestEveryReadIsLinearizable(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	clients, nodes := map[string]*testClient{}, map[string]*servertest.FakeReplica{}
-	for _, id := range []string{"a", "b"} { // a leads
+	for _, id := range []string{"a", "b"} { // a is the leader
 		clients[id], nodes[id] = clusterClient(t, f, id, Config{BlacklistKey: blacklistKey})
 	}
 	clients["a"].say("RL.FIXED k FOREVER 9")
@@ -48,10 +48,10 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 			requireStale(t, f, c, nodes[id], send)
 		}
 	})
-	assert.Equal(t, "PONG", clients["b"].say("PING"), "other commands need no leader")
+	assert.Equal(t, "PONG", clients["b"].say("PING"), "commands that read no limiter must need no leader")
 }
 
-// anew sends a command as a new run of reads.
+// anew sends a command as the first of a new run of reads.
 func (c *testClient) anew(send string) string {
 	c.sess.Confirmed = false
 	return string(c.raw(split(send)...))
@@ -88,7 +88,7 @@ func requireStale(t *testing.T, f *servertest.FakeCluster, c *testClient, node *
 	require.Equal(t, "OK", c.say("READWRITE"))
 }
 
-// TestStaleReadsSayHowOldTheyAre: under READONLY, and only there.
+// TestStaleReadsSayHowOldTheyAre checks that a read under READONLY reports its age, and that no other read does.
 func TestStaleReadsSayHowOldTheyAre(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	c, node := clusterClient(t, f, "b", Config{})
@@ -108,7 +108,7 @@ func TestStaleReadsSayHowOldTheyAre(t *testing.T) {
 	before := node.Confirms.Load()
 	for _, leader := range []string{"a", "", "b"} {
 		f.Lead(leader)
-		if leader == "b" { // it may not know yet that another leads
+		if leader == "b" { // node a may not know the new leader yet
 			f.SetAge(1600 * time.Millisecond)
 			shown("1600")
 			break

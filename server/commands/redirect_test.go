@@ -25,15 +25,15 @@ func TestRedirectMoved(t *testing.T) {
 		assert.Equal(t, moved, follower.say(send), send)
 	}
 	assert.Equal(t, "-ERR max "+wholeTo53+", not 'x'", follower.say("RL.FIXED foo FOREVER x"),
-		"what is wrong is wrong anywhere")
+		"a wrong command must get its error on every node")
 	assert.Zero(t, node.Decided.Load())
-	assert.Equal(t, "fixed", follower.say("TYPE foo"), "reads stay")
+	assert.Equal(t, "fixed", follower.say("TYPE foo"), "reads must not be redirected")
 	assert.Equal(t, "7", follower.value("RL.EXPLAIN "+takeFoo).get("remaining").text)
 
 	f.Lead("")
 	before := node.Decided.Load()
 	assert.Equal(t, "-CLUSTERDOWN the cluster has no leader, nothing was counted", follower.say(takeFoo))
-	assert.Equal(t, before, node.Decided.Load(), "nothing is forwarded")
+	assert.Equal(t, before, node.Decided.Load(), "nothing may be forwarded")
 	f.Lead("b")
 	assert.Equal(t, "1 7 0 -1 9", follower.say(takeFoo))
 	assert.Equal(t, "-MOVED 12182 10.0.0.2:6380", leader.say(takeFoo))
@@ -58,20 +58,20 @@ func TestRedirectOfATransaction(t *testing.T) {
 	assert.Equal(t, "QUEUED", c.say(takeFoo))
 	assert.Equal(t, "QUEUED", c.say("TYPE foo"))
 	f.Lead("a")
-	assert.Equal(t, moved, c.say("EXEC"), "all of it or nothing")
+	assert.Equal(t, moved, c.say("EXEC"), "the whole transaction must be redirected")
 	assert.Equal(t, "-"+string(errExecNoMulti), c.say("EXEC"))
 	assert.EqualValues(t, 0, f.Len())
 
 	c.say("MULTI")
 	c.say("PING")
-	assert.Equal(t, "PONG", c.say("EXEC"), "nothing to decide, nothing to redirect")
+	assert.Equal(t, "PONG", c.say("EXEC"), "a transaction without decisions must not be redirected")
 }
 
 func TestForwarding(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	c, node := clusterClient(t, f, "b", Config{})
 	assert.Equal(t, "1 8 0 -1 9", c.say(takeFoo))
-	assert.EqualValues(t, 1, node.Decided.Load(), "the limiter forwards by itself")
+	assert.EqualValues(t, 1, node.Decided.Load(), "the limiter must forward the decision itself")
 	f.Lead("")
 	assert.True(t, strings.HasPrefix(c.say(takeFoo), "-CLUSTERDOWN "))
 }

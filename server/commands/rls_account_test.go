@@ -29,7 +29,7 @@ func TestRLSIsAccountedFor(t *testing.T) {
 		require.NoError(t, json.Unmarshal(visit(newHTTP(s.Shared), "/status.json", nil).Body.Bytes(), &v))
 		return v
 	}
-	look() // from here on somebody looks
+	look() // the page records denials from here on
 	ask := func(d ...*descriptorv3.RateLimitDescriptor) codes.Code {
 		_, err := envoy.ShouldRateLimit(t.Context(), rlsCall(d...))
 		return status.Code(err)

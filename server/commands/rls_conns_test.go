@@ -51,8 +51,8 @@ func TestRLSLogins(t *testing.T) {
 	}
 }
 
-// TestRLSLogsInOnce: an Envoy that has logged in is not held back for who guesses from
-// its address.
+// TestRLSLogsInOnce checks that an Envoy which has logged in is not delayed when others guess passwords from its
+// address.
 func TestRLSLogsInOnce(t *testing.T) {
 	s := newTestServer(t, Config{Password: "sesame"})
 	_, known := serveRLS(t, s.Shared)
@@ -74,7 +74,7 @@ func TestRLSLogsInOnce(t *testing.T) {
 	require.Equal(t, codes.Unauthenticated, ask(newcomer))
 }
 
-// Where every connection has a call in flight, no other is let in until one ends.
+// TestRLSConnectionsAreBounded checks that no new connection is accepted while every connection has a call in flight.
 func TestRLSConnectionsAreBounded(t *testing.T) {
 	s := limited(t, Config{})
 	r, addr := startRLS(t, s.Shared)
@@ -95,7 +95,7 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	require.Positive(t, s.Wire.Rejected.Load())
 	require.NoError(t, first.Close())
 	require.Eventually(t, func() bool { return s.RLS.Conns.Load() == 0 }, servertest.Patience, time.Millisecond,
-		"a place is free again")
+		"a new connection must be accepted once a call has ended")
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
 	defer cancel()
 	second.ResetConnectBackoff()
@@ -103,15 +103,15 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	require.EqualValues(t, 1, s.RLS.Conns.Load())
 }
 
-// setRoom leaves room for fewer connections.
+// setRoom lowers the bound on connections.
 func setRoom(r *envoyrls.Server, most int) {
 	r.Conns.Mu.Lock()
 	defer r.Conns.Mu.Unlock()
 	r.Conns.Table = connlimit.New(most, 0, &r.Wire.EvictedRLS)
 }
 
-// Strangers that hold all connections, with calls that never end, keep no Envoy out, and
-// push none out that was served.
+// TestRLSConnectionsCannotBeHoarded checks that idle strangers cannot lock Envoys out. They hold every connection
+// with a call that never ends. New Envoys must still connect, and served Envoys must keep their connections.
 func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	const room = 4
 	s := limited(t, Config{Password: "sesame"})
@@ -131,22 +131,22 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 		stranger := dialRLS(t, addr)
 		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
 			"/ShouldRateLimit", grpc.WaitForReady(true))
-		require.NoError(t, err, "it begins a call and sends nothing")
+		require.NoError(t, err, "the stranger begins a call and sends nothing")
 	}
-	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
+	require.NoError(t, ask(dialRLS(t, addr)), "a new Envoy must be served")
 	require.NoError(t, ask(known))
-	require.Subset(t, openRLS(r), before, "on the connection that it had")
+	require.Subset(t, openRLS(r), before, "a served Envoy must keep its connection")
 	require.Positive(t, s.Wire.EvictedRLS.Load())
 }
 
-// openRLS returns the addresses of the clients that are connected.
+// openRLS returns the addresses of the connected clients.
 func openRLS(r *envoyrls.Server) []string {
 	r.Conns.Mu.Lock()
 	defer r.Conns.Mu.Unlock()
 	return slices.Collect(maps.Keys(r.Conns.Open))
 }
 
-// fromAfar is a listener whose clients come from another machine.
+// fromAfar is a listener whose connections seem to come from another machine.
 type fromAfar struct{ net.Listener }
 
 func (l fromAfar) Accept() (net.Conn, error) {
@@ -172,11 +172,11 @@ func TestRLSIsProtected(t *testing.T) {
 	}
 }
 
-// The calls of a connection beyond rlsMaxStreams wait until others have ended: an Envoy
-// opens another connection for them.
+// TestRLSCallsOfAConnectionAreBounded checks that calls of one connection beyond rlsMaxStreams wait until others end.
+// An Envoy opens another connection for them.
 func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
 	conn, _ := serveRLS(t, limited(t, Config{}).Shared)
-	call := func(ctx context.Context) error { // one that is begun, and never ends by itself
+	call := func(ctx context.Context) error { // begins a call, which never ends by itself
 		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
 			"/ShouldRateLimit")
 		return err
@@ -190,13 +190,13 @@ func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(all, 50*time.Millisecond)
 	defer cancel()
-	require.Equal(t, codes.DeadlineExceeded, status.Code(call(short)), "it never began")
+	require.Equal(t, codes.DeadlineExceeded, status.Code(call(short)), "a call beyond the bound must not begin")
 	end()
 	require.NoError(t, call(all))
 }
 
-// A stranger who may ask, and has asked once on each connection, keeps no Envoy out, and an
-// Envoy whose connection is still being made is not cut for his.
+// TestRLSConnectionsAreEvictedBySource checks that a stranger who has made one call on each connection cannot lock
+// Envoys out. An Envoy whose connection is just opening must not be evicted for the stranger.
 func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
 	const most = 32
 	s := limited(t, Config{})
@@ -226,7 +226,7 @@ func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
 	require.Zero(t, s.Wire.Rejected.Load())
 }
 
-// callAs asks by a connection of its own, which stays open until the test ends.
+// callAs makes a call on a connection of its own, which stays open until the test ends.
 func callAs(t *testing.T, from, to string) error {
 	conn, err := grpc.NewClient("passthrough:///"+to, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(_ context.Context, addr string) (net.Conn, error) {
@@ -240,10 +240,10 @@ func callAs(t *testing.T, from, to string) error {
 	return err
 }
 
-// strangerAddr is another source than 127.0.0.1.
+// strangerAddr is a source other than 127.0.0.1.
 const strangerAddr = "127.0.0.2"
 
-// stranger is a connection that seems to come from elsewhere.
+// stranger is a connection that seems to come from strangerAddr.
 type stranger struct{ net.Conn }
 
 func (stranger) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-project/weir/server/envoyrls"
 )
 
-// serveRLS serves the rate limit service of s, to Envoy's own generated client.
+// serveRLS serves the rate limit service of s, and returns Envoy's own generated client.
 func serveRLS(t *testing.T, s *Shared) (*grpc.ClientConn, rlsv3.RateLimitServiceClient) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -57,11 +57,11 @@ func beginRLS(t *testing.T, s *Shared, ln net.Listener) *envoyrls.Server {
 func dialRLS(t *testing.T, addr string) *grpc.ClientConn {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() }) // a test may have done so
+	t.Cleanup(func() { _ = conn.Close() }) // the test may have closed it already
 	return conn
 }
 
-// entries makes a descriptor of keys and values by turns.
+// entries returns a descriptor from alternating keys and values.
 func entries(pairs ...string) *descriptorv3.RateLimitDescriptor {
 	d := new(descriptorv3.RateLimitDescriptor)
 	for i := 0; i < len(pairs); i += 2 {
@@ -85,7 +85,7 @@ func rlsCall(d ...*descriptorv3.RateLimitDescriptor) *rlsv3.RateLimitRequest {
 	return &rlsv3.RateLimitRequest{Domain: "web", Descriptors: d}
 }
 
-// limited is a server with policies for Envoys.
+// limited returns a server with policies for Envoys.
 func limited(t *testing.T, cfg Config) *testServer {
 	s := newTestServer(t, cfg)
 	c := s.client(t)
@@ -121,18 +121,19 @@ func TestRLSAnswers(t *testing.T) {
 	require.EqualValues(t, 4, out.Statuses[0].LimitRemaining)
 	require.Equal(t, "web:user", out.Statuses[0].CurrentLimit.Name)
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_UNKNOWN, out.Statuses[0].CurrentLimit.Unit,
-		"a bucket has no unit")
+		"a bucket must not report a unit")
 	require.Equal(t, 100*time.Millisecond, out.Statuses[0].DurationUntilReset.AsDuration())
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code, "as the reference service: no policy, no limit")
+	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code,
+		"a descriptor without a policy must be admitted, as in Envoy's reference service")
 	require.Nil(t, out.Statuses[1].CurrentLimit)
 	require.EqualValues(t, 3, out.Statuses[2].CurrentLimit.RequestsPerUnit)
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_HOUR, out.Statuses[2].CurrentLimit.Unit)
 	require.Equal(t, "Ratelimit: \"web:login:remote_address\";r=2;t=3600\nRatelimit-Policy: "+
 		"\"web:login:remote_address\";q=3\n", fields(out),
-		"of the one with the least left")
+		"the limit with the least left must be reported")
 	require.Empty(t, out.RawBody)
 
-	// Each descriptor is counted by itself: what one denies the other has taken.
+	// Each descriptor counts separately: one takes its units although the other is denied.
 	in := rlsCall(entries("user", "42"), login())
 	in.HitsAddend = 3
 	out = ask(in)
@@ -140,18 +141,18 @@ func TestRLSAnswers(t *testing.T) {
 	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[0].Code)
 	require.EqualValues(t, 1, out.Statuses[0].LimitRemaining)
 	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.Statuses[1].Code)
-	require.EqualValues(t, 2, out.Statuses[1].LimitRemaining, "a denial takes nothing")
+	require.EqualValues(t, 2, out.Statuses[1].LimitRemaining, "a denial must not take units")
 	require.Equal(t, time.Hour, out.Statuses[1].DurationUntilReset.AsDuration())
 	require.Contains(t, fields(out), "Retry-After: 3600\nContent-Type: application/problem+json\n")
 	require.Contains(t, string(out.RawBody), `"violated-policies":["web:login:remote_address"]`)
 
-	// A descriptor's own addend wins, and 0 looks only.
+	// A descriptor's own addend takes precedence, and 0 takes nothing.
 	in = rlsCall(withHits(login(), 2), withHits(login(), 0))
 	in.HitsAddend = 9
 	out = ask(in)
 	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[0].Code)
 	require.EqualValues(t, 0, out.Statuses[1].LimitRemaining)
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code, "asks for nothing")
+	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code, "an addend of 0 must be admitted")
 
 	out = ask(rlsCall(entries("plan", "free"), entries("plan", "free"), entries("plan", "silver"),
 		entries("plan", "gold")))
@@ -191,7 +192,8 @@ func codesOf(out *rlsv3.RateLimitResponse) (all []rlsv3.RateLimitResponse_Code) 
 	return all
 }
 
-// A descriptor may bring its limit along, as Envoy does from its metadata.
+// TestRLSLimitsBroughtAlong checks a descriptor that carries its own limit. Envoy takes such a limit from its
+// metadata.
 func TestRLSLimitsBroughtAlong(t *testing.T) {
 	s := limited(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)
@@ -209,8 +211,8 @@ func TestRLSLimitsBroughtAlong(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
-// What a client of Envoy sends is never a reason to give no answer: Envoy would let the
-// request through.
+// TestRLSHostileValues checks that every value which a client can send gets an answer. Without an answer Envoy would
+// let the request through.
 func TestRLSHostileValues(t *testing.T) {
 	s := limited(t, Config{})
 	conn, _ := serveRLS(t, s.Shared)
@@ -248,7 +250,7 @@ func TestRLSRefuses(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall(many...)))
 	require.Equal(t, codes.ResourceExhausted,
 		refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.MaxCallBytes)))))
-	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "an error must not count")
 	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable,
 		limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
 		s.lim.Err = err
@@ -257,6 +259,6 @@ func TestRLSRefuses(t *testing.T) {
 	s.lim.Err = nil
 	s.Draining.Store(true)
 	require.Equal(t, codes.Unavailable, refused(rlsCall(entries("user", "1"))),
-		"nothing is decided behind the last save")
+		"a shutdown must decide nothing after the last save")
 	require.Equal(t, "7", value(t, s.Shared, `weir_rls_calls_total{result="failed"}`), "one was too long to be a call")
 }

@@ -99,7 +99,7 @@ func TestRLWaitIsFair(t *testing.T) {
 			r.says(who, oneASecond)
 		}
 		r.expect("a 0s 1 0 0 1000 1", "b 1s 1 0 0 1000 1", "c 2s 1 0 0 1000 1", "d 3s 1 0 0 1000 1")
-		assert.LessOrEqual(t, r.tries(), 7, "nobody asks more often than told")
+		assert.LessOrEqual(t, r.tries(), 7, "a waiting request must not be tried more often than the server said")
 	})
 }
 
@@ -176,7 +176,8 @@ func TestRLWaitForgetsWhoHasGone(t *testing.T) {
 	})
 }
 
-// Its turn comes as it goes: whichever is noticed first, it takes nothing.
+// TestRLWaitTakesNothingForWhoHasGone checks that a request takes nothing if its client closes the connection at the
+// moment its turn comes.
 func TestRLWaitTakesNothingForWhoHasGone(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	gone := make(chan struct{})
@@ -231,7 +232,7 @@ func TestRLWaitNoticesWhatIsGivenBack(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := newTestServer(t, Config{EnableDebug: true}) // its time stands still
+				srv := newTestServer(t, Config{EnableDebug: true}) // its limiter time stands still
 				c := srv.client(t)
 				c.say("RL.POLICY SET p LIMIT FIXED 1m 1 FIRST")
 				require.NotContains(t, c.say(test.before), "ERR")
@@ -308,13 +309,13 @@ func TestRLWaitIsBounded(t *testing.T) {
 		for range service.MaxWaitersOfKey {
 			require.Equal(t, "0 0 3540000 3540000 1", (<-r.done).reply)
 		}
-		require.LessOrEqual(t, r.tries()-tries, service.MaxWaitersOfKey, "one look each")
+		require.LessOrEqual(t, r.tries()-tries, service.MaxWaitersOfKey, "each waiting request may be tried once")
 
 		for i := range service.MaxWaiters + 1 {
 			r.says(fmt.Sprint(i), fmt.Sprintf("RL.WAIT RL.FIXED k%d 1h 1 FIRST COST 1 TIMEOUT 1m", i%11))
 		}
 		for range 11 {
-			require.Contains(t, (<-r.done).reply, "1 0 0", "the first of each key")
+			require.Contains(t, (<-r.done).reply, "1 0 0", "the first request of each key must be admitted")
 		}
 		for i := range 11 {
 			r.says("more", fmt.Sprintf("RL.WAIT RL.FIXED k%d 1h 1 FIRST TIMEOUT 1m", i))
@@ -337,12 +338,12 @@ func TestRLWaitInACluster(t *testing.T) {
 		time.AfterFunc(59*time.Second, func() { f.Advance(time.Minute) })
 		decided := node.Decided.Load()
 		assert.Equal(t, "1 0 0 60000 1", c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"),
-			"a follower holds it, the leader decides")
+			"a follower must queue the request and let the leader decide")
 		assert.LessOrEqual(t, node.Decided.Load()-decided, int64(3))
 
 		time.AfterFunc(time.Second, func() { f.Lead("") })
 		assert.Contains(t, c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"), "-CLUSTERDOWN",
-			"when it is tried again")
+			"the error must come when the request is tried again")
 
 		f.Lead("a")
 		moved, _ := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})

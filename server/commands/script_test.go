@@ -26,8 +26,7 @@ const (
 	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
 )
 
-// TestScriptErrors: what is not recognised, or not as its library sends it, changes
-// nothing and says why.
+// TestScriptErrors checks that an unknown script, or a wrong call of a known one, changes nothing and says why.
 func TestScriptErrors(t *testing.T) {
 	srv := newTestServer(t, Config{EnableDebug: true})
 	c := srv.client(t)
@@ -81,11 +80,11 @@ func TestScriptErrors(t *testing.T) {
 	} {
 		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
 	}
-	assert.Zero(t, srv.lim.Len(), "no state has changed")
-	assert.Zero(t, srv.lim.Calls, "nothing was decided")
+	assert.Zero(t, srv.lim.Len(), "an error must not change any state")
+	assert.Zero(t, srv.lim.Calls, "an error must not reach the limiter")
 }
 
-// TestScriptKnown: what is recognised need not be loaded, and is never lost.
+// TestScriptKnown checks that a recognised script need not be loaded, and that SCRIPT FLUSH does not remove it.
 func TestScriptKnown(t *testing.T) {
 	c := defaultClient(t)
 	assert.Equal(t, "1 0 1", c.say("SCRIPT EXISTS "+strings.ToUpper(allowN)+" abc "+flexible))
@@ -132,7 +131,7 @@ func TestScriptReplies(t *testing.T) {
 	}
 }
 
-// TestScriptOnBlockedKey: a block denies, whatever the script.
+// TestScriptOnBlockedKey checks that a block of the key denies in every script.
 func TestScriptOnBlockedKey(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -146,7 +145,7 @@ func TestScriptOnBlockedKey(t *testing.T) {
 	})
 }
 
-// TestCountExpiry: as in Redis, a key is still there at the millisecond of its expiry.
+// TestCountExpiry checks that, as in Redis, a key still exists at the millisecond of its expiry.
 func TestCountExpiry(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -160,7 +159,7 @@ func TestCountExpiry(t *testing.T) {
 	})
 }
 
-// TestScriptsInTransactions: rate-limiter-flexible asks so.
+// TestScriptsInTransactions checks scripts inside MULTI, which is how rate-limiter-flexible sends them.
 func TestScriptsInTransactions(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// BenchmarkDecision is what one pipelined decision costs above the engine and
-// below the socket: lookup, parsing, batching, reply.
+// BenchmarkDecision measures one pipelined decision without the engine and the socket: lookup, parsing, batching and
+// the reply.
 func BenchmarkDecision(b *testing.B) {
 	for name, line := range map[string]string{
 		"tokenbucket": "RL.TOKENBUCKET user:42 10/s 100",
@@ -30,7 +30,7 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkReply is the five integers alone, of decisions with short and long ones.
+// BenchmarkReply measures the reply of five integers alone, with short and with long integers.
 func BenchmarkReply(b *testing.B) {
 	for name, ds := range map[string][2]engine.Decision{
 		"admitted": {{Allowed: 1, Remaining: 19, ResetMs: 100, Limit: 20},

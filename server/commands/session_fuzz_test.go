@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// FuzzParseCommand sends commands, one a line, arguments between blanks, to a
-// session on a real table: it must never panic and answer each with one reply.
+// FuzzParseCommand sends commands to a session on a real table, one a line. The session must never panic, and must
+// send one reply to each command.
 func FuzzParseCommand(f *testing.F) {
 	for _, test := range argumentErrors {
 		f.Add([]byte(test.send))
@@ -45,7 +45,7 @@ func FuzzParseCommand(f *testing.F) {
 	})
 }
 
-// manyReplies picks out what answers another number of replies, or waits.
+// manyReplies reports whether a command waits, or sends another number of replies than one.
 func manyReplies(s *Session, args [][]byte) bool {
 	cmd, _ := s.srv.table.resolve(args)
 	if cmd == nil {
@@ -58,7 +58,7 @@ func manyReplies(s *Session, args [][]byte) bool {
 	return false
 }
 
-// FuzzErrorText: whatever a client sends, what comes back is one line.
+// FuzzErrorText checks that any input gives an error of one line.
 func FuzzErrorText(f *testing.F) {
 	f.Add([]byte("a\r\nb"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// fakeClient stands for the connection.
+// fakeClient replaces the connection of a session.
 type fakeClient struct {
 	id   int64
 	gone chan struct{}
@@ -23,7 +23,7 @@ type fakeClient struct {
 	mu     sync.Mutex
 	pushed bytes.Buffer
 	killed bool
-	slow   int // how often it was told that a turn may take longer
+	slow   int // how often the session announced a slow read cycle
 }
 
 func (c *fakeClient) ID() int64          { return c.id }
@@ -51,7 +51,7 @@ func (c *fakeClient) Push(msg []byte) bool {
 	return true
 }
 
-// messages returns what was pushed since the last call.
+// messages returns the messages that were pushed since the previous call.
 func (c *fakeClient) messages() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func newTestServer(t testing.TB, cfg Config) *testServer {
 	return &testServer{Shared: srv, lim: lim}
 }
 
-// testClient sends commands to a session of its own and reads the replies.
+// testClient sends commands to its own session and reads the replies.
 type testClient struct {
 	t    testing.TB
 	sess *Session
@@ -95,7 +95,7 @@ func (s *testServer) client(t testing.TB) *testClient {
 	return &testClient{t: t, sess: NewSession(s.Shared, fake), fake: fake}
 }
 
-// defaultClient is a client of a server of its own.
+// defaultClient returns a client of a server of its own.
 func defaultClient(t testing.TB) *testClient {
 	return newTestServer(t, Config{EnableDebug: true}).client(t)
 }
@@ -120,7 +120,7 @@ func (c *testClient) say(line string) string {
 	return flat(c.t, c.raw(split(line)...))
 }
 
-// split cuts a line at blanks; a word in double quotes may have some.
+// split cuts a line at blanks. A word in double quotes may contain blanks.
 func split(line string) (words []string) {
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimLeft(line, " ") {
 		if line[0] == '"' {
@@ -136,8 +136,7 @@ func split(line string) (words []string) {
 	return words
 }
 
-// flat shows replies in one line: elements with blanks between them, errors
-// with their dash, null as nil.
+// flat returns replies in one line: elements separated by blanks, errors with their dash, and null as nil.
 func flat(t testing.TB, replies string) string {
 	t.Helper()
 	var out []string
@@ -174,7 +173,7 @@ func (r reply) flat() string {
 	return strings.Join(parts, " ")
 }
 
-// get returns the value of a map by its key.
+// get returns the value of a key in a map reply.
 func (r reply) get(key string) reply {
 	for i := 0; i+1 < len(r.items); i += 2 {
 		if r.items[i].text == key {
@@ -259,7 +258,7 @@ func silent(cfg Config) Config {
 	return cfg
 }
 
-// stopServing tells the sessions that the server stops, as a server does.
+// stopServing tells the sessions that the server stops.
 func stopServing(s *Shared) {
 	s.Draining.Store(true)
 	close(s.Stop)

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bruteForce are the steps of most login pages: delays, then a lock.
+// bruteForce is the strike limit of most login pages: delays first, then a lock.
 const bruteForce = "15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS"
 
-// TestAttempts: each attempt that begins is told its delay, the eleventh is admitted, and what
-// comes behind it is denied until the lock is over.
+// TestAttempts checks the delay of each attempt. The eleventh attempt is admitted, and later ones are denied until
+// the lock ends.
 func TestAttempts(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -39,7 +39,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestAnExtendedLock ends a penalty after the last attempt, not after the first.
+// TestAnExtendedLock checks that a penalty lasts from the last attempt, not from the first.
 func TestAnExtendedLock(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -61,8 +61,8 @@ func TestAnExtendedLock(t *testing.T) {
 	}
 }
 
-// TestForgive: several policies at once, all or none, strikes only, once for an ID, and by who
-// may use the key.
+// TestForgive checks that RL.FORGIVE changes several policies or none, and strikes only. It counts an ID once, and
+// requires permission for the key.
 func TestForgive(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -72,18 +72,20 @@ func TestForgive(t *testing.T) {
 	require.Equal(t, "1 2 0 900000 3 user", check())
 	require.Equal(t, "-ERR there is no policy 'none'", strings.SplitN(c.say("RL.FORGIVE user 42 none 42"), ",", 2)[0])
 	require.Equal(t, "3", c.say("RL.FORGIVE user 42 ip 192.0.2.1 ID once"))
-	require.Contains(t, c.say("RL.INSPECT policy|user|0|42"), " used 1 ", "another limit is not touched")
+	require.Contains(t, c.say("RL.INSPECT policy|user|0|42"), " used 1 ",
+		"RL.FORGIVE must not change a limit of another kind")
 	check()
-	require.Equal(t, "3", c.say("RL.FORGIVE user 42 ip 192.0.2.1 ID once"), "the same request again")
+	require.Equal(t, "3", c.say("RL.FORGIVE user 42 ip 192.0.2.1 ID once"), "a repeated ID must get the same answer")
 	require.Equal(t, "1 2 0 900000 3 user", c.say("RL.CHECK user 42 COST 0"))
 	c.say("RL.POLICY DISABLE user")
-	require.Equal(t, "2", c.say("RL.FORGIVE user 42"), "of a disabled policy too")
+	require.Equal(t, "2", c.say("RL.FORGIVE user 42"), "RL.FORGIVE must also work on a disabled policy")
 	c.say("RL.BLOCK 43 1h")
 	require.Equal(t, "0", c.say("RL.FORGIVE user 43"))
 	require.Equal(t, "0", c.say("RL.CHECK ip 43")[:1], "a block stays")
 }
 
-// TestLockoutEvents: a lock-out names policy, key and time; delays, denials and longer locks are none.
+// TestLockoutEvents checks that a lock-out event has the policy, the key and the time. Delays, denials and extended
+// locks publish nothing.
 func TestLockoutEvents(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	bot, c := srv.client(t), srv.client(t)
@@ -100,13 +102,13 @@ func TestLockoutEvents(t *testing.T) {
 	c.say("RL.CHECK quiet 42")
 	c.say("RL.STRIKE 42 15m 1 1s 2 DELAY 1s")
 	c.say("RL.STRIKE 43 15m 1 1s 2 90500ms COST 0")
-	assert.Empty(t, bot.fake.messages(), "a delay, a shadow and an early penalty are none")
+	assert.Empty(t, bot.fake.messages(), "a delay, a shadow policy and an early penalty must publish nothing")
 	c.say("RL.CHECK api 42 lockout 42 ID once")
 	assert.Equal(t, message("weir:lockout:policy:lockout", `{"policy":"lockout","key":"42","seconds":900}`),
 		bot.fake.messages())
 	c.say("RL.CHECK api 42 lockout 42 ID once")
 	c.say("RL.CHECK lockout 42")
-	assert.Empty(t, bot.fake.messages(), "neither the same again, nor what makes it longer")
+	assert.Empty(t, bot.fake.messages(), "a repeated command and an extended lock must publish nothing")
 	c.say("RL.STRIKE 43 15m 1 1s 2 90500ms COST 2")
 	assert.Equal(t, message("weir:lockout:strike", `{"key":"43","seconds":91}`), bot.fake.messages())
 	c.say("RL.FORGIVE lockout 42")
@@ -121,7 +123,8 @@ func TestLockoutEvents(t *testing.T) {
 	assert.Contains(t, got, `{"policy":"lockout","key":"45","seconds":900}`)
 }
 
-// TestMetricsOfAttempts: failures are what began less what succeeded, by whatever command.
+// TestMetricsOfAttempts checks that failures are the attempts that began minus those that succeeded, whichever
+// command reports the success.
 func TestMetricsOfAttempts(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -134,7 +137,7 @@ func TestMetricsOfAttempts(t *testing.T) {
 	c.say("RL.RESET login:42")
 	c.say("RL.POLICY SET named LIMIT STRIKE 15m 4 15m ATTEMPTS LAYOUT rl:auth:fail:{key}")
 	require.Equal(t, "1 3 0 900000 4 named", c.say("RL.CHECK named 42"))
-	require.Equal(t, "1", c.say("DEL rl:auth:fail:42"), "by the name that the policy gives its keys")
+	require.Equal(t, "1", c.say("DEL rl:auth:fail:42"), "DEL must accept the name that the policy gives its keys")
 	require.Equal(t, "1 4 0 0 4 named", c.say("RL.CHECK named 42 COST 0"))
 	c.say("RL.STRIKE reported 15m 4 15m")
 	c.say("RL.RESET reported")
@@ -147,10 +150,10 @@ func TestMetricsOfAttempts(t *testing.T) {
 		assert.Equal(t, want, value(t, srv.Shared, "weir_"+name+"_total"), name)
 	}
 	assert.Equal(t, "2", value(t, srv.Shared, `weir_decisions_total{algorithm="strike",result="denied"}`),
-		"what came after the lock")
+		"attempts after the lock must count")
 }
 
-// TestStrikesAreReadAndWritten: what a policy has is written as it is read.
+// TestStrikesAreReadAndWritten checks that RL.POLICY GET shows a strike limit in the form that SET accepts.
 func TestStrikesAreReadAndWritten(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
 	for sent, shown := range map[string]string{

@@ -14,8 +14,8 @@ import (
 
 const bucketSwap = "9450de540565d89de15092a716555821601f128b"
 
-// TestStringsAreBounded: a string longer than the bound is refused whichever way it comes, and
-// what was there stays.
+// TestStringsAreBounded checks that every string command refuses a string beyond the bound, and keeps the previous
+// value.
 func TestStringsAreBounded(t *testing.T) {
 	c := newTestServer(t, Config{MaxValueBytes: 8}).client(t)
 	require.Equal(t, "OK", c.say("SET k 12345678"))
@@ -36,7 +36,7 @@ func TestStringsAreBounded(t *testing.T) {
 	}
 }
 
-// TestStringsAndLimiters: a string command neither reads nor overwrites a limiter of weir's own.
+// TestStringsAndLimiters checks that a string command neither reads nor overwrites a limiter.
 func TestStringsAndLimiters(t *testing.T) {
 	c := defaultClient(t)
 	before := c.say("RL.FIXED lim 1m 5")
@@ -49,7 +49,7 @@ func TestStringsAndLimiters(t *testing.T) {
 	}
 	assert.Equal(t, "nil", c.say("MGET lim"))
 	assert.Equal(t, "fixed", c.say("TYPE lim"))
-	assert.NotEqual(t, before, c.say("RL.FIXED lim 1m 5"), "it goes on where it was")
+	assert.NotEqual(t, before, c.say("RL.FIXED lim 1m 5"), "the limiter must continue from its state")
 	require.Equal(t, "OK", c.say("SET s x"))
 	assert.Equal(t, "-"+string(service.ErrWrongType), c.say("RL.FIXED s 1m 5"))
 	assert.Equal(t, "string", c.say("TYPE s"))
@@ -57,8 +57,8 @@ func TestStringsAndLimiters(t *testing.T) {
 	assert.Equal(t, "none", c.say("TYPE s"))
 }
 
-// TestBlockedStrings: on a blocked key string commands are errors and change nothing, so that no client
-// takes for state what is none; counts answer as before.
+// TestBlockedStrings checks that string commands on a blocked key are errors and change nothing, so no client takes
+// the block for a value. Counts answer as before.
 func TestBlockedStrings(t *testing.T) {
 	c := defaultClient(t)
 	require.Equal(t, "OK", c.say("SET s state PX 60000"))
@@ -78,8 +78,8 @@ func TestBlockedStrings(t *testing.T) {
 	assert.Equal(t, "60000", c.say("PTTL s"))
 }
 
-// TestAnswersWithStringsAreBounded: the strings that one call to the Limiter, one MGET or one transaction
-// may answer have a bound, in which each counts as long as it may be.
+// TestAnswersWithStringsAreBounded checks the bound on the strings in one reply. One call to the Limiter, one MGET
+// and one transaction each reserve the longest possible string for every key.
 func TestAnswersWithStringsAreBounded(t *testing.T) {
 	srv := newTestServer(t, Config{MaxValueBytes: engine.MaxValueBytes, MaxBulkBytes: 16 << 20})
 	c := srv.client(t)
@@ -99,5 +99,5 @@ func TestAnswersWithStringsAreBounded(t *testing.T) {
 		c.sess.Do([][]byte{[]byte("GET"), []byte("k")})
 	}
 	c.sess.Settle()
-	require.Equal(t, 3, srv.lim.Calls-calls, "calls to the Limiter")
+	require.Equal(t, 3, srv.lim.Calls-calls, "the read must be split into this many calls to the Limiter")
 }

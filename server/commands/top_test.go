@@ -27,7 +27,7 @@ func TestTop(t *testing.T) {
 	c.say("RL.CHECK p 42 COST 6")
 	assert.Equal(t, "policy|p|0|42 6 0", c.say("RL.TOP DENIED"))
 	c.say("CONFIG RESETSTAT")
-	assert.Equal(t, "policy|p|0|42 6 0", c.say("RL.TOP DENIED"), "it forgets by itself")
+	assert.Equal(t, "policy|p|0|42 6 0", c.say("RL.TOP DENIED"), "CONFIG RESETSTAT must keep the denials")
 	c.say("DEBUG CLOCK ADVANCE 60000")
 	c.say("FLUSHALL")
 	assert.Equal(t, "", c.say("RL.TOP ADMITTED"))
@@ -43,7 +43,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestTopInACluster: only the leader knows what was denied.
+// TestTopInACluster checks that only the leader reports denials, because only the leader records them.
 func TestTopInACluster(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	leader, _ := clusterClient(t, f, "a", Config{})

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// saysWhatIsAccepted is how an error tells what would have been right: what an argument
-// must be, how the command is written, or where to find the names there are.
+// saysWhatIsAccepted matches an error that states what is accepted: the form of an argument, the syntax of the
+// command, or where to find the names.
 var saysWhatIsAccepted = regexp.MustCompile(`^-(ERR|NOPROTO) (` +
 	`wrong number of arguments for '[^']+' command: [A-Z.]+( |$)|syntax error: [A-Z.]+ |unknown subcommand '[^']*'. Try [A-Z.]+ HELP\.` +
 	`|unknown command '[^']*', with args beginning with: .*did you mean` +
@@ -20,7 +20,7 @@ var saysWhatIsAccepted = regexp.MustCompile(`^-(ERR|NOPROTO) (` +
 	`|.* is not supported: |.* takes .* keys and |EXEC without MULTI|DISCARD without MULTI|.* goes with |.*can't be greater than number of args` +
 	`|.* were given, |.* only support |.* was started without|.*SET takes key)`)
 
-// refuses fails when the error about a wrong word does not say what is accepted.
+// refuses fails the test if the error about a wrong word does not state what is accepted.
 func refuses(t *testing.T, line, reply string) {
 	t.Helper()
 	if strings.HasPrefix(reply, "-") && !exemptError.MatchString(reply) {
@@ -28,13 +28,13 @@ func refuses(t *testing.T, line, reply string) {
 	}
 }
 
-// exemptError is the errors that are about no argument: what is there, and what the
-// server is.
+// exemptError matches errors that are not about an argument, but about the state of a key or of the server.
 var exemptError = regexp.MustCompile(`^-(NOAUTH|WRONGPASS|WRONGTYPE|NOSCRIPT|NOHOLD|CLUSTERDOWN|ERR (` +
 	`This instance has cluster support|The server is running without a config file|DEBUG is not enabled|No such client|weir runs no Lua|AUTH <password> called without` +
 	`|no backup is under way|this server keeps|there is no cluster|CONFIG SET failed|Background save|this weir is one node|No shutdown in progress|SHUTDOWN is not possible|another backup))`)
 
-// Every command, without arguments and with one too few, answers how it is written.
+// TestArityErrorsShowTheUsage checks that every command shows its syntax when it is sent without arguments, or with
+// one too few.
 func TestArityErrorsShowTheUsage(t *testing.T) {
 	c := newTestServer(t, Config{EnableDebug: true}).client(t)
 	var walk func(cmd *command, words []string)
@@ -56,8 +56,8 @@ func TestArityErrorsShowTheUsage(t *testing.T) {
 	}
 }
 
-// Every command with a wrong word in every position, in every form that the reference
-// shows, answers with what is accepted there.
+// TestWrongWordsAreTold checks each error about a wrong word. It puts one in every position of every form in the
+// reference, and the error must state what is accepted there.
 func TestWrongWordsAreTold(t *testing.T) {
 	c := newTestServer(t, Config{EnableDebug: true}).client(t)
 	tried := 0
@@ -76,7 +76,7 @@ func TestWrongWordsAreTold(t *testing.T) {
 		switch strings.ToLower(cmd.Full) {
 		case "quit", "shutdown", "client|reply", "monitor", "subscribe", "psubscribe", "reset", "multi", "client|kill",
 			"debug|sleep", "client|pause":
-			return // they leave the connection in another state
+			return // these commands leave the connection in another state
 		}
 		for _, e := range cmd.shown {
 			words := strings.Fields(e.send)
@@ -127,7 +127,8 @@ func TestDidYouMean(t *testing.T) {
 	require.NotContains(t, c.say(strings.Repeat("R", 33)+" 2"), "did you mean")
 }
 
-// Names are shown to those who may see them, and who has not logged in causes no search.
+// TestDidYouMeanOnlyWhatOneMay checks that suggestions only contain names which the user may see. A client that has
+// not logged in gets no suggestion.
 func TestDidYouMeanOnlyWhatOneMay(t *testing.T) {
 	srv, _ := usersServer(t, "", "user seer on "+hashOf("ps")+" ~* +rl.check +rl.policy\nuser decider on "+
 		hashOf("pd")+" ~* +rl.check\n")

@@ -22,7 +22,7 @@ func hashOf(password string) string {
 	return "#" + hex.EncodeToString(sum[:])
 }
 
-// usersServer has the users of a text that a test may change.
+// usersServer returns a server that reads its users from a text, which the test may change.
 func usersServer(t *testing.T, password, text string) (*testServer, *string) {
 	t.Helper()
 	now := &text
@@ -46,7 +46,7 @@ var someUsers = "# who uses this server\n\n" +
 func TestLoginAsAUser(t *testing.T) {
 	srv, _ := usersServer(t, "", someUsers)
 	c := srv.client(t)
-	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "who names users wants to be told names")
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "a server with a users file must require a login")
 	for _, line := range []string{"AUTH x", "AUTH default x", "AUTH app pl", "AUTH app", "AUTH gone pg",
 		"AUTH nobody pa", `AUTH nobody ""`} {
 		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
@@ -54,7 +54,7 @@ func TestLoginAsAUser(t *testing.T) {
 	c.as("app", "pa").as("app", "pb")
 	assert.Equal(t, "app", c.say("ACL WHOAMI"))
 	assert.Equal(t, "-"+string(service.ErrWrongPass), c.say("AUTH boss pa"))
-	assert.Equal(t, "app", c.say("ACL WHOAMI"), "a login that fails changes nothing")
+	assert.Equal(t, "app", c.say("ACL WHOAMI"), "a failed login must not change the user")
 	assert.Contains(t, c.say("CLIENT INFO"), " user=app ")
 	assert.Contains(t, srv.client(t).say("HELLO 3 AUTH boss ps"), "proto 3")
 	assert.Equal(t, "RESET", c.say("RESET"))
@@ -72,7 +72,8 @@ func TestLoginAsAUser(t *testing.T) {
 	require.ErrorIs(t, err, acl.ErrTwoPasswords)
 }
 
-// Every road to a decision, to a look and to a change asks the same two questions.
+// TestWhatAUserMayDo checks that every way to decide, read or change requires permission for the command and for the
+// key.
 func TestWhatAUserMayDo(t *testing.T) {
 	srv, _ := usersServer(t, "", someUsers)
 	srv.client(t).as("boss", "ps").say("RL.POLICY SET p LIMIT TOKENBUCKET 10/s 10")
@@ -126,8 +127,8 @@ func TestWhatAUserMayDo(t *testing.T) {
 	assert.Contains(t, srv.client(t).as("boss", "ps").say("INFO stats"), "acl_access_denied_cmd:")
 }
 
-// The keys of looks are checked where they stand; those of a command that another one
-// carries where they stand in that.
+// TestKeysOfLooks checks that the permission covers the keys of read commands in every position, and the keys of a
+// command inside another command.
 func TestKeysOfLooks(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@read +@admin\nuser b on nopass ~app:* +@decide")
 	c := srv.client(t).as("a", "x")
@@ -144,7 +145,7 @@ func TestKeysOfLooks(t *testing.T) {
 	assert.Contains(t, c.say("RL.EXPLAIN RL.TOKENBUCKET app:1 1/s 1"), "allowed 1")
 }
 
-// RL.WAIT decides, so its user needs permission for the decision and its keys.
+// TestWhoMayWait checks that a user of RL.WAIT needs permission for the command inside it and for its keys.
 func TestWhoMayWait(t *testing.T) {
 	srv, _ := usersServer(t, "",
 		"user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
@@ -170,7 +171,7 @@ func TestWhoMayWait(t *testing.T) {
 	assert.False(t, taken)
 }
 
-// No script runs on a key that its user may not use.
+// TestKeysOfScripts checks that no script runs on a key that its user may not use.
 func TestKeysOfScripts(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@decide")
 	c := srv.client(t).as("a", "x")
@@ -193,7 +194,8 @@ func TestKeysOfScripts(t *testing.T) {
 	require.Equal(t, refused, ran)
 }
 
-// A transaction refuses what its user may not do when it is queued, and so as a whole.
+// TestTransactionsOfUsers checks that a command without permission is refused when it is queued, and that EXEC then
+// runs nothing.
 func TestTransactionsOfUsers(t *testing.T) {
 	srv, _ := usersServer(t, "", someUsers)
 	c := srv.client(t).as("app", "pa")
@@ -205,11 +207,11 @@ func TestTransactionsOfUsers(t *testing.T) {
 	}
 	assert.Equal(t, "OK", c.say("MULTI"))
 	assert.Equal(t, "QUEUED", c.say("RL.TOKENBUCKET app:1 10/s 10"))
-	assert.Equal(t, "1 9 0 100 10", c.say("EXEC"), "nothing was taken before")
+	assert.Equal(t, "1 9 0 100 10", c.say("EXEC"), "the refused transaction must not take units")
 }
 
-// A pipeline of a user with limits is decided in batches like any other; what is refused
-// in its midst keeps its place.
+// TestPipelinesOfUsers checks that a pipeline of a limited user is decided in batches. A refusal keeps its position
+// among the replies.
 func TestPipelinesOfUsers(t *testing.T) {
 	srv, _ := usersServer(t, "", someUsers)
 	c := srv.client(t).as("app", "pa")
@@ -233,18 +235,18 @@ func TestReloadedUsers(t *testing.T) {
 	app, looker, boss := srv.client(t).as("app", "pa"), srv.client(t).as("looker", "pl"), srv.client(t).as("boss", "ps")
 	*text = strings.Replace(someUsers, "~shared", "~other:*", 1) + "user late on nopass"
 	assert.Equal(t, "OK", boss.say("ACL LOAD"))
-	assert.True(t, app.fake.killed, "what it may do has changed")
+	assert.True(t, app.fake.killed, "a changed permission must close the user's connections")
 	assert.False(t, looker.fake.killed || boss.fake.killed)
 	assert.Contains(t, boss.say("ACL LIST"), "user late on nopass sanitize-payload")
 
 	*text = "user boss on #short"
 	assert.Contains(t, boss.say("ACL LOAD"),
 		"-ERR bad users file: line 1: user \"boss\": a password must be # and its SHA-256")
-	assert.Contains(t, boss.say("ACL USERS"), "app boss", "nothing has changed")
+	assert.Contains(t, boss.say("ACL USERS"), "app boss", "a bad users file must not change the users")
 	assert.Equal(t, "-"+string(errNoUsersFile), defaultClient(t).say("ACL LOAD"))
 }
 
-// Nothing that shows users, commands or settings shows a password or its hash.
+// TestSecretsStaySecret checks that no command which shows users, commands or settings shows a password or its hash.
 func TestSecretsStaySecret(t *testing.T) {
 	srv, _ := usersServer(t, "open-sesame", someUsers)
 	watcher := srv.client(t).as("boss", "ps")
@@ -300,7 +302,7 @@ func TestBadUsersFiles(t *testing.T) {
 	require.ErrorContains(t, err, "at most 1024 users")
 }
 
-// Rules are carried out in order, and a container stands for its subcommands.
+// TestRulesInOrder checks that rules apply in order, and that a container command stands for its subcommands.
 func TestRulesInOrder(t *testing.T) {
 	for rules, may := range map[string]map[string]bool{
 		"+@all -@dangerous +config|get": {"config|get": true, "config|set": false, "rl.fixed": true, "flushall": false},
@@ -322,7 +324,8 @@ func TestRulesInOrder(t *testing.T) {
 	}
 }
 
-// Whatever the categories, nothing administrative is part of what applications are given.
+// TestApplicationsGetNothingAdministrative checks that the rules recommended for applications permit no
+// administrative command, whatever the categories contain.
 func TestApplicationsGetNothingAdministrative(t *testing.T) {
 	users, err := ParseUsers([]byte("user app on +@decide +@connection +@transaction +@read -@dangerous"))
 	require.NoError(t, err)
@@ -348,7 +351,7 @@ func FuzzUsers(f *testing.F) {
 	})
 }
 
-// A login that waits is tried, and waits no longer than the server runs.
+// TestLoginsWait checks that a delayed login is still tried, and that it waits no longer than the server runs.
 func TestLoginsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newTestServer(t, Config{Password: "secret"})

@@ -44,9 +44,9 @@ func TestWait(t *testing.T) {
 		c.say("WAIT 2 0")
 		reply, d := took(c, "EXEC")
 		assert.Equal(t, "1", reply)
-		assert.Zero(t, d, "a transaction waits for nobody")
+		assert.Zero(t, d, "WAIT in a transaction must not wait")
 
-		// b catches up while somebody waits, after the log has gone on.
+		// Node b catches up during the wait, while the log grows.
 		time.AfterFunc(time.Second, func() {
 			f.Change(func(t *limiter.Topology) { t.CommitIndex, t.Nodes[1].AppliedIndex = 50, 42 })
 		})
@@ -54,7 +54,7 @@ func TestWait(t *testing.T) {
 		assert.Equal(t, "2", reply)
 		assert.InDelta(t, time.Second, d, float64(waitPollMax))
 
-		// Leadership is lost while somebody waits: what was seen stays true.
+		// Leadership is lost during the wait. The number that WAIT has seen stays valid.
 		time.AfterFunc(time.Second, func() { f.Lead("b") })
 		f.Change(func(t *limiter.Topology) { t.CommitIndex, t.Nodes[1].AppliedIndex = 42, 42 })
 		reply, d = took(c, "WAIT 3 0")
@@ -64,6 +64,6 @@ func TestWait(t *testing.T) {
 		f.Lead("a")
 		time.AfterFunc(time.Second, func() { stopServing(c.sess.srv) })
 		_, d = took(c, "WAIT 3 0")
-		assert.Equal(t, time.Second, d, "a server that stops waits for nobody")
+		assert.Equal(t, time.Second, d, "a server that stops must end every WAIT")
 	})
 }

@@ -39,7 +39,7 @@ func TestWeirClusterChanges(t *testing.T) {
 		assert.Equal(t, "-MOVED 0 10.0.0.1:6380", follower.say("WEIR.CLUSTER "+send), send)
 		assert.Equal(t, "OK", leader.say("weir.cluster "+send), send)
 	}
-	assert.Equal(t, "OK", follower.say("WEIR.CLUSTER SNAPSHOT"), "each node has its own")
+	assert.Equal(t, "OK", follower.say("WEIR.CLUSTER SNAPSHOT"), "a follower must take its own snapshot")
 	assert.Equal(t, []string{"add d 10.0.0.4:6390", "remove c", "transfer ", "transfer b", "snapshot"}, f.Asked())
 	for send, want := range map[string]string{
 		"ADD d 10.0.0.4":                    "-ERR addr must be like host:port, not '10.0.0.4'",

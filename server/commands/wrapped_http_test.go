@@ -24,8 +24,8 @@ import (
 	"github.com/weir-project/weir/server/scripts"
 )
 
-// The ways of TestWrappedCommandsAskTheSame that are HTTP. Their answers are given as those of
-// a client.
+// These are the ways of TestWrappedCommandsAskTheSame that use HTTP. They translate the answers to those of a RESP
+// client.
 
 func loginAs(user string) func(*http.Request) {
 	return func(r *http.Request) {
@@ -84,7 +84,7 @@ func askPage(t *testing.T, w *wrappedRows, l *wrappedLine) string {
 	return strings.Trim(fmt.Sprint(said.Reply), "[]")
 }
 
-// scriptTaker stands for a Redis that knows no script, and keeps the text of the one sent.
+// scriptTaker is a Redis that knows no script, and keeps the text of the script it is sent.
 type scriptTaker struct {
 	redis.UniversalClient
 	text string
@@ -94,7 +94,7 @@ func (s *scriptTaker) EvalSha(context.Context, string, []string, ...any) *redis.
 	return redis.NewCmdResult(nil, noScript{errNoScript})
 }
 
-// noScript is an error as a server sends it.
+// noScript is the error of a server that does not know the script.
 type noScript struct{ error }
 
 func (noScript) RedisError() {}
@@ -104,7 +104,7 @@ func (s *scriptTaker) Eval(_ context.Context, text string, _ []string, _ ...any)
 	return redis.NewCmdResult(nil, errors.New("taken"))
 }
 
-// scriptOfRedisRate is the text of allowN, as its library sends it.
+// scriptOfRedisRate returns the text of allowN as its library sends it.
 func scriptOfRedisRate(t *testing.T) string {
 	taker := new(scriptTaker)
 	_, err := redis_rate.NewLimiter(taker).Allow(t.Context(), "k", redis_rate.PerSecond(1))

@@ -1,8 +1,8 @@
 package commands
 
-// wrappedLines are what the rows of TestWrappedCommandsAskTheSame send; %k is the key that the row
-// is about, %m one that every user may use, %n a number and %s the text of a script. A command
-// with keys or operations must be here.
+// wrappedLines are the commands that the rows of TestWrappedCommandsAskTheSame send. %k is the row's key, and %m is a
+// key that every user may use. %n is a number, and %s is the text of a script. Every command with keys or operations
+// must be listed.
 var wrappedLines = map[string][]string{
 	"rl.tokenbucket": {"RL.TOKENBUCKET %k 10/s 10"}, "rl.leakybucket": {"RL.LEAKYBUCKET %k 10/s 10"},
 	"rl.fixed": {"RL.FIXED %k 1m 10"}, "rl.sliding": {"RL.SLIDING %k 1m 10"},

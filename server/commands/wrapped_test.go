@@ -15,10 +15,10 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// wrappers are the commands that carry others.
+// wrappers are the commands that contain other commands.
 var wrappers = []string{"multi", "exec", "rl.wait", "rl.explain", "eval"}
 
-// wrappedUser is a user by the rules, in which %c is the command of the row and %w the wrappers.
+// wrappedUser is a user with its rules. In the rules %c is the row's command and %w stands for the wrappers.
 type wrappedUser struct {
 	name, rules string
 	limited     bool // to the keys app:*
@@ -40,18 +40,17 @@ var wrappedUsers = []wrappedUser{
 	{"nobody", "", true, false, false, false},
 }
 
-// TestWrappedCommandsAskTheSame: whichever way a command comes in, the same user is told the
-// same: that nobody has logged in, that the user may not send the command or use the key, or
-// the answer itself. The rows are every command that can be sent; one that is added later is
-// among them, or fails this test.
+// TestWrappedCommandsAskTheSame checks that a user gets the same answer whichever way a command arrives. The answer
+// is that a login is missing, that permission for the command or the key is missing, or the reply itself. Every
+// command that can be sent is a row, so a new command is covered or fails this test.
 func TestWrappedCommandsAskTheSame(t *testing.T) {
 	total, rows := 0, &wrappedRows{text: scriptOfRedisRate(t)}
 	newCommandTable(families()...).each(func(cmd *command) {
 		if cmd.plan == nil && cmd.run == nil {
-			return // a container alone only ever answers how it is used
+			return // a container command only shows its usage
 		}
 		if cmd.name == "SADD" || cmd.name == "SREM" {
-			return // their only key is a setting, and a user needs all keys: TestBlacklistIsForUsersOfAllKeys
+			return // their only key is a setting, which needs all keys: see TestBlacklistIsForUsersOfAllKeys
 		}
 		rows.of(t, cmd)
 	})
@@ -64,18 +63,18 @@ func TestWrappedCommandsAskTheSame(t *testing.T) {
 	assert.Empty(t, strings.Join(rows.differences, "\n"))
 }
 
-// wrappedRows are the rows of the table, one command at a time.
+// wrappedRows runs the rows of the table, one command at a time.
 type wrappedRows struct {
-	text        string // of a script that is recognised
+	text        string // the text of a recognised script
 	srv         *testServer
 	web         *httpapi.Server
 	rls         *envoyrls.Server
-	keys        int // made so far
+	keys        int // how many keys were used so far
 	count       map[string]int
 	differences []string
 }
 
-// of asks about one command, in a server of its own.
+// of runs the rows of one command, on a server of its own.
 func (w *wrappedRows) of(t *testing.T, cmd *command) {
 	lines := wrappedLines[cmd.Full]
 	if lines == nil {
@@ -122,7 +121,7 @@ func (w *wrappedRows) serve(t *testing.T, cmd *command) {
 	}
 }
 
-// row asks by every way, and compares with what the user must be told.
+// row sends the command in every way, and compares each answer with the expected ones.
 func (w *wrappedRows) row(t *testing.T, r *wrappedRow) {
 	plain := ""
 	for _, way := range wrappedWays {
@@ -152,7 +151,7 @@ func (w *wrappedRows) differs(r *wrappedRow, way, want, got string) {
 	w.differences = append(w.differences, difference)
 }
 
-// codeOf is the operation that a command makes, when it makes one.
+// codeOf returns the operation that a command makes. one reports whether it makes exactly one.
 func (w *wrappedRows) codeOf(t *testing.T, cmd *command, line string) (code engine.OpCode, one bool) {
 	if cmd.plan == nil {
 		return 0, false
@@ -167,7 +166,7 @@ func (w *wrappedRows) codeOf(t *testing.T, cmd *command, line string) (code engi
 	return ops[0].Code, len(ops) == 1
 }
 
-// line gives a row its words, with a key that no other has used.
+// line returns the words of a row, with a key that no other row has used.
 func (w *wrappedRows) line(r *wrappedRow) *wrappedLine {
 	w.keys++
 	n := fmt.Sprint(w.keys)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// What a user is told.
+// These are the classes of answers that a user can get.
 const (
 	noLogin    = "no login"
 	noCommand  = "no permission for the command"
@@ -18,35 +18,34 @@ const (
 	may        = "may"
 )
 
-// wrappedRow is a command, a user, and how the key begins: app:, which limited users may use,
-// or other:.
+// wrappedRow is a command, a user and the prefix of the key. Limited users may use app: and may not use other:.
 type wrappedRow struct {
 	cmd       *command
 	line, key string
 	user      *wrappedUser
-	code      engine.OpCode // of the operation that the command makes
-	one       bool          // it makes one, and no more
+	code      engine.OpCode // the first operation that the command makes
+	one       bool          // the command makes exactly one operation
 }
 
-// wrappedLine is a row as it is sent once.
+// wrappedLine is one sending of a row.
 type wrappedLine struct {
 	words        []string
 	user, key, n string
 }
 
-// normal leaves out of an answer what is another one for each line.
+// normal replaces the parts of an answer that differ between lines.
 func (l *wrappedLine) normal(answer string) string {
 	return strings.NewReplacer(l.key, "KEY", "app:m"+l.n, "MINE").Replace(answer)
 }
 
-// wrappedWay is one way in.
+// wrappedWay is one way in which a command can arrive.
 type wrappedWay struct {
 	name     string
-	needs    string                 // the command whose permission the way itself needs; "": none
-	only     func(*wrappedRow) bool // the rows there are; nil: all
-	carries  func(*wrappedRow) bool // the commands it takes; nil: all
-	looks    bool                   // it needs permission for the keys, and not for the command
-	verbatim bool                   // its answers are the plain ones word for word
+	needs    string                 // the command whose permission the way itself needs; "" for none
+	only     func(*wrappedRow) bool // the rows that the way runs; nil for all
+	carries  func(*wrappedRow) bool // the commands that the way accepts; nil for all
+	looks    bool                   // needs permission for the keys, but not for the command
+	verbatim bool                   // its answers must equal the RESP answers
 	ask      func(t *testing.T, w *wrappedRows, l *wrappedLine) string
 }
 
@@ -58,7 +57,7 @@ var wrappedWays = []wrappedWay{
 		carries: makes(engine.OpTake, engine.OpCheck)},
 	{name: "RL.EXPLAIN", needs: "rl.explain", looks: true, ask: askWithin("RL.EXPLAIN %s"),
 		carries: makes(engine.OpTake, engine.OpCheck, engine.OpReserve)},
-	// TestKeysOfScripts has every script.
+	// TestKeysOfScripts covers every script.
 	{name: "EVAL", needs: "eval", looks: true, verbatim: true, ask: askEval,
 		only: func(r *wrappedRow) bool { return strings.HasPrefix(r.line, "EVALSHA "+allowN) }},
 	{name: "/check", only: isPlainCheck, ask: askHTTPCheck},
@@ -73,14 +72,14 @@ func makes(codes ...engine.OpCode) func(*wrappedRow) bool {
 	return func(r *wrappedRow) bool { return r.one && slices.Contains(codes, r.code) }
 }
 
-// expect is what the user must be told: of a command that the way does not carry that it
-// does not, or what is said of the command itself.
+// expect returns the classes that are allowed as the answer. A way that does not carry the command may say so, or may
+// check the permission first.
 func (r *wrappedRow) expect(way *wrappedWay) []string {
 	plain := r.plain(way.looks)
 	switch {
 	case r.user.rules == "" && (way.needs != "" || !r.cmd.noAuth):
 		return []string{noLogin}
-	case way.needs != "" && !r.grants(way.needs) || way.name == "page" && r.user.limited: // it shows all keys
+	case way.needs != "" && !r.grants(way.needs) || way.name == "page" && r.user.limited: // the page shows all keys
 		plain = noCommand
 	}
 	switch carried := way.carries == nil || way.carries(r); {
@@ -92,7 +91,7 @@ func (r *wrappedRow) expect(way *wrappedWay) []string {
 	return []string{notCarried, plain}
 }
 
-// plain is what the rules say of the command and the key.
+// plain returns the class that the rules require for the command and the key.
 func (r *wrappedRow) plain(looks bool) string {
 	inner := r.cmd.Full == "rl.wait" && !r.grants("rl.tokenbucket") // its line carries that
 	switch {
@@ -115,7 +114,7 @@ func (r *wrappedRow) grants(name string) bool {
 	return u.wraps && slices.Contains(wrappers, name) || name == "rl.inspect" && strings.Contains(u.rules, name)
 }
 
-// classOf is what an answer says of the user.
+// classOf returns the class of an answer.
 func classOf(answer string) string {
 	switch {
 	case strings.HasPrefix(answer, "-NOAUTH"):
@@ -126,7 +125,7 @@ func classOf(answer string) string {
 		return noCommand
 	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotByHand),
 		strings.HasPrefix(answer, "-ERR command must be a decision"),
-		// a word alone is no decision
+		// A single word is not a decision.
 		strings.HasPrefix(answer, "-ERR wrong number of arguments for 'rl.wait' command"):
 		return notCarried
 	}
@@ -141,7 +140,7 @@ func byteWords(words []string) [][]byte {
 	return args
 }
 
-// withClient sends commands of a line's user.
+// withClient runs send with a client that is logged in as the line's user.
 func withClient(t *testing.T, w *wrappedRows, l *wrappedLine, send func(c *testClient) string) string {
 	c := w.srv.client(t)
 	defer c.sess.Close()
@@ -168,7 +167,7 @@ func askMulti(t *testing.T, w *wrappedRows, l *wrappedLine) string {
 	})
 }
 
-// askWithin sends a line as a part of another.
+// askWithin returns a way that sends a line inside another command.
 func askWithin(outer string) func(*testing.T, *wrappedRows, *wrappedLine) string {
 	before, after, _ := strings.Cut(outer, "%s")
 	return func(t *testing.T, w *wrappedRows, l *wrappedLine) string {
