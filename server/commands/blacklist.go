@@ -19,13 +19,11 @@ func blacklistCommands() []*command {
 			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupSettle,
 			summary: "Block addresses everywhere, as members of a set",
 			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member. With " +
-				"[`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses " +
-				"that have such " +
-				"a block, so a program that keeps its blacklist in a set of Redis works unchanged. The block denies " +
-				"every decision on a key of the address, and every decision that says " +
-				"`FROM` this address.\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is " +
-				"`192.0.2.66`, and an IPv6 address is its /64, because one client has all of it. " +
-				"The set has at most 1000 members.",
+				"[`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses that " +
+				"have such a block, so a program that keeps its blacklist in a set of Redis works unchanged. The " +
+				"block denies every decision on a key of the address, and every decision that says `FROM` this " +
+				"address.\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
+				"IPv6 address is its /64, because one client has all of it. The set has at most 1000 members.",
 			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
 			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
 			plan: planBlacklistAdd, answer: answerBlacklistAdd,

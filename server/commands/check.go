@@ -18,14 +18,11 @@ func checkCommand() *command {
 		group:  groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
 		summary: "Decide under named policies: all of their limits, or none",
 		details: "Takes the cost from every limit of every named policy, each for its own key, in one atomic step. " +
-			"When one of them denies, nothing is " +
-			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are " +
-			"limited at once, and the answer names the policy " +
-			"that binds.\n\n" +
-			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, " +
-			"in a limiter named " +
-			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and " +
-			"`RL.RESET` accept. The decision commands refuse such keys.",
+			"When one of them denies, nothing is taken from any. With `RL.CHECK org acme team core user 42` an " +
+			"organisation, a team and a user are limited at once, and the answer names the policy that " +
+			"binds.\n\nUp to 16 policies, none of them twice for one key. Each limit of a policy counts each key " +
+			"by itself, in a limiter named `policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, " +
+			"`RL.INSPECT`, `TTL` and `RL.RESET` accept. The decision commands refuse such keys.",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
 			{"PRIORITY high|normal",
 				"high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,

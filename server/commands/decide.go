@@ -44,13 +44,11 @@ func bucketCommands() []*command {
 			syntax:  "key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]",
 			summary: "Admit bursts up to a size, and a steady rate after them",
 			details: "The bucket starts full with `burst` tokens and refills continuously at `rate`. A request is " +
-				"admitted when " +
-				"the bucket has the tokens for its cost. Nothing drifts: a caller that takes every token the moment " +
-				"it exists is admitted " +
-				"exactly floor(burst + rate x time) times, with any number of requests.\n\n" +
-				"With `MAXWAIT` the bucket may run into debt: a request whose tokens arrive within that time is " +
-				"admitted now, and " +
-				"`retry_after_ms` says how long to delay it first. `PARTIAL` and `MAXWAIT` exclude each other.",
+				"admitted when the bucket has the tokens for its cost. Nothing drifts: a caller that takes every " +
+				"token the moment it exists is admitted exactly floor(burst + rate x time) times, with any number " +
+				"of requests.\n\nWith `MAXWAIT` the bucket may run into debt: a request whose tokens arrive within " +
+				"that time is admitted now, and `retry_after_ms` says how long to delay it first. `PARTIAL` and " +
+				"`MAXWAIT` exclude each other.",
 			params: []param{paramKey, paramRate, {"burst", "the size of the bucket in tokens"}, paramCost, paramPartial,
 				{"MAXWAIT duration", "admit a request that fits after a wait of at most this"}, paramFrom, paramID},
 			shown: []example{
@@ -67,10 +65,8 @@ func bucketCommands() []*command {
 			name: "RL.LEAKYBUCKET", arity: -4, syntax: "key rate capacity [COST n] [FROM address] [ID token]",
 			summary: "Pace requests evenly through a bounded queue",
 			details: "Admitted requests leave one at a time, 1/rate apart. `retry_after_ms` of an admitted request " +
-				"is how long it waits in the " +
-				"queue: the caller delays it that long. A request that finds the queue full is denied. This is " +
-				"nginx's `limit_req` with " +
-				"`burst` and without `nodelay`.",
+				"is how long it waits in the queue: the caller delays it that long. A request that finds the queue " +
+				"full is denied. This is nginx's `limit_req` with `burst` and without `nodelay`.",
 			params: []param{paramKey, paramRate,
 				{"capacity", "requests that may wait, besides the next to leave; 0 admits only at the pace"}, paramCost,
 				paramFrom, paramID},
@@ -94,12 +90,10 @@ func windowCommands() []*command {
 				"address] [ID token]",
 			summary: "Count in fixed windows: per minute, per calendar day, for ever",
 			details: "Windows of a duration are aligned to the epoch in UTC: with `1m` they run from :00 to :59 of " +
-				"every minute. With `FIRST` the " +
-				"window begins at the first request instead. `DAY`, `WEEK` (from Monday), `MONTH` and `YEAR` are " +
-				"calendar windows in the time zone " +
-				"`TZ`, UTC unless given; they follow changes of the clock. `FOREVER` is a quota that never resets.\n\n" +
-				"Around the end of a window a caller may be admitted twice the maximum within a short time. If that " +
-				"matters, use " +
+				"every minute. With `FIRST` the window begins at the first request instead. `DAY`, `WEEK` (from " +
+				"Monday), `MONTH` and `YEAR` are calendar windows in the time zone `TZ`, UTC unless given; they " +
+				"follow changes of the clock. `FOREVER` is a quota that never resets.\n\nAround the end of a " +
+				"window a caller may be admitted twice the maximum within a short time. If that matters, use " +
 				"`RL.SLIDING` or `RL.SLIDINGCOUNTER`.",
 			params: []param{paramKey, paramWindow, paramMax, paramCost, paramPartial,
 				{"FIRST", "begin the window at the first request; windows of a duration only"},
@@ -153,11 +147,9 @@ func guardCommands() []*command {
 			name: "RL.ACQUIRE", arity: -4, syntax: "key max ttl [HOLDER id] [COST n] [FROM address] [ID token]",
 			summary: "Take a slot: at most so many at once",
 			details: "At most `max` units are taken at the same time. A holder gives its slot back with " +
-				"`RL.RELEASE`, keeps it longer with " +
-				"`RL.RENEW`, and loses it `ttl` after its last call, so a holder that dies leaks nothing. Acquiring " +
-				"again with a live " +
-				"holder id is a renewal, so a retry is safe. Without `HOLDER` the server makes an id (with `ID` it " +
-				"is the token).",
+				"`RL.RELEASE`, keeps it longer with `RL.RENEW`, and loses it `ttl` after its last call, so a " +
+				"holder that dies leaks nothing. Acquiring again with a live holder id is a renewal, so a retry is " +
+				"safe. Without `HOLDER` the server makes an id (with `ID` it is the token).",
 			params: []param{paramKey, {"max", "units taken at once"},
 				{"ttl", "a duration; 0: the slot stays taken until it is released"},
 				{"HOLDER id", "names the holder, 1 to 64 bytes"}, paramCost, paramFrom, paramID},

@@ -47,10 +47,9 @@ func holdCommands() []*command {
 			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
 			summary: "Complete a hold with the units that were really used",
 			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not " +
-				"allow it, because it has been used. A retry within 60 seconds gets the same answer and " +
-				"changes nothing. " +
-				"When the hold has ended or was cancelled, it has given everything back. Then all of `actual` " +
-				"is taken now.",
+				"allow it, because it has been used. A retry within 60 seconds gets the same answer and changes " +
+				"nothing. When the hold has ended or was cancelled, it has given everything back. Then all of " +
+				"`actual` is taken now.",
 			params: []param{paramID, {"actual", "the units used, 0 to 2^53"}},
 			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of " +
 				"`NOHOLD` when there is no such hold: it was " +

@@ -76,16 +76,14 @@ func policySetCommand() *command {
 		summary: "Make a policy, or give it other terms",
 		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate " +
 			"burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold " +
-			"[DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or from none. " +
-			"When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm stays the " +
-			"same. The same applies to a decision command with " +
-			"another limit. `RESET` forgets usage. Overrides stay in both cases, and so does the owner unless " +
-			"`OWNER` names another. " +
-			"`IF` makes a change conditional. A transaction with a conditional change is all or nothing. When one " +
-			"of its changes of policies is refused, " +
-			"every other command that decides or changes state answers an error and does nothing. `weir policy " +
-			"apply` uses this.",
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty " +
+			"[threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or " +
+			"from none. When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm " +
+			"stays the same. The same applies to a decision command with another limit. `RESET` forgets usage. " +
+			"Overrides stay in both cases, and so does the owner unless `OWNER` names another. `IF` makes a change " +
+			"conditional. A transaction with a conditional change is all or nothing. When one of its changes of " +
+			"policies is refused, every other command that decides or changes state answers an error and does " +
+			"nothing. `weir policy apply` uses this.",
 		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},
 			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
 			{"RETRYAFTER duration", "denials say to wait at least this"},

@@ -28,19 +28,16 @@ func rlWaitCommand() *command {
 		carried: func(args [][]byte) [][]byte { return args[1 : len(args)-2] }, // without TIMEOUT
 		summary: "Decide, and let a denied request wait until it is admitted or the time is up",
 		details: "Takes any decision that its user may send, with all its arguments except `ID`. A denied request " +
-			"waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first " +
-			"policy and key). " +
-			"The queue is first come, first served on this node, also when a later request asks for less. The first " +
-			"request is tried as soon as its limit " +
-			"says that it fits (`retry_after_ms`), or sooner when units of its key are released, refunded, reset or " +
-			"unblocked through this node. Decisions without `RL.WAIT` do not queue and may take the units first.\n\n" +
-			"Each try is an ordinary decision, and counts as one. A request that can never fit (`retry_after_ms` " +
-			"-1) is denied when it is first, without waiting for the end. A client that disconnects leaves the " +
-			"queue and takes nothing. " +
-			"A server that stops answers `TRYAGAIN`. Later commands on the same connection wait, too. Use a " +
-			"separate connection for `RL.WAIT`, with a read timeout above `TIMEOUT`.\n\n" +
-			"At most 1000 requests wait for one key, and 10000 in all: the next one is answered `OVERLOADED` at " +
-			"once. Not allowed in a transaction.",
+			"waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first policy and " +
+			"key). The queue is first come, first served on this node, also when a later request asks for less. " +
+			"The first request is tried as soon as its limit says that it fits (`retry_after_ms`), or sooner when " +
+			"units of its key are released, refunded, reset or unblocked through this node. Decisions without " +
+			"`RL.WAIT` do not queue and may take the units first.\n\nEach try is an ordinary decision, and counts " +
+			"as one. A request that can never fit (`retry_after_ms` -1) is denied when it is first, without " +
+			"waiting for the end. A client that disconnects leaves the queue and takes nothing. A server that " +
+			"stops answers `TRYAGAIN`. Later commands on the same connection wait, too. Use a separate connection " +
+			"for `RL.WAIT`, with a read timeout above `TIMEOUT`.\n\nAt most 1000 requests wait for one key, and " +
+			"10000 in all: the next one is answered `OVERLOADED` at once. Not allowed in a transaction.",
 		params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"},
 			{"TIMEOUT duration",
 				"how long the request may wait, at most 1h; 0: not at all, but queued requests still go first"}},

@@ -73,17 +73,15 @@ func settleCommands() []*command {
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
 			summary: "Deny every decision on a key",
 			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` also denies " +
-				"decisions on every key that ends in `|` and this " +
-				"key. For a key of `ip:` and an address it does the same for the address alone. So one command " +
-				"blocks an address: " +
-				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, " +
-				"which the middleware of the Go client asks about, " +
-				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is " +
-				"its /64 to all of them: `ip:2001:db8:0:7::/64`. " +
-				"An address that is written otherwise is an error, because the block would reach nobody.\n\n" +
-				"A block replaces an earlier block of its key. At most 1000 blocks `EVERYWHERE` are in force. Only " +
-				"a user with permission for all keys may set, replace or lift such a block, " +
-				"and in a cluster every node has to know it.",
+				"decisions on every key that ends in `|` and this key. For a key of `ip:` and an address it does " +
+				"the same for the address alone. So one command blocks an address: `RL.BLOCK ip:192.0.2.66 1h " +
+				"EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go " +
+				"client asks about, with a policy and without, and `192.0.2.66`, which proxies and Envoy ask " +
+				"about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. An address that is " +
+				"written otherwise is an error, because the block would reach nobody.\n\nA block replaces an " +
+				"earlier block of its key. At most 1000 blocks `EVERYWHERE` are in force. Only a user with " +
+				"permission for all keys may set, replace or lift such a block, and in a cluster every node has to " +
+				"know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
 				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on " +
 					"the address alone"},

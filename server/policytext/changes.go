@@ -19,11 +19,10 @@ type Change struct {
 // changes are the subcommands that change a policy.
 var changes = []Change{
 	{"SET", -6, "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] " +
-		"[RETRYAFTER duration] " +
-		"[RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]", readSet},
+		"[RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF " +
+		"version]", readSet},
 	{"OVERRIDE", -5, "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument " +
-		"...]|UNLIMITED|NONE " +
-		"[TTL duration] [IF version]", readOverride},
+		"...]|UNLIMITED|NONE [TTL duration] [IF version]", readOverride},
 	{"DEL", -3, "name [IF version]", readDelete},
 	{"ENABLE", 3, "name", readEnable},
 	{"DISABLE", 3, "name", readDisable},

@@ -19,8 +19,8 @@ func CheckExposure(flag, addr string, logins, protected bool) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file or name users with --users-file, or listen on "+
-		"127.0.0.1, "+
-		"or give --protected-mode=false where the network itself keeps strangers out", ErrExposed, flag, addr)
+		"127.0.0.1, or give --protected-mode=false where the network itself keeps strangers out",
+		ErrExposed, flag, addr)
 }
 
 // IsLoopback reports whether only this machine can reach an address. A name counts by its current addresses.

@@ -133,8 +133,7 @@ func (l *Leadership) reportColdStart(from, to engine.Stamp, known bool, cut time
 	if !known {
 		l.Uncredited.Add(1)
 		l.Log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before " +
-			"it stopped; " +
-			"nothing is admitted too much")
+			"it stopped; nothing is admitted too much")
 	}
 	if cut > 0 {
 		l.Log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", l.Options.MaxCalendarStep)

@@ -62,9 +62,8 @@ func (m *Membership) Join() {
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
 		case believed == "" || believed == m.Options.RaftAddr:
 		case !told:
-			m.Log.Warn("the cluster knows this node at another address and has to be told", "believed",
-				believed, "here",
-				m.Options.RaftAddr)
+			m.Log.Warn("the cluster knows this node at another address and has to be told",
+				"believed", believed, "here", m.Options.RaftAddr)
 			told = true
 			fallthrough
 		default:
@@ -216,9 +215,8 @@ func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []s
 func (m *Membership) silence(addr string, err error) string {
 	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
 		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, "+
-			"or, if it is "+
-			"this node, "+
-			"name it in --join as its --raft-addr does: %s", addr, m.Options.NodeID, m.Options.RaftAddr)
+			"or, if it is this node, name it in --join as its --raft-addr does: %s", addr, m.Options.NodeID,
+			m.Options.RaftAddr)
 	}
 	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
 }

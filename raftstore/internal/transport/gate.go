@@ -46,7 +46,6 @@ func (g *Gate) tell() {
 	append := g.Logs.Storing.Load()
 	if append != 0 && g.told.Swap(append) != append {
 		g.Log.Warn("the disk has not finished a write to the log; this leader withholds its heartbeats until "+
-			"it has, so "+
-			"that another node can be elected", "waiting", g.Logs.StuckFor())
+			"it has, so that another node can be elected", "waiting", g.Logs.StuckFor())
 	}
 }
