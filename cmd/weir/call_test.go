@@ -17,7 +17,7 @@ func TestCall(t *testing.T) {
 		call("RL.TOKENBUCKET", "user:42", "5/m", "3"))
 	require.Equal(t, "PONG\n", call("PING"))
 	require.Equal(t, "(integer) 12000\n", call("PTTL", "user:42"))
-	require.Equal(t, "\"--json\"\n", call("ECHO", "--json"), "flags behind the command are its arguments")
+	require.Equal(t, "\"--json\"\n", call("ECHO", "--json"), "flags after the command must be its arguments")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")),
 		"max must be a whole number")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), "weir call needs <command>")

@@ -18,7 +18,7 @@ func TestPercentFor(t *testing.T) {
 	}
 }
 
-// TestCollectorFollowsTheHeap when it grows and when it shrinks.
+// TestCollectorFollowsTheHeap checks that the target changes when the heap grows and when it shrinks.
 func TestCollectorFollowsTheHeap(t *testing.T) {
 	(&heapTarget{percent: 100}).watch()
 	target := func() uint64 {

@@ -48,7 +48,7 @@ func TestPrecedence(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "from-flag", s.DataDir)
 	require.Equal(t, "127.0.0.1:2", s.Listen)
-	require.Equal(t, "", s.HTTP, "an empty variable is a value")
+	require.Equal(t, "", s.HTTP, "an empty variable must count as a value")
 	require.EqualValues(t, 1<<30, s.MaxMemory.bytes)
 	require.False(t, s.MaxMemory.auto)
 	require.False(t, s.ProtectedMode)
@@ -63,7 +63,7 @@ func TestPrecedence(t *testing.T) {
 	t.Setenv("WEIR_CONFIG", file)
 	s, err = parse()
 	require.NoError(t, err)
-	require.Equal(t, "from-file", s.DataDir, "the file may be named by a variable")
+	require.Equal(t, "from-file", s.DataDir, "a variable must be able to name the file")
 }
 
 func TestEveryFlagHasATwin(t *testing.T) {

@@ -21,8 +21,8 @@ func TestCPUProfile(t *testing.T) {
 	require.Contains(t, refusal(t, exec.Command(binary, "serve", "--cpu-profile", t.TempDir())), "--cpu-profile: open")
 }
 
-// make build compiles weir by its profile; the tests do without, because it doubles what is
-// compiled.
+// TestMakeBuildsByTheProfile checks that make build compiles weir with its profile. The tests compile without it,
+// because the profile doubles the work.
 func TestMakeBuildsByTheProfile(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("SKIPPED: make is missing (on Debian: apt install make)")
@@ -34,16 +34,17 @@ func TestMakeBuildsByTheProfile(t *testing.T) {
 	plan.Dir, plan.Env = "../..", append(os.Environ(), "GOFLAGS=")
 	out, err := plan.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Regexp(t, `build\\t-pgo=\S+/cmd/weir/default\.pgo`, string(out), "the binary says by which profile")
+	require.Regexp(t, `build\\t-pgo=\S+/cmd/weir/default\.pgo`, string(out), "the binary must name its profile")
 }
 
-// The profile of a program that no longer exists would teach the compiler nothing.
+// TestProfileIsOfThisProgram checks that the profile still names functions of this program. An outdated profile would
+// not help the compiler.
 func TestProfileIsOfThisProgram(t *testing.T) {
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-cum", "-nodecount=200", "default.pgo").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, function := range []string{"server.(*conn).batch", "server/resp.(*Framer)", "engine.(*Table).decideBatch",
 		"engine/internal/store.(*Index).find"} {
-		require.Contains(t, string(out), function, "make profile renews it")
+		require.Contains(t, string(out), function, "the profile is out of date: run make profile")
 	}
 	require.Greater(t, strings.Count(string(out), "weir-project/weir/"), 30)
 }

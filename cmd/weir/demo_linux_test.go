@@ -188,14 +188,15 @@ func (d *demoRun) take(node int) string {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	d := runDemo(t, t.TempDir()).up()
-	require.NotContains(t, d.output(), "redis-cli -c", "it finds no leader where nodes forward")
+	require.NotContains(t, d.output(), "redis-cli -c",
+		"redis-cli -c must not be suggested, because nodes that forward never redirect")
 	require.Equal(t, "[1 2]", d.take(0))
 	id := d.kill("leads")
 	node := 0
 	if id == "a" {
 		node = 1
 	}
-	require.Contains(t, d.take(node), "[1 1]", "what was taken stays taken")
+	require.Contains(t, d.take(node), "[1 1]", "units that were taken must stay taken")
 	d.typeIn("\n")
 	d.await("Node " + id + " runs again")
 	d.typeIn(ctrlC)
@@ -204,7 +205,7 @@ func TestDemo(t *testing.T) {
 	d.nobodyIsLeft()
 
 	again := runDemo(t, d.dir).up()
-	require.Regexp(t, `\[[01] 0\]`, again.take(0), "the state was kept, though the ports differ")
+	require.Regexp(t, `\[[01] 0\]`, again.take(0), "the state must survive although the ports differ")
 	again.typeIn(ctrlC)
 	require.Zero(t, again.wait(), again)
 }
@@ -259,7 +260,7 @@ func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 	require.Zero(t, d.wait(), d)
 	select {
 	case err := <-ended:
-		require.NoError(t, err, "it stopped in order")
+		require.NoError(t, err, "the demo must stop without an error")
 	case <-time.After(patience):
 		t.Fatal("the node that was started by hand runs on")
 	}

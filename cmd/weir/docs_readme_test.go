@@ -13,8 +13,8 @@ import (
 // published matches the argument -p of "docker run", which publishes a port of a container.
 var published = regexp.MustCompile(`^127\.0\.0\.1:(\d+):(\d+)$`)
 
-// runsInTheImage starts weir with the variables of a "docker run" and of the image, on free
-// ports: without an engine, but with all that the line and the Dockerfile tell weir.
+// runsInTheImage starts weir with the variables of a "docker run" command and of the Dockerfile, on free ports. It
+// needs no container engine.
 func runsInTheImage(t *testing.T, text string) {
 	words := strings.Fields(text)
 	require.Equal(t, []string{"docker", "run", "--rm"}, words[:3])
@@ -34,9 +34,10 @@ func runsInTheImage(t *testing.T, text string) {
 			env[name] = value
 		case "-p":
 			ports := published.FindStringSubmatch(words[i+1])
-			require.NotNil(t, ports, "published to this machine only: %s", words[i+1])
+			require.NotNil(t, ports, "%s must publish the port to this machine only", words[i+1])
 			require.Equal(t, ports[1], ports[2], words[i+1])
-			require.Contains(t, []string{env["WEIR_LISTEN"], env["WEIR_HTTP"]}, ":"+ports[2], "the image listens there")
+			require.Contains(t, []string{env["WEIR_LISTEN"], env["WEIR_HTTP"]}, ":"+ports[2],
+				"the image must listen on the published port")
 		default:
 			t.Fatalf("what is %s?", words[i])
 		}

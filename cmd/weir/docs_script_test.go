@@ -16,7 +16,7 @@ import (
 // docScript is a block of shell commands and its environment. The commands run in separate namespaces, with their own
 // ports, 10.0.0.1 to 10.0.0.4, /etc and /var/lib. All processes end with the block.
 type docScript struct {
-	uses   string // of a block that is wanted before, as $text
+	uses   string // a block to run first, available as $text
 	before string
 	after  string
 }
@@ -132,7 +132,7 @@ await() {
 }
 `
 
-// alone are the namespaces: network, mounts, processes.
+// alone are the flags of unshare for separate network, mount and process namespaces.
 var alone = []string{"--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
 
 // serving matches a command that does not end by itself, over all its lines.

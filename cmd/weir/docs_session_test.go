@@ -27,7 +27,7 @@ var docSessions = map[string][]string{
 	},
 }
 
-// exchange is a command and the words of its reply; none: any but an error.
+// exchange is a command and the words of its reply. No words mean any reply except an error.
 type exchange struct {
 	send string
 	want []string

@@ -40,8 +40,8 @@ func TestDocs(t *testing.T) {
 	decided := map[string]bool{}
 	decide := func(name string, run func(t *testing.T, text string)) {
 		text, ok := blocks[name]
-		require.True(t, ok, "no page has this any more: %s", name)
-		require.False(t, decided[name], "in two lists: %s", name)
+		require.True(t, ok, "a list names a block that no page has: %s", name)
+		require.False(t, decided[name], "a block must be in one list only: %s", name)
 		decided[name] = true
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestDocs(t *testing.T) {
 		decide(name, func(t *testing.T, _ string) { require.NotEmpty(t, why) })
 	}
 	for name := range blocks {
-		assert.True(t, decided[name], "run it, or say in docsNotRun why not: %q", name)
+		assert.True(t, decided[name], "run this block, or say in docsNotRun why not: %q", name)
 	}
 }
 

@@ -38,7 +38,7 @@ func says(t *testing.T, found []doctor.Finding, v doctor.Verdict, check, text st
 	for _, f := range found {
 		if f.Verdict == v && f.Check == check && bytes.Contains([]byte(f.Found), []byte(text)) {
 			require.Equal(t, v == doctor.Fine, f.Do == "",
-				"%s: what is not well comes with what to do, and nothing else does", text)
+				"%s: a finding has advice if and only if it is not fine", text)
 			return
 		}
 	}

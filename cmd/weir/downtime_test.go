@@ -114,7 +114,7 @@ func TestPowerLossOfAll(t *testing.T) {
 			m.nodes[m.serves()].do("RL.TOKENBUCKET", "bucket", fmt.Sprint(refillRate, "/s"), "10000000",
 				"COST", "10000000")
 			drained := time.Now()
-			time.Sleep(4 * time.Second) // runs on: alone it saves once a second, a leader notes the clocks as often
+			time.Sleep(4 * time.Second) // alone it saves once a second, and a leader records the clocks as often
 			for i := range m.nodes {
 				m.kill(i)
 			}
@@ -133,15 +133,15 @@ func TestPowerLossOfAll(t *testing.T) {
 				now.Truncate(24 * time.Hour).Add(24 * time.Hour))
 			t.Logf("%s, down %v: refill lost %v, day resets %v late, clock behind %v", name, down+pretend, lost, late,
 				m.behind(leader)+pretend)
-			require.GreaterOrEqual(t, lost, -50*time.Millisecond, "a burst")
+			require.GreaterOrEqual(t, lost, -50*time.Millisecond, "limiter time must not run ahead of real time")
 			require.Less(t, lost, 3*time.Second)
 			require.Less(t, late.Abs(), 3*time.Second)
 		})
 	}
 }
 
-// TestFailoversOfProcesses kills one leader after the other. WEIRTEST_FAILOVERS says how
-// many; 100 take a few minutes.
+// TestFailoversOfProcesses kills one leader after another and checks that limiter time neither stops nor jumps.
+// WEIRTEST_FAILOVERS sets the number; 100 take a few minutes.
 func TestFailoversOfProcesses(t *testing.T) {
 	failovers := fromEnv(t, "WEIRTEST_FAILOVERS", 3, strconv.Atoi)
 	m := startMachines(t, 3)
@@ -160,5 +160,5 @@ func TestFailoversOfProcesses(t *testing.T) {
 	t.Logf("%d failovers, %v of silence in all: the clock went from %v to %v behind", failovers,
 		silences, before, after)
 	require.Less(t, after-before, 2*time.Second)
-	require.Greater(t, after-before, -2*time.Second, "a burst")
+	require.Greater(t, after-before, -2*time.Second, "limiter time must not run ahead of real time")
 }

@@ -90,7 +90,8 @@ func TestFallbackThroughKills(t *testing.T) {
 	}
 	close(stop)
 	load.Wait()
-	require.EqualValues(t, limit/2, locally.Load(), "half of the limit, by both and in both outages together")
+	require.EqualValues(t, limit/2, locally.Load(),
+		"both instances together must admit half of the limit in both outages")
 	longest := slowest[0]
 	for _, s := range slowest {
 		longest = max(longest, s)

@@ -45,10 +45,10 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	}
 	probe := http.Client{Timeout: patience}
 	reply, err := probe.Get(p.web + "/livez")
-	require.NoError(t, err, "probes still get through")
+	require.NoError(t, err, "probes must still be answered")
 	require.NoError(t, reply.Body.Close())
 	require.NotContains(t, p.output(), "too many open files")
-	p.stop() // it saves, so the store opens new files
+	p.stop() // saving makes the store open new files
 	require.Contains(t, p.output(), `"msg":"stopped"`)
 }
 
@@ -72,7 +72,8 @@ func TestPortsTakeFiles(t *testing.T) {
 	}
 }
 
-// What is missing is told in numbers of what there is, whatever ports there are.
+// TestTooFewFilesAreToldAsTheyAre checks that the error about too few file descriptors has correct numbers, whatever
+// ports are open.
 func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
 	const serve = `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`
 	out, err := exec.Command("sh", "-c", serve, binary).CombinedOutput()

@@ -62,9 +62,9 @@ func TestKeysResetAndBlock(t *testing.T) {
 	p := keysServer(t)
 	at := "--addr=" + p.addr
 	require.Equal(t, "user:42\n1 to be forgotten\n", weir(t, "keys", "reset", "user:42", "--dry-run", at))
-	require.Len(t, listed(t, "look", "user:42", "--json", at), 3, "a dry run changes nothing")
+	require.Len(t, listed(t, "look", "user:42", "--json", at), 3, "a dry run must not change anything")
 	require.Equal(t, "user:42\n1 forgotten\n", weir(t, "keys", "reset", "user:42", "idle", at))
-	require.Empty(t, listed(t, "look", "user:42", "--json", at), "with all policies")
+	require.Empty(t, listed(t, "look", "user:42", "--json", at), "a reset must remove the limiters of every policy")
 
 	require.Equal(t, "user:43\n1 blocked\n",
 		weir(t, "keys", "block", "--match=user:*", "--for=1h", "--reason=too fast", at))

@@ -43,7 +43,7 @@ func TestMakeNamesTests(t *testing.T) {
 		pattern, err := regexp.Compile(strings.ReplaceAll(c[1], "$$", "$"))
 		require.NoError(t, err)
 		for _, place := range strings.Fields(c[2]) {
-			require.True(t, matchesTest(t, pattern, place), "-run '%s' matches no test of %s", c[1], place)
+			require.True(t, matchesTest(t, pattern, place), "-run '%s' must match a test of %s", c[1], place)
 		}
 	}
 }

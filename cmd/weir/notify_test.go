@@ -46,8 +46,8 @@ func TestUnit(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(here), 0o600))
 	out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.NotContains(t, string(out), "weir.service:", "no warning")
-	// Of 10: below 2 systemd calls it OK, ordinary services have 9.
+	require.NotContains(t, string(out), "weir.service:", "systemd must print no warning")
+	// The scale ends at 10. systemd rates a value below 2 as OK, and most services as 9.
 	out, err = exec.Command(analyze, "security", "--offline=true", "--threshold=20", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

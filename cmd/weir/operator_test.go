@@ -22,8 +22,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// answering is some server of the Redis protocol; it answers each command with what
-// answer returns, raw.
+// answering starts a server of the Redis protocol that sends answer's result to each command unchanged.
 func answering(t *testing.T, answer func(words []string) string) (addr string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -45,7 +44,7 @@ func answering(t *testing.T, answer func(words []string) string) (addr string) {
 					for i, word := range command.Args {
 						words[i] = string(word)
 					}
-					if words[0] == "PING" { // whoever asks first sees whether this is a server
+					if words[0] == "PING" { // the first client asks this to see whether a Redis server answers
 						fmt.Fprint(c, "+PONG\r\n")
 						continue
 					}
@@ -57,8 +56,8 @@ func answering(t *testing.T, answer func(words []string) string) (addr string) {
 	return ln.Addr().String()
 }
 
-// speaks are characters that a terminal obeys: an escape, and a C1 control, which UTF-8
-// writes as two bytes that JSON lets stand.
+// speaks are characters that control a terminal: an escape sequence, and a C1 control. UTF-8 encodes the latter as
+// two bytes that JSON does not escape.
 const speaks = "\x1b[2J\u009b2J\x7f"
 
 func requireSilent(t *testing.T, out string) {
@@ -68,8 +67,8 @@ func requireSilent(t *testing.T, out string) {
 	require.NotContains(t, out, "\x7f")
 }
 
-// Nothing that clients wrote speaks to the terminal of who looks at it, and as JSON it is
-// still what they wrote.
+// TestWhatClientsWroteIsSilent checks that no text of a client controls the operator's terminal. The JSON output
+// keeps the text unchanged.
 func TestWhatClientsWroteIsSilent(t *testing.T) {
 	p := start(t, "--data-dir=")
 	at, key := "--addr="+p.addr, "bad"+speaks
@@ -97,7 +96,7 @@ func TestWhatClientsWroteIsSilent(t *testing.T) {
 	requireSilent(t, weir(t, "top", "--once", "--json", "--http", web))
 }
 
-// Neither does what some other program answers where weir was expected.
+// TestDoctorIsSilent checks that the answer of an unknown program does not control the operator's terminal either.
 func TestDoctorIsSilent(t *testing.T) {
 	addr := answering(t, func([]string) string { return "-ERR " + speaks + "\r\n" })
 	out, _ := exec.Command(binary, "doctor", "--listen", addr, "--http=", "--data-dir=").Output()
@@ -105,7 +104,8 @@ func TestDoctorIsSilent(t *testing.T) {
 	requireSilent(t, string(out))
 }
 
-// A leader that steps down in the midst of it does not make a key count twice.
+// TestKeysThatTheNextLeaderChangesAgainCountOnce checks that weir keys counts a key once although a redirection makes
+// it send the command again.
 func TestKeysThatTheNextLeaderChangesAgainCountOnce(t *testing.T) {
 	second := answering(t, func([]string) string { return "+OK\r\n" })
 	first := answering(t, func(words []string) string {
@@ -132,7 +132,7 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// A second weir on a machine cannot have the first one's ports, whatever answers there.
+// TestDoctorKnowsPortsOfAnotherServer checks that doctor reports ports which another server already uses.
 func TestDoctorKnowsPortsOfAnotherServer(t *testing.T) {
 	web := start(t, "--data-dir=").web[len("http://"):]
 	found, content := runDoctor(t, "--listen", freeAddr(t), "--http", web)
@@ -140,7 +140,8 @@ func TestDoctorKnowsPortsOfAnotherServer(t *testing.T) {
 	says(t, found, doctor.Wrong, "ports", web+" for probes is another server's")
 }
 
-// A server that does not answer doctor's questions is one that runs all the same.
+// TestDoctorBesideAServerThatKeepsSilent checks that doctor recognises a running server although it refuses doctor's
+// questions.
 func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	dir, password := t.TempDir(), filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame\n"), 0o600))
@@ -167,7 +168,7 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	says(t, found, doctor.Doubt, "ports", addr+" asks for a certificate of clients")
 }
 
-// A backup that was broken off says what is in the way of the next.
+// TestBackupBesideAnUnfinishedOne checks that the error of a backup names the unfinished file of an earlier backup.
 func TestBackupBesideAnUnfinishedOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b")
 	require.NoError(t, os.WriteFile(file+partSuffix, nil, 0o600))

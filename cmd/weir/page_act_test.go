@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fill types into a field of the page in place of what is there.
+// fill replaces the content of a field of the page.
 func (b *browser) fill(id, text string) {
 	b.t.Helper()
 	b.eval("(document.getElementById('" + id + "').value = '', document.getElementById('" + id + "').focus())")
@@ -24,8 +24,8 @@ func (b *browser) press(value string) {
 	b.eval(`document.querySelector('button[value="` + value + `"]').click()`)
 }
 
-// Behind the login, a person forgets, blocks, unblocks and has explained what a key
-// meets; the server then decides so, and its log says who did it.
+// TestPageActs checks the actions of a logged-in user on the page: reset, block, unblock and explain a key. The
+// server must decide accordingly, and its log must name the user.
 func TestPageActs(t *testing.T) {
 	b := openBrowser(t)
 	password := filepath.Join(t.TempDir(), "password")
@@ -45,7 +45,7 @@ func TestPageActs(t *testing.T) {
 	require.EqualValues(t, 0, check())
 
 	b.do(chromedp.Navigate(strings.Replace(p.web, "http://", "http://default:sesame@", 1) + "/"))
-	b.do(chromedp.Navigate(p.web + "/")) // the browser knows the password now, and scripts may fetch
+	b.do(chromedp.Navigate(p.web + "/")) // the browser now knows the password, so scripts may fetch
 	b.awaitText("state", "up ")
 	b.awaitText("top-denied", "policy|login|0|user:42")
 	b.fill("key", "user:42"+kb.Enter)
@@ -62,7 +62,7 @@ func TestPageActs(t *testing.T) {
 	b.awaitText("found", "blockedfor 60 min: abuse")
 	b.press("reset")
 	b.awaitText("done", "forgotten")
-	require.EqualValues(t, 0, check(), "the block stays")
+	require.EqualValues(t, 0, check(), "the block must stay")
 
 	b.press("unblock")
 	b.awaitText("done", "is blocked no more")

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// A page that was just opened shows what was before, on axes.
+// TestPageBeginsWithTheHistory checks that the charts of a newly opened page show the time before it was opened.
 func TestPageBeginsWithTheHistory(t *testing.T) {
 	b := openBrowser(t)
 	p := start(t, "--data-dir=")
@@ -34,12 +34,13 @@ func TestPageBeginsWithTheHistory(t *testing.T) {
 	b.awaitText("state", "up ")
 	require.Equal(t, "true", b.eval("past.length > 2 && past[0].allowed < past[past.length - 1].allowed"))
 	require.Regexp(t, `^M.* .*L`, b.eval("document.getElementById('chart-denied').getAttribute('d')"))
-	require.Equal(t, "1 0.5", b.text("chart-top")+" "+b.text("chart-half"), "the axis ends at the next round number")
+	require.Equal(t, "1 0.5", b.text("chart-top")+" "+b.text("chart-half"),
+		"the axis must end at the next round number")
 	require.Equal(t, "1 2 5 10 500 1000", b.eval("[1, 1.1, 5, 5.1, 499, 501].map(nice).join(' ')"))
 	require.Equal(t, "3 s, 1 min 40 s, 2 h 5 min, 3 d 0 h", b.eval("[3, 100, 7500, 259200].map(span).join(', ')"))
 }
 
-// Denials of one key by one policy are one line.
+// TestPageFoldsDenials checks that all denials of a key by one policy share one line.
 func TestPageFoldsDenials(t *testing.T) {
 	b := openBrowser(t)
 	p := start(t, "--data-dir=")
@@ -54,7 +55,7 @@ func TestPageFoldsDenials(t *testing.T) {
 	require.Equal(t, "2", b.eval("document.querySelectorAll('#denials tr').length"))
 }
 
-// Terms explain themselves to a pointer, to the keyboard and to a finger.
+// TestPageExplainsTerms checks that explanations of terms open by pointer, keyboard and touch.
 func TestPageExplainsTerms(t *testing.T) {
 	b := openBrowser(t)
 	p := start(t, "--data-dir=")
@@ -77,7 +78,8 @@ func TestPageExplainsTerms(t *testing.T) {
 	require.Equal(t, "true", b.eval("document.documentElement.scrollWidth <= 375"))
 }
 
-// A follower's page leads to the leader's, and says whose requests it shows.
+// TestPageOfAFollower checks that a follower's page links to the leader's page, and says which node's requests it
+// shows.
 func TestPageOfAFollower(t *testing.T) {
 	b := openBrowser(t)
 	nodes := startCluster(t, 3)

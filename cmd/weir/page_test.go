@@ -22,14 +22,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// browser is a real Chromium that looks at the page.
+// browser is a real Chromium that opens the page.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 
 	mu       sync.Mutex
-	errors   []string // of the console, and exceptions
-	requests []string // every address it asked
+	errors   []string // console errors and exceptions
+	requests []string // every address that the browser requested
 }
 
 func openBrowser(t *testing.T) *browser {
@@ -91,14 +91,14 @@ func (b *browser) text(id string) string {
 	return b.eval("document.getElementById('" + id + "').textContent.replace(/\\s+/g, ' ').trim()")
 }
 
-// awaitText waits until an element says what is wanted.
+// awaitText waits until an element has the wanted text.
 func (b *browser) awaitText(id, want string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool { return strings.Contains(b.text(id), want) }, patience, 100*time.Millisecond,
-		"#%s never said %q", id, want)
+		"#%s must show %q", id, want)
 }
 
-// keep writes a picture where "go test -artifacts" keeps it.
+// keep writes a picture to the directory of "go test -artifacts".
 func (b *browser) keep(name string) {
 	b.t.Helper()
 	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
@@ -115,8 +115,8 @@ func (p *process) infoField(name string) string {
 	return found[1]
 }
 
-// What the page says is what INFO says; it asks nobody else, and no client's text
-// becomes part of it.
+// TestPage checks that the page shows the same figures as INFO. The page must request nothing from other servers, and
+// must not interpret text of clients.
 func TestPage(t *testing.T) {
 	b := openBrowser(t)
 	p := start(t, "--data-dir=", "--max-memory=64mb")
@@ -133,7 +133,7 @@ func TestPage(t *testing.T) {
 	}
 	b.do(chromedp.Navigate(p.web + "/"))
 	b.awaitText("state", "up ")
-	for range 3 { // from here on the page looks, and the third is denied
+	for range 3 { // the page watches from here on, and the third check is denied
 		take(hostile)
 	}
 	b.awaitText("denials", hostile+"login")
@@ -147,11 +147,12 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "64.00M", p.infoField("maxmemory_human"))
 	require.Regexp(t, `^[\d.]+ (µs|ms|s)$`, b.text("p99"))
 	require.Contains(t, b.text("policies"), "login")
-	require.Equal(t, "true", b.eval("document.getElementById('cluster').hidden"), "there is one node")
+	require.Equal(t, "true", b.eval("document.getElementById('cluster').hidden"),
+		"a single node must not show the cluster")
 
 	b.do(chromedp.KeyEvent("/"))
 	require.Equal(t, "key", b.eval("document.activeElement.id"))
-	// DevTools types the character too, which a keyboard does not where the page took the key.
+	// DevTools also types the character of a key that the page handles. A keyboard does not.
 	b.do(chromedp.KeyEvent(kb.Backspace), chromedp.KeyEvent("user:42"), chromedp.KeyEvent(kb.Enter))
 	b.awaitText("found", "policy|login|0|user:42")
 	require.Contains(t, b.text("found"), "used2 of 2, 0 left")
@@ -166,7 +167,7 @@ func TestPage(t *testing.T) {
 	b.keep("page-dark.png")
 	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
 	require.Equal(t, "true", b.eval("document.documentElement.scrollWidth <= 390"),
-		"a phone needs no scrolling sideways")
+		"the page must fit a phone without sideways scrolling")
 	b.keep("page-phone.png")
 
 	b.mu.Lock()

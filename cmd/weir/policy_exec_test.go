@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// execServer has no policies, and answers each EXEC as the test says; "" breaks the
+// execServer is a server without policies that answers each EXEC with answer's result. An empty answer closes the
 // connection.
 func execServer(t *testing.T, answer func(exec int) string) (addr string, execs *atomic.Int64) {
 	t.Helper()
@@ -52,8 +52,8 @@ func execServer(t *testing.T, answer func(exec int) string) (addr string, execs 
 	return listener.Addr().String(), execs
 }
 
-// TestApplyBeginsAnew when the server says that nothing was done and why may pass, and gives
-// up in the end.
+// TestApplyBeginsAnew checks that apply starts over after an error that changed nothing and may pass, and that it
+// gives up in the end.
 func TestApplyBeginsAnew(t *testing.T) {
 	changed := "-CHANGED the policy has another version"
 	for name, c := range map[string]struct {
@@ -86,7 +86,8 @@ func TestApplyBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestWhatARefusedTransactionSays is what was wrong, not what stood beside it.
+// TestWhatARefusedTransactionSays checks that the error of a refused transaction contains only the command that was
+// wrong.
 func TestWhatARefusedTransactionSays(t *testing.T) {
 	p := start(t)
 	conn, err := (&remote.Server{}).Dial(p.addr, "")

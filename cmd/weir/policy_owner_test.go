@@ -20,14 +20,14 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-// team is a policy file of a team, and the server it is for.
+// team is the policy file of a team and the server that it is applied to.
 type team struct {
 	t    *testing.T
 	at   remote.Server
 	path string
 }
 
-// newTeam makes a file; an empty owner stands for a file without one.
+// newTeam writes a policy file. An empty owner makes a file without an owner.
 func newTeam(t *testing.T, addr, owner, policies string) *team {
 	x := &team{t, remote.Server{Addr: addr}, filepath.Join(t.TempDir(), owner+".yaml")}
 	x.write(owner, policies)
@@ -75,8 +75,8 @@ func prune(cmd *policy.ApplyCmd)    { cmd.Prune = true }
 func dryRun(cmd *policy.ApplyCmd)   { cmd.DryRun = true }
 func takeOver(cmd *policy.ApplyCmd) { cmd.TakeOver = true }
 
-// TestWhatAFileLacks: diff tells of it, apply leaves it unless it prunes, and a dry run
-// changes nothing.
+// TestWhatAFileLacks checks policies that the file does not contain. diff reports them, apply keeps them unless it
+// prunes, and a dry run changes nothing.
 func TestWhatAFileLacks(t *testing.T) {
 	p := start(t, "--test-clock")
 	x := newTeam(t, p.addr, "", "a: {limits: [FIXED 1m 1]}")
@@ -99,17 +99,17 @@ func TestWhatAFileLacks(t *testing.T) {
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "a"))
 	require.Contains(t, x.applied(prune), "2 changed\n")
 	x.same()
-	require.Equal(t, "nothing changed\n", x.applied(prune), "the second time")
+	require.Equal(t, "nothing changed\n", x.applied(prune), "a second apply must change nothing")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST"))
 	require.Contains(t, fmt.Sprintf("%s", p.do("RL.POLICY", "GET", "a")), "guest",
-		"an override that ends by itself stays")
+		"an override that expires must stay")
 	x.write("", "a: {limits: [FIXED 1m 7]}, c: {limits: [FIXED 1m 1]}")
 	require.Contains(t, x.applied(dryRun), "2 to change, nothing was changed")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST"))
 	p.stop()
 }
 
-// TestExitCodesOfDiff are those of the program diff.
+// TestExitCodesOfDiff checks that weir policy diff has the exit codes of the program diff.
 func TestExitCodesOfDiff(t *testing.T) {
 	p := start(t)
 	x := newTeam(t, p.addr, "team-a", "a: {limits: [FIXED 1m 1]}")
@@ -131,8 +131,8 @@ func TestExitCodesOfDiff(t *testing.T) {
 	p.stop()
 }
 
-// TestFilesOfSeveralTeams: each sees its own policies alone, and takes none of another's but
-// on purpose. Owners outlive a restart.
+// TestFilesOfSeveralTeams checks that a file sees only the policies of its owner, and takes over others only with the
+// flag. Owners survive a restart.
 func TestFilesOfSeveralTeams(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, "--data-dir", dir)
@@ -153,7 +153,7 @@ func TestFilesOfSeveralTeams(t *testing.T) {
 	}
 	_, err := b.diff()
 	require.ErrorIs(t, err, policyfile.ErrOwner)
-	require.Len(t, p.do("RL.POLICY", "LIST"), 4, "nothing was changed")
+	require.Len(t, p.do("RL.POLICY", "LIST"), 4, "a refused apply must not change anything")
 	require.Contains(t, b.applied(takeOver), "- a1 LIMIT FIXED 1m 1 OWNER team-a\n+ a1 LIMIT FIXED 1m 9 OWNER team-b\n")
 	b.same()
 	a.write("team-a", "a2: {limits: [FIXED 1m 1]}")
@@ -181,7 +181,7 @@ func TestFilesOfSeveralTeams(t *testing.T) {
 	p.stop()
 }
 
-// TestExportOfOneOwner writes a file that does not differ; a file has one owner.
+// TestExportOfOneOwner checks that an exported file does not differ from the server, and has one owner.
 func TestExportOfOneOwner(t *testing.T) {
 	p := start(t)
 	a := newTeam(t, p.addr, "team-a", "a: {limits: [FIXED 1m 1]}")
@@ -209,7 +209,8 @@ func TestExportOfOneOwner(t *testing.T) {
 	p.stop()
 }
 
-// TestFilesWhoseDiffNeverEnded: what a server tells of them is as the file says.
+// TestFilesWhoseDiffNeverEnded checks that an applied file does not differ afterwards, whatever notation it uses for
+// limits. Two overrides of the same key are an error.
 func TestFilesWhoseDiffNeverEnded(t *testing.T) {
 	p := start(t)
 	x := newTeam(t, p.addr, "",
@@ -222,7 +223,7 @@ func TestFilesWhoseDiffNeverEnded(t *testing.T) {
 	p.stop()
 }
 
-// TestTeamsThatApplyAtOnce: each change is whole, and in the end each file is in force.
+// TestTeamsThatApplyAtOnce checks that concurrent applies are atomic, and that every file is in force in the end.
 func TestTeamsThatApplyAtOnce(t *testing.T) {
 	p := start(t)
 	var all sync.WaitGroup
@@ -245,7 +246,8 @@ func TestTeamsThatApplyAtOnce(t *testing.T) {
 	p.stop()
 }
 
-// TestAChangeBetweenReadingAndWriting is noticed: nothing is done, and apply begins anew.
+// TestAChangeBetweenReadingAndWriting checks that apply notices a change between its read and its write. It changes
+// nothing and starts over.
 func TestAChangeBetweenReadingAndWriting(t *testing.T) {
 	p := start(t)
 	x := newTeam(t, p.addr, "team-a", "a: {limits: [FIXED 1m 1]}, b: {limits: [FIXED 1m 1]}")
@@ -271,7 +273,7 @@ func TestAChangeBetweenReadingAndWriting(t *testing.T) {
 	p.stop()
 }
 
-// TestOwnersInACluster: every node knows them, and so does what is restored of a backup.
+// TestOwnersInACluster checks that every node has the owners, and that a restored backup has them too.
 func TestOwnersInACluster(t *testing.T) {
 	nodes := startCluster(t, 3)
 	a := newTeam(t, nodes[0].addr, "team-a", "a: {limits: [FIXED 1m 1]}")
@@ -295,8 +297,8 @@ func TestOwnersInACluster(t *testing.T) {
 	p.stop()
 }
 
-// TestThePolicyFileOfAServerHasAnOwner: its policies belong to the owner, and a reload goes
-// on so.
+// TestThePolicyFileOfAServerHasAnOwner checks that the policies of a server's policy file get the owner of the file,
+// also after a reload.
 func TestThePolicyFileOfAServerHasAnOwner(t *testing.T) {
 	x := newTeam(t, "", "ops", "a: {limits: [FIXED 1m 1]}")
 	p := start(t, "--policies", x.path)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// someLimit is a limit as a person may write it: units left out, too small or too large, and
-// any case.
+// someLimit returns a limit in a notation that a user may choose. Units may be missing, too small or too large, and
+// the case varies.
 func someLimit(r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	n := 1 + r.IntN(1000)
@@ -62,8 +62,8 @@ func somePolicy(r *rand.Rand, name string) string {
 	return text
 }
 
-// TestAnyFileIsAppliedOnce: behind apply diff finds nothing, whatever the file says, and a
-// server that is given the file finds nothing to change.
+// TestAnyFileIsAppliedOnce checks random files. After apply, diff finds no difference, and a server that starts with
+// the file changes nothing.
 func TestAnyFileIsAppliedOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(26, 6))
 	p := start(t)
@@ -81,7 +81,7 @@ func TestAnyFileIsAppliedOnce(t *testing.T) {
 	p.stop()
 }
 
-// TestTheRightsOfAJob that tests, compares and applies: the categories that the manual names.
+// TestTheRightsOfAJob checks that the categories named in the manual permit a CI job to test, compare and apply.
 func TestTheRightsOfAJob(t *testing.T) {
 	dir := t.TempDir()
 	users, password := filepath.Join(dir, "users"), filepath.Join(dir, "password")

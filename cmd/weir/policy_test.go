@@ -21,8 +21,8 @@ import (
 
 const loginPolicy = "policies:\n  login:\n    limits: [FIXED FOREVER 5]\n"
 
-// TestPolicyFileOfAServer: read at the start and at SIGHUP; a bad file is refused at
-// the start and changes nothing later; policies and their usage outlive a restart.
+// TestPolicyFileOfAServer checks that a server reads its policy file at the start and at SIGHUP. A bad file prevents
+// the start, and changes nothing at SIGHUP. Policies and their usage survive a restart.
 func TestPolicyFileOfAServer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
@@ -50,18 +50,18 @@ func TestPolicyFileOfAServer(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 },
 		patience, 10*time.Millisecond)
-	require.EqualValues(t, 47, remaining(p), "usage is kept")
+	require.EqualValues(t, 47, remaining(p), "a reload must keep the usage")
 	p.stop()
 
 	p = start(t, "--data-dir", dir)
-	require.EqualValues(t, 46, remaining(p), "without the file, from the state")
+	require.EqualValues(t, 46, remaining(p), "without the file the policies must come from the state")
 	p.do("FLUSHALL")
 	require.EqualValues(t, 49, remaining(p))
 	p.stop()
 }
 
-// TestPolicyCommands: diff says what apply would do, apply does it in one step, and what
-// export writes does not differ.
+// TestPolicyCommands checks that diff predicts apply, that apply is one step, and that an exported file does not
+// differ.
 func TestPolicyCommands(t *testing.T) {
 	p := start(t, "--test-clock") // what is left of an override stays
 	at := remote.Server{Addr: p.addr}
@@ -93,7 +93,7 @@ func TestPolicyCommands(t *testing.T) {
 	p.stop()
 }
 
-// oldCluster has a member that does not know what the file asks for, for so many tries.
+// oldCluster has a member that does not support the file's policies. It is upgraded after this many tries.
 type oldCluster struct{ tries int }
 
 func (*oldCluster) Policies() *engine.Policies { return new(engine.Policies) }
@@ -105,7 +105,8 @@ func (c *oldCluster) DecideAtomic([]engine.Op, []engine.Decision) error {
 	return nil
 }
 
-// Policies that wait for an upgrade say so, once for each time that they begin to wait.
+// TestPoliciesThatWaitForAnUpgrade checks that policies which wait for an upgrade are logged once each time they
+// begin to wait.
 func TestPoliciesThatWaitForAnUpgrade(t *testing.T) {
 	var said bytes.Buffer
 	loader, err := openPolicies(configWith(t, loginPolicy), slog.New(slog.NewTextHandler(&said, nil)))

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The address of a page that other nodes tell their people leads there, or is none.
+// TestPageURL checks the address of the page that other nodes link to. It must be reachable from another machine, or
+// empty.
 func TestPageURL(t *testing.T) {
 	for _, c := range []struct{ web, clients, want string }{
 		{"http://10.0.0.1:6381", "10.0.0.1:6380", "http://10.0.0.1:6381"},

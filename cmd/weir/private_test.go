@@ -17,11 +17,10 @@ import (
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 )
 
-// carelessly runs weir under a mask that takes nothing away.
+// carelessly runs weir with a umask of 000.
 func carelessly() *exec.Cmd { return exec.Command("sh", "-c", `umask 000; exec "$0" "$@"`, binary) }
 
-// requirePrivate checks that nobody but the owner may do anything with what is in a directory,
-// and that there is something.
+// requirePrivate checks that only the owner can access the files of a directory, and that the directory is not empty.
 func requirePrivate(t *testing.T, dir string) {
 	t.Helper()
 	found := 0
@@ -36,8 +35,8 @@ func requirePrivate(t *testing.T, dir string) {
 	require.Greater(t, found, 5)
 }
 
-// What a server that runs alone leaves on disk, a backup of it, and what is made of that, are
-// its user's alone. A directory that an earlier weir left to others is narrowed.
+// TestFilesOfOneNodeArePrivate checks that only the owner can access the files of a single server, of its backup and
+// of a restore. A directory that an earlier version left open is narrowed.
 func TestFilesOfOneNodeArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	one, two, file := filepath.Join(dir, "one"), filepath.Join(dir, "two"), filepath.Join(dir, "backup")
@@ -66,8 +65,8 @@ func TestFilesOfOneNodeArePrivate(t *testing.T) {
 	require.Contains(t, p.output(), "files of the data directory are now for this user only")
 }
 
-// The same for a cluster of three, with an image that the leader was told to make and a node
-// that got it from another.
+// TestFilesOfAClusterArePrivate checks the same for three nodes, with one image that a leader made and one that a
+// node received.
 func TestFilesOfAClusterArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	first, others := freeAddr(t), []string{freeAddr(t), freeAddr(t)}
@@ -98,7 +97,8 @@ func TestFilesOfAClusterArePrivate(t *testing.T) {
 	}
 }
 
-// What is not weir's stays as it is, and so does the directory.
+// TestNarrowTouchesOnlyWhatIsWeirs checks that only the files of weir are narrowed. Other files and the directory
+// keep their modes.
 func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	for _, name := range []string{"notes.txt", "log.txt", "logs", "statement", "NODE", "NODE.tmp"} {
@@ -124,7 +124,8 @@ func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 	}
 }
 
-// A directory that is not weir's, named by mistake, is left alone: /var has a log too.
+// TestNarrowLeavesADirectoryOfSomethingElse checks that a directory which is not weir's is left alone. A user may
+// name /var by mistake, and /var has a log too.
 func TestNarrowLeavesADirectoryOfSomethingElse(t *testing.T) {
 	dir := t.TempDir()
 	syslog := filepath.Join(dir, "log", "syslog")

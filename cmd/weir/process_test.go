@@ -19,11 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds every wait for a process: far more than any needs, so that a
-// busy machine fails no test.
+// patience bounds every wait for a process. It is so long that no test fails on a busy machine.
 const patience = time.Minute
 
-// binary is weir as these tests run it.
+// binary is the path of the weir binary under test.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(runWithBinary(m)) }
@@ -59,8 +58,8 @@ type process struct {
 	log bytes.Buffer
 }
 
-// launchCommand starts weir serve on free ports, by a command that becomes weir
-// with more arguments. It does not wait for it to be ready.
+// launchCommand starts weir serve on free ports through a command that executes weir. It does not wait until the
+// server is ready.
 func launchCommand(t *testing.T, ready chan<- map[string]any, cmd *exec.Cmd, args ...string) *process {
 	t.Helper()
 	cmd.Args = append(append(cmd.Args, "serve", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log-format=json"),
@@ -81,7 +80,7 @@ func launchCommand(t *testing.T, ready chan<- map[string]any, cmd *exec.Cmd, arg
 			if json.Unmarshal(lines.Bytes(), &line) == nil && accepts(line["msg"]) {
 				select {
 				case ready <- line:
-				default: // a node of a cluster says it twice: when it accepts clients and when it is ready
+				default: // a node of a cluster logs two lines: when it accepts clients, and when it is ready
 				}
 			}
 		}
@@ -100,10 +99,10 @@ func start(t *testing.T, args ...string) *process {
 	return startCommand(t, exec.Command(binary), args...)
 }
 
-// accepts says whether a line of the log tells that clients are accepted.
+// accepts reports whether a log message says that clients are accepted.
 func accepts(msg any) bool { return msg == "ready" || msg == "accepting clients" }
 
-// startCommand is start for a command that becomes weir with more arguments.
+// startCommand is start for a command that executes weir with more arguments.
 func startCommand(t *testing.T, cmd *exec.Cmd, args ...string) *process {
 	t.Helper()
 	ready := make(chan map[string]any, 1)
@@ -174,7 +173,7 @@ func (p *process) five(command string, args ...any) []int64 {
 	return numbers
 }
 
-// refusal runs weir expecting it to end with an error, and returns what it said.
+// refusal runs weir, expects it to end with an error, and returns its output.
 func refusal(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -185,7 +184,7 @@ func refusal(t *testing.T, cmd *exec.Cmd) string {
 	err := cmd.Wait()
 	require.Error(t, err, out.String())
 	require.Positive(t, cmd.ProcessState.ExitCode(), out.String())
-	require.NotContains(t, out.String(), "goroutine ", "no stack trace")
+	require.NotContains(t, out.String(), "goroutine ", "the output must not contain a stack trace")
 	return out.String()
 }
 

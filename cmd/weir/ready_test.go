@@ -10,7 +10,7 @@ import (
 
 const saysReady, saysAccepting = `"msg":"ready"`, `"msg":"accepting clients"`
 
-// A node of a cluster says that it is ready when it has a leader, and not when it only
+// TestANodeIsReadyWhenItHasALeader checks that a node of a cluster logs "ready" when it has a leader, not when it
 // listens.
 func TestANodeIsReadyWhenItHasALeader(t *testing.T) {
 	t.Parallel()

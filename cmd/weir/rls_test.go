@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/listener"
 )
 
-// TestServeEnvoysByTLS: certificates are asked of Envoys as of other clients.
+// TestServeEnvoysByTLS checks that Envoys need the same certificates as other clients.
 func TestServeEnvoysByTLS(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	files, mine := ca.Issue("weir", nil), ca.Issue("envoy", nil)
@@ -31,7 +31,7 @@ func TestServeEnvoysByTLS(t *testing.T) {
 	}
 	pair, err := tls.LoadX509KeyPair(mine.Cert, mine.Key)
 	require.NoError(t, err)
-	require.Equal(t, codes.InvalidArgument, call(pair), "the call is empty, and got that far")
+	require.Equal(t, codes.InvalidArgument, call(pair), "the empty call must reach the service")
 	require.Equal(t, codes.Unavailable, call())
 	p.stop()
 }
@@ -46,6 +46,6 @@ func TestEnvoysBeyondThisMachine(t *testing.T) {
 		"--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
 	require.NoError(t, err)
 	at, err := s.open(s.logger(), false)
-	require.NoError(t, err, "certificates stand in for a password")
+	require.NoError(t, err, "a certificate must replace the password")
 	require.NoError(t, at.close())
 }

@@ -18,11 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// screenshotLoad is how long a server is loaded before its picture is taken: what the chart shows.
+// screenshotLoad is how long a server is loaded before the picture. The chart shows this time.
 const screenshotLoad = 10 * time.Minute
 
-// TestScreenshots takes pictures of the page under load, for a person to look at after
-// the page was changed.
+// TestScreenshots takes pictures of the page under load, so that a developer can look at them after a change.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("WEIRTEST_SCREENSHOTS")
 	if dir == "" {
@@ -60,7 +59,7 @@ func TestScreenshots(t *testing.T) {
 	})
 }
 
-// watch opens the page of a server and lets it gather rates.
+// watch opens the page of a server and waits until it shows rates.
 func (b *browser) watch(p *process) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(p.web + "/"))
@@ -69,7 +68,7 @@ func (b *browser) watch(p *process) {
 		patience, 100*time.Millisecond)
 }
 
-// awaitUptime waits until a server has run for so long.
+// awaitUptime waits until a server has run for this long.
 func awaitUptime(t *testing.T, p *process, long time.Duration) {
 	c := p.dial()
 	uptime := regexp.MustCompile(`uptime_in_seconds:(\d+)`)
@@ -81,7 +80,6 @@ func awaitUptime(t *testing.T, p *process, long time.Duration) {
 	}, long+patience, time.Second)
 }
 
-// shoot takes a picture of the whole page.
 func (b *browser) shoot(dir, name string) {
 	b.t.Helper()
 	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
@@ -89,7 +87,7 @@ func (b *browser) shoot(dir, name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
 }
 
-// dark has the browser prefer dark colours.
+// dark makes the browser prefer dark colours.
 func (b *browser) dark() {
 	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -97,7 +95,7 @@ func (b *browser) dark() {
 	require.NoError(b.t, err)
 }
 
-// shop loads a server with what a web shop would send, until the test ends.
+// shop sends the requests of a web shop to a server until the test ends.
 func shop(t *testing.T, p *process) {
 	set(t, p, "api LIMIT TOKENBUCKET 40/s 80", "search LIMIT SLIDING 10s 60", "login LIMIT FIXED 1m 5",
 		"checkout LIMIT TOKENBUCKET 5/s 10", "export LIMIT FIXED 1h 3", "mail LIMIT LEAKYBUCKET 5/s 20")
@@ -109,7 +107,7 @@ func shop(t *testing.T, p *process) {
 		for range int(3 * wave) {
 			send("search", fmt.Sprintf("user:%d", 1000+int(rand.ExpFloat64()*60)))
 		}
-		if math.Mod(seconds, 40) > 28 { // somebody guesses passwords
+		if math.Mod(seconds, 40) > 28 { // a client guesses passwords
 			for range 4 {
 				send("login", "ip:203.0.113.66")
 			}
@@ -128,7 +126,6 @@ func shop(t *testing.T, p *process) {
 	})
 }
 
-// set makes policies.
 func set(t *testing.T, p *process, policies ...string) {
 	c := p.dial()
 	for _, terms := range policies {
@@ -163,7 +160,7 @@ func traffic(t *testing.T, p *process, step func(seconds float64, send func(poli
 			case <-ticks.C:
 			}
 			step(time.Since(began).Seconds(), func(policy, key string) { _ = c.Send("RL.CHECK", policy, key) })
-			if _, err := c.Do(""); err != nil && ctx.Err() == nil { // a server that was stopped: the test goes on
+			if _, err := c.Do(""); err != nil && ctx.Err() == nil { // the server was stopped, and the test continues
 				return
 			}
 		}

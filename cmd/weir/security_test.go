@@ -31,7 +31,7 @@ func securityPage(t *testing.T) string {
 	return string(page)
 }
 
-// The page's lines for OpenSSL make certificates that do what it says.
+// TestCertificatesOfTheManual checks that the page's OpenSSL commands make certificates that work as described.
 func TestCertificatesOfTheManual(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("SKIPPED: openssl is not on the PATH (on Debian: apt install openssl)")
@@ -65,7 +65,7 @@ func TestCertificatesOfTheManual(t *testing.T) {
 	p.stop()
 }
 
-// The users file and the flags that the page shows are taken as they stand.
+// TestUsersOfTheManual checks that the server accepts the page's users file and flags unchanged.
 func TestUsersOfTheManual(t *testing.T) {
 	_, lines, ok := strings.Cut(securityPage(t), "```\n# who uses this server")
 	require.True(t, ok)
@@ -84,7 +84,8 @@ func TestUsersOfTheManual(t *testing.T) {
 	}
 }
 
-// What each port of a node tells somebody without credentials, whatever he sends.
+// TestStrangersAreToldNothing checks what each port of a node answers to a client without credentials, whatever the
+// client sends.
 func TestStrangersAreToldNothing(t *testing.T) {
 	ca, nodes := certtest.NewCA(t, "ca"), certtest.NewCA(t, "nodes")
 	mine := nodes.Issue("node-one", nil)
@@ -126,7 +127,7 @@ func TestStrangersAreToldNothing(t *testing.T) {
 				if half, ok := nc.(interface{ CloseWrite() error }); ok {
 					_ = half.CloseWrite()
 				}
-				said, _ := io.ReadAll(nc) // it is cut, well or not
+				said, _ := io.ReadAll(nc) // the server cuts the connection, with or without an error
 				_ = nc.Close()
 				told := strings.ReplaceAll(string(said), "+OK\r\n", "") // QUIT is answered
 				require.Regexp(t, c.may, told, "%q", probe)

@@ -60,14 +60,15 @@ func TestWithoutADisk(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// The state after a clean restart is the state before, to the millisecond.
+// TestStateSurvivesACleanRestart checks that the state after a clean restart equals the state before, to the
+// millisecond.
 func TestStateSurvivesACleanRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--data-dir=" + dir, "--test-clock"}
 	p := start(t, args...)
 	now, err := redis.Ints(p.do("TIME"), nil)
 	require.NoError(t, err)
-	// A minute into an hour, so that none of the windows ends within the test.
+	// Advance to a minute after a full hour, so that no window ends within the test.
 	p.do("DEBUG", "CLOCK", "ADVANCE", fmt.Sprint((3600-now[0]%3600+60)*1000))
 	for _, command := range [][]any{
 		{"RL.TOKENBUCKET", "bucket", "7/m", "20", "COST", "13"},
@@ -91,7 +92,7 @@ func TestStateSurvivesACleanRestart(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, pairs, key)
 			for i := 0; i < len(pairs); i += 2 {
-				if name := fmt.Sprintf("%s", pairs[i]); name != "bytes" { // a loaded table is packed tighter
+				if name := fmt.Sprintf("%s", pairs[i]); name != "bytes" { // a loaded table is packed more tightly
 					all = append(all, fmt.Sprintf("%s: %s = %s", key, name, pairs[i+1]))
 				}
 			}
@@ -104,21 +105,21 @@ func TestStateSurvivesACleanRestart(t *testing.T) {
 	p = start(t, args...)
 	require.Equal(t, before, describe(p))
 	again := p.five("RL.TOKENBUCKET", "once", "1/m", "5", "ID", "token")
-	require.Equal(t, int64(4), again[1], "the ID is remembered across the restart")
+	require.Equal(t, int64(4), again[1], "the ID must be remembered across the restart")
 	p.stop()
 }
 
 func TestShutdownCommandAndSecondSignal(t *testing.T) {
 	p := start(t)
 	_, err := p.dial().Do("SHUTDOWN")
-	require.Error(t, err, "the connection ends")
+	require.Error(t, err, "the connection must end")
 	require.Zero(t, p.wait(), p.output())
 
 	p = start(t)
 	stuck, err := net.Dial("tcp", p.addr)
 	require.NoError(t, err)
 	defer stuck.Close()
-	// A client that reads nothing keeps the drain waiting.
+	// A client that reads nothing delays the drain.
 	flood := bytes.Repeat([]byte("*2\r\n$4\r\nECHO\r\n$1000\r\n"+string(bytes.Repeat([]byte("x"), 1000))+"\r\n"), 1000)
 	require.NoError(t, stuck.SetWriteDeadline(time.Now().Add(2*time.Second)))
 	for err == nil {
@@ -129,7 +130,7 @@ func TestShutdownCommandAndSecondSignal(t *testing.T) {
 		return bytes.Contains([]byte(p.output()), []byte("a second signal stops at once"))
 	}, patience, time.Millisecond)
 	p.signal(syscall.SIGTERM)
-	require.Equal(t, -1, p.wait(), "ended by the signal")
+	require.Equal(t, -1, p.wait(), "the signal must end the process")
 }
 
 func TestRefusals(t *testing.T) {
@@ -166,7 +167,7 @@ func TestRefusals(t *testing.T) {
 			require.Contains(t, refusal(t, cmd), c.says)
 		})
 	}
-	require.Equal(t, "PONG", running.do("PING"), "the one that runs is not disturbed")
+	require.Equal(t, "PONG", running.do("PING"), "the running server must not be disturbed")
 }
 
 func TestADirectoryWeirMayNotWrite(t *testing.T) {

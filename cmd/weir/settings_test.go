@@ -11,19 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// contents is the table of contents that internal/pages writes, and whose test holds it.
+// contents matches the table of contents, which internal/pages writes and tests.
 var contents = regexp.MustCompile(`(?s)(<!-- contents -->\n).*?(<!-- /contents -->\n)`)
 
-// TestSettingsPage compares docs/configuration.md with the flags there are.
+// TestSettingsPage checks that docs/configuration.md lists exactly the flags.
 func TestSettingsPage(t *testing.T) {
 	var want bytes.Buffer
 	require.NoError(t, writeSettings(&want, newParser(new(cli)).Model))
 	page, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
-	require.Equal(t, want.String(), contents.ReplaceAllString(string(page), "$1$2"), "make docs writes it anew")
+	require.Equal(t, want.String(), contents.ReplaceAllString(string(page), "$1$2"),
+		"docs/configuration.md is out of date: run make docs")
 }
 
-// A flag outside the groups would be missing on the page.
+// TestEveryServeFlagHasAGroup checks that each flag is in a group. The page would not show other flags.
 func TestEveryServeFlagHasAGroup(t *testing.T) {
 	for _, command := range newParser(new(cli)).Model.Children {
 		if command.Name != "serve" {

@@ -1,6 +1,6 @@
 package main
 
-// slipsOfClusters make several servers of what was to be one cluster, or one that never begins.
+// slipsOfClusters are mistakes that start separate servers instead of a cluster, or a cluster that never forms.
 var slipsOfClusters = []slip{
 	{what: "--join without --node-id", args: loner + "--join=127.0.0.1:6390", code: 1,
 		says: []string{"--join", "only for a node of a cluster", "--node-id"}},

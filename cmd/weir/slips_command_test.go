@@ -1,6 +1,6 @@
 package main
 
-// slipsOfCommands are those of commands other than weir serve.
+// slipsOfCommands are mistakes in commands other than weir serve.
 var slipsOfCommands = []slip{
 	{what: "weir restore into a directory that is not empty", args: "restore text --data-dir=full", code: 1,
 		says: []string{`"full"`, "choose an empty or a new one"}},

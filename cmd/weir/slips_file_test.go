@@ -1,6 +1,6 @@
 package main
 
-// slipsOfFiles are files that are not there, may not be read or written, or hold something else.
+// slipsOfFiles are files that are missing, unreadable, not writable, or of the wrong kind.
 var slipsOfFiles = []slip{
 	{what: "no password file", args: loner + "--requirepass-file=gone", code: 1,
 		says: []string{"--requirepass-file", "gone", "no such file"}},

@@ -1,6 +1,6 @@
 package main
 
-// slipsOfNames are names of flags, commands, variables and keys that are nearly right.
+// slipsOfNames are names of flags, commands, variables and keys with a typing error.
 var slipsOfNames = []slip{
 	{what: "--port", args: "serve --port 6380", code: 80,
 		says: []string{"unknown flag --port", "--listen=127.0.0.1:6380"}},

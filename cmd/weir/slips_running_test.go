@@ -17,8 +17,8 @@ import (
 	"github.com/weir-project/weir/internal/cli/doctor"
 )
 
-// TestSlipsOfRunningServers makes slips that one process alone cannot know to be slips. The
-// server goes on, and its log says what it sees.
+// TestSlipsOfRunningServers makes mistakes that a single process cannot recognise. The server continues, and its log
+// describes the problem.
 func TestSlipsOfRunningServers(t *testing.T) {
 	raft := freeAddr(t)
 	a := start(t, "--node-id=a", "--data-dir=a", "--raft-addr="+raft, "--join="+raft)
@@ -26,7 +26,8 @@ func TestSlipsOfRunningServers(t *testing.T) {
 	expired := certtest.NewCA(t, "ca").Issue("weir", func(c *x509.Certificate) {
 		c.NotAfter = time.Now().Add(-time.Minute)
 	})
-	send := func(addr, text string) { // until the log has a line for it: a flood gets one a second
+	// The caller repeats send until the log has a line, because the log rate is limited to one line a second.
+	send := func(addr, text string) {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			_, _ = io.WriteString(conn, text)
 			conn.Close()
@@ -35,7 +36,7 @@ func TestSlipsOfRunningServers(t *testing.T) {
 	other := freeAddr(t)
 	for _, c := range []struct {
 		what string
-		node []string // that is started; none: a is looked at
+		node []string // the arguments of the node to start; none looks at node a
 		poke func()
 		says []string
 	}{
@@ -72,7 +73,7 @@ func TestSlipsOfRunningServers(t *testing.T) {
 	}
 }
 
-// line is the line of a log that has all the texts.
+// line returns the log line that contains all the texts.
 func line(p *process, texts []string) string {
 	for line := range strings.Lines(p.output()) {
 		has := true
@@ -86,7 +87,8 @@ func line(p *process, texts []string) string {
 	return ""
 }
 
-// A password file may end its line; one that everybody may read is a doubt of doctor's.
+// TestDoctorDoubtsOpenSecrets checks that doctor doubts a password file which every user can read. A line break at
+// the end of the file is accepted.
 func TestDoctorDoubtsOpenSecrets(t *testing.T) {
 	open, closed := filepath.Join(t.TempDir(), "open"), filepath.Join(t.TempDir(), "closed")
 	for path, mode := range map[string]os.FileMode{open: 0o644, closed: 0o640} {

@@ -16,23 +16,23 @@ import (
 	"github.com/weir-project/weir/certs/certtest"
 )
 
-// slip is a command as a tired operator gives it, and what weir answers.
+// slip is a mistake in a command line, and weir's answer.
 type slip struct {
-	what   string // was done
-	args   string // of weir; words are parted by spaces, '' is an empty one
-	env    string // a variable
-	nobody bool   // run by a user with no rights
+	what   string // the mistake
+	args   string // arguments of weir, separated by spaces; '' is an empty argument
+	env    string // one environment variable
+	nobody bool   // runs as a user without permissions
 	code   int
-	says   []string // the argument or file at fault, and what is accepted
+	says   []string // the wrong argument or file, and what is accepted
 }
 
-// loner is a server that would start, and keep nothing.
+// loner are arguments of a server that starts and stores nothing.
 const loner = "serve --listen=127.0.0.1:0 --http= --data-dir= "
 
-// member is a node that would start.
+// member are arguments of a node that starts.
 const member = "serve --listen=127.0.0.1:0 --http= --node-id=a --data-dir=new --raft-addr=127.0.0.1:0 "
 
-// slipFiles stand in the directory in which the commands run.
+// slipFiles are the files in the directory where the commands run.
 var slipFiles = map[string]string{
 	"empty": "", "blank": "\n", "text": "not a backup", "two-lines": "first\nsecond\n", "full/letter": "dear",
 	"password": "sesame\n",
@@ -47,7 +47,7 @@ var slipFiles = map[string]string{
 	"users-plain": "user app on >secret\n",
 }
 
-// TestSlips makes each slip and reads what weir says. -v prints the table.
+// TestSlips makes each mistake and checks weir's answer. With -v it prints the table.
 func TestSlips(t *testing.T) {
 	dir, fill := slipDir(t)
 	for _, s := range slices.Concat(slipsOfClusters, slipsOfNames, slipsOfValues, slipsOfFiles, slipsOfCommands) {
@@ -57,14 +57,14 @@ func TestSlips(t *testing.T) {
 			for _, want := range s.says {
 				require.Contains(t, said, fill.Replace(want))
 			}
-			require.NotContains(t, said, "goroutine ", "no stack trace")
+			require.NotContains(t, said, "goroutine ", "the answer must not contain a stack trace")
 			said = strings.Join(strings.Fields(strings.ReplaceAll(said, dir, "DIR")), " ")
 			t.Logf("| %s | %d | %s |", s.what, code, said)
 		})
 	}
 }
 
-// slipDir makes the files, and tells what stands for them in the commands.
+// slipDir writes the files, and returns the replacements for placeholders in the commands.
 func slipDir(t *testing.T) (dir string, fill *strings.Replacer) {
 	dir = t.TempDir()
 	for name, text := range slipFiles {
@@ -83,7 +83,6 @@ func slipDir(t *testing.T) (dir string, fill *strings.Replacer) {
 		"{cert}", mine.Cert, "{key}", mine.Key, "{otherkey}", other.Key, "{ca}", ca.File)
 }
 
-// make runs weir until it ends.
 func (s *slip) make(t *testing.T, dir string, fill *strings.Replacer) (said string, code int) {
 	var out bytes.Buffer
 	cmd := exec.Command(binary, words(fill.Replace(s.args))...)

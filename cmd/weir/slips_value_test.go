@@ -1,6 +1,6 @@
 package main
 
-// slipsOfValues are values that a flag does not take.
+// slipsOfValues are values that a flag does not accept.
 var slipsOfValues = []slip{
 	{what: "--listen with a bare port", args: "serve --listen 17470", code: 1,
 		says: []string{`--listen must be HOST:PORT`, `"17470"`, "127.0.0.1:17470", ":17470 for all"}},

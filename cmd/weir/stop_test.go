@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// alarms returns the lines of a log that are more than information.
+// alarms returns the log lines above the level of information.
 func alarms(t *testing.T, log string) (lines []string) {
 	t.Helper()
 	for line := range strings.Lines(log) {
@@ -29,8 +29,7 @@ func alarms(t *testing.T, log string) (lines []string) {
 	return lines
 }
 
-// occupy connects clients that are in the middle of something: one is idle, one watches, and
-// one waits for units that do not come.
+// occupy connects clients in the middle of an operation: one is idle, one monitors, and one waits for units.
 func occupy(p *process) {
 	p.t.Helper()
 	require.NoError(p.t, second(p.dial().Do("PING")))
@@ -76,8 +75,8 @@ func TestACleanStopLogsInformationOnly(t *testing.T) {
 	}
 }
 
-// A cluster starts and stops without a warning, in whatever order its nodes stop: the leader
-// stands first in the list of nodes.
+// TestACleanStopOfAClusterLogsInformationOnly checks that a cluster starts and stops without a warning, in whatever
+// order its nodes stop. The leader is first in the list of nodes.
 func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 	nodesCA := certtest.NewCA(t, "nodes")
 	withTLS := func(id string) []string {
@@ -110,7 +109,7 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 	}
 }
 
-// together is one Ctrl-C for all.
+// together stops all nodes at once, like a Ctrl-C.
 func together(nodes []*process) {
 	for _, p := range nodes {
 		p.signal(syscall.SIGINT)
@@ -120,7 +119,7 @@ func together(nodes []*process) {
 	}
 }
 
-// oneByOne stops a node when the one before has ended.
+// oneByOne stops each node after the previous one has ended.
 func oneByOne(nodes []*process) {
 	for _, p := range nodes {
 		p.signal(syscall.SIGINT)
@@ -128,7 +127,7 @@ func oneByOne(nodes []*process) {
 	}
 }
 
-// A killed node has told nobody that it stops, so the others warn of it.
+// TestAKilledNodeIsWarnedOf checks that the others warn about a killed node, because it announced no stop.
 func TestAKilledNodeIsWarnedOf(t *testing.T) {
 	nodes := startCluster(t, 3)
 	warned := func() bool {

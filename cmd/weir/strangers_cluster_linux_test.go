@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nodeGreeting is what another node says first; a stranger cannot answer the challenge to it.
+// nodeGreeting is the first message of a node. A stranger cannot answer the challenge that follows.
 var nodeGreeting = "weir-node\x01C" + strings.Repeat("n", 16) + "\x01x\x00"
 
-// While a stranger holds all handshakes that he can get at the inter-node port of each node
-// of a cluster, every node decides, and each that is killed comes back.
+// TestStrangersKeepNoNodeOut checks a cluster whose inter-node ports are flooded. A stranger holds as many handshakes
+// as possible at each node. Every node must still decide, and every killed node must come back.
 func TestStrangersKeepNoNodeOut(t *testing.T) {
 	const nodes = 3
 	n := strangers(t)
@@ -77,7 +77,7 @@ func TestStrangersKeepNoNodeOut(t *testing.T) {
 	require.Less(t, grown, strangerBytes)
 }
 
-// raftAddr is the address of a node's inter-node port.
+// raftAddr returns the address of a node's inter-node port.
 func (m *machines) raftAddr(i int) string {
 	for _, arg := range m.args[i] {
 		if addr, ok := strings.CutPrefix(arg, "--raft-addr="); ok {

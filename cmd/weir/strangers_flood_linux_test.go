@@ -10,32 +10,29 @@ import (
 )
 
 const (
-	// strangerAddr is where floods come from, honestAddr where everybody else does: other
-	// sources, of one machine.
+	// strangerAddr is the source of floods, and honestAddr of all other clients. Both are on this machine.
 	strangerAddr = "127.0.0.2"
 	honestAddr   = "127.0.0.3"
-	// floodDials bounds the connections of a flood that are being opened at once, so that
-	// it leaves the machine some time for the server.
+	// floodDials bounds the connections that a flood opens at the same time, so that the server gets some CPU time.
 	floodDials = 8
 	// floodDrip is how long a slow connection waits before its next byte.
 	floodDrip = 100 * time.Millisecond
 )
 
-// opening is how a connection of a flood begins: bytes that it sends at once, and others
-// one at a time, over and over.
+// opening describes how a connection of a flood begins. It sends some bytes at once and others one at a time,
+// repeatedly.
 type opening struct{ send, drip string }
 
-// flood holds as many connections of a port as it can get, and opens another for each that
-// is cut.
+// flood holds as many connections of a port as possible, and reopens each connection that is cut.
 type flood struct {
 	addr  string
-	tried atomic.Int64 // connections
+	tried atomic.Int64 // attempted connections
 	dials chan struct{}
 	end   context.CancelFunc
 	all   sync.WaitGroup
 }
 
-// startFlood opens n connections, of each way to begin as many.
+// startFlood opens n connections, divided equally among the ways to begin.
 func startFlood(ctx context.Context, addr string, n int, ways []opening) *flood {
 	f := &flood{addr: addr, dials: make(chan struct{}, floodDials)}
 	ctx, f.end = context.WithCancel(ctx)
@@ -54,7 +51,7 @@ func (f *flood) stop() {
 	f.all.Wait()
 }
 
-// hold opens a connection and keeps it until it is cut.
+// hold opens a connection and keeps it until the server cuts it.
 func (f *flood) hold(ctx context.Context, how opening) {
 	f.dials <- struct{}{}
 	nc, err := dialFrom(ctx, strangerAddr, f.addr)
@@ -88,7 +85,7 @@ func (f *flood) hold(ctx context.Context, how opening) {
 	}
 }
 
-// dialFrom connects from one of this machine's addresses.
+// dialFrom connects from the given address of this machine.
 func dialFrom(ctx context.Context, from, to string) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
 	return d.DialContext(ctx, "tcp", to)

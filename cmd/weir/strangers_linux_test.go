@@ -26,37 +26,37 @@ import (
 )
 
 const (
-	// usualStrangers fill each port's table in an ordinary run: they are more than any has.
+	// usualStrangers is how many connections a usual run opens. It is more than the bound of any port.
 	usualStrangers = httpapi.CheckMaxConns + 176
 	// strangerRounds is how often every probe and the honest client ask during a flood.
 	strangerRounds = 10
-	// strangerBytes bounds what a flood of one port adds to the resident memory.
+	// strangerBytes bounds how much resident memory the flood of one port adds.
 	strangerBytes = 160 << 20
-	// quietFiles are open for a moment without a flood: the store's, a probe's.
+	// quietFiles is how many files may be open briefly without a flood, by the store or a probe.
 	quietFiles = 8
-	// clientHello begins a TLS handshake; the rest of the message never comes.
+	// clientHello begins a TLS handshake, and the rest of the message never follows.
 	clientHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
-	// settings begin HTTP/2, which gRPC speaks.
+	// settings is the preface of HTTP/2, which gRPC uses.
 	settings = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	livez    = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 )
 
-// strangers is the number of connections of a flood: WEIRTEST_STRANGERS, or some.
+// strangers returns the number of connections of a flood, which WEIRTEST_STRANGERS can set.
 func strangers(t *testing.T) int {
 	return fromEnv(t, "WEIRTEST_STRANGERS", usualStrangers, strconv.Atoi)
 }
 
-// attackedPort is one of a server's ports, how strangers hold its connections, and what an
-// honest client does there.
+// attackedPort is a port of a server. It has the ways in which strangers hold its connections, and the request of an
+// honest client.
 type attackedPort struct {
 	name, addr string
 	ways       []opening
 	ask        func() error
 }
 
-// A stranger who opens, and opens again, all the connections that he can get, and completes
-// nothing or one request on each, keeps neither probes nor clients from another address out,
-// on any port. WEIRTEST_STRANGERS is how many connections he tries to hold.
+// TestStrangersKeepNobodyOut checks every port under a flood from one address. The stranger opens and reopens as many
+// connections as possible, and completes at most one request on each. Probes and clients from another address must
+// still be served. WEIRTEST_STRANGERS sets how many connections the stranger tries to hold.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	n := strangers(t)
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)
@@ -79,16 +79,16 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	p.stop()
 }
 
-// withstand floods a port while probes and an honest client ask. The process has so many
-// files open without it.
+// withstand floods a port while probes and an honest client ask. files is how many files the process has open without
+// a flood.
 func (p *process) withstand(t *testing.T, port attackedPort, n, files int) {
 	require.Eventually(t, func() bool { return p.holds(t) <= files+quietFiles },
-		patience, 10*time.Millisecond, "the last flood has ended")
+		patience, 10*time.Millisecond, "the previous flood must end")
 	resident, _ := p.takes(t)
 	f := startFlood(t.Context(), port.addr, n, port.ways)
 	defer f.stop()
 	require.Eventually(t, func() bool { return f.tried.Load() > int64(2*n) },
-		patience, 10*time.Millisecond, "it opens again what is cut")
+		patience, 10*time.Millisecond, "the flood must reopen cut connections")
 	var probes, answered, honest, held, grown int
 	for range strangerRounds {
 		for _, path := range []string{"/livez", "/readyz", "/metrics"} {
@@ -115,7 +115,7 @@ func (p *process) withstand(t *testing.T, port attackedPort, n, files int) {
 	require.Less(t, grown, strangerBytes)
 }
 
-// takes returns the resident memory of the process, in bytes, and its open files.
+// takes returns the resident memory of the process in bytes, and the number of its open files.
 func (p *process) takes(t *testing.T) (resident, files int) {
 	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
 	statm, err := os.ReadFile(dir + "statm")
@@ -132,7 +132,7 @@ func (p *process) holds(t *testing.T) int {
 	return files
 }
 
-// probe returns a request for a path by a connection of its own.
+// probe returns a function that requests a path on a connection of its own.
 func (p *process) probe(path string) func() error {
 	return func() error {
 		request, err := http.NewRequest(http.MethodGet, p.web+path, nil)
@@ -161,7 +161,7 @@ func (p *process) probe(path string) func() error {
 	}
 }
 
-// decide returns a decision by a connection of its own that logs in, where there is a
+// decide returns a function that asks for a decision on a connection of its own. The connection logs in if there is a
 // password.
 func (p *process) decide(addr, password string, config *tls.Config) func() error {
 	return func() error {
@@ -184,7 +184,7 @@ func (p *process) decide(addr, password string, config *tls.Config) func() error
 	}
 }
 
-// callRLS asks the rate limit service by a connection of its own.
+// callRLS calls the rate limit service on a connection of its own.
 func (p *process) callRLS() error {
 	conn, err := grpc.NewClient("passthrough:///"+p.said("rls"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// State is kept only where a directory can be synced; make build-all compiles the rest.
+// TestSystemsThatKeepState checks that state is only stored on systems that can sync a directory. make build-all
+// compiles for the others.
 func TestSystemsThatKeepState(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin", "freebsd"} {
 		require.NoError(t, checkSystemNamed(goos))

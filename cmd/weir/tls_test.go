@@ -27,7 +27,7 @@ func certFlags(f certs.Files, more ...string) []string {
 	return append([]string{"--tls-cert-file=" + f.Cert, "--tls-key-file=" + f.Key}, more...)
 }
 
-// said returns a field of the line with which the server says that it accepts clients.
+// said returns a field of the log line which says that the server accepts clients.
 func (p *process) said(field string) string {
 	p.t.Helper()
 	for line := range strings.Lines(p.output()) {
@@ -68,7 +68,7 @@ func TestServeTLS(t *testing.T) {
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()},
 		DisableKeepAlives: true}}
 	answer, err := web.Get(p.web + "/readyz")
-	require.NoError(t, err, "probes need no certificate")
+	require.NoError(t, err, "probes must need no certificate")
 	_, _ = io.Copy(io.Discard, answer.Body)
 	require.NoError(t, answer.Body.Close())
 	require.NoError(t, (&healthcheck.Command{HTTP: strings.TrimPrefix(p.web, "https://"), HTTPTLS: true}).Ask(&out))
@@ -82,7 +82,7 @@ func TestServeTLS(t *testing.T) {
 	require.Equal(t, "renewed", probe.ConnectionState().PeerCertificates[0].Subject.CommonName)
 	require.NoError(t, probe.Close())
 	_, err = conn.Do("PING")
-	require.NoError(t, err, "who is connected stays")
+	require.NoError(t, err, "a connected client must stay connected")
 
 	require.NoError(t, os.WriteFile(files.Key, []byte("rubbish"), 0o600))
 	p.signal(syscall.SIGHUP)
@@ -131,7 +131,7 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 		"--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
 	require.NoError(t, err)
 	at, err := s.open(s.logger(), false)
-	require.NoError(t, err, "certificates stand in for a password")
+	require.NoError(t, err, "a certificate must replace the password")
 	require.NoError(t, at.close())
 }
 
@@ -159,7 +159,7 @@ func TestNodeCertificateFlags(t *testing.T) {
 	s, err := parse(append(flags(mine), "--raft-listen=0.0.0.0:0")...)
 	require.NoError(t, err)
 	o, err := s.clusterOptions(s.logger(), 0, &ports{plain: ln})
-	require.NoError(t, err, "certificates stand in for a secret")
+	require.NoError(t, err, "a certificate must replace the cluster secret")
 	require.NotNil(t, o.Certificates)
 	require.NoError(t, o.Listener.Close())
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/top"
 )
 
-// The size of the terminal that weir top is pictured in: 31 idle policies do not fit it.
+// The terminal is too small for 31 idle policies.
 const (
 	pictureColumns = 96
 	pictureLines   = 27
@@ -28,7 +28,7 @@ func TestTopPicture(t *testing.T) {
 	if dir == "" {
 		t.Skip("SKIPPED: pictures are taken with WEIRTEST_SCREENSHOTS=DIR")
 	}
-	t.Parallel() // to TestScreenshots
+	t.Parallel() // with TestScreenshots
 	p := start(t, "--data-dir=", "--max-memory=64mb")
 	var idle []string
 	for i := range 31 {
@@ -45,8 +45,8 @@ func TestTopPicture(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "top.svg"), terminalSVG(text), 0o644))
 }
 
-// newTerminal runs a command in a terminal of tmux that ends with the test, and returns what sends
-// tmux a command.
+// newTerminal runs a command in a tmux terminal, which ends with the test. It returns a function that sends commands
+// to tmux.
 func newTerminal(t *testing.T, command ...string) func(args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("tmux")
@@ -66,9 +66,9 @@ func newTerminal(t *testing.T, command ...string) func(args ...string) string {
 	return tmux
 }
 
-// terminalSVG draws lines of a terminal.
+// terminalSVG draws the lines of a terminal.
 func terminalSVG(text string) []byte {
-	const across, down, margin = 8, 18, 14 // of a character, and around all
+	const across, down, margin = 8, 18, 14 // the size of a character, and the margin
 	lines := strings.Split(text, "\n")
 	width, height := pictureColumns*across+2*margin, len(lines)*down+2*margin
 	var b bytes.Buffer
@@ -84,7 +84,7 @@ func terminalSVG(text string) []byte {
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%d" textLength="%d" style="white-space:pre">`,
 			margin, margin+(i+1)*down-5, len([]rune(line))*across)
-		_ = xml.EscapeText(&b, []byte(line)) // to memory
+		_ = xml.EscapeText(&b, []byte(line)) // writing to memory cannot fail
 		b.WriteString("</text>\n")
 	}
 	b.WriteString("</g>\n</svg>\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// weir runs the binary, which must be content, and returns what it printed.
+// weir runs the binary, requires success, and returns its output.
 func weir(t *testing.T, args ...string) string {
 	t.Helper()
 	var complaint bytes.Buffer
@@ -25,14 +25,14 @@ func weir(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// squeezed makes one space of many.
+// squeezed replaces each run of white space with one space.
 func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// What top shows of a running server is what INFO says.
+// TestTop checks that top shows the same figures as INFO.
 func TestTop(t *testing.T) {
 	password := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame"), 0o600))
-	// The heaviest keys decay with the limiter clock.
+	// Limiter time decides how fast the heaviest keys decay.
 	p := start(t, "--test-clock", "--data-dir=", "--max-memory=64mb", "--requirepass-file", password)
 	c := p.dial()
 	for _, command := range [][]any{{"AUTH", "sesame"},
@@ -44,7 +44,7 @@ func TestTop(t *testing.T) {
 	}
 	at := strings.TrimPrefix(p.web, "http://")
 	text := weir(t, "top", "--once", "--http", at, "--password-file", password)
-	require.NotContains(t, text, "\x1b", "what clients wrote does not speak to the terminal")
+	require.NotContains(t, text, "\x1b", "text of clients must not control the terminal")
 	flat := squeezed(text)
 	require.Contains(t, flat,
 		"one node requests 0/s allowed, 0/s denied, in the last 1 s; 3 allowed and 1 denied since the start decided "+

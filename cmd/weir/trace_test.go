@@ -42,8 +42,8 @@ func startCollector(t *testing.T) *traceCollector {
 	return c
 }
 
-// roads are the names of the spans below each one of a name, in the order of time; each
-// begins where the one before ends, the first and the last with the whole.
+// roads returns, for each span of a name, the names of its child spans in order of time. Each child must begin where
+// the previous one ends. Together they must cover the whole span.
 func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +70,8 @@ func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
 	return roads
 }
 
-// A collector hears of the road of decisions: as many as were asked for, what waits at
-// the end too, and nothing that a client wrote.
+// TestTraces checks that a collector receives traces of the requested share of decisions, including those that wait
+// at the end. The traces must not contain text of clients.
 func TestTraces(t *testing.T) {
 	c := startCollector(t)
 	p := start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")
@@ -94,7 +94,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// In a cluster the entries of the log have a road of their own.
+// TestTracesOfACluster checks that log entries of a cluster have traces of their own.
 func TestTracesOfACluster(t *testing.T) {
 	c := startCollector(t)
 	p := start(t, "--durability=memory", "--raft-addr=127.0.0.1:0", "--otlp-endpoint",
@@ -127,5 +127,5 @@ func TestTracesAreSampledAndOptional(t *testing.T) {
 	p = start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")
 	p.five("RL.TOKENBUCKET", "k", "1/s", "5")
 	p.stop()
-	require.Contains(t, p.output(), "traces cannot be sent", "a collector that is down stops nobody")
+	require.Contains(t, p.output(), "traces cannot be sent", "a collector that is down must not stop the server")
 }

@@ -41,7 +41,7 @@ func TestUsersFile(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	require.Eventually(t, says("users are as the file says"), patience, 10*time.Millisecond)
 	_, err = conn.Do("PING")
-	require.Error(t, err, "the user has changed, so the connection is cut")
+	require.Error(t, err, "a changed user must lose the connection")
 	require.NotContains(t, p.output(), "secret")
 	p.stop()
 }

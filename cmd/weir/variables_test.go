@@ -15,8 +15,8 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// The variables of a Service named weir, as Kubernetes puts them into every pod, and of one
-// whose name begins with it. They stop no server.
+// TestVariablesOfKubernetesAreNoSlips checks that the variables which Kubernetes sets for a Service do not stop a
+// server. One Service is named weir, and another name begins with weir.
 func TestVariablesOfKubernetesAreNoSlips(t *testing.T) {
 	var env []string
 	for _, name := range []string{"WEIR", "WEIR_NODES"} {
@@ -47,7 +47,8 @@ func TestVariablesOfKubernetesAreNoSlips(t *testing.T) {
 	}
 }
 
-// Variables of other commands are none's slips, and commands that read none do not look.
+// TestVariablesAreOfSomeCommand checks that a command accepts the variables of other commands. Commands without
+// variables do not check them.
 func TestVariablesAreOfSomeCommand(t *testing.T) {
 	parser := newParser(new(cli))
 	app := parser.Model.Node
@@ -58,14 +59,14 @@ func TestVariablesAreOfSomeCommand(t *testing.T) {
 	require.Error(t, cmdline.CheckVariables(app, cmdline.Below(app, "healthcheck"), []string{"WEIR_NOPE=1"}))
 }
 
-// composeVariables are those that the compose files read on the host. They reach no weir.
+// composeVariables are the variables that the compose files read on the host. They never reach weir.
 var composeVariables = []string{
 	"WEIR_IMAGE", "WEIR_MEMORY", "WEIR_SECRET_FILE", "WEIR_PORT", "WEIR_PORT_A", "WEIR_PORT_B", "WEIR_PORT_C",
 	"WEIR_HTTP_PORT", "WEIR_HTTP_PORT_A", "WEIR_HTTP_PORT_B", "WEIR_HTTP_PORT_C",
 }
 
-// Every WEIR_* variable that a file of this repository names is a flag's, Kubernetes' or
-// compose's: one of a test or a script would stop the weir that it starts.
+// TestVariablesOfThisRepository checks that every WEIR_* variable in this repository belongs to a flag, to Kubernetes
+// or to compose. An unknown variable would stop the weir that a test or a script starts.
 func TestVariablesOfThisRepository(t *testing.T) {
 	known := append(cmdline.Variables(newParser(new(cli)).Model.Node, nil), composeVariables...)
 	name := regexp.MustCompile(`\bWEIR_[A-Z0-9_]*[A-Z0-9]\b`)
@@ -84,18 +85,19 @@ func TestVariablesOfThisRepository(t *testing.T) {
 		page, err := os.ReadFile(path)
 		for _, v := range name.FindAllString(string(page), -1) {
 			service := strings.HasPrefix(v, "WEIR_SERVICE") // docs/operations.md speaks of them
-			require.True(t, service || slices.Contains(known, v), "%s in %s is no flag's", v, path)
+			require.True(t, service || slices.Contains(known, v), "%s in %s must belong to a flag", v, path)
 		}
 		return err
 	}))
 }
 
-// What others call a flag leads to a flag that there is.
+// TestOtherNamesLeadToFlags checks that each hint for another product's name of a flag names an existing flag.
 func TestOtherNamesLeadToFlags(t *testing.T) {
 	known := cmdline.Variables(newParser(new(cli)).Model.Node, nil)
 	for other, flags := range cmdline.OtherNames {
 		for _, flag := range flags {
-			require.Contains(t, known, cmdline.VariableOf(flag), "%s leads to %s", other, flag)
+			require.Contains(t, known, cmdline.VariableOf(flag),
+				"the hint of %s must name a flag, not %s", other, flag)
 		}
 	}
 }

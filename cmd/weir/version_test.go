@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
-// The command and the flag say the same.
+// TestVersion checks that the command and the flag print the same version.
 func TestVersion(t *testing.T) {
 	said := weir(t, "version")
 	require.Equal(t, said, weir(t, "--version"))

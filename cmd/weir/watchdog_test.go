@@ -18,7 +18,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// systemd stands for the one who listens at NOTIFY_SOCKET.
+// systemd is the receiver at NOTIFY_SOCKET.
 type systemd struct {
 	t      *testing.T
 	path   string
@@ -33,7 +33,7 @@ func startSystemd(t *testing.T) *systemd {
 	return &systemd{t, path, socket}
 }
 
-// hear returns the next word, "" when none comes in time.
+// hear returns the next message, or "" if none arrives in time.
 func (s *systemd) hear(wait time.Duration) string {
 	s.t.Helper()
 	require.NoError(s.t, s.socket.SetReadDeadline(time.Now().Add(wait)))
@@ -45,8 +45,8 @@ func (s *systemd) hear(wait time.Duration) string {
 	return string(b[:n])
 }
 
-// A server that answers says so again and again; one that was halted does not, and goes
-// on when it runs again.
+// TestWatchdog checks that a responsive server reports to systemd repeatedly. A halted server does not, and resumes
+// when it runs again.
 func TestWatchdog(t *testing.T) {
 	s := startSystemd(t)
 	cmd := exec.Command(binary)
@@ -63,10 +63,10 @@ func TestWatchdog(t *testing.T) {
 			break
 		}
 	}
-	require.Empty(t, s.hear(time.Millisecond), "nothing after the end")
+	require.Empty(t, s.hear(time.Millisecond), "no message may follow the end")
 }
 
-// stuckNode does not answer until it is let go.
+// stuckNode does not answer until gone is closed.
 type stuckNode struct{ gone chan struct{} }
 
 func (n stuckNode) Inspect([]byte) (engine.Info, bool) {
@@ -74,7 +74,7 @@ func (n stuckNode) Inspect([]byte) (engine.Info, bool) {
 	return engine.Info{}, false
 }
 
-// What is not heard of, at the port or behind it, is not said to be alive.
+// TestWatchdogAsks checks that the watchdog reports nothing if the port or the node behind it does not answer.
 func TestWatchdogAsks(t *testing.T) {
 	free := make(chan struct{})
 	close(free)
@@ -103,20 +103,20 @@ func TestWatchdogAsks(t *testing.T) {
 		}
 	}
 	halt(t, p.cmd.Process.Pid)
-	require.Error(t, ping(p.addr, 50*time.Millisecond), "a halted process takes connections and answers none")
+	require.Error(t, ping(p.addr, 50*time.Millisecond),
+		"a halted process accepts connections but must not count as alive")
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	require.NoError(t, ping(p.addr, patience))
 }
 
-// halt stops a child, and waits until all its threads stand still: a signal is sent long
-// before the last of them has taken notice.
+// halt stops a child, and waits until all its threads have stopped. The signal returns before they do.
 func halt(t *testing.T, pid int) {
 	t.Helper()
 	require.NoError(t, unix.Kill(pid, unix.SIGSTOP))
 	require.NoError(t, unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil))
 }
 
-// A port that wants TLS, or a password, or that is full, answers too.
+// TestWatchdogTakesAnyAnswer checks that a port counts as alive if it requires TLS or a password, or if it is full.
 func TestWatchdogTakesAnyAnswer(t *testing.T) {
 	own := certtest.NewCA(t, "ca").Issue("own", nil)
 	p := start(t, "--tls-listen=127.0.0.1:0", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key, "--requirepass=x",
