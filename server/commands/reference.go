@@ -50,8 +50,8 @@ from call to call: what was used stays used. Options stand in any order, in any 
 func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its " +
-		"elements in one line; `*` stands for a number " +
-		"that depends on the moment. `weir help COMMAND` shows the same in a terminal.\n" +
+		"elements in one line. `*` stands for a number " +
+		"that depends on the moment, and `#` begins a note. `weir help COMMAND` shows the same in a terminal.\n" +
 		"\n<!-- contents -->\n<!-- /contents -->\n")
 	table := newCommandTable(families()...)
 	for _, chapter := range groupTitles {
@@ -122,7 +122,7 @@ func (c *command) writeReference(b *strings.Builder) {
 			if e.note == "" {
 				fmt.Fprintf(b, "> %s\n%s\n", e.send, e.answer)
 			} else {
-				fmt.Fprintf(b, "> %s   # %s\n%s\n", e.send, e.note, e.answer)
+				fmt.Fprintf(b, "> %s\n%s   # %s\n", e.send, e.answer, e.note)
 			}
 		}
 		b.WriteString("```\n")
