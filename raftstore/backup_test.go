@@ -33,8 +33,8 @@ func restoreOptions(o raftstore.Options) raftstore.RestoreOptions {
 	}
 }
 
-// TestABackupFoundsAnotherCluster: a backup of any node becomes a separate cluster with every count and policy. New
-// nodes join it, and the old nodes cannot.
+// TestABackupFoundsAnotherCluster checks that a backup of any node becomes a separate cluster with every count and
+// policy. New nodes join it, and the old nodes cannot.
 func TestABackupFoundsAnotherCluster(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -42,7 +42,7 @@ func TestABackupFoundsAnotherCluster(t *testing.T) {
 	c.take(leader, "key", 10)
 	c.agree()
 	backup := backUp(t, c.nodes[(at+1)%3])
-	c.take(leader, "key", 10) // not in it
+	c.take(leader, "key", 10) // after the backup, so not in it
 
 	other := &cluster{t: t, fatal: make(chan error, 100)}
 	t.Cleanup(other.close)
@@ -72,11 +72,11 @@ func TestABackupFoundsAnotherCluster(t *testing.T) {
 	other.restart(0)
 	other.restart(1)
 	leader, _ = other.leader()
-	require.EqualValues(t, 7, other.take(leader, "key", 10).Remaining, "and after a restart")
+	require.EqualValues(t, 7, other.take(leader, "key", 10).Remaining, "the restored cluster must survive a restart")
 }
 
-// TestARestoredClusterCountsTheTimeSince: a restored cluster counts the time since the backup, up to the credit. The
-// wall clock of calendar windows is right at once.
+// TestARestoredClusterCountsTheTimeSince checks that a restored cluster counts the time since the backup, up to the
+// credit. The wall clock of calendar windows is right at once.
 func TestARestoredClusterCountsTheTimeSince(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()

@@ -23,7 +23,7 @@ import (
 type bareNode struct {
 	*Node
 	carrier *raft.InmemTransport
-	ended   []error // what it called fatal
+	ended   []error // the errors that it reported as fatal
 	said    logged
 }
 

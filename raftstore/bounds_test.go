@@ -12,7 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestWhatNoNodeCouldReadIsNotLogged: an entry that every node stops at would end the cluster.
+// TestWhatNoNodeCouldReadIsNotLogged checks that every node refuses invalid operations before they reach the log.
+// Each node that applied such an entry would stop.
 func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -37,12 +38,12 @@ func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 			require.ErrorIs(t, n.DecideAtomic([]engine.Op{quota("key", 10), op}, out), raftstore.ErrUnsound, name)
 		}
 	}
-	require.EqualValues(t, 9, c.decideOn(leader, quota("key", 10))[0].Remaining, "nothing was counted")
+	require.EqualValues(t, 9, c.decideOn(leader, quota("key", 10))[0].Remaining, "a refused operation must not count")
 	c.agree()
 }
 
-// TestBoundsMayDiffer: the leader decides by its own bound what is evicted. The other nodes follow, whatever their
-// bounds are, and log a warning.
+// TestBoundsMayDiffer checks that the leader decides by its own bound what is evicted. The other nodes follow,
+// whatever their bounds are, and log a warning.
 func TestBoundsMayDiffer(t *testing.T) {
 	const small, large = 3 << 19, 8 << 20
 	var warnings [3]counter
@@ -55,7 +56,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 		}
 	})
 	leader := c.moveTo(1)
-	for i := range 45 { // past small: no more, since to compare nodes takes as long as they have keys
+	for i := range 45 { // just past small, because comparing nodes takes longer with more keys
 		ops := make([]engine.Op, 1000)
 		for k := range ops {
 			ops[k] = engine.Op{Key: fmt.Append(nil, i, "/", k), Cost: 1, Limit: engine.Limit{
@@ -66,7 +67,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 	}
 	c.agree()
 	held := c.nodes[0].Stats().MemoryBytes
-	require.Greater(t, held, int64(small), "a follower holds what the leader lets in")
+	require.Greater(t, held, int64(small), "a follower must hold what the leader admits, beyond its own bound")
 
 	c.moveTo(0)
 	require.Eventually(t, func() bool { return c.nodes[0].Stats().MemoryBytes <= small },

@@ -86,11 +86,11 @@ func (c *cluster) leader() (leader *raftstore.Node, i int) {
 	return leader, i
 }
 
-// busy is a heartbeat for tests whose orders must reach the leader that they were given to:
-// on a machine with other work, one of 200 ms loses it now and then.
+// busy is the heartbeat of tests whose requests must reach a particular leader. With 200 ms the leader sometimes
+// loses its leadership on a loaded machine.
 const busy = time.Second
 
-// order makes the leader carry out an order, and repeats it until it succeeds.
+// order calls do with the leader, and repeats it until it succeeds.
 func (c *cluster) order(do func(leader *raftstore.Node) error) (leader *raftstore.Node, at int) {
 	c.t.Helper()
 	var err error
@@ -115,7 +115,7 @@ func (c *cluster) remove(id string) (leader *raftstore.Node, at int) {
 	})
 }
 
-// moveTo makes a node the leader.
+// moveTo transfers leadership to a node.
 func (c *cluster) moveTo(i int) *raftstore.Node {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
@@ -141,11 +141,10 @@ func (c *cluster) stop(i int) {
 	c.nodes[i] = nil
 }
 
-// takes makes each take count once, however often it is sent.
+// takes numbers the takes. The number is the ID, so a repeated take counts once.
 var takes atomic.Int64
 
-// take asks for one unit of a bucket that refills by one a day, until there is an
-// answer.
+// take asks for one unit of a bucket until there is an answer. The bucket refills by one unit a day.
 func (c *cluster) take(n *raftstore.Node, key string, burst int64) engine.Decision {
 	c.t.Helper()
 	ops := []engine.Op{{

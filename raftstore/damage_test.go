@@ -17,7 +17,7 @@ import (
 // damagedStarts is the number of flipped bits, each in its own copy.
 const damagedStarts = 6
 
-// logFile is the segment that a node writes, and how much of it is used.
+// logFile returns the newest segment of a node's log, and how many of its bytes are used.
 func logFile(t *testing.T, dataDir string) (path string, b []byte, used int) {
 	names, err := filepath.Glob(filepath.Join(dataDir, "log", "*.wal"))
 	require.NoError(t, err)
@@ -48,10 +48,10 @@ func (c *cluster) refuses(o raftstore.Options, advice string) {
 	require.ErrorContains(c.t, err, advice)
 	after, err := os.ReadFile(path)
 	require.NoError(c.t, err)
-	require.True(c.t, slices.Equal(before, after), "nothing is wiped")
+	require.True(c.t, slices.Equal(before, after), "the log must not change")
 }
 
-// A single node refuses to start with a log that has one flipped bit anywhere.
+// TestADamagedNodeRefusesToStart checks that a single node refuses to start if any bit of its log is flipped.
 func TestADamagedNodeRefusesToStart(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	n, _ := c.leader()
@@ -73,8 +73,9 @@ func TestADamagedNodeRefusesToStart(t *testing.T) {
 	}
 }
 
-// Two of three nodes hold all acknowledged decisions. One of these is damaged and the other is down: the third must
-// not continue without those decisions.
+// TestADamagedMajorityForgetsNothing checks that a damaged log does not lose decisions. Two of three nodes have all
+// acknowledged decisions. One of them is damaged and refuses to start. The other one and the third node continue with
+// every decision.
 func TestADamagedMajorityForgetsNothing(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.leader()
@@ -91,7 +92,6 @@ func TestADamagedMajorityForgetsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, b, 0o600))
 	c.refuses(c.opts[1], "see that a majority serves")
 
-	// The others have a majority, and everything.
 	c.restart(0)
 	c.restart(2)
 	n, _ = c.leader()

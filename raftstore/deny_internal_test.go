@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/pipeline"
 )
 
-// TestAMajorityIsAskedEarly: the majority is asked before the preview only if the call will almost certainly be
-// denied. Otherwise it is asked after a denial.
+// TestAMajorityIsAskedEarly checks that the majority is asked before the preview only if the call will almost
+// certainly be denied. Otherwise it is asked after a denial.
 func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
@@ -22,7 +22,7 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 		make([]engine.Decision, 2))
 	var early bool
 	n.host.Options.Failpoint = func(at faults.Point) {
-		// the only voter has confirmed a quorum round
+		// The only voter has confirmed a quorum round.
 		early = at == faults.DuringDenial && n.group.confirms.Quick != nil
 	}
 	for i := range pipeline.Surely + 2 {

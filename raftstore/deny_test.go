@@ -24,8 +24,8 @@ func quota(key string, most int64) engine.Op {
 		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
 }
 
-// TestDenialsNeedNoLog: while traffic is denied, denials need no log entries. They equal the denials that the log
-// would give.
+// TestDenialsNeedNoLog checks that denials need no log entries while a key is denied, and equal the denials that the
+// log would give.
 func TestDenialsNeedNoLog(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -36,27 +36,28 @@ func TestDenialsNeedNoLog(t *testing.T) {
 			require.Equal(t, engine.Decision{RetryMs: -1, ResetMs: -1, Limit: 1}, d)
 		}
 	}
-	require.Less(t, leader.Topology().CommitIndex, before+20, "100 denials; a tick or two may be among them")
+	require.Less(t, leader.Topology().CommitIndex, before+20,
+		"100 denials must add no entries, apart from a few ticks")
 	denied := uint64(0)
-	for _, n := range c.nodes { // another leads when this machine stood still meanwhile
+	for _, n := range c.nodes { // another node may lead if this machine stood still
 		denied += uint64(n.Stats().Denied[engine.FixedWindow])
 	}
-	require.GreaterOrEqual(t, denied, uint64(101), "a call that has to be repeated is counted again")
+	require.GreaterOrEqual(t, denied, uint64(101), "every denial must count, and a repeated call counts again")
 
 	out := c.decideOn(leader, engine.Op{Code: engine.OpReset, Key: []byte("key"), Cost: 1},
 		quota("key", 1), quota("key", 1))
-	require.EqualValues(t, 1, out[1].Allowed, "a pipeline's own reset comes first")
+	require.EqualValues(t, 1, out[1].Allowed, "the reset earlier in the pipeline must apply first")
 	require.Zero(t, out[2].Allowed)
 	c.agree()
 }
 
-// TestADeposedLeaderDeniesNothing: a leader must not answer from a state that a later leader may have changed, even
-// if it asks the majority early.
+// TestADeposedLeaderDeniesNothing checks that a leader without a majority returns an error instead of a denial, also
+// if it asks the majority early. A later leader may have changed the state.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	for name, denied := range map[string]int{"denies at times": 1, "denies all": 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// It believes that it leads for a while after nobody hears it any more.
+			// With this heartbeat it still believes that it leads after the others have stopped.
 			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = 2 * time.Second })
 			leader, at := c.leader()
 			c.decideOn(leader, quota("key", 1), quota("key", 1))
@@ -70,12 +71,13 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 			}
 			err := leader.Decide([]engine.Op{quota("key", 1)}, make([]engine.Decision, 1))
 			require.Error(t, err)
-			require.NotErrorIs(t, err, raftstore.ErrUnknown, "nothing was proposed")
+			require.NotErrorIs(t, err, raftstore.ErrUnknown, "the error must say that nothing was proposed")
 		})
 	}
 }
 
-// TestMemoryIsBoundedTheSameEverywhere: evictions at full memory are in the log.
+// TestMemoryIsBoundedTheSameEverywhere checks that evictions at full memory keep every node within the bound and in
+// the same state. The key that has used most must stay.
 func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
 	const bound = 4 << 20
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
@@ -98,7 +100,8 @@ func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
 	require.Less(t, stats.MemoryBytes, int64(bound))
 	require.NotZero(t, stats.Evicted)
 	require.NotZero(t, stats.ForgivenUnits)
-	require.EqualValues(t, 499_999, c.decideOn(leader, quota("offender", 1_000_000))[0].Remaining, "not forgotten")
+	require.EqualValues(t, 499_999, c.decideOn(leader, quota("offender", 1_000_000))[0].Remaining,
+		"the offender must not be evicted")
 	c.agree()
 }
 
@@ -122,10 +125,11 @@ func TestFullMemoryMayDeny(t *testing.T) {
 		}
 	}
 	require.True(t, refused)
-	require.LessOrEqual(t, leader.Stats().MemoryBytes, int64(bound), "refused before it is too late")
+	require.LessOrEqual(t, leader.Stats().MemoryBytes, int64(bound),
+		"keys must be refused before memory exceeds the bound")
 	out := c.decideOn(leader, quota("known", 5), quota("one more", 5), log)
-	require.EqualValues(t, 3, out[0].Remaining, "who is known is served")
+	require.EqualValues(t, 3, out[0].Remaining, "a known key must still be served")
 	require.Equal(t, engine.OutOfMemory, out[1].Status)
 	require.Zero(t, out[2].Allowed)
-	require.Equal(t, engine.OK, out[2].Status, "what is denied anyway is denied")
+	require.Equal(t, engine.OK, out[2].Status, "a request that the limit denies must be denied, not refused")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestBlockEverywhereOnEveryNode: every node denies a key that one node blocked everywhere, also after a restart and
-// a snapshot, until any node lifts the block.
+// TestBlockEverywhereOnEveryNode checks that every node denies a key that one node blocked everywhere. The block
+// survives a snapshot and a restart, and any node can lift it.
 func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -46,7 +46,7 @@ func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	c.agree()
 }
 
-// blockEverywhere is an operation that wire format 3 has.
+// blockEverywhere returns an operation that needs wire format 3.
 func blockEverywhere(key string) engine.Op {
 	return engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), Cost: 1, TTLNs: engine.Never}
 }

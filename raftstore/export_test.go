@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// The helpers by which external tests reach internal state.
+// These methods give external tests access to internal state.
 
 // HoldQueue holds back all batches until the next transfer of leadership has ended.
 func (n *Node) HoldQueue() {
@@ -60,7 +60,7 @@ func (n *Node) TransferBlindly(id, addr string) {
 // Forwarded returns the number of batches of other nodes without an answer.
 func (n *Node) Forwarded() int64 { return n.group.pipeline.Answering.Load() }
 
-// QuietFor is how long no other node must have forwarded a batch before a leader closes.
+// QuietFor is how long a closing leader waits after the last forwarded batch.
 const QuietFor = pipeline.QuietFor
 
 // LeaderlessPause is the pause of a leader that cannot serve before it tries again.

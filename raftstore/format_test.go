@@ -13,12 +13,13 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// ofTheNewest is an operation that only the newest form can encode: a byte string.
+// ofTheNewest returns an operation that only the newest wire format can encode: a byte string.
 func ofTheNewest(name string) engine.Op { return onText(engine.TextSet, name, "state") }
 
-// TestFormatsAreAgreedOn: while one member runs an older weir, every node refuses operations that this member cannot
-// read, and the log has none. After the last upgrade a downgrade is possible until such an operation is logged. Then
-// new nodes of the older weir are refused, and the older weir does not skip an entry that it cannot read.
+// TestFormatsAreAgreedOn checks upgrades and downgrades of one member. While it runs an older version, every node
+// refuses operations that it cannot read. After the upgrade it can be downgraded until such an operation is logged.
+// From the upgrade on, new nodes of the older version are refused. The older version stops at an entry that it cannot
+// read.
 func TestFormatsAreAgreedOn(t *testing.T) {
 	const older = wire.Version - 1
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
@@ -39,7 +40,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		require.ErrorIs(t, n.DecideAtomic([]engine.Op{ofTheNewest("p")}, out), raftstore.ErrOldMember)
 	}
 	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
-	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining, "nothing of the rest was counted")
+	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining,
+		"refused operations must not count")
 	c.agree()
 
 	reopen := func(format byte) {
@@ -81,11 +83,11 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		require.ErrorIs(t, err, raftstore.ErrNewer)
 		require.ErrorContains(t, err, fmt.Sprintf("entry format %d, this one reads %d", wire.Version, older))
 	case <-time.After(patience):
-		t.Fatal("an older weir reads what it cannot know")
+		t.Fatal("the older version must stop at an entry that it cannot read")
 	}
 }
 
-// requireShown waits until a node reports the form that it writes and the forms that its members read.
+// requireShown waits until a node reports the wire format that it writes and those that its members read.
 func requireShown(t *testing.T, n *raftstore.Node, writes byte, reads ...byte) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -99,8 +101,9 @@ func requireShown(t *testing.T, n *raftstore.Node, writes byte, reads ...byte) {
 	}, patience, 10*time.Millisecond)
 }
 
-// TestWhatTheLogHasMayBeWrittenAgain: every member must read the forms that the log already has. So restarted nodes
-// write them again without hearing from a dead member. They still do not write newer forms.
+// TestWhatTheLogHasMayBeWrittenAgain checks that restarted nodes write the newest format of their log again, without
+// hearing from a dead member. Every member must be able to read that format already. Before the log has the newest
+// format, the nodes write an old one.
 func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -112,7 +115,7 @@ func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	c.leader()
 	for i, n := range c.nodes[:2] {
 		require.Eventually(t, func() bool { return n.Heard(c.opts[1-i].NodeID) }, patience, 10*time.Millisecond)
-		require.EqualValues(t, wire.Oldest, n.AgreeOnFormat(), "nobody has heard n2")
+		require.EqualValues(t, wire.Oldest, n.AgreeOnFormat(), "no node has heard from n2")
 	}
 	c.restart(2)
 	leader, _ = c.leader()

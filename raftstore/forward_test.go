@@ -20,9 +20,9 @@ type callConn struct {
 	net.Conn
 	known bool
 	calls bool
-	begun func()                                     // told when it turns out to carry calls
+	begun func()                                     // called when the connection turns out to carry calls
 	write func(conn net.Conn, b []byte) (int, error) // for calls
-	read  func()                                     // when an answer has come, not while nodes greet
+	read  func()                                     // called when an answer has arrived, but not during the greeting
 }
 
 func (c *callConn) Write(b []byte) (int, error) {
@@ -38,8 +38,8 @@ func (c *callConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// greetingBytes is more than one read of a greeting takes, and less than answers have. A handshake relies on a
-// deadline, which a read that waits elsewhere would ignore.
+// greetingBytes is larger than one read of a greeting and smaller than a read of an answer. A handshake needs its
+// deadline, and a blocked read would ignore it.
 const greetingBytes = 1 << 10
 
 func (c *callConn) Read(b []byte) (int, error) {
@@ -50,7 +50,7 @@ func (c *callConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// dialer wraps the connections that a node dials.
+// dialer returns a dialer that wraps every connection of a node.
 func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -61,12 +61,12 @@ func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, 
 	}
 }
 
-// TestALateStatusEndsNoDecision: a leader that answers late is asked for its status on another connection after a
-// timeout. Decisions keep waiting.
+// TestALateStatusEndsNoDecision checks that a follower's decision survives a timeout of the leader's status. The
+// follower then asks for the status on another connection.
 func TestALateStatusEndsNoDecision(t *testing.T) {
 	var (
-		begun sync.Map        // connections for calls, by who opened them and to whom
-		late  [3]sync.RWMutex // held for writing: who waits for answers
+		begun sync.Map        // the number of connections for calls, by opener and address
+		late  [3]sync.RWMutex // the answers to a node wait while its lock is held for writing
 	)
 	opened := func(by int, to string) *atomic.Int64 {
 		n, _ := begun.LoadOrStore([2]any{by, to}, new(atomic.Int64))
@@ -88,7 +88,7 @@ func TestALateStatusEndsNoDecision(t *testing.T) {
 	before := toLeader.Load()
 	late[asks].Lock()
 	release := sync.OnceFunc(late[asks].Unlock)
-	t.Cleanup(release) // or the nodes would wait for it when they close
+	t.Cleanup(release) // otherwise Close would wait for it
 	answer := make(chan error, 1)
 	go func() { answer <- c.nodes[asks].Decide([]engine.Op{quota("key", 5)}, make([]engine.Decision, 1)) }()
 	require.Eventually(t, func() bool { return toLeader.Load() > before }, patience, time.Millisecond)
@@ -130,8 +130,8 @@ func (s *swapped) flush(conn net.Conn) {
 	}
 }
 
-// TestAPipelineKeepsItsOrder: the parts of a pipeline are decided in the client's order, on whatever connections they
-// reach the leader.
+// TestAPipelineKeepsItsOrder checks that the parts of a pipeline are decided in the client's order, on whatever
+// connections they reach the leader.
 func TestAPipelineKeepsItsOrder(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.Dialer = dialer(func(conn net.Conn,

@@ -16,7 +16,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// TestNoClusterIsFoundedByFewerThanExpected: two nodes that each bootstrap a cluster are two limiters.
+// TestNoClusterIsFoundedByFewerThanExpected checks that a node bootstraps only when it sees the expected number of
+// nodes and is first in the join list. Two nodes that both bootstrap would be two limiters.
 func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	for name, c := range map[string]struct {
 		join   []string
@@ -38,17 +39,18 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, c.says)
-			require.True(t, n.group.membership.Pristine(), "it has founded nothing")
+			require.True(t, n.group.membership.Pristine(), "the node must not have bootstrapped")
 			require.False(t, n.host.Identity.WasInvited())
 		})
 	}
 }
 
-// TestAClusterIsFoundedByItsFirstEntry: a leader does not serve while its first entry is not in the log.
+// TestAClusterIsFoundedByItsFirstEntry checks that a cluster exists only after its first entry is committed. A leader
+// must not serve before that.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
 	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Source, at(0))}
-	require.False(t, n.group.leadership.Bootstrap(r), "it does not lead")
+	require.False(t, n.group.leadership.Bootstrap(r), "a node that does not lead cannot bootstrap")
 	require.False(t, n.host.Identity.HasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
@@ -57,12 +59,13 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	require.Empty(t, n.ended)
 }
 
-// TestOnlyAMemberForCertainStopsAsking: an uncommitted configuration may be undone.
+// TestOnlyAMemberForCertainStopsAsking checks that a node asks to join until a committed configuration lists it at
+// its own address. An uncommitted configuration may be undone.
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	require.Equal(t, "a:1", n.group.membership.Believed())
-	require.False(t, n.group.membership.Established(), "it knows of no committed configuration")
+	require.False(t, n.group.membership.Established(), "the node knows no committed configuration")
 	n.host.Identity.Joined = true
 	require.False(t, n.group.membership.Established())
 	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
@@ -71,10 +74,10 @@ func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	require.False(t, n.group.membership.Established())
 	n.host.Identity.Joined = true
 	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
-	require.False(t, n.group.membership.Established(), "others look for it elsewhere")
+	require.False(t, n.group.membership.Established(), "the configuration has another address for the node")
 }
 
-// TestATestClockIsNoWallClock: a tick has no note of test clocks.
+// TestATestClockIsNoWallClock checks that a tick does not record wall clocks while a test clock is in use.
 func TestATestClockIsNoWallClock(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")

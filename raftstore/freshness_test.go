@@ -35,13 +35,13 @@ func (w *written) requireAge(t *testing.T, n *raftstore.Node, key string) {
 	for i, at := range w.at {
 		if at.Before(asked.Add(-age)) {
 			require.GreaterOrEqual(t, info.Used, int64(i+1),
-				"the state says that it is %v old, and a write acknowledged %v ago is missing", age, asked.Sub(at))
+				"the node reports an age of %v, but lacks a write acknowledged %v ago", age, asked.Sub(at))
 		}
 	}
 }
 
-// TestARestartedNodeSaysHowOldItsStateIs: after a restart, and while it is unreachable, a node never reports an age
-// below the true one.
+// TestARestartedNodeSaysHowOldItsStateIs checks that after a restart, and while it is unreachable, a node never
+// reports an age below the true one.
 func TestARestartedNodeSaysHowOldItsStateIs(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -63,7 +63,7 @@ func TestARestartedNodeSaysHowOldItsStateIs(t *testing.T) {
 	since := time.Since(missed)
 	age := node.StaleFor()
 	if info, _ := node.Inspect([]byte("key")); info.Used < 31 {
-		require.Greater(t, age, since-time.Millisecond, "it knows nothing of what it missed")
+		require.Greater(t, age, since-time.Millisecond, "the age must include the whole downtime")
 	}
 	caughtUp := func() bool {
 		w.requireAge(t, node, "key")
@@ -79,8 +79,8 @@ func TestARestartedNodeSaysHowOldItsStateIs(t *testing.T) {
 	require.GreaterOrEqual(t, node.StaleFor(), time.Since(alone)-time.Millisecond)
 }
 
-// TestAStaleReadIsAsOldAsItSays reads all nodes while others write and while nodes stop, restart and become the
-// leader.
+// TestAStaleReadIsAsOldAsItSays checks reads of all nodes during writes, while followers restart and leadership
+// moves. No read may be older than it says.
 func TestAStaleReadIsAsOldAsItSays(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	for round := range 6 {
@@ -109,7 +109,7 @@ func TestAStaleReadIsAsOldAsItSays(t *testing.T) {
 			for _, n := range c.nodes {
 				w.requireAge(t, n, key)
 			}
-			time.Sleep(time.Millisecond) // between two looks
+			time.Sleep(time.Millisecond)
 		}
 		close(stop)
 		<-done

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// TestALeaderStopsServingAsItHandsOver: calls after a transfer of leadership go to the next leader, even if the Raft
-// library has not yet reported the loss of leadership.
+// TestALeaderStopsServingAsItHandsOver checks that a leader stops serving as soon as its transfer of leadership
+// succeeds. It does not wait until the Raft library reports the loss.
 func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	a, b := newBareNode(t), newBareNodeCalled(t, "b")
 	a.carrier.Connect("b:1", b.carrier)
@@ -33,8 +33,8 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	require.Nil(t, from.group.leadership.Current.Load())
 }
 
-// TestTheSuccessorIsUpAndLacksLeast: the successor is the running voter with the most applied entries, even if no
-// member has applied any.
+// TestTheSuccessorIsUpAndLacksLeast checks that the successor is the running voter with the most applied entries. A
+// voter that announced its stop is only chosen if all did.
 func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 	for name, c := range map[string]struct {
 		tell func(n *bareNode)
@@ -77,7 +77,7 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 	}
 }
 
-// TestAFollowerHandsNothingOver: a follower that closes transfers no leadership and logs no warning.
+// TestAFollowerHandsNothingOver checks that a follower that closes transfers no leadership and logs no warning.
 func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")

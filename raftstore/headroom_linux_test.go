@@ -13,7 +13,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// A node detects a full disk before it must write to it. Its decisions are there when it starts again.
+// TestAFullDiskIsNoticedBeforeTheLogIsFull checks that a node stops before its disk is full, even if it decides
+// nothing. After a restart with more space it still has its decisions.
 func TestAFullDiskIsNoticedBeforeTheLogIsFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
@@ -29,9 +30,9 @@ func TestAFullDiskIsNoticedBeforeTheLogIsFull(t *testing.T) {
 	require.NoError(t, syscall.Statfs(dir, &disk))
 	free := int(disk.Bavail) * int(disk.Bsize)
 	require.Greater(t, free, 16<<20)
-	require.NoError(t, os.WriteFile(ballast, make([]byte, free-8<<20), 0o600)) // small writes go on
+	require.NoError(t, os.WriteFile(ballast, make([]byte, free-8<<20), 0o600)) // small writes still succeed
 	var err error
-	select { // nothing is decided meanwhile
+	select { // no decision is made meanwhile
 	case err = <-c.fatal:
 	case <-time.After(patience):
 		t.Fatal("the full disk is not noticed")

@@ -21,8 +21,8 @@ func commit(id string, actual int64) engine.Op {
 	return engine.Op{Code: engine.OpCommit, Key: []byte(id), Cost: actual}
 }
 
-// TestHoldsOutliveTheirLeader: a hold of one leader is committed through the next leader, once, however often it is
-// repeated. It also returns from a snapshot.
+// TestHoldsOutliveTheirLeader checks that a hold made through one leader is committed once through the next leader,
+// however often the commit is repeated. Holds also survive a snapshot and a restart.
 func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -33,14 +33,14 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 
 	leader = c.moveTo(next)
 	require.Equal(t, held, c.decideOn(leader, reserve("r", 40, time.Hour, "org", "acme", "user", "7"))[0],
-		"the same request again")
+		"a repeated reserve must get the same answer")
 	require.NoError(t, leader.Snapshot())
 	settled := c.decideOn(follower, commit("r", 15))[0]
 	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 35}, settled)
 	c.agree()
 
 	leader = c.moveTo(at)
-	require.Equal(t, settled, c.decideOn(leader, commit("r", 15))[0], "the same request again")
+	require.Equal(t, settled, c.decideOn(leader, commit("r", 15))[0], "a repeated commit must get the same answer")
 	require.Equal(t, engine.OtherTerms, c.decideOn(leader, commit("r", 16))[0].Status)
 	require.Equal(t, engine.NoHold, c.decideOn(leader, commit("nobody", 1))[0].Status)
 	c.decideOn(leader, reserve("s", 35, time.Hour, "org", "acme", "user", "7"))
@@ -55,7 +55,8 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c.agree()
 }
 
-// TestATestClockMovesByTheLog: only a log entry moves the test clock, and simultaneous moves all count.
+// TestATestClockMovesByTheLog checks that the test clock moves only through log entries, and that concurrent moves
+// add up.
 func TestATestClockMovesByTheLog(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, time.Second })
 	leader, at := c.leader()
@@ -65,9 +66,9 @@ func TestATestClockMovesByTheLog(t *testing.T) {
 	moved := make(chan bool)
 	go func() { moved <- leader.Advance(time.Hour) }()
 	require.Eventually(t, func() bool { return leader.Waiting() > 0 }, patience, time.Millisecond)
-	require.Equal(t, before, leader.Now(), "nothing is committed")
+	require.Equal(t, before, leader.Now(), "the clock must not move before the entry is committed")
 	require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
-	require.False(t, <-moved, "it cannot say that it has moved the clock of another leader")
+	require.False(t, <-moved, "Advance must report failure when another leader took over")
 
 	leader, _ = c.leader()
 	require.Equal(t, before, leader.Now())
@@ -82,11 +83,11 @@ func TestATestClockMovesByTheLog(t *testing.T) {
 	require.True(t, leader.Advance(1<<63-1))
 	latest := leader.Now()
 	require.True(t, leader.Advance(time.Hour))
-	require.Equal(t, latest, leader.Now(), "further than package engine computes with")
+	require.Equal(t, latest, leader.Now(), "the clock must stop at the latest time that package engine supports")
 	c.agree()
 }
 
-// TestHoldsEndOnEveryNode: a hold ends at the same limiter time on every node.
+// TestHoldsEndOnEveryNode checks that a hold ends at the same limiter time on every node.
 func TestHoldsEndOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
 	leader, _ := c.leader()
@@ -99,10 +100,10 @@ func TestHoldsEndOnEveryNode(t *testing.T) {
 	require.True(t, leader.Advance(1025*time.Millisecond))
 	d := c.decideOn(leader, check(1, "org", "acme"))[0]
 	require.EqualValues(t, 1, d.Allowed)
-	require.EqualValues(t, 51, d.Remaining, "26 have ended")
+	require.EqualValues(t, 51, d.Remaining, "26 holds must have ended")
 	c.agree()
 	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 44}, c.decideOn(leader, commit("r0", 7))[0],
-		"late, and charged")
+		"a late commit must still be charged")
 	require.True(t, leader.Advance(time.Minute))
 	require.EqualValues(t, 92, c.decideOn(leader, check(0, "org", "acme"))[0].Remaining)
 	c.agree()

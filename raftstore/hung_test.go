@@ -17,7 +17,7 @@ import (
 type hangingLog struct {
 	*raft.InmemStore
 	mu    sync.Mutex
-	works chan struct{} // closed when the disk works again; nil: it works
+	works chan struct{} // closed when the disk works again; nil while it works
 }
 
 func (h *hangingLog) hang() {
@@ -47,8 +47,8 @@ func (h *hangingLog) StoreLogs(ls []*raft.Log) error {
 
 func (h *hangingLog) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
 
-// hangLeader starts three nodes, lets the disk of the leader hang, and returns a node
-// that does not lead. Decisions may take an hour, so that no time limit ends them.
+// hangLeader starts three nodes, hangs the leader's disk, and returns the index of the leader. Decisions may take an
+// hour, so no time limit ends them.
 func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
 	c = newCluster(t, 3, func(i int, o *raftstore.Options) {
 		logs[i] = &hangingLog{InmemStore: raft.NewInmemStore()}
@@ -63,7 +63,7 @@ func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
 	return c, at, logs
 }
 
-// awaitOther waits until another node than the given one leads.
+// awaitOther waits until a node other than at leads.
 func (c *cluster) awaitOther(at int) {
 	c.t.Helper()
 	other := c.nodes[(at+1)%3]
@@ -74,10 +74,10 @@ func (c *cluster) awaitOther(at int) {
 	require.Empty(c.t, c.fatal, "the node with the hung disk ended before another one led")
 }
 
-// The followers of a leader with a hung disk elect another leader.
+// TestALeaderWithAHungDiskIsReplaced checks that the followers of a leader with a hung disk elect another leader.
 func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
 	c, at, logs := hangLeader(t)
-	go c.nodes[at].Confirm() // something to write, where the leader has nothing else
+	go c.nodes[at].Confirm() // makes the leader write something
 	c.awaitOther(at)
 	require.EqualValues(t, 1, c.take(c.nodes[(at+1)%3], "after", 1).Allowed)
 	logs[at].release()
@@ -85,8 +85,8 @@ func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
 	require.Zero(t, c.take(c.nodes[at], "after", 1).Allowed)
 }
 
-// Calls that wait for a leader with a hung disk end when another node leads, because they would keep later calls from
-// it.
+// TestCallsToAHungLeaderEndWhenAnotherLeads checks that calls which wait for a hung leader end with an unknown
+// outcome when another node leads. Otherwise later calls would wait behind them.
 func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
 	c, at, _ := hangLeader(t)
 	other := c.nodes[(at+1)%3]
@@ -96,7 +96,7 @@ func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
 	}}}
 	go func() { answers <- other.Decide(ops, make([]engine.Decision, 1)) }()
 	require.Eventually(t, func() bool { return c.nodes[at].Forwarded() > 0 }, patience, time.Millisecond,
-		"the leader was not asked")
+		"the call must reach the hung leader")
 	c.awaitOther(at)
 	select {
 	case err := <-answers:

@@ -42,8 +42,8 @@ func (c *cluster) died(err error) (why error) {
 	return why
 }
 
-// TestAnIDIsSpentOnce: a removed node that returns with an empty directory joins under another id, as often as it
-// loses its disk.
+// TestAnIDIsSpentOnce checks that a removed node which returns with an empty directory joins under a new id each time
+// it loses its disk.
 func TestAnIDIsSpentOnce(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -54,17 +54,19 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 	c.stop(lost)
 	for self := id; len(seen) < 3; {
 		c.wipe(lost)
-		require.ErrorContains(t, c.died(raftstore.ErrLostState), fmt.Sprintf("%q", self), "it is a member still")
+		require.ErrorContains(t, c.died(raftstore.ErrLostState), fmt.Sprintf("%q", self),
+			"the wiped node must be refused, because its id is still a member")
 		require.NoError(t, leader.RemoveNode(self))
 		c.sees(leader, 2, 2)
 		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrSpentID)
 		c.wipe(lost)
 		c.again(lost, raftstore.ErrSpentID)
 		c.sees(leader, 3, 3)
-		require.ErrorContains(t, leader.RemoveNode(id), "came back in its place", "who asks twice")
+		require.ErrorContains(t, leader.RemoveNode(id), "came back in its place",
+			"the error must say that a later incarnation replaced the id")
 		self = c.nodes[lost].Topology().Self
 		require.True(t, strings.HasPrefix(self, id+"~"), self)
-		require.False(t, seen[self], "a life of its own")
+		require.False(t, seen[self], "each incarnation must have an id of its own")
 		seen[self] = true
 		c.take(c.nodes[lost], "key", 10)
 		c.agree()
@@ -72,11 +74,11 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 	c.stop(lost)
 	c.restart(lost)
 	c.sees(leader, 3, 3)
-	require.True(t, seen[c.nodes[lost].Topology().Self], "it stays who it is")
-	c.moveTo(lost) // by the name it was given
+	require.True(t, seen[c.nodes[lost].Topology().Self], "a restart must keep the id")
+	c.moveTo(lost) // by its configured id
 }
 
-// TestSpentIDsAreRemembered: nodes remember removed ids from an image and from the log.
+// TestSpentIDsAreRemembered checks that nodes remember removed ids from an image and from the log.
 func TestSpentIDsAreRemembered(t *testing.T) {
 	c := newCluster(t, 4, func(_ int, o *raftstore.Options) { o.Heartbeat = busy })
 	c.leader()
@@ -104,13 +106,13 @@ func TestSpentIDsAreRemembered(t *testing.T) {
 			if errors.Is(err, raftstore.ErrSpentID) {
 				return nil
 			}
-			return err // it leads no more
+			return err // it no longer leads
 		})
 	}
 }
 
-// TestARemovedNodeStaysWhoItIs: with its own directory, a removed node keeps its id and stays removed, also at
-// another address.
+// TestARemovedNodeStaysWhoItIs checks that a removed node keeps its id and stays removed after a restart with its own
+// directory at another address.
 func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -118,7 +120,7 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	c.stop(lost)
 	require.NoError(t, leader.RemoveNode(c.opts[lost].NodeID))
 	c.sees(leader, 2, 2)
-	c.moveTo(at) // and so has an entry that the lost one lacks
+	c.moveTo(at) // the log now has an entry that the removed node lacks
 	l := listener(t)
 	c.opts[lost].RaftAddr = l.Addr().String()
 	require.NoError(t, l.Close())
@@ -129,7 +131,8 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	require.Equal(t, c.opts[lost].NodeID, self)
 }
 
-// TestNamesLeaveRoomForLives: a given id has space for the suffix of a later incarnation and contains no mark.
+// TestNamesLeaveRoomForLives checks that a configured id leaves space for the suffix of a later incarnation, and
+// contains no "~".
 func TestNamesLeaveRoomForLives(t *testing.T) {
 	long := strings.Repeat("n", 56)
 	for id, want := range map[string]string{long: "", long + "n": "1 to 56 characters", "a~b": `no "~"`, "": "1 to"} {

@@ -12,8 +12,9 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestAReplacedLogEndsTheNode: after an image was installed over a log with later entries, the library needs a
-// restart. The removal of entries that an image covers, or of a tail that another leader has overwritten, is normal.
+// TestAReplacedLogEndsTheNode checks that a node stops after an image was installed over a log with later entries,
+// because the library needs a restart. Removing entries that an image covers, or a tail that another leader
+// overwrote, is normal.
 func TestAReplacedLogEndsTheNode(t *testing.T) {
 	const image = 50
 	for name, c := range map[string]struct {
@@ -41,12 +42,12 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 	}
 }
 
-// TestWhatOverrulesARecoveryIsNotLate: only an image that overrules a recovery is installed although this node has
-// all its entries.
+// TestWhatOverrulesARecoveryIsNotLate checks that an image whose entries the node already has counts as late. Only an
+// image that overrules the node's own recovery is installed anyway.
 func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		meta  string
-		index uint64 // of the image that comes; the newest here is of entry 50
+		index uint64 // of the arriving image; the newest local image is of entry 50
 		holds bool
 		late  bool
 	}{

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestALateImageRemovesNoEntry: an old image of the leader arrives when the follower has acknowledged later entries.
-// The follower keeps them, and the leader continues as if the image had been installed.
+// TestALateImageRemovesNoEntry checks that an old image from the leader does not remove later entries which the
+// follower has acknowledged. The leader sees a success and continues.
 func TestALateImageRemovesNoEntry(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	leader, at := c.leader()
@@ -25,7 +25,7 @@ func TestALateImageRemovesNoEntry(t *testing.T) {
 	require.Greater(t, before, uint64(20))
 	success, err := leader.SendNewestImage(c.opts[(at+1)%3].NodeID)
 	require.NoError(t, err)
-	require.True(t, success, "a leader that hears of a failure sends the image again")
+	require.True(t, success, "the leader must see success, or it would send the image again")
 	require.GreaterOrEqual(t, follower.LogEntries(), before)
 	require.EqualValues(t, 78, c.take(follower, "key", 100).Remaining)
 	c.agree()

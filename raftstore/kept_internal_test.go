@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// mute is a log whose last index cannot be read, once after each time that err is set.
+// mute is a log whose last index fails to read once after err is set.
 type mute struct {
 	*raft.InmemStore
 	err error
@@ -27,7 +27,7 @@ func (m *mute) LastIndex() (uint64, error) {
 	return m.InmemStore.LastIndex()
 }
 
-// keptNode is a node with a log of entries up to last, and an image of entry image; 0: none.
+// keptNode returns a node with a log up to entry last, and an image of entry image unless that is 0.
 func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	n := newBareNode(t)
 	if n.keepImages(t); image > 0 {
@@ -43,7 +43,8 @@ func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	return n, store
 }
 
-// TestOnlyALogBehindTheImageIsEmptied: only the log has the entries after an image.
+// TestOnlyALogBehindTheImageIsEmptied checks that a log is emptied only if it ends before the image. A longer log has
+// entries that the image lacks.
 func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	for name, c := range map[string]struct{ image, last, left uint64 }{
 		"no image":                    {0, 40, 40},
@@ -62,7 +63,7 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	}
 }
 
-// TestALogThatCannotBeReadIsLeftAlone: a read error neither empties the log nor marks the node as damaged.
+// TestALogThatCannotBeReadIsLeftAlone checks that a read error neither empties the log nor marks the node as damaged.
 func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
@@ -81,8 +82,8 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	require.NotErrorIs(t, err, failure.ErrDamaged)
 }
 
-// TestAMemberMustHaveKeptItsTermAndItsState: a member without its term or state is refused. The exceptions are a
-// weaker durability, and a backup that was not started since.
+// TestAMemberMustHaveKeptItsTermAndItsState checks that a member without its term or its state is refused. Weaker
+// durability and a backup that was never started are exceptions.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
 		n.host.Identity.Restored = true
@@ -113,7 +114,8 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, name == "a backup", n.host.Identity.Restored, "a node with a term is no backup")
+			require.Equal(t, name == "a backup", n.host.Identity.Restored,
+				"a node with a term must not count as a backup")
 		})
 	}
 }

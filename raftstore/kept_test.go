@@ -12,7 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestAMemberThatLostItsLogIsRefused: a member with an identity but without its term, vote or entries does not start.
+// TestAMemberThatLostItsLogIsRefused checks that a member with an identity but without its term, vote or entries does
+// not start.
 func TestAMemberThatLostItsLogIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost []string

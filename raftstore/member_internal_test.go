@@ -12,7 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
-// TestAMemberIsFoundByTheIDItWasGiven: the given id finds the first and each later incarnation.
+// TestAMemberIsFoundByTheIDItWasGiven checks that the configured id finds the first and each later incarnation of a
+// node.
 func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	n := newBareNode(t)
 	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
@@ -28,7 +29,8 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	}
 }
 
-// TestTheClustersConstantsCount: the cluster's constants override a node's flags, and the node logs the difference.
+// TestTheClustersConstantsCount checks that the cluster's constants override a node's flags, and that the node logs
+// the difference. A different kind of clock stops the node.
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
@@ -46,7 +48,7 @@ func TestTheClustersConstantsCount(t *testing.T) {
 	require.Equal(t, "one", kept.ClusterID)
 }
 
-// TestALeaderReadsFromItself: a leader is not among the nodes that it can ask.
+// TestALeaderReadsFromItself checks that a leader confirms its reads itself, and has no connection to itself.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
 	require.ErrorIs(t, n.group.reads.AskOnce(true), failure.ErrNoLeader)
@@ -62,7 +64,7 @@ func TestALeaderReadsFromItself(t *testing.T) {
 	require.Nil(t, client)
 }
 
-// TestOnlyANodeThatGoesOnEndsForBeingStuck: a node that is closing ends by itself.
+// TestOnlyANodeThatGoesOnEndsForBeingStuck checks that a stuck handover ends the node, but not while the node closes.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
 	n.group.watchdog.EndIfStuck()

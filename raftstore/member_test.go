@@ -33,7 +33,7 @@ func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Nod
 	return node, err
 }
 
-// sees waits until a node knows the given number of members, voters among them.
+// sees waits until a node reports this many members and voters.
 func (c *cluster) sees(n *raftstore.Node, members, voters int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
@@ -48,7 +48,7 @@ func (c *cluster) sees(n *raftstore.Node, members, voters int) {
 	}, patience, 10*time.Millisecond)
 }
 
-// allSee waits until the leader knows so many members, all of them voters.
+// allSee waits until the leader reports this many members, all of them voters.
 func (c *cluster) allSee(members int) {
 	c.t.Helper()
 	c.order(func(leader *raftstore.Node) error {
@@ -74,7 +74,8 @@ func TestGrowToFiveAndShrink(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[4], "key", 10).Remaining)
 
 	gone := (at + 1) % 3
-	require.NoError(t, c.nodes[(at+2)%3].RemoveNode(c.opts[gone].NodeID), "any node carries the order to the leader")
+	require.NoError(t, c.nodes[(at+2)%3].RemoveNode(c.opts[gone].NodeID),
+		"a follower must forward the removal to the leader")
 	c.sees(leader, 4, 4)
 	require.ErrorIs(t, <-c.fatal, raftstore.ErrRemoved)
 	require.Error(t, leader.RemoveNode("nobody"))
@@ -199,7 +200,8 @@ func TestClocksOfOneKind(t *testing.T) {
 	require.ErrorIs(t, <-c.fatal, raftstore.ErrClockKind)
 }
 
-// TestTheRemovedAreNotPromoted: a promotion that refers to an old configuration is refused.
+// TestTheRemovedAreNotPromoted checks that a promotion which was decided in an older configuration does not bring a
+// removed node back.
 func TestTheRemovedAreNotPromoted(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

@@ -13,16 +13,16 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// lengthsFlood is traffic of new keys, whose lengths change: from short to long and back.
+// lengthsFlood sends new keys whose lengths change from short to long and back.
 type lengthsFlood struct {
-	callers, calls, ops int // the calls of each caller, and the operations of each call
+	callers, calls, ops int // calls of each caller, and operations of each call
 	refused             atomic.Int64
 }
 
-// lengths are those of the keys in each part of a flood.
+// lengths are the shortest and the longest key in each part of a flood.
 var lengths = [][2]int{{10, 10}, {200, engine.MaxKeyLen}, {10, 250}, {450, engine.MaxKeyLen}, {10, engine.MaxKeyLen}}
 
-// run has callers of a cluster's leader ask for a unit of each key.
+// run makes concurrent callers ask the leader for one unit of each key.
 func (f *lengthsFlood) run(c *cluster, leader *raftstore.Node) {
 	var callers sync.WaitGroup
 	for caller := range f.callers {
@@ -56,7 +56,7 @@ func (f *lengthsFlood) count(out []engine.Decision) {
 	}
 }
 
-// watchMemory takes note of the most memory that each node takes, until stop is called.
+// watchMemory records the highest memory use of each node until stop is called.
 func (c *cluster) watchMemory() (stop func() (most []int64)) {
 	end, most := make(chan struct{}), make([]int64, len(c.nodes))
 	var watch sync.WaitGroup
@@ -79,8 +79,8 @@ func (c *cluster) watchMemory() (stop func() (most []int64)) {
 	}
 }
 
-// TestKeysOfOtherLengthsFindRoom: a leader that may evict refuses nothing, whatever the
-// lengths of keys, and every node keeps to the bound.
+// TestKeysOfOtherLengthsFindRoom checks that a leader which may evict refuses no key, whatever the lengths of keys.
+// Every node must stay within the bound.
 func TestKeysOfOtherLengthsFindRoom(t *testing.T) {
 	const bound = 8 << 20
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
@@ -100,12 +100,13 @@ func TestKeysOfOtherLengthsFindRoom(t *testing.T) {
 	for i := range most {
 		require.LessOrEqual(t, most[i], int64(bound+bound/100), "node %d", i)
 	}
-	require.Greater(t, leader.Stats().MemoryBytes, int64(bound*3/4), "no more is evicted than must be")
-	require.EqualValues(t, 499_999, c.decideOn(leader, quota("offender", 1_000_000))[0].Remaining, "kept")
+	require.Greater(t, leader.Stats().MemoryBytes, int64(bound*3/4), "the leader must not evict more than necessary")
+	require.EqualValues(t, 499_999, c.decideOn(leader, quota("offender", 1_000_000))[0].Remaining,
+		"the offender must not be evicted")
 }
 
-// TestWhatIsNeverEvictedFillsMemory: a leader refuses keys once blocks fill its memory and there
-// is nothing else to evict, and no longer.
+// TestWhatIsNeverEvictedFillsMemory checks that a leader refuses keys only once blocks fill its memory and nothing
+// else can be evicted. It admits keys again after blocks are lifted.
 func TestWhatIsNeverEvictedFillsMemory(t *testing.T) {
 	const bound = 4 << 20
 	c := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.Table.MaxMemoryBytes = bound })
@@ -119,7 +120,7 @@ func TestWhatIsNeverEvictedFillsMemory(t *testing.T) {
 	}
 	n := 0
 	require.Eventually(t, func() bool {
-		ops := make([]engine.Op, 100) // a call that is let in takes less than a hundredth of the bound
+		ops := make([]engine.Op, 100) // a call of this size takes less than a hundredth of the bound
 		for i := range ops {
 			ops[i] = block(n + i)
 		}
@@ -129,7 +130,7 @@ func TestWhatIsNeverEvictedFillsMemory(t *testing.T) {
 	}, patience, time.Microsecond)
 	stats := leader.Stats()
 	require.LessOrEqual(t, stats.MemoryBytes, int64(bound+bound/100))
-	require.Less(t, stats.KeysBy[engine.TokenBucket], int64(200), "they were evicted before")
+	require.Less(t, stats.KeysBy[engine.TokenBucket], int64(200), "the other keys must have been evicted first")
 	require.Equal(t, engine.OutOfMemory, c.decideOn(leader, quota("new", 5))[0].Status)
 	for i := range n {
 		op := block(i)

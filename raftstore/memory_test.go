@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestANodeWithoutADiskIsANewNode: a node without a disk forgets its votes when it stops. So it takes part again only
-// under a new id, and its old id is removed.
+// TestANodeWithoutADiskIsANewNode checks that a restarted node without a disk joins under a new id, and that its old
+// id is removed. It may have forgotten its votes.
 func TestANodeWithoutADiskIsANewNode(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Durability = raftstore.Memory })
 	leader, at := c.leader()

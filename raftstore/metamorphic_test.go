@@ -14,19 +14,19 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// fixedWall is the machine's clocks with a constant wall clock.
+// fixedWall is a machine whose wall clock stands still.
 type fixedWall struct{ persistence.Source }
 
 func (fixedWall) WallNs() int64 { return int64(1e18) }
 
-// step is a part of a run: time passes, then some operations are decided.
+// step lets some time pass, then decides some operations.
 type step struct {
 	wait   time.Duration
 	ops    []engine.Op
 	atomic bool
 }
 
-// makeSteps draws a run from a seed.
+// makeSteps draws the steps of a run from a seed.
 func makeSteps(seed uint64, n int) []step {
 	r := rand.New(rand.NewPCG(seed, 1))
 	steps := make([]step, n)
@@ -51,7 +51,7 @@ func randomOp(r *rand.Rand) engine.Op {
 			Steps: engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: 1e9}, {Threshold: 4, PenaltyNs: 5e9}})},
 	}
 	which := r.IntN(len(limits))
-	bar := []string{"", "", "r|"}[r.IntN(3)] // what a block everywhere reaches
+	bar := []string{"", "", "r|"}[r.IntN(3)] // the prefix that a block everywhere covers
 	op := engine.Op{Key: fmt.Appendf(nil, "%s%d:%d", bar, which, r.IntN(6)), Limit: limits[which],
 		Cost: int64(r.IntN(3)), Text: []byte("h"), TTLNs: 4e9}
 	if op.Limit.Algorithm != engine.Concurrency {
@@ -78,7 +78,7 @@ func randomOp(r *rand.Rand) engine.Op {
 	return op
 }
 
-// textCall draws a script on strings.
+// textCall draws a call of a string script.
 func textCall(r *rand.Rand) *engine.Script {
 	values := []string{"7", "", "state", strings.Repeat("\x00state", 400)}
 	call := &engine.Script{ID: []engine.ScriptID{
@@ -105,9 +105,9 @@ func expected(steps []step) [][]engine.Decision {
 	return all
 }
 
-// TestOneAnswerWhateverTheRoad: the same operations have the same answers through a single table, one node, and three
-// nodes that are asked in turn. Meanwhile leaders change, nodes restart, snapshots are taken, and followers catch up
-// by log or by image. All nodes end in the same state.
+// TestOneAnswerWhateverTheRoad checks that the same operations have the same answers through a single table, one
+// node, and three nodes that are asked in turn. Meanwhile leaders change, nodes restart, snapshots are taken, and
+// followers catch up by log or by image. All nodes end in the same state.
 func TestOneAnswerWhateverTheRoad(t *testing.T) {
 	steps := makeSteps(1, 150)
 	want := expected(steps)
@@ -133,7 +133,7 @@ func TestOneAnswerWhateverTheRoad(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, road.nodes, func(_ int, o *raftstore.Options) {
 				o.TestClock, o.Source, o.SnapshotBytes = true, fixedWall{persistence.SystemSource()}, 16<<10
-				// no leader or answer is lost unless the test wants it
+				// The long heartbeat and decision age prevent unwanted elections and unknown outcomes.
 				o.Heartbeat, o.MaxDecisionAge = 2*time.Second, patience
 			})
 			now := time.Duration(fixedWall{}.WallNs())
@@ -149,8 +149,8 @@ func TestOneAnswerWhateverTheRoad(t *testing.T) {
 	}
 }
 
-// advanceTo moves the test clock to a time, and writes that time to the log. An order that
-// had no answer may have moved the clock, so each attempt moves it by what is missing.
+// advanceTo moves the test clock to a time through the log. A failed attempt may still have moved the clock, so each
+// attempt only moves it by the rest.
 func (c *cluster) advanceTo(now time.Duration) {
 	c.t.Helper()
 	c.order(func(leader *raftstore.Node) error {

@@ -26,7 +26,7 @@ func (c *cluster) moveHouse(i int) {
 	c.nodes[i] = node
 }
 
-// knowsWhere waits until a node knows all members at the addresses they have.
+// knowsWhere waits until a node reports every member up, voting and at its current address.
 func (c *cluster) knowsWhere(n *raftstore.Node) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
@@ -37,8 +37,8 @@ func (c *cluster) knowsWhere(n *raftstore.Node) {
 	}, patience, 10*time.Millisecond)
 }
 
-// TestANodeMoves: a node that restarts at another address takes part again with all its state, whether it followed or
-// led. All nodes do so in turn.
+// TestANodeMoves checks that a node that restarts at another address takes part again with all its state, whether it
+// followed or led. All nodes do so in turn.
 func TestANodeMoves(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -53,7 +53,7 @@ func TestANodeMoves(t *testing.T) {
 	require.Len(t, leader.Topology().Nodes, 3)
 }
 
-// TestANodeAloneMoves: other nodes find a single node at its new address.
+// TestANodeAloneMoves checks that a single node can restart at another address, and that a new node joins it there.
 func TestANodeAloneMoves(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
@@ -67,7 +67,8 @@ func TestANodeAloneMoves(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[1], "key", 10).Remaining)
 }
 
-// TestACopyDoesNotMove: while a node runs, the cluster does not accept a copy of its directory at another address.
+// TestACopyDoesNotMove checks that while a node runs, the cluster does not accept a copy of its directory at another
+// address.
 func TestACopyDoesNotMove(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -88,7 +89,7 @@ func TestACopyDoesNotMove(t *testing.T) {
 	c.knowsWhere(leader)
 }
 
-// logged keeps what was logged.
+// logged keeps the lines of a log.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -23,7 +23,7 @@ func newClusterWithOdd(t *testing.T, odd int) *cluster {
 	return c
 }
 
-// decideUntil decides on a node until it stops, and returns the reason.
+// decideUntilStop sends decisions to nodes until a node stops, and returns the reason.
 func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) (reason error) {
 	c.t.Helper()
 	out := make([]engine.Decision, 1)
@@ -41,7 +41,8 @@ func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) 
 	return reason
 }
 
-// TestAnOddFollowerStopsAlone: a follower with other results stops for good, and the other nodes continue.
+// TestAnOddFollowerStopsAlone checks that a follower with different results stops for good, and that the other nodes
+// continue.
 func TestAnOddFollowerStopsAlone(t *testing.T) {
 	const odd = 0
 	c := newClusterWithOdd(t, odd)
@@ -50,7 +51,8 @@ func TestAnOddFollowerStopsAlone(t *testing.T) {
 	c.goOnWithout(odd)
 }
 
-// TestAnOddLeaderStopsAlone: a leader with other results stops for good. The followers, which agree, continue.
+// TestAnOddLeaderStopsAlone checks that a leader with different results stops for good. The followers, which agree
+// with each other, continue.
 func TestAnOddLeaderStopsAlone(t *testing.T) {
 	const odd = 0
 	c := newClusterWithOdd(t, odd)
@@ -83,8 +85,9 @@ func (c *cluster) goOnWithout(odd int) {
 	require.ErrorIs(c.t, err, raftstore.ErrDiverged)
 }
 
-// TestWhereNoMajorityCanBeAskedTheFollowerStops: with one of three nodes down, a leader and a follower that differ
-// cannot know which of them is wrong. The follower stops without a mark. When all three run, the wrong node is found.
+// TestWhereNoMajorityCanBeAskedTheFollowerStops checks a leader and a follower that differ while the third node is
+// down. They cannot know which of them is wrong, so the follower stops and may start again. When all three run, the
+// wrong node stops for good.
 func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
 	const odd, down = 0, 2
 	c := newClusterWithOdd(t, odd)
@@ -105,7 +108,7 @@ func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
 	c.goOnWithout(odd)
 }
 
-// TestADisputeWithholdsAnswers: during a divergence check, a node reports unknown outcomes.
+// TestADisputeWithholdsAnswers checks that a node returns no decision and no read during a divergence check.
 func TestADisputeWithholdsAnswers(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()

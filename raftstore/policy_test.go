@@ -33,8 +33,8 @@ func check(cost int64, pairs ...string) engine.Op {
 	return op
 }
 
-// TestPoliciesAreReplicated: a policy that was set through a follower applies on every node. A snapshot and the log
-// after it restore it with its usage.
+// TestPoliciesAreReplicated checks that a policy that was set through a follower applies on every node. A snapshot
+// and the log after it restore it with its usage.
 func TestPoliciesAreReplicated(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -56,16 +56,16 @@ func TestPoliciesAreReplicated(t *testing.T) {
 	require.EqualValues(t, 2, c.nodes[follower].Policies().Get([]byte("user")).Version)
 	out := c.decideOn(c.nodes[follower], check(5, "org", "acme", "user", "vip:1"),
 		check(1, "org", "acme", "user", "vip:1"), check(1, "none", "k"))
-	require.EqualValues(t, 1, out[0].Allowed, "no limit but the organisation's")
+	require.EqualValues(t, 1, out[0].Allowed, "the override must lift every limit except the organisation's")
 	require.Equal(t, engine.Decision{RetryMs: -1, ResetMs: -1, Limit: 10}, out[1])
 	require.Equal(t, engine.UnknownPolicy, out[2].Status)
 	require.NoError(t, c.nodes[follower].Clear())
 	require.EqualValues(t, 9, c.decideOn(c.nodes[follower], check(1, "org", "acme"))[0].Remaining,
-		"policies stay when limiters are flushed")
+		"a flush of limiters must keep the policies")
 	c.agree()
 }
 
-// TestDenialsOfChecksNeedNoLog: denials of checks need no log entries, like denials of plain decisions.
+// TestDenialsOfChecksNeedNoLog checks that denials of checks need no log entries, like denials of plain decisions.
 func TestDenialsOfChecksNeedNoLog(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -78,9 +78,10 @@ func TestDenialsOfChecksNeedNoLog(t *testing.T) {
 			require.Equal(t, engine.Decision{Pair: 1, RetryMs: -1, ResetMs: -1, Limit: 1}, d)
 		}
 	}
-	require.Less(t, leader.Topology().CommitIndex, before+20, "100 denials; a tick or two may be among them")
+	require.Less(t, leader.Topology().CommitIndex, before+20,
+		"100 denials must add no entries, apart from a few ticks")
 	out := c.decideOn(leader, setPolicy("org", 2), denied, denied)
-	require.EqualValues(t, 1, out[1].Allowed, "a pipeline's own change of a policy comes first")
+	require.EqualValues(t, 1, out[1].Allowed, "the policy change earlier in the pipeline must apply first")
 	require.Zero(t, out[2].Allowed)
 	c.agree()
 }
@@ -92,7 +93,7 @@ type checkCall struct {
 	unknown bool
 }
 
-// TestChecksAreLinearizable: clients of all nodes check overlapping policies while the leader changes. One order of
+// TestChecksAreLinearizable checks overlapping policies through every node while the leader changes. Some order of
 // the checks, each at an instant between its call and its answer, must explain every answer.
 func TestChecksAreLinearizable(t *testing.T) {
 	const clients, each = 6, 60
@@ -109,7 +110,7 @@ func TestChecksAreLinearizable(t *testing.T) {
 				op, out := randomCheck(r), make([]engine.Decision, 1)
 				var called time.Duration
 				var err error
-				assert.Eventually(t, func() bool { // without a leader nothing is applied
+				assert.Eventually(t, func() bool { // an error other than unknown means that nothing was applied
 					called = time.Since(start)
 					err = c.nodes[i%3].Decide([]engine.Op{op}, out)
 					return err == nil || errors.Is(err, raftstore.ErrUnknown)
@@ -148,7 +149,7 @@ func TestChecksAreLinearizable(t *testing.T) {
 	c.agree()
 }
 
-// randomCheck names an organisation, one of two teams in it, or one of three users.
+// randomCheck returns a check of an organisation, usually with one of two teams or one of three users.
 func randomCheck(r *rand.Rand) engine.Op {
 	pairs := []string{"org", "acme"}
 	if r.IntN(4) > 0 {
@@ -195,8 +196,7 @@ func quotas(maxima map[string]int64) porcupine.Model {
 	return model.ToModel()
 }
 
-// zonedPolicies are changes of policies that each carry eight time zones, with the
-// longest data a zone may have.
+// zonedPolicies returns changes of policies that each contain eight time zones with the longest possible data.
 func zonedPolicies(n int) []engine.Op {
 	var limits []engine.PolicyLimit
 	for i := range 8 {
@@ -215,11 +215,11 @@ func zonedPolicies(n int) []engine.Op {
 	return ops
 }
 
-// TestLongTransactions: a leader and a follower have the same bound of a transaction. A longer transaction is refused
-// and has no effect.
+// TestLongTransactions checks that a leader and a follower have the same bound of a transaction. A longer transaction
+// is refused and has no effect.
 func TestLongTransactions(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
-		o.Heartbeat, o.MaxDecisionAge = time.Second, patience // a busy machine takes seconds for megabytes
+		o.Heartbeat, o.MaxDecisionAge = time.Second, patience // a busy machine needs seconds for megabytes
 	})
 	_, at := c.leader()
 	fits, tooLong := zonedPolicies(400), append(zonedPolicies(1023), setPolicy("last", 1))

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestAFollowerShowsWhatWasDecided: after a ReadIndex, a read of any node contains all acknowledged decisions at
-// once.
+// TestAFollowerShowsWhatWasDecided checks that after a ReadIndex, a read of any node contains all acknowledged
+// decisions at once.
 func TestAFollowerShowsWhatWasDecided(t *testing.T) {
 	newCluster(t, 3, nil).showsWhatWasDecided()
 }
@@ -36,7 +36,7 @@ func (c *cluster) requireShown(n *raftstore.Node, key string, used int64) {
 	require.Equal(c.t, used, info.Used, key)
 }
 
-// TestReadIndexWithoutALeader: a node without a majority answers no linearizable read.
+// TestReadIndexWithoutALeader checks that a node without a majority answers no linearizable read.
 func TestReadIndexWithoutALeader(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	_, at := c.leader()
@@ -70,21 +70,21 @@ func TestARollingRestartLosesNoRead(t *testing.T) {
 		c.restart(i)
 		require.Eventually(t, func() bool { return c.nodes[i].ReadIndex() == nil }, patience, time.Millisecond)
 		info, _ := c.nodes[i].Inspect([]byte("key"))
-		require.Equal(t, writes, info.Used, "it called itself ready")
+		require.Equal(t, writes, info.Used, "a node that reports ready must have every acknowledged write")
 		for _, n := range c.nodes {
 			c.requireShown(n, "key", writes)
 		}
 	}
 }
 
-// TestALeaderShowsWhatAFollowerHasShown: a follower may apply an entry before the leader. Until the leader has
-// applied it, it answers neither a read nor a denial.
+// TestALeaderShowsWhatAFollowerHasShown checks a leader that applies an entry later than a follower. Until it has
+// applied the entry, it answers neither a read nor a denial.
 func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxDecisionAge = 300 * time.Millisecond })
 	leader, at := c.leader()
 	follower := c.nodes[(at+1)%3]
 	for range 2 {
-		c.take(leader, "denied", 1) // the second is, and the next ones are looked at first
+		c.take(leader, "denied", 1) // the second take is denied, and later ones are previewed first
 	}
 	release := sync.OnceFunc(leader.HoldApply())
 	defer release()
@@ -100,13 +100,13 @@ func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 	require.ErrorIs(t, leader.ReadIndex(), raftstore.ErrTryAgain)
 	require.ErrorIs(t, follower.ReadIndex(), raftstore.ErrTryAgain)
 	_, err := takeOnce(leader, "denied")
-	require.ErrorIs(t, err, raftstore.ErrTryAgain, "it has counted nothing, and says so")
+	require.ErrorIs(t, err, raftstore.ErrTryAgain, "the error must say that nothing was counted")
 	release()
 	<-taken
 	c.requireShown(leader, "k", 1)
 }
 
-// takeOnce asks once for the only unit of a bucket.
+// takeOnce asks once for the only unit of a bucket, without repeating.
 func takeOnce(n *raftstore.Node, key string) (engine.Decision, error) {
 	ops := []engine.Op{{
 		Key: []byte(key), Cost: 1,

@@ -22,7 +22,7 @@ var readPairs = flag.Int("read-pairs", 400, "how many writes TestReadsUnderFault
 
 // cutter partitions nodes from the others.
 type cutter struct {
-	index sync.Map // of a node, by its address
+	index sync.Map // the number of each node, by its address
 	cut   [3]atomic.Bool
 
 	mu    sync.Mutex
@@ -109,7 +109,7 @@ func (r *readers) disturb(rng *rand.Rand, net *cutter, stop chan struct{}) {
 			r.c.stop(i)
 			r.c.restart(i)
 			r.nodes[i].Store(r.c.nodes[i])
-		case 1, 2: // also the leader, which goes on believing so for a while
+		case 1, 2: // this may be the leader, which still believes for a while that it leads
 			net.off(i, true)
 			nap(time.Duration(rng.IntN(600)) * time.Millisecond)
 			net.off(i, false)
@@ -157,6 +157,6 @@ func TestReadsUnderFaults(t *testing.T) {
 	work.Wait()
 	close(stop)
 	trouble.Wait()
-	require.Zero(t, stale.Load(), "stale reads")
+	require.Zero(t, stale.Load(), "no read may lack an acknowledged write")
 	t.Logf("%d pairs of a write and a read, none stale", done.Load())
 }

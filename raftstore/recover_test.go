@@ -18,8 +18,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// recoverWith puts the recovery file into the directories of stopped nodes. They are the whole cluster at their next
-// start.
+// recoverWith writes a recovery file to stopped nodes. At their next start they form the whole cluster.
 func (c *cluster) recoverWith(at ...int) {
 	c.t.Helper()
 	var lines []string
@@ -27,7 +26,7 @@ func (c *cluster) recoverWith(at ...int) {
 		lines = append(lines, fmt.Sprintf(`{"id": %q, "addr": %q}`, c.opts[i].NodeID, c.opts[i].RaftAddr))
 	}
 	for n, i := range at {
-		lines[0], lines[n] = lines[n], lines[0] // their order means nothing
+		lines[0], lines[n] = lines[n], lines[0] // the order of the lines has no meaning
 		require.NoError(c.t, os.WriteFile(c.recoveryFile(i), []byte("["+strings.Join(lines, ",")+"]"), 0o600))
 	}
 }
@@ -36,8 +35,8 @@ func (c *cluster) recoveryFile(i int) string {
 	return filepath.Join(c.opts[i].DataDir, "recover.json")
 }
 
-// TestGoOnWithoutTheMajority: with a recovery file, the survivor of three nodes becomes the cluster, with its counts,
-// and only once.
+// TestGoOnWithoutTheMajority checks that one of three nodes continues as the whole cluster with a recovery file, and
+// keeps its counts. The file takes effect once.
 func TestGoOnWithoutTheMajority(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -55,15 +54,15 @@ func TestGoOnWithoutTheMajority(t *testing.T) {
 	require.NoFileExists(t, c.recoveryFile(at))
 	images, err := os.ReadDir(filepath.Join(c.opts[at].DataDir, "table", "images"))
 	require.NoError(t, err)
-	require.Len(t, images, 1, "what was before is not gone back to")
+	require.Len(t, images, 1, "images from before the recovery must be gone")
 	c.stop(at)
 	c.restart(at)
 	leader, _ = c.leader()
 	require.EqualValues(t, 6, c.take(leader, "key", 10).Remaining)
 }
 
-// TestTheLostThatReturnAreRefused: survivors of one recovery find each other. They neither follow nor lead the lost
-// nodes, whatever their terms are.
+// TestTheLostThatReturnAreRefused checks that survivors of one recovery find each other. They neither follow nor lead
+// the lost nodes, whose terms are higher.
 func TestTheLostThatReturnAreRefused(t *testing.T) {
 	c := newCluster(t, 5, nil)
 	leader, _ := c.leader()
@@ -82,7 +81,7 @@ func TestTheLostThatReturnAreRefused(t *testing.T) {
 	}
 	lost := &cluster{t: t, nodes: c.nodes[2:], opts: c.opts[2:]}
 	_, begun := lost.leader()
-	for i := range 4 { // terms beyond that of the others
+	for i := range 4 { // raises the term of the lost nodes
 		lost.moveTo((begun + i) % 3)
 	}
 	for i := range 4 {
@@ -101,8 +100,7 @@ func TestTheLostThatReturnAreRefused(t *testing.T) {
 	require.Equal(t, now.ClusterID, late.Topology().ClusterID)
 }
 
-// killedAtRename is the disk of a node that is killed just before or after it renames
-// the recovery file.
+// killedAtRename is the disk of a node that dies immediately before or after it renames the recovery file.
 type killedAtRename struct {
 	vfs.FS
 	before bool
@@ -118,7 +116,7 @@ func (f killedAtRename) Rename(from, to string) error {
 	return errors.Join(f.FS.Rename(from, to), errors.New("killed"))
 }
 
-// fails starts a node that must not start.
+// fails starts a node, and requires that the start fails.
 func (c *cluster) fails(i int, on vfs.FS) error {
 	c.t.Helper()
 	o := c.opts[i]
@@ -128,8 +126,8 @@ func (c *cluster) fails(i int, on vfs.FS) error {
 	return err
 }
 
-// TestAnInterruptedRecovery: a repeated recovery gives the same cluster, also on another survivor. The next recovery
-// gives another cluster, although its file is the same.
+// TestAnInterruptedRecovery checks that repeating an interrupted recovery gives the same cluster on both survivors. A
+// later recovery gives another cluster, although its file is the same.
 func TestAnInterruptedRecovery(t *testing.T) {
 	c := newCluster(t, 2, nil)
 	leader, _ := c.leader()
@@ -151,8 +149,8 @@ func TestAnInterruptedRecovery(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[0], "key", 10).Remaining)
 }
 
-// TestALaggardStaysOne: however often a survivor repeats its recovery, the survivor with all acknowledged decisions
-// leads.
+// TestALaggardStaysOne checks that the survivor with all acknowledged decisions leads, however often a survivor that
+// lags repeats its recovery.
 func TestALaggardStaysOne(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -173,8 +171,8 @@ func TestALaggardStaysOne(t *testing.T) {
 	require.EqualValues(t, 7, c.take(leader, "key", 10).Remaining)
 }
 
-// TestWhatIsOverruledIsForgotten: a late survivor has decisions that were never acknowledged. The new cluster does
-// not have them, and a restart does not bring them back.
+// TestWhatIsOverruledIsForgotten checks that decisions which were never acknowledged do not survive a recovery. A
+// late survivor has them in its log, and loses them for good when it joins.
 func TestWhatIsOverruledIsForgotten(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	leader, at := c.leader()
@@ -190,7 +188,7 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 		}
 	}
 	var alone sync.WaitGroup
-	for i := range 20 { // one entry each, while it leads alone
+	for i := range 20 { // each becomes an entry, while the leader is alone
 		time.Sleep(5 * time.Millisecond)
 		alone.Go(func() {
 			out := make([]engine.Decision, 1)
@@ -206,10 +204,10 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 		c.restart(i)
 	}
 	leader, _ = c.leader()
-	require.Greater(t, leader.Topology().Term, term+1000, "no term of before comes again")
+	require.Greater(t, leader.Topology().Term, term+1000, "the term must be higher than any earlier term")
 	c.restart(at)
 	tail := func() bool { _, ok := c.nodes[at].Inspect([]byte("tail0")); return ok }
-	require.True(t, tail(), "it has come to its log")
+	require.True(t, tail(), "the late survivor must start with its own log")
 	require.Eventually(t, func() bool { return !tail() }, patience, time.Millisecond)
 	c.agree()
 	for i := range 3 {
@@ -227,7 +225,7 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 	c.agree()
 }
 
-// TestARecoveryIsCorrected: a second recovery file corrects a wrong address in the first.
+// TestARecoveryIsCorrected checks that a second recovery file can correct a wrong address in the first.
 func TestARecoveryIsCorrected(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
@@ -241,7 +239,7 @@ func TestARecoveryIsCorrected(t *testing.T) {
 	c.recoverWith(0, 1)
 	c.opts[1].RaftAddr = right
 	c.restart(0)
-	require.ErrorContains(t, c.fails(1, nil), right, "where the slip is seen")
+	require.ErrorContains(t, c.fails(1, nil), right, "the error must show the address that does not match")
 	c.stop(0)
 	c.recoverWith(0, 1)
 	c.restart(0)
@@ -273,15 +271,15 @@ func TestABadRecoveryFileIsRefused(t *testing.T) {
 		err := c.fails(0, nil)
 		require.ErrorContains(t, err, here.Replace(want))
 		require.ErrorContains(t, err, "recover.json")
-		require.FileExists(t, file, "it can be mended where it is")
+		require.FileExists(t, file, "a bad file must stay in place, so that it can be corrected")
 	}
 	require.NoError(t, os.Remove(file))
 	c.restart(0)
 	leader, _ = c.leader()
-	require.EqualValues(t, 8, c.take(leader, "key", 10).Remaining, "nothing has happened")
+	require.EqualValues(t, 8, c.take(leader, "key", 10).Remaining, "a refused recovery must not change anything")
 }
 
-// TestNothingToRecover: the directory of a node without a cluster cannot be recovered.
+// TestNothingToRecover checks that a recovery file in the directory of a node without a cluster is an error.
 func TestNothingToRecover(t *testing.T) {
 	c := &cluster{t: t, fatal: make(chan error, 100)}
 	c.opts = []raftstore.Options{c.options(0, "127.0.0.1:6390")}

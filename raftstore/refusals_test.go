@@ -13,13 +13,13 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// stops lets a test block the nodes of a cluster at a failpoint.
+// stops blocks the nodes of a cluster at a failpoint.
 type stops struct{ now atomic.Pointer[stop] }
 
 type stop struct {
 	at      faults.Point
-	reached chan struct{} // gets a token each time
-	pass    chan struct{} // each token lets one pass; closed: all pass
+	reached chan struct{} // receives a token at each arrival
+	pass    chan struct{} // each token lets one caller pass; closed lets all pass
 }
 
 func (s *stops) failpoint(at faults.Point) {
@@ -29,7 +29,7 @@ func (s *stops) failpoint(at faults.Point) {
 	}
 }
 
-// set blocks nodes at a failpoint until the test ends or release is called.
+// set blocks the nodes at a failpoint until the test ends or release is called.
 func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 	one = &stop{at, make(chan struct{}, 100), make(chan struct{})}
 	release = sync.OnceFunc(func() {
@@ -41,8 +41,8 @@ func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 	return one, release
 }
 
-// TestAnEarlyQuestionIsOutlived: a leader asks its majority early, and another leader is elected before the first
-// previews its state. The first must not deny from that state, because the majority confirmed a term that has ended.
+// TestAnEarlyQuestionIsOutlived checks a leader that asks its majority early and loses its leadership before it
+// previews its state. It must not deny from that state, because the majority confirmed a term that has ended.
 func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	for name, ops := range map[string][]engine.Op{
 		"all is denied":  {quota("key", 1)},
@@ -56,13 +56,14 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 			})
 			leader, at := c.leader()
 			for range 20 {
-				c.decideOn(leader, quota("key", 1)) // it is sure of denials, and asks early
+				c.decideOn(leader, quota("key", 1)) // after these denials the leader asks its majority early
 			}
 			held, release := s.set(t, faults.DuringDenial)
 			answer := make(chan error, 1)
 			go func() { answer <- leader.Decide(ops, make([]engine.Decision, len(ops))) }()
 			<-held.reached
-			require.NoError(t, leader.ReadIndex(), "its round follows, so the early question is answered")
+			require.NoError(t, leader.ReadIndex(),
+				"a later round must confirm the leader, so the early question has its answer")
 			term := leader.Topology().Term
 			require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
 			require.Eventually(t, func() bool { return leader.Topology().Term > term }, patience, time.Millisecond)
@@ -72,15 +73,15 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	}
 }
 
-// TestALateAnswerIsUnknown: each part of a call is answered in time, and the whole call is not. Its admissions must
-// not be returned late.
+// TestALateAnswerIsUnknown checks that a call fails if it takes too long as a whole, although each part is answered
+// in time. Late admissions must not be returned.
 func TestALateAnswerIsUnknown(t *testing.T) {
 	var s stops
 	const age = time.Second
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxDecisionAge, o.Failpoint = age, s.failpoint })
 	_, at := c.leader()
 	follower := c.nodes[(at+1)%3]
-	ops := make([]engine.Op, 1500) // more than fit an entry
+	ops := make([]engine.Op, 1500) // too many for one entry
 	for i := range ops {
 		ops[i] = quota("key", 10_000)
 	}
@@ -96,7 +97,7 @@ func TestALateAnswerIsUnknown(t *testing.T) {
 	require.Error(t, <-answer)
 }
 
-// TestANodeJoinsForItselfOnly: the leader adds or moves a member only at that member's own request.
+// TestANodeJoinsForItselfOnly checks that the leader adds or moves a member only at that member's own request.
 func TestANodeJoinsForItselfOnly(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

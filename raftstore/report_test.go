@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// hourAhead is a machine whose wall clock is wrong.
+// hourAhead is a machine whose wall clock is an hour ahead.
 type hourAhead struct{ persistence.Source }
 
 func (s hourAhead) WallNs() int64 { return s.Source.WallNs() + int64(time.Hour) }
@@ -30,9 +30,9 @@ func TestReport(t *testing.T) {
 	require.True(t, ok)
 	require.Positive(t, disk.Writes.Count)
 	require.Positive(t, disk.SizeBytes)
-	require.Greater(t, first.UsedBytes(), int64(16<<20), "a file of the log is made in advance")
+	require.Greater(t, first.UsedBytes(), int64(16<<20), "the log must allocate a file in advance")
 	require.Less(t, first.UsedBytes(), int64(64<<20))
-	require.Zero(t, r.LeaderChanges, "the first leader is none")
+	require.Zero(t, r.LeaderChanges, "the first leader must not count as a change")
 
 	wrong := []time.Duration{0, time.Hour, 0}
 	for k, n := range c.nodes {
@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 	}
 
 	var from int
-	require.Eventually(t, func() bool { // on a busy machine the others are not always up
+	require.Eventually(t, func() bool { // on a busy machine the others may not be up yet
 		leader, at := c.leader()
 		from = at
 		return leader.TransferLeadership("") == nil

@@ -10,8 +10,9 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestANodeThatLostItsDiskDoesNotVote: of a majority that acknowledged a decision, one node is down and the other has
-// lost its disk. The third must not be elected with the vote of the latter.
+// TestANodeThatLostItsDiskDoesNotVote checks that no leader is elected with the vote of a node that lost its disk. A
+// majority acknowledged a decision: one of them is down, the other has lost its disk. The third node lacks the
+// decision and must not lead.
 func TestANodeThatLostItsDiskDoesNotVote(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -36,7 +37,8 @@ func TestANodeThatLostItsDiskDoesNotVote(t *testing.T) {
 	require.Zero(t, c.take(leader, "key", 1).Allowed)
 }
 
-// TestOutdatedWindowsAreNotBegun: a node whose clock is far behind sends calendar windows that have ended.
+// TestOutdatedWindowsAreNotBegun checks that calendar windows which have already ended are refused. A node whose
+// clock is far behind sends them.
 func TestOutdatedWindowsAreNotBegun(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
@@ -52,7 +54,7 @@ func TestOutdatedWindowsAreNotBegun(t *testing.T) {
 	require.EqualValues(t, 0, c.decideOn(leader, op)[0].Allowed)
 }
 
-// TestTransactionsMeetTheMemoryBound: at full memory, a transaction is denied as a whole.
+// TestTransactionsMeetTheMemoryBound checks that a transaction is admitted or refused as a whole at full memory.
 func TestTransactionsMeetTheMemoryBound(t *testing.T) {
 	c := newCluster(t, 1, func(_ int, o *raftstore.Options) {
 		o.Table.MaxMemoryBytes, o.Table.WhenFull = 4<<20, engine.Deny

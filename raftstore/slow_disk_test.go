@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// slowLog is a log on a disk that can be slow.
+// slowLog is a log whose appends take as long as the test says.
 type slowLog struct {
 	*raft.InmemStore
 	takes atomic.Int64 // nanoseconds
@@ -24,18 +24,18 @@ func (s *slowLog) StoreLogs(ls []*raft.Log) error {
 
 func (s *slowLog) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// A leader with a slow disk transfers leadership to a node with a faster disk, even if its followers still hear from
-// it in time.
+// TestALeaderWithASlowDiskHandsOver checks that a leader with a slow disk transfers leadership, although its
+// followers still hear from it in time.
 func TestALeaderWithASlowDiskHandsOver(t *testing.T) {
 	const slow = 150 * time.Millisecond
 	var logs [3]slowLog
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		logs[i].InmemStore, o.Log = raft.NewInmemStore(), &logs[i]
-		o.Heartbeat = time.Second // no election comes of a slow append
+		o.Heartbeat = time.Second // a slow append must not cause an election
 	})
 	_, at := c.leader()
 	logs[at].takes.Store(int64(slow))
-	for range 20 { // appends that say how slow the disk is
+	for range 20 { // these appends show the leader that its disk is slow
 		c.take(c.nodes[at], "key", 1000)
 	}
 	require.Eventually(t, func() bool {

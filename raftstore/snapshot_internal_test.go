@@ -11,7 +11,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/snapshots"
 )
 
-// TestASnapshotOfNothing: a snapshot is no failure on a node that waits to join and has applied nothing.
+// TestASnapshotOfNothing checks that a snapshot on a node that has applied nothing is no error. A node that waits to
+// join is in this state.
 func TestASnapshotOfNothing(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
@@ -19,7 +20,8 @@ func TestASnapshotOfNothing(t *testing.T) {
 	require.NotContains(t, n.said.String(), "no snapshot could be taken")
 }
 
-// TestASnapshotEndsTheCount: a snapshot resets the count of the log since the last one, and records its time.
+// TestASnapshotEndsTheCount checks that a snapshot records its time and resets the counters of log bytes and entries.
+// A failed snapshot changes neither.
 func TestASnapshotEndsTheCount(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
@@ -40,12 +42,13 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	require.Equal(t, saved, n.LastSave())
 }
 
-// TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
+// TestSnapshotsTakeTurns checks that each node snapshots after a different part of the log, so nodes do not write at
+// the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {
 	m := []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}
 	require.EqualValues(t, 300, snapshots.TurnOf(m, "a", 900))
 	require.EqualValues(t, 600, snapshots.TurnOf(m, "b", 900))
 	require.EqualValues(t, 900, snapshots.TurnOf(m, "c", 900))
-	require.EqualValues(t, 900, snapshots.TurnOf(m, "d", 900), "not a member yet")
+	require.EqualValues(t, 900, snapshots.TurnOf(m, "d", 900), "a node that is no member yet must take the last turn")
 	require.EqualValues(t, 900, snapshots.TurnOf(nil, "a", 900))
 }

@@ -13,27 +13,29 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/logging"
 )
 
-// A node that announced its stop is up again when it answers without the announcement.
+// TestANodeThatStoppedIsBack checks that a node which announced its stop counts as up again when a later answer lacks
+// the announcement.
 func TestANodeThatStoppedIsBack(t *testing.T) {
 	said := time.Now()
 	one := &host.Peer{Stopping: said}
 	one.IsBack(host.Status{}, said.Add(-time.Millisecond))
-	require.Equal(t, said, one.Stopping, "the question was older than the notice")
+	require.Equal(t, said, one.Stopping, "an answer to a question before the notice must not count")
 	one.IsBack(host.Status{Stopping: true}, said.Add(time.Millisecond))
-	require.Equal(t, said, one.Stopping, "it answers until it has stopped")
+	require.Equal(t, said, one.Stopping, "an answer that repeats the notice must not count")
 	one.IsBack(host.Status{}, said.Add(time.Millisecond))
 	require.Zero(t, one.Stopping)
 }
 
-// The port asks whether a stop explains the end of a connection. Any machine may connect, and so cause this question,
-// before the node has opened its log.
+// TestAStrangerBeforeTheStart checks that the port can ask about stopping nodes before the node has opened its log.
+// Any machine can cause this question by connecting.
 func TestAStrangerBeforeTheStart(t *testing.T) {
 	n := newNode(host.Options{NodeID: "a"})
 	require.False(t, n.host.Peers.StopsExplain())
 	require.False(t, n.host.Peers.IsStopping("b"))
 }
 
-// Warnings of the library stay warnings, unless nodes that stop explain them.
+// TestLinesOfTheLibrary checks that warnings of the Raft library stay warnings unless stopping nodes or normal
+// elections explain them.
 func TestLinesOfTheLibrary(t *testing.T) {
 	c := raft.Server{ID: "c", Address: "c:1"}
 	all := func(n *bareNode) { n.host.Peers.HearStopping("b"); n.host.Peers.HearStopping("c") }
@@ -92,7 +94,8 @@ func TestLinesOfTheLibrary(t *testing.T) {
 	}
 }
 
-// The library's values are logged in readable form, and its lines below a warning are dropped.
+// TestLinesOfTheLibraryCanBeRead checks that values in the library's lines are readable, and that lines below a
+// warning are dropped.
 func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
 	n := newBareNode(t)
 	log := logging.New(n.host.Log, n.host.Peers.Expects)

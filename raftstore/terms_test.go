@@ -28,7 +28,8 @@ func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node)
 	return <-answer
 }
 
-// TestAReadIsConfirmedHere: an answer of another leader does not confirm this node's state.
+// TestAReadIsConfirmedHere checks that an answer of another leader does not confirm this node's state. The error says
+// that nothing was proposed.
 func TestAReadIsConfirmedHere(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	for range 3 {
@@ -38,7 +39,7 @@ func TestAReadIsConfirmedHere(t *testing.T) {
 	}
 }
 
-// TestAMixedAnswerIsOfOneLeader: denials of this node and decisions of another leader do not form one answer.
+// TestAMixedAnswerIsOfOneLeader checks that no answer combines denials of this node with decisions of a later leader.
 func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	for i := range 3 {
@@ -54,7 +55,7 @@ func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
 	}
 }
 
-// counter counts the lines of a log that hold a text.
+// counter counts the log writes that contain a text.
 type counter struct {
 	text []byte
 	n    atomic.Int64
@@ -67,11 +68,11 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestALeaderThatCannotServeYetWaits: such a leader pauses before it tries again.
+// TestALeaderThatCannotServeYetWaits checks that a leader which cannot serve yet pauses before each new attempt.
 func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	tries := &counter{text: []byte("cannot serve yet")}
-	var deaf [3]atomic.Bool // by the node that is to hear nothing
-	var index sync.Map      // of a node, by its address
+	var deaf [3]atomic.Bool // by the node that hears nothing
+	var index sync.Map      // the number of each node, by its address
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		o.Logger = slog.New(slog.NewTextHandler(tries, nil))
 		index.Store(o.RaftAddr, i)
@@ -89,15 +90,15 @@ func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	before := tries.n.Load()
 	began := time.Now()
 	leader.TransferBlindly(c.opts[to].NodeID, c.opts[to].RaftAddr)
-	leader.Ascend() // the library refuses everything until the transfer has failed
+	leader.Ascend() // the library refuses every request until the transfer has failed
 	most := int64(time.Since(began)/raftstore.LeaderlessPause) + 1
 	require.LessOrEqual(t, tries.n.Load()-before, most)
 	require.NotEqual(t, before, tries.n.Load())
 	deaf[to].Store(false)
 }
 
-// TestAClosingLeaderAnswersAll: a leader answers all forwarded batches before it closes, however long the transfer
-// took, because their callers may send them again.
+// TestAClosingLeaderAnswersAll checks that a closing leader answers every forwarded batch, or says that it may be
+// repeated. An election may delay the transfer.
 func TestAClosingLeaderAnswersAll(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	leader, at := c.leader()

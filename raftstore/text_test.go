@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// onText is an operation on strings, which needs wire format 5.
+// onText returns an operation on strings, which needs wire format 5.
 func onText(id engine.ScriptID, key string, values ...string) engine.Op {
 	call := &engine.Script{ID: id}
 	for i, v := range values {
@@ -20,8 +20,8 @@ func onText(id engine.ScriptID, key string, values ...string) engine.Op {
 	return engine.Op{Code: engine.OpScript, Key: []byte(key), Cost: 1, Script: call}
 }
 
-// TestTextsOnEveryNode: every node reads a string that was set or swapped through another, byte for byte. It also
-// does after a restart from a snapshot and after the loss of the leader.
+// TestTextsOnEveryNode checks that every node reads a string byte for byte after another node set or swapped it. The
+// string survives a snapshot, a restart and the loss of the leader.
 func TestTextsOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.awaitFormat(5)
@@ -58,7 +58,7 @@ func TestTextsOnEveryNode(t *testing.T) {
 	read("after the leader was lost", state)
 }
 
-// awaitFormat waits until every node knows that all nodes read a form of the log.
+// awaitFormat waits until every node knows that all nodes read this wire format.
 func (c *cluster) awaitFormat(format byte) {
 	for _, n := range c.nodes {
 		require.Eventually(c.t, func() bool { return n.AgreeOnFormat() >= int32(format) }, patience,
@@ -66,8 +66,8 @@ func (c *cluster) awaitFormat(format byte) {
 	}
 }
 
-// TestTextsWaitForEveryMember: while a member does not know strings, no node logs one. SET of a number and reads
-// succeed.
+// TestTextsWaitForEveryMember checks that nodes refuse byte strings while a member does not support them. Numbers and
+// reads still succeed.
 func TestTextsWaitForEveryMember(t *testing.T) {
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		if i == 2 {
@@ -86,7 +86,8 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 	c.agree()
 }
 
-// TestLongAnswersComeThroughFollowers: a follower receives strings of the greatest length in several messages.
+// TestLongAnswersComeThroughFollowers checks that a follower returns many strings of the greatest length, which do
+// not fit one message.
 func TestLongAnswersComeThroughFollowers(t *testing.T) {
 	const valueBytes = 256 << 10
 	c := newCluster(t, 3,

@@ -21,7 +21,7 @@ func certified(t *testing.T, o *raftstore.Options, files certs.Files) {
 	o.Certificates = store
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read during writes.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,8 +39,8 @@ func (l *lines) has(text string) bool {
 	return bytes.Contains(l.text.Bytes(), []byte(text))
 }
 
-// Nodes with certificates decide together and forward. A node without a valid certificate of its own never joins, and
-// a log gives the reason.
+// TestClusterOverTLS checks that nodes with certificates decide together and forward requests. A node without a valid
+// certificate of its own never joins, and a log names the reason.
 func TestClusterOverTLS(t *testing.T) {
 	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
 	members := &lines{}
@@ -50,7 +50,7 @@ func TestClusterOverTLS(t *testing.T) {
 	})
 	leader, _ := c.leader()
 	for i, node := range c.nodes {
-		require.EqualValues(t, 9-i, c.take(node, "key", 10).Remaining, "node %d forwards", i)
+		require.EqualValues(t, 9-i, c.take(node, "key", 10).Remaining, "node %d must forward the request", i)
 	}
 
 	for i, bad := range []struct {
@@ -72,7 +72,7 @@ func TestClusterOverTLS(t *testing.T) {
 		require.NoError(t, err, bad.name)
 		require.Eventually(t, func() bool { return said.has(bad.says) || members.has(bad.says) }, patience,
 			10*time.Millisecond, bad.name)
-		c.stop(len(c.nodes) - 1) // complaints are few, and shall be about one
+		c.stop(len(c.nodes) - 1) // the log rate is limited, so only this node may cause lines
 	}
 	_, err := c.grow(3, func(o *raftstore.Options) {
 		certified(t, o, ca.Issue("", certtest.URI("weir://node/"+o.NodeID)))
@@ -84,8 +84,8 @@ func TestClusterOverTLS(t *testing.T) {
 	}
 }
 
-// Expiring certificates are replaced under a running cluster: existing connections stay, and new connections show the
-// new certificate.
+// TestRenewedNodeCertificates checks that the remaining nodes still decide after every certificate file was replaced
+// and one node stopped.
 func TestRenewedNodeCertificates(t *testing.T) {
 	ca := certtest.NewCA(t, "nodes")
 	files := make([]certs.Files, 3)

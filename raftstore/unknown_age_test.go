@@ -10,13 +10,13 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// slowWall is a machine's clocks with a wall clock that was set back by an hour.
+// slowWall is a machine whose wall clock was set back by an hour.
 type slowWall struct{ persistence.Source }
 
 func (s slowWall) WallNs() int64 { return s.Source.WallNs() - int64(time.Hour) }
 
-// A node that was down does not know for how long while it finds no leader. A wall clock that was set back must not
-// tell it. Once it has a leader, it knows.
+// TestTheAgeIsUnknownUntilALeaderIsFound checks that a restarted node reports an unknown age until it finds a leader.
+// It must not derive the age from a wall clock that was set back.
 func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.leader()

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// over is a completed future of the Raft library.
+// over is a future of the Raft library that has completed.
 type over struct {
 	err    error
 	answer any
@@ -24,8 +24,8 @@ func (o over) Error() error  { return o.err }
 func (o over) Response() any { return o.answer }
 func (o over) Index() uint64 { return 0 }
 
-// TestWhatTheLibrarySays: the outcome of an entry and of a membership change lets a caller try again only if no log
-// has it.
+// TestWhatTheLibrarySays checks that an error of the Raft library lets a caller try again only if no log has the
+// entry or the change.
 func TestWhatTheLibrarySays(t *testing.T) {
 	other := errors.New("other")
 	c := &consensus.Raft{Ended: make(chan struct{})}
@@ -43,7 +43,8 @@ func TestWhatTheLibrarySays(t *testing.T) {
 	}
 }
 
-// TestEachCallerIsTold: each caller gets the outcome of its entry, and the log has the library's error.
+// TestEachCallerIsTold checks that each caller gets the outcome of its entry, and that the log has the library's
+// error.
 func TestEachCallerIsTold(t *testing.T) {
 	void := errors.New("void")
 	for name, c := range map[string]struct {

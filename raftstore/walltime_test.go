@@ -15,17 +15,18 @@ import (
 // mayReadWallTime lists the functions that may convert a time to or from Unix time, or read the wall clock. None of
 // them compares two wall times of this machine.
 var mayReadWallTime = []string{
-	"answer.go status",             // told to the others
+	"answer.go status",             // sent to other nodes
 	"internal/host/heard.go hears", // how far another machine's clock is ahead
 	"internal/leadership/walls.go NoteWalls",
-	// limiter time of a new cluster begins at it
+	// Limiter time of a new cluster begins at the wall clock.
 	"internal/leadership/leadership.go ClockFrom",
-	"internal/leadership/leadership.go Stamp",                                    // a mistake, for tests
-	"internal/snapshots/snapshot.go Take", "internal/snapshots/snapshot.go Last", // shown
+	"internal/leadership/leadership.go Stamp",                                    // a known mistake, for tests
+	"internal/snapshots/snapshot.go Take", "internal/snapshots/snapshot.go Last", // only displayed
 }
 
-// TestNothingComparesWallTimes: a duration between two Unix times steps with the wall clock. An idle leader once
-// stopped committing time for as long as its clock was set back.
+// TestNothingComparesWallTimes checks that only the listed functions use Unix times, because a duration between two
+// of them jumps with the wall clock. An idle leader once stopped committing time for as long as its clock was set
+// back.
 func TestNothingComparesWallTimes(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.go", "*/*.go", "internal/*/*.go"} {

@@ -21,7 +21,7 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	corrupt := fmt.Errorf("%w: %w", failure.ErrLogFailed, wal.ErrCorrupt)
 	require.Contains(t, failure.RestartAdvice(failure.ErrDiverged, false), "no:")
 	require.Contains(t, failure.RestartAdvice(failure.ErrLogFailed, false), "yes")
-	require.Contains(t, failure.RestartAdvice(corrupt, false), "no:", "it would only stop again")
+	require.Contains(t, failure.RestartAdvice(corrupt, false), "no:", "a restart would only fail again")
 	for err, want := range map[error]string{
 		ErrRemoved:   "no: to have it join again",
 		ErrLostState: "no: remove the node of this id",
@@ -34,7 +34,8 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	}
 }
 
-// No advice tells an operator to delete a directory that may be the only copy of the state.
+// TestNoAdviceDeletesAnything checks that no advice tells an operator to delete a directory, which may be the only
+// copy of the state.
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID,
@@ -47,19 +48,19 @@ func TestNoAdviceDeletesAnything(t *testing.T) {
 		}
 	}
 	require.True(t, strings.HasPrefix(failure.RestartAdvice(persistence.ErrDamagedLive, false), "no: "),
-		"what is damaged does not mend by itself")
+		"damage must not be advised to restart")
 	alone := failure.RestartAdvice(wal.ErrCorrupt, true)
 	require.Contains(t, alone, "backup")
 	require.Contains(t, alone, "keep this data directory")
 	require.NotContains(t, alone, "remove")
 	others := failure.RestartAdvice(wal.ErrCorrupt, false)
 	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"),
-		"what to see first comes first")
+		"the advice must name the check before the removal")
 
 	h := &host.Host{Options: host.Options{Expect: 1}, Peers: &host.Peers{}}
 	require.True(t, h.Alone())
 	h.Peers.Members.Store(&[]limiter.Member{{ID: "a"}, {ID: "b"}})
-	require.False(t, h.Alone(), "it has grown since")
+	require.False(t, h.Alone(), "a cluster that has grown is not alone")
 	h = &host.Host{Options: host.Options{Expect: 3, Join: []string{"a", "b", "c"}}, Peers: &host.Peers{}}
 	require.False(t, h.Alone())
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// deafConn drops only the Raft library's writes, after a test tells it to.
+// deafConn drops the Raft library's writes while deaf is set.
 type deafConn struct {
 	net.Conn
 	deaf *atomic.Bool
@@ -33,11 +33,11 @@ func (c *deafConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestLeaderStepsAsideForAStalledFollower: a follower that answers calls but gets no entries from this leader gets
-// them from another leader.
+// TestLeaderStepsAsideForAStalledFollower checks that a leader steps down for a follower that answers calls but gets
+// no entries from it.
 func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
-	var deaf [3]atomic.Bool // by the node that does not hear its leader
-	var victim atomic.Value // the address of that node
+	var deaf [3]atomic.Bool // by the leader whose entries the follower does not get
+	var victim atomic.Value // the address of that follower
 	victim.Store("")
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		o.StalledAfter, o.Heartbeat = 500*time.Millisecond, 2*busy
@@ -52,13 +52,13 @@ func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 	_, at := c.leader()
 	stuck := (at + 1) % 3
 	victim.Store(c.opts[stuck].RaftAddr)
-	// The connections there are were made before; those of a new leader are not.
+	// Existing connections are not wrapped. The new leader opens wrapped ones.
 	at = (at + 2) % 3
 	leader := c.moveTo(at)
 	deaf[at].Store(true)
 	stop := make(chan struct{})
 	done := make(chan struct{})
-	go func() { // a leader only steps aside when others get on
+	go func() { // a leader only steps aside if other followers make progress
 		defer close(done)
 		for {
 			select {
@@ -73,13 +73,13 @@ func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 		patience, 10*time.Millisecond)
 	close(stop)
 	<-done
-	// An election may have it lead again, and it steps aside once a minute.
+	// An election may make the node leader again, and it steps aside once a minute at most.
 	next := c.moveTo((at + 1) % 3)
 	c.take(next, "key", 10)
 	c.agree()
 }
 
-// brokenLog fails when it is told to.
+// brokenLog fails its appends while fail is set.
 type brokenLog struct {
 	*raft.InmemStore
 	fail atomic.Bool

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyAMajorityJudges: a node continues or stops for good only if more than half of all voters have one history.
+// TestOnlyAMajorityJudges checks that a node continues or stops for good only if more than half of all voters have
+// the same history.
 func TestOnlyAMajorityJudges(t *testing.T) {
 	const mine = 7
 	for name, c := range map[string]struct {

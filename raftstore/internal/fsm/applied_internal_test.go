@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestAnOlderImageTakesBackWhatWasApplied: the image of a recovery that overrules this
-// node's own is older. The entries between the two are no longer applied.
+// TestAnOlderImageTakesBackWhatWasApplied checks an older image that overrules the node's own state after a recovery.
+// Entries between the image and the old state no longer count as applied.
 func TestAnOlderImageTakesBackWhatWasApplied(t *testing.T) {
 	m := newTestMachine(t)
 	m.PassTo(1000)
@@ -21,14 +21,14 @@ func TestAnOlderImageTakesBackWhatWasApplied(t *testing.T) {
 	defer forget()
 	select {
 	case <-done:
-		t.Fatal("entry 950 is not applied")
+		t.Fatal("entry 950 must not count as applied")
 	default:
 	}
 	m.commit(State{Index: 950}, raftlog.Arrival{})
 	<-done
 }
 
-// TestAForgottenWaiterIsGone: a read that gave up is removed from the waiters, and no other is.
+// TestAForgottenWaiterIsGone checks that a read which gave up is removed from the waiters, and that the others stay.
 func TestAForgottenWaiterIsGone(t *testing.T) {
 	m := newTestMachine(t)
 	_, forgetFirst := m.WhenApplied(10)

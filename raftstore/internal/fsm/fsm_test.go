@@ -56,8 +56,8 @@ var bucket = engine.Op{
 
 func at(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }
 
-// TestAnEntryOfAnotherTermIsVoid: its stamp comes from a clock that may be ahead of
-// this term's.
+// TestAnEntryOfAnotherTermIsVoid checks that an entry stamped in another term than the log's has no effect, because
+// its clock may be ahead.
 func TestAnEntryOfAnotherTermIsVoid(t *testing.T) {
 	m := newTestMachine(t)
 	answer, _ := m.entry(wire.Header{Term: 2, At: at(0)}, bucket)
@@ -65,7 +65,7 @@ func TestAnEntryOfAnotherTermIsVoid(t *testing.T) {
 	require.Zero(t, m.State.At.NowNs)
 	answer, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	require.Nil(t, answer)
-	require.EqualValues(t, 1, out[0].Remaining, "the void entry took nothing")
+	require.EqualValues(t, 1, out[0].Remaining, "the void entry must not take units")
 }
 
 func TestTimeNeverGoesBack(t *testing.T) {
@@ -73,7 +73,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	m.entry(wire.Header{Term: 1, At: at(5000)}, bucket, bucket)
 	_, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	require.Zero(t, out[0].Allowed)
-	require.EqualValues(t, 1000, out[0].RetryMs, "counted from 5 s, not from 0")
+	require.EqualValues(t, 1000, out[0].RetryMs, "the wait must count from 5 s, not from 0")
 	require.Equal(t, at(5000), m.lastStamp())
 }
 
@@ -91,10 +91,10 @@ func TestADifferentHistoryIsReported(t *testing.T) {
 	m.entry(wire.Header{Term: 1, At: at(1), CheckIndex: index, CheckHash: hash}, bucket)
 	require.Empty(t, differences)
 	m.entry(wire.Header{Term: 1, At: at(2), CheckIndex: 10_000, CheckHash: 1}, bucket)
-	require.Empty(t, differences, "an entry this node does not remember")
+	require.Empty(t, differences, "an entry that the node does not remember must not count as a difference")
 	m.entry(wire.Header{Term: 1, At: at(2), CheckIndex: index, CheckHash: hash + 1}, bucket)
 	require.Equal(t, []Difference{{Index: index, Mine: hash, Theirs: hash + 1}}, differences)
-	require.Empty(t, m.fatal, "another node may be the odd one")
+	require.Empty(t, m.fatal, "a difference must not stop the node, because another node may be wrong")
 }
 
 func TestWhatCannotBeReadEndsTheNode(t *testing.T) {
@@ -116,12 +116,13 @@ func TestWhatCannotBeReadEndsTheNode(t *testing.T) {
 			require.Len(t, m.fatal, 1)
 			require.ErrorIs(t, m.fatal[0], c.want)
 			index, _ := m.Check()
-			require.Zero(t, index, "it was not applied")
+			require.Zero(t, index, "the entry must not be applied")
 		})
 	}
 }
 
-// TestTheHistoryTellsAnswersApart: nodes with the same entries and different answers have different histories.
+// TestTheHistoryTellsAnswersApart checks that nodes with the same entries and different answers have different
+// histories.
 func TestTheHistoryTellsAnswersApart(t *testing.T) {
 	one, other := newTestMachine(t), newTestMachine(t)
 	other.Table.Load().Decide(at(0), []engine.Op{bucket}, make([]engine.Decision, 1))
@@ -133,7 +134,7 @@ func TestTheHistoryTellsAnswersApart(t *testing.T) {
 	require.NotEqual(t, a, b)
 }
 
-// TestImageComesBack: a restored FSM has the state, the time and the history of the image's entry.
+// TestImageComesBack checks that a restored FSM has the state, the time and the history of the image's entry.
 func TestImageComesBack(t *testing.T) {
 	m := newTestMachine(t)
 	for i := range int64(100) {

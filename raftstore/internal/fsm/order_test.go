@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestAnEntryOfAnOlderTermIsVoid: a leader stamped an entry, lost its leadership, and led
-// again before the Raft library took the entry. The stamp is of the older term's clock.
+// TestAnEntryOfAnOlderTermIsVoid checks an entry that a leader stamped in an earlier term of its own. The stamp comes
+// from the older term's clock, so the entry has no effect.
 func TestAnEntryOfAnOlderTermIsVoid(t *testing.T) {
 	m := newTestMachine(t)
 	m.term = 3
@@ -24,15 +24,15 @@ func TestAnEntryOfAnOlderTermIsVoid(t *testing.T) {
 		answer, out := m.entry(wire.Header{Term: older, At: at(9000)}, bucket)
 		require.ErrorIs(t, answer.(error), failure.ErrTryAgain)
 		require.Empty(t, out)
-		require.Equal(t, before.At, m.State.At, "its stamp counts for nothing")
+		require.Equal(t, before.At, m.State.At, "the stamp of a void entry must not count")
 	}
 	require.Equal(t, before.Index+2, m.State.Index)
-	require.NotEqual(t, before.History, m.State.History, "the entries are part of the history all the same")
+	require.NotEqual(t, before.History, m.State.History, "void entries must still be part of the history")
 	_, out = m.entry(wire.Header{Term: 3, At: at(0)}, bucket)
-	require.Zero(t, out[0].Remaining, "the void entries took nothing, and refilled nothing")
+	require.Zero(t, out[0].Remaining, "void entries must neither take nor refill units")
 }
 
-// foundAs applies a founding entry.
+// foundAs applies a bootstrap entry.
 func (m *testMachine) foundAs(f Constants) any {
 	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
 	wire.Header{Kind: wire.Bootstrap, Term: 1, At: at(0)}.Put(data)
@@ -40,8 +40,8 @@ func (m *testMachine) foundAs(f Constants) any {
 	return m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: data})
 }
 
-// TestASecondFoundingIsIgnored: the constants of a cluster and its table stay as the first
-// founding entry made them.
+// TestASecondFoundingIsIgnored checks that a second bootstrap entry changes neither the cluster's constants nor its
+// table.
 func TestASecondFoundingIsIgnored(t *testing.T) {
 	m := newTestMachine(t)
 	var told []Constants
@@ -58,12 +58,12 @@ func TestASecondFoundingIsIgnored(t *testing.T) {
 	require.Equal(t, []Constants{first}, told)
 	require.Same(t, table, m.Table.Load())
 	_, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
-	require.Zero(t, out[0].Remaining, "what was taken before is still taken")
+	require.Zero(t, out[0].Remaining, "units taken earlier must stay taken")
 	require.Empty(t, m.fatal)
 }
 
-// TestTheHistoryHasEveryFieldOfADecision: two nodes whose answers differ in one field, by
-// little or by much, have different histories. Locked is no part of it, see foldDecisions.
+// TestTheHistoryHasEveryFieldOfADecision checks that a difference in any single field of an answer changes the
+// history. The field Locked is an exception; see foldDecisions.
 func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 	base := engine.Decision{Allowed: 1, Remaining: 5, RetryMs: 100, ResetMs: 200, Limit: 300}
 	before := foldDecisions(1, []engine.Decision{base})
@@ -76,7 +76,7 @@ func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 			case field.Name == "Locked":
 				other.Locked = uint16(by)
 				require.Equal(t, before, foldDecisions(1, []engine.Decision{other}),
-					"a member of the version before has none")
+					"Locked must not change the history, because the previous version lacks it")
 				continue
 			case v.CanInt():
 				v.SetInt(v.Int() + by)
@@ -95,7 +95,8 @@ func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 	}
 }
 
-// TestTheHistoryHasTheOrder: the history depends on the order of answers and of entries.
+// TestTheHistoryHasTheOrder checks that the history depends on the order of answers, and on the index, term and data
+// of an entry.
 func TestTheHistoryHasTheOrder(t *testing.T) {
 	a, b := engine.Decision{Remaining: 1}, engine.Decision{Remaining: 2}
 	require.NotEqual(t, foldDecisions(1, []engine.Decision{a, b}), foldDecisions(1, []engine.Decision{b, a}))
@@ -111,7 +112,8 @@ func TestTheHistoryHasTheOrder(t *testing.T) {
 	}
 }
 
-// TestStampsThatGoBackAreCounted: an earlier stamp is counted, and replaced by the previous one.
+// TestStampsThatGoBackAreCounted checks that a stamp before the previous one is counted and replaced by the previous
+// one.
 func TestStampsThatGoBackAreCounted(t *testing.T) {
 	m := newTestMachine(t)
 	for i, c := range []struct{ ms, at, clamps int64 }{{5, 5, 0}, {5, 5, 0}, {3, 5, 1}, {4, 5, 2}, {6, 6, 2}} {

@@ -22,7 +22,7 @@ func (m *testMachine) persist(taken raft.FSMSnapshot, index uint64) (id string, 
 
 func idAfter(s *images.Sink, err error) (string, error) { return s.ID(), err }
 
-// image takes a whole snapshot as the node does.
+// image takes and stores a whole snapshot the way the node does.
 func (m *testMachine) image() string {
 	require.NoError(m.t, m.Precopy(math.MaxInt64))
 	taken, err := m.Snapshot()
@@ -39,7 +39,7 @@ func (m *testMachine) reload(id string) {
 	require.NoError(m.t, m.Restore(from))
 }
 
-// same fails if the states of two FSMs differ.
+// same fails if the state does not have the wanted hash.
 func (m *testMachine) same(want uint64) {
 	m.t.Helper()
 	require.Equal(m.t, want, m.Table.Load().StateHash(m.lastStamp()))
@@ -53,7 +53,8 @@ func (m *testMachine) take(key string) {
 	m.entry(wire.Header{Term: 1, At: at(int64(m.index))}, op)
 }
 
-// TestAGivenUpSnapshotLosesNothing: the Raft library may take a snapshot and never write it.
+// TestAGivenUpSnapshotLosesNothing checks that the next image is complete after the Raft library took a snapshot and
+// never wrote it.
 func TestAGivenUpSnapshotLosesNothing(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("before")
@@ -67,8 +68,8 @@ func TestAGivenUpSnapshotLosesNothing(t *testing.T) {
 	m.same(want)
 }
 
-// TestASnapshotOfAnEmptiedTable: a table that is cleared between the standstill and the write leaves no entries in
-// the image.
+// TestASnapshotOfAnEmptiedTable checks that a snapshot fails if the table is cleared before it is written. The next
+// image has none of the old entries.
 func TestASnapshotOfAnEmptiedTable(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("old")
@@ -78,14 +79,14 @@ func TestASnapshotOfAnEmptiedTable(t *testing.T) {
 	m.entry(wire.Header{Kind: wire.Clear, Term: 1, At: at(50)})
 	m.take("new")
 	_, err = m.persist(taken, index)
-	require.Error(t, err, "the image would not be the state at its entry")
+	require.Error(t, err, "this image would not be the state at its entry")
 	want := m.hash()
 	m.reload(m.image())
 	m.same(want)
 	require.EqualValues(t, 1, m.Table.Load().Len(m.lastStamp()))
 }
 
-// TestASnapshotOfAReplacedTable: changes of one table do not get into the image of the next.
+// TestASnapshotOfAReplacedTable checks that changes of a replaced table do not get into the image of the new table.
 func TestASnapshotOfAReplacedTable(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("a")
@@ -105,8 +106,8 @@ func TestASnapshotOfAReplacedTable(t *testing.T) {
 	m.same(want)
 }
 
-// TestRestsOfASnapshotAreBounded: a snapshot ends however slow the machine is and however much log arrives. Pauses
-// are bounded, and there are none when the log is not calm.
+// TestRestsOfASnapshotAreBounded checks that the pauses of a snapshot are proportional to its work and bounded. It
+// does not pause while much log arrives, so it ends on any machine.
 func TestRestsOfASnapshotAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		took, times, want time.Duration
@@ -121,7 +122,8 @@ func TestRestsOfASnapshotAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnImageKeepsTheFormOfTheLog: the image keeps the form, because the log with the newer entries may be gone.
+// TestAnImageKeepsTheFormOfTheLog checks that an image keeps the newest wire format of the log, because the log
+// entries with it may be gone.
 func TestAnImageKeepsTheFormOfTheLog(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("old")

@@ -17,12 +17,13 @@ func tick(t *testing.T, m *testMachine, at engine.Stamp, body string) {
 	require.Nil(t, m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: data}))
 }
 
-// TestNotesOfWallClocks: a note counts while it describes the clocks at the last entry. An invalid note does no harm.
+// TestNotesOfWallClocks checks how long a recorded note of wall clocks is valid. It must describe the clocks at the
+// last entry, and an invalid note is ignored.
 func TestNotesOfWallClocks(t *testing.T) {
 	m := newTestMachine(t)
 	noted := func() *WallNote { s, _ := m.LastArrival(); return s.CurrentWalls() }
 	tick(t, m, at(0), "")
-	require.Nil(t, noted(), "a tick of an older weir")
+	require.Nil(t, noted(), "a tick of an older version has no note")
 	tick(t, m, at(1), "no JSON")
 	require.Nil(t, noted())
 	tick(t, m, at(2), `{"n0":7}`)
@@ -30,16 +31,16 @@ func TestNotesOfWallClocks(t *testing.T) {
 	tick(t, m, at(3), "")
 	require.NotNil(t, noted())
 	m.entry(wire.Header{Term: 1, At: at(2 + noteLife.Milliseconds() + 1)}, bucket)
-	require.Nil(t, noted(), "too old")
+	require.Nil(t, noted(), "the note must be too old")
 
 	tick(t, m, at(20_000), `{"n0":7}`)
 	require.NotNil(t, noted())
 	m.entry(wire.Header{Term: 1, At: at(19_999)}, bucket)
-	require.Nil(t, noted(), "the leader's clock went back")
+	require.Nil(t, noted(), "the note must end when the leader's clock went back")
 
 	tick(t, m, at(20_001), `{"n0":7}`)
 	s, _ := m.LastArrival()
 	s.Term++
-	require.Nil(t, s.CurrentWalls(), "another leader stamped the last entry")
+	require.Nil(t, s.CurrentWalls(), "the note must end when another leader stamped the last entry")
 	require.Empty(t, m.fatal)
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBoundsOfOneKindOfMachine: bounds of machines of one kind differ slightly and cause no warning.
+// TestBoundsOfOneKindOfMachine checks that slightly different memory bounds count as the same, so machines of one
+// kind cause no warning.
 func TestBoundsOfOneKindOfMachine(t *testing.T) {
 	for _, c := range []struct {
 		a, b int64

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAWallClockIsNeverUnderstated: the last wall clock of another node is advanced by that clock of this machine
-// that has advanced more.
+// TestAWallClockIsNeverUnderstated checks that another node's wall clock is extrapolated by the local clock that
+// advanced most, so it is never too early.
 func TestAWallClockIsNeverUnderstated(t *testing.T) {
 	h := Heard{At: time.Now(), WallNs: 1000, RawNs: 50}
-	require.GreaterOrEqual(t, h.WallNow(40), int64(1000), "the monotonic clock went back")
+	require.GreaterOrEqual(t, h.WallNow(40), int64(1000), "the wall clock must not go back with the monotonic clock")
 	require.Equal(t, 1000+int64(time.Hour), h.WallNow(50+int64(time.Hour)))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestWhatIsNotGivenHasADefault: an option that is not set gets its default.
+// TestWhatIsNotGivenHasADefault checks that only options which are not set get their defaults.
 func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}}
 	require.NoError(t, o.Complete())
@@ -35,7 +35,7 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	require.Equal(t, given, kept)
 }
 
-// TestAnAddressMustReachThisNode: other nodes receive the address of this node, so it must reach this node.
+// TestAnAddressMustReachThisNode checks that an address which other nodes cannot use is an error.
 func TestAnAddressMustReachThisNode(t *testing.T) {
 	for addr, says := range map[string]string{
 		"127.0.0.1:1": "", "node-1:6390": "", "[::1]:1": "",

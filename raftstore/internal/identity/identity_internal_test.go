@@ -17,7 +17,7 @@ import (
 var someone = Identity{NodeID: "c~1k2j3h", Durability: "fsync", Invited: true, Joined: true, JoinedAt: 42,
 	ClusterID: "f00d", Version: version}
 
-// identityIn makes a data directory with a log and the given file.
+// identityIn returns a data directory with a log and the given identity file.
 func identityIn(t *testing.T, file []byte) vfs.FS {
 	fs := vfs.NewMem()
 	require.NoError(t, fs.MkdirAll(fs.PathJoin("data", LogName), 0o750))
@@ -27,8 +27,8 @@ func identityIn(t *testing.T, file []byte) vfs.FS {
 	return fs
 }
 
-// A node with a damaged identity file is that node or none. It never forgets that it was invited, has joined, or
-// diverged.
+// TestDamageLosesNoIdentity checks that a damaged identity file gives the same identity or an error. The node never
+// forgets that it was invited, joined or diverged.
 func TestDamageLosesNoIdentity(t *testing.T) {
 	whole, err := someone.encode()
 	require.NoError(t, err)
@@ -44,13 +44,13 @@ func TestDamageLosesNoIdentity(t *testing.T) {
 		}
 		require.True(t, errors.Is(err, failure.ErrDamaged) || errors.Is(err, failure.ErrNewer), "%s: %v", what, err)
 		names, _ := fs.List("data")
-		require.Len(t, names, min(len(names), 2), "nothing was added")
+		require.Len(t, names, min(len(names), 2), "nothing may be added to the directory")
 		if file == nil {
 			require.Equal(t, []string{LogName}, names)
 			return
 		}
 		found, _, _ := readRaw(fs)
-		require.Equal(t, file, found, "nothing was changed")
+		require.Equal(t, file, found, "the file must not change")
 	}
 	for i := range whole {
 		for pattern := 1; pattern < 256; pattern++ {
@@ -77,7 +77,7 @@ func readRaw(fs vfs.FS) ([]byte, bool, error) {
 	return b.Bytes(), true, err
 }
 
-// An identity that an older weir wrote is accepted, and gets a checksum.
+// TestAnIdentityWithoutAChecksum checks that an identity file of an older version is accepted, and gets a checksum.
 func TestAnIdentityWithoutAChecksum(t *testing.T) {
 	old, err := json.Marshal(someone)
 	require.NoError(t, err)
@@ -91,12 +91,13 @@ func TestAnIdentityWithoutAChecksum(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(whole), string(found))
 
-	var older Identity // as an older weir reads it
+	var older Identity // as an older version reads it
 	require.NoError(t, json.Unmarshal(found, &older))
 	require.Equal(t, someone, older)
 }
 
-// A member without its identity file does not start as a new node with the old log.
+// TestALogWithoutAnIdentity checks that a member without its identity file does not start as a new node with the old
+// log.
 func TestALogWithoutAnIdentity(t *testing.T) {
 	_, err := Claim(identityIn(t, nil), "data", Identity{NodeID: "a"})
 	require.ErrorIs(t, err, failure.ErrDamaged)
@@ -105,11 +106,11 @@ func TestALogWithoutAnIdentity(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestADirectoryThatIsNotMadeIsNoNodes: the error has the reason of the file system.
+// TestADirectoryThatIsNotMadeIsNoNodes checks that the error has the reason of the file system.
 func TestADirectoryThatIsNotMadeIsNoNodes(t *testing.T) {
 	broken := errors.New("broken")
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpOpenDir && op.Path != "data" { // the directory above it, whose entry must last
+		if op.Kind == errorfs.OpOpenDir && op.Path != "data" { // the parent directory, whose entry must be durable
 			return broken
 		}
 		return nil
@@ -117,10 +118,11 @@ func TestADirectoryThatIsNotMadeIsNoNodes(t *testing.T) {
 	_, err := Claim(fs, "data", Identity{NodeID: "a"})
 	require.ErrorIs(t, err, broken)
 	_, ok, _ := Read(fs, "data")
-	require.False(t, ok, "it is nobody's")
+	require.False(t, ok, "the directory must not belong to a node")
 }
 
-// TestARestoreThatLeftItsScratchIsWhole: a restore writes the identity last, so a crash after it loses nothing.
+// TestARestoreThatLeftItsScratchIsWhole checks that a restore is complete once its identity is written. The identity
+// comes last, so a crash after it loses nothing.
 func TestARestoreThatLeftItsScratchIsWhole(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, persistence.MakeDirectory(fs, fs.PathJoin("data", "restore.tmp")))

@@ -16,6 +16,6 @@ func TestGone(t *testing.T) {
 		now = RemovedIDs(now, []string{fmt.Sprint(i)}, nil)
 	}
 	require.Len(t, now, MaxRemovedIDs)
-	require.NotContains(t, now, "b", "the oldest goes first")
+	require.NotContains(t, now, "b", "the oldest id must be dropped first")
 	require.Contains(t, now, fmt.Sprint(MaxRemovedIDs-1))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestAMemberThatLagsWasUp: a member that has been up since an entry before the last one
-// proves that the cluster was not down, so no wall clock gives credit.
+// TestAMemberThatLagsWasUp checks that no wall clock gives credit if one member kept running, even if that member
+// lags.
 func TestAMemberThatLagsWasUp(t *testing.T) {
 	source := persistence.SystemSource()
 	l := &Leadership{Host: &host.Host{Source: source}}
@@ -24,6 +24,7 @@ func TestAMemberThatLagsWasUp(t *testing.T) {
 	require.Zero(t, l.ColdStarts.Load())
 }
 
+// TestAgreedWallClocks checks which value a quorum of wall clocks agrees on.
 func TestAgreedWallClocks(t *testing.T) {
 	for _, c := range []struct {
 		values []int64

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestATestClockGoesOnFromTheLastEntry: the leader may not know the outcome of an entry that moved the test clock.
-// Its own clock then stays unchanged.
+// TestATestClockGoesOnFromTheLastEntry checks that a move of the test clock starts from the last entry if that is
+// ahead of the leader's own clock. The leader may not know the outcome of the entry.
 func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
 	m := fsm.New(engine.Options{Shards: 1})
 	m.Source, m.Differs = persistence.SystemSource(), func(fsm.Difference) {}
@@ -27,8 +27,9 @@ func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
 	ahead := &Term{Clock: persistence.StartTestClock(atMs(9000))}
 	require.Equal(t, atMs(7500), l.StampOf(&queue.Batch{MoveNs: 500e6}, behind))
 	require.Equal(t, atMs(9500), l.StampOf(&queue.Batch{MoveNs: 500e6}, ahead))
-	require.Equal(t, atMs(4000), l.StampOf(&queue.Batch{}, behind), "it moves nothing")
+	require.Equal(t, atMs(4000), l.StampOf(&queue.Batch{}, behind),
+		"a batch without a move must not advance the clock")
 }
 
-// at returns a time in limiter time.
+// atMs returns a time in limiter time.
 func atMs(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }

@@ -22,14 +22,15 @@ func TestALeaderLeavesASlowDiskSeldom(t *testing.T) {
 			}
 			return false
 		}
-		require.False(t, leavesIn(time.Hour, slow, 0), "the others have not said")
-		require.False(t, leavesIn(time.Hour, slow, slow/slowerThan+1), "all disks are slow")
-		require.False(t, leavesIn(time.Hour, slowAppend-1, 1), "the disk is in order")
+		require.False(t, leavesIn(time.Hour, slow, 0), "the leader must stay while the other disks are unknown")
+		require.False(t, leavesIn(time.Hour, slow, slow/slowerThan+1), "the leader must stay if all disks are slow")
+		require.False(t, leavesIn(time.Hour, slowAppend-1, 1), "the leader must stay if its disk is fast enough")
 		require.False(t, leavesIn(slowFor, slow, 1))
-		require.False(t, leavesIn(slowFor/2, slow, slow), "the others are slow as well")
+		require.False(t, leavesIn(slowFor/2, slow, slow), "the leader must stay while the other disks are slow too")
 		require.False(t, leavesIn(slowFor, slow, 1))
 		require.True(t, leavesIn(slowFor, slow, 1))
-		require.False(t, leavesIn(handOverAgain-time.Second, slow, 1), "it has just left")
+		require.False(t, leavesIn(handOverAgain-time.Second, slow, 1),
+			"the leader must stay for a while after a transfer")
 		require.True(t, leavesIn(2*time.Second, slow, 1))
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttemptsToJoinAreLoggedSeldom: a node that waits a day for its cluster logs the reason soon, and then twice a
-// minute.
+// TestAttemptsToJoinAreLoggedSeldom checks that a node which waits for its cluster logs the reason at once, and later
+// twice a minute.
 func TestAttemptsToJoinAreLoggedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log joinLog
@@ -35,6 +35,6 @@ func TestAttemptsToJoinAreLoggedSeldom(t *testing.T) {
 		attempt("not known at this address yet")
 		time.Sleep(joinEvery / 2)
 		attempt("not known at this address yet")
-		require.Len(t, told, 2, "another failure begins anew")
+		require.Len(t, told, 2, "another reason must be logged at once")
 	})
 }

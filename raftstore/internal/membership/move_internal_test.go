@@ -9,7 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 )
 
-// TestWhereANodeIs: an uncommitted change of the address may be undone.
+// TestWhereANodeIs checks that a committed configuration decides a node's address, because an uncommitted change may
+// be undone.
 func TestWhereANodeIs(t *testing.T) {
 	before := []raft.Server{{ID: "a", Address: "old"}, {ID: "b", Address: "b"}}
 	after := []raft.Server{{ID: "a", Address: "new"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
-// TestWhatGrows: when memory is short, only operations that take none are admitted.
+// TestWhatGrows checks which operations need memory. The others are still admitted when memory is short.
 func TestWhatGrows(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 1}), engine.Stamp{NowNs: 1e9}
 	take := func(key string, a engine.Algorithm) engine.Op {
@@ -70,8 +70,8 @@ func TestWhatGrows(t *testing.T) {
 	}
 }
 
-// TestNoMemoryOnlyWithoutVictims: a leader that may evict has no memory for new keys only when
-// memory is full and the last search found nothing to evict.
+// TestNoMemoryOnlyWithoutVictims checks when a leader has no memory for new keys. If it may evict, memory must be
+// full and the last search must have found no victim.
 func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1})
 	fill := func(keys int) {
@@ -89,7 +89,7 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	fill(4000)
 	require.True(t, p.memoryExhausted())
 	p.Evictions.setFirm(false)
-	require.False(t, p.memoryExhausted(), "there may be something to evict")
+	require.False(t, p.memoryExhausted(), "a search may still find a victim")
 	p.DenyWhenFull = true
-	require.True(t, p.memoryExhausted(), "nothing is evicted")
+	require.True(t, p.memoryExhausted(), "a leader that may not evict must refuse")
 }

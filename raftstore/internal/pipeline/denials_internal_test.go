@@ -24,11 +24,11 @@ func TestOnlyARowOfDenialsIsSure(t *testing.T) {
 	require.True(t, d.sure())
 	d.saw(true)
 	d.saw(false)
-	require.False(t, d.sure(), "one that was admitted ends the row")
+	require.False(t, d.sure(), "an admission must end the row of denials")
 }
 
-// TestAnEntryTakesSoManyOperations: an entry takes a bounded number of operations, and always one, however long it
-// is.
+// TestAnEntryTakesSoManyOperations checks that an entry takes a bounded number and size of operations, but always at
+// least one.
 func TestAnEntryTakesSoManyOperations(t *testing.T) {
 	small := make([]engine.Op, queue.MaxEntryOps+1)
 	for i := range small {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestForwardedCallsAreOne: the leader merges forwarded calls that are not atomic, and each answer is at its call's
-// position.
+// TestForwardedCallsAreOne checks that adjacent forwarded calls merge unless they are atomic, and that each answer
+// stays at the position of its call.
 func TestForwardedCallsAreOne(t *testing.T) {
 	var (
 		e    wire.Encoder

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// someOps returns n operations with their own keys and one limit, which depends on the length of the name.
+// someOps returns n operations with separate keys and one shared limit, which depends on the length of the name.
 func someOps(name string, n int) []engine.Op {
 	ops := make([]engine.Op, n)
 	for i := range ops {
@@ -24,7 +24,6 @@ func someOps(name string, n int) []engine.Op {
 	return ops
 }
 
-// queued puts n operations into a queue.
 func queued(t *testing.T, q *Queue, name string, n int, foreign bool) (*Batch, int) {
 	t.Helper()
 	b, from, err := q.Add(someOps(name, n), false, foreign)
@@ -39,8 +38,8 @@ func mayGo(q *Queue) bool {
 	return q.ready()
 }
 
-// TestSmallBatchesWait: calls gather while a batch is in flight. They wait until it completes, until they are worth
-// an entry, or until coalesceFor has passed.
+// TestSmallBatchesWait checks that calls gather while a batch is in flight. They wait until it completes, until they
+// are worth an entry, or until coalesceFor has passed.
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -52,17 +51,17 @@ func TestSmallBatchesWait(t *testing.T) {
 		more, from := queued(t, q, "c", worthOps-2, false)
 		require.Same(t, second, more)
 		require.Equal(t, 1, from)
-		require.False(t, mayGo(q), "one less than is worth an entry")
+		require.False(t, mayGo(q), "the batch is one operation short of an entry")
 		got := make(chan *Batch, 1)
 		go func() { got <- q.Next() }()
 		synctest.Wait()
 		queued(t, q, "d", 1, false)
-		require.Same(t, second, <-got, "what became worth an entry goes without a landing")
+		require.Same(t, second, <-got, "a batch that is worth an entry must not wait")
 
 		third, _ := queued(t, q, "e", 1, false)
 		require.False(t, mayGo(q))
 		q.Complete(first, nil)
-		require.False(t, mayGo(q), "one is still under way")
+		require.False(t, mayGo(q), "another batch is still in flight")
 		q.Complete(second, nil)
 		require.True(t, mayGo(q))
 		require.Same(t, third, q.Next())
@@ -72,13 +71,13 @@ func TestSmallBatchesWait(t *testing.T) {
 		time.Sleep(coalesceFor - time.Nanosecond)
 		require.False(t, mayGo(q))
 		start := time.Now()
-		require.Same(t, late, <-got, "what is under way has taken too long")
-		require.Equal(t, time.Nanosecond, time.Since(start), "nobody has to ask for anything more")
+		require.Same(t, late, <-got, "the batch must go after coalesceFor")
+		require.Equal(t, time.Nanosecond, time.Since(start), "the batch must go without another call")
 		q.Close()
 	})
 }
 
-// TestSlotsBoundWhatIsUnderWay: the slots bound the batches in flight, however many wait.
+// TestSlotsBoundWhatIsUnderWay checks that the number of slots bounds the batches in flight, however many wait.
 func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 	q := New(0)
 	for range MaxInFlight + 1 {
@@ -91,8 +90,8 @@ func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 	require.False(t, mayGo(q))
 }
 
-// TestCallsGatherByOrigin: alternating calls of this node's clients and of other nodes become one batch of each. They
-// never overtake an entry of another kind.
+// TestCallsGatherByOrigin checks that alternating calls of this node's clients and of other nodes form one batch
+// each. They never overtake an entry of another kind.
 func TestCallsGatherByOrigin(t *testing.T) {
 	q := New(0)
 	local, _ := queued(t, q, "a", 1, false)
@@ -111,10 +110,11 @@ func TestCallsGatherByOrigin(t *testing.T) {
 	require.NotSame(t, clearing, after)
 	full, _ := queued(t, q, "f", MaxEntryOps, true)
 	again, _ = queued(t, q, "g", 1, true)
-	require.NotSame(t, full, again, "a full batch takes no more")
+	require.NotSame(t, full, again, "a full batch must not take more calls")
 }
 
-// TestARiderGoesInTheSameEntry: a waiting batch coalesces with the one before it, and gets its own answers.
+// TestARiderGoesInTheSameEntry checks that a waiting batch coalesces with the batch before it, and gets its own
+// answers.
 func TestARiderGoesInTheSameEntry(t *testing.T) {
 	q := New(0)
 	local, _ := queued(t, q, "local", 2, false)
@@ -123,7 +123,7 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	require.Same(t, local, b)
 	q.Coalesce(b)
 	require.Zero(t, q.ops)
-	b.Append(someOps("later", 1), false) // of the limit that the batch ended with
+	b.Append(someOps("later", 1), false) // with the limit of the last operation in the batch
 
 	var keys []string
 	var d wire.Decoder
@@ -148,8 +148,7 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	}
 }
 
-// TestARidersFateIsTheEntrys: a coalesced batch has the outcome of the entry, also when no caller waits for the other
-// batch any more.
+// TestARidersFateIsTheEntrys checks that a coalesced batch has the outcome of its entry, also after its wait expired.
 func TestARidersFateIsTheEntrys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -163,8 +162,8 @@ func TestARidersFateIsTheEntrys(t *testing.T) {
 	})
 }
 
-// TestARiderOutlivesTheOneItRidesWith: a batch that expired without a leader has no callers left, and another batch
-// still coalesces with it.
+// TestARiderOutlivesTheOneItRidesWith checks that a batch can coalesce with an expired batch and still gets its
+// answers.
 func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -184,8 +183,8 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	})
 }
 
-// TestAnswersAreGivenOnce: a batch that was answered early, which is a fault, completes like any other. Its
-// completion does not write answers that the callers of a coalesced batch read. For the race detector.
+// TestAnswersAreGivenOnce checks that completing a batch, which was answered too early by a known mistake, does not
+// write answers of a coalesced batch. The race detector reports such a write.
 func TestAnswersAreGivenOnce(t *testing.T) {
 	q := New(0)
 	queued(t, q, "a", 1, false)
@@ -200,19 +199,19 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 	require.Equal(t, 1, <-read)
 }
 
-// TestWhoDoesNotBoard: a batch that has no decisions, or does not fit the entry, does not coalesce.
+// TestWhoDoesNotBoard checks that a batch without decisions, or one that does not fit the entry, does not coalesce.
 func TestWhoDoesNotBoard(t *testing.T) {
 	q := New(0)
 	b, _ := queued(t, q, "a", MaxEntryOps, false)
 	behind, _ := queued(t, q, "b", 1, true)
 	require.Same(t, b, q.Next())
 	q.Coalesce(b)
-	require.Nil(t, b.coalesced, "it is full")
+	require.Nil(t, b.coalesced, "the batch is full")
 	q.Complete(b, nil)
 	require.Same(t, behind, q.Next())
 
 	_, err := q.Special(wire.Tick)
 	require.NoError(t, err)
 	q.Coalesce(behind)
-	require.Nil(t, behind.coalesced, "a tick is no decision")
+	require.Nil(t, behind.coalesced, "a tick must not coalesce")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestExpiryEmptiesTheQueue: a transfer of leadership that waits for an empty queue continues at once when the
+// TestExpiryEmptiesTheQueue checks that a transfer of leadership which waits for an empty queue continues when the
 // waiting batches expire.
 func TestExpiryEmptiesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestExpiryEmptiesTheQueue(t *testing.T) {
 		select {
 		case <-empty:
 		default:
-			require.Fail(t, "the handover still waits")
+			require.Fail(t, "the handover must continue")
 		}
 	})
 }

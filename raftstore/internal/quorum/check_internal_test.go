@@ -12,11 +12,11 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// electorate is a set of voters; n0 has the Check under test.
+// electorate is a set of voters. n0 has the Check under test.
 type electorate struct {
 	*Check
 	own   uint64     // the term of n0
-	asked [][]string // who, each time
+	asked [][]string // the nodes that each question went to
 	halt  chan struct{}
 }
 
@@ -33,7 +33,7 @@ func newElectorate(voters int) *electorate {
 	return e
 }
 
-// waits calls Confirm, and returns a function for its outcome; nil: it still waits.
+// waits calls Confirm, and returns a function for its outcome, which is nil during the wait.
 func (e *electorate) waits(term uint64) func() *error {
 	done := make(chan error, 1)
 	go func() { done <- e.Confirm(term) }()
@@ -56,7 +56,7 @@ func (e *electorate) asking() bool {
 	return e.now != nil
 }
 
-// whom returns the nodes that were asked, for each question.
+// whom returns the nodes that each question went to.
 func (e *electorate) whom() [][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +74,7 @@ func ended(err error) *error { return &err }
 func TestAMajorityConfirms(t *testing.T) {
 	for name, c := range map[string]struct {
 		voters int
-		terms  map[string]uint64 // what is heard
+		terms  map[string]uint64 // the terms in the answers
 		want   *error
 	}{
 		"alone":                    {1, nil, ended(nil)},
@@ -102,7 +102,7 @@ func TestAMajorityConfirms(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsForWhoCameBefore: the answer to an earlier question does not confirm a later caller.
+// TestAnAnswerIsForWhoCameBefore checks that the answer to an earlier question does not confirm a later caller.
 func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -110,22 +110,22 @@ func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
 		r := e.open("n1")
 		require.Same(t, r, e.open("n2"))
 		second, third := e.waits(7), e.waits(7)
-		require.Len(t, e.asked, 1, "one round is under way at a time")
+		require.Len(t, e.asked, 1, "only one round may be under way")
 		e.heard(r, "n1", 7)
 		require.Equal(t, ended(nil), first())
-		e.heard(r, "n2", 7) // late
-		e.heard(r, "n2", 8) // and wrong about the next round
+		e.heard(r, "n2", 7) // a late answer
+		e.heard(r, "n2", 8) // must not count in the next round
 		require.Nil(t, second())
 		require.Len(t, e.asked, 2)
 		e.heard(e.open("n1"), "n1", 7)
 		require.Equal(t, ended(nil), second())
-		require.Equal(t, ended(nil), third(), "they share a round")
-		require.Nil(t, e.open("n1"), "nobody waits")
+		require.Equal(t, ended(nil), third(), "both callers must share a round")
+		require.Nil(t, e.open("n1"), "no round may be open without callers")
 	})
 }
 
-// TestTheQuickAreAskedFirst: the voters that confirmed the last round are asked first, and the others when those are
-// late.
+// TestTheQuickAreAskedFirst checks that the voters which confirmed the last round are asked first. The others are
+// asked when those are late.
 func TestTheQuickAreAskedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(5)
@@ -158,11 +158,11 @@ func TestTheQuickAreAskedFirst(t *testing.T) {
 		require.Equal(t, []string{"n0", "n3", "n2"}, e.whom()[4])
 		e.Abandon()
 		e.pass(timers.AskAllAfter)
-		require.Len(t, e.whom(), 5, "nobody waits")
+		require.Len(t, e.whom(), 5, "nobody may be asked without callers")
 	})
 }
 
-// TestTheQuickMayHaveNoVote: if the quick nodes no longer vote, all voters are asked.
+// TestTheQuickMayHaveNoVote checks that all voters are asked if the quick nodes can no longer vote.
 func TestTheQuickMayHaveNoVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -179,8 +179,8 @@ func TestTheQuickMayHaveNoVote(t *testing.T) {
 	})
 }
 
-// TestAllAreAskedWhereOneOfTheQuickWasRemoved: all voters are asked if one quick node was removed and another does
-// not answer.
+// TestAllAreAskedWhereOneOfTheQuickWasRemoved checks that all voters are asked if one quick node was removed and
+// another does not answer.
 func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(4)
@@ -189,7 +189,7 @@ func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
 			e.heard(e.open(id), id, 7)
 		}
 		require.Equal(t, ended(nil), first())
-		ids := []string{"n0", "n1", "n3"} // n2 has gone
+		ids := []string{"n0", "n1", "n3"} // n2 was removed
 		e.Voters = func() []string { return ids }
 		second := e.waits(7)
 		e.pass(timers.AskAllAfter)
@@ -199,7 +199,7 @@ func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
 	})
 }
 
-// TestWhoDidNotAnswerIsNotAskedAlone: after a failed round, the silent nodes are not asked alone again.
+// TestWhoDidNotAnswerIsNotAskedAlone checks that all voters are asked after a failed round.
 func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -217,7 +217,7 @@ func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
 	})
 }
 
-// TestARoundGathers: after a round of two callers, the next begins with two callers, or a moment later.
+// TestARoundGathers checks that a round waits for as many callers as the previous one had, or for a moment.
 func TestARoundGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -227,13 +227,13 @@ func TestARoundGathers(t *testing.T) {
 		e.waits(7)
 		e.waits(7)
 		hear()
-		require.True(t, e.asking(), "behind one, nobody waits for another")
+		require.True(t, e.asking(), "after a round of one caller the next must not wait")
 		hear()
 
 		e.waits(7)
 		require.False(t, e.asking())
 		e.waits(7)
-		require.True(t, e.asking(), "as many as before")
+		require.True(t, e.asking(), "as many callers as before must start the round")
 		hear()
 
 		late := e.waits(7)
@@ -244,7 +244,7 @@ func TestARoundGathers(t *testing.T) {
 		hear()
 		require.Equal(t, ended(nil), late())
 		e.waits(7)
-		require.True(t, e.asking(), "behind one, again")
+		require.True(t, e.asking(), "after a round of one caller the next must not wait")
 
 		e.waits(7)
 		e.waits(7)
@@ -253,14 +253,14 @@ func TestARoundGathers(t *testing.T) {
 		e.pass(gatherFor)
 		hear()
 		alone := e.waits(7)
-		require.True(t, e.asking(), "long after the last began")
+		require.True(t, e.asking(), "long after the previous round the next must not wait")
 		e.waits(7)
 		e.waits(7)
 		hear()
 		fewer := e.waits(7)
 		require.Equal(t, ended(nil), alone())
 		hear()
-		require.False(t, e.asking(), "fewer than before")
+		require.False(t, e.asking(), "fewer callers than before must wait")
 		e.pass(gatherFor)
 		hear()
 		require.Equal(t, ended(nil), fewer())
@@ -272,12 +272,12 @@ func TestARoundGathers(t *testing.T) {
 		hear()
 		e.pass(gatherFor)
 		e.waits(7)
-		require.True(t, e.asking(), "nobody came meanwhile")
+		require.True(t, e.asking(), "the round must not wait, because no caller came in the meantime")
 		hear()
 	})
 }
 
-// TestWhoGathersIsAbandonedToo: Abandon also ends the wait of callers that gather while no round is under way.
+// TestWhoGathersIsAbandonedToo checks that Abandon also ends the wait of callers that gather before a round.
 func TestWhoGathersIsAbandonedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -300,18 +300,18 @@ func TestWhoGathersIsAbandonedToo(t *testing.T) {
 		e.heard(e.open("n1"), "n1", 7)
 		fewer := e.waits(7)
 		e.Abandon()
-		require.Equal(t, ended(failure.ErrTryAgain), fewer(), "behind a round of two")
+		require.Equal(t, ended(failure.ErrTryAgain), fewer(), "after a round of two callers a single one gathers")
 	})
 }
 
 func TestAnotherTermConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
-		e.own = 8 // it was deposed and elected again: the others are in that term, too
+		e.own = 8 // it was deposed and elected again, and the others are in that term too
 		require.Equal(t, ended(failure.ErrTryAgain), e.waits(7)())
 		now, before, after := e.waits(8), e.waits(8), e.waits(7)
-		require.Equal(t, ended(failure.ErrTryAgain), after(), "what it saw in its earlier term may be old")
-		e.own = 9 // deposed, while the round before was under way
+		require.Equal(t, ended(failure.ErrTryAgain), after(), "a state seen in an earlier term may be old")
+		e.own = 9 // deposed while the previous round was under way
 		e.heard(e.open("n1"), "n1", 8)
 		require.Equal(t, ended(nil), now())
 		require.Equal(t, ended(failure.ErrTryAgain), before())

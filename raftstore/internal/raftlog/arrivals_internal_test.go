@@ -20,7 +20,7 @@ func commands(term uint64, indexes ...uint64) (ls []*raft.Log) {
 	return ls
 }
 
-// arrivalsAt opens a log that has entries 1 to 3 of term 1, at a time.
+// arrivalsAt opens a log that already has entries 1 to 3 of term 1.
 func arrivalsAt(t *testing.T, src *setSource) *Arrivals {
 	store := raft.NewInmemStore()
 	require.NoError(t, store.StoreLogs(commands(1, 1, 2, 3)))
@@ -30,30 +30,32 @@ func arrivalsAt(t *testing.T, src *setSource) *Arrivals {
 	return a
 }
 
-// TestArrivals: no entry may seem to have arrived before it was stamped.
+// TestArrivals checks the recorded arrival of log entries. No entry may seem to arrive before it was stamped.
 func TestArrivals(t *testing.T) {
 	src := &setSource{rawNs: 100}
 	a := arrivalsAt(t, src)
 	src.rawNs = 200
-	require.Equal(t, Arrival{Index: 3, RawNs: 100, Live: false}, a.Of(3), "it was there at the start")
+	require.Equal(t, Arrival{Index: 3, RawNs: 100, Live: false}, a.Of(3), "the entry was there at the start")
 	require.NoError(t, a.StoreLogs(commands(1, 4)))
 	src.rawNs = 300
-	require.Equal(t, Arrival{Index: 4, RawNs: 200, Live: true}, a.Of(4), "applied later than it arrived")
+	require.Equal(t, Arrival{Index: 4, RawNs: 200, Live: true}, a.Of(4),
+		"the arrival must be earlier than the application")
 
 	require.NoError(t, a.SetUint64(KeyTerm, 2))
 	require.NoError(t, a.StoreLogs(commands(1, 5)))
 	require.Equal(t, Arrival{Index: 5, RawNs: 300, Live: false}, a.Of(5),
-		"a later leader sends what an earlier one stamped")
+		"a later leader may send entries that an earlier one stamped")
 
 	require.NoError(t, a.StoreLogs(commands(2, 2)))
 	src.rawNs = 400
 	require.Equal(t, Arrival{Index: 2, RawNs: 300, Live: true}, a.Of(2),
-		"another entry in the place of one that was there")
-	require.Equal(t, Arrival{Index: 3, RawNs: 400, Live: true}, a.Of(3), "what was behind it is gone, whatever comes")
+		"the entry replaced an earlier one")
+	require.Equal(t, Arrival{Index: 3, RawNs: 400, Live: true}, a.Of(3), "entries after the replaced one must be gone")
 	require.Equal(t, Arrival{Index: 1, RawNs: 100, Live: false}, a.Of(1))
 }
 
-// TestALongQueueOfArrivals: an entry whose arrival is no longer remembered arrives when it is applied.
+// TestALongQueueOfArrivals checks that an entry whose arrival was dropped from a long queue counts as arriving when
+// it is applied.
 func TestALongQueueOfArrivals(t *testing.T) {
 	src := &setSource{rawNs: 100}
 	a := arrivalsAt(t, src)

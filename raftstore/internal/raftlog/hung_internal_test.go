@@ -31,11 +31,11 @@ func TestAHungWriteIsSeen(t *testing.T) {
 		require.Equal(t, "store entries", what)
 		awake(time.Minute)
 		_, yes = g.Hung(HungAfter)
-		require.False(t, yes, "it has come to an end")
+		require.False(t, yes, "the write has ended")
 	})
 }
 
-// A pause of the process does not count as a hung disk.
+// TestAPauseIsNoHungWrite checks that a pause of the process does not count as a hung disk.
 func TestAPauseIsNoHungWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Guard(&slowStore{raft.NewInmemStore(), time.Hour}, func(err error) { t.Error(err) })
@@ -62,7 +62,7 @@ func TestTheMedianOfAppendsIgnoresHiccups(t *testing.T) {
 	var a Times
 	for range RecentAppends - 1 {
 		a.Add(time.Millisecond)
-		require.Zero(t, a.Median(), "too few")
+		require.Zero(t, a.Median(), "there are too few appends")
 	}
 	for range RecentAppends / 2 {
 		a.Add(time.Second)
@@ -72,7 +72,7 @@ func TestTheMedianOfAppendsIgnoresHiccups(t *testing.T) {
 	require.Equal(t, time.Second, a.Median())
 }
 
-// slowStore takes as long as a test tells it to.
+// slowStore is a log whose appends take as long as the test says.
 type slowStore struct {
 	*raft.InmemStore
 	takes time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 )
 
-// TestWhoMayInherit checks which servers a recovery accepts, at first and when it is repeated.
+// TestWhoMayInherit checks which servers a recovery accepts, the first time and when it is repeated.
 func TestWhoMayInherit(t *testing.T) {
 	servers := func(ids string) (all []raft.Server) {
 		for id := range strings.FieldsSeq(ids) {

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestPausedLeaderDoesNotDiverge: a leader wakes from a pause and receives its successor's first heartbeat while a
-// proposal waits. With the Raft library's fast path for heartbeats, it writes the proposal under the successor's
-// term, in place of the successor's own entry.
+// TestPausedLeaderDoesNotDiverge checks a leader that wakes from a pause and receives its successor's first heartbeat
+// while a proposal waits. With the Raft library's fast path for heartbeats, it writes the proposal under the
+// successor's term, in place of the successor's entry. Without the wrapper the test must see this defect.
 func TestPausedLeaderDoesNotDiverge(t *testing.T) {
-	require.False(t, diverges(t, true), "with the wrapper")
+	require.False(t, diverges(t, true), "the wrapper must prevent the divergence")
 	require.True(t, diverges(t, false),
-		"the test cannot see the defect, or the library has mended it: see transport.go")
+		"the test no longer shows the defect, or the library has fixed it: see transport.go")
 }
 
 // diverges reports whether a deposed leader applies its own entry at an index at which its successor committed
@@ -74,7 +74,7 @@ func startAlone(t *testing.T, carrier raft.Transport, machine raft.FSM, servers 
 	config := raft.DefaultConfig()
 	config.LocalID, config.Logger = "a", hclog.NewNullLogger()
 	config.PreVoteDisabled = true
-	// Only what the test does may end the leader's wait for something to do.
+	// Nothing but the test may end the leader's wait.
 	config.HeartbeatTimeout, config.ElectionTimeout = 2*time.Second, 2*time.Second
 	config.LeaderLeaseTimeout = 2 * time.Second
 	store, images := raft.NewInmemStore(), raft.NewInmemSnapshotStore()
@@ -84,7 +84,7 @@ func startAlone(t *testing.T, carrier raft.Transport, machine raft.FSM, servers 
 	return r
 }
 
-// puppet is a node that agrees with its leader until a test gives it another leader.
+// puppet is a node that agrees with its leader until the test deposes that leader.
 type puppet struct {
 	*raft.NetworkTransport
 	deposed chan struct{}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// A leader withholds heartbeats while an append is stuck, and no longer.
+// TestTheGateOpensWhenTheDiskAnswers checks that a leader withholds heartbeats exactly while an append is stuck.
 func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, takes = 100 * time.Millisecond, 3 * time.Second
@@ -23,10 +23,10 @@ func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
 		go g.Logs.StoreLog(&raft.Log{Index: 1})
 		time.Sleep(limit)
 		g.Wait()
-		require.Equal(t, limit, time.Since(start), "it waited for a disk that is in time")
+		require.Equal(t, limit, time.Since(start), "the gate must not wait before the limit")
 		time.Sleep(time.Millisecond)
 		g.Wait()
-		require.GreaterOrEqual(t, time.Since(start), takes, "it did not wait")
+		require.GreaterOrEqual(t, time.Since(start), takes, "the gate must wait until the append ends")
 		require.Less(t, time.Since(start), takes+2*GatePause)
 		g.Wait()
 		synctest.Wait()
@@ -51,7 +51,7 @@ func TestTheGateOpensWhenTheNodeCloses(t *testing.T) {
 	})
 }
 
-// slowStore takes as long as a test tells it to.
+// slowStore is a log whose appends take as long as the test says.
 type slowStore struct {
 	*raft.InmemStore
 	takes time.Duration
