@@ -15,7 +15,6 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// backUp makes a backup and reads it.
 func backUp(t *testing.T, n *Node) []byte {
 	t.Helper()
 	b, err := n.Backup()
@@ -27,14 +26,14 @@ func backUp(t *testing.T, n *Node) []byte {
 	return all
 }
 
-// restoreOn restores to an otherwise empty file system.
+// restoreOn restores a backup to an otherwise empty file system.
 func restoreOn(t *testing.T, fs vfs.FS, backup []byte) error {
 	_, err := Restore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)},
 		bytes.NewReader(backup))
 	return err
 }
 
-// busyNode has used every algorithm, a policy with an override, and a block.
+// busyNode returns a node that has used every algorithm, a policy with an override, and a block.
 func busyNode(t *testing.T, fs vfs.FS, src *fakeSource) *Node {
 	n := mustStart(t, nodeOptions(t, fs, src))
 	policy := &engine.Policy{
@@ -51,8 +50,8 @@ func busyNode(t *testing.T, fs vfs.FS, src *fakeSource) *Node {
 	return n
 }
 
-// What is decided after a backup began is not in it; everything before is, with the
-// clock. The node goes on, also with the next backup.
+// TestABackupBringsEverythingBack checks that a backup has the clock and everything that was decided before it began,
+// and nothing later. The node continues, also with the next backup.
 func TestABackupBringsEverythingBack(t *testing.T) {
 	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
 	n := busyNode(t, fs, src)
@@ -61,7 +60,7 @@ func TestABackupBringsEverythingBack(t *testing.T) {
 	for _, op := range takes(noon) {
 		decide(t, n, op)
 	}
-	require.NotEqual(t, backup, backUp(t, n), "a second one has more")
+	require.NotEqual(t, backup, backUp(t, n), "a second backup must have later decisions")
 	require.NoError(t, n.Close())
 	require.NotContains(t, files(t, fs, dataDir), backupName)
 
@@ -77,11 +76,12 @@ func TestABackupBringsEverythingBack(t *testing.T) {
 	require.Equal(t, policies.Limits, found.Limits)
 	require.Equal(t, policies.Overrides, found.Overrides)
 	check := engine.Op{Code: engine.OpCheck, Text: []byte("user"), Key: []byte("7"), Cost: 7}
-	require.Zero(t, decide(t, again, check).Allowed, "6 of 10 are left")
+	require.Zero(t, decide(t, again, check).Allowed, "6 of 10 units must be left")
 	require.NoError(t, again.Close())
 }
 
-// A restored clock is never behind, and counts the time since the backup as downtime.
+// TestARestoredClockGoesOn checks that limiter time never goes back in a restore, and that the time since the backup
+// counts as downtime.
 func TestARestoredClockGoesOn(t *testing.T) {
 	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
 	n := busyNode(t, fs, src)
@@ -96,7 +96,7 @@ func TestARestoredClockGoesOn(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// A backup with any bit flipped, cut short or drawn out restores nothing.
+// TestADamagedBackupIsRefused checks that a backup with a flipped bit, or of another length, restores nothing.
 func TestADamagedBackupIsRefused(t *testing.T) {
 	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
 	whole := backUp(t, n)
@@ -137,7 +137,7 @@ func TestANewerBackupIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrBackupNewer)
 	require.ErrorContains(t, err, "backup format 2, this weir knows 1")
 	_, err = fs.Stat(dataDir)
-	require.Error(t, err, "a directory that was not there is not there")
+	require.Error(t, err, "a failed restore must not leave its directory")
 }
 
 func TestRestoreNeedsAnEmptyDirectory(t *testing.T) {
@@ -150,7 +150,8 @@ func TestRestoreNeedsAnEmptyDirectory(t *testing.T) {
 	require.Equal(t, before, files(t, fs, dataDir))
 }
 
-// One that was interrupted is no directory to start from; the next one starts over.
+// TestAnInterruptedRestore checks that no server starts from the directory of an interrupted restore, and that the
+// next restore starts over.
 func TestAnInterruptedRestore(t *testing.T) {
 	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
 	backup := backUp(t, n)
@@ -177,7 +178,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 
 	again := mustStart(t, nodeOptions(t, crash, &fakeSource{wall: noon}))
-	backUp(t, again) // what a crash left of one is gone
+	backUp(t, again) // this removes the rest of a backup that a crash interrupted
 	require.NoError(t, again.Close())
 	alone := mustStart(t, Options{Logger: quiet})
 	_, err = alone.Backup()
@@ -185,7 +186,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	require.NoError(t, alone.Close())
 }
 
-// What a crash left of the look for hard links does not keep backups from being made.
+// TestALinkThatACrashLeft checks that a backup succeeds although a crash left the file that tests for hard links.
 func TestALinkThatACrashLeft(t *testing.T) {
 	fs := vfs.NewMem()
 	n := busyNode(t, fs, &fakeSource{wall: noon})
@@ -196,7 +197,8 @@ func TestALinkThatACrashLeft(t *testing.T) {
 	require.NoError(t, n.Close())
 }
 
-// A backup whose bytes are all right, and whose entries no table takes, restores nothing.
+// TestABackupOfEntriesThatNoTableTakes checks that a backup with correct checksums and invalid entries restores
+// nothing.
 func TestABackupOfEntriesThatNoTableTakes(t *testing.T) {
 	images := mustOpenImages(t, vfs.NewMem())
 	require.NoError(t, images.Write([]engine.Change{{Key: []byte("lk"), Value: []byte("bad")}}))
@@ -214,7 +216,8 @@ func TestABackupOfEntriesThatNoTableTakes(t *testing.T) {
 	require.Error(t, err)
 }
 
-// What makes a directory one to start from is put in place when all the rest is on disk.
+// TestTheFormatFileComesLast checks that the file which makes a directory valid is written when everything else is on
+// disk.
 func TestTheFormatFileComesLast(t *testing.T) {
 	var did []string
 	mem := vfs.NewMem()
@@ -238,9 +241,10 @@ func TestTheFormatFileComesLast(t *testing.T) {
 	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
 }
 
-// TestAMoveUpThatFails stops at the first failure, and removes what it moved: the same restore can be tried again.
+// TestAMoveUpThatFails checks that a restore stops at the first failure and removes the files that it moved. The same
+// restore can then be tried again.
 func TestAMoveUpThatFails(t *testing.T) {
-	for fails := range 6 { // the list, two renames with a sync behind each, and none
+	for fails := range 6 { // one list, two renames with a sync after each, and no failure
 		mem, ops := vfs.NewMem(), 0
 		d := directory{errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind != errorfs.OpList && op.Kind != errorfs.OpRename && op.Kind != errorfs.OpOpenDir {
@@ -261,7 +265,7 @@ func TestAMoveUpThatFails(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, errTest, "operation %d", fails)
-		require.Equal(t, fails+1, ops, "and nothing after it")
+		require.Equal(t, fails+1, ops, "no operation may follow the failure")
 		left, err := mem.List(dataDir)
 		require.NoError(t, err)
 		require.Equal(t, []string{restoreName}, left, "operation %d", fails)

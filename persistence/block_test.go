@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// blockOf is a block of changes.
+// blockOf returns a block with these changes.
 func blockOf(changes ...engine.Change) stored {
 	var b block
 	for _, c := range changes {
@@ -21,7 +21,7 @@ func blockOf(changes ...engine.Change) stored {
 	return stored{shortBlock, b.bytes}
 }
 
-// wholeBlock is a block as formats 2 and 3 had it.
+// wholeBlock returns a block in the encoding of formats 2 and 3.
 func wholeBlock(changes ...engine.Change) (b stored) {
 	for _, c := range changes {
 		b.bytes = append(binary.AppendUvarint(b.bytes, uint64(len(c.Key))), c.Key...)
@@ -34,7 +34,7 @@ func wholeBlock(changes ...engine.Change) (b stored) {
 	return b
 }
 
-// changesOf are the changes of a block, copied.
+// changesOf returns copies of the changes in a block.
 func changesOf(b stored) (all []engine.Change, err error) {
 	err = b.changes(func(c engine.Change) error {
 		all = append(all, engine.Change{Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
@@ -76,7 +76,7 @@ func TestBlocksDoNotRepeatThemselves(t *testing.T) {
 		{Key: []byte("lkey:000000000029"), Value: []byte("a kind and a limit, state 2")},
 		{Key: []byte("lkey:000000000020")}, {Key: []byte("lkey:000000000021"), Value: value},
 	}
-	want := 2 + 17 + 2 + len(value) + // all of the first
+	want := 2 + 17 + 2 + len(value) + // all of the first entry
 		2 + 2 + 2 + 1 + // two digits, one digit
 		2 + 1 + 1 +
 		2 + 1 + 2 + 1
@@ -101,12 +101,13 @@ func TestSharedLen(t *testing.T) {
 	require.Equal(t, maxShared, sharedLen(make([]byte, 200), make([]byte, 200)))
 }
 
-// TestBlocksSayNoMoreThanTheirPart: a block that shares more than weir writes is none.
+// TestBlocksSayNoMoreThanTheirPart checks that a block is invalid if an entry shares more bytes than weir would
+// write.
 func TestBlocksSayNoMoreThanTheirPart(t *testing.T) {
 	long := string(make([]byte, maxShared+1))
 	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {
-		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of a letter, a value of 128 bytes
-		text = append(text, 1, 0, 1)                           // the same key, and of a value nothing new
+		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of one letter and a value of 128 bytes
+		text = append(text, 1, 0, 1)                           // the same key, and a value without new bytes
 		_, err := changesOf(stored{shortBlock, binary.AppendUvarint(text, uint64(shared))})
 		require.ErrorIs(t, err, want)
 	}
@@ -128,7 +129,8 @@ func FuzzBlock(f *testing.F) {
 			if short {
 				again = blockOf(changes...)
 			}
-			require.LessOrEqual(t, len(again.bytes), len(bytes), "lengths may be written longer than they need")
+			require.LessOrEqual(t, len(again.bytes), len(bytes),
+				"lengths may be encoded longer than necessary, but not shorter")
 			same, err := changesOf(again)
 			require.NoError(t, err)
 			require.Equal(t, changes, same)

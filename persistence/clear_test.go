@@ -31,7 +31,8 @@ func TestClearIsForGood(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// A crash in the midst of Clear finds everything, or nothing but the policies.
+// TestACrashWhileClearingKeepsPolicies checks that a crash during Clear leaves either everything, or nothing but the
+// policies.
 func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 	mem, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
 	var crashes []*vfs.MemFS
@@ -39,7 +40,7 @@ func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(1, 5))
 	n := busyNode(t, onWrites(mem, func() error {
-		mu.Lock() // Pebble writes in the background, too
+		mu.Lock() // Pebble also writes in the background
 		defer mu.Unlock()
 		for percent := 0; clearing.Load() && percent <= 100; percent += 50 {
 			crashes = append(crashes, mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}))
@@ -66,7 +67,7 @@ func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 	require.Positive(t, found[before])
 }
 
-// A backup or a Clear that comes while the node closes ends before it has, or is refused.
+// TestCloseWaitsForTheDisk checks that a backup or a Clear during Close ends before Close returns, or is refused.
 func TestCloseWaitsForTheDisk(t *testing.T) {
 	for range 200 {
 		n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})

@@ -41,7 +41,7 @@ func TestRestartCredit(t *testing.T) {
 		name       string
 		wallAhead  time.Duration
 		wantCredit time.Duration
-		wantWall   int64 // where calendar windows go on
+		wantWall   int64 // the wall time at which calendar windows continue
 	}{
 		{"a minute down", time.Minute, time.Minute, noon + 5 + int64(time.Minute)},
 		{"no time", 0, 0, noon + 5},
@@ -69,18 +69,19 @@ func TestOffsetIsSlewedTowardTheWallClock(t *testing.T) {
 		}
 		at := c.Now()
 		gap := src.WallNs() - at.NowNs - at.WallOffsetNs
-		require.Equal(t, step*11/20, time.Duration(gap), "nine seconds at 0.5 ms each")
+		require.Equal(t, step*11/20, time.Duration(gap), "nine seconds must slew by 0.5 ms each")
 		for range 20 {
 			src.pass(time.Second)
 			c.Slew()
 		}
 		at = c.Now()
-		require.Equal(t, src.WallNs(), at.NowNs+at.WallOffsetNs, "arrived, and not beyond")
+		require.Equal(t, src.WallNs(), at.NowNs+at.WallOffsetNs,
+			"the wall time must arrive at the clock and not overshoot")
 	}
 }
 
-// The wall time of calendar windows never goes back and never runs more than
-// 0.05 % away from real time, whatever the wall clock does.
+// TestWallTimeIsContinuous checks that the wall time of calendar windows never goes back. It drifts from real time by
+// at most 0.05 %, whatever the wall clock does.
 func TestWallTimeIsContinuous(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	src := &fakeSource{wall: noon}
@@ -109,14 +110,14 @@ func TestTestClock(t *testing.T) {
 	require.Equal(t, noon, c.Now().NowNs)
 	src.pass(time.Hour)
 	c.Slew()
-	require.Equal(t, noon, c.Now().NowNs, "it stands still")
+	require.Equal(t, noon, c.Now().NowNs, "the test clock must stand still")
 	require.True(t, c.Advance(time.Minute))
-	require.True(t, c.Advance(-time.Hour), "back is ignored")
+	require.True(t, c.Advance(-time.Hour), "a negative advance must be ignored")
 	require.Equal(t, noon+int64(time.Minute), c.Now().NowNs)
 
 	r := c.Record()
 	require.True(t, r.Test)
-	require.Equal(t, c.Now(), newTestClock(src, &r).Now(), "a restart goes on from the record")
+	require.Equal(t, c.Now(), newTestClock(src, &r).Now(), "a restart must continue from the record")
 	c.Advance(1<<63 - 1)
 	require.Equal(t, maxLimiterNs, c.Now().NowNs)
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// history is every state that was ever flushed whole: history[i] is what flush
-// begun as number i+1 of the run wrote.
+// history is every state that a flush wrote completely. history[i] is the state of flush number i+1 of the run.
 type history []map[string]string
 
-// find returns the last index of the state, or -1.
+// find returns the last index of the state, or -1 if it is missing.
 func (h history) find(state map[string]string) int {
 	for i := len(h) - 1; i >= 0; i-- {
 		if maps.Equal(h[i], state) {
@@ -29,7 +28,7 @@ func (h history) find(state map[string]string) int {
 	return -1
 }
 
-// change makes random changes to a table; the counter makes every state unique.
+// change makes random changes to a table. The counter n makes every state unique.
 func change(rng *rand.Rand, table *fakeTable, n int) {
 	table.set("counter", fmt.Sprint(n))
 	for range rng.IntN(40) {
@@ -42,8 +41,8 @@ func change(rng *rand.Rand, table *fakeTable, n int) {
 	}
 }
 
-// A crash at any moment, with none, half or all of the unsynced data on the disk,
-// leaves the state of one flush: not before the last that had returned.
+// TestCrashKeepsEveryFinishedFlush checks that a crash at any moment leaves the state of one flush, and no older one
+// than the last that returned. None, half or all of the unsynced data is on the disk.
 func TestCrashKeepsEveryFinishedFlush(t *testing.T) {
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of unsynced data kept", percent), func(t *testing.T) {
@@ -54,7 +53,7 @@ func TestCrashKeepsEveryFinishedFlush(t *testing.T) {
 			var done atomic.Int64
 			crashed := make(chan *vfs.MemFS)
 			finished := make([]int64, 0, 40)
-			go func() { // crashes while flushes run
+			go func() { // crashes during flushes
 				defer close(crashed)
 				rng := rand.New(rand.NewPCG(uint64(percent), 8))
 				for range cap(finished) {
@@ -85,7 +84,7 @@ func TestCrashKeepsEveryFinishedFlush(t *testing.T) {
 	}
 }
 
-// Every directory above a new data directory is on disk too.
+// TestCrashKeepsNewParentDirectories checks that a crash also keeps every new directory above a data directory.
 func TestCrashKeepsNewParentDirectories(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	dir := fs.PathJoin("srv", "limits", "weir")
@@ -99,18 +98,17 @@ func TestCrashKeepsNewParentDirectories(t *testing.T) {
 	require.NoError(t, after.Close())
 }
 
-// outcome is how a run under faults ended.
+// outcome is the result of a run under faults.
 type outcome struct {
-	finished int // flushes that returned
+	finished int // the flushes that returned
 	stopped  error
 }
 
-// faultRun opens a store, flushes a few times and closes it, on a file system
-// that may fail at any point.
+// faultRun opens a store, flushes a few times and closes it. The file system may fail at any operation.
 func faultRun(t *testing.T, fs vfs.FS, states *history) outcome {
 	ended := make(chan outcome, 16)
 	finished := new(atomic.Int64)
-	onFatal := func(err error) { // the process would end here
+	onFatal := func(err error) { // a real process would end here
 		ended <- outcome{int(finished.Load()), err}
 		select {}
 	}
@@ -138,8 +136,8 @@ func faultRun(t *testing.T, fs vfs.FS, states *history) outcome {
 	}
 }
 
-// An error at the n-th write, for every n: the run stops loudly, and what is then
-// on the disk is a flushed state that misses no finished flush.
+// TestEveryWriteMayFail injects an error at the n-th write, for every n. The run must stop with an error, and the
+// disk must have every finished flush.
 func TestEveryWriteMayFail(t *testing.T) {
 	for _, fault := range []error{syscall.ENOSPC, syscall.EIO} {
 		for _, once := range []bool{true, false} {
@@ -151,7 +149,7 @@ func TestEveryWriteMayFail(t *testing.T) {
 	}
 }
 
-// sweepFault runs with a fault at write n and reports whether there was one.
+// sweepFault runs with a fault at write n, and reports whether the run reached it.
 func sweepFault(t *testing.T, fault error, n int64, once bool) bool {
 	mem := vfs.NewCrashableMem()
 	var writes, injected atomic.Int64
@@ -173,7 +171,7 @@ func sweepFault(t *testing.T, fault error, n int64, once bool) bool {
 		return false
 	}
 	if run.stopped != nil && run.finished == 0 && errors.Is(run.stopped, ErrDamaged) {
-		require.NotErrorIs(t, run.stopped, ErrDamaged, "a failing disk is not damage")
+		require.NotErrorIs(t, run.stopped, ErrDamaged, "a failing disk must not count as damage")
 	}
 	for _, percent := range []int{0, 100} {
 		rng := rand.New(rand.NewPCG(uint64(n), 9))

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// closedStore makes a directory with a few flushes behind it, closed cleanly.
+// closedStore returns a directory with a few flushes that was closed cleanly.
 func closedStore(t *testing.T) (*vfs.MemFS, map[string]string) {
 	fs := vfs.NewMem()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -30,7 +30,7 @@ func closedStore(t *testing.T) (*vfs.MemFS, map[string]string) {
 	return fs, table.state()
 }
 
-// copyDir copies a directory tree into a file system of its own.
+// copyDir copies a directory tree into a new file system.
 func copyDir(t *testing.T, from vfs.FS) *vfs.MemFS {
 	to := vfs.NewMem()
 	ok, err := vfs.Clone(from, to, dataDir, dataDir)
@@ -39,7 +39,7 @@ func copyDir(t *testing.T, from vfs.FS) *vfs.MemFS {
 	return to
 }
 
-// loadState opens a directory and returns the state it loads.
+// loadState opens a directory and returns the state that it loads.
 func loadState(t *testing.T, fs vfs.FS) (map[string]string, error) {
 	s, table, err := openStore(fs, dataDir, mustNotStop(t))
 	if err != nil {
@@ -49,8 +49,8 @@ func loadState(t *testing.T, fs vfs.FS) (map[string]string, error) {
 	return table.state(), nil
 }
 
-// A flipped bit anywhere in a directory that was closed cleanly is refused or has
-// no effect. Nothing is half-loaded and nothing silently different.
+// TestAFlippedBitIsRefusedOrHarmless checks that a flipped bit in a cleanly closed directory is refused or has no
+// effect. No state is loaded in part or changed silently.
 func TestAFlippedBitIsRefusedOrHarmless(t *testing.T) {
 	fs, want := closedStore(t)
 	refused := map[string]int{}
@@ -70,11 +70,11 @@ func TestAFlippedBitIsRefusedOrHarmless(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"FORMAT", "FLUSHED", "sst", "MANIFEST"} {
-		require.NotZero(t, refused[kind], "%s: no damage was noticed; %v", kind, refused)
+		require.NotZero(t, refused[kind], "%s: some damage must be noticed; %v", kind, refused)
 	}
 }
 
-// flipPoints picks every byte of a small file and a sample of a large one.
+// flipPoints returns every byte of a small file, and a sample of a large one.
 func flipPoints(n int) (points []int) {
 	rng := rand.New(rand.NewPCG(uint64(n), 3))
 	const most = 120
@@ -86,7 +86,7 @@ func flipPoints(n int) (points []int) {
 	return points
 }
 
-// kindOf is what kind of file a path is, without numbers.
+// kindOf returns the kind of a file: its path without numbers.
 func kindOf(path string) string {
 	base := vfs.Default.PathBase(path)
 	kind, _, _ := strings.Cut(base, "-")
@@ -100,14 +100,14 @@ func kindOf(path string) string {
 	return kind
 }
 
-// Damage that only the load meets, in the middle of the entries, refuses the
-// start: what lies before it must not pass for everything.
+// TestDamageInTheMiddleOfTheEntries checks that damage which only the load finds refuses the start. The entries
+// before it must not pass for the whole state.
 func TestDamageInTheMiddleOfTheEntries(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
 	rng, value := rand.NewChaCha8([32]byte{9}), make([]byte, 1000)
 	for i := range 1000 {
-		_, _ = rng.Read(value) // does not compress
+		_, _ = rng.Read(value) // so that it does not compress
 		table.set(fmt.Sprintf("k%06d", i), string(value))
 	}
 	flush(t, s, table)
@@ -126,7 +126,7 @@ func TestDamageInTheMiddleOfTheEntries(t *testing.T) {
 	t.Fatal("no large table")
 }
 
-// A file cut short or missing is refused or has no effect.
+// TestATruncatedOrMissingFileIsRefusedOrHarmless checks that a truncated or missing file is refused or has no effect.
 func TestATruncatedOrMissingFileIsRefusedOrHarmless(t *testing.T) {
 	fs, want := closedStore(t)
 	for _, path := range files(t, fs, dataDir) {
@@ -146,8 +146,8 @@ func TestATruncatedOrMissingFileIsRefusedOrHarmless(t *testing.T) {
 	}
 }
 
-// After a crash the newest log may be cut or damaged at its end. What is loaded
-// then is still one of the flushed states.
+// TestADamagedLogGivesAnEarlierFlush checks that a start after a crash loads one of the flushed states. The crash may
+// have cut or damaged the end of the newest log.
 func TestADamagedLogGivesAnEarlierFlush(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -204,7 +204,8 @@ func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
 			require.ErrorIs(t, err, c.want)
 			require.ErrorContains(t, err, c.says)
 			require.ErrorContains(t, err, `data directory "data"`)
-			require.Equal(t, []string{fs.PathJoin(dataDir, c.file)}, files(t, fs, dataDir), "nothing was added")
+			require.Equal(t, []string{fs.PathJoin(dataDir, c.file)}, files(t, fs, dataDir),
+				"nothing may be added to the directory")
 		})
 	}
 }
@@ -218,7 +219,8 @@ func TestAStoreThatLostItsFilesIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// An older copy of state/ under a newer FLUSHED file is a rollback nobody asked for.
+// TestARolledBackStoreIsRefused checks that an older copy of state/ beside a newer FLUSHED file is refused, because
+// it would silently roll back.
 func TestARolledBackStoreIsRefused(t *testing.T) {
 	fs, _ := closedStore(t)
 	old := copyDir(t, fs)
@@ -233,7 +235,7 @@ func TestARolledBackStoreIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "was written")
 }
 
-// A crash at any point of the first start leaves a directory that starts.
+// TestAnUnfinishedFirstStart checks that the directory starts after a crash at any point of its first start.
 func TestAnUnfinishedFirstStart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})

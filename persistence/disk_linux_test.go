@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smallDisk mounts a file system of so many bytes, or skips the test.
+// smallDisk mounts a file system of this size, or skips the test.
 func smallDisk(t *testing.T, bytes int, flags uintptr) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func smallDisk(t *testing.T, bytes int, flags uintptr) string {
 func TestARealDiskThatFillsUp(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 24<<20, 0), "data")
 	stopped := make(chan error, 4)
-	var mu sync.Mutex // what fails may be Pebble's own work, and flushes go on beside it
+	var mu sync.Mutex // Pebble's background work may fail while flushes continue
 	var states history
 	var saved int
 	var over bool
@@ -51,7 +51,7 @@ func TestARealDiskThatFillsUp(t *testing.T) {
 		}
 		big := make([]byte, 100<<10)
 		for n := 1; ; n++ {
-			for i := range big { // does not compress
+			for i := range big { // so that it does not compress
 				big[i] = byte((i*n + i>>3*7919) * 31 >> 3)
 			}
 			if table.set(fmt.Sprint(n), string(big)); !begin(table) {
@@ -76,15 +76,15 @@ func TestARealDiskThatFillsUp(t *testing.T) {
 	over = true
 	require.Greater(t, saved, 10)
 
-	// The store that stopped is stuck with its lock, as a process would not be.
+	// The stopped store still holds its lock. A process that ended would not.
 	copied := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
 	again, loaded := mustOpen(t, nil, copied)
-	require.GreaterOrEqual(t, states.find(loaded.state())+1, saved, "every finished flush is there")
+	require.GreaterOrEqual(t, states.find(loaded.state())+1, saved, "every finished flush must be there")
 	require.NoError(t, again.Close())
 
 	_, _, err := openStore(nil, filepath.Join(filepath.Dir(dir), "another"), mustNotStop(t))
-	require.ErrorIs(t, err, ErrDiskFull, "a start on a full disk is refused")
+	require.ErrorIs(t, err, ErrDiskFull, "a start on a full disk must be refused")
 }
 
 func TestAReadOnlyDisk(t *testing.T) {

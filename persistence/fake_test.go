@@ -21,15 +21,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// fakeTable is a table of opaque entries: "idle" values are idle when loaded,
-// "bad" ones are refused.
+// fakeTable is a table of opaque entries. A load skips the value "idle" and refuses the value "bad".
 type fakeTable struct {
 	mu      sync.Mutex
 	entries map[string]string
 	dirty   map[string]bool
 }
 
-// Reserve does nothing: there is nothing to make ready.
+// Reserve does nothing, because the fake prepares nothing.
 func (t *fakeTable) Reserve(int64) {}
 
 func newFakeTable() *fakeTable {
@@ -76,7 +75,7 @@ func (f *fakeTable) Drain(maxChunk int, emit func([]engine.Change) error) error 
 	return nil
 }
 
-// Renew goes over the entries in the order of a hash.
+// Renew visits the entries in the order of a hash.
 func (f *fakeTable) Renew(cursor uint64, entries int) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +126,7 @@ func (f *fakeTable) Load(_ engine.Stamp, key, value []byte) (bool, error) {
 	return true, nil
 }
 
-// fakeSource is hardware under a test's control.
+// fakeSource is a machine's clocks under the control of a test.
 type fakeSource struct {
 	mu           sync.Mutex
 	monoNs, wall int64
@@ -145,7 +144,7 @@ func (s *fakeSource) WallNs() int64 {
 	return s.wall
 }
 
-// pass lets real time pass: both clocks advance.
+// pass lets real time pass, so that both clocks advance.
 func (s *fakeSource) pass(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *fakeSource) pass(d time.Duration) {
 	s.wall += int64(d)
 }
 
-// step sets the wall clock forward or back while no time passes.
+// step moves the wall clock while no time passes.
 func (s *fakeSource) step(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,21 +161,20 @@ func (s *fakeSource) step(d time.Duration) {
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// mustNotStop ends the tests when the store wants to end the process: whoever
-// waits for the store would wait for ever.
+// mustNotStop returns an OnFatal that panics. A test that waits for the store would otherwise wait for ever.
 func mustNotStop(t *testing.T) func(error) {
 	return func(err error) { panic(fmt.Sprintf("%s: the store stops the process: %v", t.Name(), err)) }
 }
 
-// busyRenewal has rounds going on all the time.
+// busyRenewal makes rewrite passes follow each other without a break.
 var busyRenewal = renewal{spareBytes: 100, entries: 7}
 
 const dataDir = "data"
 
-// at is the clock record of a flush in tests that do not care for time.
+// at returns the clock record of a flush in tests that do not depend on time.
 func at() Record { return Record{LimiterNs: 1e18, WallNs: 1e18} }
 
-// openStore opens a store on fs, loads it into a new table and begins.
+// openStore opens a store on fs, loads it into a new table, and begins.
 func openStore(fs vfs.FS, dir string, onFatal func(error)) (*Store, *fakeTable, error) {
 	s, err := OpenStore(StoreOptions{Dir: dir, FS: fs, Logger: quiet, OnFatal: onFatal, renewal: busyRenewal})
 	if err != nil {
@@ -205,7 +203,7 @@ func flush(t *testing.T, s *Store, table *fakeTable) {
 	require.NoError(t, s.Flush(table, at, true))
 }
 
-// readFile and writeFile reach into a data directory.
+// readFile reads a file of a data directory.
 func readFile(t *testing.T, fs vfs.FS, path string) []byte {
 	t.Helper()
 	f, err := fs.Open(path)
@@ -225,7 +223,7 @@ func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
 	require.NoError(t, f.Close())
 }
 
-// files lists the files below a directory, with their paths.
+// files lists the paths of the files below a directory.
 func files(t *testing.T, fs vfs.FS, dir string) []string {
 	t.Helper()
 	names, err := fs.List(dir)

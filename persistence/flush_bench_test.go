@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/persistence"
 )
 
-// BenchmarkFlush measures what saving costs a key of which all change between two
-// flushes, merging in the background included.
+// BenchmarkFlush measures the cost of saving a key when every key changes between two flushes. It includes merges in
+// the background.
 func BenchmarkFlush(b *testing.B) {
 	const keys = 100_000
 	store, err := persistence.OpenStore(persistence.StoreOptions{Dir: b.TempDir()})

@@ -18,17 +18,17 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// imageRun makes a few images and receives one, and notes how far it came. On a
-// disk that fails it ends where the process would.
+// imageRun makes a few images, receives one, and records its progress. If the disk fails, the run ends where the
+// process would.
 type imageRun struct {
 	stream       []byte // of image lastImage
 	states       []map[string]string
-	begun, ended atomic.Int64 // the newest image asked for, and the newest promised
+	begun, ended atomic.Int64 // the newest image that was requested, and the newest that was acknowledged
 }
 
 const lastImage = 4
 
-// newImageRun makes the stream and the state after it on a healthy disk.
+// newImageRun makes the stream and the state after it on a working disk.
 func newImageRun(t *testing.T) *imageRun {
 	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
 	r := &imageRun{states: make([]map[string]string, lastImage+1)}
@@ -77,8 +77,8 @@ func (r *imageRun) run(fs vfs.FS, onFatal func(error)) error {
 	return m.Close()
 }
 
-// check opens what a crash left: the newest image promised is there, or the one
-// that was being made, whole.
+// check opens the directory after a crash. It must have the newest acknowledged image, or a complete image that was
+// under way.
 func (r *imageRun) check(t *testing.T, crash vfs.FS, ended, begun int64, label string) {
 	t.Helper()
 	index, entries, err := newest(crash)
@@ -101,8 +101,8 @@ func onWrites(fs vfs.FS, hook func() error) vfs.FS {
 	}))
 }
 
-// A crash before any operation on the disk, with none, half or all of the unsynced
-// data kept.
+// TestACrashLeavesTheOlderImageOrTheNewer injects a crash before every disk operation, with none, half or all of the
+// unsynced data kept. One complete image must remain.
 func TestACrashLeavesTheOlderImageOrTheNewer(t *testing.T) {
 	type crash struct {
 		fs           *vfs.MemFS
@@ -114,7 +114,7 @@ func TestACrashLeavesTheOlderImageOrTheNewer(t *testing.T) {
 	var crashes []crash
 	rng := rand.New(rand.NewPCG(3, 3))
 	fs := onWrites(mem, func() error {
-		mu.Lock() // Pebble writes in the background, too
+		mu.Lock() // Pebble also writes in the background
 		defer mu.Unlock()
 		for _, percent := range []int{0, 50, 100} {
 			c := crash{ended: r.ended.Load(), percent: percent}
@@ -131,20 +131,19 @@ func TestACrashLeavesTheOlderImageOrTheNewer(t *testing.T) {
 		found[c.begun]++
 	}
 	for n := int64(0); n <= lastImage; n++ {
-		require.Greater(t, found[n], 30, "crashes while image %d was made", n)
+		require.Greater(t, found[n], 30, "there must be many crashes while image %d is made", n)
 	}
 }
 
-// An error at the n-th write, for every n: the process ends, and a promise made
-// before is kept.
+// TestEveryWriteOfAnImageMayFail injects an error at the n-th write, for every n. The process must end, and
+// acknowledged images must remain.
 func TestEveryWriteOfAnImageMayFail(t *testing.T) {
 	faults := []error{syscall.ENOSPC, syscall.EIO}
 	for n := int64(0); sweepImageFault(t, faults[n%2], n); n++ {
 	}
 }
 
-// sweepImageFault runs with a fault at write n and after, and reports whether there
-// was one.
+// sweepImageFault runs with a fault from write n on, and reports whether the run reached it.
 func sweepImageFault(t *testing.T, fault error, n int64) bool {
 	mem, r := vfs.NewCrashableMem(), newImageRun(t)
 	var writes atomic.Int64
@@ -161,7 +160,7 @@ func sweepImageFault(t *testing.T, fault error, n int64) bool {
 	select {
 	case err := <-stopped:
 		if err == nil {
-			require.LessOrEqual(t, writes.Load(), n, "a fault was passed over")
+			require.LessOrEqual(t, writes.Load(), n, "the run must not ignore a fault")
 			require.EqualValues(t, lastImage, r.ended.Load())
 			return false
 		}
@@ -182,7 +181,7 @@ func sweepImageFault(t *testing.T, fault error, n int64) bool {
 	return true
 }
 
-// An image whose files can no longer be read ends the process that sends it.
+// TestAFailingReadStopsTheSender checks that a node ends if it can no longer read an image that it sends.
 func TestAFailingReadStopsTheSender(t *testing.T) {
 	for _, c := range []struct {
 		name string

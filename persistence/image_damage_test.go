@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// twoImages makes a directory with images 1 and 2.
+// twoImages returns a directory with images 1 and 2.
 func twoImages(t *testing.T) (fs *vfs.MemFS, newestDir string) {
 	fs = vfs.NewMem()
 	m, table := mustOpenImages(t, fs), newFakeTable()
@@ -32,8 +32,8 @@ func twoImages(t *testing.T) (fs *vfs.MemFS, newestDir string) {
 	return fs, dir
 }
 
-// Any flipped bit in the newest image refuses it. It is not passed over for the one
-// before it.
+// TestAFlippedBitInTheNewestImage checks that any flipped bit in the newest image refuses it. The image before it is
+// not used instead.
 func TestAFlippedBitInTheNewestImage(t *testing.T) {
 	fs, dir := twoImages(t)
 	for _, path := range files(t, fs, dir) {
@@ -92,7 +92,7 @@ func TestADamagedOlderImageIsLeftOut(t *testing.T) {
 	seal(t, m, 4)
 	list, err = m.List()
 	require.NoError(t, err)
-	require.Len(t, list, 2, "it goes like any other")
+	require.Len(t, list, 2, "a damaged image must be removed like any other old image")
 	require.NoError(t, m.Close())
 }
 
@@ -108,15 +108,15 @@ func TestANewerImageIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// metaOfVersion changes the version in META and makes the checksum right.
+// metaOfVersion changes the version in META and corrects the checksum.
 func metaOfVersion(b []byte, version uint32) []byte {
 	b = bytes.Clone(b[:len(b)-4])
 	binary.LittleEndian.PutUint32(b[len(metaMagic):], version)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// META and the record inside Pebble must speak of the same entry, and so must the
-// name of the directory.
+// TestAnImageOfAnotherEntryIsRefused checks that META, the record inside Pebble and the directory's name must be of
+// the same entry.
 func TestAnImageOfAnotherEntryIsRefused(t *testing.T) {
 	fs, dir := twoImages(t)
 	third := fs.PathJoin(dataDir, imagesName, imageID(3, 1))
@@ -134,7 +134,8 @@ func TestAnImageOfAnotherEntryIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "named for entry 3 of term 1 and holds entry 2 of term 1")
 }
 
-// Nothing reaches the table before the whole image was checked.
+// TestADamagedImageIsRefusedBeforeItIsLoaded checks that the table receives nothing before the whole image was
+// checked.
 func TestADamagedImageIsRefusedBeforeItIsLoaded(t *testing.T) {
 	fs, dir := twoImages(t)
 	for _, path := range files(t, fs, fs.PathJoin(dir, stateName)) {
@@ -166,7 +167,7 @@ func FuzzDecodeImageMeta(f *testing.F) {
 	f.Add(metaOfVersion(good.encode(), imageVersion+1))
 	f.Add(metaOfVersion(good.encode(), 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) > 4 { // or the checksum keeps everything out
+		if len(b) > 4 { // otherwise the checksum refuses everything
 			sum := crc32.Checksum(b[:len(b)-4], castagnoli)
 			b = binary.LittleEndian.AppendUint32(bytes.Clone(b[:len(b)-4]), sum)
 		}

@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// summed appends the checksum that whoever damages a file by mistake does not make.
+// summed appends a valid checksum to damaged content.
 func summed(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// metaByHand is META with numbers that contradict what follows them.
+// metaByHand returns a META whose numbers contradict the rest.
 func metaByHand(version, metaLen, files uint32, rest []byte) []byte {
 	b := bytes.Clone(metaMagic)
 	b = binary.LittleEndian.AppendUint32(b, version)
@@ -32,7 +32,7 @@ func metaByHand(version, metaLen, files uint32, rest []byte) []byte {
 	return summed(append(b, rest...))
 }
 
-// What META says is held against itself even where its checksum is right.
+// TestAMetaThatContradictsItself checks that a META with a valid checksum and contradictory contents is refused.
 func TestAMetaThatContradictsItself(t *testing.T) {
 	file := func(name string, size uint64) []byte {
 		b := append([]byte{byte(len(name))}, name...)
@@ -80,7 +80,7 @@ func TestAMetaThatContradictsItself(t *testing.T) {
 	}
 }
 
-// The number of files is bounded where it is read, however many follow.
+// TestAMetaOfTooManyFiles checks that reading META bounds the number of files.
 func TestAMetaOfTooManyFiles(t *testing.T) {
 	var m imageMeta
 	for i := range maxImageFiles + 1 {
@@ -144,7 +144,8 @@ func TestTheHeadOfAStreamIsBounded(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// The NEWEST file keeps an older image from passing for the newest, so no other text passes.
+// TestTheNewestFileIsChecked checks that any other text in the NEWEST file is refused. This file prevents that an
+// older image passes for the newest.
 func TestTheNewestFileIsChecked(t *testing.T) {
 	fs, _ := smallImages(t)
 	newestFile := fs.PathJoin(dataDir, newestName)
@@ -188,7 +189,7 @@ func TestANewestFileThatCannotBeRead(t *testing.T) {
 	require.NotErrorIs(t, err, ErrDamaged)
 }
 
-// An older image, however it comes, does not become the newest.
+// TestTheNewestImageStaysTheNewest checks that sealing or receiving an older image does not make it the newest.
 func TestTheNewestImageStaysTheNewest(t *testing.T) {
 	stream, _ := aStream(t)
 	fs := vfs.NewMem()
@@ -200,8 +201,8 @@ func TestTheNewestImageStaysTheNewest(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// An image that is sealed again stays in its place at every moment, also for a crash, and keeps
-// its files for whoever reads it.
+// TestSealOfAnEntryThatIsRead checks that an image which is sealed again is present at every moment, also after a
+// crash. Its files stay for a reader.
 func TestSealOfAnEntryThatIsRead(t *testing.T) {
 	var m *Images
 	id, seen := imageID(5, 1), 0
@@ -232,7 +233,8 @@ func TestSealOfAnEntryThatIsRead(t *testing.T) {
 	require.NoError(t, opened.Close())
 }
 
-// An old image that cannot be removed stops the process, as any failure of the disk does.
+// TestAnOldImageThatCannotBeRemoved checks that a failure to remove an old image stops the process, like any disk
+// failure.
 func TestAnOldImageThatCannotBeRemoved(t *testing.T) {
 	var fails atomic.Bool
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -262,7 +264,8 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
-// What does not belong among the images stops the process before anything is removed.
+// TestAForeignFileAmongTheImages checks that a foreign file among the images stops the process before anything is
+// removed.
 func TestAForeignFileAmongTheImages(t *testing.T) {
 	fs, stopped := vfs.NewMem(), errors.New("stopped")
 	m, err := openImages(fs, func(err error) { panic(errors.Join(stopped, err)) })

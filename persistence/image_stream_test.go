@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// streamOf reads an image's whole stream.
+// streamOf reads the whole stream of an image.
 func streamOf(t *testing.T, m *Images, id string) []byte {
 	t.Helper()
 	r, info, err := m.Send(id)
@@ -24,11 +24,11 @@ func streamOf(t *testing.T, m *Images, id string) []byte {
 	b, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	require.Len(t, b, int(info.Bytes), "Bytes is the real length")
+	require.Len(t, b, int(info.Bytes), "Bytes must be the length of the stream")
 	return b
 }
 
-// aStream makes the stream of image 7 and its entries.
+// aStream returns the stream of image 7 and its entries.
 func aStream(t *testing.T) ([]byte, map[string]string) {
 	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
 	for i := range 300 {
@@ -40,17 +40,17 @@ func aStream(t *testing.T) ([]byte, map[string]string) {
 	return b, table.state()
 }
 
-// receive feeds a stream into an image, as image 7 of term 1.
+// receive writes a stream into an image, as image 7 of term 1.
 func receive(t *testing.T, m *Images, from io.Reader) (ImageInfo, error) {
 	in, err := m.Receive(7, 1, []byte("meta 7"))
 	require.NoError(t, err)
 	if _, err := io.Copy(struct{ io.Writer }{in}, from); err != nil {
 		_, closed := in.Close()
-		require.ErrorIs(t, closed, err, "the first error stays")
+		require.ErrorIs(t, closed, err, "Close must return the first error")
 		return ImageInfo{}, closed
 	}
 	info, err := in.Close()
-	require.LessOrEqual(t, cap(in.buf), 256, "it holds little in memory")
+	require.LessOrEqual(t, cap(in.buf), 256, "the receiver must hold little in memory")
 	return info, err
 }
 
@@ -67,7 +67,7 @@ func TestAnImageIsSentAndReceived(t *testing.T) {
 			info, err := receive(t, m, from)
 			require.NoError(t, err)
 			require.Equal(t, "meta 7", string(info.Meta))
-			require.Equal(t, stream, streamOf(t, m, info.ID), "and is passed on unchanged")
+			require.Equal(t, stream, streamOf(t, m, info.ID), "the received image must be sent on unchanged")
 			require.NoError(t, m.Close())
 
 			m = mustOpenImages(t, fs)
@@ -77,14 +77,14 @@ func TestAnImageIsSentAndReceived(t *testing.T) {
 			require.Equal(t, want, mustLoadImage(t, m, info.ID))
 			require.NoError(t, m.Write([]engine.Change{{Key: []byte("more"), Value: []byte("1")}}))
 			want["more"] = "1"
-			require.Equal(t, want, mustLoadImage(t, m, seal(t, m, 8).ID), "life goes on from there")
+			require.Equal(t, want, mustLoadImage(t, m, seal(t, m, 8).ID), "the table must continue from the image")
 			delete(want, "more")
 			require.NoError(t, m.Close())
 		})
 	}
 }
 
-// A reader of any size gets the same stream.
+// TestAStreamIsReadInAnyPieces checks that reads of any size give the same stream.
 func TestAStreamIsReadInAnyPieces(t *testing.T) {
 	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
 	table.set("a", "1")
@@ -100,7 +100,7 @@ func TestAStreamIsReadInAnyPieces(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// refuses feeds a broken stream and checks that nothing was replaced or left over.
+// refuses receives a broken stream, and checks that nothing was replaced or left over.
 func refuses(t *testing.T, m *Images, stream []byte, label string) error {
 	t.Helper()
 	before, err := m.List()
@@ -131,7 +131,7 @@ func TestABrokenStreamIsRefused(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// part is a file of a stream made by hand.
+// part is a file of a handmade stream.
 type part struct{ name, content string }
 
 func streamByHand(version uint32, parts ...part) []byte {
@@ -208,7 +208,7 @@ func TestACanceledImageLeavesNothing(t *testing.T) {
 	}
 }
 
-// An image that is being sent stays, to the last byte, and goes when it was sent.
+// TestSendSurvivesReaping checks that an image stays until it was sent to the last byte, and is then removed.
 func TestSendSurvivesReaping(t *testing.T) {
 	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
 	table.set("a", "1")
@@ -237,7 +237,7 @@ func TestSendSurvivesReaping(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.NoError(t, r.Close())
-	require.Equal(t, []uint64{5, 4, 1}, ids(), "another stream is open")
+	require.Equal(t, []uint64{5, 4, 1}, ids(), "an image with an open stream must stay")
 	require.NoError(t, again.Close())
 	require.Equal(t, []uint64{5, 4}, ids())
 	_, _, err = m.Send(first.ID)
@@ -245,8 +245,8 @@ func TestSendSurvivesReaping(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// What was received stays until it can be loaded, even when it is older than what
-// was there.
+// TestAnOlderImageCanBeReceived checks that a received image stays until it can be loaded, even if it is older than
+// the existing ones.
 func TestAnOlderImageCanBeReceived(t *testing.T) {
 	stream, want := aStream(t)
 	m := mustOpenImages(t, vfs.NewMem())
@@ -259,7 +259,8 @@ func TestAnOlderImageCanBeReceived(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// One image is received over one that cannot be read any more.
+// TestAReceivedImageReplacesADamagedOne checks that a received image replaces the same image that can no longer be
+// read.
 func TestAReceivedImageReplacesADamagedOne(t *testing.T) {
 	stream, want := aStream(t)
 	fs := vfs.NewMem()
@@ -291,7 +292,7 @@ func FuzzIncoming(f *testing.F) {
 			b = b[min(piece, len(b)):]
 		}
 		_, err = in.Close()
-		require.Error(t, err, "no fuzzer makes a whole store")
+		require.Error(t, err, "the fuzzer cannot make a whole store")
 		require.Equal(t, before, files(t, fs, dataDir))
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnImageOfAnotherTermIsRefused: the entry of META and of the directory's name are
-// the same, and the term is another.
+// TestAnImageOfAnotherTermIsRefused checks an image whose META and directory name agree on the entry but not on the
+// term.
 func TestAnImageOfAnotherTermIsRefused(t *testing.T) {
 	fs, dir := twoImages(t)
 	path := fs.PathJoin(dir, metaName)
@@ -24,8 +24,8 @@ func TestAnImageOfAnotherTermIsRefused(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// TestALongerFileInTheNewestImage: bytes behind the end of any file refuse the image when
-// it is listed, before its checksums are looked at.
+// TestALongerFileInTheNewestImage checks that extra bytes at the end of any file refuse the image when it is listed,
+// before its checksums are read.
 func TestALongerFileInTheNewestImage(t *testing.T) {
 	fs, dir := twoImages(t)
 	for _, path := range files(t, fs, dir) {

@@ -71,7 +71,7 @@ func mustLoadImage(t *testing.T, m *Images, id string) map[string]string {
 	return entries
 }
 
-// newest opens a directory and loads its newest image; 0 when there is none.
+// newest opens a directory and loads its newest image. The index is 0 without one.
 func newest(fs vfs.FS) (index uint64, entries map[string]string, err error) {
 	m, err := openImages(fs, func(err error) { panic(err) })
 	if err != nil {
@@ -121,14 +121,14 @@ func TestAnImageIsWhatWasWritten(t *testing.T) {
 	list, err = m.List()
 	require.NoError(t, err)
 	require.Len(t, list, 2)
-	require.Equal(t, info, list[1], "newest first")
+	require.Equal(t, info, list[1], "the newest image must come first")
 	require.True(t, maps.Equal(first, mustLoadImage(t, m, info.ID)))
 	first["a"] = "4"
 	require.True(t, maps.Equal(first, mustLoadImage(t, m, list[0].ID)))
 	require.NoError(t, m.Close())
 }
 
-// A restart that loads nothing begins with nothing: work/ is not believed.
+// TestWorkIsForgottenAtAStart checks that a start without a load begins with an empty state, whatever work/ contains.
 func TestWorkIsForgottenAtAStart(t *testing.T) {
 	fs := vfs.NewMem()
 	m, table := mustOpenImages(t, fs), newFakeTable()
@@ -150,12 +150,12 @@ func TestClearOfImages(t *testing.T) {
 	require.NoError(t, m.Write([]engine.Change{{Key: []byte("b"), Value: []byte("2")}}))
 	after := seal(t, m, 2)
 	require.Equal(t, map[string]string{"b": "2"}, mustLoadImage(t, m, after.ID))
-	require.Equal(t, map[string]string{"a": "1"}, mustLoadImage(t, m, before.ID), "what is sealed stays")
+	require.Equal(t, map[string]string{"a": "1"}, mustLoadImage(t, m, before.ID), "a sealed image must stay")
 	require.NoError(t, m.Close())
 }
 
-// Random changes, seals, restarts and loads of either image: what is loaded is
-// always what was sealed.
+// TestImagesAgainstAModel checks that a loaded image equals the sealed state, after random changes, seals, restarts
+// and loads.
 func TestImagesAgainstAModel(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 21))
@@ -193,7 +193,8 @@ func TestImagesAgainstAModel(t *testing.T) {
 	}
 }
 
-// The engine's own entries go through an image and answer as before.
+// TestATableGoesThroughAnImage checks that a table of the engine gives the same answers after it was loaded from an
+// image.
 func TestATableGoesThroughAnImage(t *testing.T) {
 	m := mustOpenImages(t, vfs.NewMem())
 	table := engine.NewTable(engine.Options{TrackChanges: true})
@@ -221,7 +222,7 @@ func TestATableGoesThroughAnImage(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// A load that fails leaves nothing to write to; the next may succeed.
+// TestALoadThatFails checks that no image can be sealed after a failed load, and that the next load may succeed.
 func TestALoadThatFails(t *testing.T) {
 	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
 	table.set("a", "1")
@@ -249,7 +250,7 @@ func TestALoadThatFails(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// Sealing the same entry twice keeps the image and renews the caller's bytes.
+// TestSealOfTheSameEntry checks that sealing an entry twice keeps the image and replaces the caller's bytes.
 func TestSealOfTheSameEntry(t *testing.T) {
 	fs := vfs.NewMem()
 	m, table := mustOpenImages(t, fs), newFakeTable()
@@ -265,7 +266,7 @@ func TestSealOfTheSameEntry(t *testing.T) {
 	require.Equal(t, table.state(), mustLoadImage(t, m, info.ID))
 	names, err := fs.List(m.images().path)
 	require.NoError(t, err)
-	require.Len(t, names, 1, "nothing temporary stays")
+	require.Len(t, names, 1, "no temporary file may stay")
 	require.NoError(t, m.Close())
 }
 
@@ -285,7 +286,7 @@ func TestSizesOfAnImageAreBounded(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// countingFS counts what is written.
+// countingFS counts written bytes and links.
 type countingFS struct {
 	vfs.FS
 	bytes, links atomic.Int64
@@ -308,14 +309,14 @@ func (f countingFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// The second image writes what changed; the rest is linked.
+// TestAnImageCostsWhatChanged checks that the second image writes only changes, and links the other files.
 func TestAnImageCostsWhatChanged(t *testing.T) {
 	fs := &countingFS{FS: vfs.NewMem()}
 	m, table := mustOpenImages(t, fs), newFakeTable()
 	rng := rand.NewChaCha8([32]byte{4})
 	value := make([]byte, 1000)
 	for i := range 20_000 {
-		_, _ = rng.Read(value) // does not compress
+		_, _ = rng.Read(value) // so that it does not compress
 		table.set(fmt.Sprintf("k%06d", i), string(value))
 	}
 	write(t, m, table)
@@ -330,9 +331,9 @@ func TestAnImageCostsWhatChanged(t *testing.T) {
 	table.set("k000500", "changed")
 	write(t, m, table)
 	info := seal(t, m, 2)
-	// Pebble may merge a table or two meanwhile; a copy would be all of it.
+	// Pebble may merge a table or two in the meantime. A copy would write everything.
 	require.Less(t, fs.bytes.Load(), info.Bytes/4)
-	require.Greater(t, fs.links.Load(), int64(2), "into work/, and into the image")
+	require.Greater(t, fs.links.Load(), int64(2), "files must be linked into work/ and into the image")
 	require.Greater(t, info.Bytes, int64(20_000_000))
 	require.Equal(t, table.state(), mustLoadImage(t, m, info.ID))
 	require.NoError(t, m.Close())
@@ -349,7 +350,7 @@ func TestOneOwnerOfTheImagesAtATime(t *testing.T) {
 			_, err = OpenImages(o)
 			require.ErrorIs(t, err, ErrInUse)
 			require.Equal(t, map[string]string{"a": "1"}, mustLoadImage(t, m, info.ID),
-				"the refused one harmed nothing")
+				"the refused image must not do harm")
 			require.NoError(t, m.Close())
 			m, err = OpenImages(o)
 			require.NoError(t, err)
@@ -381,7 +382,7 @@ func TestDirectoriesThatTakeNoImages(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, mustOpenImages(t, fs).Close())
 	_, _, err = openStore(fs, dataDir, mustNotStop(t))
-	require.ErrorIs(t, err, ErrForeign, "a node that runs alone does not take it over")
+	require.ErrorIs(t, err, ErrForeign, "a standalone node must not take over the images of a cluster")
 }
 
 func TestNoGoroutineOutlivesImages(t *testing.T) {
@@ -396,7 +397,7 @@ func TestNoGoroutineOutlivesImages(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// KeepOnly removes the others, the newest last, unless somebody reads one.
+// TestKeepOnly checks that the other images are removed, the newest last, unless one is being read.
 func TestKeepOnly(t *testing.T) {
 	var m *Images
 	newest := map[string]bool{}
@@ -421,7 +422,8 @@ func TestKeepOnly(t *testing.T) {
 	require.Len(t, list, 3)
 	require.NoError(t, reader.Close())
 
-	require.ErrorIs(t, opened.KeepOnly(kept), ErrNoImage, "the reader took the oldest of three along")
+	require.ErrorIs(t, opened.KeepOnly(kept), ErrNoImage,
+		"the kept image was the oldest of three, and closing the reader removed it")
 	seal(t, opened, 1)
 	list, err = opened.List()
 	require.NoError(t, err)

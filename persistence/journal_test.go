@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// storedBytes is the length of everything in a store, as its own count must say.
+// storedBytes returns the length of everything in a store, which the store's own count must equal.
 func storedBytes(t *testing.T, db *pebble.DB) (n int64) {
 	iter, err := db.NewIter(nil)
 	require.NoError(t, err)
@@ -24,8 +24,8 @@ func storedBytes(t *testing.T, db *pebble.DB) (n int64) {
 	return n
 }
 
-// A journal holds what its table holds, over rounds and restarts, and is never longer
-// than its bound.
+// TestAJournalIsNoLongerThanItsBound checks that a journal has the same entries as its table, over rewrite passes and
+// restarts. It must never exceed its bound.
 func TestAJournalIsNoLongerThanItsBound(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 31))
@@ -49,12 +49,13 @@ func TestAJournalIsNoLongerThanItsBound(t *testing.T) {
 			}
 		}
 		require.Greater(t, rounds, 10)
-		require.Less(t, longest, int64(20_000), "400 flushes of about 20 changes of 30 bytes come to 240,000")
+		require.Less(t, longest, int64(20_000),
+			"the journal must stay short: 400 flushes of 20 changes would take 240,000 bytes")
 		require.NoError(t, s.Close())
 	}
 }
 
-// A quiet server ends its round, and then leaves the disk alone.
+// TestARoundEndsWithoutChanges checks that an idle server ends its rewrite pass, and then writes nothing more.
 func TestARoundEndsWithoutChanges(t *testing.T) {
 	s, table := mustOpen(t, vfs.NewMem(), dataDir)
 	for n := range 100 {
@@ -71,8 +72,8 @@ func TestARoundEndsWithoutChanges(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A round that is due at a start goes as slowly as any other: what was written before the
-// start has nothing to do with how fast.
+// TestARoundAfterAStartIsNoBurst checks that a rewrite pass which is due at a start has the normal speed. Its speed
+// must not depend on what was written before the start.
 func TestARoundAfterAStartIsNoBurst(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -89,7 +90,7 @@ func TestARoundAfterAStartIsNoBurst(t *testing.T) {
 	for s.journal.renew(table) {
 	}
 	require.True(t, s.journal.round.on)
-	require.Less(t, len(table.dirty), 100, "of a thousand")
+	require.Less(t, len(table.dirty), 100, "only a few of a thousand entries may be rewritten at once")
 	require.NoError(t, s.Close())
 }
 
@@ -134,7 +135,7 @@ func TestItemsOfNoKindAreRefused(t *testing.T) {
 	}
 }
 
-// reserving notes how many entries it was to make ready for.
+// reserving records how many entries it was told to prepare for.
 type reserving struct {
 	*fakeTable
 	for64 int64
@@ -142,9 +143,9 @@ type reserving struct {
 
 func (r *reserving) Reserve(entries int64) { r.for64 = entries }
 
-// What a journal says of its length makes a load faster, and is not believed beyond what
-// its bytes could hold: a start, or a restore of a backup that somebody made up, would ask
-// for all memory there is before the first entry is read.
+// TestAJournalIsNotBelievedToBeLongerThanItsFiles checks that the count stored in a journal is limited by its size in
+// bytes. The count only makes a load faster. A made-up backup could otherwise claim all memory before the first entry
+// is read.
 func TestAJournalIsNotBelievedToBeLongerThanItsFiles(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -164,7 +165,7 @@ func TestAJournalIsNotBelievedToBeLongerThanItsFiles(t *testing.T) {
 		require.Len(t, to.entries, 1000)
 		require.GreaterOrEqual(t, to.for64, int64(0))
 		if said == 1000 {
-			require.EqualValues(t, said, to.for64, "a true count is believed")
+			require.EqualValues(t, said, to.for64, "a true count must be used")
 		}
 		require.Less(t, to.for64, int64(100_000))
 		require.NoError(t, s.abandon())

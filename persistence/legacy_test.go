@@ -12,9 +12,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// testdata/format1 was written by the last weir of format 1, from takes(noon).
+// The last version with format 1 wrote testdata/format1 from takes(noon).
 
-// ofFormat1 is a copy of one of its directories, in memory.
+// ofFormat1 copies one of its directories into memory.
 func ofFormat1(t *testing.T, name string) *vfs.MemFS {
 	fs := vfs.NewMem()
 	ok, err := vfs.Clone(vfs.Default, fs, "testdata/format1/"+name, dataDir)
@@ -28,7 +28,7 @@ func TestADirectoryOfFormat1(t *testing.T) {
 	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)
 	n := mustStart(t, nodeOptions(t, fs, src))
 	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")),
-		"an older weir must not start from it")
+		"an older version must not start from it")
 
 	same, live := &fakeSource{wall: noon}, vfs.NewMem()
 	want := mustStart(t, nodeOptions(t, live, same))
@@ -45,12 +45,13 @@ func TestADirectoryOfFormat1(t *testing.T) {
 	before := look(n)
 	require.NoError(t, n.Close())
 	n = mustStart(t, nodeOptions(t, fs, src))
-	require.Equal(t, before, look(n), "what is new and what is old come back together")
+	require.Equal(t, before, look(n), "old and new entries must come back together")
 	require.NoError(t, n.Close())
 	require.NoError(t, want.Close())
 }
 
-// TestADirectoryOfFormats2And3: their blocks say themselves what they are.
+// TestADirectoryOfFormats2And3 checks that directories with the old encoding of blocks load, because each block
+// states its encoding.
 func TestADirectoryOfFormats2And3(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		fs, src := vfs.NewMem(), &fakeSource{wall: noon}
@@ -66,17 +67,17 @@ func TestADirectoryOfFormats2And3(t *testing.T) {
 		n = mustStart(t, nodeOptions(t, fs, src))
 		require.Equal(t, before, look(n))
 		require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")),
-			"an older weir must not start from it")
+			"an older version must not start from it")
 		decide(t, n, takes(noon)[0])
 		before = look(n)
 		require.NoError(t, n.Close())
 		n = mustStart(t, nodeOptions(t, fs, src))
-		require.Equal(t, before, look(n), "what is new and what is old come back together")
+		require.Equal(t, before, look(n), "old and new entries must come back together")
 		require.NoError(t, n.Close())
 	}
 }
 
-// writeBlocksWhole writes the blocks of a directory as formats 2 and 3 had them.
+// writeBlocksWhole rewrites the blocks of a directory in the encoding of formats 2 and 3.
 func writeBlocksWhole(t *testing.T, fs *vfs.MemFS) {
 	db, err := openPebble(dataDir+"/"+stateName, &pebble.Options{FS: fs, FormatMajorVersion: pebbleFormat})
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestAnImageOfFormat1(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// The first round takes the place of what format 1 had.
+// TestFormat1GoesWithTheFirstRound checks that the first rewrite pass replaces everything in format 1.
 func TestFormat1GoesWithTheFirstRound(t *testing.T) {
 	fs := ofFormat1(t, "standalone")
 	s, err := OpenStore(
@@ -150,7 +151,7 @@ func TestFormat1GoesWithTheFirstRound(t *testing.T) {
 	require.NoError(t, s.abandon())
 }
 
-// A backup of a server that was upgraded has what format 1 kept, too.
+// TestABackupOfADirectoryOfFormat1 checks that a backup of an upgraded server includes the entries in format 1.
 func TestABackupOfADirectoryOfFormat1(t *testing.T) {
 	fs, src := ofFormat1(t, "standalone"), &fakeSource{wall: noon}
 	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)

@@ -13,7 +13,7 @@ import (
 
 const benchNow = int64(1e18)
 
-// fillStore writes n token buckets that are far from idle into a new directory.
+// fillStore writes n token buckets into a new directory. They are far from idle.
 func fillStore(t testing.TB, dir string, n int) {
 	s, err := OpenStore(StoreOptions{Dir: dir, Logger: slog.Default()})
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestLoadOfManyKeys(t *testing.T) {
 	}
 	changes := 0
 	require.NoError(t, table.Drain(chunkEntries, func(c []engine.Change) error { changes += len(c); return nil }))
-	require.Zero(t, changes, "loading is not changing")
+	require.Zero(t, changes, "a load must not count as changes")
 }
 
 // BenchmarkLoad measures a start with ten million keys.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a restart forgets is said by the limiter that stops, once: a server alone forgets
-// the last second, a node of a cluster nothing.
+// TestADiskErrorDoesNotSayWhatIsForgotten checks that only the advice about a restart says what is lost. A standalone
+// server loses the last second, and a node of a cluster nothing.
 func TestADiskErrorDoesNotSayWhatIsForgotten(t *testing.T) {
 	for _, err := range []error{ErrDisk, ErrDiskFullLive, ErrDamagedLive} {
 		require.NotContains(t, err.Error(), "forgotten")

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheLossOfOneFlushIsMissed: a store that lacks the last flush of all, or the last item
-// of its journal, and nothing more, is refused and left as it is.
+// TestTheLossOfOneFlushIsMissed checks a store that lacks only its last flush, or only the last item of its journal.
+// It must be refused and left unchanged.
 func TestTheLossOfOneFlushIsMissed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -42,8 +42,8 @@ func TestTheLossOfOneFlushIsMissed(t *testing.T) {
 	}
 }
 
-// TestTheLastFlushCutOffIsMissed: the same of a write-ahead log from before the last flush,
-// beside the mark from after it.
+// TestTheLastFlushCutOffIsMissed checks the same for a write-ahead log from before the last flush beside a mark from
+// after it.
 func TestTheLastFlushCutOffIsMissed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// formatFour is a directory as format 4 left it: its last clock record does not say where
-// the journal begins, and its FLUSHED file is one line about the given flush.
+// formatFour returns a directory in format 4. Its last clock record does not say where the journal begins, and its
+// FLUSHED file is one line about the given flush.
 func formatFour(t *testing.T, flushed uint64) (*vfs.MemFS, map[string]string) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -45,7 +45,7 @@ func TestADirectoryOfFormat4IsUpgraded(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// Either slot may be torn: the other one holds.
+// TestATornMark checks that one slot of the mark may be torn, because the other slot is still valid.
 func TestATornMark(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -67,7 +67,7 @@ func TestATornMark(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// Every mark with a right checksum is a promise, whichever slot it is in.
+// TestMarksPromiseTogether checks that every mark with a valid checksum counts, in either slot.
 func TestMarksPromiseTogether(t *testing.T) {
 	fs := vfs.NewMem()
 	d := directory{fs, dataDir}
@@ -100,7 +100,7 @@ func TestMarksPromiseTogether(t *testing.T) {
 	}
 }
 
-// Only a directory of before there were marks may have none.
+// TestAMissingMark checks that only a directory in a format without marks may lack the mark.
 func TestAMissingMark(t *testing.T) {
 	for version, want := range map[int]error{1: nil, markedFormat - 1: nil, markedFormat: ErrDamaged,
 		formatVersion + 1: ErrNewer} {

@@ -20,7 +20,8 @@ func TestPebbleIsNotLetGoOn(t *testing.T) {
 	l.Fatalf("disk %d", 7)
 	require.ErrorIs(t, told, ErrDisk)
 	require.ErrorContains(t, told, "disk 7")
-	require.Panics(t, func() { stopper(quiet, func(error) {})(errTest) }, "whoever asked for the end must not go on")
+	require.Panics(t, func() { stopper(quiet, func(error) {})(errTest) },
+		"a caller must not continue after it asked for the end")
 }
 
 func TestARestoreThatDidNotEndIsSeen(t *testing.T) {
@@ -40,20 +41,20 @@ func TestANodeDecidesInOneStep(t *testing.T) {
 	require.NoError(t, n.Close())
 }
 
-// A start says how far time went forward, where the wall clock decided that.
+// TestAStartTellsOfTheDowntime checks that a start logs how far the wall clock moved limiter time forward.
 func TestAStartTellsOfTheDowntime(t *testing.T) {
 	for _, test := range []bool{false, true} {
 		var said bytes.Buffer
 		o := nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon})
 		o.TestClock, o.Logger = test, slog.New(slog.NewTextHandler(&said, nil))
 		require.NoError(t, mustStart(t, o).Close())
-		require.NotContains(t, said.String(), "time goes on by the wall clock", "there was none before")
+		require.NotContains(t, said.String(), "time goes on by the wall clock", "a first start has no downtime")
 		require.NoError(t, mustStart(t, o).Close())
 		require.Equal(t, !test, bytes.Contains(said.Bytes(), []byte("time goes on by the wall clock")))
 	}
 }
 
-// resting notes when each renewal was asked for.
+// resting records when each renewal was requested.
 type resting struct {
 	*fakeTable
 	spread *spread
@@ -65,14 +66,14 @@ func (r *resting) Renew(cursor uint64, entries int) uint64 {
 	return r.fakeTable.Renew(cursor, entries)
 }
 
-// A flush rests behind each piece of what it renews, and of what it writes.
+// TestAFlushIsInPieces checks that a flush pauses after each piece that it rewrites or writes.
 func TestAFlushIsInPieces(t *testing.T) {
 	s, table := mustOpen(t, vfs.NewMem(), dataDir)
 	for n := range 3 * renewStep {
 		table.set(string(itemKey(uint64(n))), "value")
 	}
 	flush(t, s, table)
-	require.True(t, s.spread.from.After(s.spread.began), "after what was written")
+	require.True(t, s.spread.from.After(s.spread.began), "the flush must pause after its writes")
 	before := s.spread.began
 	s.journal.renewal = renewal{spareBytes: -1 << 30, entries: 3 * renewStep}
 	r := &resting{table, &s.spread, nil}
@@ -85,7 +86,7 @@ func TestAFlushIsInPieces(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// changeStore changes what Pebble keeps of a closed store.
+// changeStore changes the Pebble database of a closed store.
 func changeStore(t *testing.T, fs vfs.FS, change func(db *pebble.DB) error) {
 	t.Helper()
 	db, err := pebble.Open(fs.PathJoin(dataDir, stateName), &pebble.Options{FS: fs, Logger: pebbleLogger{log: quiet}})
@@ -94,7 +95,7 @@ func changeStore(t *testing.T, fs vfs.FS, change func(db *pebble.DB) error) {
 	require.NoError(t, db.Close())
 }
 
-// changeFirst changes the first item of a journal, or adds one behind it.
+// changeFirst changes the first item of a journal, or adds an item after it.
 func changeFirst(more string, value []byte) func(db *pebble.DB) error {
 	return func(db *pebble.DB) error {
 		iter, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0)})
@@ -118,7 +119,7 @@ func dropFirst(db *pebble.DB) error {
 	return errors.Join(err, iter.Close())
 }
 
-// What stands where a journal has its ends, or lacks there, is not passed over.
+// TestAJournalThatDoesNotEndLikeOne checks that a journal with a wrong or missing item at its ends is refused.
 func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	set := func(key, value []byte) func(db *pebble.DB) error {
 		return func(db *pebble.DB) error { return db.Set(key, value, pebble.Sync) }
@@ -145,8 +146,8 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	}
 }
 
-// An older directory, which has no mark, must have a clock record all the same; and what is
-// opened for writing must be what was read.
+// TestAStoreIsWhatWasRead checks two refusals. A directory of a format without marks must have a clock record. A
+// store opened for writing must have what was read before.
 func TestAStoreIsWhatWasRead(t *testing.T) {
 	fs, _ := closedStore(t)
 	changeStore(t, fs, func(db *pebble.DB) error {

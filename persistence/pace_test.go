@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A short job rests three times as long as it works, a longer one less and less, so that it
-// ends in its time and has rests to its end; one that is longer than its time ends without.
+// TestSpread checks the pauses of a job. A short job pauses three times as long as it works. A longer job pauses
+// less, so that it ends in time with pauses to its end. A job longer than its time does not pause.
 func TestSpread(t *testing.T) {
 	const over = time.Second
 	for name, c := range map[string]struct {
-		piece    time.Duration // of ten
+		piece    time.Duration // each of ten pieces
 		hurry    bool
 		min, max time.Duration
 	}{
@@ -25,7 +25,7 @@ func TestSpread(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := spread{over: over}
-			s.began = time.Now().Add(-time.Hour) // of the job before
+			s.began = time.Now().Add(-time.Hour) // of the previous job
 			s.begin()
 			longest, from := time.Duration(0), time.Now()
 			for range 10 {
@@ -38,14 +38,14 @@ func TestSpread(t *testing.T) {
 			require.GreaterOrEqual(t, time.Since(s.began), c.min, name)
 			require.LessOrEqual(t, time.Since(s.began), c.max, name)
 			if c.max <= over && !c.hurry {
-				require.Equal(t, c.piece, longest, "%s: there is a rest behind each piece", name)
+				require.Equal(t, c.piece, longest, "%s: each piece must be followed by a pause", name)
 			}
 		})
 	}
 }
 
-// What a flush has just missed is on disk when the next one ends: within the second that
-// a crash may forget.
+// TestFlushesWithinTheSecond checks that a change which just missed a flush is on disk when the next one ends. That
+// is within the second that a crash may lose.
 func TestFlushesWithinTheSecond(t *testing.T) {
 	const every = float64(flushEvery)
 	require.Less(t, every+spreadOver*every, float64(time.Second))

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// nodeOptions are options of a node on fs that flushes only when asked to.
+// nodeOptions returns options of a node on fs that flushes only on request.
 func nodeOptions(t *testing.T, fs vfs.FS, src *fakeSource) Options {
 	return Options{
 		DataDir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), Source: src,
@@ -79,7 +79,7 @@ func takes(wallNs int64) []engine.Op {
 	)
 }
 
-// look describes every key of a node.
+// look returns the description of every key of a node.
 func look(n *Node) map[string]engine.Info {
 	var keys []string
 	for cursor := uint64(0); ; {
@@ -91,7 +91,7 @@ func look(n *Node) map[string]engine.Info {
 	state := map[string]engine.Info{}
 	for _, key := range keys {
 		if info, ok := n.Inspect([]byte(key)); ok {
-			info.Bytes = 0 // may differ: a table that was loaded is packed tighter
+			info.Bytes = 0 // the size may differ, because a loaded table is packed more tightly
 			state[key] = info
 		}
 	}
@@ -131,7 +131,7 @@ func TestDowntimeIsGivenBack(t *testing.T) {
 	require.EqualValues(t, 1, decide(t, n, bucket).Allowed)
 	require.NoError(t, n.Close())
 
-	src.step(4 * time.Second) // down, with a clock that starts from anything
+	src.step(4 * time.Second) // a downtime, with a monotonic clock that starts anywhere
 	src.monoNs = 99
 	n = mustStart(t, nodeOptions(t, fs, src))
 	bucket.Cost = 0
@@ -140,7 +140,8 @@ func TestDowntimeIsGivenBack(t *testing.T) {
 
 	src.step(-time.Hour)
 	n = mustStart(t, nodeOptions(t, fs, src))
-	require.EqualValues(t, 4, decide(t, n, bucket).Remaining, "back means no credit, and no loss")
+	require.EqualValues(t, 4, decide(t, n, bucket).Remaining,
+		"a clock that went back must give no credit and lose nothing")
 	require.NoError(t, n.Close())
 }
 
@@ -162,8 +163,8 @@ func TestCrashedNodeForgetsOnlyWhatWasNotSaved(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// Save covers everything that was decided before it was called, however many call
-// it at once and while decisions go on.
+// TestSaveCoversWhatCameBefore checks that Save includes everything that was decided before the call. Many callers
+// save at once, and decisions continue.
 func TestSaveCoversWhatCameBefore(t *testing.T) {
 	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
 	o := nodeOptions(t, fs, src)
@@ -236,7 +237,7 @@ func TestWithoutADisk(t *testing.T) {
 	require.NoError(t, n.Clear())
 	require.Zero(t, n.Len())
 	require.NoError(t, n.Close())
-	require.NoError(t, n.Close(), "twice is fine")
+	require.NoError(t, n.Close(), "a second Close must succeed")
 }
 
 func TestClosedNode(t *testing.T) {
@@ -256,7 +257,7 @@ func TestTestClockSurvivesAndDoesNotMix(t *testing.T) {
 	require.NoError(t, n.Close())
 	src.pass(time.Hour)
 	n = mustStart(t, o)
-	require.Equal(t, then, n.Now(), "no credit for real time")
+	require.Equal(t, then, n.Now(), "real time must not advance the test clock")
 	require.NoError(t, n.Close())
 
 	_, err := Open(nodeOptions(t, fs, src))
@@ -264,7 +265,7 @@ func TestTestClockSurvivesAndDoesNotMix(t *testing.T) {
 	require.ErrorContains(t, err, `data directory "data"`)
 }
 
-// A disk that fails stops the node from inside the flush: no later Save returns.
+// TestAFailingDiskStopsTheNode checks that a failing disk stops the node during the flush, so no later Save returns.
 func TestAFailingDiskStopsTheNode(t *testing.T) {
 	mem := vfs.NewMem()
 	var broken atomic.Bool
@@ -293,8 +294,8 @@ func TestAFailingDiskStopsTheNode(t *testing.T) {
 	}
 }
 
-// Random decisions with restarts and crashes in between: a node that is saved and
-// restarted answers exactly as one that never stops.
+// TestRestartsCannotBeObserved checks that a node which is saved, crashed and restarted gives the same answers as a
+// node that never stops.
 func TestRestartsCannotBeObserved(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 11))
@@ -327,7 +328,7 @@ func TestRestartsCannotBeObserved(t *testing.T) {
 }
 
 func TestNoGoroutineOutlivesANode(t *testing.T) {
-	// Other tests leave goroutines behind in stores that were made to fail.
+	// Other tests leave goroutines behind in stores that they made fail.
 	before := goleak.IgnoreCurrent()
 	n := mustStart(t, nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon}))
 	require.NoError(t, n.Close())

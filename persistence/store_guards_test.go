@@ -17,7 +17,7 @@ import (
 
 var errTest = errors.New("it fails")
 
-// A record is held against what weir writes even where its checksum is right.
+// TestARecordOfAnUnknownKind checks that a record which weir never writes is refused, even with a valid checksum.
 func TestARecordOfAnUnknownKind(t *testing.T) {
 	good := Record{Flush: 3, LimiterNs: 1, Test: true}.encode()
 	body := good[:recordLen-4]
@@ -52,14 +52,15 @@ func TestReadyFillsInWhatWasLeftOut(t *testing.T) {
 	require.NotEqual(t, slog.Default(), o.Logger)
 }
 
-// What Pebble finds in the background ends the process, unless a start finds it, too.
+// TestTroubleInTheBackgroundIsFatal checks that an error which Pebble finds in the background ends the process,
+// unless the start finds it itself.
 func TestTroubleInTheBackgroundIsFatal(t *testing.T) {
 	var told error
 	var loaded atomic.Bool
 	listen := watch(func(err error) { told = err }, &loaded)
 	corruption := func() { listen.DataCorruption(pebble.DataCorruptionInfo{Path: "000001.sst"}) }
 	corruption()
-	require.NoError(t, told, "the start finds it, and refuses")
+	require.NoError(t, told, "the start must find and refuse it")
 	loaded.Store(true)
 	corruption()
 	require.ErrorIs(t, told, ErrDamagedLive)
@@ -67,7 +68,7 @@ func TestTroubleInTheBackgroundIsFatal(t *testing.T) {
 
 	told = nil
 	listen.BackgroundError(pebble.ErrCorruption)
-	require.NoError(t, told, "DataCorruption has been called")
+	require.NoError(t, told, "DataCorruption must have been called")
 	listen.BackgroundError(errTest)
 	require.ErrorIs(t, told, ErrDisk)
 	require.ErrorIs(t, told, errTest)
@@ -78,7 +79,7 @@ type failingMark struct{ vfs.File }
 
 func (failingMark) WriteAt([]byte, int64) (int, error) { return 0, errTest }
 
-// A node that cannot save does not go on as if it had.
+// TestAFailedFlushIsFatal checks that a node stops if it cannot save.
 func TestAFailedFlushIsFatal(t *testing.T) {
 	for name, save := range map[string]func(n *Node){
 		"a flush":  func(n *Node) { n.flush(true) },
@@ -99,14 +100,14 @@ func TestAFailedFlushIsFatal(t *testing.T) {
 	}
 }
 
-// failingTable fails when it is drained, after some of it.
+// failingTable drains its entries and then fails.
 type failingTable struct{ *fakeTable }
 
 func (f failingTable) Drain(n int, emit func([]engine.Change) error) error {
 	return errors.Join(f.fakeTable.Drain(n, emit), errTest)
 }
 
-// A flush that did not get everything leaves the record of the flush before.
+// TestAFlushThatDidNotGetEverything checks that an incomplete flush leaves the mark of the previous flush.
 func TestAFlushThatDidNotGetEverything(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -117,11 +118,11 @@ func TestAFlushThatDidNotGetEverything(t *testing.T) {
 	require.ErrorIs(t, s.Flush(failingTable{table}, at, true), errTest)
 	again, err := s.dir.readMark()
 	require.NoError(t, err)
-	require.Equal(t, marked, again, "nothing is promised")
+	require.Equal(t, marked, again, "an incomplete flush must not be acknowledged")
 	require.NoError(t, s.Close())
 }
 
-// A store that takes nothing more, as before Begin, says so at each step.
+// TestAStoreThatTakesNothing checks that a store which is read-only before Begin returns an error at each step.
 func TestAStoreThatTakesNothing(t *testing.T) {
 	fs, _ := closedStore(t)
 	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
@@ -142,7 +143,7 @@ func TestAStoreThatTakesNothing(t *testing.T) {
 	require.Equal(t, 1, written)
 }
 
-// A store that was read, and cannot be opened again for writing, does not begin.
+// TestAStoreThatCannotBeReopened checks that Begin fails if a store that was read cannot be opened for writing.
 func TestAStoreThatCannotBeReopened(t *testing.T) {
 	mem, _ := closedStore(t)
 	var fails atomic.Bool
@@ -178,11 +179,11 @@ func TestBytesThatAreNoBackup(t *testing.T) {
 	require.ErrorContains(t, err, "it does not begin like one")
 	_, err = readContents(errorReader{})
 	require.ErrorIs(t, err, errTest)
-	require.NotErrorIs(t, err, ErrNoBackup, "the disk is to blame, not the backup")
+	require.NotErrorIs(t, err, ErrNoBackup, "the error must name the disk, not the backup")
 	_, err = readContents(bytes.NewReader(Contents{At: Record{LimiterNs: 1}}.encode()))
 	require.NoError(t, err)
 	_, err = readContents(bytes.NewReader(Contents{}.encode()))
-	require.ErrorIs(t, err, ErrDamaged, "its clock says nothing")
+	require.ErrorIs(t, err, ErrDamaged, "a backup whose clock record is empty must be refused")
 }
 
 type errorReader struct{}
@@ -196,18 +197,18 @@ func TestFormatOfWhatIsNoDirectoryOfWeir(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign)
 }
 
-// From Begin on a failure of the disk ends the process, in a new directory as in one that was
-// there; before that it refuses the start.
+// TestTheGuardIsArmed checks when a disk failure ends the process: from Begin on, in a new and in an existing
+// directory. Before Begin it refuses the start of an existing directory.
 func TestTheGuardIsArmed(t *testing.T) {
 	fs := vfs.NewMem()
 	for _, fresh := range []bool{true, false} {
 		s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
 		require.NoError(t, err)
-		require.Equal(t, fresh, s.guard.armed.Load(), "nothing is written yet in one that was there")
+		require.Equal(t, fresh, s.guard.armed.Load(), "only a new directory is written before Begin")
 		require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, newFakeTable()))
 		require.NoError(t, s.Begin(at()))
 		require.True(t, s.guard.armed.Load())
-		require.True(t, s.loaded.Load(), "and so does damage found in the background")
+		require.True(t, s.loaded.Load(), "damage found in the background must also count from here on")
 		require.NoError(t, s.Close())
 	}
 	m := mustOpenImages(t, vfs.NewMem())

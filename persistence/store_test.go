@@ -57,7 +57,7 @@ func TestBatchLen(t *testing.T) {
 	}
 	require.Equal(t, 3, batchLen(sized(1, 1, 1)))
 	require.Equal(t, 2, batchLen(sized(1, maxBatchBytes-1, 1)))
-	require.Equal(t, 1, batchLen(sized(2*maxBatchBytes, 1)), "never none")
+	require.Equal(t, 1, batchLen(sized(2*maxBatchBytes, 1)), "a batch must never be empty")
 }
 
 func TestClearEmptiesTheDisk(t *testing.T) {
@@ -71,7 +71,7 @@ func TestClearEmptiesTheDisk(t *testing.T) {
 
 	crash := fs.CrashClone(vfs.CrashCloneCfg{})
 	after, loaded := mustOpen(t, crash, dataDir)
-	require.Empty(t, loaded.state(), "it is on disk when the flush returns")
+	require.Empty(t, loaded.state(), "a flush must be on disk when it returns")
 	require.NoError(t, after.Close())
 
 	table.set("b", "2")
@@ -82,8 +82,8 @@ func TestClearEmptiesTheDisk(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// What is idle at a load stays out of the table, and the time that made it idle is stored
-// before anything is decided.
+// TestIdleEntriesAreLeftOut checks that idle entries are not loaded. The time that made them idle is stored before
+// the first decision.
 func TestIdleEntriesAreLeftOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -122,7 +122,7 @@ func TestABadEntryRefusesTheStart(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 	require.ErrorContains(t, err, `"long\x00kkk`)
 	require.ErrorContains(t, err, errBadEntry.Error())
-	require.Less(t, len(err.Error()), 400, "the key is cut")
+	require.Less(t, len(err.Error()), 400, "the error must cut the key")
 }
 
 func TestAnIdleFlushLeavesTheDiskAlone(t *testing.T) {
@@ -136,14 +136,15 @@ func TestAnIdleFlushLeavesTheDiskAlone(t *testing.T) {
 	require.Equal(t, before, writes())
 	limiterNs += idleRecordNs
 	require.NoError(t, s.Flush(table, now, false))
-	require.Greater(t, writes(), before, "the record may not grow old")
+	require.Greater(t, writes(), before, "a new record must be written before it is too old")
 	before = writes()
 	require.NoError(t, s.Flush(table, now, true))
-	require.Greater(t, writes(), before, "a forced flush always writes")
+	require.Greater(t, writes(), before, "a forced flush must always write")
 	require.NoError(t, s.Close())
 }
 
-// Every entry travels with a record that was stamped after it was drained.
+// TestNoRecordIsBehindItsEntries checks that every entry is stored with a record that was stamped after it was
+// drained.
 func TestNoRecordIsBehindItsEntries(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -163,9 +164,9 @@ func TestNoRecordIsBehindItsEntries(t *testing.T) {
 	require.NoError(t, s.Close())
 	for i, clone := range clones {
 		after, loaded := mustOpen(t, clone, dataDir)
-		// mustOpen wrote a record of its own; what counts is how much was found.
+		// mustOpen wrote a record of its own, so only the number of entries counts.
 		require.LessOrEqual(t, len(loaded.state()), i*chunkEntries)
-		require.Zero(t, len(loaded.state())%chunkEntries, "chunks are atomic")
+		require.Zero(t, len(loaded.state())%chunkEntries, "chunks must be atomic")
 		require.NoError(t, after.Close())
 	}
 }

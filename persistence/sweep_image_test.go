@@ -11,12 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A member starts from its newest image whole, or does not start: whichever byte of
-// whichever file of its images is damaged. The image before that is never its substitute,
-// because the log between the two is gone.
+// TestDamageLosesNoImage damages each byte of each file of the images. A member must start from its complete newest
+// image, or refuse to start. The previous image is no substitute, because the log between the two is gone.
 func TestDamageLosesNoImage(t *testing.T) {
 	fs, want := smallImages(t)
-	require.NoError(t, fs.RemoveAll(fs.PathJoin(dataDir, workName))) // wiped at every start
+	require.NoError(t, fs.RemoveAll(fs.PathJoin(dataDir, workName))) // every start removes it
 	counts := newTallies()
 	sweepDirectory(t, fs, counts, func(broken *vfs.MemFS) verdict {
 		index, got, err := newest(broken)
@@ -32,7 +31,7 @@ func TestDamageLosesNoImage(t *testing.T) {
 	counts.log(t)
 }
 
-// smallImages makes two images of a few entries, and returns those of the newest.
+// smallImages makes two images of a few entries, and returns the entries of the newest.
 func smallImages(t *testing.T) (*vfs.MemFS, map[string]string) {
 	fs := vfs.NewMem()
 	m, table := mustOpenImages(t, fs), newFakeTable()
@@ -47,13 +46,12 @@ func smallImages(t *testing.T) (*vfs.MemFS, map[string]string) {
 	return fs, table.state()
 }
 
-// forgetWork removes what every start makes anew, which is no part of the state.
+// forgetWork removes files that every start creates, because they are not part of the state.
 func forgetWork(t *testing.T, fs *vfs.MemFS) {
 	require.NoError(t, removeAll(fs, fs.PathJoin(dataDir, workName)))
 }
 
-// An image that is gone as a whole is missed, also when the one before it is there, and
-// also when none is.
+// TestALostImageIsMissed checks that a start notices a missing newest image, whether an older one is there or none.
 func TestALostImageIsMissed(t *testing.T) {
 	for _, lost := range [][]string{{imageID(2, 1)}, {imageID(1, 1), imageID(2, 1)}} {
 		fs, _ := twoImages(t)
@@ -68,7 +66,7 @@ func TestALostImageIsMissed(t *testing.T) {
 	}
 }
 
-// Removing the newer images on purpose is not a loss.
+// TestKeepOnlyIsNoLoss checks that removing newer images with KeepOnly does not count as a loss.
 func TestKeepOnlyIsNoLoss(t *testing.T) {
 	fs, _ := twoImages(t)
 	m := mustOpenImages(t, fs)
@@ -79,7 +77,7 @@ func TestKeepOnlyIsNoLoss(t *testing.T) {
 	require.EqualValues(t, 1, index)
 }
 
-// Images that an older weir made have no NEWEST file before they are loaded.
+// TestImagesWithoutANewestFile checks that images of an older version load without a NEWEST file, and then get one.
 func TestImagesWithoutANewestFile(t *testing.T) {
 	fs, _ := twoImages(t)
 	path := fs.PathJoin(dataDir, newestName)
@@ -90,7 +88,7 @@ func TestImagesWithoutANewestFile(t *testing.T) {
 	require.Equal(t, "image "+imageID(2, 1), strings.Split(string(readFile(t, fs, path)), " checksum")[0])
 }
 
-// A backup with any damage restores nothing.
+// TestDamageRestoresNoBackup checks that a backup with any damage restores nothing.
 func TestDamageRestoresNoBackup(t *testing.T) {
 	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
 	whole := backUp(t, n)

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// scene makes a data directory of a server that runs alone, and what it acknowledged.
+// scene makes the data directory of a standalone server, and returns what it acknowledged.
 type scene struct {
 	name string
 	make func(t *testing.T) (fs vfs.FS, acknowledged map[string]string)
@@ -57,14 +57,14 @@ var scenes = []scene{
 	}},
 }
 
-// killed is the directory that a process leaves which was killed after n flushes.
+// killed returns the directory of a process that was killed after n flushes.
 func killed(t *testing.T, fs *vfs.MemFS, flushes, tableEvery int) (vfs.FS, map[string]string) {
 	s, table := mustOpen(t, fs, dataDir)
 	changeAndFlush(t, s, table, flushes, tableEvery)
 	return copyDir(t, fs), table.state()
 }
 
-// changeAndFlush flushes n times, and has Pebble write a table after every so many.
+// changeAndFlush flushes n times. After every so many flushes Pebble writes a table.
 func changeAndFlush(t *testing.T, s *Store, table *fakeTable, flushes, tableEvery int) {
 	rng := rand.New(rand.NewPCG(uint64(flushes), 12))
 	for n := 1; n <= flushes; n++ {
@@ -81,8 +81,8 @@ func changeAndFlush(t *testing.T, s *Store, table *fakeTable, flushes, tableEver
 	}
 }
 
-// A server that runs alone starts with everything it had flushed, or does not start
-// and leaves the directory as it is: whichever byte of whichever file is damaged.
+// TestDamageLosesNoFlush damages each byte of each file. A standalone server must start with everything that it
+// flushed, or refuse to start and leave the directory unchanged.
 func TestDamageLosesNoFlush(t *testing.T) {
 	counts := newTallies()
 	for _, scene := range scenes {
@@ -94,8 +94,7 @@ func TestDamageLosesNoFlush(t *testing.T) {
 	counts.log(t)
 }
 
-// startDamaged loads a directory and begins; what was loaded must then be what a later
-// start loads.
+// startDamaged loads a directory and begins. A later start must load the same state.
 func startDamaged(t *testing.T, fs *vfs.MemFS, want map[string]string) verdict {
 	s, err := OpenStore(
 		StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
@@ -123,8 +122,8 @@ func startDamaged(t *testing.T, fs *vfs.MemFS, want map[string]string) verdict {
 	return verdict{}
 }
 
-// A flush of several batches is there whole: its number alone, which its first batch has
-// too, does not say so.
+// TestALostBatchIsMissed checks that a flush of several batches must be complete. The flush number does not prove
+// this, because the first batch already has it.
 func TestALostBatchIsMissed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wholeSweep is set by make test-damage: every byte is damaged, not a sample.
+// wholeSweep makes a sweep damage every byte instead of a sample. make test-damage sets it.
 var wholeSweep = os.Getenv("WEIRTEST_DAMAGE") != ""
 
 const sectorBytes = 512
@@ -25,8 +25,7 @@ type damage struct {
 	content []byte
 }
 
-// damages returns the damages of a file: flipped bits, zeroed, erased and swapped
-// sectors, truncations and the deletion.
+// damages returns the damages of a file: flipped bits, zeroed, erased and swapped sectors, truncations, and deletion.
 func damages(content []byte) (all []damage) {
 	add := func(bad []byte, format string, args ...any) {
 		if !bytes.Equal(bad, content) {
@@ -65,7 +64,7 @@ func damages(content []byte) (all []damage) {
 	return append(all, damage{what: "deleted"})
 }
 
-// sweepPoints is every byte in the whole sweep, a sample with both ends otherwise.
+// sweepPoints returns every byte in a whole sweep. Otherwise it returns a sample with both ends.
 func sweepPoints(n int) (points []int) {
 	rng := rand.New(rand.NewPCG(uint64(n), 11))
 	const most = 12
@@ -82,7 +81,7 @@ type tally struct{ tried, refused, harmless, lost int }
 
 type tallies struct {
 	kinds   map[string]*tally
-	options map[string]int // how often a content of Pebble's OPTIONS was damaged
+	options map[string]int // how often each content of Pebble's OPTIONS was damaged
 }
 
 func newTallies() tallies { return tallies{map[string]*tally{}, map[string]int{}} }
@@ -94,7 +93,7 @@ func (c tallies) of(kind string) *tally {
 	return c.kinds[kind]
 }
 
-// log prints the outcomes, and fails the test when anything was lost.
+// log prints the outcomes, and fails the test if anything was lost.
 func (c tallies) log(t *testing.T) {
 	t.Helper()
 	var sum tally
@@ -106,23 +105,23 @@ func (c tallies) log(t *testing.T) {
 	}
 	t.Logf("%-15s %7d damages: %7d refused, %7d harmless, %d lost", "all", sum.tried, sum.refused,
 		sum.harmless, sum.lost)
-	require.Zero(t, sum.lost, "damages that lost what was acknowledged")
+	require.Zero(t, sum.lost, "no damage may lose acknowledged data")
 }
 
-// verdict is what a start made of a damaged directory.
+// verdict is the result of starting from a damaged directory.
 type verdict struct {
-	refusal error // nil: it started
+	refusal error // nil if it started
 	lost    string
 }
 
-// sweepDirectory damages each file below dir in each way, and has start judge it.
+// sweepDirectory damages each file below dir in each way, and lets start judge the result.
 func sweepDirectory(t *testing.T, fs vfs.FS, counts tallies, start func(*vfs.MemFS) verdict) {
 	t.Helper()
 	shown := 0
 	for _, path := range files(t, fs, dataDir) {
 		content := readFile(t, fs, path)
 		if kindOf(path) == "OPTIONS" && counts.options[string(content)] >= 2 {
-			continue // the same in every directory
+			continue // it is the same in every directory
 		}
 		counts.options[string(content)]++
 		for _, d := range damages(content) {
@@ -154,7 +153,7 @@ func sweepDirectory(t *testing.T, fs vfs.FS, counts tallies, start func(*vfs.Mem
 	}
 }
 
-// requireRefusal wants an error that says what to do.
+// requireRefusal requires an error that says what to do.
 func requireRefusal(t *testing.T, err error, path, what string) {
 	t.Helper()
 	for _, known := range []error{ErrDamaged, ErrForeign, ErrNewer} {
@@ -165,7 +164,7 @@ func requireRefusal(t *testing.T, err error, path, what string) {
 	t.Fatalf("%s, %s: the refusal does not say what to do: %v", path, what, err)
 }
 
-// contents is every file below the data directory, but for locks.
+// contents returns every file below the data directory except locks.
 func contents(t *testing.T, fs vfs.FS) map[string]string {
 	t.Helper()
 	all := map[string]string{}

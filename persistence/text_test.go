@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestStringsSurviveACrash: what was saved of byte strings is there byte for byte after a crash;
-// a string that was replaced or deleted since does not come back.
+// TestStringsSurviveACrash checks that saved byte strings survive a crash byte for byte. A string that was replaced
+// or deleted does not come back.
 func TestStringsSurviveACrash(t *testing.T) {
 	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
 	n := mustStart(t, nodeOptions(t, fs, src))
