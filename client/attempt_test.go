@@ -13,11 +13,11 @@ import (
 
 const lock = 15 * time.Minute
 
-// loginSteps delay, and lock at the eleventh failure.
+// loginSteps delay from the fourth failure on, and lock at the eleventh.
 var loginSteps = []client.Step{{Threshold: 4, Delay: 2 * time.Second}, {Threshold: 6, Delay: 5 * time.Second},
 	{Threshold: 11, Penalty: lock}}
 
-// begin begins an attempt, which goes as the server says.
+// begin begins an attempt. The attempt is nil if it is denied.
 func begin(t *testing.T, c *client.Client, q client.Request) (*client.Attempt, client.Decision) {
 	t.Helper()
 	a, d, err := c.Begin(t.Context(), q)
@@ -26,8 +26,8 @@ func begin(t *testing.T, c *client.Client, q client.Request) (*client.Attempt, c
 	return a, d
 }
 
-// TestAttempts: by a rule and by a policy attempts are delayed and then locked out, a success
-// ends the lock that its attempt began, and one attempt counts once however often it is sent.
+// TestAttempts checks attempts by a rule and by a policy. They are delayed and then locked out. A success ends the
+// lock that its own attempt began, and a repeated attempt counts once.
 func TestAttempts(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -55,7 +55,7 @@ func TestAttempts(t *testing.T) {
 		require.NoError(t, last.Succeed(t.Context()))
 		require.NoError(t, last.Succeed(t.Context()), "again")
 		_, d = begin(t, c, q)
-		require.EqualValues(t, 10, d.Remaining, "what this client knew of the lock is forgotten with it")
+		require.EqualValues(t, 10, d.Remaining, "a success must also clear the client's memory of the lock")
 		q.ID = "the same"
 		begin(t, c, q)
 		_, d = begin(t, c, q)
@@ -71,7 +71,7 @@ func TestAttempts(t *testing.T) {
 	require.EqualValues(t, 2, n)
 }
 
-// TestExtendedAttempts reach the server, which makes the lock longer.
+// TestExtendedAttempts checks that attempts during a lock reach the server, which extends the lock.
 func TestExtendedAttempts(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -86,7 +86,7 @@ func TestExtendedAttempts(t *testing.T) {
 	}
 }
 
-// TestAttemptsWithoutWeir are counted, and forgiven, in the process.
+// TestAttemptsWithoutWeir checks that the fallback counts and forgives attempts in the process.
 func TestAttemptsWithoutWeir(t *testing.T) {
 	rule := client.Attempts(lock, client.Step{Threshold: 2, Penalty: lock})
 	for _, q := range []client.Request{{Rule: rule, Key: "login:42"},

@@ -25,7 +25,7 @@ func TestEveryRule(t *testing.T) {
 	require.NoError(t, err)
 	for name, want := range map[string]struct {
 		rule       *client.Rule
-		limit, max int64 // what is reported, and what is admitted at once
+		limit, max int64 // the reported limit, and the units admitted at once
 	}{
 		"token bucket":    {client.TokenBucket(client.PerSecond(10), 3), 3, 3},
 		"leaky bucket":    {client.LeakyBucket(client.Rate{Units: 1, Per: 6 * time.Second}, 2), 2, 3},
@@ -98,7 +98,7 @@ func TestPoliciesTogether(t *testing.T) {
 	require.Equal(t, "user", d.Policy)
 	require.False(t, decide(t, c, q).Allowed)
 	d = decide(t, c, client.Request{Rule: client.Policy("org"), Key: "acme", Peek: true})
-	require.EqualValues(t, 98, d.Remaining, "a denial takes nothing from any of them")
+	require.EqualValues(t, 98, d.Remaining, "a denial must take nothing from any of the requests")
 	_, err := c.Take(t.Context(), client.Policy("no-such"), "k")
 	require.ErrorIs(t, err, client.ErrRefused)
 }
@@ -120,7 +120,7 @@ func TestPipeline(t *testing.T) {
 		allowed += map[bool]string{true: "y", false: "n"}[d.Allowed]
 	}
 	require.Equal(t, "ynyyn", allowed)
-	require.Empty(t, qs[0].ID, "the caller's requests stay as they are")
+	require.Empty(t, qs[0].ID, "the caller's requests must not change")
 }
 
 func TestSlots(t *testing.T) {
@@ -146,7 +146,7 @@ func TestSlots(t *testing.T) {
 	require.False(t, held)
 	slot, _, err = c.Acquire(t.Context(), rule, "job")
 	require.NoError(t, err)
-	require.NotNil(t, slot, "a denial of slots is not remembered")
+	require.NotNil(t, slot, "a denial of slots must not be remembered")
 	_, _, err = c.Acquire(t.Context(), probe, "job")
 	require.ErrorIs(t, err, client.ErrBadRequest)
 }
@@ -188,7 +188,7 @@ func TestDenialsAreRemembered(t *testing.T) {
 		return decide(t, c, client.Request{Rule: rule, Key: key, Cost: cost})
 	}
 	require.False(t, ask("k", 3).Allowed)
-	require.Equal(t, client.FromServer, ask("k", 3).Source, "what never fits has no retry time")
+	require.Equal(t, client.FromServer, ask("k", 3).Source, "a request that never fits must not be remembered")
 	ask("k", 1)
 	require.False(t, ask("k", 2).Allowed)
 	before := s.Decided.Load()
@@ -196,11 +196,12 @@ func TestDenialsAreRemembered(t *testing.T) {
 	require.Equal(t, client.FromMemory, again.Source)
 	require.LessOrEqual(t, again.RetryAfter, time.Hour)
 	require.Equal(t, before, s.Decided.Load())
-	require.True(t, ask("k", 1).Allowed, "less may fit")
+	require.True(t, ask("k", 1).Allowed, "a smaller cost may still fit")
 	other := client.FixedFirst(time.Hour, 20)
-	require.True(t, decide(t, c, client.Request{Rule: other, Key: "k", Cost: 2}).Allowed, "another rule")
+	require.True(t, decide(t, c, client.Request{Rule: other, Key: "k", Cost: 2}).Allowed,
+		"a denial must not affect another rule")
 
-	for _, key := range []string{"a", "b", "c", "d"} { // more than have room
+	for _, key := range []string{"a", "b", "c", "d"} { // more keys than the memory for denials holds
 		ask(key, 2)
 		require.False(t, ask(key, 1).Allowed)
 		require.Equal(t, client.FromMemory, ask(key, 1).Source)
@@ -253,16 +254,16 @@ func TestBadChoicesAreNamed(t *testing.T) {
 		_, err := c.Decide(t.Context(), q)
 		require.ErrorIs(t, err, client.ErrBadRequest)
 	}
-	require.Zero(t, s.Decided.Load(), "nothing of that was sent")
+	require.Zero(t, s.Decided.Load(), "none of these requests may be sent")
 }
 
-// What was certainly not applied is sent again; what may have been is not, unless an ID
-// makes it count once.
+// TestRetriesAreSafe checks that the client repeats a request that was certainly not applied. A request that may have
+// been applied is only repeated with an ID, so that it counts once.
 func TestRetriesAreSafe(t *testing.T) {
 	for name, c := range map[string]struct {
 		ids      bool
 		answer   error
-		applied  bool // the first attempt is carried out before its answer is lost
+		applied  bool // the server applies the first attempt, and its answer is lost
 		attempts int64
 		used     int64
 		source   client.Source
@@ -321,7 +322,7 @@ func TestCallersContextCounts(t *testing.T) {
 	}()
 	<-entered
 	s.Instead(nil)
-	// go-redis looks at a deadline, not at a cancellation, while it reads.
+	// During a read go-redis observes a deadline but not a cancellation.
 	cancel()
 	close(leave)
 	if err := <-result; err != nil {
@@ -332,7 +333,8 @@ func TestCallersContextCounts(t *testing.T) {
 	require.False(t, c.Down())
 }
 
-// Who asks for more than was denied waits longer: how long, only weir knows.
+// TestMoreThanWasDeniedIsAskedFor checks that a request for more units than the denied request is sent, because only
+// weir knows its wait.
 func TestMoreThanWasDeniedIsAskedFor(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -343,7 +345,8 @@ func TestMoreThanWasDeniedIsAskedFor(t *testing.T) {
 	require.Equal(t, client.Never, decide(t, c, client.Request{Rule: rule, Key: "k", Cost: 11}).RetryAfter)
 }
 
-// A denial from before a block would send its client back before the block is over.
+// TestBlocksForgetDenials checks that a block clears the remembered denials of its key. An older denial would let its
+// client return before the block ends.
 func TestBlocksForgetDenials(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -354,8 +357,8 @@ func TestBlocksForgetDenials(t *testing.T) {
 	require.Equal(t, time.Hour, decide(t, c, client.Request{Rule: probe, Key: "k"}).RetryAfter)
 }
 
-// A block of an address everywhere reaches routes without a policy, and denials from before
-// it and behind it are forgotten.
+// TestBlockEverywhere checks that a block of an address everywhere also denies requests without a policy. Remembered
+// denials from before it are cleared.
 func TestBlockEverywhere(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{})
 	key := client.AddressKey(netip.MustParseAddr("2001:DB8:0:7:ffff::1"))
@@ -379,7 +382,7 @@ func TestBlockEverywhere(t *testing.T) {
 	}
 }
 
-// Who holds a slot renews it by asking again, so a lost answer may be asked for again.
+// TestSlotsAreTakenOnce checks that a repeated acquire of a held slot renews it, so it is safe after a lost answer.
 func TestSlotsAreTakenOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	var once sync.Once
@@ -396,7 +399,7 @@ func TestSlotsAreTakenOnce(t *testing.T) {
 	require.EqualValues(t, 1, used(t, c, "job"))
 }
 
-// pipelines notes the longest pipeline that goes through a Redis client.
+// pipelines records the longest pipeline of a Redis client.
 type pipelines struct {
 	longest int
 }
@@ -410,7 +413,7 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// However many requests go at once, weir gets no more than it takes before it is read from.
+// TestManyRequestsAtOnce checks that a pipeline never exceeds what weir accepts before its answers are read.
 func TestManyRequestsAtOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	var seen pipelines
@@ -423,6 +426,6 @@ func TestManyRequestsAtOnce(t *testing.T) {
 	}
 	ds, err := newClientOn(t, rdb, client.Options{}).DecideAll(t.Context(), qs)
 	require.NoError(t, err)
-	require.Zero(t, ds[many-1].Remaining, "in their order")
+	require.Zero(t, ds[many-1].Remaining, "requests must be decided in order")
 	require.LessOrEqual(t, seen.longest, 4096)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// A client of a cluster asks for the new leader when it has lost the old one. go-redis by itself
-// does so once a minute, which is longer than this test waits.
+// TestClusterClientFindsTheNewLeader checks that the client of a cluster looks for a new leader when it loses the old
+// one. go-redis alone does so once a minute, which is longer than this test waits.
 func TestClusterClientFindsTheNewLeader(t *testing.T) {
 	first, second := weirtest.Start(t), weirtest.Start(t)
 	var leader atomic.Pointer[string]

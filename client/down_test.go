@@ -13,9 +13,8 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// Two instances under load lose weir and get it back, twice. Every request is answered,
-// both together admit half of the limit meanwhile, the switch is logged once, and the
-// return needs nobody.
+// TestOutageUnderLoad checks two outages of weir under load of two instances. Every request is answered, and both
+// instances together admit half of the limit. Each switch is logged once, and the return needs no action.
 func TestOutageUnderLoad(t *testing.T) {
 	const workers, limit = 8, 10_000
 	s := weirtest.StartRealTime(t)
@@ -65,11 +64,11 @@ func TestOutageUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	load.Wait()
-	require.EqualValues(t, limit/2, locally.Load(), "half of the limit, and no more for another outage")
+	require.EqualValues(t, limit/2, locally.Load(),
+		"the fallback must admit half of the limit, and no more in another outage")
 	for i, c := range clients {
-		// What was under way when a server went is told apart from a new outage only by
-		// coming before the return; so there may be more switches than outages, but each
-		// is logged, once.
+		// A request that was under way may fail after the server is back, and then counts as a new outage. There may
+		// be more switches than outages, but each is logged once.
 		require.GreaterOrEqual(t, c.Stats().Switches, int64(2))
 		require.EqualValues(t, c.Stats().Switches, books[i].count("level=WARN"))
 		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: rule, Key: "k"}).Source)
@@ -80,7 +79,7 @@ func TestOutageUnderLoad(t *testing.T) {
 func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 	for name, c := range map[string]struct {
 		choice  client.Fallback
-		allowed int // of ten
+		allowed int // out of ten
 	}{"open": {client.Open, 10}, "closed": {client.Closed, 0}, "local": {client.Local, 5}} {
 		t.Run(name, func(t *testing.T) {
 			s := weirtest.Start(t)
@@ -104,7 +103,7 @@ func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 	}
 }
 
-// A server that accepts and says nothing is the worst case: only the deadline ends it.
+// TestSilentServer checks a server that accepts connections and never answers. Only the deadline ends such a request.
 func TestSilentServer(t *testing.T) {
 	var book logBook
 	c := newClientOn(t, impostor(t, func(net.Conn) {}),
@@ -129,7 +128,7 @@ func TestPoliciesInAnOutage(t *testing.T) {
 	}
 	require.False(t, take(client.Request{Rule: unknown}))
 	require.True(t, take(client.Request{Rule: known}))
-	require.False(t, take(client.Request{Rule: known, Cost: 2}), "the bucket has two at half")
+	require.False(t, take(client.Request{Rule: known, Cost: 2}), "half of the bucket is two units")
 	require.False(t, take(client.Request{Rule: known, Also: []client.Pair{{Policy: "unknown", Key: "k"}}}))
 	require.True(t, take(client.Request{Rule: known}))
 	require.False(t, take(client.Request{Rule: known}))
@@ -145,7 +144,7 @@ func TestSlotsInAnOutage(t *testing.T) {
 	require.NotNil(t, slot)
 	none, _, err := c.Acquire(t.Context(), rule, "job")
 	require.NoError(t, err)
-	require.Nil(t, none, "half of two")
+	require.Nil(t, none, "half of two slots is one")
 	held, err := slot.Release(t.Context())
 	require.NoError(t, err)
 	require.True(t, held)
@@ -154,8 +153,8 @@ func TestSlotsInAnOutage(t *testing.T) {
 	require.NotNil(t, slot)
 }
 
-// A connection that is lost behind a request leaves its outcome unknown. Redis clients
-// send it again by themselves; here only an ID allows that.
+// TestLostConnections checks that a connection lost after a request leaves an unknown outcome. Redis clients repeat
+// such a request by themselves. This client only does so with an ID.
 func TestLostConnections(t *testing.T) {
 	for name, c := range map[string]struct {
 		ids  bool

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// parrot answers every command alike: with a decision, or with an error while there is one.
+// parrot answers every command with the same decision, or with an error if one is set.
 type parrot struct{ err atomic.Value }
 
 func (p *parrot) serve(nc net.Conn) {
@@ -29,7 +29,7 @@ func (p *parrot) serve(nc net.Conn) {
 		}
 		words, _ := strconv.Atoi(strings.Trim(head, "*\r\n"))
 		name := ""
-		for i := range 2 * words { // no word here has a line break
+		for i := range 2 * words { // no word contains a line break
 			line, err := in.ReadString('\n')
 			if err != nil {
 				return
@@ -39,7 +39,7 @@ func (p *parrot) serve(nc net.Conn) {
 			}
 		}
 		answer, _ := p.err.Load().(string)
-		if !strings.HasPrefix(name, "RL.") { // what go-redis says at first
+		if !strings.HasPrefix(name, "RL.") { // go-redis sends these first
 			answer = "-ERR unknown command"
 		}
 		if answer == "" {
@@ -51,8 +51,8 @@ func (p *parrot) serve(nc net.Conn) {
 	}
 }
 
-// An answer that is an error is an outage where the caller says so: the fallback decides, one
-// line tells of the beginning and one of the end, and weir decides again by itself.
+// TestFallBackOnErrors checks that error answers count as an outage if the caller says so. The fallback decides, the
+// start and the end are logged once, and weir then decides again.
 func TestFallBackOnErrors(t *testing.T) {
 	for _, text := range []string{
 		"-OOM command not allowed", "-ERR there is no policy 'api'", "-ERR unknown command 'RL.FIXED'",
@@ -77,7 +77,7 @@ func TestFallBackOnErrors(t *testing.T) {
 					allowed++
 				}
 			}
-			require.Equal(t, 5, allowed, "half of the limit")
+			require.Equal(t, 5, allowed, "the fallback must admit half of the limit")
 			bird.err.Store("")
 			require.Eventually(t, func() bool {
 				return take().Source == client.FromServer &&
@@ -89,7 +89,7 @@ func TestFallBackOnErrors(t *testing.T) {
 	}
 }
 
-// Where weir refuses some requests and decides others, that is one outage, not one for each.
+// TestMixedErrorsAreOneOutage checks that weir refusing some requests and deciding others is a single outage.
 func TestMixedErrorsAreOneOutage(t *testing.T) {
 	var book logBook
 	s := weirtest.Start(t)
@@ -122,18 +122,18 @@ func TestErrorsAreTheCallersUnlessAsked(t *testing.T) {
 	}
 }
 
-// go-redis tells of each connection that fails. Its lines go where the program wants them.
+// TestRedisLogger checks that the lines of go-redis about failed connections go to the program's logger.
 func TestRedisLogger(t *testing.T) {
 	var book logBook
 	client.RedisLogger{Logger: book.logger()}.Printf(t.Context(), "connection pool: %s", "failed to dial")
-	require.Zero(t, book.count("failed"), "debug lines are not shown")
+	require.Zero(t, book.count("failed"), "debug lines must be dropped")
 	debug := slog.New(slog.NewTextHandler(&book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client.RedisLogger{Logger: debug}.Printf(t.Context(), "connection pool: %s", "failed to dial")
 	require.Equal(t, 1, book.count("connection pool: failed to dial"))
 }
 
-// A wrong password is an outage: weir is not asked to check it for each request,
-// but by one probe at a time.
+// TestWrongPasswordIsAnOutage checks that a wrong password is an outage. The client does not send it with every
+// request, but with one probe at a time.
 func TestWrongPasswordIsAnOutage(t *testing.T) {
 	var book logBook
 	s := weirtest.Start(t)
@@ -146,7 +146,7 @@ func TestWrongPasswordIsAnOutage(t *testing.T) {
 			decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 1000), Key: "k"}).Source)
 	}
 	require.Eventually(t, func() bool { return c.Stats().Probes >= 3 }, weirtest.Wait, time.Millisecond)
-	require.True(t, c.Down(), "a probe that may not log in has not found weir")
+	require.True(t, c.Down(), "a probe that may not log in must not end the outage")
 	require.Equal(t, 1, book.count("level=WARN"))
 	require.Equal(t, 1, book.count("WRONGPASS"))
 }

@@ -94,7 +94,7 @@ func ExampleClient_Begin() {
 		fmt.Println("locked for", decision.RetryAfter)
 		return
 	}
-	// The password was right. After a wrong one there is nothing to send.
+	// The password was right. After a wrong one nothing is sent.
 	if err := attempt.Succeed(ctx); err != nil {
 		log.Print(err)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// TestFrom: a block of the address denies whatever the key is, and what is remembered of that
-// denial denies no other address.
+// TestFrom checks that a block of the client's address denies every key. The remembered denial must not deny another
+// address.
 func TestFrom(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{})
 	bad, good := netip.MustParseAddr("::ffff:192.0.2.66"), netip.MustParseAddr("192.0.2.67")
 	rule := client.TokenBucket(client.PerSecond(1), 10)
 	require.NoError(t, c.BlockEverywhere(t.Context(), "ip:192.0.2.66", time.Hour, "attack"))
-	for range 2 { // the second answer is from memory
+	for range 2 { // the second answer comes from memory
 		require.False(t, decide(t, c, client.Request{Rule: rule, Key: "user:42", From: bad}).Allowed)
 		require.True(t, decide(t, c, client.Request{Rule: rule, Key: "user:42", From: good}).Allowed)
 		require.True(t, decide(t, c, client.Request{Rule: rule, Key: "user:42"}).Allowed)
@@ -27,5 +27,5 @@ func TestFrom(t *testing.T) {
 	_, err := c.Unblock(t.Context(), "ip:192.0.2.66")
 	require.NoError(t, err)
 	require.True(t, decide(t, c, client.Request{Rule: rule, Key: "user:42", From: bad}).Allowed,
-		"nothing is remembered of it")
+		"the denial must not be remembered after the address was unblocked")
 }

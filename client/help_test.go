@@ -17,7 +17,7 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// patient is far above what a decision takes here, so that a busy machine is no outage.
+// patient is a timeout far above the time of a decision, so that a busy machine causes no outage.
 const patient = 10 * time.Second
 
 // probe is a rule for tests that are not about rules.
@@ -28,7 +28,7 @@ func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Clien
 	return newClientOn(t, s.Redis(), o)
 }
 
-// newClientOn completes the options for a test: patient, quiet and closed unless told.
+// newClientOn returns a client for a test. By default it is patient, logs nothing, and closes at the end.
 func newClientOn(t testing.TB, rdb redis.UniversalClient, o client.Options) *client.Client {
 	t.Helper()
 	if o.WhenDown == 0 {
@@ -46,7 +46,7 @@ func newClientOn(t testing.TB, rdb redis.UniversalClient, o client.Options) *cli
 	return c
 }
 
-// decide answers a request that nothing is wrong with.
+// decide returns the decision of a valid request.
 func decide(t testing.TB, c *client.Client, q client.Request) client.Decision {
 	t.Helper()
 	d, err := c.Decide(t.Context(), q)
@@ -54,7 +54,7 @@ func decide(t testing.TB, c *client.Client, q client.Request) client.Decision {
 	return d
 }
 
-// used is the units that weir has as used of a key.
+// used returns the used units of a key, according to weir.
 func used(t testing.TB, c *client.Client, key string) int64 {
 	t.Helper()
 	info, err := c.Inspect(t.Context(), key)
@@ -62,8 +62,8 @@ func used(t testing.TB, c *client.Client, key string) int64 {
 	return info.Used
 }
 
-// impostor is a Redis client of a server that is none: serve has its connections, one
-// after the other. Without a handshake the first bytes are the decision.
+// impostor returns a Redis client whose server is fake. serve gets its connections one after another. The client does
+// not greet, so the first bytes are the request.
 func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,7 @@ func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 			if err != nil {
 				return
 			}
-			defer nc.Close() // at the end of all, unless serve has
+			defer nc.Close() // at the end, unless serve has closed it
 			serve(nc)
 		}
 	}()
@@ -87,7 +87,7 @@ func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 	return rdb
 }
 
-// logBook keeps what a client logs.
+// logBook keeps the log lines of a client.
 type logBook struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// budget is a policy of a hundred units, at weir and where weir is not reached.
+// budget returns a policy of a hundred units, for weir and for the fallback.
 func budget(t *testing.T, c *client.Client) *client.Rule {
 	limit := client.FixedFirst(time.Hour, 100)
 	_, err := c.SetPolicy(t.Context(), "budget", client.PolicyTerms{Limits: []*client.Rule{limit}})
@@ -37,15 +37,15 @@ func TestHolds(t *testing.T) {
 	for range 2 {
 		n, err := c.Hold(h.ID()).Commit(t.Context(), 20)
 		require.NoError(t, err)
-		require.EqualValues(t, 80, n, "once, though it is sent twice")
+		require.EqualValues(t, 80, n, "a repeated hold must count once")
 	}
 	cancelled, err := h.Cancel(t.Context())
 	require.NoError(t, err)
-	require.False(t, cancelled, "it is settled")
+	require.False(t, cancelled, "a settled hold must not be cancelled")
 
 	h, _, err = c.Reserve(t.Context(), client.Request{Rule: rule, Key: "k", Cost: 80}, time.Minute)
 	require.NoError(t, err)
-	require.NotNil(t, h, "a denial of holds is not remembered: they end by themselves")
+	require.NotNil(t, h, "a denied hold must not be remembered, because holds expire")
 	cancelled, err = h.Cancel(t.Context())
 	require.NoError(t, err)
 	require.True(t, cancelled)
@@ -53,7 +53,7 @@ func TestHolds(t *testing.T) {
 	_, _, err = c.Reserve(t.Context(), client.Request{Rule: rule, Key: "k", Cost: 80}, time.Minute)
 	require.NoError(t, err)
 	s.Advance(2 * time.Minute)
-	require.EqualValues(t, 80, left(), "it has ended")
+	require.EqualValues(t, 80, left(), "the hold must have expired")
 
 	_, err = c.Hold("no-such").Commit(t.Context(), 1)
 	require.ErrorIs(t, err, client.ErrRefused)
@@ -77,16 +77,16 @@ func TestHoldsOfSeveralPolicies(t *testing.T) {
 	q := client.Request{Rule: rule, Key: "k", Also: []client.Pair{{Policy: "org", Key: "acme"}}, Cost: 8}
 	h, _, err := c.Reserve(t.Context(), q, time.Minute)
 	require.NoError(t, err)
-	require.Nil(t, h, "half is kept")
+	require.Nil(t, h, "half of the limit must stay reserved")
 	q.High = true
 	h, _, err = c.Reserve(t.Context(), q, time.Minute)
 	require.NoError(t, err)
 	left, err := h.Commit(t.Context(), 12)
 	require.NoError(t, err)
-	require.Zero(t, left, "more than there is has been used")
+	require.Zero(t, left, "more than the limit has been used")
 }
 
-// A hold whose answer was lost is asked for again and holds once.
+// TestHoldsHappenOnce checks that a hold whose answer was lost is requested again and counts once.
 func TestHoldsHappenOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -127,7 +127,7 @@ func TestHoldsInAnOutage(t *testing.T) {
 			}
 			left, err := h.Commit(t.Context(), 5)
 			require.NoError(t, err)
-			require.Equal(t, c.left, left, "of half the limit")
+			require.Equal(t, c.left, left, "the fallback must use half of the limit")
 			h, _, err = limits.Reserve(t.Context(), client.Request{Rule: rule, Key: "k", Cost: 45}, time.Minute)
 			require.NoError(t, err)
 			cancelled, err := h.Cancel(t.Context())

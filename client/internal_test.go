@@ -34,7 +34,7 @@ func TestProbingIsBounded(t *testing.T) {
 		l.succeeded()
 		l.failed(lost)
 		l.failed(lost)
-		require.False(t, l.down.Load(), "a success between them")
+		require.False(t, l.down.Load(), "a success in between must prevent the outage")
 		l.failed(lost)
 		require.True(t, l.down.Load())
 		time.Sleep(time.Minute)
@@ -61,7 +61,7 @@ func TestDenialsAreBounded(t *testing.T) {
 		require.True(t, known)
 		require.Equal(t, time.Hour-time.Second, d.RetryAfter)
 		_, known = m.recall(&q, at(maxDenialAge))
-		require.False(t, known, "what is old is asked for again")
+		require.False(t, known, "an expired denial must not be used")
 		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
 	}
 }

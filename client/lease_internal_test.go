@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Units of a lease are good for no longer than the limiter has them as used.
+// TestLeasedUnitsEndWithTheirWindow checks that leased units expire when the limiter no longer counts them as used.
 func TestLeasedUnitsEndWithTheirWindow(t *testing.T) {
 	l := &Lease{q: Request{Rule: FixedFirst(time.Minute, 9)}, maxAge: time.Hour, start: time.Now(),
 		filling: make(chan struct{}, 1)}
@@ -19,18 +19,20 @@ func TestLeasedUnitsEndWithTheirWindow(t *testing.T) {
 
 	b.untilNs, l.closed = 0, true
 	_, err = l.Take(t.Context())
-	require.ErrorIs(t, err, ErrClosed, "what is over is not handed out")
-	require.EqualValues(t, 2, b.left.Load(), "of three, one is for who asked")
+	require.ErrorIs(t, err, ErrClosed, "expired units must not be handed out")
+	require.EqualValues(t, 2, b.left.Load(), "the caller's unit must be taken from the three")
 }
 
-// A lease asks again at times: somebody else may have reset the limiter.
+// TestLeaseRefusalsEnd checks that a refused lease asks again after a bounded time, because the limiter may have been
+// reset.
 func TestLeaseRefusalsEnd(t *testing.T) {
 	require.Equal(t, maxDenialAge, newRefusal(Decision{RetryAfter: time.Hour, Source: FromServer}).good)
 	require.Equal(t, time.Second, newRefusal(Decision{RetryAfter: time.Second, Source: FromServer}).good)
 	require.Equal(t, probeMost, newRefusal(Decision{RetryAfter: time.Hour, Source: FromFallback}).good)
 }
 
-// An answer that was long on its way tells of a window that ends earlier than it says.
+// TestLeaseRefundsAllowForLateAnswers checks that the refund deadline counts from the request. A late answer reports
+// a window that ends earlier than it seems.
 func TestLeaseRefundsAllowForLateAnswers(t *testing.T) {
 	l := &Lease{q: Request{Rule: FixedFirst(time.Minute, 9)}, maxAge: time.Hour}
 	asked := time.Now().Add(-20 * time.Second)
@@ -41,7 +43,8 @@ func TestLeaseRefundsAllowForLateAnswers(t *testing.T) {
 	require.Equal(t, asked.Add(time.Minute), b.refund)
 }
 
-// What a sliding counter has counted moves to another count when its window ends.
+// TestLeaseRefundsAreInTime checks that units of a sliding counter are refunded before its window ends, because they
+// then belong to the previous window.
 func TestLeaseRefundsAreInTime(t *testing.T) {
 	d := Decision{ResetAfter: 90 * time.Second}
 	require.Equal(t, 30*time.Second, (&Lease{q: Request{Rule: SlidingCounter(time.Minute, 9)}}).refundable(&d))

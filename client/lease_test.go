@@ -31,7 +31,7 @@ func TestLeaseHandsOutWhatWasTaken(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, d.Allowed, i)
 		require.EqualValues(t, 1, d.Granted)
-		require.EqualValues(t, i/4+1, s.Decided.Load(), "one round trip a batch")
+		require.EqualValues(t, i/4+1, s.Decided.Load(), "a batch must take one round trip")
 	}
 	for range 3 {
 		d, err := l.Take(t.Context())
@@ -39,7 +39,7 @@ func TestLeaseHandsOutWhatWasTaken(t *testing.T) {
 		require.False(t, d.Allowed)
 		require.LessOrEqual(t, d.RetryAfter, time.Hour)
 	}
-	require.EqualValues(t, 4, s.Decided.Load(), "a denial is remembered")
+	require.EqualValues(t, 4, s.Decided.Load(), "a denial must be remembered")
 	require.NoError(t, l.Close())
 	_, err = c.Lease(client.Policy("p"), "hot", client.LeaseOptions{Batch: 4})
 	require.ErrorIs(t, err, client.ErrBadRequest)
@@ -61,7 +61,7 @@ func TestLeaseGivesBackWhatIsUnused(t *testing.T) {
 	l := lease("closed", client.FixedFirst(time.Hour, 10), time.Hour)
 	require.EqualValues(t, 8, used(t, c, "closed"))
 	require.NoError(t, l.Close())
-	require.NoError(t, l.Close(), "twice is once")
+	require.NoError(t, l.Close(), "a second Close must do nothing")
 	require.EqualValues(t, 1, used(t, c, "closed"))
 	_, err := l.Take(t.Context())
 	require.ErrorIs(t, err, client.ErrClosed)
@@ -71,15 +71,14 @@ func TestLeaseGivesBackWhatIsUnused(t *testing.T) {
 	require.Eventually(t, func() bool { return used(t, c, "aged") == 1 }, weirtest.Wait, time.Millisecond)
 	require.NoError(t, l.Close())
 
-	// The window may be over before the refund arrives: then it would give back what
-	// others took in the next.
+	// The window may end before the refund arrives. The refund would then return units of other clients.
 	l = lease("late", client.FixedFirst(time.Second, 10), time.Hour)
 	require.NoError(t, l.Close())
 	require.EqualValues(t, 8, used(t, c, "late"))
 }
 
-// Fifty processes, ten of which are killed (SIGKILL) with what they hold, never hand out
-// more than the limit.
+// TestLeasesNeverExceedTheLimit checks that fifty processes never hand out more than the limit. Ten of them are
+// killed (SIGKILL) with units in hand.
 func TestLeasesNeverExceedTheLimit(t *testing.T) {
 	const limit, processes, killEvery = 20_000, 50, 5
 	s := weirtest.StartRealTime(t)
@@ -109,10 +108,10 @@ func TestLeasesNeverExceedTheLimit(t *testing.T) {
 	}
 	running.Wait()
 	require.LessOrEqual(t, admitted.Load(), int64(limit))
-	require.Greater(t, admitted.Load(), int64(limit)/2, "and hand out most of it")
+	require.Greater(t, admitted.Load(), int64(limit)/2, "most of the limit must be handed out")
 	require.NotZero(t, killed.Load())
 	taken := used(t, newClient(t, s, client.Options{}), "hot")
-	require.LessOrEqual(t, admitted.Load(), taken, "what was handed out was taken first")
+	require.LessOrEqual(t, admitted.Load(), taken, "units must be taken before they are handed out")
 	t.Logf("%d of %d units handed out by %d processes, %d killed; %d lost with them", admitted.Load(), limit, processes,
 		killed.Load(), taken-admitted.Load())
 }
@@ -122,8 +121,7 @@ const (
 	unitLine     = "unit"
 )
 
-// TestLeaseProcess is one process of TestLeasesNeverExceedTheLimit: it writes a line for
-// each unit it is given.
+// TestLeaseProcess is one process of TestLeasesNeverExceedTheLimit. It writes a line for each unit that it gets.
 func TestLeaseProcess(t *testing.T) {
 	addr, text, asked := strings.Cut(os.Getenv(leaseProcess), "/")
 	if !asked {
@@ -147,7 +145,7 @@ func TestLeaseProcess(t *testing.T) {
 					return
 				}
 				_, _ = os.Stdout.WriteString(unitLine + "\n")
-				time.Sleep(rand.N(100 * time.Microsecond)) // some units age meanwhile
+				time.Sleep(rand.N(100 * time.Microsecond)) // some units expire in the meantime
 			}
 		})
 	}
@@ -156,7 +154,7 @@ func TestLeaseProcess(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// BenchmarkLease is what a decision costs that needs no round trip.
+// BenchmarkLease measures a decision that needs no round trip.
 func BenchmarkLease(b *testing.B) {
 	s := weirtest.StartRealTime(b)
 	c := newClient(b, s, client.Options{})
@@ -173,7 +171,8 @@ func BenchmarkLease(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mdecisions/s")
 }
 
-// Who makes the round trip has a unit of it, however soon the others are over.
+// TestLeaseTakesOnce checks that the caller which makes the round trip gets a unit of it, even if the others are used
+// up at once.
 func TestLeaseTakesOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -188,7 +187,8 @@ func TestLeaseTakesOnce(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A denial by the fallback ends soon after the outage, whatever retry time it had.
+// TestLeaseOutlastsAnOutage checks that a denial by the fallback ends soon after the outage, whatever its retry time
+// is.
 func TestLeaseOutlastsAnOutage(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local})

@@ -28,7 +28,7 @@ func TestTop(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrRefused)
 }
 
-// Both protocols tell the same.
+// TestGetPolicy checks that both protocols return the same policy.
 func TestGetPolicy(t *testing.T) {
 	s := weirtest.Start(t)
 	for _, protocol := range []int{2, 3} {
@@ -64,7 +64,7 @@ func TestGetPolicy(t *testing.T) {
 		_, err = c.SetPolicy(t.Context(), "api",
 			client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Forget: true})
 		require.NoError(t, err)
-		require.EqualValues(t, 2, decide(t, c, q).Remaining, "what was used is forgotten")
+		require.EqualValues(t, 2, decide(t, c, q).Remaining, "a reset must clear the usage")
 		_, err = c.GetPolicy(t.Context(), "no-such")
 		require.ErrorIs(t, err, client.ErrRefused)
 	}

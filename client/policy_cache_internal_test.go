@@ -65,8 +65,8 @@ func admits(l *localLimiter, policy, key string) (n int) {
 	return n
 }
 
-// A policy is fetched when it is used first and each minute while it is used, its last terms
-// outlast an outage of weir and its own deletion, and it goes when nobody has used it for an hour.
+// TestPolicyCache checks when policies are fetched: at the first use, and each minute while they are used. The last
+// terms survive an outage of weir and the deletion of the policy. They are dropped after an hour without use.
 func TestPolicyCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		weir := new(fakeWeir)
@@ -77,19 +77,19 @@ func TestPolicyCache(t *testing.T) {
 			cache.use("api")
 		}
 		synctest.Wait()
-		time.Sleep(policyRefresh / 2) // between two refreshes from here on
+		time.Sleep(policyRefresh / 2) // from here on, between two refreshes
 		require.Equal(t, 1, weir.times("api"))
 		require.Equal(t, 10, admits(local, "api", "a"))
 
 		cache.use("other")
 		synctest.Wait()
 		require.Equal(t, 1, weir.times("other"))
-		require.Equal(t, 1, weir.times("api"), "a new one is fetched alone")
+		require.Equal(t, 1, weir.times("api"), "a new policy must be fetched alone")
 
 		weir.set(func() { weir.limits["api"] = "FIXED 1h 40 FIRST" })
 		time.Sleep(policyRefresh)
 		synctest.Wait()
-		require.Equal(t, 20, admits(local, "api", "b"), "the same version, but other limits")
+		require.Equal(t, 20, admits(local, "api", "b"), "other limits must apply although the version is the same")
 
 		weir.set(func() { weir.lost = true })
 		cache.use("api")
@@ -99,11 +99,11 @@ func TestPolicyCache(t *testing.T) {
 		time.Sleep(policyRefresh)
 		synctest.Wait()
 		require.Equal(t, 4, weir.times("api"))
-		require.Equal(t, 20, admits(local, "api", "c"), "the last known limits")
+		require.Equal(t, 20, admits(local, "api", "c"), "the last known limits must apply")
 
 		time.Sleep(2 * keptUnused * policyRefresh)
 		synctest.Wait()
-		require.Equal(t, 4, weir.times("api"), "fetched only while it is used")
+		require.Equal(t, 4, weir.times("api"), "a policy must only be fetched while it is used")
 		require.Zero(t, admits(local, "api", "d"))
 		require.Zero(t, cache.size)
 	})
@@ -118,7 +118,7 @@ func TestPolicyCacheTriesAgain(t *testing.T) {
 		cache.use("api")
 		time.Sleep(10*policyRetry + policyRetry/2)
 		synctest.Wait()
-		require.Equal(t, 11, weir.times("api"), "once each second")
+		require.Equal(t, 11, weir.times("api"), "a policy must be fetched once a second")
 		weir.set(func() { weir.lost = false })
 		time.Sleep(policyRetry)
 		synctest.Wait()
@@ -163,7 +163,7 @@ func TestParseLimit(t *testing.T) {
 	}
 }
 
-// With LocalIdle a key that nobody uses for as long begins anew, and not a moment earlier.
+// TestLocalIdle checks that LocalIdle resets a key that nobody used for this long, and not a moment earlier.
 func TestLocalIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local := newLocalLimiter(DefaultLocalFraction)
@@ -184,7 +184,7 @@ func TestLocalIdle(t *testing.T) {
 		for range 3 {
 			time.Sleep(time.Minute - time.Nanosecond)
 			n, m = take()
-			require.Zero(t, n+m, "it is used, though denied")
+			require.Zero(t, n+m, "a denied key counts as used")
 		}
 		time.Sleep(time.Minute)
 		n, m = take()
@@ -198,12 +198,13 @@ func TestLocalIdleIsBounded(t *testing.T) {
 		require.False(t, keys.touch(fmt.Sprint(i), now))
 	}
 	require.Len(t, keys.last, maxIdleKeys)
-	require.False(t, keys.touch("more", now.Add(time.Minute)), "not known")
-	require.LessOrEqual(t, len(keys.last), maxIdleKeys, "what is idle made room")
+	require.False(t, keys.touch("more", now.Add(time.Minute)), "an unknown key must not be reset")
+	require.LessOrEqual(t, len(keys.last), maxIdleKeys, "idle keys must be dropped for new ones")
 	require.Contains(t, keys.last, "more")
 }
 
-// An override that is fetched ends when it ends at weir, and one that weir has taken back is gone.
+// TestFetchedOverrides checks that a fetched override ends at the same time as at weir, and that a removed override
+// is dropped.
 func TestFetchedOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local := newLocalLimiter(DefaultLocalFraction)
@@ -222,7 +223,7 @@ func TestFetchedOverrides(t *testing.T) {
 		policy.Overrides = policy.Overrides[:3]
 		require.NoError(t, local.install(policy))
 		require.Equal(t, 10, admits(local, "api", "back"))
-		time.Sleep(2 * time.Hour) // what was used is forgotten, too
+		time.Sleep(2 * time.Hour) // the usage is reset too
 		require.Equal(t, []int{10, 30}, []int{admits(local, "api", "soon"), admits(local, "api", "good1")})
 	})
 }

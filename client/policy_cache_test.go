@@ -10,14 +10,14 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// known waits until a client has fetched so many policies.
+// known waits until a client has fetched n policies.
 func known(t *testing.T, c *client.Client, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return c.Stats().Policies == n }, weirtest.Wait, time.Millisecond)
 }
 
-// A policy that has been used decides in an outage at its fraction, its overrides as well,
-// though the program never says what its limits are.
+// TestPoliciesAreFetched checks that a used policy and its overrides decide in an outage at their fraction. The
+// program never states the limits.
 func TestPoliciesAreFetched(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local})
@@ -55,22 +55,23 @@ func TestPoliciesAreFetched(t *testing.T) {
 		return n
 	}
 	require.EqualValues(t, 5, decide(t, c, client.Request{Rule: client.Policy("orders"), Key: "second"}).Limit,
-		"the rate is reported")
+		"the decision must report the rate")
 	ask := func(policy, key string) client.Request { return client.Request{Rule: client.Policy(policy), Key: key} }
 	require.GreaterOrEqual(t, admitted(ask("orders", "192.0.2.1"), 60), 25)
-	require.Equal(t, 100, admitted(ask("orders", "gold:7"), 120), "an override")
-	require.Equal(t, 120, admitted(ask("orders", "probe"), 120), "an override without limits")
-	require.Equal(t, 1, admitted(ask("one", "a"), 5), "at least one")
+	require.Equal(t, 100, admitted(ask("orders", "gold:7"), 120), "the override must apply")
+	require.Equal(t, 120, admitted(ask("orders", "probe"), 120), "an override without limits must admit everything")
+	require.Equal(t, 1, admitted(ask("one", "a"), 5), "at least one unit must be admitted")
 	require.Equal(t, 5, admitted(ask("off", "a"), 5))
-	require.Equal(t, 5, admitted(ask("kept", "a"), 20), "half of it is reserved")
+	require.Equal(t, 5, admitted(ask("kept", "a"), 20), "half of the fraction must stay reserved")
 	high := ask("kept", "a")
 	high.High = true
 	require.Equal(t, 5, admitted(high, 20))
 	require.GreaterOrEqual(t, decide(t, c, ask("kept", "a")).RetryAfter, time.Minute)
-	require.Zero(t, admitted(ask("unknown", "a"), 5), "a policy that was never used is denied")
+	require.Zero(t, admitted(ask("unknown", "a"), 5), "a policy that was never used must be denied")
 }
 
-// Fetched terms outlast the policy: what an error answers is what an outage does.
+// TestFetchedPolicyThatIsDeleted checks that the fallback still uses the terms of a deleted policy when an error
+// counts as an outage.
 func TestFetchedPolicyThatIsDeleted(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true})
@@ -92,7 +93,7 @@ func TestFetchedPolicyThatIsDeleted(t *testing.T) {
 	require.Equal(t, 5, allowed)
 }
 
-// The program's own rules come before what weir says, wherever the policy is named.
+// TestGivenRulesAreNotFetched checks that rules of the program take precedence over policies of weir.
 func TestGivenRulesAreNotFetched(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local})

@@ -22,22 +22,22 @@ func TestQueue(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, d.Allowed)
 	}
-	require.GreaterOrEqual(t, time.Since(before), 90*time.Millisecond, "it was held back")
+	require.GreaterOrEqual(t, time.Since(before), 90*time.Millisecond, "the request must be delayed")
 	q.Cost = 2
 	d, err := c.Queue(t.Context(), q, time.Second)
 	require.NoError(t, err)
-	require.Equal(t, client.Never, d.RetryAfter, "no wait helps")
+	require.Equal(t, client.Never, d.RetryAfter, "the denial must say that no wait helps")
 
 	slow := client.Request{Rule: client.TokenBucket(client.PerHour(1), 1), Key: "slow"}
 	decide(t, c, slow)
 	d, err = c.Queue(t.Context(), slow, 10*time.Millisecond)
 	require.NoError(t, err)
-	require.False(t, d.Allowed, "the time is up")
+	require.False(t, d.Allowed, "the request must be denied when its time is up")
 	quick := newClient(t, s, client.Options{Timeout: time.Second})
 	ctx, cancel := context.WithTimeout(t.Context(), 1100*time.Millisecond)
 	defer cancel()
 	d, err = quick.Queue(ctx, slow, 2*time.Second)
-	require.NoError(t, err, "an answer before the deadline of the context")
+	require.NoError(t, err, "the answer must come before the context's deadline")
 	require.False(t, d.Allowed)
 }
 

@@ -14,14 +14,14 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// What comes while others are on their way goes in few pipelines, and each request has an
-// answer of its own.
+// TestManyGoTogether checks that requests which arrive during a round trip share few pipelines, and that each gets
+// its own answer.
 func TestManyGoTogether(t *testing.T) {
 	const requests, limit = 200, 150
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{DenialKeys: -1})
 	rule := client.FixedFirst(time.Hour, limit)
-	decide(t, c, client.Request{Rule: rule, Key: "k", Peek: true}) // connected
+	decide(t, c, client.Request{Rule: rule, Key: "k", Peek: true}) // opens the connection
 
 	var batches, admitted, begun atomic.Int64
 	gate := make(chan struct{})
@@ -50,8 +50,8 @@ func TestManyGoTogether(t *testing.T) {
 	t.Logf("%d requests at once in %d batches", requests, batches.Load())
 }
 
-// Whoever waits for a pipeline of a server that says nothing waits no longer than others,
-// and is decided by the fallback, once.
+// TestWaitingForAPipelineEnds checks that a request which waits for a silent server's pipeline times out like any
+// other. The fallback decides it once.
 func TestWaitingForAPipelineEnds(t *testing.T) {
 	c := newClientOn(t, impostor(t, func(net.Conn) {}),
 		client.Options{WhenDown: client.Open, Timeout: 50 * time.Millisecond})
@@ -67,6 +67,6 @@ func TestWaitingForAPipelineEnds(t *testing.T) {
 	require.EqualValues(t, 100, c.Stats().FromFallback)
 	require.NoError(t, c.Close())
 	d, err := c.Take(t.Context(), probe, "k")
-	require.NoError(t, err, "behind Close too")
+	require.NoError(t, err, "the fallback must also decide after Close")
 	require.Equal(t, client.FromFallback, d.Source)
 }

@@ -27,14 +27,15 @@ func TestUsages(t *testing.T) {
 	require.ErrorIs(t, all[1].Err, client.ErrRefused)
 	require.Equal(t, client.Usage{Pair: of[2], Used: 0, Limit: 4}, all[2])
 	require.Equal(t, client.Usage{Pair: of[3], Used: 4, Limit: 4}, all[3])
-	require.Equal(t, before.Admitted+before.Denied, c.Stats().Admitted+c.Stats().Denied, "looking is no request")
+	require.Equal(t, before.Admitted+before.Denied, c.Stats().Admitted+c.Stats().Denied,
+		"a look must not count as a request")
 	all, err = c.Usages(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, all)
-	require.EqualValues(t, 3, used(t, c, "policy|api|0|a"), "it took nothing")
+	require.EqualValues(t, 3, used(t, c, "policy|api|0|a"), "a look must not take units")
 
 	s.Stop()
-	for range 3 { // until the client knows
+	for range 3 { // until the client remembers the denial
 		_, err = c.Usages(t.Context(), of)
 		require.Error(t, err)
 	}
@@ -42,13 +43,13 @@ func TestUsages(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrUnavailable)
 }
 
-// Each decision has a time, also one that needed no round trip.
+// TestTimes checks that every decision has a latency, also without a round trip.
 func TestTimes(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
 	require.Zero(t, c.Times().Count)
 	rule := client.FixedFirst(time.Hour, 1)
-	for range 3 { // admitted, denied, denied from memory
+	for range 3 { // admitted, denied, and denied from memory
 		decide(t, c, client.Request{Rule: rule, Key: "k"})
 	}
 	_, err := c.DecideAll(
@@ -57,6 +58,6 @@ func TestTimes(t *testing.T) {
 	times := c.Times()
 	require.EqualValues(t, 6, times.Count)
 	require.Positive(t, times.Sum)
-	require.GreaterOrEqual(t, times.Within[1e-6], uint64(2), "of those from memory")
+	require.GreaterOrEqual(t, times.Within[1e-6], uint64(2), "denials from memory must be fast")
 	require.EqualValues(t, c.Stats().Admitted+c.Stats().Denied, times.Count)
 }

@@ -30,7 +30,8 @@ func TestWaitPaces(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	require.GreaterOrEqual(t, time.Since(start), (each-1)*20*time.Millisecond, "no faster than a chat may")
+	require.GreaterOrEqual(t, time.Since(start), (each-1)*20*time.Millisecond,
+		"messages must not be faster than the limit")
 	require.LessOrEqual(t, used(t, c, "bot"), int64(2*each))
 }
 
@@ -40,16 +41,18 @@ func TestWaitGivesUpAtOnce(t *testing.T) {
 	hourly, daily := client.TokenBucket(client.PerHour(1), 1),
 		client.TokenBucket(client.Rate{Units: 1, Per: 24 * time.Hour}, 5)
 	require.NoError(t, c.Wait(t.Context(), client.Request{Rule: hourly, Key: "hourly"}))
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute) // less than an hour, more than an hour less as much
+	// The next hourly unit comes after this deadline.
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute)
 	defer cancel()
 	err := c.Wait(ctx, client.Request{Rule: daily, Key: "daily"}, client.Request{Rule: hourly, Key: "hourly"})
 	require.ErrorIs(t, err, client.ErrDenied)
-	require.Zero(t, used(t, c, "daily"), "what one admits is given back when another denies")
-	require.ErrorIs(t, c.Wait(ctx, client.Request{Rule: hourly, Key: "k", Cost: 2}), client.ErrDenied, "it never fits")
+	require.Zero(t, used(t, c, "daily"), "a unit must be returned if another request of the wait is denied")
+	require.ErrorIs(t, c.Wait(ctx, client.Request{Rule: hourly, Key: "k", Cost: 2}), client.ErrDenied,
+		"a request that never fits must be denied")
 	require.ErrorIs(t, c.Wait(ctx, client.Request{Rule: client.Fixed(time.Hour, 1), Key: "hourly"}), client.ErrRefused)
 }
 
-// A caller that goes away while it is held gives its place back.
+// TestWaitCancelled checks that a caller whose wait is cancelled gives its place back.
 func TestWaitCancelled(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -64,7 +67,8 @@ func TestWaitCancelled(t *testing.T) {
 	require.EqualValues(t, 1, used(t, c, "k"))
 }
 
-// While the fallback denies, weir may be back at any moment: no wait is too long then.
+// TestWaitOutlastsAnOutage checks that no wait is too long while the fallback denies, because weir may be back at any
+// moment.
 func TestWaitOutlastsAnOutage(t *testing.T) {
 	for name, o := range map[string]client.Options{
 		"closed": {WhenDown: client.Closed}, "local": {WhenDown: client.Local, Instances: 1000},
@@ -96,7 +100,8 @@ func TestWaitOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-// What is given back was taken; the same ID once more would take nothing.
+// TestWaitTakesNoID checks that Wait refuses a request with an ID. A refunded unit was taken, so the same ID would
+// take nothing the next time.
 func TestWaitTakesNoID(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{})
 	require.ErrorIs(t, c.Wait(t.Context(), client.Request{Rule: probe, Key: "k", ID: "id"}), client.ErrBadRequest)
