@@ -8,12 +8,25 @@ import (
 	"go/types"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+const module = "github.com/weir-project/weir"
+
+// goList runs go list in the root of the module and returns the words that it prints.
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-pgo=off"}, args...)...)
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
 
 // typeCheck reads a package, without its tests.
 func typeCheck(t *testing.T, room string) *floatRules {
