@@ -24,8 +24,8 @@ type Replica interface {
 	// ErrClusterDown if no leader is known, and ErrTryAgain for other failures.
 	ReadIndex() error
 	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time
-	// since the node was last known to have applied all acknowledged entries, also on the leader. It is a hundred years
-	// while that is unknown.
+	// since the node was last known to have applied all acknowledged entries, also on the leader. It is UnknownAge while
+	// that is unknown.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
@@ -36,6 +36,9 @@ type Replica interface {
 	// It reads the whole table.
 	Digest() (index, hash uint64)
 }
+
+// UnknownAge is the result of Replica.StaleFor while the age is unknown. It exceeds every possible age.
+const UnknownAge = 100 * 365 * 24 * time.Hour
 
 // Topology is a cluster as one node sees it.
 type Topology struct {

@@ -29,8 +29,8 @@ func (n *Node) Clear() error { return n.group.pipeline.Clear() }
 func (n *Node) ReadIndex() error { return n.group.reads.ReadIndex() }
 
 // StaleFor returns an upper bound of the age of this node's state: the time since the last moment for which it has
-// applied everything acknowledged until then. Before the first such moment after a start it returns UnknownAge. Only
-// the wall clock could tell how long this node was down, and it may have been set.
+// applied everything acknowledged until then. Before the first such moment after a start it returns
+// limiter.UnknownAge. Only the wall clock could tell how long this node was down, and it may have been set.
 func (n *Node) StaleFor() time.Duration { return n.group.reads.StaleFor() }
 
 // AddNode adds the node with this id and inter-node address to the cluster. The node votes when it has caught up.

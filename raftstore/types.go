@@ -5,7 +5,6 @@ import (
 
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
-	"github.com/weir-project/weir/raftstore/internal/readindex"
 )
 
 // Options configure a node.
@@ -23,9 +22,6 @@ const (
 	OS     = identity.OS
 	Memory = identity.Memory
 )
-
-// UnknownAge is the result of StaleFor while the age is unknown. It exceeds every possible age.
-const UnknownAge = readindex.UnknownAge
 
 // OwnerOf returns the id of the node that a data directory belongs to, or "" if it belongs to none. It does not open
 // the directory, because the node may be using it. It returns ErrNewer if this program does not know the format.

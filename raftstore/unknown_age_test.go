@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
-	"github.com/weir-project/weir/raftstore"
 )
 
 // slowWall is a machine whose wall clock was set back by an hour.
@@ -26,9 +26,9 @@ func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
 	}
 	c.opts[0].Source = slowWall{persistence.SystemSource()}
 	c.restart(0)
-	require.Equal(t, raftstore.UnknownAge, c.nodes[0].StaleFor())
+	require.Equal(t, limiter.UnknownAge, c.nodes[0].StaleFor())
 	c.restart(1)
-	require.Eventually(t, func() bool { return c.nodes[0].StaleFor() < raftstore.UnknownAge },
+	require.Eventually(t, func() bool { return c.nodes[0].StaleFor() < limiter.UnknownAge },
 		patience, time.Millisecond)
 	require.NoError(t, c.nodes[0].ReadIndex())
 	_, found := c.nodes[0].Inspect([]byte("k"))

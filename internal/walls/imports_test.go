@@ -95,7 +95,7 @@ var walls = []wall{
 	{"internal/cli/policy", "internal/cli/cmdline internal/cli/remote internal/cli/terminal limiter policyfile " +
 		"server/commands",
 		"compares a file with a server, whose bounds and errors it knows"},
-	{"internal/cli/remote", "certs internal/cli/cmdline internal/cli/terminal raftstore",
+	{"internal/cli/remote", "certs internal/cli/cmdline internal/cli/terminal limiter",
 		"reaches a server, and reads how old the answer of a node is"},
 	{"internal/cli/terminal", "", "writes text that no terminal obeys"},
 	{"internal/cli/top",
@@ -196,7 +196,7 @@ var walls = []wall{
 		"latency persistence raftstore/internal/failure raftstore/internal/timers",
 		"ends the node at a write that fails, and notes when entries arrive"},
 	{"raftstore/internal/readindex",
-		"engine internal/faults internal/guards raftstore/internal/calls " +
+		"engine internal/faults internal/guards limiter raftstore/internal/calls " +
 			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
 			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/quorum " +
 			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wire",

@@ -11,7 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/terminal"
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/limiter"
 )
 
 // Status is the reply to WEIR.CLUSTER STATUS.
@@ -140,7 +140,7 @@ func StaleText(ms int64) string {
 	switch {
 	case ms == 0:
 		return ""
-	case ms >= raftstore.UnknownAge.Milliseconds():
+	case ms >= limiter.UnknownAge.Milliseconds():
 		return ", stale: age unknown"
 	}
 	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/weirproc"
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/httpapi"
 )
 
@@ -66,7 +66,7 @@ func TestTopRatesAndTimes(t *testing.T) {
 	require.Contains(t, text, "NO LEADER")
 	cluster.Cluster.Self, cluster.Cluster.StaleMs = "a", 1500
 	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "; answered by a, stale: 1.5s")
-	cluster.Cluster.StaleMs = raftstore.UnknownAge.Milliseconds()
+	cluster.Cluster.StaleMs = limiter.UnknownAge.Milliseconds()
 	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "; answered by a, stale: age unknown")
 	cluster.Cluster.Leader, cluster.Cluster.StaleMs = "b", 0
 	require.Equal(t, "b leads; answered by a", (&view{"x", &cluster, nil, nil}).leaderText())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/limiter"
 )
 
 // freshness records the last moment for which this node has provably applied everything that was acknowledged until
@@ -62,9 +63,6 @@ func (f *freshness) advance(at time.Time) {
 	}
 }
 
-// UnknownAge is the result of StaleFor while the age is unknown. It exceeds every possible age.
-const UnknownAge = 100 * 365 * 24 * time.Hour
-
 // StaleFor implements Node.StaleFor.
 func (rd *Reads) StaleFor() time.Duration {
 	if rd.Faults.Has(faults.FreshByContact) {
@@ -73,7 +71,7 @@ func (rd *Reads) StaleFor() time.Duration {
 	index, _ := rd.FSM.Check()
 	since := rd.Freshness.since(index)
 	if since.IsZero() {
-		return UnknownAge
+		return limiter.UnknownAge
 	}
 	return time.Since(since)
 }
