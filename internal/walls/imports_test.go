@@ -1,7 +1,10 @@
 package walls_test
 
 import (
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const module = "github.com/weir-project/weir"
+const (
+	module = "github.com/weir-project/weir"
+	root   = "../.." // of the module
+)
 
 // wall says which packages of the module a package imports, and why no others. A name that ends
 // with /... stands for every package below it; a package that has a line of its own follows that.
@@ -271,11 +277,29 @@ func covers(name, pkg string) bool {
 	return name == pkg || isTree && strings.HasPrefix(pkg+"/", above)
 }
 
+// TestMain stats every Go file of the module. The test cache does not see what go list reads. Without this it would
+// repeat the last result after another package has changed.
+func TestMain(m *testing.M) {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if err == nil && strings.HasSuffix(path, ".go") {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // goList runs go list in the root of the module and returns what it prints.
 func goList(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-pgo=off"}, args...)...)
-	cmd.Dir = "../.."
+	cmd.Dir = root
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	return string(out)
