@@ -153,7 +153,7 @@ type testClock struct {
 // newTestClock starts at the current second of the wall clock, or continues from the record of the previous flush.
 func newTestClock(source Source, last *Record) *testClock {
 	if last != nil {
-		return &testClock{nowNs: last.LimiterNs}
+		return &testClock{nowNs: last.LimiterNs, offsetNs: last.OffsetNs}
 	}
 	seconds := source.WallNs() / int64(time.Second)
 	return &testClock{nowNs: min(max(seconds*int64(time.Second), minLimiterNs), maxLimiterNs)}
