@@ -4,7 +4,9 @@ package raftstore_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,9 +15,24 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
+// stopped is a node that ended itself, and its reason.
+type stopped struct {
+	node   int
+	reason error
+}
+
+// oddCluster is a cluster that knows which of its nodes ended themselves.
+type oddCluster struct {
+	*cluster
+	ended chan stopped
+}
+
 // newClusterWithOdd starts three nodes, one of which computes other decisions than the others.
-func newClusterWithOdd(t *testing.T, odd int) *cluster {
-	c := newCluster(t, 3, nil)
+func newClusterWithOdd(t *testing.T, odd int) *oddCluster {
+	c := &oddCluster{ended: make(chan stopped, 100)}
+	c.cluster = newCluster(t, 3, func(i int, o *raftstore.Options) {
+		o.OnFatal = func(err error) { c.ended <- stopped{i, err}; runtime.Goexit() }
+	})
 	c.leader()
 	c.stop(odd)
 	c.opts[odd].Faults = faults.Of(faults.OddDecisions)
@@ -23,22 +40,24 @@ func newClusterWithOdd(t *testing.T, odd int) *cluster {
 	return c
 }
 
-// decideUntilStop sends decisions to nodes until a node stops, and returns the reason.
-func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) (reason error) {
+// decideUntilStop decides on every running node until one ends itself.
+func (c *oddCluster) decideUntilStop() (end stopped) {
 	c.t.Helper()
 	out := make([]engine.Decision, 1)
 	require.Eventually(c.t, func() bool {
-		for _, n := range append(others, n) {
-			n.Decide([]engine.Op{quota("key", 1_000_000)}, out)
+		for _, n := range c.nodes {
+			if n != nil {
+				n.Decide([]engine.Op{quota("key", 1_000_000)}, out)
+			}
 		}
 		select {
-		case reason = <-c.fatal:
+		case end = <-c.ended:
 			return true
 		default:
 			return false
 		}
 	}, patience, 1)
-	return reason
+	return end
 }
 
 // TestAnOddFollowerStopsAlone checks that a follower with different results stops for good, and that the other nodes
@@ -46,8 +65,8 @@ func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) 
 func TestAnOddFollowerStopsAlone(t *testing.T) {
 	const odd = 0
 	c := newClusterWithOdd(t, odd)
-	leader := c.moveTo(1)
-	require.ErrorIs(t, c.decideUntilStop(leader), raftstore.ErrDiverged)
+	c.moveTo(1)
+	c.stopsForGood(odd)
 	c.goOnWithout(odd)
 }
 
@@ -56,14 +75,27 @@ func TestAnOddFollowerStopsAlone(t *testing.T) {
 func TestAnOddLeaderStopsAlone(t *testing.T) {
 	const odd = 0
 	c := newClusterWithOdd(t, odd)
-	leader := c.moveTo(odd)
-	require.ErrorIs(t, c.decideUntilStop(leader), raftstore.ErrDiverged)
+	c.moveTo(odd)
+	c.stopsForGood(odd)
 	c.goOnWithout(odd)
+}
+
+// stopsForGood decides until the odd node has stopped for good. A node that stopped in a dispute starts again.
+func (c *oddCluster) stopsForGood(odd int) {
+	c.t.Helper()
+	end := c.decideUntilStop()
+	for errors.Is(end.reason, raftstore.ErrDisputed) { // a voter was not up yet
+		c.stop(end.node)
+		c.restart(end.node)
+		end = c.decideUntilStop()
+	}
+	require.ErrorIs(c.t, end.reason, raftstore.ErrDiverged)
+	require.Equal(c.t, odd, end.node)
 }
 
 // goOnWithout stops the odd node. The other nodes must decide, also after a restart, and the odd node must not start
 // again.
-func (c *cluster) goOnWithout(odd int) {
+func (c *oddCluster) goOnWithout(odd int) {
 	c.t.Helper()
 	c.nodes[odd].Close()
 	c.nodes[odd] = nil
@@ -78,7 +110,7 @@ func (c *cluster) goOnWithout(odd int) {
 	leader, _ = c.leader()
 	require.EqualValues(c.t, 8, c.take(leader, "after", 10).Remaining)
 	c.agree()
-	require.Empty(c.t, c.fatal, "another node stopped as well")
+	require.Empty(c.t, c.ended, "another node stopped as well")
 	o := c.opts[odd]
 	o.Listener = nil
 	_, err := raftstore.Open(o)
@@ -91,20 +123,16 @@ func (c *cluster) goOnWithout(odd int) {
 func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
 	const odd, down = 0, 2
 	c := newClusterWithOdd(t, odd)
-	leader := c.moveTo(1)
+	c.moveTo(1)
 	c.stop(down)
-	require.ErrorIs(t, c.decideUntilStop(leader), raftstore.ErrDisputed)
-	c.nodes[odd].Close()
-	c.nodes[odd] = nil
+	end := c.decideUntilStop()
+	require.ErrorIs(t, end.reason, raftstore.ErrDisputed)
+	c.stop(end.node)
+	time.Sleep(4 * time.Second) // longer than a second check
+	require.Empty(t, c.ended, "the leader stopped as well, after it lost its only follower")
 	c.restart(down)
-	c.restart(odd)
-	reason := c.decideUntilStop(leader, c.nodes[down])
-	for errors.Is(reason, raftstore.ErrDisputed) { // the third node was not up yet
-		c.nodes[odd].Close()
-		c.restart(odd)
-		reason = c.decideUntilStop(leader, c.nodes[down])
-	}
-	require.ErrorIs(t, reason, raftstore.ErrDiverged)
+	c.restart(end.node)
+	c.stopsForGood(odd)
 	c.goOnWithout(odd)
 }
 

@@ -29,7 +29,8 @@ import (
 //   - A majority of the voters has this node's history: this node continues.
 //   - A majority has one other history: this node is wrong, and stops for good.
 //   - Neither within the limit, because voters are down or too many differ: a follower stops without a mark and may
-//     start again. A leader continues; it has lost a follower.
+//     start again. A node that led when the check began continues; it has lost a follower, and so perhaps its
+//     leadership.
 //
 // The question carries the asker's history, so the asked node begins its own check when it differs. So a leader with
 // a wrong state also stops.
@@ -69,14 +70,25 @@ func (d *Check) Run() {
 			d.judge(at)
 			d.UnderWay.Store(false)
 			timers.Pause(d.Ctx, d.Options.Heartbeat) // a node with a wrong state needs a moment to stop
+			d.forget()
 		case <-d.Stop:
 			return
 		}
 	}
 }
 
+// forget drops a difference that was found during the last check, because that check has decided about it. Nodes that
+// still differ find it again at the next entry.
+func (d *Check) forget() {
+	select {
+	case <-d.Found:
+	default:
+	}
+}
+
 // judge compares histories until a majority has one, or the limit has passed.
 func (d *Check) judge(at fsm.Difference) {
+	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
 	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*d.ElectionTimeout())
@@ -95,7 +107,7 @@ func (d *Check) judge(at fsm.Difference) {
 		}
 		timers.Pause(ctx, askHistoryAgain)
 	}
-	if d.Raft.State() != raft.Leader && !d.Closing() {
+	if !led && d.Raft.State() != raft.Leader && !d.Closing() {
 		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index,
 			hash(at.Mine), hash(at.Theirs)))
 	}
