@@ -4,10 +4,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -115,6 +117,26 @@ func TestPaths(t *testing.T) {
 		require.NoError(t, err)
 		for _, one := range missing {
 			t.Error(one)
+		}
+	}
+}
+
+// testSpan is a code span that names a test.
+var testSpan = regexp.MustCompile("`(?:[\\w./]*\\.)?(Test[A-Z]\\w*)`")
+
+// TestNamesOfTests checks that a test that a page names exists, so that a page follows when a test gets another name.
+func TestNamesOfTests(t *testing.T) {
+	tests := map[string]bool{}
+	for _, name := range files(t, ".go") {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(read(t, name), -1) {
+				tests[match[1]] = true
+			}
+		}
+	}
+	for _, name := range files(t, ".md") {
+		for _, match := range testSpan.FindAllStringSubmatch(read(t, name), -1) {
+			assert.True(t, tests[match[1]], "%s names the test %s, which does not exist", name, match[1])
 		}
 	}
 }
