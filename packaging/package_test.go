@@ -99,5 +99,5 @@ func TestPackages(t *testing.T) {
 func TestSettingsAreValid(t *testing.T) {
 	out, _ := exec.Command("go", "run", "-pgo=off", "../cmd/weir", "doctor", "--json", "--config", "weir.yaml",
 		"--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--data-dir=").CombinedOutput()
-	require.Contains(t, string(out), "weir.yaml, the flags and variables are sound")
+	require.Contains(t, string(out), "weir.yaml, the flags and variables are valid")
 }

@@ -43,7 +43,7 @@ func (b *backupCmd) Run() error {
 func (b *backupCmd) write() (bytes int64, err error) {
 	switch _, err := os.Lstat(b.File); {
 	case err == nil:
-		return 0, fmt.Errorf("%s is there already: choose another name", b.File)
+		return 0, fmt.Errorf("%s exists already: choose another name", b.File)
 	case !errors.Is(err, fs.ErrNotExist):
 		return 0, err
 	}
@@ -51,11 +51,11 @@ func (b *backupCmd) write() (bytes int64, err error) {
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it contains keys
 	if errors.Is(err, fs.ErrExist) {
 		return 0, fmt.Errorf(
-			"%s is there: another backup is being written, or was broken off: see that none runs, and remove it", part)
+			"%s exists: another backup is running, or one was interrupted; if none runs, remove this file", part)
 	}
 	if err != nil {
 		return 0, fmt.Errorf(
-			"the backup cannot be written: %w: name a file in a directory that is there and that you may write", err)
+			"the backup cannot be written: %w: give a file in a directory that exists and that you may write to", err)
 	}
 	bytes, err = b.copyTo(f)
 	if err == nil {
@@ -95,7 +95,7 @@ func (b *backupCmd) copyTo(w io.Writer) (bytes int64, err error) {
 	case !errors.Is(err, redis.ErrNil):
 		return bytes, fmt.Errorf("backup of %s: %w", b.Addr, err)
 	case bytes != want:
-		return bytes, fmt.Errorf("backup of %s: it ended after %d of %d bytes", b.Addr, bytes, want)
+		return bytes, fmt.Errorf("backup of %s: the server sent only %d of %d bytes", b.Addr, bytes, want)
 	}
 	return bytes, nil
 }

@@ -97,7 +97,7 @@ func TestBackupAndRestoreRefuse(t *testing.T) {
 		t.Helper()
 		require.Contains(t, strings.ReplaceAll(refusal(t, exec.Command(binary, args...)), "\n", " "), want)
 	}
-	refuses("is there already", "backup", "--addr", p.addr, file)
+	refuses("exists already", "backup", "--addr", p.addr, file)
 	require.NotContains(t, refusal(t, exec.Command(binary, "backup", filepath.Join(file, "below"))), "already")
 	refuses("ERR this server keeps its state in memory only", "backup", "--addr", start(t, "--data-dir=").addr,
 		file+"2")

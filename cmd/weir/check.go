@@ -50,8 +50,8 @@ func idleFlags(given []string) error {
 	if len(given) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: only for a node of a cluster, and there is no --node-id: "+
-		"name this node with --node-id, or leave that out to run alone", strings.Join(given, ", "))
+	return fmt.Errorf("%s: only a node of a cluster uses this, and --node-id is missing: give --node-id, or leave "+
+		"these flags out to run alone", strings.Join(given, ", "))
 }
 
 // checkLone refuses a node without --join and with an empty directory. It would found a cluster of one, and so would
@@ -127,7 +127,8 @@ func sameAddress(a, b string) bool {
 // checkDir refuses an existing path that is not a directory.
 func checkDir(flag, dir string) error {
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
-		return fmt.Errorf("%s %s is no directory: name one that is empty, weir's own, or not there yet", flag, dir)
+		return fmt.Errorf("%s %s is not a directory: give an empty directory, one that weir made, or one that does "+
+			"not exist yet", flag, dir)
 	}
 	return nil
 }

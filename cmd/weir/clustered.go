@@ -74,8 +74,8 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *t
 func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (raftstore.Options, error) {
 	if s.DataDir == "" && s.Durability != string(raftstore.Memory) {
 		return raftstore.Options{},
-			errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it " +
-				"(--durability memory does without)")
+			errors.New("--data-dir must not be empty for a node of a cluster: its votes and its log must survive a " +
+				"restart (only --durability memory needs no directory)")
 	}
 	secret, err := cmdline.SecretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
 	if err != nil {

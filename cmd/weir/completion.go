@@ -36,7 +36,7 @@ func (c *completionCmd) write(w io.Writer) error {
 
 // completeCmd is the command that the scripts call.
 type completeCmd struct {
-	Words []string `arg:"" optional:"" passthrough:"" help:"The words behind weir, the last being the one that is typed."`
+	Words []string `arg:"" optional:"" passthrough:"" help:"The words after weir; the last word is incomplete."`
 }
 
 func (c *completeCmd) Run(ctx *kong.Context) error {

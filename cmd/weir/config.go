@@ -65,7 +65,7 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(text)) == 0 { // for example after a failed redirection
-		return nil, errors.New("nothing is in it; '{}', or a comment, says that there are no settings")
+		return nil, errors.New("the file is empty; write '{}' or a comment if there are no settings")
 	}
 	var doc yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&doc); errors.Is(err, io.EOF) {
@@ -75,7 +75,7 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 	}
 	top := doc.Content[0]
 	if top.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d: want lines like 'listen: 127.0.0.1:6380'", top.Line)
+		return nil, fmt.Errorf("line %d: a line must be like 'listen: 127.0.0.1:6380'", top.Line)
 	}
 	known := make(map[string]bool, len(flags))
 	for _, flag := range flags {
@@ -93,10 +93,10 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 					func(name string) string { return name }))
 		}
 		if _, twice := file[key.Value]; twice {
-			return nil, fmt.Errorf("line %d: key %q stands here twice", key.Line, key.Value)
+			return nil, fmt.Errorf("line %d: key %q is given twice", key.Line, key.Value)
 		}
 		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			return nil, fmt.Errorf("line %d: key %q wants a single value; write \"\" for an empty one",
+			return nil, fmt.Errorf("line %d: key %q needs a single value; write \"\" for an empty one",
 				value.Line, key.Value)
 		}
 		file[key.Value] = value.Value

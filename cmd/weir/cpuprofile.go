@@ -24,7 +24,7 @@ func startCPUProfile(log *slog.Logger, path string) (stop func(), err error) {
 	return func() {
 		pprof.StopCPUProfile()
 		if err := f.Close(); err != nil {
-			log.Error("the processor profile is not complete", "file", path, "error", err)
+			log.Error("the CPU profile is incomplete", "file", path, "error", err)
 		}
 	}, nil
 }

@@ -255,7 +255,7 @@ func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 		return err == nil && status.Leader != ""
 	}, patience, 10*time.Millisecond)
 	d.typeIn("\n")
-	d.await("Node " + id + " is not started: " + addr + ` is taken by weir \(pid ` + strconv.Itoa(byHand.Process.Pid))
+	d.await("Node " + id + " was not started: " + addr + ` is in use by weir \(pid ` + strconv.Itoa(byHand.Process.Pid))
 	d.typeIn(ctrlC)
 	require.Zero(t, d.wait(), d)
 	select {
@@ -284,7 +284,7 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	// The same directory once more, and once the nodes' own ports are taken.
 	second := exec.Command(binary, "demo", "--dir", d.dir)
 	require.Contains(t, refusal(t, second),
-		fmt.Sprintf("a weir demo runs in this directory already (pid %d): end that one, or choose another --dir",
+		fmt.Sprintf("a weir demo runs in this directory already (pid %d): stop that demo, or choose another --dir",
 			d.cmd.Process.Pid))
 	d.typeIn(ctrlC)
 	require.Zero(t, d.wait(), d)
@@ -295,6 +295,6 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	require.NoError(t, err)
 	defer inTheWay.Close()
 	require.Regexp(t, taken+
-		`, the address of node b in the cluster in \S+, is taken by \S+ \(pid \d+\): stop that, or choose another --dir`,
+		`, the address of node b in the cluster in \S+, is in use by \S+ \(pid \d+\): stop that program, or choose another --dir`,
 		refusal(t, exec.Command(binary, "demo", "--dir", d.dir, "--first-port", strconv.Itoa(firstPort()))))
 }

@@ -61,10 +61,10 @@ func TestDoctorBeforeTheFirstStart(t *testing.T) {
 	says(t, found, doctor.Fine, "config", config)
 	says(t, found, doctor.Fine, "ports", addr+" for clients is free")
 	says(t, found, doctor.Fine, "ports", web+" for probes is free")
-	says(t, found, doctor.Fine, "versions", "weir-data holds nothing yet")
-	says(t, found, doctor.Fine, "disk", "a small write is safe after ")
+	says(t, found, doctor.Fine, "versions", "weir-data is empty or does not exist yet")
+	says(t, found, doctor.Fine, "disk", "a write of 4 KiB with fsync takes ")
 	says(t, found, doctor.Fine, "limits", "limiters may take 64.0mb of ")
-	says(t, found, doctor.Fine, "cluster", "one node by itself")
+	says(t, found, doctor.Fine, "cluster", "a single server")
 }
 
 // TestDoctorFindsWhatIsWrong covers mistakes that keep a server from starting, or from keeping its guarantees.
@@ -113,7 +113,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"a directory of something else", []string{"--data-dir", foreign}, "versions", "letters"},
 		{"a directory of a newer weir", []string{"--data-dir", newer}, "versions", "format 99"},
 		{"a directory of another node", append([]string{"--data-dir", other}, node...), "versions", `node "b"`},
-		{"a file for a directory", []string{"--data-dir", filepath.Join(newer, "FORMAT")}, "disk", "no directory"},
+		{"a file for a directory", []string{"--data-dir", filepath.Join(newer, "FORMAT")}, "disk",
+			"is not a directory"},
 		{"an expired certificate", append(tls, expired.Key), "certificates", "expired on"},
 		{"another's key", append(tls, alien.Key), "certificates", "private key does not match"},
 		{"a certificate of another node",
@@ -121,7 +122,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 				"--raft-tls-ca-file", ca.File}, node...), "certificates", `not a certificate of node "a"`},
 		{"an unknown authority",
 			append([]string{"--raft-tls-cert-file", alien.Cert, "--raft-tls-key-file", alien.Key, "--raft-tls-ca-file",
-				ca.File}, node...), "certificates", "does not vouch"},
+				ca.File}, node...), "certificates", "signed this node's certificate"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			found, content := runDoctor(
@@ -143,7 +144,7 @@ func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	addr := others.Addr().String()
 	found, _ := runDoctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a",
 		"--raft-addr", freeAddr(t), "--join", addr+","+addr)
-	says(t, found, doctor.Fine, "versions", "this node's")
+	says(t, found, doctor.Fine, "versions", "belongs to this node")
 	says(t, found, doctor.Fine, "cluster", "2 nodes in --join")
 }
 
@@ -161,7 +162,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	says(t, found, doctor.Fine, "ports", web+" for probes answers ok")
 	says(t, found, doctor.Fine, "versions", "and so is the server")
 	says(t, found, doctor.Fine, "versions", "data format 5")
-	says(t, found, doctor.Fine, "limits", "the server takes 77 clients, 1 are connected")
+	says(t, found, doctor.Fine, "limits", "the server accepts 77 clients, 1 are connected")
 	says(t, found, doctor.Fine, "clock", "behind the wall clock")
 
 	found, _ = runDoctor(t, flags...)
@@ -170,7 +171,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	says(t, found, doctor.Doubt, "limits", "another --max-memory, 64.0mb")
 	found, content = runDoctor(t, append(flags, "--requirepass-file", password, "--http", freeAddr(t))...)
 	require.False(t, content)
-	says(t, found, doctor.Wrong, "ports", "nobody answers, and the server runs")
+	says(t, found, doctor.Wrong, "ports", "nothing listens there, but the server runs")
 	p.stop()
 	found, _ = runDoctor(t, append(flags, "--requirepass-file", password)...)
 	says(t, found, doctor.Fine, "ports", p.addr+" for clients is free")
@@ -189,5 +190,5 @@ func TestDoctorKnowsTheServersCertificate(t *testing.T) {
 	says(t, found, doctor.Doubt, "certificates", "expires on")
 	found, _ = runDoctor(t, "--listen=", "--tls-listen", addr, "--tls-cert-file", others.Cert,
 		"--tls-key-file", others.Key)
-	says(t, found, doctor.Wrong, "ports", "shows another certificate")
+	says(t, found, doctor.Wrong, "ports", "presents another certificate")
 }

@@ -32,7 +32,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 		return err
 	}
 	if s.MaxClients > room {
-		log.Warn("fewer clients than --max-clients: the limit on file descriptors is low",
+		log.Warn("accepting fewer clients than --max-clients, because the limit on file descriptors is too low",
 			"limit", files, "max_clients", room, "asked", s.MaxClients)
 		s.MaxClients = room
 	}

@@ -24,7 +24,7 @@ func TestClientRoom(t *testing.T) {
 	}
 	_, err := listener.ClientRoom(1000, 2000)
 	require.ErrorIs(t, err, listener.ErrFewFiles)
-	require.ErrorContains(t, err, "there are 1000 and these ports need 2000")
+	require.ErrorContains(t, err, "the limit is 1000, and these ports alone need 2000")
 }
 
 // TestConnectionsLeaveFilesToTheStore checks that the store can open its files under any number of connections. A store
@@ -79,5 +79,5 @@ func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
 	out, err := exec.Command("sh", "-c", serve, binary).CombinedOutput()
 	require.Error(t, err)
 	need := spareFiles + httpapi.CheckMaxConns - httpapi.MaxConns
-	require.Contains(t, string(out), fmt.Sprintf("there are 600 and these ports need %d", need))
+	require.Contains(t, string(out), fmt.Sprintf("the limit is 600, and these ports alone need %d", need))
 }

@@ -27,7 +27,7 @@ type cli struct {
 	Serve       serveCmd            `cmd:"" help:"Run the server."`
 	Help        helpCmd             `cmd:"" help:"Explain the commands a client may send."`
 	Dialects    dialectsCmd         `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
-	Cluster     cluster.Command     `cmd:"" help:"Look at a running cluster, or change it."`
+	Cluster     cluster.Command     `cmd:"" help:"Show a running cluster, or change it."`
 	Policy      policy.Command      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
 	Keys        keys.Command        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
 	Call        callCmd             `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
@@ -38,7 +38,7 @@ type cli struct {
 	Healthcheck healthcheck.Command `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
 	Demo        demo.Command        `cmd:"" help:"Run three nodes of one cluster on this machine, to try a cluster. Stops them all when it ends."`
 	DemoNode    demoNodeCmd         `cmd:"" name:"__demo-node" hidden:""`
-	Completion  completionCmd       `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
+	Completion  completionCmd       `cmd:"" help:"Print the script by which a shell completes weir's commands and flags."`
 	Complete    completeCmd         `cmd:"" name:"__complete" hidden:""`
 	Version     versionCmd          `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
 

@@ -13,8 +13,7 @@ import (
 )
 
 // exitCodes are the same for every command.
-const exitCodes = "0 when the command has done what it was asked for, 80 when the command line cannot be read, 1 " +
-	"for every other failure."
+const exitCodes = "0 on success, 80 for an invalid command line, 1 for every other failure."
 
 // writeManPages writes weir.1 and a page for each command of weir into an existing directory. Their text is the text of
 // --help.

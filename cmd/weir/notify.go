@@ -24,6 +24,6 @@ func notify(log *slog.Logger, state string) {
 		_ = c.Close()
 	}
 	if err != nil {
-		log.Warn("systemd cannot be told", "state", state, "error", err)
+		log.Warn("cannot notify systemd", "state", state, "error", err)
 	}
 }

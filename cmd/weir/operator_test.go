@@ -137,7 +137,7 @@ func TestDoctorKnowsPortsOfAnotherServer(t *testing.T) {
 	web := start(t, "--data-dir=").web[len("http://"):]
 	found, content := runDoctor(t, "--listen", freeAddr(t), "--http", web)
 	require.False(t, content)
-	says(t, found, doctor.Wrong, "ports", web+" for probes is another server's")
+	says(t, found, doctor.Wrong, "ports", web+" for probes belongs to another server")
 }
 
 // TestDoctorBesideAServerThatKeepsSilent checks that doctor recognises a running server although it refuses doctor's
@@ -165,7 +165,7 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	addr := tls.said("tls_listen")
 	found, content = runDoctor(t, append(flags, "--tls-listen", addr, "--http", tls.web[len("http://"):])...)
 	require.True(t, content, "%+v", found)
-	says(t, found, doctor.Doubt, "ports", addr+" asks for a certificate of clients")
+	says(t, found, doctor.Doubt, "ports", addr+" requires a client certificate")
 }
 
 // TestBackupBesideAnUnfinishedOne checks that the error of a backup names the unfinished file of an earlier backup.
@@ -173,7 +173,7 @@ func TestBackupBesideAnUnfinishedOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b")
 	require.NoError(t, os.WriteFile(file+partSuffix, nil, 0o600))
 	require.Contains(t, refusal(t, exec.Command(binary, "backup", file)),
-		"another backup is being written, or was broken off: see that none runs, and remove it")
+		"another backup is running, or one was interrupted; if none runs, remove this file")
 	require.FileExists(t, file+partSuffix)
 }
 

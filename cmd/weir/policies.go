@@ -91,7 +91,7 @@ func (l *policyLoader) run(n policyNode, due bool, hangup <-chan os.Signal, done
 func (l *policyLoader) reload() bool {
 	file, err := policyfile.Open(l.path)
 	if err != nil {
-		l.log.Error("the policy file is bad, nothing was changed", "error", err)
+		l.log.Error("the policy file is invalid; no policy was changed", "error", err)
 		return false
 	}
 	l.file = file
@@ -117,14 +117,16 @@ func (l *policyLoader) apply(n policyNode) error {
 	}
 	l.told = false
 	if refused > 0 {
-		l.log.Error("there is no room for some policies of the file", "refused", refused, "file", l.path)
+		l.log.Error("some policies of the file do not fit into the server's memory or bounds", "refused", refused,
+			"file", l.path)
 	}
 	if len(foreign) > 0 {
-		l.log.Error("policies of the file belong to another owner and stay as they are: take them out of the file, "+
-			"or take them over with 'weir policy apply --take-over'",
+		l.log.Error("some policies of the file belong to another owner and were not changed: remove them from the "+
+			"file, or run 'weir policy apply --take-over'",
 			"policies", foreign, "file", l.path)
 	}
-	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "owner", l.file.Owner,
+	l.log.Info("the policies of the file are applied", "file", l.path, "policies", len(l.file.Policies),
+		"owner", l.file.Owner,
 		"changes", len(ops)-refused)
 	return nil
 }
@@ -133,10 +135,10 @@ func (l *policyLoader) apply(n policyNode) error {
 func (l *policyLoader) waits(err error) {
 	switch {
 	case !errors.Is(err, limiter.ErrOldMember):
-		l.log.Debug("the policies wait for a leader", "error", err)
+		l.log.Debug("the policies of the file are not applied yet: the cluster has no leader", "error", err)
 	case !l.told:
 		l.told = true
-		l.log.Warn("the policies of the file are not in force yet, they wait for an upgrade", "error",
+		l.log.Warn("the policies of the file are not applied yet: upgrade all nodes of the cluster first", "error",
 			err, "file", l.path)
 	}
 }

@@ -63,7 +63,7 @@ func TestApplyBeginsAnew(t *testing.T) {
 	}{
 		"others change": {func(exec int) string { return []string{changed, changed, "1"}[exec-1] }, 3, ""},
 		"others never stop": {func(int) string { return changed }, policy.MaxTries,
-			"the policies keep changing, nothing was changed"},
+			"another program changes the policies, so nothing was changed"},
 		"nodes were restarted": {func(exec int) string {
 			return []string{"-ERR " + limiter.ErrOldMember.Error(),
 				"1"}[exec-1]

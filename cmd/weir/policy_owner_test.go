@@ -199,7 +199,8 @@ func TestExportOfOneOwner(t *testing.T) {
 	p.do("RL.POLICY", "SET", "b", "LIMIT", "FIXED", "1m", "1")
 	_, err = export(policy.AnyOwner)
 	require.ErrorContains(
-		t, err, "the policies have 2 owners, and a file has one: export each by itself, with --owner=, --owner=team-a")
+		t, err, "the policies have 2 owners, but a file has one owner: export each owner separately, with --owner=, "+
+			"--owner=team-a")
 	said, err = export("team-a")
 	require.NoError(t, err)
 	require.Contains(t, said, "owner: team-a")
@@ -306,7 +307,7 @@ func TestThePolicyFileOfAServerHasAnOwner(t *testing.T) {
 	x.same()
 	x.write("ops", "a: {limits: [FIXED 1m 2]}")
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 },
+	require.Eventually(t, func() bool { return strings.Count(p.output(), "the policies of the file are applied") == 2 },
 		patience, 10*time.Millisecond)
 	x.same()
 	p.stop()

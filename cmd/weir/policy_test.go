@@ -42,13 +42,13 @@ func TestPolicyFileOfAServer(t *testing.T) {
 
 	write(strings.Replace(loginPolicy, "5", "five", 1))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Contains(p.output(), "nothing was changed") },
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "no policy was changed") },
 		patience, 10*time.Millisecond)
 	require.EqualValues(t, 3, remaining(p))
 
 	write(strings.Replace(loginPolicy, "5", "50", 1))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 },
+	require.Eventually(t, func() bool { return strings.Count(p.output(), "the policies of the file are applied") == 2 },
 		patience, 10*time.Millisecond)
 	require.EqualValues(t, 47, remaining(p), "a reload must keep the usage")
 	p.stop()

@@ -28,7 +28,7 @@ type ports struct {
 // open opens the listeners before any slow step, so that a port in use is reported at once.
 func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	if s.Listen == "" && s.TLSListen == "" {
-		return nil, errors.New("--listen must not be empty where there is no --tls-listen")
+		return nil, errors.New("--listen must not be empty without --tls-listen")
 	}
 	p = &ports{auth: s.clientAuth(), httpTLS: s.HTTPTLS, rlsTLS: s.RLSTLS, logins: logins, log: log}
 	if p.cert, err = s.certificate(log); err != nil {
@@ -102,7 +102,7 @@ func (p *ports) reload() {
 		return
 	}
 	if err := p.cert.Reload(); err != nil {
-		p.log.Error("the certificate cannot be used, the earlier one stays", "error", err)
+		p.log.Error("the new certificate cannot be used; the previous one stays in use", "error", err)
 		return
 	}
 	p.log.Info("certificate reloaded", "expires", p.cert.Leaf().NotAfter)

@@ -48,7 +48,8 @@ func narrow(log *slog.Logger, dir string) {
 			"dir", dir, "error", err)
 	}
 	if narrowed > 0 {
-		log.Info("files of the data directory are now for this user only", "dir", dir, "files", narrowed)
+		log.Info("changed the mode of files in the data directory, so that only this user can read them", "dir", dir,
+			"files", narrowed)
 	}
 }
 

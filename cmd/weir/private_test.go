@@ -62,7 +62,8 @@ func TestFilesOfOneNodeArePrivate(t *testing.T) {
 	p = startCommand(t, carelessly(), "--data-dir="+two)
 	holdsTheBackup(p)
 	requirePrivate(t, two)
-	require.Contains(t, p.output(), "files of the data directory are now for this user only")
+	require.Contains(t, p.output(),
+		"changed the mode of files in the data directory, so that only this user can read them")
 }
 
 // TestFilesOfAClusterArePrivate checks the same for three nodes, with one image that a leader made and one that a

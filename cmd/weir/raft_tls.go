@@ -17,7 +17,7 @@ func (f *clusterFlags) certifyNode(o *raftstore.Options, log *slog.Logger) error
 	case files == certs.Files{}:
 		return nil
 	case files.Cert == "" || files.Key == "" || files.CA == "":
-		return fmt.Errorf("%w: --raft-tls-cert-file, --raft-tls-key-file and --raft-tls-ca-file go together",
+		return fmt.Errorf("%w: --raft-tls-cert-file, --raft-tls-key-file and --raft-tls-ca-file must be given together",
 			errTLSFlags)
 	}
 	store, err := certs.Open(files, log)

@@ -65,9 +65,9 @@ type serveCmd struct {
 	clusterFlags `embed:"" group:"cluster"`
 	Traces       tracing.Flags `embed:"" group:"logs"`
 
-	CPUProfile string `name:"cpu-profile" placeholder:"FILE" group:"logs" help:"Write a profile of the processor's time to this file, from the start to the stop, for go tool pprof. Costs about 1 percent."`
+	CPUProfile string `name:"cpu-profile" placeholder:"FILE" group:"logs" help:"Write a CPU profile of the whole run to this file, for go tool pprof. Costs about 1 percent."`
 
-	LogLevel  string `default:"info" enum:"debug,info,warn,error" group:"logs" help:"The least serious line to log: debug, info, warn or error."`
+	LogLevel  string `default:"info" enum:"debug,info,warn,error" group:"logs" help:"The lowest level to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" group:"logs" help:"text or json, on standard error."`
 
 	given map[string]string // by flag name: how the user gave it, see HowGiven
@@ -138,7 +138,7 @@ func (s *serveCmd) Run() error {
 	select {
 	case <-ctx.Done():
 		stop() // before the log states the effect of the next signal
-		log.Info("stopping: answering what has been received, then saving; a second signal stops at once")
+		log.Info("stopping: answering received requests, then saving the state; a second signal stops at once")
 	case err = <-failed:
 	}
 	stop()         // from here on signals have their default effect
@@ -154,7 +154,7 @@ func shutdown(log *slog.Logger, srv *server.Server, beside *httpapi.Server, envo
 	defer cancel()
 	envoys.Shutdown(ctx)
 	if err := srv.Shutdown(ctx); err != nil {
-		log.Warn("some clients did not take their replies and were cut", "error", err)
+		log.Warn("some clients did not read their replies and were disconnected", "error", err)
 	}
 	err := errors.Join(srv.Close(), beside.Close(), node.Close())
 	if err == nil {
@@ -222,7 +222,7 @@ func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, re
 		}
 	}
 	if s.DataDir == "" {
-		log.Warn("running without a data directory: a restart begins from nothing")
+		log.Warn("running without a data directory: a restart loses all state")
 	}
 	if !s.clustered() {
 		log.Info("ready", attrs...)

@@ -3,7 +3,7 @@ package main
 // slipsOfClusters are mistakes that start separate servers instead of a cluster, or a cluster that never forms.
 var slipsOfClusters = []slip{
 	{what: "--join without --node-id", args: loner + "--join=127.0.0.1:6390", code: 1,
-		says: []string{"--join", "only for a node of a cluster", "--node-id"}},
+		says: []string{"--join", "only a node of a cluster", "--node-id"}},
 	{what: "--expect without --node-id", args: loner + "--expect=3", code: 1,
 		says: []string{"--expect", "--node-id"}},
 	{what: "--raft-addr without --node-id", args: loner + "--raft-addr=127.0.0.1:6390", code: 1,
@@ -55,5 +55,6 @@ var slipsOfClusters = []slip{
 	{what: "a node without a data directory", args: member + "--data-dir= --join=127.0.0.1:1", code: 1,
 		says: []string{"--data-dir must not be empty for a node of a cluster", "--durability memory"}},
 	{what: "half of the certificates of nodes", args: member + "--join=127.0.0.1:1 --raft-tls-cert-file=password",
-		code: 1, says: []string{"--raft-tls-cert-file, --raft-tls-key-file and --raft-tls-ca-file go together"}},
+		code: 1, says: []string{"--raft-tls-cert-file, --raft-tls-key-file and --raft-tls-ca-file must be given " +
+			"together"}},
 }

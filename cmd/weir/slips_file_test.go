@@ -25,7 +25,7 @@ var slipsOfFiles = []slip{
 	{what: "a password in plain in the users file", args: loner + "--users-file=users-plain", code: 1,
 		says: []string{"users-plain", "line 1", "#<hash>", "sha256sum"}},
 	{what: "an empty configuration file", args: loner + "--config=empty", code: 1,
-		says: []string{"bad configuration file empty", "nothing is in it", "'{}'"}},
+		says: []string{"bad configuration file empty", "the file is empty", "'{}'"}},
 	{what: "no policy file", args: loner + "--policies=gone.yaml", code: 1,
 		says: []string{"--policies", "gone.yaml", "no such file"}},
 	{what: "an empty policy file", args: loner + "--policies=empty", code: 1,
@@ -43,7 +43,7 @@ var slipsOfFiles = []slip{
 	{what: "a policy file in JSON with a text for a list", args: "policy apply -f broken.json", code: 1,
 		says: []string{"broken.json:1", "limits is a list"}},
 	{what: "a data directory that is a file", args: "serve --data-dir=text", code: 1,
-		says: []string{"--data-dir text is no directory"}},
+		says: []string{"--data-dir text is not a directory"}},
 	{what: "a data directory of something else", args: "serve --listen=127.0.0.1:0 --http= --data-dir=full",
 		code: 1, says: []string{`"full"`, "letter"}},
 	{what: "a data directory that weir may not write",
@@ -65,5 +65,5 @@ var slipsOfFiles = []slip{
 	{what: "client certificates without an authority",
 		args: loner + "--tls-listen=127.0.0.1:0 --tls-cert-file={cert} --tls-key-file={key} " +
 			"--tls-auth-clients=required",
-		code: 1, says: []string{"--tls-ca-file goes with --tls-auth-clients"}},
+		code: 1, says: []string{"--tls-ca-file and --tls-auth-clients"}},
 }

@@ -38,7 +38,7 @@ var slipsOfNames = []slip{
 	{what: "a key with underscores", args: "serve --config=underscore.yaml", code: 1,
 		says: []string{"underscore.yaml", `"max_memory"`, "max-memory"}},
 	{what: "a list for a configuration file", args: "serve --config=two-docs.yaml", code: 1,
-		says: []string{"two-docs.yaml", "lines like 'listen: 127.0.0.1:6380'"}},
+		says: []string{"two-docs.yaml", "a line must be like 'listen: 127.0.0.1:6380'"}},
 	{what: "no configuration file", args: "serve --config=gone.yaml", code: 1,
 		says: []string{"--config", "gone.yaml", "no such file"}},
 }

@@ -55,7 +55,7 @@ func TestSlipsOfRunningServers(t *testing.T) {
 		{"a certificate that has expired",
 			[]string{"--tls-listen=127.0.0.1:0", "--tls-cert-file=" + expired.Cert, "--tls-key-file=" + expired.Key},
 			nil,
-			[]string{"the certificate is out of date", "--tls-cert-file", expired.Cert, "replace the file"}},
+			[]string{"the certificate is not valid now", "--tls-cert-file", expired.Cert, "replace the file"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			p := a

@@ -21,7 +21,7 @@ type tlsFlags struct {
 	HTTPTLS        bool   `name:"http-tls" help:"Speak HTTPS on --http, with the same certificate. Probes need none."`
 }
 
-var errTLSFlags = errors.New("the TLS flags do not fit together")
+var errTLSFlags = errors.New("the TLS flags are inconsistent")
 
 // certificate reads the files of the flags. It returns nil if nothing uses TLS.
 func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
@@ -29,18 +29,19 @@ func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 	case f.TLSListen == "" && !f.HTTPTLS && !f.RLSTLS:
 		if f.TLSCertFile != "" || f.TLSKeyFile != "" || f.TLSCAFile != "" || f.TLSAuthClients != "no" {
 			return nil, fmt.Errorf(
-				"%w: no port uses what --tls-cert-file, --tls-key-file, --tls-ca-file or --tls-auth-clients says, "+
-					"give --tls-listen, --http-tls or --rls-tls", errTLSFlags)
+				"%w: no port uses --tls-cert-file, --tls-key-file, --tls-ca-file or --tls-auth-clients: give "+
+					"--tls-listen, --http-tls or --rls-tls", errTLSFlags)
 		}
 		return nil, nil
 	case f.TLSCertFile == "":
-		return nil, fmt.Errorf("%w: give --tls-cert-file, the certificate, besides --tls-key-file, its key",
+		return nil, fmt.Errorf("%w: --tls-key-file needs a certificate: give --tls-cert-file",
 			errTLSFlags)
 	case f.TLSKeyFile == "":
-		return nil, fmt.Errorf("%w: give --tls-key-file, the key of --tls-cert-file %s", errTLSFlags, f.TLSCertFile)
+		return nil, fmt.Errorf(
+			"%w: --tls-cert-file %s needs its private key: give --tls-key-file", errTLSFlags, f.TLSCertFile)
 	case (f.TLSAuthClients != "no") != (f.TLSCAFile != ""):
 		return nil, fmt.Errorf(
-			"%w: --tls-ca-file goes with --tls-auth-clients optional or required, and with nothing else", errTLSFlags)
+			"%w: --tls-ca-file and --tls-auth-clients (optional or required) must be given together", errTLSFlags)
 	}
 	store, err := certs.Open(certs.Files{Cert: f.TLSCertFile, Key: f.TLSKeyFile, CA: f.TLSCAFile}, log)
 	if err != nil {
@@ -54,7 +55,8 @@ func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 // certificate can be replaced while the server runs.
 func warnOfDates(log *slog.Logger, flag, file string, store *certs.Store) {
 	if leaf, now := store.Leaf(), time.Now(); now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
-		log.Warn("the certificate is out of date: others will refuse it; replace the file, it is read again by itself",
+		log.Warn("the certificate is not valid now, so peers reject it; replace the file, weir reads it again by "+
+			"itself",
 			"flag", flag, "file", file, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
 	}
 }

@@ -110,14 +110,14 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 	for says, args := range map[string][]string{
 		"give --tls-listen, --http-tls or --rls-tls": certFlags(files),
 		"give --tls-cert-file":                       {"--tls-listen=127.0.0.1:0"},
-		"--tls-ca-file goes with": certFlags(files, "--tls-listen=127.0.0.1:0",
+		"--tls-ca-file and --tls-auth-clients": certFlags(files, "--tls-listen=127.0.0.1:0",
 			"--tls-auth-clients=required"),
-		"and with nothing else": certFlags(files, "--tls-listen=127.0.0.1:0",
+		"optional or required": certFlags(files, "--tls-listen=127.0.0.1:0",
 			"--tls-ca-file="+files.CA),
 		"no such file": {"--http-tls", "--tls-cert-file=" + nowhere,
 			"--tls-key-file=" + nowhere},
-		"where there is no --tls-listen": {"--listen="},
-		"--tls-listen is 0.0.0.0:0":      certFlags(files, "--tls-listen=0.0.0.0:0"),
+		"without --tls-listen":      {"--listen="},
+		"--tls-listen is 0.0.0.0:0": certFlags(files, "--tls-listen=0.0.0.0:0"),
 		"listen beyond this machine without": certFlags(files, "--tls-listen=0.0.0.0:0",
 			"--tls-auth-clients=optional", "--tls-ca-file="+files.CA),
 		"refusing to listen beyond this machine witho": certFlags(files, "--http-tls", "--http=0.0.0.0:0"),
@@ -146,7 +146,7 @@ func TestNodeCertificateFlags(t *testing.T) {
 	defer ln.Close()
 	mine := ca.Issue("a", nil)
 	for says, args := range map[string][]string{
-		"go together":                        flags(certs.Files{Cert: mine.Cert, Key: mine.Key})[:4],
+		"must be given together":             flags(certs.Files{Cert: mine.Cert, Key: mine.Key})[:4],
 		`is not a certificate of node "a"`:   flags(ca.Issue("b", nil)),
 		"needs that as a DNS name, or weir:": flags(ca.Issue("", certtest.URI("weir://node/b"))),
 		"give --raft-tls-cert-file and its":  {"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-listen=0.0.0.0:0"},

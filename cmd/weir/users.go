@@ -40,8 +40,8 @@ func (s *serveCmd) reloadUsers(log *slog.Logger, srv *server.Server) {
 		return
 	}
 	if err := srv.ReloadUsers(); err != nil {
-		log.Error("the users file is bad, nothing was changed", "error", err)
+		log.Error("the users file is invalid; no user was changed", "error", err)
 		return
 	}
-	log.Info("users are as the file says", "file", s.UsersFile)
+	log.Info("the users of the file are applied", "file", s.UsersFile)
 }

@@ -33,13 +33,13 @@ func TestUsersFile(t *testing.T) {
 	says := func(text string) func() bool { return func() bool { return strings.Contains(p.output(), text) } }
 	require.NoError(t, os.WriteFile(file, []byte("user app on #secret"), 0o600))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, says("the users file is bad, nothing was changed"), patience, 10*time.Millisecond)
+	require.Eventually(t, says("the users file is invalid; no user was changed"), patience, 10*time.Millisecond)
 	_, err = conn.Do("PING")
 	require.NoError(t, err)
 
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(app, "app:*", "*", 1)), 0o600))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, says("users are as the file says"), patience, 10*time.Millisecond)
+	require.Eventually(t, says("the users of the file are applied"), patience, 10*time.Millisecond)
 	_, err = conn.Do("PING")
 	require.Error(t, err, "a changed user must lose the connection")
 	require.NotContains(t, p.output(), "secret")

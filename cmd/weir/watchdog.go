@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	errNoAnswer = errors.New("the server does not answer itself")
+	errNoAnswer = errors.New("the server did not answer its own request")
 	// watchdogKey is the key that the watchdog reads. It need not exist.
 	watchdogKey = []byte("weir:watchdog")
 )
@@ -79,7 +79,7 @@ func (w *watchdog) run(done <-chan struct{}) {
 	defer due.Stop()
 	for {
 		if err := w.ask(); err != nil {
-			w.log.Error("systemd is not told that the server is alive", "error", err)
+			w.log.Error("the server failed its own check, so systemd gets no keep-alive", "error", err)
 		} else {
 			w.alive()
 		}

@@ -106,7 +106,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 
 	l.during(t, "at the start", settled)
 	if redirect == "moved" {
-		l.during(t, "leadership is handed over", handOver)
+		l.during(t, "leadership was transferred", handOver)
 	}
 	counted()
 	kind.quiet(t, false)

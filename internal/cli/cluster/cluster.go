@@ -21,17 +21,17 @@ type Command struct {
 	Status   statusCmd   `cmd:"" help:"Show the nodes, as one of them sees them. Fails when no leader is known."`
 	Add      addCmd      `cmd:"" help:"Add a node to the cluster."`
 	Remove   removeCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
-	Transfer transferCmd `cmd:"" help:"Hand leadership to another node."`
+	Transfer transferCmd `cmd:"" help:"Transfer leadership to another node."`
 	Snapshot snapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
 
 type addCmd struct {
-	ID       string `arg:"" help:"The name of the node, its --node-id."`
+	ID       string `arg:"" help:"The id of the node, its --node-id."`
 	RaftAddr string `arg:"" help:"Its host:port for the other nodes, its --raft-addr."`
 }
 
 type removeCmd struct {
-	ID string `arg:"" help:"The name of the node."`
+	ID string `arg:"" help:"The id of the node."`
 }
 
 type transferCmd struct {
@@ -46,11 +46,11 @@ type statusCmd struct {
 }
 
 func (a *addCmd) Run(c *Command) error {
-	return c.change(os.Stdout, a.ID+" is taken in", "ADD", a.ID, a.RaftAddr)
+	return c.change(os.Stdout, a.ID+" was added", "ADD", a.ID, a.RaftAddr)
 }
 
 func (r *removeCmd) Run(c *Command) error {
-	return c.change(os.Stdout, r.ID+" is out", "REMOVE", r.ID)
+	return c.change(os.Stdout, r.ID+" was removed", "REMOVE", r.ID)
 }
 
 func (t *transferCmd) Run(c *Command) error {
@@ -60,18 +60,18 @@ func (t *transferCmd) Run(c *Command) error {
 			return err
 		}
 		if status.Leader != status.Node {
-			_, err = fmt.Printf("%s does not lead\n", status.Node)
+			_, err = fmt.Printf("%s is not the leader\n", status.Node)
 			return err
 		}
 	}
 	if t.ID == "" {
-		return c.change(os.Stdout, "leadership is handed over", "TRANSFER")
+		return c.change(os.Stdout, "leadership was transferred", "TRANSFER")
 	}
-	return c.change(os.Stdout, t.ID+" leads", "TRANSFER", t.ID)
+	return c.change(os.Stdout, t.ID+" is now the leader", "TRANSFER", t.ID)
 }
 
 func (s *snapshotCmd) Run(c *Command) error {
-	return c.change(os.Stdout, "the snapshot is written", "SNAPSHOT")
+	return c.change(os.Stdout, "the snapshot was written", "SNAPSHOT")
 }
 
 var errNoLeader = errors.New(
@@ -103,7 +103,7 @@ func (c *Command) AskStatus() (remote.Status, error) {
 	}
 	status, err := remote.ReadStatus(reply)
 	if err != nil {
-		err = fmt.Errorf("%s answers what is no status: %w", c.Addr, err)
+		err = fmt.Errorf("%s sent an unexpected status: %w", c.Addr, err)
 	}
 	return status, err
 }
@@ -132,7 +132,7 @@ func (c *Command) ask(args ...string) (reply any, err error) {
 		}
 		addr = to
 	}
-	return nil, fmt.Errorf("the leader keeps changing, try again: %w", err)
+	return nil, fmt.Errorf("the leader changed several times, try again: %w", err)
 }
 
 func (c *Command) askNode(addr, password string, args []string) (any, error) {

@@ -172,7 +172,7 @@ func TestClusterChangesEnd(t *testing.T) {
 	nodes["a"].topo.Leader = "b"
 	nodes["a"].mu.Unlock()
 	require.ErrorContains(t, (&transferCmd{}).Run(&Command{Addr: nodes["a"].addr}),
-		"the leader keeps changing, try again: ")
+		"the leader changed several times, try again: ")
 }
 
 func TestClusterMoved(t *testing.T) {
@@ -210,5 +210,5 @@ func TestClusterCommandLine(t *testing.T) {
 	require.Contains(t, said, "leader")
 	said, code = run("add", "d", "d:6390", "--addr", nodes["b"].addr)
 	require.Zero(t, code, said)
-	require.Equal(t, "d is taken in\n", said)
+	require.Equal(t, "d was added\n", said)
 }

@@ -93,7 +93,7 @@ func explained(ctx *kong.Context, text string) string {
 	if selected := selectedOf(ctx); selected != nil {
 		at, command = selected, selected.FullPath()
 	}
-	help := ": " + command + " --help lists what there is"
+	help := ": " + command + " --help lists flags and commands"
 	text = kongSuggest.ReplaceAllString(text, " (did you mean $1?)")
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
 		return explainFlag(ctx, at, text, m[1]) + help
@@ -105,7 +105,7 @@ func explained(ctx *kong.Context, text string) string {
 		return fmt.Sprintf("--%s must be %s, not %q", m[1], accepted(FlagOf(at, "--"+m[1])), m[2])
 	}
 	if m := noValue.FindStringSubmatch(text); m != nil {
-		return "no value behind --" + m[1] + ": write " + written(FlagOf(at, "--"+m[1]))
+		return "no value after --" + m[1] + ": write " + written(FlagOf(at, "--"+m[1]))
 	}
 	if m := noFlags.FindStringSubmatch(text); m != nil {
 		return command + " needs " + m[1] + help
@@ -148,7 +148,7 @@ func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
 func explainArgument(at *kong.Node, text, word string) string {
 	if at.Parent == nil {
 		if program := otherPrograms[word]; program != "" {
-			return fmt.Sprintf("unexpected argument %s (it is a program of its own: %s)", word, program)
+			return fmt.Sprintf("unexpected argument %s (this is a separate program: %s)", word, program)
 		}
 		if other := otherCommands[word]; other != "" {
 			return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)

@@ -12,7 +12,7 @@ func SecretFrom(flag, value, file string) (string, error) {
 		return value, nil
 	}
 	if value != "" {
-		return "", fmt.Errorf("--%s and --%s-file say the same thing twice: give one of them", flag, flag)
+		return "", fmt.Errorf("--%s and --%s-file exclude each other: give one of them", flag, flag)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -25,7 +25,7 @@ func CheckVariables(app, selected *kong.Node, environ []string) (err error) {
 		if !strings.HasPrefix(name, EnvPrefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
 			continue
 		}
-		err = errors.Join(err, fmt.Errorf("unknown variable %s%s: each WEIR_* variable sets a flag, unset this one",
+		err = errors.Join(err, fmt.Errorf("unknown variable %s%s: each WEIR_* variable sets a flag; unset this one",
 			name, Suggest(strings.TrimPrefix(name, EnvPrefix+"_"), Names(FlagsOf(selected)), VariableOf)))
 	}
 	return err

@@ -32,7 +32,7 @@ const (
 
 var (
 	errStopped     = errors.New("stopped before the nodes had elected a leader")
-	errNoNodesLeft = errors.New("no node is left")
+	errNoNodesLeft = errors.New("all nodes have ended")
 	errElsewhere   = errors.New("a weir demo runs in this directory already")
 )
 
@@ -70,23 +70,23 @@ func (d *Command) run(in io.Reader, out io.Writer, signals <-chan os.Signal) err
 // lock creates the directory, and ensures that only one demo runs in it.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
+		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write to", err)
 	}
 	switch foreign, err := foreignIn(dir); {
 	case err != nil:
 		return nil, fmt.Errorf("--dir: %w: choose a directory that you may read", err)
 	case foreign != "":
 		return nil, fmt.Errorf(
-			"--dir %s: it holds %s, which no weir demo wrote: choose an empty directory, or a new one", dir, foreign)
+			"--dir %s: it holds %s, which weir demo did not write: choose an empty or a new directory", dir, foreign)
 	}
 	pidFile := filepath.Join(dir, pidFileName)
 	lock, err := vfs.Default.Lock(filepath.Join(dir, lockFile))
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
+		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write to", err)
 	}
 	if err != nil {
 		pid, _ := os.ReadFile(pidFile)
-		return nil, fmt.Errorf("--dir %s: %w (pid %s): end that one, or choose another --dir", dir, errElsewhere,
+		return nil, fmt.Errorf("--dir %s: %w (pid %s): stop that demo, or choose another --dir", dir, errElsewhere,
 			strings.TrimSpace(string(pid)))
 	}
 	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {

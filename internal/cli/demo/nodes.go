@@ -147,7 +147,7 @@ func (d *demo) startAll(signals <-chan os.Signal) error {
 		select {
 		case e := <-d.ended:
 			e.node.process = nil
-			return fmt.Errorf("node %s does not start (%v). Its last words, of %s:\n%s", e.node.config.NodeID, e.state,
+			return fmt.Errorf("node %s does not start (%v). The end of its log, %s:\n%s", e.node.config.NodeID, e.state,
 				e.node.log, e.node.tail())
 		case <-signals:
 			return errStopped
@@ -200,7 +200,7 @@ func (d *demo) stop(signals <-chan os.Signal) {
 	}
 	for _, n := range d.nodes {
 		if err := d.stopStray(n); err != nil {
-			d.say("Node %s may run on: %v", n.config.NodeID, err)
+			d.say("Node %s may still be running: %v", n.config.NodeID, err)
 		}
 	}
 }
@@ -221,5 +221,5 @@ func (d *demo) stopStray(n *node) error {
 			return nil
 		}
 	}
-	return errors.New("it does not stop")
+	return errors.New("it did not stop")
 }

@@ -36,8 +36,8 @@ func (d *demo) plan(first int) error {
 	if founded {
 		for i, addr := range rafts {
 			if whom, taken := takenBy(addr); taken {
-				return fmt.Errorf("%s, the address of node %s in the cluster in %s, is taken by %s: stop that, or "+
-					"choose another --dir", addr, nodeIDs[i], d.dir, whom)
+				return fmt.Errorf("%s, the address of node %s in the cluster in %s, is in use by %s: stop that "+
+					"program, or choose another --dir", addr, nodeIDs[i], d.dir, whom)
 			}
 		}
 	}

@@ -30,12 +30,12 @@ Is a node ready:
 Follow the logs:
     tail -f %s/?.log
 `, d.client(a.Listen), d.client(c.Listen), d.weir, b.Listen, a.HTTP, a.HTTP, shellQuoted(d.dir))
-	d.say("Kill the leader and ask another node: what was taken stays taken.")
+	d.say("Kill the leader and ask another node: it knows the units that were taken.")
 	for _, n := range d.nodes {
 		d.sayHowToKill(n, status.Leader)
 	}
 	d.say("\nEnter starts a killed node again. Ctrl-C stops all three and keeps their state in %s;\nremove that "+
-		"directory to begin anew. Other ports, another directory: %s %s --help", d.dir, d.weir, name)
+		"directory to start with an empty cluster. Other ports, another directory: %s %s --help", d.dir, d.weir, name)
 }
 
 // client returns the beginning of a command line for a node. It uses redis-cli if that is installed.
@@ -81,14 +81,15 @@ func (d *demo) sayEnded(e end, enter bool) {
 	id := e.node.config.NodeID
 	d.say("Node %s (pid %d) has ended: %v.", id, e.state.Pid(), e.state)
 	if e.state.Exited() { // it ended by itself, not by a signal
-		d.say("Its last words, of %s:\n%s", e.node.log, e.node.tail())
+		d.say("The end of its log, %s:\n%s", e.node.log, e.node.tail())
 	}
 	again := fmt.Sprintf("%s serve --config %s", d.weir, shellQuoted(e.node.file))
 	if enter {
-		d.say("The others go on. Press Enter to start it again, or start it in another terminal:\n    %s", again)
+		d.say("The other nodes continue. Press Enter to start it again, or start it in another terminal:\n    "+
+			"%s", again)
 		return
 	}
-	d.say("The others go on. Start it again with:\n    %s", again)
+	d.say("The other nodes continue. Start it again with:\n    %s", again)
 }
 
 // restart starts the nodes that have ended, unless they were started elsewhere.
@@ -98,11 +99,11 @@ func (d *demo) restart() {
 			continue
 		}
 		if whom, taken := takenBy(n.config.Listen); taken {
-			d.say("Node %s is not started: %s is taken by %s.", n.config.NodeID, n.config.Listen, whom)
+			d.say("Node %s was not started: %s is in use by %s.", n.config.NodeID, n.config.Listen, whom)
 			continue
 		}
 		if err := d.start(n); err != nil {
-			d.say("Node %s is not started: %v", n.config.NodeID, err)
+			d.say("Node %s was not started: %v", n.config.NodeID, err)
 			continue
 		}
 		d.say("Node %s runs again (pid %d).", n.config.NodeID, n.process.Pid)

@@ -20,20 +20,22 @@ const secretModes = 0o007
 func (d *Subject) lookAtCertificates() (found []Finding) {
 	switch store, err := d.Certificate(); {
 	case err != nil:
-		found = append(found, Finding{Wrong, "certificates", oneLine(err), "weir does not start with it"})
+		found = append(found, Finding{Wrong, "certificates", oneLine(err),
+			"correct it: weir does not start with this certificate"})
 	case store != nil:
 		found = append(found,
 			judgeCertificate(store, d.TLSCertFile, d.TLSKeyFile, clientHost(d.TLSListen, d.Advertise)))
 	}
 	switch store, err := d.NodeCertificate(); {
 	case err != nil:
-		found = append(found, Finding{Wrong, "certificates", oneLine(err), "weir does not start with it"})
+		found = append(found, Finding{Wrong, "certificates", oneLine(err),
+			"correct it: weir does not start with this certificate"})
 	case store != nil:
 		found = append(found, judgeCertificate(store, d.RaftTLSCertFile, d.RaftTLSKeyFile, ""),
 			judgeTrust(store, d.RaftTLSCAFile))
 	}
 	if len(found) == 0 {
-		found = append(found, Finding{Fine, "certificates", "no port uses any", ""})
+		found = append(found, Finding{Fine, "certificates", "no port uses a certificate", ""})
 	}
 	return found
 }
@@ -56,30 +58,33 @@ func judgeCertificate(store *certs.Store, file, key, host string) Finding {
 	switch {
 	case left < 0:
 		return Finding{Wrong, "certificates", fmt.Sprintf("%s expired on %s", file,
-			leaf.NotAfter.Format(time.DateOnly)), "renew it: replaced files are read by themselves"}
+			leaf.NotAfter.Format(time.DateOnly)), "renew it; weir reads replaced files by itself"}
 	case time.Until(leaf.NotBefore) > 0:
-		return Finding{Wrong, "certificates", fmt.Sprintf("%s is not good before %s", file,
-			leaf.NotBefore.Format(time.DateTime)), "see whether the clock is right"}
+		return Finding{Wrong, "certificates", fmt.Sprintf("%s is not valid before %s", file,
+			leaf.NotBefore.Format(time.DateTime)), "check the clock of this machine"}
 	case host != "" && leaf.VerifyHostname(host) != nil:
-		return Finding{Wrong, "certificates", fmt.Sprintf("%s is for %v %v, clients look for %s", file, leaf.DNSNames,
-			leaf.IPAddresses, host), "have one signed with that name, or --advertise a name it has"}
+		return Finding{Wrong, "certificates", fmt.Sprintf(
+			"%s is for %v %v, but clients connect to %s", file, leaf.DNSNames,
+			leaf.IPAddresses, host), "get a certificate for that name, or give --advertise a name that this one has"}
 	case left < renewBefore:
 		return Finding{Doubt, "certificates", fmt.Sprintf("%s expires on %s", file,
-			leaf.NotAfter.Format(time.DateTime)), "renew it: replaced files are read by themselves"}
+			leaf.NotAfter.Format(time.DateTime)), "renew it; weir reads replaced files by itself"}
 	case err == nil && mode.Mode()&secretModes != 0:
 		return Finding{Doubt, "certificates", key + " can be read by every user", "chmod o= " + key}
 	}
 	return Finding{Fine, "certificates",
-		fmt.Sprintf("%s goes with its key, until %s", file, leaf.NotAfter.Format(time.DateOnly)), ""}
+		fmt.Sprintf("%s matches its key and is valid until %s", file, leaf.NotAfter.Format(time.DateOnly)), ""}
 }
 
 // judgeTrust checks whether other nodes with the same authorities would accept this node.
 func judgeTrust(store *certs.Store, authorities string) Finding {
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		if err := store.Vouched(use); err != nil {
-			return Finding{Wrong, "certificates", fmt.Sprintf("%s does not vouch for this node: %v", authorities, err),
-				"nodes are both sides: have it signed for serverAuth and clientAuth by an authority of that file"}
+			return Finding{Wrong, "certificates", fmt.Sprintf(
+				"no authority in %s signed this node's certificate for both uses: %v", authorities, err),
+				"a node is both TLS server and TLS client: have an authority in that file sign it for serverAuth and " +
+					"clientAuth"}
 		}
 	}
-	return Finding{Fine, "certificates", authorities + " vouches for this node", ""}
+	return Finding{Fine, "certificates", authorities + " verifies this node's certificate", ""}
 }

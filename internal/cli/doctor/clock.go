@@ -18,8 +18,8 @@ const (
 	futureSlack = 2 * time.Second
 )
 
-const lookAfterNTP = "look after chrony, ntpd or systemd-timesyncd; limits go by the monotonic clock, windows of " +
-	"clock and calendar by this one"
+const lookAfterNTP = "check chrony, ntpd or systemd-timesyncd; limits follow the monotonic clock, windows of clock " +
+	"and calendar the wall clock"
 
 // discipline is the kernel's information on the synchronization of the wall clock.
 type discipline struct {
@@ -36,15 +36,16 @@ func (d *Subject) lookAtClock(up *running) []Finding {
 	if at, ok := writtenLast(d.DataDir); ok && time.Until(at) > futureSlack {
 		found = append(found,
 			Finding{Doubt, "clock",
-				fmt.Sprintf("the wall clock stands %v before the state was last written: it was set back",
+				fmt.Sprintf("the wall clock is %v behind the time of the last write of the state: it was set back",
 					time.Until(at).Round(time.Second)),
-				"set it right before the start; weir's time does not go back, the time it was down counts as none"})
+				"correct it before the start; weir's time never goes back, so the downtime counts as zero"})
 	}
 	if up != nil {
 		found = append(found, judgeBehind(up.info["clock_behind_ms"])...)
 	}
 	if len(found) == 0 {
-		found = append(found, Finding{Fine, "clock", "how it is kept right cannot be seen on this system", ""})
+		found = append(found, Finding{Fine, "clock", "this system does not report whether the clock is synchronised",
+			""})
 	}
 	return found
 }
@@ -56,13 +57,13 @@ func judgeClock(k discipline) Finding {
 	}
 	switch {
 	case !k.synced:
-		return Finding{Doubt, "clock", "the kernel says that nothing keeps the wall clock right", lookAfterNTP}
+		return Finding{Doubt, "clock", "the kernel reports that the wall clock is not synchronised", lookAfterNTP}
 	case k.maxError > clockErrorMax:
 		return Finding{Doubt, "clock",
 			fmt.Sprintf("the wall clock may be off by %v", k.maxError.Round(time.Millisecond)), lookAfterNTP}
 	case k.source == "hpet" || k.source == "acpi_pm":
-		return Finding{Doubt, "clock", "synchronised, and slow to read" + source,
-			"find out in the kernel's log why it gave up tsc: each decision reads the time"}
+		return Finding{Doubt, "clock", "synchronised, but slow to read" + source,
+			"see in the kernel's log why the kernel does not use tsc: each decision reads the clock"}
 	}
 	return Finding{Fine, "clock",
 		fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
@@ -77,9 +78,9 @@ func judgeBehind(text string) []Finding {
 	behind := time.Duration(ms) * time.Millisecond
 	if behind.Abs() > clockBehindMax {
 		return []Finding{{Doubt, "clock",
-			fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: it was set, or the state is of "+
-				"a backup or of before a long pause", behind),
-			"wait, weir makes up a second in about half an hour; see what sets the clock"}}
+			fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: the clock was set, a backup was "+
+				"restored, or the server was down for long", behind),
+			"wait: weir corrects one second in about half an hour; find out what sets the clock"}}
 	}
 	return []Finding{{Fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind),
 		""}}

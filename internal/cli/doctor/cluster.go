@@ -23,9 +23,10 @@ func (d *Subject) lookAtCluster(up *running) []Finding {
 	case up != nil && up.info["cluster_enabled"] == "1":
 		return d.lookAtMembers(up)
 	case up != nil && d.Clustered:
-		return []Finding{{Wrong, "cluster", "the server stands alone, the flags name a node", "restart it with them"}}
+		return []Finding{{Wrong, "cluster", "the server runs alone, but the flags name a node of a cluster",
+			"restart the server with these flags"}}
 	case !d.Clustered:
-		return []Finding{{Fine, "cluster", "one node by itself", ""}}
+		return []Finding{{Fine, "cluster", "a single server", ""}}
 	case len(d.Join) == 0:
 		return []Finding{{Fine, "cluster", "a cluster of one", ""}}
 	}
@@ -37,12 +38,12 @@ func (d *Subject) lookAtMembers(up *running) []Finding {
 	reply, err := up.conn.Do("WEIR.CLUSTER", "STATUS")
 	if err != nil {
 		return []Finding{{Doubt, "cluster", "the server answers " + oneLine(err),
-			"ask as a user who may send WEIR.CLUSTER: --user and --password-file"}}
+			"log in as a user that may send WEIR.CLUSTER: --user and --password-file"}}
 	}
 	status, err := remote.ReadStatus(reply)
 	if err != nil {
-		return []Finding{{Wrong, "cluster", "the server answers what is no status: " + oneLine(err),
-			"use the weir that the server is"}}
+		return []Finding{{Wrong, "cluster", "the server sent an unexpected status: " + oneLine(err),
+			"use the same version of weir as the server"}}
 	}
 	return judgeStatus(&status)
 }
@@ -51,7 +52,7 @@ func (d *Subject) lookAtMembers(up *running) []Finding {
 func judgeStatus(s *remote.Status) (found []Finding) {
 	if s.Leader == "" {
 		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided",
-			"start nodes until a majority is up, and see whether they reach each other"})
+			"start nodes until a majority is up, and check that they reach each other"})
 	}
 	up, voters := 0, 0
 	for i := range s.Nodes {
@@ -66,10 +67,10 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 	}
 	said := fmt.Sprintf("%d of %d voters are up", up, voters)
 	if s.Leader != "" {
-		said += ", " + s.Leader + " leads"
+		said += ", " + s.Leader + " is the leader"
 	}
 	if s.Node != "" {
-		said += ", as " + s.Node + " sees it"
+		said += ", according to " + s.Node
 	}
 	majority := voters/2 + 1
 	switch {
@@ -77,10 +78,11 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 		return append(found, Finding{Wrong, "cluster", said, fmt.Sprintf("start nodes until %d are up", majority)})
 	case up == majority && voters > 1:
 		return append(found,
-			Finding{Doubt, "cluster", said, "one more that fails stops all decisions: start the others"})
+			Finding{Doubt, "cluster", said, "the next failure stops all decisions: start the other nodes"})
 	case voters > 1 && voters%2 == 0:
 		return append(found,
-			Finding{Doubt, "cluster", said, "add a node: an even number stands no more failures than one less"})
+			Finding{Doubt, "cluster", said,
+				"add a node: an even number of voters tolerates no more failures than one voter less"})
 	}
 	return append(found, Finding{Fine, "cluster", said, ""})
 }
@@ -91,10 +93,10 @@ func judgeNode(n *remote.NodeStatus) (found []Finding) {
 	switch {
 	case !n.Up:
 		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID,
-			time.Duration(n.HeardMs)*time.Millisecond), "start it, or see whether " + n.RaftAddr + " can be reached"}}
+			time.Duration(n.HeardMs)*time.Millisecond), "start it, or check that " + n.RaftAddr + " can be reached"}}
 	case n.LagEntries > lagMax:
 		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries),
-			"see its disk, its processor and its network"})
+			"check its disk, its CPU and its network"})
 	}
 	if ahead.Abs() > clockAheadMax {
 		found = append(found, Finding{Doubt, "cluster",
@@ -120,11 +122,11 @@ func (d *Subject) lookAtPeers() []Finding {
 	said := fmt.Sprintf("%d nodes in --join", len(d.Join))
 	switch {
 	case len(silent) > 0:
-		return []Finding{{Doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "),
-			"start them, or see whether they can be reached from here"}}
+		return []Finding{{Doubt, "cluster", said + ", no node answers at " + strings.Join(silent, ", "),
+			"start them, or check that this machine can reach them"}}
 	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // else it joins a cluster
 		return []Finding{{Doubt, "cluster", said,
-			"take an odd number: an even one stands no more failures than one less"}}
+			"use an odd number: an even number tolerates no more failures than one node less"}}
 	}
 	return []Finding{{Fine, "cluster", said + ", the others answer", ""}}
 }

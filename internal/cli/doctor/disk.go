@@ -40,8 +40,8 @@ type volume struct {
 
 func (d *Subject) lookAtDisk() []Finding {
 	if d.DataDir == "" {
-		return []Finding{{Doubt, "disk", "no --data-dir: a restart begins from nothing",
-			"name one, unless that is what you want"}}
+		return []Finding{{Doubt, "disk", "no --data-dir: a restart loses all state",
+			"give one, unless the state may be lost"}}
 	}
 	there, err := nearestDir(d.DataDir)
 	if err != nil {
@@ -65,7 +65,7 @@ func nearestDir(dir string) (string, error) {
 	for err == nil {
 		var at fs.FileInfo
 		if at, err = os.Stat(dir); err == nil && !at.IsDir() {
-			return "", fmt.Errorf("%s is no directory", dir)
+			return "", fmt.Errorf("%s is not a directory", dir)
 		} else if err == nil {
 			return dir, nil
 		}
@@ -80,9 +80,9 @@ func (v volume) judge(dir string) Finding {
 	said := fmt.Sprintf("%s has %s free of %s", dir, cmdline.BytesText(v.free), cmdline.BytesText(v.size))
 	switch {
 	case v.free < diskLeast:
-		return Finding{Wrong, "disk", said, "make room: weir stops when the disk is full"}
+		return Finding{Wrong, "disk", said, "free some space: weir stops when the disk is full"}
 	case v.free < v.size/diskTightParts:
-		return Finding{Doubt, "disk", said, "make room: weir stops when the disk is full"}
+		return Finding{Doubt, "disk", said, "free some space: weir stops when the disk is full"}
 	}
 	return Finding{Fine, "disk", said, ""}
 }
@@ -92,12 +92,12 @@ func (v volume) judgeKind(dir string) Finding {
 	switch v.kind {
 	case tmpfs:
 		return Finding{Doubt, "disk", on + ", which is memory",
-			"choose a --data-dir on a disk: this one ends with the machine"}
+			"choose a --data-dir on a disk: a reboot erases this one"}
 	case overlay:
-		return Finding{Doubt, "disk", on + ", a container's own layer",
-			"mount a volume there: this one ends with the container"}
+		return Finding{Doubt, "disk", on + ", the writable layer of a container",
+			"mount a volume there: this layer is deleted with the container"}
 	case "nfs", "cifs", "smb", "9p", "fuse":
-		return Finding{Doubt, "disk", on + ", which may promise more than it keeps",
+		return Finding{Doubt, "disk", on + ", which may acknowledge a write before it is durable",
 			"choose a --data-dir on a local disk"}
 	}
 	return Finding{Fine, "disk", on, ""}
@@ -127,13 +127,13 @@ func syncTime(dir string) (median time.Duration, err error) {
 }
 
 func judgeSync(took time.Duration, clustered bool) Finding {
-	said := fmt.Sprintf("a small write is safe after %v", took.Round(10*time.Microsecond))
+	said := fmt.Sprintf("a write of 4 KiB with fsync takes %v", took.Round(10*time.Microsecond))
 	switch {
 	case took > syncStuck:
-		return Finding{Wrong, "disk", said, "choose a faster disk: the state is to be written every second"}
+		return Finding{Wrong, "disk", said, "choose a faster disk: weir writes the state every second"}
 	case clustered && took > syncSlow:
 		return Finding{Doubt, "disk", said,
-			"choose a faster disk, each batch of decisions waits for it; or see --durability os"}
+			"choose a faster disk, because each batch of decisions waits for it; or use --durability os"}
 	}
 	return Finding{Fine, "disk", said, ""}
 }

@@ -62,7 +62,7 @@ type Finding struct {
 }
 
 // ErrUnfit makes doctor exit with the code for a failed check.
-var ErrUnfit = errors.New("not fit to serve")
+var ErrUnfit = errors.New("the server cannot run like this")
 
 // Examine runs all checks. Its only write is a file on the file system of the data directory, which it removes at once.
 func (d *Subject) Examine() []Finding {
@@ -112,11 +112,11 @@ func write(w io.Writer, found []Finding, asJSON bool) error {
 // lookAtConfig reports the problems of the flags and of the files that they name.
 func (d *Subject) lookAtConfig() []Finding {
 	if err := d.Mistakes; err != nil {
-		return []Finding{{Wrong, "config", oneLine(err), "correct it, weir does not start with it"}}
+		return []Finding{{Wrong, "config", oneLine(err), "correct it: weir does not start with this setting"}}
 	}
-	from := "the flags and variables are sound"
+	from := "the flags and variables are valid"
 	if d.Config != "" {
-		from = d.Config + ", the flags and variables are sound"
+		from = d.Config + ", the flags and variables are valid"
 	}
 	return append([]Finding{{Fine, "config", from, ""}}, d.lookAtSecrets()...)
 }

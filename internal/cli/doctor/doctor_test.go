@@ -44,7 +44,7 @@ func TestDoctorJudges(t *testing.T) {
 		want  Verdict
 		text  string
 	}{
-		{judge(status("a", true, true, true)), Fine, "3 of 3 voters are up, a leads"},
+		{judge(status("a", true, true, true)), Fine, "3 of 3 voters are up, a is the leader"},
 		{judge(status("a", true, true, false)), Doubt, "2 of 3 voters are up"},
 		{judge(status("a", true, true, false)), Doubt, "c was last heard of"},
 		{judge(status("", true, false, false)), Wrong, "no leader"},
@@ -55,7 +55,7 @@ func TestDoctorJudges(t *testing.T) {
 		{judge(slow), Doubt, "the clock of c is -2s ahead"},
 		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, Fine,
 			"off by at most 1ms"},
-		{[]Finding{judgeClock(discipline{maxError: time.Millisecond})}, Doubt, "nothing keeps the wall clock right"},
+		{[]Finding{judgeClock(discipline{maxError: time.Millisecond})}, Doubt, "the wall clock is not synchronised"},
 		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Minute})}, Doubt, "off by 1m0s"},
 		{[]Finding{judgeClock(discipline{synced: true, source: "hpet"})}, Doubt, "hpet"},
 		{judgeBehind("-3"), Fine, "-3ms behind"},
@@ -64,15 +64,15 @@ func TestDoctorJudges(t *testing.T) {
 		{[]Finding{volume{"ext4", 5 << 30, 100 << 30}.judge("d")}, Doubt, "5.0gb free"},
 		{[]Finding{volume{"ext4", 5 << 20, 10 << 20}.judge("d")}, Wrong, "5.0mb free"},
 		{[]Finding{volume{kind: tmpfs}.judgeKind("d")}, Doubt, "which is memory"},
-		{[]Finding{volume{kind: overlay}.judgeKind("d")}, Doubt, "a container's own layer"},
+		{[]Finding{volume{kind: overlay}.judgeKind("d")}, Doubt, "the writable layer of a container"},
 		{[]Finding{volume{kind: "nfs"}.judgeKind("d")}, Doubt, "nfs"},
 		{[]Finding{volume{}.judgeKind("d")}, Fine, "unknown by name"},
 		{[]Finding{judgeSync(30*time.Millisecond, false)}, Fine, "30ms"},
 		{[]Finding{judgeSync(30*time.Millisecond, true)}, Doubt, "30ms"},
 		{[]Finding{judgeSync(2*time.Second, false)}, Wrong, "2s"},
 		{[]Finding{judgeFiles(spare, spare, 10)}, Wrong, "too few file descriptors"},
-		{[]Finding{judgeFiles(spare+9, spare, 10)}, Doubt, "room for 9 clients"},
-		{[]Finding{judgeFiles(spare+10, spare, 10)}, Fine, "room for 10 clients"},
+		{[]Finding{judgeFiles(spare+9, spare, 10)}, Doubt, "enough for 9 clients"},
+		{[]Finding{judgeFiles(spare+10, spare, 10)}, Fine, "enough for 10 clients"},
 		{[]Finding{d.judgeMemory(2<<30, nil)}, Fine, "1.0gb of 2.0gb"},
 		{[]Finding{d.judgeMemory(1<<30, nil)}, Doubt, "1.0gb of 1.0gb"},
 		{[]Finding{bounded(0).judgeMemory(1<<30, nil)}, Doubt, "no bound"},
@@ -93,5 +93,5 @@ func TestDoctorSeesAClockThatWasSetBack(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, os.Chtimes(path, later, later))
 	d := &Subject{DataDir: dir}
-	says(t, d.lookAtClock(nil), Doubt, "clock", "before the state was last written")
+	says(t, d.lookAtClock(nil), Doubt, "clock", "behind the time of the last write of the state")
 }

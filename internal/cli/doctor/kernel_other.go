@@ -9,5 +9,5 @@ func clockDiscipline() (discipline, bool) { return discipline{}, false }
 
 // volumeOf is implemented for Linux only.
 func volumeOf(string) (volume, error) {
-	return volume{}, errors.New("what is free cannot be seen on this system")
+	return volume{}, errors.New("this system does not report the free space")
 }

@@ -20,10 +20,10 @@ func (d *Subject) lookAtLimits(up *running) []Finding {
 func (d *Subject) lookAtFiles(up *running) Finding {
 	if up != nil {
 		if most, _ := strconv.Atoi(up.info["maxclients"]); most < d.MaxClients {
-			return Finding{Doubt, "limits", fmt.Sprintf("the server takes %d clients, --max-clients is %d", most,
+			return Finding{Doubt, "limits", fmt.Sprintf("the server accepts %d clients, but --max-clients is %d", most,
 				d.MaxClients), "raise its limit on file descriptors: LimitNOFILE, ulimit -n"}
 		}
-		return Finding{Fine, "limits", "the server takes " + up.info["maxclients"] + " clients, " +
+		return Finding{Fine, "limits", "the server accepts " + up.info["maxclients"] + " clients, " +
 			up.info["connected_clients"] + " are connected", ""}
 	}
 	files, err := d.FileLimit()
@@ -35,7 +35,7 @@ func (d *Subject) lookAtFiles(up *running) Finding {
 
 func judgeFiles(files, besides uint64, clients int) Finding {
 	room, err := listener.ClientRoom(files, besides)
-	said := fmt.Sprintf("%d file descriptors have room for %d clients", files, room)
+	said := fmt.Sprintf("%d file descriptors are enough for %d clients", files, room)
 	switch {
 	case err != nil:
 		return Finding{Wrong, "limits", oneLine(err), "raise it: LimitNOFILE, ulimit -n"}
@@ -51,12 +51,14 @@ func (d *Subject) judgeMemory(machine int64, up *running) Finding {
 	bound := d.MemoryBound(machine)
 	if up != nil {
 		if asked := bound; asked != up.number("maxmemory") {
-			return Finding{Doubt, "limits", "the server was started with another --max-memory, " +
-				cmdline.BytesText(uint64(up.number("maxmemory"))), "give doctor its flags, or restart it"}
+			return Finding{Doubt, "limits", "the server runs with another --max-memory, " +
+				cmdline.BytesText(uint64(up.number("maxmemory"))),
+				"give doctor the server's flags, or restart the server"}
 		}
 		if used := up.number("used_memory_dataset"); bound > 0 && used > bound/8*7 {
 			return Finding{Doubt, "limits", fmt.Sprintf("limiters take %s of %s", cmdline.BytesText(uint64(used)),
-				cmdline.BytesText(uint64(bound))), "raise --max-memory: limiters are evicted, or new ones refused"}
+				cmdline.BytesText(uint64(bound))),
+				"raise --max-memory: the server evicts limiters, or refuses new ones"}
 		}
 	}
 	said := fmt.Sprintf("limiters may take %s of %s", cmdline.BytesText(uint64(bound)),
@@ -64,9 +66,9 @@ func (d *Subject) judgeMemory(machine int64, up *running) Finding {
 	switch {
 	case bound == 0:
 		return Finding{Doubt, "limits", "the memory of limiters has no bound",
-			"set --max-memory: a flood of invented keys would end with the process killed"}
+			"set --max-memory: with a flood of invented keys the system would kill the process"}
 	case machine > 0 && bound/memoryRoomPercent > machine/100:
-		return Finding{Doubt, "limits", said, "lower --max-memory: connections and saving need the rest"}
+		return Finding{Doubt, "limits", said, "lower --max-memory: connections and saving need the rest of the memory"}
 	}
 	return Finding{Fine, "limits", said, ""}
 }

@@ -27,7 +27,8 @@ func (d *Subject) lookAtPorts() (up *running, found []Finding) {
 	up, clients := d.lookAtClientPort()
 	found = append(found, clients)
 	if err := d.Exposed; err != nil {
-		found = append(found, Finding{Wrong, "ports", oneLine(err), "weir does not start like that"})
+		found = append(found, Finding{Wrong, "ports", oneLine(err),
+			"correct it: weir does not start with this setting"})
 	}
 	there := up != nil || clients.Verdict == Doubt // a server runs but refuses to answer
 	found = append(found, d.lookAtHTTP(there)...)
@@ -50,8 +51,8 @@ func (d *Subject) lookAtPorts() (up *running, found []Finding) {
 func (d *Subject) lookAtClientPort() (*running, Finding) {
 	addr := d.clientPort()
 	conn, known, err := d.connect()
-	noCertificate := Finding{Doubt, "ports", addr + " asks for a certificate of clients",
-		"look at the server with weir keys and weir cluster, which can show one: --tls-cert-file"}
+	noCertificate := Finding{Doubt, "ports", addr + " requires a client certificate",
+		"use weir keys and weir cluster, which can present one with --tls-cert-file"}
 	var said redis.Error
 	switch {
 	case errors.As(err, &said):
@@ -62,27 +63,28 @@ func (d *Subject) lookAtClientPort() (*running, Finding) {
 	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert:
 		return nil, noCertificate
 	case err != nil:
-		return nil, Finding{Wrong, "ports", oneLine(err), "see what listens there, or choose another address"}
+		return nil, Finding{Wrong, "ports", oneLine(err),
+			"find out which program listens there, or choose another address"}
 	}
 	text, err := redis.String(conn.Do("INFO", "everything"))
 	switch {
 	case errors.As(err, &said):
 		conn.Close()
 		return nil, Finding{Doubt, "ports", addr + " answers " + string(said),
-			"ask as a user who may send INFO: --user and --password-file"}
+			"log in as a user that may send INFO: --user and --password-file"}
 	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert: // with TLS 1.3 only now
 		conn.Close()
 		return nil, noCertificate
 	case err != nil:
 		conn.Close()
-		return nil, Finding{Wrong, "ports", addr + " is some other program's: " + oneLine(err),
-			"stop that one, or choose another address"}
+		return nil, Finding{Wrong, "ports", addr + " belongs to another program: " + oneLine(err),
+			"stop that program, or choose another address"}
 	}
 	up := &running{conn, infoFields(text)}
 	if up.info["weir_version"] == "" {
 		conn.Close()
-		return nil, Finding{Wrong, "ports", addr + " is another server's, Redis " + up.info["redis_version"],
-			"stop that one, or choose another address with --listen"}
+		return nil, Finding{Wrong, "ports", addr + " belongs to another server, Redis " + up.info["redis_version"],
+			"stop that server, or choose another address with --listen"}
 	}
 	return up, Finding{Fine, "ports", addr + " for clients: weir answers, up " + up.info["uptime_in_seconds"] + " s",
 		""}
@@ -114,7 +116,7 @@ func (d *Subject) connect() (conn redis.Conn, known bool, err error) {
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // compared with the certificate of the flags instead
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if leaf := state.PeerCertificates[0]; !leaf.Equal(store.Leaf()) {
-				return fmt.Errorf("%s shows another certificate than %s, of %s", d.TLSListen, d.TLSCertFile,
+				return fmt.Errorf("%s presents another certificate than %s, for %s", d.TLSListen, d.TLSCertFile,
 					leaf.Subject)
 			}
 			known = true
@@ -140,11 +142,11 @@ func lookAtFreePort(addr, whom string) Finding {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) && listener.WhoListens(addr) != "" {
 		return Finding{Wrong, "ports", fmt.Sprintf("%s for %s: %v by %s", addr, whom, err, listener.WhoListens(addr)),
-			"stop that one, or choose another address"}
+			"stop that program, or choose another address"}
 	}
 	if err != nil {
 		return Finding{Wrong, "ports", fmt.Sprintf("%s for %s: %v", addr, whom, err),
-			"choose an address of this machine that is free"}
+			"choose a free address of this machine"}
 	}
 	ln.Close()
 	return Finding{Fine, "ports", addr + " for " + whom + " is free", ""}
@@ -154,28 +156,28 @@ func lookAtFreePort(addr, whom string) Finding {
 func (d *Subject) lookAtHTTP(there bool) []Finding {
 	if d.HTTP == "" {
 		return []Finding{{Doubt, "ports", "no --http: there is no /readyz, no /metrics and no page",
-			"give --http an address, unless nobody watches"}}
+			"give --http an address, unless nothing monitors this server"}}
 	}
 	var said strings.Builder
 	err := (&healthcheck.Command{HTTP: d.HTTP, HTTPTLS: d.HTTPTLS}).Ask(io.Writer(&said))
 	ready := strings.Join(strings.Fields(said.String()), " ")
 	switch {
 	case err == nil && !there:
-		return []Finding{{Wrong, "ports", d.HTTP + " for probes is another server's, it answers " + ready,
-			"stop that one, or choose another address with --http"}}
+		return []Finding{{Wrong, "ports", d.HTTP + " for probes belongs to another server, which answers " + ready,
+			"stop that server, or choose another address with --http"}}
 	case err == nil:
 		return []Finding{{Fine, "ports", d.HTTP + " for probes answers " + ready, ""}}
 	case errors.Is(err, healthcheck.ErrNotReady):
 		return []Finding{{Wrong, "ports", d.HTTP + " for probes answers " + ready,
-			"wait while it starts or stops; else see the lines about the cluster"}}
+			"wait while the server starts or stops; otherwise see the lines about the cluster"}}
 	case errors.Is(err, syscall.ECONNREFUSED) && there:
-		return []Finding{{Wrong, "ports", d.HTTP + " for probes: nobody answers, and the server runs",
-			"start it with the same --http, or look for its end in the log"}}
+		return []Finding{{Wrong, "ports", d.HTTP + " for probes: nothing listens there, but the server runs",
+			"start the server with the same --http, or see in its log why the port closed"}}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return []Finding{lookAtFreePort(d.HTTP, "probes")}
 	}
 	return []Finding{{Wrong, "ports", d.HTTP + " for probes: " + oneLine(err),
-		"see what listens there, or choose another address with --http"}}
+		"find out which program listens there, or choose another address with --http"}}
 }
 
 // lookAtPort checks a port without sending a request. The port must be open if the server runs, and free otherwise.

@@ -15,7 +15,7 @@ func (d *Subject) lookAtVersions(up *running) []Finding {
 		mine.Found += ", and so is the server"
 		if theirs := up.info["weir_version"]; theirs != buildinfo.Read().Version {
 			mine = Finding{Doubt, "versions", fmt.Sprintf("weir %s, the server is %s", buildinfo.Read().Version,
-				theirs), "restart it, where this one is to run"}
+				theirs), "restart the server to run this version"}
 		}
 	}
 	if d.DataDir == "" {
@@ -29,10 +29,10 @@ func (d *Subject) lookAtData() Finding {
 	node, err := raftstore.OwnerOf(d.DataDir)
 	if err == nil && node != "" {
 		if want := d.NodeName; !raftstore.IsIncarnationOf(node, want) {
-			return Finding{Wrong, "versions", fmt.Sprintf("%s is node %q's, this one is to be %q", d.DataDir, node,
-				want), "give the --node-id it was begun with, or another --data-dir"}
+			return Finding{Wrong, "versions", fmt.Sprintf("%s belongs to node %q, but --node-id is %q", d.DataDir, node,
+				want), "give the --node-id that the directory was created with, or another --data-dir"}
 		}
-		return Finding{Fine, "versions", d.DataDir + " is this node's, in a format this weir reads", ""}
+		return Finding{Fine, "versions", d.DataDir + " belongs to this node, in a format that this version reads", ""}
 	}
 	format := 0
 	if err == nil {
@@ -40,12 +40,14 @@ func (d *Subject) lookAtData() Finding {
 	}
 	switch {
 	case err != nil:
-		return Finding{Wrong, "versions", d.DataDir + ": " + oneLine(err), "weir does not start with it"}
+		return Finding{Wrong, "versions", d.DataDir + ": " + oneLine(err),
+			"correct it: weir does not start with this data directory"}
 	case format == 0:
-		return Finding{Fine, "versions", d.DataDir + " holds nothing yet", ""}
+		return Finding{Fine, "versions", d.DataDir + " is empty or does not exist yet", ""}
 	case d.Clustered:
-		return Finding{Wrong, "versions", d.DataDir + " is of a server that ran alone",
+		return Finding{Wrong, "versions", d.DataDir + " belongs to a server that runs alone",
 			"choose another --data-dir, or leave out --node-id"}
 	}
-	return Finding{Fine, "versions", fmt.Sprintf("%s has data format %d, which this weir reads", d.DataDir, format), ""}
+	return Finding{Fine, "versions", fmt.Sprintf("%s has data format %d, which this version reads", d.DataDir, format),
+		""}
 }

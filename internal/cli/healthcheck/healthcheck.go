@@ -22,14 +22,14 @@ const (
 
 var (
 	ErrNotReady = errors.New("not ready")
-	ErrNoHTTP   = errors.New("--http must not be empty: /readyz is asked there")
+	ErrNoHTTP   = errors.New("--http must not be empty: the health check requests /readyz there")
 )
 
 // Command asks a server whether it is ready. It is for images that contain only weir, and reads the variable that serve
 // reads.
 type Command struct {
 	HTTP    string `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
-	HTTPTLS bool   `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says. Its certificate is not verified: no secret is sent or received."`
+	HTTPTLS bool   `name:"http-tls" help:"Use HTTPS, for a server with --http-tls. Its certificate is not verified: no secret is sent or received."`
 }
 
 func (h *Command) Run() error { return h.Ask(os.Stdout) }

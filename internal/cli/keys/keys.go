@@ -62,7 +62,7 @@ type blockCmd struct {
 
 type unblockCmd struct{ chosen }
 
-var ErrWhichKeys = errors.New("name keys, or give --match a pattern, and not both")
+var ErrWhichKeys = errors.New("give either keys or --match, not both")
 
 func (l *listCmd) Run(k *Command) error    { return l.show(os.Stdout, k) }
 func (l *lookCmd) Run(k *Command) error    { return l.show(os.Stdout, k) }

@@ -11,7 +11,7 @@ var ErrFewFiles = errors.New("too few file descriptors: raise the limit (ulimit 
 // ClientRoom returns how many clients a number of file descriptors suffices for, if besides of them have other uses.
 func ClientRoom(files, besides uint64) (int, error) {
 	if files <= besides {
-		return 0, fmt.Errorf("%w, there are %d and these ports need %d besides those of clients",
+		return 0, fmt.Errorf("%w; the limit is %d, and these ports alone need %d",
 			ErrFewFiles, files, besides)
 	}
 	return int(min(files-besides, 1<<30)), nil

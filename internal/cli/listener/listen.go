@@ -19,7 +19,7 @@ func CheckExposure(flag, addr string, logins, protected bool) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file or name users with --users-file, or listen on "+
-		"127.0.0.1, or give --protected-mode=false where the network itself keeps strangers out",
+		"127.0.0.1, or give --protected-mode=false if the network itself keeps unknown clients out",
 		ErrExposed, flag, addr)
 }
 
@@ -51,7 +51,7 @@ func Listen(flag, addr string) (net.Listener, error) {
 	}
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s: %w by %s: stop that, or choose another port", flag, err,
+		return nil, fmt.Errorf("%s: %w by %s: stop that program, or choose another port", flag, err,
 			cmp.Or(WhoListens(addr), "another process"))
 	}
 	if errors.Is(err, syscall.EACCES) {

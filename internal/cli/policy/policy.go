@@ -87,7 +87,8 @@ func (a *ApplyCmd) Apply(w io.Writer) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the policies keep changing, nothing was changed: run it again when nobody else applies: %w", err)
+	return fmt.Errorf("another program changes the policies, so nothing was changed: run the command again later: "+
+		"%w", err)
 }
 
 func (a *ApplyCmd) try(w io.Writer, file *policyfile.File) error {
@@ -98,7 +99,7 @@ func (a *ApplyCmd) try(w io.Writer, file *policyfile.File) error {
 			return err
 		}
 		if err := file.Conflicts(now); err != nil && !a.TakeOver {
-			return fmt.Errorf("%w\nnothing was changed: name the policy otherwise, or take it over with --take-over",
+			return fmt.Errorf("%w\nnothing was changed: rename the policy, or take it over with --take-over",
 				err)
 		}
 		plan := file.Compare(now)

@@ -29,7 +29,8 @@ func oneOwner(all []policyfile.Terms) (string, error) {
 	for i, owner := range owners {
 		flags[i] = "--owner=" + terminal.PlainText(owner)
 	}
-	return "", fmt.Errorf("the policies have %d owners, and a file has one: export each by itself, with %s",
+	return "", fmt.Errorf("the policies have %d owners, but a file has one owner: export each owner separately, with "+
+		"%s",
 		len(owners), strings.Join(flags, ", "))
 }
 

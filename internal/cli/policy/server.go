@@ -16,7 +16,7 @@ import (
 type Server struct{ Conn redis.Conn }
 
 // ErrChanged reports that a policy has changed since it was read. Apply has changed nothing then.
-var ErrChanged = errors.New("somebody else changed the policies at the same time")
+var ErrChanged = errors.New("another client changed the policies at the same time")
 
 // Policies reads all policies of the server.
 func (s *Server) Policies() (all []policyfile.Terms, err error) {
@@ -34,7 +34,7 @@ func (s *Server) Policies() (all []policyfile.Terms, err error) {
 		}
 		terms, err := readTerms(reply)
 		if err != nil {
-			return nil, fmt.Errorf("policy %s: the server answers what is no policy: %w", name, err)
+			return nil, fmt.Errorf("policy %s: the server sent an unexpected policy: %w", name, err)
 		}
 		all = append(all, terms)
 	}
@@ -111,8 +111,8 @@ func (s *Server) Change(changes [][]string) error {
 	}
 	replies, err := redis.Values(s.Conn.Do("EXEC"))
 	if refused := redis.Error(""); err != nil && !errors.As(err, &refused) {
-		return fmt.Errorf("the connection broke before the answer came, so all was changed or nothing: "+
-			"run the same command again, it changes what is not so yet: %w", err)
+		return fmt.Errorf("the connection broke before the answer, so either all changes were made or none: run the "+
+			"command again, it makes the missing changes: %w", err)
 	}
 	for i := 0; i < len(replies) && err == nil; i++ {
 		err = refusedBy(changes[i], replies[i])

@@ -21,7 +21,7 @@ func Advise(err error) error {
 		return fmt.Errorf("%w It asks for a password: give --password-file FILE, "+
 			"and --user NAME for a user other than default", err)
 	case strings.Contains(string(said), "cluster support disabled"):
-		return fmt.Errorf("%w: it is a server by itself; a node of a cluster is started with --node-id and --join", err)
+		return fmt.Errorf("%w: this server runs alone; start a node of a cluster with --node-id and --join", err)
 	}
 	return err
 }

@@ -80,13 +80,13 @@ func noServer(addr string, err error) error {
 	var refused redis.Error
 	switch {
 	case errors.As(err, &refused):
-		return fmt.Errorf("the server at %s refuses: %w", addr, err)
+		return fmt.Errorf("the server at %s refuses the connection: %w", addr, err)
 	case errors.As(err, new(tls.RecordHeaderError)):
-		return fmt.Errorf("what answers at %s does not speak TLS, leave --tls out: %w", addr, err)
+		return fmt.Errorf("the server at %s does not speak TLS, leave --tls out: %w", addr, err)
 	case errors.As(err, new(net.Error)), errors.As(err, new(*tls.CertificateVerificationError)):
 		return fmt.Errorf("cannot reach a server at %s (--addr): %w", addr, err)
 	}
-	return fmt.Errorf("what answers at %s does not speak RESP: is it a port for TLS (--tls), or for HTTP? (%w)", addr,
+	return fmt.Errorf("the server at %s does not speak RESP: is this a port for TLS (--tls), or for HTTP? (%w)", addr,
 		err)
 }
 

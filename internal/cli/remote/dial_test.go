@@ -43,10 +43,10 @@ func TestWhatAnswersIsNamed(t *testing.T) {
 		{"HTTP", strings.TrimPrefix(page.URL, "http://"), "", false, "does not speak RESP"},
 		{"somebody's TLS", saying(t, "\x15\x03\x01\x00\x02\x02\x46"), "", false, "does not speak RESP"},
 		{"weir's TLS", saying(t, "-ERR this port takes TLS only\r\n"), "", false,
-			"refuses: ERR this port takes TLS only"},
+			"refuses the connection: ERR this port takes TLS only"},
 		{"no TLS", saying(t, "-ERR what?\r\n"), "", true, "does not speak TLS"},
 		{"a password too many", saying(t, "-ERR no password is set\r\n"), "secret", false,
-			"refuses: ERR no password is set"},
+			"refuses the connection: ERR no password is set"},
 		{"nobody", "127.0.0.1:1", "", false, "cannot reach a server at 127.0.0.1:1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

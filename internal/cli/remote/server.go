@@ -43,7 +43,7 @@ func (r *Server) With(act func(redis.Conn) error) error {
 		}
 		addr = to
 	}
-	return fmt.Errorf("the leader keeps changing, try again: %w", err)
+	return fmt.Errorf("the leader changed several times, try again: %w", err)
 }
 
 // sayWhom writes to w which node of a cluster answered, and which node leads. The caller passes stderr, so that stdout

@@ -42,7 +42,7 @@ type NodeStatus struct {
 	LogFormat    int    `redis:"log_format" json:"log_format"`
 }
 
-var errNoNodes = errors.New("it lists no nodes")
+var errNoNodes = errors.New("the status lists no nodes")
 
 // ReadStatus reads the reply to WEIR.CLUSTER STATUS.
 func ReadStatus(reply any) (s Status, err error) {

@@ -39,7 +39,7 @@ const (
 // Command shows the content of the page in a terminal. It asks the port of --http, as the page does.
 type Command struct {
 	HTTP         string        `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
-	HTTPTLS      bool          `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says."`
+	HTTPTLS      bool          `name:"http-tls" help:"Use HTTPS, for a server with --http-tls."`
 	TLSCAFile    string        `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
 	User         string        `env:"-" default:"default" placeholder:"NAME" help:"Log in as this user, who needs permission to read all keys."`
 	PasswordFile string        `placeholder:"FILE" help:"File that contains the password."`
@@ -193,7 +193,7 @@ func readStatusJSON(reply *http.Response) (*httpapi.Status, error) {
 	var now httpapi.Status
 	err = json.Unmarshal(body, &now)
 	if bounds := len(now.Latency.BoundsS); err != nil || len(now.Latency.Counts) != bounds+1 || bounds == 0 {
-		return nil, fmt.Errorf("%w: what answers there is no weir of this version: %w", errNoStatus,
+		return nil, fmt.Errorf("%w: the server there is not weir, or another version of weir: %w", errNoStatus,
 			cmp.Or(err, errNoStatus))
 	}
 	return &now, nil

@@ -69,7 +69,7 @@ func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
 	complain := seldom(complaintEvery)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		if complain() {
-			log.Warn("traces cannot be sent", "error", err)
+			log.Warn("cannot send traces", "error", err)
 		}
 	}))
 	provider := sdk.NewTracerProvider(
@@ -105,7 +105,7 @@ func (t *Traces) Close(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		log.Warn("the last traces were not sent", "error", err)
+		log.Warn("could not send the last traces", "error", err)
 	}
 }
 
