@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bounded is traffic on a table at the bound of its memory: policies that change to limits
-// with longer states, checks of several of them, holds, and keys of all lengths.
+// bounded is traffic on a table at its memory bound. It has policies that change to limits with longer states, checks
+// of several policies, holds, and keys of all lengths.
 type bounded struct {
 	*rand.Rand
 	table *Table
@@ -69,7 +69,7 @@ func (b *bounded) step(i int) Decision {
 			b.setPolicy()
 		}
 	case 1:
-		n := []int{30, 60, 100, 140, 200, 260, 350, 400}[b.IntN(8)] // each in another class of slots
+		n := []int{30, 60, 100, 140, 200, 260, 350, 400}[b.IntN(8)] // each length is in another size class
 		long := fmt.Append(nil, strings.Repeat("x", n), b.IntN(300))
 		return b.do(Op{Key: long, Limit: Limit{Algorithm: FixedWindow, Mode: Forever, Max: 10}, Cost: 1})
 	case 2:
@@ -91,8 +91,8 @@ func (b *bounded) step(i int) Decision {
 	return b.do(op)
 }
 
-// TestAccountsAtTheBound: whatever is evicted, refused or made longer, nothing is left of
-// an entry that is gone, and nothing asks for it.
+// TestAccountsAtTheBound checks the table's own accounts. After any eviction, refusal or growth, nothing of a removed
+// entry remains or is referenced.
 func TestAccountsAtTheBound(t *testing.T) {
 	evicted, refused := int64(0), 0
 	for seed := range uint64(100) {

@@ -12,15 +12,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// attemptLimit delays from the second attempt on and locks for a quarter of an hour at the
-// eleventh.
+// attemptLimit delays from the second attempt on, and locks for a quarter of an hour at the eleventh.
 func attemptLimit(mode engine.StrikeMode) engine.Limit {
 	steps := []engine.Step{{Threshold: 2, PenaltyNs: 1e9, Delay: true}, {Threshold: 11, PenaltyNs: 900e9}}
 	return engine.Limit{Algorithm: engine.Strike, Strikes: mode, WindowNs: 900e9, Max: 11,
 		Steps: engine.MakeSteps(steps)}
 }
 
-// attempts are the same attempt under a limit and under a policy with it.
+// attempts returns the same attempt under a limit and under a policy with that limit.
 func attempts(table *engine.Table, at engine.Stamp, mode engine.StrikeMode) map[string]engine.Op {
 	l := attemptLimit(mode)
 	decideAt(table, at, setPolicy("lockout", engine.Policy{Limits: []engine.PolicyLimit{{Limit: l}}}))
@@ -31,7 +30,8 @@ func attempts(table *engine.Table, at engine.Stamp, mode engine.StrikeMode) map[
 	}
 }
 
-// TestNoMoreAttemptsThanTheLastThreshold run, however many begin at once. One of them locks out.
+// TestNoMoreAttemptsThanTheLastThreshold checks that concurrent attempts never exceed the last threshold, and that
+// one of them locks the key.
 func TestNoMoreAttemptsThanTheLastThreshold(t *testing.T) {
 	for _, mode := range []engine.StrikeMode{engine.Attempts, engine.Attempts | engine.Extend} {
 		at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
@@ -62,8 +62,8 @@ func TestNoMoreAttemptsThanTheLastThreshold(t *testing.T) {
 	}
 }
 
-// TestDenialsOfExtendedStrikes: a strike that makes its penalty longer leaves a trace, so it is
-// never answered without the log.
+// TestDenialsOfExtendedStrikes checks that Denials never answers a strike which extends its penalty, because that
+// strike must reach the log.
 func TestDenialsOfExtendedStrikes(t *testing.T) {
 	for mode, answered := range map[engine.StrikeMode]bool{engine.Attempts: true,
 		engine.Attempts | engine.Extend: false} {
@@ -84,10 +84,12 @@ func TestDenialsOfExtendedStrikes(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	op := attempts(table, at, engine.Extend)["take"]
 	decideAt(table, at, engine.Op{Code: engine.OpBlock, Key: op.Key, TTLNs: 1e9})
-	require.Equal(t, []bool{true}, askDenials(t, table, at, []engine.Op{op}).denied, "a block is extended by nobody")
+	require.Equal(t, []bool{true}, askDenials(t, table, at, []engine.Op{op}).denied,
+		"no strike extends a block, so it can be answered")
 }
 
-// TestDenialsBehindForgiveness come after it, and only on its keys.
+// TestDenialsBehindForgiveness checks that a denial behind RL.FORGIVE of its key in the same batch is not answered
+// early. Other keys are not affected.
 func TestDenialsBehindForgiveness(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	attempts(table, at, engine.Attempts)
@@ -100,8 +102,8 @@ func TestDenialsBehindForgiveness(t *testing.T) {
 	require.Equal(t, []bool{false, false, true}, a.denied)
 }
 
-// TestExtendedStrikesAreBounded: a key that somebody hammers while it is locked takes no more
-// memory than its threshold says, in the table and in a store.
+// TestExtendedStrikesAreBounded checks that strikes during a lock take no more memory than the threshold allows, in
+// the table and in a store.
 func TestExtendedStrikesAreBounded(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, metaTable(1)
 	stored := entries{}
@@ -120,14 +122,15 @@ func TestExtendedStrikesAreBounded(t *testing.T) {
 		require.EqualValues(t, 11, info.Used, name)
 		require.Less(t, info.Bytes, 500, name)
 	}
-	require.EqualValues(t, 11, usedOf(table, at, "policy|all|0|x"), "what its checks were denied counts nowhere else")
+	require.EqualValues(t, 11, usedOf(table, at, "policy|all|0|x"), "denied checks must not count in any other limit")
 	again := loaded(t, at, stored, 1)
 	require.Equal(t, table.StateHash(at), again.StateHash(at))
 	info, _ := again.Inspect(at, []byte("login:42"))
 	require.EqualValues(t, 11, info.Used)
 }
 
-// TestWithoutMemoryAPenaltyIsNotExtended: the denial stands, and neither takes memory nor counts.
+// TestWithoutMemoryAPenaltyIsNotExtended checks that a denial without free memory neither extends the penalty nor
+// counts.
 func TestWithoutMemoryAPenaltyIsNotExtended(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
@@ -137,7 +140,7 @@ func TestWithoutMemoryAPenaltyIsNotExtended(t *testing.T) {
 			decideAt(table, at, op)
 		}
 	}
-	for i := range 200_000 { // fill the memory
+	for i := range 200_000 { // until the memory is full
 		if decideAt(table, at, check(1, "all", fmt.Sprint("new", i))).Status == engine.OutOfMemory {
 			break
 		}
@@ -153,7 +156,8 @@ func TestWithoutMemoryAPenaltyIsNotExtended(t *testing.T) {
 	}
 }
 
-// TestStrikeModesOfOthersAreRefused: a mode is one of a strike limit, and comes back from a store.
+// TestStrikeModesOfOthersAreRefused checks that only strike limits may have a strike mode, and that a mode survives a
+// store.
 func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	for name, l := range map[string]engine.Limit{
 		"a mode that is none": attemptLimit(4),
@@ -185,7 +189,7 @@ func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestAModeIsPartOfTheLimit: the last strike says which one is in force.
+// TestAModeIsPartOfTheLimit checks that the mode of the last strike is in force.
 func TestAModeIsPartOfTheLimit(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	for _, mode := range []engine.StrikeMode{0, engine.Attempts, engine.Extend, engine.Attempts | engine.Extend, 0} {
@@ -195,8 +199,8 @@ func TestAModeIsPartOfTheLimit(t *testing.T) {
 	}
 }
 
-// TestExtendedPenaltiesMakeRoom: what a penalty takes to become longer may be what another limit
-// of the same check has. Neither is then written where it was.
+// TestExtendedPenaltiesMakeRoom checks an extension that evicts another limit of the same check to get memory.
+// Neither entry may then be written at its old place.
 func TestExtendedPenaltiesMakeRoom(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, TrackChanges: true})
@@ -210,7 +214,7 @@ func TestExtendedPenaltiesMakeRoom(t *testing.T) {
 	stored := entries{}
 	for i := range 30_000 {
 		at.NowNs += 1e6
-		if i%10 == 0 { // so that what is denied has another limit to put in force
+		if i%10 == 0 { // so that a denied check has another limit to put in force
 			bucket := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 3600e9},
 				Max: 1 + int64(i/10%2)}
 			decideAt(table, at, setPolicy("bucket", engine.Policy{Limits: []engine.PolicyLimit{{Limit: bucket}}}))

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// BenchmarkBound is a decision on a new key in a table at its bound, by the lengths of the keys.
+// BenchmarkBound measures a decision on a new key in a full table, by the lengths of keys.
 func BenchmarkBound(b *testing.B) {
 	for _, lengths := range [][2]int{{100, 100}, {10, 249}, {10, engine.MaxKeyLen}} {
 		b.Run(fmt.Sprint(lengths[0], " to ", lengths[1]), func(b *testing.B) {

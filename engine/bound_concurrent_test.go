@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestBoundForManyCallers: callers that reclaim memory from each other's shards, while others
-// look and store, keep to the bound.
+// TestBoundForManyCallers checks that the bound holds while concurrent callers reclaim memory from each other's
+// shards.
 func TestBoundForManyCallers(t *testing.T) {
 	const bound, callers = 2 << 20, 4
 	for name, full := range map[string]engine.FullPolicy{"least harm": engine.LeastHarm, "replica": engine.Replica} {

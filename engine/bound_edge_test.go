@@ -9,14 +9,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// longKey is a key of n bytes.
+// longKey returns a key of n bytes.
 func longKey(number, n int) []byte {
 	key := fmt.Appendf(make([]byte, 0, n), "%d ", number)
 	return append(key, make([]byte, n-len(key))...)
 }
 
-// TestNoMemoryIsNotRemembered: an operation that found no memory is decided when its ID comes
-// again and there is some. Its token had room, its entry had none.
+// TestNoMemoryIsNotRemembered checks that an operation refused for lack of memory is decided when its ID comes again.
+// There was memory for its ID but not for its entry.
 func TestNoMemoryIsNotRemembered(t *testing.T) {
 	const length = 200
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny, Shards: 1})
@@ -25,7 +25,7 @@ func TestNoMemoryIsNotRemembered(t *testing.T) {
 		op := engine.Op{Key: longKey(number, length), Limit: limit, Cost: 1, ID: []byte(id)}
 		return decideOne(table, step{at, op}).Status
 	}
-	require.Equal(t, engine.OK, ask(0, "one"), "which leaves room for tokens")
+	require.Equal(t, engine.OK, ask(0, "one"), "the first ID must reserve memory for later IDs")
 	n := 1
 	for ask(n, "") == engine.OK {
 		n++
@@ -36,8 +36,8 @@ func TestNoMemoryIsNotRemembered(t *testing.T) {
 	require.Equal(t, engine.OK, ask(n, "two"))
 }
 
-// TestBlocksStay: however many keys come, nobody whom an administrator has blocked is let in,
-// and memory full of blocks is said to be full.
+// TestBlocksStay checks that a flood of keys never evicts an administrative block. Memory full of blocks must be
+// reported as full.
 func TestBlocksStay(t *testing.T) {
 	skipUnderRace(t)
 	const blocks, bound = 100, 1 << 20
@@ -50,7 +50,7 @@ func TestBlocksStay(t *testing.T) {
 	for n := range blocks {
 		require.Equal(t, engine.OK, block(n))
 	}
-	for n := range 20_000 { // all of them idle later than the blocks
+	for n := range 20_000 { // all of them become idle later than the blocks
 		op := engine.Op{Key: longKey(n, 10+n%500), Limit: windowOf(engine.FixedWindow, boundHourNs, 10), Cost: 1}
 		require.Equal(t, engine.OK, decideOne(table, step{at, op}).Status)
 	}
@@ -66,8 +66,8 @@ func TestBlocksStay(t *testing.T) {
 	require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
 }
 
-// TestMemoryGoesToOtherLengths: memory full of keys of one length serves those of another, and
-// memory full of long logs serves short keys.
+// TestMemoryGoesToOtherLengths checks that memory full of keys of one length can serve another length. Memory full of
+// long logs can serve short keys.
 func TestMemoryGoesToOtherLengths(t *testing.T) {
 	skipUnderRace(t)
 	const bound = 4 << 20
@@ -90,8 +90,8 @@ func TestMemoryGoesToOtherLengths(t *testing.T) {
 	}
 }
 
-// TestCompactionMovesWhole: what stays is found with all it held, in whatever order memory is
-// asked for, and a store hears of what has changed.
+// TestCompactionMovesWhole checks that compaction keeps every remaining entry complete, in whatever order memory is
+// requested. A store gets every change.
 func TestCompactionMovesWhole(t *testing.T) {
 	skipUnderRace(t)
 	const bound, kept = 2 << 20, 200
@@ -132,8 +132,8 @@ func TestCompactionMovesWhole(t *testing.T) {
 	}
 }
 
-// TestEvictionSparesThinPlaces: evictions come from everywhere in the index, but less from where
-// there is little. Otherwise chance leaves places that hold only offenders, and those go.
+// TestEvictionSparesThinPlaces checks that evictions come from the whole index, but less from sparse parts. Otherwise
+// some parts would only hold offenders, and lose them.
 func TestEvictionSparesThinPlaces(t *testing.T) {
 	skipUnderRace(t)
 	const count = 60
@@ -144,7 +144,7 @@ func TestEvictionSparesThinPlaces(t *testing.T) {
 		nowNs += 1e3
 		op := engine.Op{Key: longKey(n, 400), Limit: bucketOf(1, 60e9, 10), Cost: 1}
 		if n < 20_000 {
-			op.Key = longKey(n, 20) // many, so that the index has many places
+			op.Key = longKey(n, 20) // many keys, so that the index has many parts
 		}
 		require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status)
 	}

@@ -15,28 +15,28 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The long run: go test ./engine -run TestBoundLong -timeout 0 -bound.mb 16,64,256,1024
+// A long run: go test ./engine -run TestBoundLong -timeout 0 -bound.mb 16,64,256,1024
 var (
 	boundMB  = flag.String("bound.mb", "", "bounds of TestBoundLong in MiB, separated by commas")
 	boundOps = flag.Int("bound.ops", 10_000_000, "operations of TestBoundLong at each bound")
 )
 
-// boundRun is one run of random mixes on a bounded table.
+// boundRun is one run of random mixes of traffic on a bounded table.
 type boundRun struct {
 	seed    uint64
 	bytes   int64
 	ops     int
-	perMix  int // operations until the mix changes
+	perMix  int // operations before the mix changes
 	shards  int
 	keys    int // of each kind
 	worst   int // offenders
 	byBatch bool
 }
 
-// boundResult is what a run has shown.
+// boundResult is what a run measured.
 type boundResult struct {
 	refused, kept    int
-	most             int64 // bytes, ever
+	most             int64 // the most bytes at any time
 	evicted, expired int64
 	heap             uint64
 	took             time.Duration
@@ -80,8 +80,8 @@ func (r boundRun) run(t *testing.T) (got boundResult) {
 	return got
 }
 
-// heapInUse is the memory of the heap that holds objects, dead ones included until they are
-// collected, and the rest of their pages.
+// heapInUse returns the heap memory that holds objects. It includes dead objects that are not collected yet, and the
+// rest of their pages.
 func heapInUse() uint64 {
 	runtime.GC()
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
@@ -89,8 +89,8 @@ func heapInUse() uint64 {
 	return s[0].Value.Uint64() + s[1].Value.Uint64()
 }
 
-// TestBound: whatever the mix of kinds and lengths, a table that may evict refuses nothing,
-// keeps to its bound, and keeps those that are limited most.
+// TestBound checks that a table which may evict refuses nothing, stays within its bound and keeps the keys that are
+// limited most. The mix of kinds and lengths varies.
 func TestBound(t *testing.T) {
 	skipUnderRace(t)
 	evicted := int64(0)

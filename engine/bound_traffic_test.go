@@ -8,15 +8,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// mix is what the traffic on a bounded table consists of for a while: how long the keys are,
-// and how often each kind of operation comes.
+// mix is the traffic on a bounded table for a while: the lengths of keys, and how often each kind of operation comes.
 type mix struct {
 	shortest, longest int
 	weights           [numBoundKinds]int
 	total             int
 }
 
-// The kinds of operations; the first ones are takes of the algorithm of that number.
+// These are the kinds of operations. The first ones are takes of the algorithm with that number.
 const (
 	boundTakes  = int(engine.Strike) // TokenBucket is 1
 	kindIncr    = boundTakes
@@ -31,7 +30,7 @@ const (
 	numBoundKinds = boundTakes + 8
 )
 
-// newMix draws a mix: of all kinds, or of a few, with keys of one length or of many.
+// newMix draws a mix of all kinds or a few, with keys of one length or of many.
 func newMix(rng *rand.Rand) (m mix) {
 	m.shortest = 1 + rng.IntN(engine.MaxKeyLen)
 	m.longest = m.shortest + rng.IntN(engine.MaxKeyLen-m.shortest+1)
@@ -54,7 +53,7 @@ func newMix(rng *rand.Rand) (m mix) {
 	return m
 }
 
-// boundTraffic makes operations of a mix, with keys of a space that is larger than memory.
+// boundTraffic makes operations of a mix. Its keys need more memory than there is.
 type boundTraffic struct {
 	*rand.Rand
 	mix
@@ -62,7 +61,7 @@ type boundTraffic struct {
 	firm   int // blocks and holds at a time, which are never evicted
 	nowNs  int64
 	pool   []byte
-	used   []byte // of the batch at hand
+	used   []byte // of the current batch
 	script []engine.Script
 	incr   engine.Incr
 	holds  int
@@ -72,7 +71,7 @@ const (
 	boundHourNs  = int64(3600e9)
 	boundBatch   = 128
 	boundHoldNs  = int64(2e9)
-	boundFirmDen = 16 << 10 // the bytes of the bound for each block and hold: a tenth is theirs
+	boundFirmDen = 16 << 10 // bytes of the bound for each block and hold, which together take a tenth
 )
 
 func newBoundTraffic(seed uint64, bound int64, keys int) *boundTraffic {
@@ -90,7 +89,7 @@ func newBoundTraffic(seed uint64, bound int64, keys int) *boundTraffic {
 	return b
 }
 
-// policies are those that checks and holds ask.
+// policies returns the policies that checks and holds use.
 func (b *boundTraffic) policies() (ops []engine.Op) {
 	for i, limits := range [][]engine.Limit{
 		{bucketOf(1, 60e9, 50)},
@@ -105,14 +104,14 @@ func (b *boundTraffic) policies() (ops []engine.Op) {
 	return ops
 }
 
-// bytes returns n bytes that stay as they are until the next batch.
+// bytes returns n bytes that stay valid until the next batch.
 func (b *boundTraffic) bytes(n int) []byte {
 	from := len(b.used)
 	b.used = b.used[:from+n]
 	return b.used[from : from+n : from+n]
 }
 
-// key is a key of a kind: its length follows from its number, as a client's does.
+// key returns a key of a kind. Its length depends only on its number, as with a real client.
 func (b *boundTraffic) key(kind, number int) []byte {
 	var name [24]byte
 	head := fmt.Appendf(name[:0], "%c%x", 'A'+kind, number)
@@ -188,8 +187,8 @@ func (b *boundTraffic) holdID(n int) []byte {
 	return fmt.Appendf(b.bytes(24)[:0], "hold%d", n%b.firm)
 }
 
-// take makes an operation a take of an algorithm, with one of some limits and sometimes an ID.
-// A few keys have long logs and many holders.
+// take makes an operation a take with one of a few limits, and sometimes with an ID. A few keys have long logs and
+// many holders.
 func (b *boundTraffic) take(op *engine.Op, a engine.Algorithm) {
 	windowNs := []int64{1e9, 60e9, boundHourNs}[b.IntN(3)]
 	heavy := op.Key[1] == '1' && len(op.Key) < 64
@@ -217,8 +216,8 @@ func (b *boundTraffic) take(op *engine.Op, a engine.Algorithm) {
 
 var boundSteps = engine.MakeSteps([]engine.Step{{Threshold: 5, PenaltyNs: 1e9}, {Threshold: 20, PenaltyNs: 60e9}})
 
-// offenders are keys of all lengths that have used up a limit of a day: nothing in the traffic
-// is as far from idle.
+// offenders are keys of all lengths that have used up a limit of a day. Nothing else in the traffic is as far from
+// idle.
 type offenders struct {
 	keys  [][]byte
 	limit engine.Limit
@@ -234,7 +233,7 @@ func newOffenders(n int) *offenders {
 	return o
 }
 
-// ask asks each offender for units and returns how many were admitted.
+// ask asks for units of each offender, and returns how many were admitted.
 func (o *offenders) ask(table *engine.Table, nowNs, units int64) (admitted int) {
 	for _, key := range o.keys {
 		op := engine.Op{Key: key, Limit: o.limit, Cost: units}

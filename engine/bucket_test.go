@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// mostBits is how long the largest state of a bucket is: the latest time, and as much as
-// can be missing.
+// mostBits returns the length of the largest state of a bucket, with the latest time and the largest possible
+// deficit.
 func mostBits(l *Limit) int {
 	n := func(i int64) *big.Int { return big.NewInt(i) }
 	missing := n(MaxUnits + l.Max)
@@ -24,7 +24,7 @@ func mostBits(l *Limit) int {
 	return time.Add(time, missing).BitLen()
 }
 
-// around is numbers near powers of two, up to the most.
+// around returns numbers near powers of two, up to the most.
 func around(most int64) []int64 {
 	list := []int64{1, most}
 	for n := int64(2); n < most; n *= 2 {
@@ -33,7 +33,7 @@ func around(most int64) []int64 {
 	return list
 }
 
-// TestBucketLen: a state is as long as its limit may need, and short under the usual ones.
+// TestBucketLen checks that a state is as long as its limit may need, and short under usual limits.
 func TestBucketLen(t *testing.T) {
 	for _, usual := range []string{"1/s", "1000/s", "1000000000/s", "10/m", "1/h", "100/d", "5000000/d"} {
 		rate, err := ParseRate([]byte(usual))
@@ -56,15 +56,15 @@ func TestBucketLen(t *testing.T) {
 	}
 }
 
-// TestEntryLen: what most keys cost, and that no entries share a mark.
+// TestEntryLen checks the size of usual entries, and that no two kinds of entries share a mark.
 func TestEntryLen(t *testing.T) {
 	require.Equal(t, 40, store.EntryLen(len("user:0123456789"), store.ShortBucketLen))
 	require.GreaterOrEqual(t, store.EntryLen(1, store.BlockLen), 8*arena.WordsPerDirtyBit)
-	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, store.MaxEntryKey, "the name of a token is the longest")
+	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, store.MaxEntryKey, "no key may be longer than the name of a token")
 }
 
-// TestStateGrowsWithItsLimit: under a limit that may need more the same key has a longer
-// entry, and what was used is still used, and back.
+// TestStateGrowsWithItsLimit checks that a key gets a longer entry under a limit that needs it, and a shorter one
+// again. Used units must stay used.
 func TestStateGrowsWithItsLimit(t *testing.T) {
 	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 	short := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 1e9}, Max: 10}
@@ -74,17 +74,17 @@ func TestStateGrowsWithItsLimit(t *testing.T) {
 		return d
 	}
 	require.EqualValues(t, 4, ask(short, 6)[0].Remaining)
-	require.EqualValues(t, 3, ask(long, 1)[0].Remaining, "admitted, the tokens are kept")
+	require.EqualValues(t, 3, ask(long, 1)[0].Remaining, "an admission must keep the used tokens")
 	require.EqualValues(t, 2, ask(short, 1)[0].Remaining)
 	denied := ask(long, 3)[0]
 	require.Zero(t, denied.Allowed)
-	require.EqualValues(t, 2, denied.Remaining, "denied, its limit is in force all the same")
+	require.EqualValues(t, 2, denied.Remaining, "a denial must put its limit in force")
 	require.EqualValues(t, 1, table.Len(at))
 	copied := NewTable(Options{Shards: 4})
 	require.NoError(t, table.Drain(10, func(chunk []Change) error {
 		for _, c := range chunk {
 			if c.Value == nil {
-				continue // of the entry that the longer one took the place of
+				continue // of the entry that the longer one replaced
 			}
 			if _, err := copied.Load(at, c.Key, c.Value); err != nil {
 				return err
@@ -95,8 +95,8 @@ func TestStateGrowsWithItsLimit(t *testing.T) {
 	require.Equal(t, table.StateHash(at), copied.StateHash(at))
 }
 
-// TestGrowingIsNoRemoval: a store that gets the changes of an entry that grew one by one
-// has the key all the time.
+// TestGrowingIsNoRemoval checks that a growing entry is never removed from a store in between. The changes are
+// applied one by one.
 func TestGrowingIsNoRemoval(t *testing.T) {
 	for _, cost := range []int64{1, 9} { // admitted, and denied
 		table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
@@ -118,12 +118,12 @@ func TestGrowingIsNoRemoval(t *testing.T) {
 		require.Len(t, changes, 1)
 		require.NotNil(t, changes[0].Value)
 		table.Decide(at, []Op{{Code: OpReset, Key: []byte("k")}}, make([]Decision, 1))
-		require.Len(t, drained(), 1, "what the store has is removed")
+		require.Len(t, drained(), 1, "the stored entry must be removed")
 	}
 }
 
-// TestCarryIsBounded: a deficit that no request made, because its time has not come, fits
-// the state of another limit.
+// TestCarryIsBounded checks that a deficit stored under one limit fits the state of another limit. No request makes
+// such a deficit, because its time has not come.
 func TestCarryIsBounded(t *testing.T) {
 	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 	var d [1]Decision

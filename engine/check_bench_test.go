@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// BenchmarkCheck measures checks of policies with one and four limits beside the plain
-// decision, in batches of 128 over random keys.
+// BenchmarkCheck measures checks of policies with one and four limits, and a plain decision, in batches of 128 over
+// random keys.
 func BenchmarkCheck(b *testing.B) {
 	bucket := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.TokenBucket,
 		Rate: engine.Rate{Units: 1, PerNs: 1e7}, Max: 100}}

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestChecksInTurn: what a check finds ready from the one before is never that of another
-// policy, of another priority, or of what the policy was before.
+// TestChecksInTurn checks that state cached by a check is never used for another policy, another priority, or an
+// earlier version of the policy.
 func TestChecksInTurn(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{Shards: 1})
-	limits := []engine.PolicyLimit{quotaLimit(100), quotaLimit(200)} // the same memory for all
+	limits := []engine.PolicyLimit{quotaLimit(100), quotaLimit(200)} // shared by all three policies
 	decideAt(table, at, setPolicy("a", engine.Policy{Limits: limits}))
 	decideAt(table, at, setPolicy("b", engine.Policy{Limits: limits}))
 	decideAt(table, at, setPolicy("kept", engine.Policy{Limits: limits, Reserved: 500}))
@@ -27,6 +27,7 @@ func TestChecksInTurn(t *testing.T) {
 		require.Equal(t, 100-(i+1), left(check(0, "a", "k")))
 	}
 	decideAt(table, at, setPolicy("a", engine.Policy{Limits: limits[1:]}))
-	require.EqualValues(t, 200-5-1, left(check(1, "a", "k")), "the limiter that it had for the limit in this place")
+	require.EqualValues(t, 200-5-1, left(check(1, "a", "k")),
+		"the second limit must use the limiter that the limit at its place had")
 	require.EqualValues(t, 90-1, left(check(1, "b", "k")))
 }

@@ -24,14 +24,14 @@ func together(work func(caller int)) {
 
 func keyOf(n int) []byte { return binary.BigEndian.AppendUint64([]byte("key:"), uint64(n)) }
 
-// TestConcurrentOneKey has all callers ask one key at one instant: exactly the
-// limit is admitted, by every algorithm.
+// TestConcurrentOneKey checks that concurrent callers of one key are admitted exactly up to the limit, with every
+// algorithm.
 func TestConcurrentOneKey(t *testing.T) {
 	const asks = 40_000 / callers / min(raceFactor, 4)
 	for _, l := range allOfTen {
 		most := int64(5_000)
 		if l.Algorithm == engine.Concurrency {
-			most = 300 // finding a lease is a scan
+			most = 300 // finding a lease is a linear search
 		}
 		l.Max = most
 		if l.Algorithm == engine.LeakyBucket {
@@ -51,8 +51,8 @@ func TestConcurrentOneKey(t *testing.T) {
 	}
 }
 
-// TestConcurrentManyKeys has all callers ask 100,000 keys, in batches and in
-// different orders: every key admits exactly its limit.
+// TestConcurrentManyKeys checks that each of 100,000 keys admits exactly its limit. All callers ask in batches and in
+// different orders.
 func TestConcurrentManyKeys(t *testing.T) {
 	const keys, most, batch = 100_000 / raceFactor, 10, 100
 	table := engine.NewTable(engine.Options{})
@@ -61,7 +61,7 @@ func TestConcurrentManyKeys(t *testing.T) {
 		windowOf(engine.FixedWindow, 60e9, most)}
 	together(func(caller int) {
 		ops, out := make([]engine.Op, batch), make([]engine.Decision, batch)
-		// Each caller asks half of the keys, so each key is asked 32 times.
+		// Each caller asks for half of the keys, so each key is asked 32 times.
 		for from := 0; from < keys/2; from += batch {
 			for i := range ops {
 				n := (caller*keys/callers + (from+i)*7) % keys
@@ -83,8 +83,8 @@ func TestConcurrentManyKeys(t *testing.T) {
 	require.EqualValues(t, keys, table.Len(engine.Stamp{NowNs: 1e18}))
 }
 
-// TestConcurrentTimeMovesOn lets the callers bring their own, unordered stamps:
-// what is admitted stays within burst + rate x t.
+// TestConcurrentTimeMovesOn checks that admissions stay within burst + rate x t although the callers' stamps are
+// unordered.
 func TestConcurrentTimeMovesOn(t *testing.T) {
 	const burst, asks = 50, 20_000 / raceFactor
 	table := engine.NewTable(engine.Options{})
@@ -100,11 +100,11 @@ func TestConcurrentTimeMovesOn(t *testing.T) {
 	})
 	due := burst + (nowNs.Load()-1e18)/1_000
 	require.LessOrEqual(t, admitted.Load(), due)
-	require.Greater(t, admitted.Load(), due*9/10, "and not far less either")
+	require.Greater(t, admitted.Load(), due*9/10, "not far fewer units may be admitted either")
 }
 
-// TestConcurrentAtomicBatches takes one unit from each of two keys, or looks at
-// both, in one atomic step: no caller ever sees one key ahead of the other.
+// TestConcurrentAtomicBatches checks that no caller sees one of two keys ahead of the other. Atomic batches take one
+// unit of each, or look at both.
 func TestConcurrentAtomicBatches(t *testing.T) {
 	const most, rounds = 1_000_000, 5_000 / raceFactor
 	table := engine.NewTable(engine.Options{})
@@ -129,7 +129,7 @@ func TestConcurrentAtomicBatches(t *testing.T) {
 	require.Zero(t, torn.Load())
 }
 
-// TestConcurrentEverything runs every method at once: for the race detector.
+// TestConcurrentEverything runs every method at once, for the race detector.
 func TestConcurrentEverything(t *testing.T) {
 	const rounds = 300 / min(raceFactor, 3)
 	table := engine.NewTable(engine.Options{TrackChanges: true, MaxMemoryBytes: 4 << 20})

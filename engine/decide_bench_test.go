@@ -23,8 +23,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// benchDecide has all keys in the table before it measures, and each batch's keys side
-// by side, as they stand in a client's pipeline.
+// benchDecide creates all keys before it measures. The keys of a batch are adjacent, as in a client's pipeline.
 func benchDecide(b *testing.B, limit engine.Limit, keys int) {
 	const batch, keyLen = 128, 15
 	table := engine.NewTable(engine.Options{TrackChanges: true})

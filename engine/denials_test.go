@@ -9,11 +9,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// asked is what Denials made of a block.
+// asked is the result of Denials for a batch.
 type asked struct {
 	out    []engine.Decision
 	denied []bool
-	rest   []engine.Op // those not answered
+	rest   []engine.Op // the operations that were not answered
 }
 
 func askDenials(t *testing.T, table *engine.Table, at engine.Stamp, ops []engine.Op) asked {
@@ -28,9 +28,9 @@ func askDenials(t *testing.T, table *engine.Table, at engine.Stamp, ops []engine
 	return a
 }
 
-// TestDenialsLeaveNoTrace gives two tables the same histories, of which one is asked
-// for denials before each block, at its time or ahead of it. What is answered is what
-// a copy would have decided then, and both tables go on alike.
+// TestDenialsLeaveNoTrace checks that Denials changes nothing. Two tables get the same history, and one of them is
+// also asked for denials, at its time or ahead of it. Every answer must equal the decision of a copy, and both tables
+// must end in the same state.
 func TestDenialsLeaveNoTrace(t *testing.T) {
 	skipUnderRace(t)
 	answered, total := map[engine.Algorithm]int{}, 0
@@ -70,14 +70,14 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// traceless is about what Denials could answer: it does not know of other limits in
-// force and of earlier operations in the same block.
+// traceless estimates whether Denials could answer an operation. It does not know other limits in force, or earlier
+// operations of the same batch.
 func traceless(op engine.Op, d engine.Decision) bool {
 	return op.Code == engine.OpTake && op.Cost > 0 && !op.Dry && len(op.ID) == 0 && d.Status == engine.OK &&
 		d.Allowed == 0
 }
 
-// TestDenialsAreAnswered is one table row per reason to be answered or not.
+// TestDenialsAreAnswered checks each reason to answer an operation or not.
 func TestDenialsAreAnswered(t *testing.T) {
 	key := []byte("key")
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
@@ -85,10 +85,11 @@ func TestDenialsAreAnswered(t *testing.T) {
 		answers := func(ops ...engine.Op) (denied []bool) {
 			return askDenials(t, b.table, engine.Stamp{NowNs: b.nowNs}, ops).denied
 		}
-		require.Equal(t, []bool{false}, answers(late), "it fits")
+		require.Equal(t, []bool{false}, answers(late), "an operation that fits must not be answered")
 		tooMuch := late
 		tooMuch.Cost = 100
-		require.Equal(t, []bool{true}, answers(tooMuch), "it never fits, on an idle key")
+		require.Equal(t, []bool{true}, answers(tooMuch),
+			"an operation that never fits must be answered, even on an idle key")
 		require.EqualValues(t, 10, b.admits(l, 10))
 
 		look, dry, withID, wider := late, late, late, late
@@ -100,8 +101,10 @@ func TestDenialsAreAnswered(t *testing.T) {
 		require.Equal(t, []bool{false}, answers(look))
 		require.Equal(t, []bool{false}, answers(dry))
 		require.Equal(t, []bool{false}, answers(withID))
-		require.Equal(t, []bool{false}, answers(wider), "its limit takes effect, or it fits")
-		require.Equal(t, []bool{true, false, false, true}, answers(late, reset, late, elsewhere), "in order on one key")
+		require.Equal(t, []bool{false}, answers(wider),
+			"an operation must not be answered if its limit takes effect or fits")
+		require.Equal(t, []bool{true, false, false, true}, answers(late, reset, late, elsewhere),
+			"operations on one key must keep their order")
 		after := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
 		require.Equal(t, before.Denied[l.Algorithm]+4, after.Denied[l.Algorithm])
 
@@ -111,7 +114,8 @@ func TestDenialsAreAnswered(t *testing.T) {
 	})
 }
 
-// TestDenialsComeAfterWhatConcernsTheirKey: a limiter of a policy, by its own name too.
+// TestDenialsComeAfterWhatConcernsTheirKey checks that a reset of a policy's limiter by its own name delays later
+// denials of that key only.
 func TestDenialsComeAfterWhatConcernsTheirKey(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1)}}))
@@ -124,7 +128,7 @@ func TestDenialsComeAfterWhatConcernsTheirKey(t *testing.T) {
 	require.Equal(t, []bool{true, false, false, true}, a.denied)
 }
 
-// TestDenialsOfStrikes: a strike that counts is never answered, one during a penalty is.
+// TestDenialsOfStrikes checks that a strike which counts is never answered, and that a strike during a penalty is.
 func TestDenialsOfStrikes(t *testing.T) {
 	b := newProbe()
 	l := windowOf(engine.Strike, 60e9, 2)
@@ -133,7 +137,7 @@ func TestDenialsOfStrikes(t *testing.T) {
 	for range 2 {
 		at := engine.Stamp{NowNs: b.nowNs}
 		require.Equal(t, []bool{false}, askDenials(t, b.table, at, []engine.Op{op}).denied)
-		require.Zero(t, b.do(op).Allowed, "it triggers")
+		require.Zero(t, b.do(op).Allowed, "this strike must begin the penalty")
 		a := askDenials(t, b.table, at, []engine.Op{op})
 		require.Equal(t, []bool{true}, a.denied)
 		require.Equal(t, b.do(op), a.out[0])
@@ -141,8 +145,8 @@ func TestDenialsOfStrikes(t *testing.T) {
 	}
 }
 
-// TestDenialsOfLongLogs: a log whose older part has left the window is denied from
-// as well, once a decision has forgotten that part.
+// TestDenialsOfLongLogs checks that denials are answered from a log whose older part has left the window, once a
+// decision has dropped that part.
 func TestDenialsOfLongLogs(t *testing.T) {
 	b := newProbe()
 	l := windowOf(engine.SlidingLog, 1e9, 1000)
@@ -153,14 +157,14 @@ func TestDenialsOfLongLogs(t *testing.T) {
 	op := engine.Op{Key: []byte("key"), Limit: l, Cost: 900}
 	ask := func(at engine.Stamp) bool { return askDenials(t, b.table, at, []engine.Op{op}).denied[0] }
 	require.True(t, ask(engine.Stamp{NowNs: b.nowNs}))
-	require.True(t, ask(engine.Stamp{NowNs: b.nowNs + 1e6}), "a unit or so has left")
+	require.True(t, ask(engine.Stamp{NowNs: b.nowNs + 1e6}), "about one unit must have left the window")
 	require.False(t, ask(engine.Stamp{NowNs: b.nowNs + 500e6}))
 	b.nowNs += 500e6
 	require.Zero(t, b.do(op).Allowed)
 	require.True(t, ask(engine.Stamp{NowNs: b.nowNs}))
 }
 
-// TestDenialsAllocateNothing, denied or not.
+// TestDenialsAllocateNothing checks that Denials does not allocate, whether it answers or not.
 func TestDenialsAllocateNothing(t *testing.T) {
 	for _, cost := range []int64{1, 100} {
 		table, ops := engine.NewTable(engine.Options{}), make([]engine.Op, 128)
@@ -172,7 +176,7 @@ func TestDenialsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkDenials measures an operation that is not denied, beside BenchmarkDecide.
+// BenchmarkDenials measures an operation that is not denied, for comparison with BenchmarkDecide.
 func BenchmarkDenials(b *testing.B) {
 	for _, keys := range []int{1, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(keys), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// BenchmarkDrain measures one changed entry of a drain: of a table in which most entries
-// have changed, and of one in which few have.
+// BenchmarkDrain measures one changed entry of a drain, in a table where most entries have changed and in one where
+// few have.
 func BenchmarkDrain(b *testing.B) {
 	for _, keys := range []int{100_000, 4_000_000} {
 		b.Run(strconv.Itoa(keys), func(b *testing.B) { benchDrain(b, keys) })

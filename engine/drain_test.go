@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// TestDrainIsBoundedInBytes drains logs that are megabytes together: a chunk is no
-// longer than its bound and one log, whatever number of entries it may hold.
+// TestDrainIsBoundedInBytes checks that a chunk of large logs is no longer than its bound plus one log, whatever
+// number of entries it may have.
 func TestDrainIsBoundedInBytes(t *testing.T) {
 	const keys, units = 10, 100_000
 	table := NewTable(Options{Shards: 1, TrackChanges: true})

@@ -19,7 +19,8 @@ func takeOf(key string, l engine.Limit, cost int64) engine.Op {
 	return engine.Op{Key: []byte(key), Limit: l, Cost: cost}
 }
 
-// TestABlockEverywhereReaches: the key, and what ends in a bar and the key; whatever asks.
+// TestABlockEverywhereReaches checks which keys a block everywhere denies, for every kind of operation: the key
+// itself, and keys that end in a bar and the key.
 func TestABlockEverywhereReaches(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 64})
 	at := engine.Stamp{NowNs: 1e18}
@@ -53,12 +54,12 @@ func TestABlockEverywhereReaches(t *testing.T) {
 		}
 	}
 	at.NowNs += 60e9
-	require.EqualValues(t, 1, ask(takeOf("login|ip:192.0.2.66", tenAtOnce, 1))[0].Allowed, "it is over")
+	require.EqualValues(t, 1, ask(takeOf("login|ip:192.0.2.66", tenAtOnce, 1))[0].Allowed, "the block must have ended")
 }
 
-// TestBlocksEverywhereTakeTheirTurn: in one call a block, and what lifts it or takes its
-// place, come between what stands before and behind them, on however many shards; and early
-// denials come behind them too.
+// TestBlocksEverywhereTakeTheirTurn checks the order inside one call. A block everywhere, its replacement and its
+// removal apply between the operations before and after them. This holds for any number of shards, and for early
+// denials.
 func TestBlocksEverywhereTakeTheirTurn(t *testing.T) {
 	for _, lift := range []engine.Op{
 		{Code: engine.OpUnblock, Key: []byte("k"), Cost: 1},
@@ -87,14 +88,14 @@ func TestBlocksEverywhereTakeTheirTurn(t *testing.T) {
 			table.Decide(engine.Stamp{NowNs: 1e18}, ops[:21], out)
 			denied := make([]bool, 41)
 			require.Equal(t, 20, table.Denials(engine.Stamp{NowNs: 1e18}, ops[21:], out, denied),
-				"what stands behind the lift waits for it")
+				"an operation after the removal must wait for it")
 			require.False(t, denied[21])
 		}
 	}
 }
 
-// TestBlocksEverywhereHaveABound: what is over does not count, nor what takes the place of
-// another; and clearing and loading leave as many as there are.
+// TestBlocksEverywhereHaveABound checks the bound on blocks everywhere. Expired and replaced blocks do not count.
+// Clearing and loading a table keep the count right.
 func TestBlocksEverywhereHaveABound(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 8, TrackChanges: true})
 	at := engine.Stamp{NowNs: 1e18}
@@ -107,11 +108,11 @@ func TestBlocksEverywhereHaveABound(t *testing.T) {
 		require.EqualValues(t, 1, one(everywhere(fmt.Sprint("k", i), 1e9+int64(i))).Allowed)
 	}
 	require.Equal(t, engine.BlocksFull, one(everywhere("more", 1e9)).Status)
-	require.EqualValues(t, 1, one(takeOf("r|more", tenAtOnce, 1)).Allowed, "nothing has changed")
-	require.EqualValues(t, 1, one(everywhere("k7", 5e9)).Allowed, "in the place of another")
+	require.EqualValues(t, 1, one(takeOf("r|more", tenAtOnce, 1)).Allowed, "a refused block must not change anything")
+	require.EqualValues(t, 1, one(everywhere("k7", 5e9)).Allowed, "a block may replace another one at the bound")
 	require.EqualValues(t, 1, one(engine.Op{Code: engine.OpBlock, Key: []byte("single"), TTLNs: 1e9}).Allowed)
 	at.NowNs += 1e9
-	require.EqualValues(t, 1, one(everywhere("more", 1e9)).Allowed, "k0 is over")
+	require.EqualValues(t, 1, one(everywhere("more", 1e9)).Allowed, "k0 must have expired")
 	require.Equal(t, engine.BlocksFull, one(everywhere("still more", 1e9)).Status)
 
 	loaded := engine.NewTable(engine.Options{Shards: 2})

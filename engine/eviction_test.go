@@ -11,7 +11,7 @@ import (
 
 const memoryBound = 4 << 20
 
-// flood asks n invented keys once each; another first key invents others.
+// flood asks n invented keys once each. Another value of first invents other keys.
 func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
 	out := make([]engine.Decision, 1)
 	for i := range n {
@@ -24,11 +24,9 @@ func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
 	return refused
 }
 
-// TestEvictionKeepsOffenders floods a bounded table with invented keys, each
-// worth a unit: memory stays bounded, and who had used up a limit stays denied,
-// whether it came before the flood or in the midst of it. It does so at times
-// just behind and just before the edges of powers of two, where an order by time
-// in slots of growing length is coarsest.
+// TestEvictionKeepsOffenders floods a bounded table with invented keys that have used one unit each. Memory must stay
+// bounded, and keys that used up their limit must stay denied. They come before or during the flood. The flood starts
+// near powers of two, where slots of growing length order times least exactly.
 func TestEvictionKeepsOffenders(t *testing.T) {
 	skipUnderRace(t)
 	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6,
@@ -44,7 +42,7 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 		op := engine.Op{Key: keyOf(int(n)), Limit: bucketOf(1, 1e9, 100), Cost: cost}
 		return decideOne(table, step{engine.Stamp{NowNs: atNs}, op})
 	}
-	for n := range int64(offenders / 2) { // they begin like any other
+	for n := range int64(offenders / 2) { // they begin like any other key
 		require.EqualValues(t, 1, ask(n, 1, nowNs-900e6).Allowed)
 		require.EqualValues(t, 1, ask(n, 99, nowNs).Allowed)
 	}
@@ -59,15 +57,15 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 	for n := range int64(offenders) {
 		forgotten += int(ask(n, 1, nowNs).Allowed)
 	}
-	require.Zero(t, forgotten, "offenders that are served again")
+	require.Zero(t, forgotten, "no offender may be admitted again")
 	s := table.Stats(engine.Stamp{NowNs: nowNs})
 	require.Positive(t, s.Evicted)
-	require.Equal(t, s.Evicted, s.ForgivenUnits, "each evicted key had used one unit")
+	require.Equal(t, s.Evicted, s.ForgivenUnits, "each evicted key must have used one unit")
 	require.EqualValues(t, memoryBound, s.MaxMemoryBytes)
 }
 
-// TestEvictionOfDenialsFirst floods a bounded table with denied requests that each
-// carry an ID: what is remembered of them goes, and no limiter.
+// TestEvictionOfDenialsFirst checks that a flood of denied requests with IDs evicts remembered answers, and no
+// limiter.
 func TestEvictionOfDenialsFirst(t *testing.T) {
 	skipUnderRace(t)
 	const nowNs, limiters = int64(1e18), 5_000
@@ -75,7 +73,7 @@ func TestEvictionOfDenialsFirst(t *testing.T) {
 	ask := func(op engine.Op) engine.Decision {
 		return decideOne(table, step{engine.Stamp{NowNs: nowNs}, op})
 	}
-	for n := range limiters { // idle long before a remembered answer is
+	for n := range limiters { // they become idle long before a remembered answer
 		require.EqualValues(t, 1, ask(engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 1), Cost: 1}).Allowed)
 	}
 	for n := range 100_000 {
@@ -90,8 +88,7 @@ func TestEvictionOfDenialsFirst(t *testing.T) {
 	require.Zero(t, s.ForgivenUnits)
 }
 
-// TestEvictionForgivesLittle has keys in use to very different degrees compete
-// for room: what is given up was used least.
+// TestEvictionForgivesLittle checks that the least used keys are evicted when keys with very different usage compete.
 func TestEvictionForgivesLittle(t *testing.T) {
 	skipUnderRace(t)
 	const nowNs = int64(1e18)
@@ -110,7 +107,7 @@ func TestEvictionForgivesLittle(t *testing.T) {
 	require.Greater(t, kept, forgiven*1.4)
 }
 
-// TestDenyWhenFull answers new keys OutOfMemory and goes on serving the others.
+// TestDenyWhenFull checks that a full table refuses new keys with OutOfMemory and still serves the others.
 func TestDenyWhenFull(t *testing.T) {
 	const nowNs = int64(1e18)
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 4})
@@ -124,11 +121,11 @@ func TestDenyWhenFull(t *testing.T) {
 	d := decideOne(table, step{engine.Stamp{NowNs: nowNs}, old})
 	require.Equal(t, engine.OK, d.Status)
 	require.EqualValues(t, 98, d.Remaining)
-	require.Zero(t, flood(table, nowNs+hourNs, 0, 1000), "room comes back as keys become idle")
+	require.Zero(t, flood(table, nowNs+hourNs, 0, 1000), "memory must become free when keys become idle")
 }
 
-// TestEvictionIsForWhatIsAdded: what takes no new room gives nobody up, however
-// odd the sizes it might need: renewals of a lease, denied requests, looks.
+// TestEvictionIsForWhatIsAdded checks that operations which need no new memory evict nothing, whatever their size:
+// renewals of a lease, denied requests and looks.
 func TestEvictionIsForWhatIsAdded(t *testing.T) {
 	skipUnderRace(t)
 	const nowNs = int64(1e18)
@@ -145,7 +142,7 @@ func TestEvictionIsForWhatIsAdded(t *testing.T) {
 		}
 		for n := range 2_000 {
 			key := n % 10
-			ask(key, n%(1+key), 1) // key 7 has up to eight holders, who renew
+			ask(key, n%(1+key), 1) // key 7 has up to eight holders, which renew their leases
 			ask(key, 100+n, 1000)
 			ask(key, n, 0)
 		}
@@ -154,7 +151,7 @@ func TestEvictionIsForWhatIsAdded(t *testing.T) {
 	}
 }
 
-// TestMemoryOfLimits: limits without number are no way past the bound.
+// TestMemoryOfLimits checks that a large number of different limits counts towards the bound.
 func TestMemoryOfLimits(t *testing.T) {
 	skipUnderRace(t)
 	const nowNs, keys = int64(1e18), 50_000
@@ -163,20 +160,20 @@ func TestMemoryOfLimits(t *testing.T) {
 		refused := flood(table, nowNs, 0, keys)
 		for n := range 2 * keys {
 			l := bucketOf(1, 1e9, int64(1_000+n))
-			// every other is denied
+			// every second one is denied
 			op := engine.Op{Key: keyOf(1<<40 + n%keys), Limit: l, Cost: max(1, int64(n%2)*l.Max)}
 			if decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status == engine.OutOfMemory {
 				refused++
 			}
 		}
 		s := table.Stats(engine.Stamp{NowNs: nowNs})
-		require.Less(t, s.MemoryBytes, int64(memoryBound+1<<10), "the last step may go past")
+		require.Less(t, s.MemoryBytes, int64(memoryBound+1<<10), "only the last step may exceed the bound")
 		require.Greater(t, s.Keys, int64(5_000))
 		t.Logf("%d keys, %d evicted, %d refused", s.Keys, s.Evicted, refused)
 	}
 }
 
-// TestBlockThatFindsNoRoom leaves the block there is in force.
+// TestBlockThatFindsNoRoom checks that an existing block stays in force when its replacement finds no memory.
 func TestBlockThatFindsNoRoom(t *testing.T) {
 	const nowNs = int64(1e18)
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 1})

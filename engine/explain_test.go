@@ -10,9 +10,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestExplainAnswersAsDecideWould asks one table ahead of time and brings another to that
-// time: both give the same answers. That it leaves no trace is for
-// TestReplicasComeToTheSameState.
+// TestExplainAnswersAsDecideWould checks that Explain ahead of time gives the same answer as Decide at that time.
+// TestReplicasComeToTheSameState checks that it leaves no trace.
 func TestExplainAnswersAsDecideWould(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

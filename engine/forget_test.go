@@ -9,11 +9,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestForget drops the limiter and leaves the block, and says what that forgave.
+// TestForget checks that an eviction drops the limiter, keeps its block, and reports the forgiven units.
 func TestForget(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		forget := engine.Op{Code: engine.OpForget}
-		require.Zero(t, b.do(forget).Allowed, "nothing to forget")
+		require.Zero(t, b.do(forget).Allowed, "there is nothing to evict")
 		require.EqualValues(t, 10, b.admits(l, 10))
 		b.do(engine.Op{Code: engine.OpBlock, TTLNs: 9 * dayNs, Text: []byte("abuse")})
 		require.Equal(t, engine.Decision{Allowed: 1}, b.do(forget))
@@ -30,7 +30,7 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// TestForgetOfIdle counts as expired what was idle anyway.
+// TestForgetOfIdle checks that evicting an idle limiter counts it as expired.
 func TestForgetOfIdle(t *testing.T) {
 	b := newProbe()
 	b.take(bucketOf(1, 1e9, 10), 1)
@@ -42,7 +42,7 @@ func TestForgetOfIdle(t *testing.T) {
 	require.EqualValues(t, 1, s.Expired)
 }
 
-// TestForgetOfCounterBelowZero forgives nothing rather than less than nothing.
+// TestForgetOfCounterBelowZero checks that evicting a negative counter forgives no negative units.
 func TestForgetOfCounterBelowZero(t *testing.T) {
 	b := newProbe()
 	b.do(engine.Op{Code: engine.OpIncr, Incr: &engine.Incr{By: -7, Lower: -100}})
@@ -52,8 +52,8 @@ func TestForgetOfCounterBelowZero(t *testing.T) {
 	require.Zero(t, s.ForgivenUnits)
 }
 
-// TestReplicasForgetAlike: a leader names victims by its own sampling; all tables give
-// up the same, whatever has been collected where.
+// TestReplicasForgetAlike checks that every replica evicts the victims that a leader sampled, whatever each replica
+// has already collected.
 func TestReplicasForgetAlike(t *testing.T) {
 	for seed := range uint64(20 / min(raceFactor, 10)) {
 		leader, follower := hashTable(16), hashTable(2)
@@ -71,8 +71,7 @@ func TestReplicasForgetAlike(t *testing.T) {
 	}
 }
 
-// TestVictimsAreNearIdle: by victims a table sheds its many keys of one unit and keeps
-// its offenders, blocks and remembered IDs.
+// TestVictimsAreNearIdle checks that victims are keys with one used unit. Offenders, blocks and remembered IDs stay.
 func TestVictimsAreNearIdle(t *testing.T) {
 	const few, many = 200, 20_000
 	table, at := engine.NewTable(engine.Options{Shards: 16}), engine.Stamp{NowNs: 1e18}
@@ -88,8 +87,8 @@ func TestVictimsAreNearIdle(t *testing.T) {
 			gone += int(decideOne(table, step{at, engine.Op{Code: engine.OpForget, Key: key}}).Allowed)
 		})
 	}
-	const pages = 16 * 2 * 16 << 10 // which each shard may have begun
-	require.Less(t, table.CompactBytes(), before-many*3/4*32+pages, "each took at least 32 bytes")
+	const pages = 16 * 2 * 16 << 10 // the pages that each shard may have started
+	require.Less(t, table.CompactBytes(), before-many*3/4*32+pages, "each evicted key must free at least 32 bytes")
 	require.Equal(t, table.Stats(at).MemoryBytes, table.MemoryBytes())
 	for n := range few {
 		require.True(t, table.Has(at, keyOf(n)), "offender %d", n)
@@ -98,7 +97,7 @@ func TestVictimsAreNearIdle(t *testing.T) {
 	}
 }
 
-// TestVictimsOfSmallTables names each key once and what there is.
+// TestVictimsOfSmallTables checks that an empty table has no victims, and that a table with one key names it once.
 func TestVictimsOfSmallTables(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 4}), engine.Stamp{NowNs: 1e18}
 	table.Victims(at, math.MaxInt64, 10, func(_, _ []byte) { t.Error("there is nothing") })

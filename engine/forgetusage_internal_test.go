@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestForgettingIsNotForTheChange: a change of policies walks through no shard, however
-// many there were before it, until there are more than a shard may put off.
+// TestForgettingIsNotForTheChange checks that a policy change with a reset scans no shard. A shard postpones several
+// resets, up to a bound, before it is scanned.
 func TestForgettingIsNotForTheChange(t *testing.T) {
 	table, at := NewTable(Options{Shards: 4}), Stamp{NowNs: 1e18}
 	decide := func(ops ...Op) { table.DecideAtomic(at, ops, make([]Decision, len(ops))) }

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestForgottenUsageIsGoneForEverybody: a change of a policy only notes what is to be
-// forgotten; whoever looks first, wherever, finds it forgotten.
+// TestForgottenUsageIsGoneForEverybody checks that every kind of access sees the usage as reset, although a policy
+// change only records the reset.
 func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	quota := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10)}}
@@ -80,8 +80,8 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 	})
 }
 
-// TestForgottenUsageIsOnlyThat: whatever else a table has stays, and what was used since
-// the change, however many changes a shard that nobody uses has yet to carry out.
+// TestForgottenUsageIsOnlyThat checks that a reset removes nothing else. Usage since the change stays, however many
+// changes an unused shard has postponed.
 func TestForgottenUsageIsOnlyThat(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 4})
@@ -93,7 +93,7 @@ func TestForgottenUsageIsOnlyThat(t *testing.T) {
 	}
 	decideAt(table, at, engine.Op{Key: []byte("p"), Limit: quotaLimit(10).Limit, Cost: 3})
 	decideAt(table, at, engine.Op{Code: engine.OpBlock, Key: []byte("blocked"), TTLNs: 1e9})
-	decideAt(table, at, setPolicy("p", one)) // its second limit is gone
+	decideAt(table, at, setPolicy("p", one)) // its second limit is removed
 	for i := range 100 {
 		name := fmt.Sprint("brief", i%7)
 		decideAt(table, at, setPolicy(name, two))

@@ -10,10 +10,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// greedyStartNs is when the greedy callers begin: a date of ordinary size.
+// greedyStartNs is when the greedy callers start: an ordinary date.
 const greedyStartNs = int64(1_700_000_000e9) + 123_456_789
 
-// caller asks one token bucket and counts what it was given.
+// caller asks one token bucket and counts the units that it gets.
 type caller struct {
 	table   *engine.Table
 	limit   engine.Limit
@@ -31,7 +31,7 @@ func newCaller(r engine.Rate, burst int64) *caller {
 	}
 }
 
-// ask asks for n units now; a partial ask takes what there is.
+// ask asks for n units now. A partial request takes what is left.
 func (c *caller) ask(n int64, partial bool) engine.Decision {
 	c.ops[0] = engine.Op{Key: []byte("greedy"), Limit: c.limit, Cost: n, Partial: partial}
 	c.table.Decide(engine.Stamp{NowNs: c.nowNs}, c.ops[:], c.out[:])
@@ -43,7 +43,7 @@ func (c *caller) ask(n int64, partial bool) engine.Decision {
 	return c.out[0]
 }
 
-// due is floor(burst + rate x t), what the definition gives by now.
+// due returns floor(burst + rate x t), which the definition grants by now.
 func (c *caller) due() int64 {
 	return whole(plus(num(c.limit.Max), times(perNs(c.limit.Rate), num(c.nowNs-greedyStartNs))))
 }
@@ -59,8 +59,7 @@ func greedyRate(t *testing.T, s string) engine.Rate {
 	return r
 }
 
-// TestGreedyAsksOnTheInstant asks for one unit at the very nanosecond at which
-// it exists, and one nanosecond earlier.
+// TestGreedyAsksOnTheInstant checks that a unit is available at its exact nanosecond and not one nanosecond earlier.
 func TestGreedyAsksOnTheInstant(t *testing.T) {
 	const burst = 3
 	for _, rate := range greedyRates {
@@ -70,15 +69,15 @@ func TestGreedyAsksOnTheInstant(t *testing.T) {
 			for range burst {
 				require.EqualValues(t, 1, c.ask(1, false).Allowed)
 			}
-			// Unit k after the burst exists ceil(k / rate) after the start.
+			// Unit k after the burst becomes available ceil(k / rate) after the start.
 			for k := int64(1); k <= 100_000/raceFactor && k < endOfTimeNs/r.PerNs; k++ {
 				at := greedyStartNs + saturated(ceil(over(num(k), perNs(r))))
 				if at > c.nowNs {
 					c.nowNs = at - 1
-					require.Zero(t, c.ask(1, false).Allowed, "unit %d came early", k)
+					require.Zero(t, c.ask(1, false).Allowed, "unit %d must not come early", k)
 				}
 				c.nowNs = at
-				require.EqualValues(t, 1, c.ask(1, false).Allowed, "unit %d did not come", k)
+				require.EqualValues(t, 1, c.ask(1, false).Allowed, "unit %d must be available", k)
 				require.Equal(t, burst+k, c.granted)
 			}
 			require.LessOrEqual(t, c.granted, c.due())
@@ -86,8 +85,8 @@ func TestGreedyAsksOnTheInstant(t *testing.T) {
 	}
 }
 
-// TestGreedyAsksAllTheTime takes whatever there is, at every frequency from ten
-// to ten million a second, for a fixed number of asks.
+// TestGreedyAsksAllTheTime checks that a caller gets exactly what the definition grants. It takes everything at ten
+// to ten million requests a second.
 func TestGreedyAsksAllTheTime(t *testing.T) {
 	const asks = 150_000 / raceFactor
 	for _, everyNs := range []int64{100e6, 1e6, 12_345, 1_000, 100} {
@@ -106,8 +105,7 @@ func TestGreedyAsksAllTheTime(t *testing.T) {
 	}
 }
 
-// dueChecker compares what was granted with the definition in integers, which
-// is quick enough to do after every ask.
+// dueChecker compares the granted units with the definition in integers. It is fast enough for every request.
 func dueChecker(c *caller) func(*testing.T) {
 	units, per := big.NewInt(c.limit.Rate.Units), big.NewInt(c.limit.Rate.PerNs)
 	due := new(big.Int)
@@ -120,8 +118,8 @@ func dueChecker(c *caller) func(*testing.T) {
 	}
 }
 
-// TestGreedyForDays simulates three days of a caller that asks in dense bursts
-// of ten million a second with gaps between, and never loses a unit.
+// TestGreedyForDays checks that a caller never loses a unit in three simulated days. It asks in bursts of ten million
+// a second, with gaps.
 func TestGreedyForDays(t *testing.T) {
 	for _, rate := range greedyRates {
 		t.Run(rate, func(t *testing.T) {
@@ -140,8 +138,8 @@ func TestGreedyForDays(t *testing.T) {
 	}
 }
 
-// TestGreedyWaitsAsTold takes until it is denied, waits exactly as long as the
-// answer says, and is admitted then and not a millisecond before.
+// TestGreedyWaitsAsTold checks that a denied caller is admitted exactly after the wait in the answer, and not a
+// millisecond earlier.
 func TestGreedyWaitsAsTold(t *testing.T) {
 	for _, rate := range greedyRates {
 		for _, cost := range []int64{1, 2, 5} {
@@ -170,8 +168,8 @@ func TestGreedyWaitsAsTold(t *testing.T) {
 	}
 }
 
-// TestGreedyOneUnitAtATime asks for single units far more often than they come,
-// for a simulated day, with a burst of one: no unit is lost to the asking.
+// TestGreedyOneUnitAtATime checks that a bucket with a burst of one loses no unit in a simulated day. The caller asks
+// far more often than units come.
 func TestGreedyOneUnitAtATime(t *testing.T) {
 	for _, c := range []struct {
 		rate    string

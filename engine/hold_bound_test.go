@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// used is units really used, at the time at which they were held or taken.
+// used is a number of units that were really used, and the time when they were held or taken.
 type used struct{ atNs, units int64 }
 
 type openHold struct {
@@ -22,7 +22,7 @@ type openHold struct {
 	endsNs int64
 }
 
-// greedyHolder takes, holds, cancels and settles as it likes best, and lets holds end.
+// greedyHolder takes, holds, cancels and settles at random, and lets holds expire.
 type greedyHolder struct {
 	*rand.Rand
 	*holds
@@ -44,7 +44,7 @@ func (g *greedyHolder) step(i int) {
 		k := g.IntN(len(g.open))
 		x := g.open[k]
 		g.open = slices.Delete(g.open, k, k+1)
-		if g.IntN(3) > 0 || g.at.NowNs >= x.endsNs { // a late commit takes what there is no room for
+		if g.IntN(3) > 0 || g.at.NowNs >= x.endsNs { // a late commit takes units beyond the limit
 			require.Equal(g.t, one(g.at.NowNs < x.endsNs), g.do(cancel(x.id)).Allowed)
 			return
 		}
@@ -56,8 +56,8 @@ func (g *greedyHolder) step(i int) {
 	}
 }
 
-// TestHoldsGainNothing: however holds are made, settled and let go, in no span of time is
-// more used than the limit allows, counting what was held from when it was held.
+// TestHoldsGainNothing checks that holds never allow more use than the limit in any span of time. Used units count
+// from the time when they were held.
 func TestHoldsGainNothing(t *testing.T) {
 	skipUnderRace(t)
 	for name, limit := range heldLimits {
@@ -73,7 +73,7 @@ func TestHoldsGainNothing(t *testing.T) {
 	}
 }
 
-// requireWithin looks at every span between two uses.
+// requireWithin checks every span between two uses.
 func requireWithin(t *testing.T, l engine.Limit, history []used) {
 	for _, from := range history {
 		for _, to := range history {
@@ -92,7 +92,7 @@ func requireWithin(t *testing.T, l engine.Limit, history []used) {
 	}
 }
 
-// mostWithin is what a limit of heldLimits lets through between two times, both included.
+// mostWithin returns how many units a limit of heldLimits admits between two times, both included.
 func mostWithin(l engine.Limit, fromNs, toNs int64) int64 {
 	spanNs := toNs - fromNs
 	switch l.Algorithm {
@@ -105,11 +105,11 @@ func mostWithin(l engine.Limit, fromNs, toNs int64) int64 {
 	case engine.FixedWindow:
 		return l.Max * (1 + toNs/l.WindowNs - fromNs/l.WindowNs)
 	}
-	return l.Max * (2 + spanNs/l.WindowNs) // of an estimate no more is promised
+	return l.Max * (2 + spanNs/l.WindowNs) // the sliding counter is an estimate and promises no more
 }
 
-// TestAHoldIsWhole: 64 clients hold, settle and cancel over overlapping policies. In the
-// end each limiter has what was used, and nothing of what was called off or has ended.
+// TestAHoldIsWhole checks 64 clients that hold, settle and cancel over overlapping policies. In the end each limiter
+// has exactly the used units, and nothing of cancelled or expired holds.
 func TestAHoldIsWhole(t *testing.T) {
 	const clients, policies, keys = 64, 5, 3
 	each := 200 / min(raceFactor, 2)
@@ -164,8 +164,8 @@ func TestAHoldIsWhole(t *testing.T) {
 	}
 }
 
-// TestHoldsMadeAnewMeanwhile: who settles a hold finds its keys before they are locked,
-// and others by then when the hold was forgotten and made again. Nothing is lost by it.
+// TestHoldsMadeAnewMeanwhile checks a race of settlements. A settlement finds the keys of its hold before it locks
+// them, and the hold may expire and be made again in between. In the end the table has no entry except the keys.
 func TestHoldsMadeAnewMeanwhile(t *testing.T) {
 	const clients, each, keys = 16, 2000, 40
 	table := engine.NewTable(engine.Options{IDLifetimeNs: 1})
@@ -193,7 +193,7 @@ func TestHoldsMadeAnewMeanwhile(t *testing.T) {
 	require.LessOrEqual(t, table.Len(at), int64(keys))
 }
 
-// TestLoadOfDamagedHolds loads what Drain never wrote and goes on: no panic then or later.
+// TestLoadOfDamagedHolds checks that loading damaged holds, and using the table afterwards, never panics.
 func TestLoadOfDamagedHolds(t *testing.T) {
 	rng := seeded(1)
 	for seed := range uint64(40 / min(raceFactor, 10)) {

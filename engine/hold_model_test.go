@@ -9,26 +9,26 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// holdModel is the naive counterpart of holds: every limiter is a list of what was
-// taken, by whom and when, and giving back takes things out of the list.
+// holdModel is the simple model of holds. Every limiter is a list of taken units, with their hold and time. Returned
+// units are removed from the list.
 type holdModel struct {
 	policies map[string][]engine.Limit
 	limiters map[string]*heldLimiter
 	holds    map[string]*heldHold
 }
 
-// heldUnits is units in a limiter: what is left of them in a bucket's queue.
+// heldUnits are units in a limiter, or the rest of them in a bucket's queue.
 type heldUnits struct {
 	units *big.Rat
-	by    string // the hold, if one has them
+	by    string // the hold, or "" for none
 	atNs  int64
 }
 
 type heldLimiter struct {
 	limit engine.Limit
-	list  []heldUnits // in the order in which they were taken
+	list  []heldUnits // in the order of taking
 	nowNs int64
-	endNs int64 // of a window from the first request
+	endNs int64 // the end of a window that begins with the first request
 }
 
 type heldHold struct {
@@ -40,7 +40,7 @@ type heldHold struct {
 	actual, left int64
 }
 
-// pass brings a limiter up to a time.
+// pass advances a limiter to a time.
 func (l *heldLimiter) pass(nowNs int64) {
 	drained := times(perNs1(l.limit), num(nowNs-l.nowNs))
 	startNs := l.windowStart(nowNs)
@@ -72,7 +72,7 @@ func perNs1(l engine.Limit) *big.Rat {
 	return perNs(l.Rate)
 }
 
-// windowStart is the first instant that counts at a time.
+// windowStart returns the first instant that still counts.
 func (l *heldLimiter) windowStart(nowNs int64) int64 {
 	switch {
 	case l.limit.Algorithm == engine.SlidingLog:
@@ -87,7 +87,7 @@ func (l *heldLimiter) windowStart(nowNs int64) int64 {
 	return nowNs - nowNs%max(l.limit.WindowNs, 1)
 }
 
-// used is what counts now.
+// used returns the units that count now.
 func (l *heldLimiter) used() *big.Rat {
 	sum := num(0)
 	startNs := l.windowStart(l.nowNs)
@@ -120,7 +120,7 @@ func (l *heldLimiter) take(n int64, by string) {
 	l.list = append(l.list, heldUnits{num(n), by, l.nowNs})
 }
 
-// give takes units of a hold out, which has no allocation on the rest any more.
+// give removes units of a hold, which then has no allocation on the rest.
 func (l *heldLimiter) give(by string, n int64) {
 	for i := range l.list {
 		if x := &l.list[i]; x.by == by {
@@ -150,7 +150,7 @@ func pairsOf(op *engine.Op) []engine.Pair {
 	return append([]engine.Pair{{Policy: op.Text, Key: op.Key}}, op.Also...)
 }
 
-// endHolds gives back what ended by a time, hold by hold, each at its end.
+// endHolds returns the units of expired holds, one hold after another, each at its end.
 func (m *holdModel) endHolds(nowNs int64) {
 	ended := []*heldHold{}
 	for id, x := range m.holds {
@@ -178,7 +178,7 @@ func least(list []*heldLimiter) int64 {
 	return left
 }
 
-// do carries out one operation. Of a denial it says no more than that it is one.
+// do runs one operation. It only reports that a denial is one, without its numbers.
 func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	m.endHolds(at.NowNs)
 	switch op.Code {
@@ -252,7 +252,7 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 	return engine.Decision{Allowed: 1, Remaining: x.left}
 }
 
-// settle resets a limiter, or refunds to a bucket: what is next to be paid for.
+// settle resets a limiter, or refunds to a bucket, which pays the oldest units first.
 func (m *holdModel) settle(nowNs int64, op *engine.Op) {
 	policy, limit, key, _ := engine.SplitName(op.Key)
 	m.limitersOf(nowNs, []engine.Pair{{Policy: policy, Key: key}})

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// holds is a table with policies, and a clock of its own.
+// holds is a table with policies and a clock of its own.
 type holds struct {
 	t     *testing.T
 	table *engine.Table
@@ -39,7 +39,7 @@ func commit(id string, actual int64) engine.Op {
 
 func cancel(id string) engine.Op { return engine.Op{Code: engine.OpCancel, Key: []byte(id)} }
 
-// left is what is left of a policy for a key.
+// left returns the units left of a policy for a key.
 func (h *holds) left(policy, key string) int64 { return h.do(check(0, policy, key)).Remaining }
 
 var heldLimits = map[string]engine.Limit{
@@ -57,15 +57,16 @@ func TestAHoldIsSettled(t *testing.T) {
 			d := h.do(reserve("r1", 60, 10e9, name, "k"))
 			require.Equal(t, int64(1), d.Allowed)
 			require.Equal(t, int64(40), d.Remaining)
-			require.Equal(t, d, h.do(reserve("r1", 60, 10e9, name, "k")), "the same request again")
+			require.Equal(t, d, h.do(reserve("r1", 60, 10e9, name, "k")),
+				"a repeated reserve must get the same answer")
 			require.Equal(t, engine.OtherTerms, h.do(reserve("r1", 61, 10e9, name, "k")).Status)
-			require.Equal(t, int64(0), h.do(reserve("r2", 41, 10e9, name, "k")).Allowed, "nothing more fits")
-			require.Equal(t, engine.NoHold, h.do(commit("r2", 1)).Status, "what was denied is no hold")
+			require.Equal(t, int64(0), h.do(reserve("r2", 41, 10e9, name, "k")).Allowed, "no further hold fits")
+			require.Equal(t, engine.NoHold, h.do(commit("r2", 1)).Status, "a denied hold must not exist")
 
 			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)))
 			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)), "again")
 			require.Equal(t, engine.OtherTerms, h.do(commit("r1", 26)).Status)
-			require.Equal(t, int64(0), h.do(cancel("r1")).Allowed, "it is settled")
+			require.Equal(t, int64(0), h.do(cancel("r1")).Allowed, "a settled hold must not be cancelled")
 			require.Equal(t, int64(75), h.left(name, "k"))
 
 			require.Equal(t, int64(1), h.do(reserve("r3", 75, 10e9, name, "k")).Allowed)
@@ -76,7 +77,7 @@ func TestAHoldIsSettled(t *testing.T) {
 	}
 }
 
-// TestMoreThanWasHeldIsTaken: what happened counts, room or not.
+// TestMoreThanWasHeldIsTaken checks that a commit of more units than were held takes them all, even beyond the limit.
 func TestMoreThanWasHeldIsTaken(t *testing.T) {
 	for name, limit := range heldLimits {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +94,7 @@ func TestMoreThanWasHeldIsTaken(t *testing.T) {
 	}
 }
 
-// TestAHoldEndsByItself: its units come back at its end, and a commit that is late
-// charges them all the same.
+// TestAHoldEndsByItself checks that an expired hold returns its units, and that a late commit still charges them.
 func TestAHoldEndsByItself(t *testing.T) {
 	for name := range heldLimits {
 		t.Run(name, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestAHoldEndsByItself(t *testing.T) {
 	}
 }
 
-// TestASharedHold: several policies are held together or not at all, and settled
-// together; one that is taken away meanwhile, or does not bind, is no hindrance.
+// TestASharedHold checks that several policies are held and settled together or not at all. A policy that was deleted
+// in between, or does not bind, causes no error.
 func TestASharedHold(t *testing.T) {
 	h := newHolds(t, heldLimits)
 	h.do(setPolicy("shadow", engine.Policy{Limits: []engine.PolicyLimit{{Limit: heldLimits["fixed"]}}, Shadow: true}))
@@ -125,7 +125,7 @@ func TestASharedHold(t *testing.T) {
 	h.do(check(95, "log", "a"))
 	h.do(check(98, "shadow", "a"))
 	require.Equal(t, int64(0), h.do(reserve("r", 6, 10e9, pairs...)).Allowed)
-	require.Equal(t, int64(100), h.left("token", "a"), "nothing is taken from any")
+	require.Equal(t, int64(100), h.left("token", "a"), "a denied hold must take nothing from any policy")
 
 	d := h.do(reserve("r", 5, 10e9, pairs...))
 	require.Equal(t, engine.Decision{Allowed: 1, ResetMs: 100000, Limit: 100, Pair: 2}, d)
@@ -137,11 +137,12 @@ func TestASharedHold(t *testing.T) {
 
 	h.do(reserve("s", 5, 10e9, "token", "a"))
 	h.do(engine.Op{Code: engine.OpPolicy, Key: []byte("token"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
-	require.Equal(t, engine.Decision{Allowed: 1, Remaining: -1}, h.do(commit("s", 2)), "there is no limit any more")
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: -1}, h.do(commit("s", 2)),
+		"without policies there is no limit to report")
 }
 
-// TestAHoldIsOfItsLimiter: what was forgotten, or counts by another limit now, gets
-// nothing back from holds made before.
+// TestAHoldIsOfItsLimiter checks that a hold returns nothing to a limiter that was reset, or counts by another limit,
+// after the hold was made.
 func TestAHoldIsOfItsLimiter(t *testing.T) {
 	for name, limit := range heldLimits {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestAHoldIsOfItsLimiter(t *testing.T) {
 			h.do(engine.Op{Code: engine.OpReset, Key: fmt.Append(nil, "policy|", name, "|0|k"), Cost: 1})
 			h.do(check(30, name, "k"))
 			require.Equal(t, int64(1), h.do(cancel("r")).Allowed)
-			require.Equal(t, int64(70), h.left(name, "k"), "after a reset")
+			require.Equal(t, int64(70), h.left(name, "k"), "a cancel after a reset must return nothing")
 
 			h.do(reserve("s", 50, 10e9, name, "k"))
 			limit.Max--
@@ -158,12 +159,13 @@ func TestAHoldIsOfItsLimiter(t *testing.T) {
 			h.do(check(1, name, "k"))
 			left := h.left(name, "k")
 			h.do(cancel("s"))
-			require.Equal(t, left, h.left(name, "k"), "after a change")
+			require.Equal(t, left, h.left(name, "k"), "a cancel after a change must return nothing")
 		})
 	}
 }
 
-// TestHoldsOfOneLimitAreBounded: the next one is refused and takes nothing, until one ends.
+// TestHoldsOfOneLimitAreBounded checks that a hold beyond the bound is refused and takes nothing, until another one
+// expires.
 func TestHoldsOfOneLimitAreBounded(t *testing.T) {
 	h := newHolds(t, map[string]engine.Limit{"p": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1e6}})
 	for i := range engine.MaxHolders {
@@ -176,8 +178,8 @@ func TestHoldsOfOneLimitAreBounded(t *testing.T) {
 	require.Equal(t, int64(1e6-engine.MaxHolders), h.left("p", "k"))
 }
 
-// TestHoldsAreNoVictims: when memory runs out other limiters go, and holds are settled
-// as if there were plenty.
+// TestHoldsAreNoVictims checks that limiters with holds are not evicted when memory is full, and that their holds can
+// be settled.
 func TestHoldsAreNoVictims(t *testing.T) {
 	h := newHolds(t, nil)
 	h.table = engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20})
@@ -195,8 +197,8 @@ func TestHoldsAreNoVictims(t *testing.T) {
 	}
 }
 
-// TestLimitersAreIdleWithoutTheirHolds: what only looks sees at once that a hold has
-// ended, and an hour later nothing is left of it.
+// TestLimitersAreIdleWithoutTheirHolds checks that read operations see the end of a hold at once. An hour later no
+// memory of it is left.
 func TestLimitersAreIdleWithoutTheirHolds(t *testing.T) {
 	for name := range heldLimits {
 		h := newHolds(t, heldLimits)
@@ -212,6 +214,7 @@ func TestLimitersAreIdleWithoutTheirHolds(t *testing.T) {
 		require.Zero(t, h.table.Len(h.at), name)
 		h.pass(3600e9)
 		require.Zero(t, h.table.Len(h.at), name)
-		require.LessOrEqual(t, h.table.MemoryBytes()-empty, int64(64*3*16<<10), "%s: spare pages", name)
+		require.LessOrEqual(t, h.table.MemoryBytes()-empty, int64(64*3*16<<10),
+			"%s: only spare pages may remain", name)
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// holdTraffic makes traffic of holds over a few keys and ids.
+// holdTraffic makes operations on holds over a few keys and ids.
 type holdTraffic struct {
 	*rand.Rand
 	at engine.Stamp
 	n  int
-	// any says to refund to all limiters; the model knows it of buckets only.
+	// any also refunds to limiters other than buckets, which the model does not support.
 	any bool
 }
 
@@ -93,8 +93,8 @@ func setModelPolicies(table *engine.Table, at engine.Stamp) {
 	}
 }
 
-// TestHoldsAreAsTheModelSays: whatever the order of holding, settling, ending, taking,
-// refunding and resetting, each answer is that of the lists.
+// TestHoldsAreAsTheModelSays checks every answer against the model, in random orders of holding, settling, expiring,
+// taking, refunding and resetting.
 func TestHoldsAreAsTheModelSays(t *testing.T) {
 	skipUnderRace(t)
 	reserved, ended := 0, 0
@@ -122,8 +122,8 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 	require.Greater(t, ended, 1000)
 }
 
-// TestReplicasAgreeOnHolds: tables of other shapes, that collect, are looked at ahead of
-// time or are restarted, decide alike and come to the same state.
+// TestReplicasAgreeOnHolds checks that tables with other shapes decide alike and end in the same state. Some collect,
+// are read ahead of time, or are restarted.
 func TestReplicasAgreeOnHolds(t *testing.T) {
 	for seed := range uint64(16 / min(raceFactor, 8)) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}

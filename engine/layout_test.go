@@ -15,7 +15,7 @@ func laidOut(name, layout string, limits ...engine.PolicyLimit) engine.Op {
 	return setPolicy(name, engine.Policy{Layout: layout, Limits: limits})
 }
 
-// TestLayouts: what a layout may be, and for which names it stands.
+// TestLayouts checks which layouts are valid, and which names they match.
 func TestLayouts(t *testing.T) {
 	for layout, problem := range map[string]string{
 		"rate-limit:{key}:{policy}": "", "rl:auth:{key}": "", "{policy}{key}": "", "{key}.": "", "{{key}}:login": "",
@@ -39,8 +39,8 @@ func TestLayouts(t *testing.T) {
 	require.Error(t, engine.CheckLayout(long, strings.Repeat("p", engine.MaxPolicyLen)))
 }
 
-// TestNamesOfLayouts: the name of a limiter and the limiter of a name are each other's
-// inverse, whatever the key.
+// TestNamesOfLayouts checks that the mapping from a limiter to its name and the mapping back are inverse, for any
+// key.
 func TestNamesOfLayouts(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
 	for name, layout := range map[string]string{"login": "rate-limit:{key}:{policy}",
@@ -64,7 +64,7 @@ func TestNamesOfLayouts(t *testing.T) {
 		_, _, ok := set.ShownAs(nil, set.Get([]byte("plain")).NameOf(0, []byte(key)))
 		require.False(t, ok)
 		_, _, ok = set.ShownAs(nil, []byte(key))
-		require.False(t, ok, "a plain limiter")
+		require.False(t, ok, "a plain limiter has no layout")
 	}
 	for _, none := range []string{"rl:auth:", "rate-limit::login", "rate-limit:login", "xrl:auth:k",
 		"rl:auth:policy|auth|0|k", "policy|login|0|k",
@@ -74,8 +74,8 @@ func TestNamesOfLayouts(t *testing.T) {
 	}
 }
 
-// TestNestedLayouts: a name belongs to the layout that fixes more of it, whichever policy came
-// first. A limiter whose name another layout has for itself keeps its own name.
+// TestNestedLayouts checks that a name belongs to the layout with more fixed text, whichever policy came first. A
+// limiter whose name belongs to another layout keeps its own name.
 func TestNestedLayouts(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
 	for _, l := range [][2]string{{"auth", "rl:auth:{key}"}, {"all", "rl:{key}"}, {"fail", "rl:auth:fail:{key}"}} {
@@ -91,8 +91,8 @@ func TestNestedLayouts(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestLayoutsDoNotMeet: two policies have no layouts that make the same name, unless one fixes
-// more of it.
+// TestLayoutsDoNotMeet checks that two policies cannot have layouts which make the same name, unless one layout has
+// more fixed text.
 func TestLayoutsDoNotMeet(t *testing.T) {
 	for _, c := range []struct {
 		first, second string
@@ -108,17 +108,18 @@ func TestLayoutsDoNotMeet(t *testing.T) {
 		require.Equal(t, engine.OK, decideAt(table, at, laidOut("one", c.first, quotaLimit(1))).Status)
 		d := decideAt(table, at, laidOut("two", c.second, quotaLimit(1)))
 		require.Equal(t, c.meet, d.Status == engine.LayoutTaken, "%+v", c)
-		require.Equal(t, c.meet, table.Policies().Get([]byte("two")) == nil, "a refused change changes nothing")
+		require.Equal(t, c.meet, table.Policies().Get([]byte("two")) == nil,
+			"a refused change must not change anything")
 		require.Equal(t, engine.OK, decideAt(table, at, laidOut("one", c.first, quotaLimit(2))).Status,
-			"its own layout is no other's")
+			"a policy must be able to keep its own layout")
 		decideAt(table, at, laidOut("one", "", quotaLimit(2)))
 		require.Equal(t, engine.OK, decideAt(table, at, laidOut("two", c.second, quotaLimit(1))).Status,
-			"the name is free again")
+			"the name must be free again")
 	}
 }
 
-// TestResetPolicy forgets all that a policy counts for one key, on every replica alike, and
-// nothing else.
+// TestResetPolicy checks that it resets every limiter of a policy for one key, on every replica alike, and nothing
+// else.
 func TestResetPolicy(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	tables := []*engine.Table{engine.NewTable(engine.Options{Shards: 1}), engine.NewTable(engine.Options{Shards: 64})}
@@ -138,7 +139,7 @@ func TestResetPolicy(t *testing.T) {
 	require.Equal(t, tables[0].StateHash(at), tables[1].StateHash(at))
 }
 
-// TestStoredLayout: a policy comes back from its stored form, and one without new fields is
+// TestStoredLayout checks that a policy with a layout survives its stored form. A policy without new fields must be
 // stored as before.
 func TestStoredLayout(t *testing.T) {
 	for _, p := range []engine.Policy{
@@ -158,8 +159,8 @@ func TestStoredLayout(t *testing.T) {
 	}
 }
 
-// TestReport: with ReportNs every answer of a policy tells the rate of the limit that binds,
-// whichever way the check is made.
+// TestReport checks that every answer of a policy with ReportNs reports the rate of the limit that binds, for every
+// kind of check.
 func TestReport(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	for _, c := range []struct {
@@ -198,7 +199,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTokens tells what a bucket holds to a billionth of a token, rounded down.
+// TestTokens checks that the level of a bucket is reported to a billionth of a token, rounded down.
 func TestTokens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(27, 1))
 	for range 3000 {

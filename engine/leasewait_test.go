@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestWaitForManyLeases compares the wait of a denied acquire with what sorting the
-// leases by their ends says, for ends that lie together, far apart, or do not come.
+// TestWaitForManyLeases compares the wait of a denied acquire with a sort of the leases by their ends. The ends are
+// close together, far apart, or never come.
 func TestWaitForManyLeases(t *testing.T) {
 	for seed := range uint64(200 / min(raceFactor, 10)) {
 		b, rng := newProbe(), seeded(seed)

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// logs is a table with two logs, of policy "log" for key "k" and of key "plain", each with
-// many units that have been drained.
+// logs is a table with two logs, each with many units that were already drained. One belongs to policy "log" and key
+// "k", and the other to key "plain".
 type logs struct {
 	*holds
 	stored entries
@@ -40,7 +40,7 @@ func (l *logs) add() {
 	require.EqualValues(l.t, 1, l.do(l.plain(1)).Allowed)
 }
 
-// drain returns what it hands out, and the bytes of all values.
+// drain returns the drained changes and the length of their values.
 func (l *logs) drain() (changes []engine.Change, length int) {
 	require.NoError(l.t, l.table.Drain(100, func(chunk []engine.Change) error {
 		for _, c := range chunk {
@@ -52,7 +52,7 @@ func (l *logs) drain() (changes []engine.Change, length int) {
 	return changes, length
 }
 
-// requireStored loads what was drained.
+// requireStored loads the drained changes and requires the same state.
 func (l *logs) requireStored() *engine.Table {
 	again := loaded(l.t, l.at, l.stored, 1)
 	require.Equal(l.t, l.table.StateHash(l.at), again.StateHash(l.at))
@@ -68,14 +68,15 @@ func TestALogThatGainsIsStoredByWhatItGained(t *testing.T) {
 		require.Less(t, length, 2*40)
 		l.requireStored()
 	}
-	l.pass(keptLimit.WindowNs - 50e6) // half of the units go
+	l.pass(keptLimit.WindowNs - 50e6) // half of the units leave the window
 	l.add()
 	_, length := l.drain()
 	require.Less(t, length, 2*40)
 	l.requireStored()
 }
 
-// TestALoadedLogIsNotLonger than the log: a journal may have what it gained in many windows.
+// TestALoadedLogIsNotLonger checks that a loaded log only has the units of its window, although a journal may have
+// units of many windows.
 func TestALoadedLogIsNotLonger(t *testing.T) {
 	l := newLogs(t)
 	for range 1000 {
@@ -88,8 +89,8 @@ func TestALoadedLogIsNotLonger(t *testing.T) {
 	require.LessOrEqual(t, loadedBytes, bytes)
 }
 
-// TestALoadedLogIsBounded: with units that have left their window it would be too long to
-// be loaded a second time.
+// TestALoadedLogIsBounded checks that a log with many expired units loads without them. Otherwise it would be too
+// long to be loaded again.
 func TestALoadedLogIsBounded(t *testing.T) {
 	l := newLogs(t)
 	half := engine.Op{Key: []byte("long"), Limit: keptLimit, Cost: engine.MaxLogUnits / 2}
@@ -107,7 +108,7 @@ func TestALoadedLogIsBounded(t *testing.T) {
 	l.requireStored()
 }
 
-// TestALogIsStoredWhole where what it gained does not tell what it has become.
+// TestALogIsStoredWhole checks that a log is stored whole if its new units do not describe the change.
 func TestALogIsStoredWhole(t *testing.T) {
 	longer := keptLimit
 	longer.WindowNs *= 2
@@ -140,7 +141,8 @@ func TestALogIsStoredWhole(t *testing.T) {
 	}
 }
 
-// TestWhatALogGainedLoadsAlone when the units before have left its window.
+// TestWhatALogGainedLoadsAlone checks that the new units of a log load without the earlier ones when those have left
+// the window.
 func TestWhatALogGainedLoadsAlone(t *testing.T) {
 	l := newLogs(t)
 	l.pass(keptLimit.WindowNs / 2)
@@ -150,7 +152,8 @@ func TestWhatALogGainedLoadsAlone(t *testing.T) {
 	require.EqualValues(t, keptLimit.Max-1, decideAt(l.requireStored(), l.at, l.plain(0)).Remaining)
 }
 
-// TestARoundOfRenewalHandsOutLogsWhole: what was drained before is not needed any more.
+// TestARoundOfRenewalHandsOutLogsWhole checks that a rewrite pass stores whole logs, so that earlier changes are no
+// longer needed.
 func TestARoundOfRenewalHandsOutLogsWhole(t *testing.T) {
 	l := newLogs(t)
 	l.add()
@@ -160,7 +163,8 @@ func TestARoundOfRenewalHandsOutLogsWhole(t *testing.T) {
 	l.requireStored()
 }
 
-// TestLoadRefusesMoreOfSomethingElse adds what a log gained to what it cannot belong to.
+// TestLoadRefusesMoreOfSomethingElse checks that new units of a log are refused if they cannot belong to the stored
+// entry.
 func TestLoadRefusesMoreOfSomethingElse(t *testing.T) {
 	l := newLogs(t)
 	l.do(l.plain(1))

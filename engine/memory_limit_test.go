@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestMemoryOfSteps: strike limits with as many steps as there may be, a new one for
-// each key, are counted at what they take, and no longer once they are gone.
+// TestMemoryOfSteps checks the accounted size of strike limits with the most steps and a new limit for each key. The
+// size must return to zero when they are gone.
 func TestMemoryOfSteps(t *testing.T) {
 	skipUnderRace(t)
 	const keys = 30_000

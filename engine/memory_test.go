@@ -10,14 +10,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// skipUnderRace leaves out what has one goroutine and millions of steps.
+// skipUnderRace skips tests with one goroutine and millions of steps, where the race detector finds nothing.
 func skipUnderRace(t *testing.T) {
 	if raceFactor > 1 {
 		t.Skip("the race detector has nothing to find here and takes minutes")
 	}
 }
 
-// heapBytes is what lives on the heap after a collection.
+// heapBytes returns the live heap after a collection.
 func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -43,8 +43,8 @@ func fill(n int, o engine.Options) *engine.Table {
 	return table
 }
 
-// TestMemoryOfTokenBuckets holds a million buckets in at most 54 bytes each,
-// with their keys and the index, once their changes are saved.
+// TestMemoryOfTokenBuckets checks that a million buckets take at most 54 bytes each, with their keys and the index,
+// once their changes are saved.
 func TestMemoryOfTokenBuckets(t *testing.T) {
 	skipUnderRace(t)
 	const keys = 1_000_000
@@ -59,12 +59,12 @@ func TestMemoryOfTokenBuckets(t *testing.T) {
 		t.Logf("%s: %.1f bytes a key on the heap, %.1f by its own account", name, perKey,
 			float64(stats.MemoryBytes)/keys)
 		require.LessOrEqual(t, perKey, 54.0, name)
-		require.InEpsilon(t, bytes, stats.MemoryBytes, 0.1, "the account is honest")
+		require.InEpsilon(t, bytes, stats.MemoryBytes, 0.1, "the table's own account must be right")
 	}
 }
 
-// TestMemoryOfSlidingLogs holds full logs of 100 units, each taken at its own
-// time, in at most 12 bytes a unit, keys included.
+// TestMemoryOfSlidingLogs checks that full logs of 100 units at different times take at most 12 bytes a unit,
+// including keys.
 func TestMemoryOfSlidingLogs(t *testing.T) {
 	skipUnderRace(t)
 	const keys, units = 20_000, 100
@@ -87,7 +87,7 @@ func TestMemoryOfSlidingLogs(t *testing.T) {
 	require.EqualValues(t, keys*units, stats.Admitted[engine.SlidingLog])
 }
 
-// TestMemoryComesBack forgets a million idle keys by a bounded amount of work.
+// TestMemoryComesBack checks that the memory of a million idle keys is freed with bounded work.
 func TestMemoryComesBack(t *testing.T) {
 	skipUnderRace(t)
 	const keys = 1_000_000
@@ -97,15 +97,15 @@ func TestMemoryComesBack(t *testing.T) {
 	for range 10 * keys / (256 * 100) {
 		table.Collect(at, 100)
 	}
-	// What is left is an index of few segments and a few spare pages.
+	// Only an index of few segments and a few spare pages remain.
 	s := table.Stats(at)
 	require.EqualValues(t, keys, s.Expired)
 	require.Less(t, s.MemoryBytes, full/8)
 	require.Zero(t, s.Keys)
 }
 
-// TestMemoryOfKeysUsedAgain uses the same keys over and over, each time just
-// after they have become idle: what they held before is not kept.
+// TestMemoryOfKeysUsedAgain checks that keys which are reused just after they became idle do not keep their old
+// memory.
 func TestMemoryOfKeysUsedAgain(t *testing.T) {
 	skipUnderRace(t)
 	table := engine.NewTable(engine.Options{Shards: 1})

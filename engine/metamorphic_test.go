@@ -12,12 +12,12 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// What must not matter does not: the same operations give the same answers,
-// whatever the shards, the batches, the collecting, the saving and loading.
+// These tests check that the same operations give the same answers for any number of shards, any batches, and any
+// collecting, saving and loading.
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 77)) }
 
-// block is operations that happen at one instant.
+// block is a batch of operations at one instant.
 type block struct {
 	at  engine.Stamp
 	ops []engine.Op
@@ -25,7 +25,7 @@ type block struct {
 
 const metaLifetimeNs = int64(1e9)
 
-// someBlocks is a random history over 400 keys of all algorithms.
+// someBlocks returns a random history over 400 keys of all algorithms.
 func someBlocks(seed uint64, blocks, most int) (history []block) {
 	g := newGenerator(seeded(seed), engine.NoAlgorithm, 400)
 	g.lifetimeNs = metaLifetimeNs
@@ -35,7 +35,7 @@ func someBlocks(seed uint64, blocks, most int) (history []block) {
 			b.ops = append(b.ops, g.next().op)
 		}
 		b.at = g.at
-		// Answers steer nothing here, so aim at what waits usually are.
+		// The answers are unknown here, so aim at the usual waits.
 		g.saw(engine.Decision{RetryMs: g.Int64N(g.scaleNs/1e6 + 2), ResetMs: g.scaleNs / 1e6})
 		history = append(history, b)
 	}
@@ -46,7 +46,7 @@ func metaTable(shards int) *engine.Table {
 	return engine.NewTable(engine.Options{Shards: shards, IDLifetimeNs: metaLifetimeNs, TrackChanges: true})
 }
 
-// run answers a history in one call of decide per block.
+// run decides a history with one call per block, and returns the answers.
 func run(history []block, decide func(b block, out []engine.Decision)) (answers []engine.Decision) {
 	for _, b := range history {
 		out := make([]engine.Decision, len(b.ops))
@@ -108,8 +108,7 @@ func requireSame(t *testing.T, name string, history []block, want, got []engine.
 	}
 }
 
-// restarting decides on a table that is now and then drained into a store and
-// replaced by another one, loaded from it.
+// restarting decides on a table that is sometimes drained into a store and replaced by one loaded from it.
 func restarting(t *testing.T, seed uint64) func(block, []engine.Decision) {
 	rng := seeded(seed + 1000)
 	stored := entries{}
@@ -125,15 +124,14 @@ func restarting(t *testing.T, seed uint64) func(block, []engine.Decision) {
 	}
 }
 
-// replaying decides on a table whose changes are kept in the order in which they came,
-// those before the last whole round of Renew left out, and which is now and then
-// replaced by one that is loaded from them all.
+// replaying decides on a table whose changes are kept in order, without those from before the last complete pass of
+// Renew. Sometimes it is replaced by a table loaded from all kept changes.
 func replaying(t *testing.T, seed uint64) func(block, []engine.Decision) {
 	rng := seeded(seed + 2000)
 	var (
 		journal []engine.Change
 		cursor  uint64
-		begun   int // where the round began
+		begun   int // where the pass began
 	)
 	table := metaTable(1 << rng.IntN(6))
 	return func(b block, out []engine.Decision) {
@@ -179,15 +177,15 @@ func replayed(t *testing.T, at engine.Stamp, journal []engine.Change, shards int
 
 func requireUnchanged(t *testing.T, table *engine.Table) {
 	require.NoError(t, table.Drain(100, func(c []engine.Change) error {
-		require.Empty(t, c, "loading is no change")
+		require.Empty(t, c, "a load must not count as a change")
 		return nil
 	}))
 }
 
-// entries are what a store has of each key, in the order in which it came.
+// entries are the stored values of each key, in order.
 type entries map[string][][]byte
 
-// into keeps changes as a store would.
+// into returns a function that stores changes.
 func into(t *testing.T, stored entries) func([]engine.Change) error {
 	return func(changes []engine.Change) error {
 		for _, c := range changes {
@@ -213,7 +211,7 @@ func loaded(t *testing.T, at engine.Stamp, stored entries, shards int) *engine.T
 	return table
 }
 
-// TestDrainStopsAtAnError hands out the rest the next time.
+// TestDrainStopsAtAnError checks that a drain stops at an error and returns the rest the next time.
 func TestDrainStopsAtAnError(t *testing.T) {
 	table, at := metaTable(4), engine.Stamp{NowNs: 1e18}
 	for n := range 1000 {
@@ -228,7 +226,7 @@ func TestDrainStopsAtAnError(t *testing.T) {
 	require.EqualValues(t, 1000, loaded(t, at, stored, 8).Len(at))
 }
 
-// TestLoadSkipsWhatIsIdle says so, and has nothing to show for it.
+// TestLoadSkipsWhatIsIdle checks that a load reports an idle entry and does not store it.
 func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	table, at, stored := metaTable(4), engine.Stamp{NowNs: 1e18}, entries{}
 	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 10), Cost: 1}})
@@ -244,8 +242,7 @@ func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	}
 }
 
-// TestLoadOfDamage loads what Drain never wrote and goes on: an error or some
-// entry, but no panic then or later.
+// TestLoadOfDamage checks that loading damaged entries gives an error or some entry. It must not panic then or later.
 func TestLoadOfDamage(t *testing.T) {
 	rng := seeded(1)
 	for seed := range uint64(40 / min(raceFactor, 10)) {
@@ -271,7 +268,7 @@ func TestLoadOfDamage(t *testing.T) {
 	require.Error(t, err)
 }
 
-// damaged is b cut short, or with a bit turned.
+// damaged returns b cut short or with a flipped bit.
 func damaged(rng *rand.Rand, b []byte) []byte {
 	b = append([]byte(nil), b...)
 	if rng.IntN(3) == 0 {
@@ -281,8 +278,7 @@ func damaged(rng *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// TestScanSeesEveryKey visits every key that is there throughout, while others
-// come and go.
+// TestScanSeesEveryKey checks that a scan visits every key that exists the whole time, while others come and go.
 func TestScanSeesEveryKey(t *testing.T) {
 	table, at := metaTable(16), engine.Stamp{NowNs: 1e18}
 	lasting := bucketOf(1, hourNs, 10)

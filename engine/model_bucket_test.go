@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// tokens is a token bucket: level tokens at an instant, fewer than none when in debt.
+// tokens is a token bucket with a level at an instant. The level is negative in debt.
 type tokens struct {
 	limit engine.Limit
 	level *big.Rat
@@ -25,7 +25,7 @@ func (b tokens) idle(at engine.Stamp) bool {
 	return b.under(at, b.limit).level.Cmp(num(b.limit.Max)) == 0
 }
 
-// under is the bucket now, as limit l sees it.
+// under returns the bucket now, as limit l sees it.
 func (b tokens) under(at engine.Stamp, l engine.Limit) tokens {
 	level := plus(b.level, times(num(at.NowNs-b.atNs), perNs(b.limit.Rate)))
 	level = lesser(level, num(b.limit.Max))
@@ -63,7 +63,7 @@ func (b tokens) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	return taken(d, n, b)
 }
 
-// text is the level in decimal, cut to billionths.
+// text returns the level in decimal, cut to billionths.
 func (b tokens) text(at engine.Stamp) string {
 	level := floorTo(b.under(at, b.limit).level, 1e9)
 	if text := level.FloatString(9); strings.Contains(text, ".") {
@@ -78,7 +78,7 @@ func (b tokens) refund(at engine.Stamp, n int64) (engine.Decision, rule) {
 	return afterRefund(at, n, after)
 }
 
-// queue is a leaky bucket as a queue: backlog units of which one is in service.
+// queue is a leaky bucket as a queue of backlog units, one of which is in service.
 type queue struct {
 	limit   engine.Limit
 	backlog *big.Rat
@@ -90,7 +90,7 @@ func (q queue) remembered() engine.Limit    { return q.limit }
 func (q queue) used(at engine.Stamp) int64  { return wholeUp(q.under(at, q.limit).backlog) }
 func (q queue) idle(at engine.Stamp) bool   { return q.under(at, q.limit).backlog.Sign() == 0 }
 
-// under is the queue now, as limit l sees it.
+// under returns the queue now, as limit l sees it.
 func (q queue) under(at engine.Stamp, l engine.Limit) queue {
 	backlog := positive(minus(q.backlog, times(num(at.NowNs-q.atNs), perNs(q.limit.Rate))))
 	if l != q.limit {
@@ -129,7 +129,7 @@ func (q queue) refund(at engine.Stamp, n int64) (engine.Decision, rule) {
 	return afterRefund(at, n, after)
 }
 
-// granted is what Allowed says of n units admitted.
+// granted returns the value of Allowed for n admitted units.
 func granted(op *engine.Op, n int64) int64 {
 	if op.Partial {
 		return n
@@ -137,7 +137,7 @@ func granted(op *engine.Op, n int64) int64 {
 	return 1
 }
 
-// taken pairs an admission with the state that follows it; none when nothing was taken.
+// taken returns an admission and the state that follows, or no state if nothing was taken.
 func taken(d engine.Decision, n int64, after rule) (engine.Decision, rule) {
 	if n == 0 {
 		return d, nil

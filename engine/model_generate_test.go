@@ -10,25 +10,25 @@ import (
 const (
 	dayNs  = int64(24 * 3600e9)
 	hourNs = int64(3600e9)
-	// endOfTimeNs is where histories stop moving on, well inside the legal range.
+	// endOfTimeNs is where histories stop, well inside the legal range.
 	endOfTimeNs = int64(1 << 61)
 )
 
-// step is one operation at its time: what histories are made of.
+// step is one operation of a history at its time.
 type step struct {
 	at engine.Stamp
 	op engine.Op
 }
 
-// generator makes random histories that dwell on the edges of the algorithms:
-// repeated instants, the instants the last answer named, window boundaries.
+// generator makes random histories that stay near the edges of the algorithms: repeated instants, the instants in the
+// last answer, and window boundaries.
 type generator struct {
 	*rand.Rand
-	algorithms []engine.Algorithm // the first is asked most
+	algorithms []engine.Algorithm // the first is used most
 	limits     map[engine.Algorithm][]engine.Limit
 	keys       int
 	at         engine.Stamp
-	scaleNs    int64 // the order of the durations of this history
+	scaleNs    int64 // the scale of the durations in this history
 	lifetimeNs int64 // of IDs
 	last       engine.Decision
 }
@@ -38,8 +38,7 @@ var everyAlgorithm = []engine.Algorithm{
 	engine.SlidingCounter, engine.Concurrency, engine.Strike,
 }
 
-// newGenerator starts a history mostly about one algorithm, or about all of
-// them when it is NoAlgorithm.
+// newGenerator starts a history mostly of one algorithm, or of all if a is NoAlgorithm.
 func newGenerator(rng *rand.Rand, a engine.Algorithm, keys int) *generator {
 	g := &generator{Rand: rng, keys: keys, limits: map[engine.Algorithm][]engine.Limit{}}
 	g.scaleNs = pick(g, int64(1), 10, 1e3, 1e6, 1e9, 60e9, dayNs, engine.MaxWindowNs)
@@ -62,7 +61,7 @@ func pick[T any](g *generator, choices ...T) T { return choices[g.IntN(len(choic
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
-// duration is about the scale of the history, sometimes at the legal edge.
+// duration returns a duration near the scale of the history, sometimes at the legal edge.
 func (g *generator) duration() int64 {
 	d := pick(g, g.scaleNs, g.scaleNs, 1+g.Int64N(10*min(g.scaleNs, engine.MaxWindowNs/10)), 7*g.scaleNs/3,
 		1, engine.MaxWindowNs)
@@ -79,7 +78,7 @@ func (g *generator) rate() engine.Rate {
 	}
 }
 
-// limit is some legal limit of an algorithm.
+// limit returns some legal limit of an algorithm.
 func (g *generator) limit(a engine.Algorithm) engine.Limit {
 	l := engine.Limit{Algorithm: a}
 	l.Max = pick(g, int64(1), 2, 3, 1+g.Int64N(12), 1+g.Int64N(12), 100, 1e6, engine.MaxUnits)
@@ -121,7 +120,7 @@ func (g *generator) steps() (engine.Steps, int64) {
 	return engine.MakeSteps(steps), threshold
 }
 
-// next is the next step of the history; saw tells it what was answered.
+// next returns the next step of the history. saw must then receive its answer.
 func (g *generator) next() step {
 	if to := g.at.NowNs + g.wait(); to < endOfTimeNs {
 		g.at.NowNs = to
@@ -138,7 +137,7 @@ func (g *generator) next() step {
 
 func (g *generator) saw(d engine.Decision) { g.last = d }
 
-// wait is how long until the next operation.
+// wait returns the time until the next operation.
 func (g *generator) wait() int64 {
 	around := pick(g, int64(-1e6), -1, 0, 1)
 	switch g.IntN(14) {
@@ -164,7 +163,7 @@ func (g *generator) wait() int64 {
 	return 0
 }
 
-// named is a wait of a reply in nanoseconds, as far as a history may go.
+// named returns a wait from an answer in nanoseconds, as far as the history may go.
 func (g *generator) named(ms int64) int64 {
 	if ms < 0 || ms > endOfTimeNs/1e6 {
 		return 0
@@ -180,7 +179,7 @@ func (g *generator) someLimit() engine.Limit {
 	return limits[g.IntN(len(limits))]
 }
 
-// algorithm is mostly the history's own.
+// algorithm returns the history's own algorithm most of the time.
 func (g *generator) algorithm() engine.Algorithm {
 	if g.algorithms[0] == engine.Counter && g.keys > 3 || g.chance(3) {
 		return pick(g, g.algorithms...)
@@ -200,7 +199,7 @@ func (g *generator) op() engine.Op {
 	case roll < 5:
 		op.Code = pick(g, engine.OpReset, engine.OpForget)
 		if op.Code == engine.OpForget {
-			op.ID = nil // with one it would only drop what is remembered of it
+			op.ID = nil // with an ID it would only drop the remembered answer
 		}
 	case roll < 6:
 		op.Code, op.TTLNs, op.Text = pick(g, engine.OpBlock, engine.OpBlockEverywhere), g.duration(), []byte("abuse")
@@ -223,7 +222,7 @@ func (g *generator) op() engine.Op {
 	return op
 }
 
-// decision makes op a decision under one of the history's limits, mostly the first.
+// decision makes op a decision, mostly under the first limit of the history.
 func (g *generator) decision(op *engine.Op, a engine.Algorithm) {
 	op.Limit = g.limits[a][0]
 	if g.chance(12) {
@@ -255,7 +254,7 @@ func (g *generator) key() []byte {
 	n := g.IntN(g.keys)
 	key := []byte{'k', byte(n), byte(n >> 8)}
 	switch {
-	case g.chance(8): // what a block everywhere reaches
+	case g.chance(8): // keys that a block everywhere covers
 		return append([]byte("a|b|"), key...)
 	case g.chance(8):
 		return append([]byte("ip:"), key...)
@@ -274,7 +273,7 @@ func (g *generator) ttl() int64 {
 	return g.duration()
 }
 
-// cost is mostly small beside the limit, sometimes on its edge or beyond.
+// cost returns a cost that is usually small compared with the limit, sometimes at or above it.
 func (g *generator) cost(limit int64) int64 {
 	c := pick(g, 0, 1, 1, 1, 1, 2, 3, limit/2, limit, limit-1, limit+1, limit+2, g.Int64N(limit/3+2))
 	if g.chance(1) {
@@ -283,8 +282,8 @@ func (g *generator) cost(limit int64) int64 {
 	return min(max(c, 0), engine.MaxUnits)
 }
 
-// calendar is a window of the history's scale, sometimes resolved just before
-// its end and decided after it.
+// calendar returns a window of the history's scale. Sometimes it was resolved just before its end and is decided
+// after it.
 func (g *generator) calendar() *engine.Calendar {
 	windowNs := max(g.scaleNs, 2)
 	endNs := alignedStart(g.at, windowNs) + g.at.WallOffsetNs + windowNs

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// leases are units held until released or expired.
+// leases are units that are held until they are released or expire.
 type leases struct {
 	limit engine.Limit
 	held  []lease
@@ -24,7 +24,7 @@ func (c leases) remembered() engine.Limit    { return c.limit }
 func (c leases) used(at engine.Stamp) int64  { return c.live(at).units() }
 func (c leases) idle(at engine.Stamp) bool   { return len(c.live(at).held) == 0 }
 
-// live is c without what has expired, soonest to expire first.
+// live returns the leases that have not expired, by the order of their expiry.
 func (c leases) live(at engine.Stamp) leases {
 	live := leases{limit: c.limit}
 	for _, l := range c.held {
@@ -87,7 +87,7 @@ func (c leases) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	return taken(d, n, c)
 }
 
-// waitMs is how long until expiry alone makes room for n units.
+// waitMs returns the time until expiry alone frees n units.
 func (c leases) waitMs(at engine.Stamp, n int64) int64 {
 	used := c.units()
 	for _, l := range c.held {
@@ -118,7 +118,7 @@ func (c leases) refund(engine.Stamp, int64) (engine.Decision, rule) {
 // counter is a plain value with a time to live.
 type counter struct {
 	value   int64
-	untilNs int64 // Never: no end
+	untilNs int64 // Never if it does not end
 }
 
 func (c *counter) expired(at engine.Stamp) bool { return at.NowNs >= c.untilNs }

@@ -2,12 +2,12 @@ package engine_test
 
 import "github.com/weir-project/weir/engine"
 
-// events is a list of units by the instant they were taken, oldest first.
+// events is a list of units by the instant of taking, oldest first.
 type events []event
 
 type event struct{ atNs, units int64 }
 
-// since is what was taken after an instant.
+// since returns the units taken after an instant.
 func (e events) since(ns int64) events {
 	for i := range e {
 		if e[i].atNs > ns {
@@ -28,7 +28,7 @@ func (e events) with(v event) events {
 	return append(e[:len(e):len(e)], v)
 }
 
-// withoutNewest is e less its n newest units.
+// withoutNewest returns e without its n newest units.
 func (e events) withoutNewest(n int64) events {
 	e = append(events(nil), e...)
 	for n > 0 && len(e) > 0 {
@@ -43,7 +43,7 @@ func (e events) withoutNewest(n int64) events {
 	return e
 }
 
-// withoutOldest is e less its n oldest units.
+// withoutOldest returns e without its n oldest units.
 func (e events) withoutOldest(n int64) events {
 	for n > 0 && len(e) > 0 {
 		if e[0].units > n {
@@ -55,7 +55,7 @@ func (e events) withoutOldest(n int64) events {
 	return e
 }
 
-// freedNs is the instant at which only n units are left of a window.
+// freedNs returns the instant at which only n units are left in the window.
 func (e events) freedNs(n, windowNs int64) int64 {
 	used := e.units()
 	for _, v := range e {
@@ -66,7 +66,7 @@ func (e events) freedNs(n, windowNs int64) int64 {
 	panic("nothing to wait for")
 }
 
-// endNs is when the newest unit leaves the window; now when there is none.
+// endNs returns when the newest unit leaves the window, or now without one.
 func (e events) endNs(at engine.Stamp, windowNs int64) int64 {
 	if len(e) == 0 {
 		return at.NowNs
@@ -85,8 +85,7 @@ func (s slidingLog) remembered() engine.Limit    { return s.limit }
 func (s slidingLog) used(at engine.Stamp) int64  { return s.under(at, s.limit).log.units() }
 func (s slidingLog) idle(at engine.Stamp) bool   { return len(s.under(at, s.limit).log) == 0 }
 
-// under is the log now, as limit l sees it: what is in the window of l of what
-// the remembered window has not forgotten.
+// under returns the log now, as limit l sees it: the units in the window of l that the remembered window still has.
 func (s slidingLog) under(at engine.Stamp, l engine.Limit) slidingLog {
 	return slidingLog{l, s.log.since(at.NowNs - s.limit.WindowNs).since(at.NowNs - l.WindowNs)}
 }
@@ -153,7 +152,7 @@ func (s strikes) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	if n > 0 {
 		s.log = s.log.with(event{at.NowNs, n})
 		most := int64(engine.MaxLogUnits)
-		if running { // what is counted then is of no use beyond the last threshold
+		if running { // a strike beyond the last threshold has no effect during a penalty
 			most = max(s.limit.Max, 1)
 		}
 		s.log = s.log.withoutOldest(s.log.units() - most)
@@ -178,8 +177,8 @@ func (s strikes) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	return taken(d, n, s)
 }
 
-// penalty is what going from before to after strikes costs, or with anew that of the highest
-// step that blocks, and whether the last step's.
+// penalty returns the length of the penalty between two counts of strikes, and whether it is the last step's. With
+// anew it is that of the highest step that blocks.
 func penalty(steps engine.Steps, before, after int64, anew bool) (ns int64, last bool) {
 	for i := steps.Len() - 1; i >= 0; i-- {
 		step := steps.At(i)
@@ -193,7 +192,7 @@ func penalty(steps engine.Steps, before, after int64, anew bool) (ns int64, last
 	return 0, false
 }
 
-// delay is how long the response to the last of some strikes is held.
+// delay returns how long the response to the last of some strikes is delayed.
 func delay(steps engine.Steps, strikes int64) (ns int64) {
 	for i := range steps.Len() {
 		if step := steps.At(i); step.Delay && step.Threshold <= strikes {

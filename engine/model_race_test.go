@@ -2,6 +2,6 @@
 
 package engine_test
 
-// raceFactor divides the work of the long tests: the race detector makes every
-// operation an order of magnitude slower.
+// raceFactor divides the work of the long tests, because the race detector makes every operation about ten times
+// slower.
 const raceFactor = 20

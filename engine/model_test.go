@@ -8,26 +8,25 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The reference model: a map of naive limiters in exact rationals, every one a
-// few lines that follow the written definition of its algorithm. It is slow,
-// keeps everything and shares no code with the engine.
+// This is the reference model: a map of simple limiters in exact rational numbers. Each is a few lines that follow
+// the written definition of its algorithm. It is slow, keeps everything, and shares no code with the engine.
 
-// rule is the state of one limiter. Its values never change: an operation that
-// takes something returns the state that follows, any other returns nil.
+// rule is the state of one limiter. Its values never change. An operation that takes something returns the next
+// state, and any other returns nil.
 type rule interface {
 	algorithm() engine.Algorithm
-	// idle reports whether the limiter is as if never used, under the limit it remembers.
+	// idle reports whether the limiter equals an unused one, under its remembered limit.
 	idle(at engine.Stamp) bool
 	take(at engine.Stamp, op *engine.Op) (engine.Decision, rule)
-	// refund gives back at most n units.
+	// refund returns at most n units to the limiter.
 	refund(at engine.Stamp, n int64) (engine.Decision, rule)
-	// remembered is the limit of the last operation that took something.
+	// remembered returns the limit of the last operation that took something.
 	remembered() engine.Limit
-	// used is what counts against that limit, in units, rounded up.
+	// used returns the units that count against that limit, rounded up.
 	used(at engine.Stamp) int64
 }
 
-// blank is a limiter never used, about to be asked under l.
+// blank returns an unused limiter under limit l.
 func blank(at engine.Stamp, l engine.Limit) rule {
 	switch l.Algorithm {
 	case engine.TokenBucket:
@@ -48,7 +47,7 @@ func blank(at engine.Stamp, l engine.Limit) rule {
 	panic("no such algorithm")
 }
 
-// model is the naive table.
+// model is the simple table.
 type model struct {
 	idLifetimeNs int64
 	nowNs        int64
@@ -60,17 +59,17 @@ type modelKey struct {
 	ids   map[string]remembered
 }
 
-// modelState is everything but the remembered answers: copied, changed, kept.
+// modelState is everything except remembered answers. It is copied, changed and kept.
 type modelState struct {
 	rule           rule
 	counter        *counter
 	blockedUntilNs int64
 	everywhere     bool
 	reason         string
-	elsewhere      elsewhere // found anew for each operation
+	elsewhere      elsewhere // computed again for each operation
 }
 
-// elsewhere is the block everywhere, on another key, that holds for this one.
+// elsewhere is the block everywhere on another key that covers this key.
 type elsewhere struct {
 	untilNs     int64
 	key, reason string
@@ -78,8 +77,7 @@ type elsewhere struct {
 
 func endsIn(key, end string) bool { return key == end || strings.HasSuffix(key, "|"+end) }
 
-// elsewhere finds the block that lasts longest of those that hold for this key.
-// Blocks of the address that an operation comes from are among them.
+// elsewhere returns the block that lasts longest among those that cover this key, or the address of the operation.
 func (m *model) elsewhere(at engine.Stamp, key, from string) (found elsewhere) {
 	for other, k := range m.keys {
 		s := &k.state
@@ -103,7 +101,7 @@ func newModel(idLifetimeNs int64) *model {
 	return &model{idLifetimeNs: idLifetimeNs, keys: map[string]*modelKey{}}
 }
 
-// do carries out one operation.
+// do runs one operation.
 func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	m.nowNs = max(m.nowNs, at.NowNs)
 	at.NowNs = m.nowNs
@@ -112,7 +110,7 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		k = &modelKey{ids: map[string]remembered{}}
 		m.keys[string(op.Key)] = k
 	}
-	remembers := len(op.ID) > 0 && !op.Dry // a dry run is no repetition
+	remembers := len(op.ID) > 0 && !op.Dry // a dry run is not a repetition
 	if r, ok := k.ids[string(op.ID)]; ok && remembers && at.NowNs-r.givenNs < m.idLifetimeNs {
 		return r.answer
 	}
@@ -125,13 +123,13 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	k.state = next
 	if remembers {
 		again := answer
-		again.Locked = 0 // the lock-out has been told of
+		again.Locked = 0 // the lock-out was reported already
 		k.ids[string(op.ID)] = remembered{again, at.NowNs}
 	}
 	return answer
 }
 
-// len counts the keys that are not idle.
+// len returns the number of keys that are not idle.
 func (m *model) len(at engine.Stamp) (n int64) {
 	at.NowNs = max(m.nowNs, at.NowNs)
 	for _, k := range m.keys {
@@ -143,7 +141,7 @@ func (m *model) len(at engine.Stamp) (n int64) {
 	return n
 }
 
-// inspect describes a key as a look at it under its own limit would.
+// inspect describes a key like a read under its own limit.
 func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool) {
 	at.NowNs = max(m.nowNs, at.NowNs)
 	s := m.keys[string(key)].state.settled(at)
@@ -179,7 +177,7 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 	return info, own || info.Algorithm != engine.NoAlgorithm
 }
 
-// settled is s without what has become idle.
+// settled returns s without idle parts.
 func (s modelState) settled(at engine.Stamp) modelState {
 	if s.rule != nil && s.rule.idle(at) {
 		s.rule = nil
@@ -204,7 +202,7 @@ func (s *modelState) blockedItself(at engine.Stamp) bool { return at.NowNs < s.b
 
 func (s *modelState) blocked(at engine.Stamp) bool { return at.NowNs < s.endsNs() }
 
-// endsNs is when the last block that holds for the key ends.
+// endsNs returns when the last block that covers the key ends.
 func (s *modelState) endsNs() int64 { return max(s.blockedUntilNs, s.elsewhere.untilNs) }
 
 func leftMs(at engine.Stamp, untilNs int64) int64 {
@@ -214,7 +212,7 @@ func leftMs(at engine.Stamp, untilNs int64) int64 {
 	return msUp(num(untilNs - at.NowNs))
 }
 
-// do carries out op on s and reports whether anything changed.
+// do runs op on s, and reports whether anything changed.
 func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) {
 	switch op.Code {
 	case engine.OpTake:
@@ -271,10 +269,10 @@ func (s *modelState) take(at engine.Stamp, op *engine.Op) (engine.Decision, bool
 	return d, true
 }
 
-// adopt lets a denied request that would fit some day put its limit in force.
+// adopt puts the limit of a denied request in force, if the request can ever fit.
 func (s *modelState) adopt(at engine.Stamp, op *engine.Op, denied engine.Decision) {
 	limit := op.Limit
-	// A lifetime quota has no wait to name but may be refunded.
+	// A lifetime quota has no wait, but a refund may let the request fit.
 	fits := denied.RetryMs >= 0 || wanted(op) <= limit.Max
 	if s.rule == nil || !fits {
 		return
@@ -291,21 +289,21 @@ func (s *modelState) adopt(at engine.Stamp, op *engine.Op, denied engine.Decisio
 	}
 }
 
-// denyBlocked answers a decision on a key under an administrative block: all is
-// idle when the block is over and the limiter is, as the operation's limit sees it.
+// denyBlocked answers a decision on a blocked key. The key is idle when both the block is over and the limiter is
+// idle under the operation's limit.
 func (s *modelState) denyBlocked(at engine.Stamp, op *engine.Op, r rule) engine.Decision {
 	own, _ := r.take(at, &engine.Op{Limit: op.Limit, Calendar: op.Calendar})
 	left := leftMs(at, s.endsNs())
 	return engine.Decision{RetryMs: left, ResetMs: later(left, own.ResetMs), Limit: op.Limit.Max}
 }
 
-// look is what COST 0 under the limiter's own limit answers.
+// look returns the answer of COST 0 under the limiter's own limit.
 func look(at engine.Stamp, r rule) engine.Decision {
 	d, _ := r.take(at, &engine.Op{Limit: r.remembered()})
 	return d
 }
 
-// later is the longer of two waits, of which -1 is without end.
+// later returns the longer of two waits, of which -1 never ends.
 func later(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return -1
@@ -348,14 +346,13 @@ func (s *modelState) lease(at engine.Stamp, op *engine.Op) (engine.Decision, boo
 	return engine.Decision{Allowed: 1}, true
 }
 
-// afterRefund answers a refund of n units that left r: what a look under the
-// remembered limit would say is left.
+// afterRefund returns the answer to a refund of n units: what a look under the remembered limit would report as left.
 func afterRefund(at engine.Stamp, n int64, after rule) (engine.Decision, rule) {
 	d := engine.Decision{Allowed: one(n > 0), Remaining: look(at, after).Remaining}
 	return taken(d, n, after)
 }
 
-// Exact arithmetic: a name for each step keeps the definitions readable.
+// These functions are exact arithmetic. A name for each step keeps the definitions readable.
 
 func num(n int64) *big.Rat           { return new(big.Rat).SetInt64(n) }
 func frac(a, b int64) *big.Rat       { return big.NewRat(a, b) }
@@ -402,7 +399,7 @@ func saturated(a *big.Int) int64 {
 	return a.Int64()
 }
 
-// untilNs is when what lasts ttl from now ends; 0 means it does not.
+// untilNs returns when a time to live from now ends. A time to live of 0 never ends.
 func untilNs(at engine.Stamp, ttlNs int64) int64 {
 	if ttlNs == 0 {
 		return engine.Never
@@ -410,7 +407,7 @@ func untilNs(at engine.Stamp, ttlNs int64) int64 {
 	return at.NowNs + ttlNs
 }
 
-// alignedStart is the limiter time at which the wall-clock window around now began.
+// alignedStart returns the limiter time at which the current wall-clock window began.
 func alignedStart(at engine.Stamp, windowNs int64) int64 {
 	wallNs := at.NowNs + at.WallOffsetNs
 	return wallNs - wallNs%windowNs - at.WallOffsetNs

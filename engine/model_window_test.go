@@ -18,7 +18,7 @@ func (w fixed) remembered() engine.Limit    { return w.limit }
 func (w fixed) used(engine.Stamp) int64     { return w.count }
 func (w fixed) idle(at engine.Stamp) bool   { return at.NowNs >= w.endNs || w.count == 0 }
 
-// under is the window now, as the limit of op sees it.
+// under returns the window now, as the limit of op sees it.
 func (w fixed) under(at engine.Stamp, op *engine.Op) fixed {
 	l, old := op.Limit, w.limit
 	w.limit = l
@@ -40,7 +40,7 @@ func (w fixed) under(at engine.Stamp, op *engine.Op) fixed {
 	return w
 }
 
-// newWindow is the window around now that op asks for.
+// newWindow returns the window around now that op requests.
 func newWindow(at engine.Stamp, op *engine.Op) (startNs, endNs int64) {
 	switch op.Limit.Mode {
 	case engine.Aligned:
@@ -55,7 +55,7 @@ func newWindow(at engine.Stamp, op *engine.Op) (startNs, endNs int64) {
 	if at.NowNs+at.WallOffsetNs >= endNs {
 		endNs = op.Calendar.NextEndNs
 	}
-	// A window over before it began lasts a moment: a boundary is never early.
+	// A window that ended before it began lasts one nanosecond, so that a boundary is never early.
 	return at.NowNs, max(endNs-at.WallOffsetNs, at.NowNs+1)
 }
 
@@ -89,7 +89,7 @@ func (w fixed) refund(at engine.Stamp, n int64) (engine.Decision, rule) {
 	return afterRefund(at, n, after)
 }
 
-// fitting is how many units of op go into room, and whether that is admitted.
+// fitting returns how many units of op fit, and whether that is admitted.
 func fitting(op *engine.Op, room int64) (n int64, fits bool) {
 	if op.Partial && op.Cost > 0 {
 		n = min(op.Cost, max(0, room))
@@ -128,13 +128,13 @@ func (c twoWindows) rolled(nowNs int64) twoWindows {
 	return c
 }
 
-// weighted is what the windows count at an instant in the current one.
+// weighted returns what both windows count at an instant in the current one.
 func (c twoWindows) weighted(nowNs int64) *big.Rat {
 	leftNs := c.startNs + c.limit.WindowNs - nowNs
 	return plus(num(c.cur), times(num(c.prev), frac(leftNs, c.limit.WindowNs)))
 }
 
-// under is the pair of windows now, as limit l sees it.
+// under returns the two windows now, as limit l sees them.
 func (c twoWindows) under(at engine.Stamp, l engine.Limit) twoWindows {
 	c = c.rolled(at.NowNs)
 	if l.WindowNs != c.limit.WindowNs {
@@ -162,7 +162,7 @@ func (c twoWindows) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule)
 	return taken(d, n, c)
 }
 
-// waitMs is how long until n units fit, looked for window by window.
+// waitMs returns the time until n units fit, by trying window after window.
 func (c twoWindows) waitMs(nowNs, n int64) int64 {
 	for fromNs := nowNs; ; fromNs = c.startNs {
 		endNs := c.startNs + c.limit.WindowNs
@@ -171,7 +171,7 @@ func (c twoWindows) waitMs(nowNs, n int64) int64 {
 			return msUp(num(fromNs - nowNs))
 		}
 		if c.prev > 0 && room.Sign() >= 0 {
-			// prev x left/window fits the room from the instant this much is left.
+			// prev x left/window fits from the instant at which this much of the window is left.
 			leftNs := over(times(room, num(c.limit.WindowNs)), num(c.prev))
 			return msUp(minus(greater(minus(num(endNs), leftNs), num(fromNs)), num(nowNs)))
 		}
@@ -197,7 +197,7 @@ func (c twoWindows) refund(at engine.Stamp, n int64) (engine.Decision, rule) {
 	return afterRefund(at, n, after)
 }
 
-// wanted is how many units must fit before op is admitted at all.
+// wanted returns how many units must fit before op is admitted at all.
 func wanted(op *engine.Op) int64 {
 	if op.Partial {
 		return min(1, op.Cost)

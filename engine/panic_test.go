@@ -9,15 +9,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestPanicLeavesNoLock has operations panic in the midst of a batch: whoever recovers
-// goes on with the same table.
+// TestPanicLeavesNoLock checks that a table can be used after a recovered panic in the middle of a batch.
 func TestPanicLeavesNoLock(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 1}), engine.Stamp{NowNs: 1e18}
 	good := engine.Op{Key: []byte("key"), Limit: bucketOf(1, 1e9, 10), Cost: 1}
-	never := good // no algorithm, and too much for any
+	never := good // no algorithm, and too large for any
 	never.Key, never.Limit.Algorithm, never.Cost = []byte("bad"), engine.NoAlgorithm, 100
 	ops, out := []engine.Op{good, never, good}, make([]engine.Decision, 3)
-	decideOne(table, step{at, good}) // so that there is something to visit
+	decideOne(table, step{at, good}) // so that a scan finds a key
 	visitor := func([]byte, engine.Algorithm) { panic("visitor") }
 	for name, call := range map[string]func(){
 		"Decide":       func() { table.Decide(at, ops, out) },
@@ -37,5 +36,5 @@ func TestPanicLeavesNoLock(t *testing.T) {
 	}
 	look := engine.Op{Key: good.Key, Limit: good.Limit}
 	left := decideOne(table, step{at, look}).Remaining
-	require.EqualValues(t, 10-1-4-2, left, "what came before a panic counts, and the time of a look does not stay")
+	require.EqualValues(t, 10-1-4-2, left, "operations before a panic must count, and a read must not change the time")
 }

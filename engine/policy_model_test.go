@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// policyModel is the naive counterpart of checks: policies in a map, and for each
-// limit and key a limiter of the naive model, asked one after the other.
+// policyModel is the simple model of checks. It has policies in a map, and asks one simple limiter after another for
+// each limit and key.
 type policyModel struct {
 	limiters *model
 	policies map[string]engine.Policy
@@ -18,7 +18,7 @@ func newPolicyModel() *policyModel {
 	return &policyModel{newModel(60e9), map[string]engine.Policy{}}
 }
 
-// do carries out one operation.
+// do runs one operation.
 func (m *policyModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	switch op.Code {
 	case engine.OpPolicy:
@@ -108,7 +108,7 @@ func most(p engine.Policy) int {
 	return n
 }
 
-// forget drops the limiters of a policy from one of its limits on.
+// forget drops the limiters of a policy, beginning with one of its limits.
 func (m *policyModel) forget(policy string, from int) {
 	for name, k := range m.limiters.keys {
 		p, limit, _, ok := engine.SplitName([]byte(name))
@@ -141,7 +141,7 @@ func (m *policyModel) forgive(at engine.Stamp, op *engine.Op) (d engine.Decision
 	return d
 }
 
-// limits are those in force for a key.
+// limits returns the limits in force for a key.
 func (m *policyModel) limits(at engine.Stamp, p engine.Policy, key string) []engine.PolicyLimit {
 	best, limits := -1, p.Limits
 	for _, o := range p.Overrides {
@@ -167,7 +167,7 @@ type bound struct {
 	answer      engine.Decision
 }
 
-// ask is a take of one limit; a limiter of another algorithm is none.
+// ask takes from one limit. A limiter of another algorithm counts as missing.
 func (m *policyModel) ask(at engine.Stamp, b *bound, cost int64, op *engine.Op, dry bool) engine.Decision {
 	k := m.limiters.keys[b.name]
 	if k != nil {
@@ -241,12 +241,12 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		if cost > 0 {
 			asked += b.kept
 		}
-		if b.strikes() { // held up only by a penalty that runs
+		if b.strikes() { // only a running penalty denies
 			asked = 0
 		}
 		b.answer = m.ask(at, b, asked, op, true)
 		if b.answer.Allowed == 0 && b.limit.Limit.Strikes&engine.Extend != 0 && op.Cost > 0 {
-			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // counts all the same
+			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // counts in any case
 		}
 		if b.answer.Allowed == 0 {
 			if b.policy.Shadow {
@@ -270,13 +270,13 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 			}
 		}
 	}
-	if len(denied) > 0 { // with what was taken
+	if len(denied) > 0 { // including those that took units
 		return lockedOut(bounds, m.denial(denied))
 	}
 	return lockedOut(bounds, m.admission(op, bounds, cost, pairs))
 }
 
-// lockedOut is an answer with the pairs that it locked out.
+// lockedOut adds the pairs that were locked out to an answer.
 func lockedOut(bounds []*bound, d engine.Decision) engine.Decision {
 	d.Locked = 0
 	for _, b := range bounds {

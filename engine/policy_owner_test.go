@@ -9,14 +9,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// owned is a change that makes a policy of an owner; "" for nobody.
+// owned returns a change that makes a policy with an owner, or "" for none.
 func owned(name, owner string, most int64) engine.Op {
 	op := setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(most)}, Owner: owner})
 	op.Policy.Own = true
 	return op
 }
 
-// onlyIf makes a change conditional.
+// onlyIf makes a change conditional on a version.
 func onlyIf(op engine.Op, version uint64) engine.Op {
 	change := *op.Policy
 	change.If, change.Version = true, version
@@ -24,7 +24,7 @@ func onlyIf(op engine.Op, version uint64) engine.Op {
 	return op
 }
 
-// TestAnOwnerStays until a change names another.
+// TestAnOwnerStays checks that a policy keeps its owner until a change names another.
 func TestAnOwnerStays(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	owner := func() string { return table.Policies().Get([]byte("p")).Owner }
@@ -32,15 +32,16 @@ func TestAnOwnerStays(t *testing.T) {
 	require.Equal(t, "team-a", owner())
 	require.EqualValues(
 		t, 2, decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(6)}})).Remaining)
-	require.Equal(t, "team-a", owner(), "a change without an owner keeps it")
-	require.EqualValues(t, 3, decideAt(table, at, owned("p", "team-b", 6)).Remaining, "another owner is a change")
+	require.Equal(t, "team-a", owner(), "a change without an owner must keep it")
+	require.EqualValues(t, 3, decideAt(table, at, owned("p", "team-b", 6)).Remaining,
+		"another owner must count as a change")
 	require.Equal(t, "team-b", owner())
 	decideAt(table, at, owned("p", "", 6))
 	require.Empty(t, owner())
 }
 
-// TestTheStoredFormOfAnOwner: a policy without an owner is stored as older versions store
-// it, and they refuse one with an owner by its first byte.
+// TestTheStoredFormOfAnOwner checks that a policy without an owner is stored as in older versions. Those refuse a
+// policy with an owner by its first byte.
 func TestTheStoredFormOfAnOwner(t *testing.T) {
 	p := engine.Policy{Version: 7, Limits: []engine.PolicyLimit{quotaLimit(5)}, Shadow: true, Reserved: 200}
 	const older = "010e02009003000203060000" + "0a0000000000"
@@ -61,8 +62,8 @@ func TestTheStoredFormOfAnOwner(t *testing.T) {
 	require.ErrorIs(t, (&engine.Policy{Name: "p", Owner: "team a", Limits: p.Limits}).Validate(), engine.ErrPolicy)
 }
 
-// TestAConditionalBatchIsWhole: when one change of policies is refused nothing of the batch
-// is done, takes among them; else all of it is.
+// TestAConditionalBatchIsWhole checks that a refused policy change refuses the whole batch, including takes.
+// Otherwise the whole batch is applied.
 func TestAConditionalBatchIsWhole(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	take := engine.Op{Key: []byte("k"), Limit: quotaLimit(9).Limit, Cost: 1}
@@ -107,8 +108,8 @@ func TestAConditionalBatchIsWhole(t *testing.T) {
 	}
 }
 
-// TestAConditionalBatchHasRoomForAll: policies that do not fit leave those before them out,
-// too.
+// TestAConditionalBatchHasRoomForAll checks that policies which do not fit refuse the whole batch, including earlier
+// policies.
 func TestAConditionalBatchHasRoomForAll(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	ops := []engine.Op{onlyIf(owned("a", "", 1), 0), owned("b", "", 1)}

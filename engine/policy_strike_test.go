@@ -9,15 +9,15 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// lockoutLimit blocks for ten seconds at the second strike, and for longer at the third.
+// lockoutLimit blocks for ten seconds at the second strike, and longer at the third.
 func lockoutLimit() engine.PolicyLimit {
 	steps := []engine.Step{{Threshold: 2, PenaltyNs: 10e9}, {Threshold: 3, PenaltyNs: 900e9}}
 	return engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.Strike, WindowNs: 900e9, Max: 3,
 		Steps: engine.MakeSteps(steps)}}
 }
 
-// TestStrikesBesideOthers: a strike that begins a penalty counts with what its check
-// took; while the penalty runs nothing counts anywhere.
+// TestStrikesBesideOthers checks that a strike which begins a penalty counts together with the other limits of its
+// check. During the penalty nothing counts anywhere.
 func TestStrikesBesideOthers(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	decideAt(table, at, setPolicy("user", engine.Policy{Limits: []engine.PolicyLimit{lockoutLimit()}}))
@@ -36,7 +36,7 @@ func TestStrikesBesideOthers(t *testing.T) {
 	require.Equal(t, engine.PolicyCounts{Admitted: 1, Denied: 2}, counts)
 }
 
-// TestAShadowStrikesNobody: its strikes count and reach their penalties, and are admitted.
+// TestAShadowStrikesNobody checks that strikes of a shadow policy count and reach their penalties, but are admitted.
 func TestAShadowStrikesNobody(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	decideAt(table, at, setPolicy("user", engine.Policy{Limits: []engine.PolicyLimit{lockoutLimit()}, Shadow: true}))
@@ -47,8 +47,8 @@ func TestAShadowStrikesNobody(t *testing.T) {
 	require.EqualValues(t, 2, usedOf(table, at, "policy|user|0|42"))
 }
 
-// TestStrikesAreNotHeld: no hold takes them, and none that was made before a policy had
-// them is charged in strikes.
+// TestStrikesAreNotHeld checks that a hold never takes strikes. A hold from before the policy had strikes is not
+// charged in strikes.
 func TestStrikesAreNotHeld(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(100)}}))
@@ -64,15 +64,15 @@ func TestStrikesAreNotHeld(t *testing.T) {
 	require.EqualValues(t, 3, decideAt(table, at, check(0, "p", "k")).Remaining)
 }
 
-// TestWithoutMemoryNobodyIsPunished: when a limit behind the strikes finds no room, no
-// strike has counted and no penalty runs.
+// TestWithoutMemoryNobodyIsPunished checks that no strike counts and no penalty begins if a later limit of the check
+// finds no memory.
 func TestWithoutMemoryNobodyIsPunished(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
 	decideAt(table, at, setPolicy("user", engine.Policy{Limits: []engine.PolicyLimit{lockoutLimit()}}))
 	decideAt(table, at, setPolicy("all", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(100)}}))
 	decideAt(table, at, check(1, "user", "42"))
-	for i := range 200_000 { // fill the memory
+	for i := range 200_000 { // until the memory is full
 		if decideAt(table, at, check(1, "all", fmt.Sprint("new", i))).Status == engine.OutOfMemory {
 			break
 		}
@@ -82,7 +82,7 @@ func TestWithoutMemoryNobodyIsPunished(t *testing.T) {
 	require.EqualValues(t, 1, decideAt(table, at, check(0, "user", "42")).Allowed)
 }
 
-// TestUnsoundStrikesAreNoLimit: what no decision could compute with is refused.
+// TestUnsoundStrikesAreNoLimit checks that a strike limit which no decision could compute is refused.
 func TestUnsoundStrikesAreNoLimit(t *testing.T) {
 	sound := lockoutLimit()
 	steps := func(steps ...engine.Step) engine.PolicyLimit {

@@ -34,8 +34,8 @@ func decideAt(t *engine.Table, at engine.Stamp, op engine.Op) engine.Decision {
 	return out[0]
 }
 
-// TestAChecksTakeIsWhole: 64 clients check overlapping sets of policies and keys. In
-// the end each limiter holds exactly what the admitted checks took: none took a part.
+// TestAChecksTakeIsWhole checks 64 clients that check overlapping sets of policies and keys. In the end each limiter
+// has exactly the units of admitted checks, so none was taken in part.
 func TestAChecksTakeIsWhole(t *testing.T) {
 	const clients, each, policies, keys = 64, 400, 5, 3
 	at := engine.Stamp{NowNs: 1e18}
@@ -75,7 +75,7 @@ func TestAChecksTakeIsWhole(t *testing.T) {
 	}
 }
 
-// someCheck is a check of one to four different pairs.
+// someCheck returns a check of one to four different pairs.
 func someCheck(r *rand.Rand, policies, keys int) (op engine.Op, chosen [][2]int) {
 	seen := map[[2]int]bool{}
 	var pairs []string
@@ -89,8 +89,8 @@ func someCheck(r *rand.Rand, policies, keys int) (op engine.Op, chosen [][2]int)
 	return check(1+r.Int64N(3), pairs...), chosen
 }
 
-// TestNoDecisionSeesHalfAChange: two policies change places in one step while checks
-// of both run; every answer is one that the terms before or behind the step give.
+// TestNoDecisionSeesHalfAChange checks that two policies which swap limits in one step do so atomically. Every answer
+// must match the terms before or after the step.
 func TestNoDecisionSeesHalfAChange(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{})
@@ -126,7 +126,7 @@ func TestNoDecisionSeesHalfAChange(t *testing.T) {
 	all.Wait()
 }
 
-// TestUsageIsKeptOrReset: what a change of terms does to what was used.
+// TestUsageIsKeptOrReset checks how each change of a policy affects its usage.
 func TestUsageIsKeptOrReset(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{})
@@ -136,25 +136,26 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 	used := func() int64 { return 12 - decideAt(table, at, check(0, "p", "k")).Remaining }
 
 	raised := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12), quotaLimit(100)}})
-	require.EqualValues(t, 2, decideAt(table, at, raised).Remaining, "the second version")
+	require.EqualValues(t, 2, decideAt(table, at, raised).Remaining, "the change must make a second version")
 	require.EqualValues(t, 7, used(), "kept")
-	require.EqualValues(t, engine.Decision{Remaining: 2}, decideAt(table, at, raised), "the same again changes nothing")
+	require.EqualValues(t, engine.Decision{Remaining: 2}, decideAt(table, at, raised),
+		"the same change again must change nothing")
 
 	one := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12)}})
 	decideAt(table, at, one)
 	require.EqualValues(t, 7, used(), "kept")
 	decideAt(table, at, raised)
 	info, found := table.Inspect(at, []byte("policy|p|1|k"))
-	require.False(t, found, "a limit that was taken away has forgotten: %+v", info)
+	require.False(t, found, "a removed limit must lose its usage: %+v", info)
 
 	raised.Policy.Reset = true
 	require.EqualValues(t, 1, decideAt(table, at, raised).Allowed)
-	require.EqualValues(t, 0, used(), "reset, though the terms are the same")
+	require.EqualValues(t, 0, used(), "RESET must clear the usage although the terms are the same")
 
 	decideAt(table, at, check(7, "p", "k"))
 	window := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 12}}
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{window}}))
-	require.EqualValues(t, 0, used(), "another algorithm begins anew")
+	require.EqualValues(t, 0, used(), "another algorithm must start without usage")
 	require.EqualValues(t, 1,
 		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("p"),
 			Policy: &engine.PolicyChange{Do: engine.PolicyDelete}}).Allowed)
@@ -162,8 +163,8 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 	require.Equal(t, engine.Decision{Status: engine.UnknownPolicy}, decideAt(table, at, check(1, "p", "k")))
 }
 
-// TestPoliciesComeBack: a table loaded from what another drained has its policies and
-// their limiters, and hashes the same; a removed policy is gone from the store.
+// TestPoliciesComeBack checks that a loaded table has the policies and limiters of the drained one, and the same
+// hash. A removed policy must be gone from the store.
 func TestPoliciesComeBack(t *testing.T) {
 	g := &policyTraffic{Rand: seeded(7), at: engine.Stamp{NowNs: 1e18}}
 	table, stored := engine.NewTable(engine.Options{TrackChanges: true}), map[string][]byte{}
@@ -196,7 +197,7 @@ func TestPoliciesComeBack(t *testing.T) {
 		require.Equal(t, table.Policies().Len(), again.Policies().Len())
 	}
 	table.Clear()
-	require.NotZero(t, table.Policies().Len(), "policies are no limiters: they stay")
+	require.NotZero(t, table.Policies().Len(), "policies must stay when limiters are cleared")
 	for _, why := range []string{"they are stored again", "a round stores them as well"} {
 		names := 0
 		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error { names += len(chunk); return nil }))
@@ -205,8 +206,7 @@ func TestPoliciesComeBack(t *testing.T) {
 	}
 }
 
-// TestDenialsOfChecks: what Denials answers is what Decide would have, and leaves
-// nothing behind.
+// TestDenialsOfChecks checks that Denials answers a check as Decide would, and leaves no trace.
 func TestDenialsOfChecks(t *testing.T) {
 	for seed := range uint64(6) {
 		g := &policyTraffic{Rand: seeded(100 + seed), at: engine.Stamp{NowNs: 1e18}}
@@ -234,7 +234,7 @@ func TestDenialsOfChecks(t *testing.T) {
 	}
 }
 
-// TestACheckHappensOnce: the same ID answers the same, the binding limit included.
+// TestACheckHappensOnce checks that a repeated ID gets the same answer, including the limit that binds.
 func TestACheckHappensOnce(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{})
@@ -248,8 +248,7 @@ func TestACheckHappensOnce(t *testing.T) {
 	require.EqualValues(t, 6, decideAt(table, at, check(0, "wide", "k", "narrow", "j")).Remaining)
 }
 
-// TestWithoutMemoryACheckTakesNothing: when one of its limiters finds no room, what
-// the others gave is given back.
+// TestWithoutMemoryACheckTakesNothing checks that a check takes nothing if one of its limiters finds no memory.
 func TestWithoutMemoryACheckTakesNothing(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
@@ -275,7 +274,7 @@ func usedOf(t *engine.Table, at engine.Stamp, key string) int64 {
 	return info.Used
 }
 
-// TestPoliciesAreInTheHash: tables that differ in one term of one policy differ in it.
+// TestPoliciesAreInTheHash checks that a difference in one term of one policy changes the state hash.
 func TestPoliciesAreInTheHash(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	seen := map[uint64]bool{engine.NewTable(engine.Options{}).StateHash(at): true}
@@ -293,8 +292,8 @@ func TestPoliciesAreInTheHash(t *testing.T) {
 	}
 }
 
-// TestManyPoliciesOfOneKey: their limiters, whose places follow from key and policy, are
-// spread over the index.
+// TestManyPoliciesOfOneKey checks that one key can be used with the greatest number of policies. The index must
+// spread their limiters, or this test takes very long.
 func TestManyPoliciesOfOneKey(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	for i := range engine.MaxPolicies {
@@ -306,8 +305,8 @@ func TestManyPoliciesOfOneKey(t *testing.T) {
 	require.EqualValues(t, 3*engine.MaxPolicies, table.Len(at))
 }
 
-// TestPoliciesCheckedForTheirOwnNames: a key may be called as the policy is; the places of
-// their limiters are spread all the same.
+// TestPoliciesCheckedForTheirOwnNames checks keys with the names of their policies. The index must spread their
+// limiters too, or this test takes very long.
 func TestPoliciesCheckedForTheirOwnNames(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{Shards: 1})
 	for i := range engine.MaxPolicies {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// policyTraffic draws operations on a few policies and keys, so that most meet.
+// policyTraffic draws operations on a few policies and keys, so that most operations interact.
 type policyTraffic struct {
 	*rand.Rand
 	at engine.Stamp
@@ -129,8 +129,8 @@ func (g *policyTraffic) pass() {
 	}
 }
 
-// TestChecksAreAsTheModelSays: tables of one and of many shards answer each operation
-// as the naive model, through changes of policies, and stay replicas of each other.
+// TestChecksAreAsTheModelSays checks tables of one and of many shards against the simple model, through changes of
+// policies. Both tables must have the same state hash.
 func TestChecksAreAsTheModelSays(t *testing.T) {
 	skipUnderRace(t)
 	for seed := range uint64(10) {
@@ -142,7 +142,7 @@ func TestChecksAreAsTheModelSays(t *testing.T) {
 		for i := range 4000 {
 			op := g.next()
 			if len(op.ID) > 0 {
-				op.ID = nil // remembered answers have a test of their own
+				op.ID = nil // another test covers remembered answers
 			}
 			want := m.do(g.at, &op)
 			var got, also [1]engine.Decision

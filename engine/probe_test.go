@@ -11,7 +11,7 @@ import (
 type probe struct {
 	table   *engine.Table
 	nowNs   int64
-	holders int // so that every acquire is by another one
+	holders int // gives every acquire another holder
 }
 
 func newProbe() *probe {
@@ -30,7 +30,7 @@ func (b *probe) take(l engine.Limit, n int64) engine.Decision {
 	return b.do(engine.Op{Limit: l, Cost: n, Text: fmt.Append(nil, b.holders), TTLNs: 60e9})
 }
 
-// admits asks n times for one unit at one instant and counts the admitted.
+// admits asks n times for one unit at one instant, and counts the admissions.
 func (b *probe) admits(l engine.Limit, n int) (admitted int64) {
 	for range n {
 		admitted += b.take(l, 1).Allowed
@@ -46,7 +46,7 @@ func windowOf(a engine.Algorithm, windowNs, most int64) engine.Limit {
 	return engine.Limit{Algorithm: a, WindowNs: windowNs, Max: most}
 }
 
-// allOfTen is each algorithm that counts, with room for ten.
+// allOfTen has each algorithm that counts, with a limit of ten.
 var allOfTen = []engine.Limit{
 	bucketOf(1, 6e9, 10),
 	{Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 6e9}, Max: 9},

@@ -14,32 +14,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exactMath are the functions of package math that IEEE 754 defines to the last bit, or
-// that only look at bits. Every other one may differ between processors.
+// exactMath are the functions of package math that IEEE 754 defines to the last bit, or that only look at bits. All
+// others may differ between processors.
 var exactMath = []string{
 	"Abs", "Ceil", "Copysign", "FMA", "Float64bits", "Float64frombits", "Floor", "Inf", "IsInf", "IsNaN",
 	"Ldexp", "Max", "Min",
 	"NaN", "RoundToEven", "Signbit", "Sqrt", "Trunc",
 }
 
-// converters are the functions that may convert a float to an integer, because they look
-// at its size first; anyOrder are those that may range over a map, because the order of
-// what they do changes nothing.
+// converters are the functions that may convert a float to an integer, because they check its size first. anyOrder
+// are the functions that may range over a map, because the order has no effect.
 var (
 	converters = []string{"Truncate"}
 	anyOrder   = []string{"Bytes", "Names", "changeEverywhere", "drainPolicies", "hashPolicies", "inForce", "index"}
 )
 
-// replicated are the files whose results all nodes of a cluster must agree on, by the pattern of
-// their packages.
+// replicated are the files whose results must be equal on all nodes of a cluster, by the pattern of their packages.
 var replicated = map[string][]string{
 	"./engine/...":      {"*.go"},
 	"./server/commands": {"*script*.go", "count.go"},
 	"./server/scripts":  {"*.go"},
 }
 
-// TestSameOnEveryProcessor fails when replicated code computes in a way whose result
-// depends on the processor: it may differ between the nodes of a cluster.
+// TestSameOnEveryProcessor checks that no replicated code computes a result that depends on the processor. Otherwise
+// nodes of a cluster could differ.
 func TestSameOnEveryProcessor(t *testing.T) {
 	for pattern, names := range replicated {
 		checked := 0
@@ -49,7 +47,7 @@ func TestSameOnEveryProcessor(t *testing.T) {
 				name := filepath.Base(rules.fset.Position(file.Pos()).Filename)
 				if slices.ContainsFunc(names, func(p string) bool { ok, _ := filepath.Match(p, name); return ok }) {
 					checked++
-					assert.Empty(t, rules.allBroken(file), "the result depends on the processor")
+					assert.Empty(t, rules.allBroken(file), "the result must not depend on the processor")
 				}
 			}
 		}
@@ -57,14 +55,14 @@ func TestSameOnEveryProcessor(t *testing.T) {
 	}
 }
 
-// floatRules are the rules, and what is known about the code they are applied to.
+// floatRules are the rules, and the type information of the code that they apply to.
 type floatRules struct {
 	fset  *token.FileSet
 	files []*ast.File
 	types.Info
 }
 
-// allBroken lists what breaks a rule in a file.
+// allBroken returns every break of a rule in a file.
 func (r *floatRules) allBroken(file *ast.File) (all []string) {
 	ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {
 		if why := r.broken(n, stack); why != "" {
@@ -75,8 +73,7 @@ func (r *floatRules) allBroken(file *ast.File) (all []string) {
 	return all
 }
 
-// broken says which rule a node breaks and what to write instead, or nothing. stack are
-// the nodes around it.
+// broken returns the rule that a node breaks and what to write instead, or "". stack has the nodes around it.
 func (r *floatRules) broken(n ast.Node, stack []ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SelectorExpr:
@@ -114,7 +111,7 @@ func (r *floatRules) badFunction(n *ast.SelectorExpr) string {
 	return ""
 }
 
-// badConversion finds floats that become integers outside of the functions that may do it.
+// badConversion finds conversions of floats to integers outside the functions that may do it.
 func (r *floatRules) badConversion(call *ast.CallExpr, stack []ast.Node) string {
 	if len(call.Args) != 1 || !r.Types[call.Fun].IsType() || !r.isFloat(call.Args[0]) {
 		return ""
@@ -129,7 +126,7 @@ func (r *floatRules) badConversion(call *ast.CallExpr, stack []ast.Node) string 
 	return "processors convert what an integer does not hold differently: write engine.Truncate(x)"
 }
 
-// within tells whether the nodes around are in a function of one of these names.
+// within reports whether the nodes around are in a function with one of these names.
 func within(stack []ast.Node, names []string) bool {
 	return slices.ContainsFunc(stack, func(n ast.Node) bool {
 		f, ok := n.(*ast.FuncDecl)
@@ -137,13 +134,13 @@ func within(stack []ast.Node, names []string) bool {
 	})
 }
 
-// isFloat tells whether an expression is a float, or complex, that is not a constant.
+// isFloat reports whether an expression is a float, or complex, and not constant.
 func (r *floatRules) isFloat(x ast.Expr) bool {
 	basic, ok := r.TypeOf(x).Underlying().(*types.Basic)
 	return ok && basic.Info()&(types.IsFloat|types.IsComplex) != 0 && r.Types[x].Value == nil
 }
 
-// isConverted tells whether the innermost node around is a conversion to a float.
+// isConverted reports whether the innermost node around is a conversion to a float.
 func (r *floatRules) isConverted(stack []ast.Node) bool {
 	for _, outer := range slices.Backward(stack) {
 		if _, isParen := outer.(*ast.ParenExpr); isParen {
@@ -155,7 +152,7 @@ func (r *floatRules) isConverted(stack []ast.Node) bool {
 	return false
 }
 
-// TestFloatRules: each rule finds what it forbids, and allows what it asks for.
+// TestFloatRules checks that each rule finds what it forbids, and allows its replacement.
 func TestFloatRules(t *testing.T) {
 	for _, test := range []struct{ body, finds string }{
 		{"return math.Pow(x, y)", "math.Pow"},

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// modelOps is how many random operations the model checks by default, over all
-	// algorithms. WEIRTEST_MODEL_OPS asks for another number.
+	// modelOps is the default number of random operations, over all algorithms. WEIRTEST_MODEL_OPS sets another
+	// number.
 	modelOps = 2_500_000
-	// episodeOps is the length of one history: short enough to shrink and read.
+	// episodeOps is the length of one history. It is short enough to shrink and to read.
 	episodeOps = 250
 )
 
-// TestModel compares every answer of the engine with the reference model over
-// random histories. WEIRTEST_MODEL_SEED picks another set of them.
+// TestModel compares every answer of the engine with the reference model over random histories. WEIRTEST_MODEL_SEED
+// selects other histories.
 func TestModel(t *testing.T) {
 	ops, seed := fromEnv(t, "WEIRTEST_MODEL_OPS", modelOps), fromEnv(t, "WEIRTEST_MODEL_SEED", 1)
 	algorithms := append([]engine.Algorithm{engine.NoAlgorithm, engine.Counter}, everyAlgorithm...)
@@ -70,7 +70,7 @@ func runEpisode(t *testing.T, a engine.Algorithm, rng *rand.Rand) {
 	}
 }
 
-// pair is an engine and a model fed with the same operations.
+// pair is an engine and a model that get the same operations.
 type pair struct {
 	table *engine.Table
 	model *model
@@ -83,7 +83,7 @@ func newPair(idLifetimeNs int64) pair {
 	}
 }
 
-// do carries out one step on both and says how they differ.
+// do runs one step on both, and describes the difference.
 func (p pair) do(s step) (answer engine.Decision, diff string) {
 	want := p.model.do(s.at, &s.op)
 	got := decideOne(p.table, s)
@@ -108,7 +108,7 @@ func decideOne(t *engine.Table, s step) engine.Decision {
 	return out[0]
 }
 
-// shrink drops the steps of a failing history that its failure does not need.
+// shrink drops the steps of a failing history that the failure does not need.
 func shrink(history []step, idLifetimeNs int64) []step {
 	for size := len(history) / 2; size > 0; size /= 2 {
 		for i := len(history) - size; i >= 0; i-- {
@@ -135,7 +135,7 @@ func fails(history []step, idLifetimeNs int64) (at int, failed bool) {
 	return 0, false
 }
 
-// trace prints a history with its answers, the last of which differs.
+// trace returns a history with its answers, the last of which differs.
 func trace(history []step, idLifetimeNs int64) string {
 	var b strings.Builder
 	p := newPair(idLifetimeNs)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// boundedReplicas are two replicas, one of which bounds its memory, and what their stores have.
+// boundedReplicas are two replicas, one with a memory bound, and the contents of their stores.
 type boundedReplicas struct {
 	t              *testing.T
 	bounded, free  *engine.Table
@@ -26,7 +26,7 @@ func newBoundedReplicas(t *testing.T, bound int64) *boundedReplicas {
 	}
 }
 
-// decide has both carry out the same, and compares the answers.
+// decide runs the same operations on both, and compares the answers.
 func (r *boundedReplicas) decide(nowNs int64, ops []engine.Op, atomic bool) {
 	r.answers, r.other = make([]engine.Decision, len(ops)), make([]engine.Decision, len(ops))
 	for table, out := range map[*engine.Table][]engine.Decision{r.bounded: r.answers, r.free: r.other} {
@@ -39,7 +39,7 @@ func (r *boundedReplicas) decide(nowNs int64, ops []engine.Op, atomic bool) {
 	require.Equal(r.t, r.other, r.answers)
 }
 
-// evict does what a leader does by the memory of the bounded table.
+// evict evicts like a leader, by the memory of the bounded table.
 func (r *boundedReplicas) evict(nowNs, soft int64) {
 	var ops []engine.Op
 	r.bounded.Victims(engine.Stamp{NowNs: nowNs}, r.bounded.CompactBytes()-soft, 1<<20, func(key, id []byte) {
@@ -48,7 +48,7 @@ func (r *boundedReplicas) evict(nowNs, soft int64) {
 	r.decide(nowNs, ops, false)
 }
 
-// drain takes over what has changed, as a store does.
+// drain moves the changes of both tables into their stores.
 func (r *boundedReplicas) drain() {
 	for i, table := range []*engine.Table{r.bounded, r.free} {
 		require.NoError(r.t, table.Drain(1000, func(list []engine.Change) error {
@@ -62,7 +62,7 @@ func (r *boundedReplicas) drain() {
 	}
 }
 
-// reload is a table made of what is stored of one of the two.
+// reload returns a table loaded from the store of one replica.
 func (r *boundedReplicas) reload(i int) *engine.Table {
 	table := engine.NewTable(engine.Options{})
 	for key, value := range r.stored[i] {
@@ -72,8 +72,8 @@ func (r *boundedReplicas) reload(i int) *engine.Table {
 	return table
 }
 
-// TestCompactionOfReplicas: a replica that bounds its memory answers, holds and stores what
-// one without a bound does, and keeps to the bound by compaction.
+// TestCompactionOfReplicas checks that a replica with a memory bound has the same answers, state and store as one
+// without. It must stay within the bound by compaction.
 func TestCompactionOfReplicas(t *testing.T) {
 	skipUnderRace(t)
 	for seed := range uint64(2) {
@@ -95,7 +95,7 @@ func TestCompactionOfReplicas(t *testing.T) {
 		}
 		at := engine.Stamp{NowNs: b.nowNs}
 		require.LessOrEqual(t, most[0], bound+bound/100)
-		require.Greater(t, most[1], bound, "without compaction it is more")
+		require.Greater(t, most[1], bound, "without compaction the bound must be exceeded")
 		require.Positive(t, r.bounded.Stats(at).Evicted)
 		require.Equal(t, r.free.StateHash(at), r.bounded.StateHash(at))
 		r.drain()
@@ -103,7 +103,7 @@ func TestCompactionOfReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasEvictNothing: a replica beyond its bound lets in what the log says, and keeps it.
+// TestReplicasEvictNothing checks that a replica beyond its bound admits everything in the log and evicts nothing.
 func TestReplicasEvictNothing(t *testing.T) {
 	const bound, keys = 1 << 20, 10_000
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, WhenFull: engine.Replica})

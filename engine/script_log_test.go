@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// sortedSet is what the script keeps in Redis, as slowly as can be.
+// sortedSet is the sorted set that the script keeps in Redis, in its simplest form.
 type sortedSet struct {
 	scores    []float64
 	expiresMs int64
@@ -32,11 +32,11 @@ func (z *sortedSet) slide(limiterMs int64, fromMs, nowMs, most, windowMs float64
 	return [3]int64{0, 0, int64(z.scores[0] + windowMs - nowMs)}
 }
 
-// skews are how far a client's clock may be off, in ms: not at all, a little, more than a window.
+// skews are how far a client's clock may be wrong in ms: not at all, a little, and more than a window.
 var skews = []int64{1, 5, 300, 20_000}
 
-// TestSlidingSet: clients whose clocks differ get what a sorted set would answer, on all
-// replicas, and the state says how long the set is.
+// TestSlidingSet checks that clients with different clocks get the answers of a sorted set, on all replicas. The
+// state must report the length of the set.
 func TestSlidingSet(t *testing.T) {
 	for seed := range uint64(max(24/raceFactor, 4)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -78,7 +78,7 @@ func slidingSet(key string, args ...float64) engine.Op {
 	return op
 }
 
-// TestSlidingSetGivesItsMemoryBack: nothing of a log stays, however it ends.
+// TestSlidingSetGivesItsMemoryBack checks that no memory of a log remains, however it ends.
 func TestSlidingSetGivesItsMemoryBack(t *testing.T) {
 	table := engine.NewTable(engine.Options{})
 	at := engine.Stamp{NowNs: 1_800_000_000e9}
@@ -90,7 +90,7 @@ func TestSlidingSetGivesItsMemoryBack(t *testing.T) {
 		}
 		info, _ := table.Inspect(at, []byte("k"))
 		require.Greater(t, info.Bytes, 5000)
-		require.Less(t, info.Bytes, 4*5000, "bytes of 5000 requests in any order")
+		require.Less(t, info.Bytes, 4*5000, "5000 requests in any order must take few bytes")
 	}
 	empty := table.MemoryBytes()
 	for name, end := range map[string]func(){
@@ -112,7 +112,7 @@ func TestSlidingSetGivesItsMemoryBack(t *testing.T) {
 	}
 }
 
-// TestSlidingSetBounds: what the log cannot hold is refused.
+// TestSlidingSetBounds checks that a request which the log cannot hold is refused.
 func TestSlidingSetBounds(t *testing.T) {
 	for _, c := range []struct {
 		args  [4]float64

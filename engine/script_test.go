@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// scriptOp draws an operation on one of a few keys that scripts keep.
+// scriptOp draws an operation on one of a few keys of scripts.
 func scriptOp(rng *rand.Rand) engine.Op {
 	op := engine.Op{Code: engine.OpScript, Key: []byte{'k', byte('0' + rng.IntN(3))}}
 	switch rng.IntN(12) {
@@ -37,7 +37,7 @@ func scriptOp(rng *rand.Rand) engine.Op {
 	return op
 }
 
-// drawText draws the arguments of a script on strings.
+// drawText draws the arguments of a string script.
 func drawText(rng *rand.Rand, call *engine.Script) {
 	for i := range call.ID.TextsOf() {
 		call.Values[i] = []byte(someTexts[rng.IntN(len(someTexts))])
@@ -54,8 +54,8 @@ func drawText(rng *rand.Rand, call *engine.Script) {
 var someTexts = []string{"", "1", "-7", "007", "abc", "abd", "12", strings.Repeat("long", 300),
 	strings.Repeat("\x00", 3000), "9007199254740993"}
 
-// TestScriptsOnReplicas: what scripts leave behind is the same on all replicas,
-// whatever their shards, whenever they collect or are stored and loaded again.
+// TestScriptsOnReplicas checks that scripts leave the same state on all replicas. The replicas differ in shards, in
+// collecting, and in storing and loading.
 func TestScriptsOnReplicas(t *testing.T) {
 	skipUnderRace(t)
 	for seed := range uint64(40) {
@@ -69,7 +69,7 @@ func TestScriptsOnReplicas(t *testing.T) {
 	}
 }
 
-// TestScriptOfAnotherShape: a key belongs to what its first script keeps there.
+// TestScriptOfAnotherShape checks that a key keeps the type of its first script, and that another type is refused.
 func TestScriptOfAnotherShape(t *testing.T) {
 	table := engine.NewTable(engine.Options{})
 	at := engine.Stamp{NowNs: 1_800_000_000e9}
@@ -80,6 +80,6 @@ func TestScriptOfAnotherShape(t *testing.T) {
 	require.Equal(t, engine.OK, decideOne(table, step{at, rate}).Status)
 	require.Equal(t, engine.WrongType, decideOne(table, step{at, bucket}).Status)
 	at.NowNs += 10e9
-	require.Equal(t, engine.OK, decideOne(table, step{at, bucket}).Status, "an expired key is free")
+	require.Equal(t, engine.OK, decideOne(table, step{at, bucket}).Status, "an expired key must be free")
 	require.Equal(t, engine.WrongType, decideOne(table, step{at, rate}).Status)
 }

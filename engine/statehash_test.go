@@ -11,14 +11,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// replica is a table that carries out a history in a way of its own.
+// replica is a table that runs a history in its own way.
 type replica struct {
 	name   string
 	table  *engine.Table
 	decide func(r *replica, b block, out []engine.Decision)
 }
 
-// replicasOf is tables that must decide alike and come to the same state.
+// replicasOf returns tables that must decide alike and end in the same state.
 func replicasOf(t *testing.T, seed uint64) []*replica {
 	restart := restarter(t, seed)
 	return []*replica{
@@ -28,7 +28,7 @@ func replicasOf(t *testing.T, seed uint64) []*replica {
 				r.table.Decide(b.at, b.ops[i:i+1], out[i:])
 				r.table.Collect(b.at, 1000)
 				if i%16 == 0 {
-					r.table.Len(b.at) // collects without grace
+					r.table.Len(b.at) // collects at once
 				}
 			}
 		}},
@@ -43,8 +43,7 @@ func hashTable(shards int) *engine.Table {
 	return engine.NewTable(engine.Options{Shards: shards, IDLifetimeNs: metaLifetimeNs})
 }
 
-// lookingAhead is a leader's life: between decisions it is asked at times that lie
-// before and after the next one.
+// lookingAhead reads the table like a leader, at times before and after the next decision.
 func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 	rng := seeded(seed + 2000)
 	return func(r *replica, b block, out []engine.Decision) {
@@ -79,8 +78,7 @@ func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 	}
 }
 
-// restarter drains its table into a store now and then, and replaces it by another
-// that is loaded from there.
+// restarter sometimes drains its table into a store, and replaces it by one loaded from there.
 func restarter(t *testing.T, seed uint64) func(*replica, block, []engine.Decision) {
 	rng, stored := seeded(seed+1000), entries{}
 	return func(r *replica, b block, out []engine.Decision) {
@@ -94,9 +92,8 @@ func restarter(t *testing.T, seed uint64) func(*replica, block, []engine.Decisio
 	}
 }
 
-// TestReplicasComeToTheSameState gives the same histories to tables of other shape,
-// that collect, are looked at or are restarted: after every block, the same answers
-// and the same hash.
+// TestReplicasComeToTheSameState checks that tables of other shapes have the same answers and the same hash after
+// every block. They collect, are read, or are restarted.
 func TestReplicasComeToTheSameState(t *testing.T) {
 	for seed := range uint64(60 / min(raceFactor, 10)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -108,7 +105,7 @@ func TestReplicasComeToTheSameState(t *testing.T) {
 	}
 }
 
-// requireAlike has all replicas decide a block and come out alike.
+// requireAlike makes all replicas decide a block, and compares answers and hashes.
 func requireAlike(t *testing.T, replicas []*replica, b block) {
 	var want []engine.Decision
 	var hash uint64
@@ -124,8 +121,8 @@ func requireAlike(t *testing.T, replicas []*replica, b block) {
 	}
 }
 
-// TestReplicasWithLateStamps is the same over a few keys of each algorithm, with
-// stamps that step back, which a table of one shard takes as its latest.
+// TestReplicasWithLateStamps checks the same over a few keys of each algorithm with stamps that step back. A table of
+// one shard raises them to its latest stamp.
 func TestReplicasWithLateStamps(t *testing.T) {
 	for _, a := range append([]engine.Algorithm{engine.NoAlgorithm, engine.Counter}, everyAlgorithm...) {
 		t.Run(a.String(), func(t *testing.T) {
@@ -133,7 +130,7 @@ func TestReplicasWithLateStamps(t *testing.T) {
 				g := newGenerator(seeded(seed), a, 3)
 				g.lifetimeNs = metaLifetimeNs
 				replicas := replicasOf(t, seed)
-				replicas = replicas[:3] // one loaded again has not seen the latest stamp
+				replicas = replicas[:3] // a reloaded table has not seen the latest stamp
 				for _, r := range replicas {
 					r.table = metaTable(1)
 				}
@@ -146,8 +143,8 @@ func TestReplicasWithLateStamps(t *testing.T) {
 	}
 }
 
-// TestStateHashSeesEveryDifference: one step more, or one on another key, is another
-// hash, and an exchange between two keys does not cancel out.
+// TestStateHashSeesEveryDifference checks that one more step, or a step on another key, changes the hash. Swapping
+// two keys must also change it.
 func TestStateHashSeesEveryDifference(t *testing.T) {
 	const nowNs = int64(1e18)
 	take := func(key string, l engine.Limit, cost int64) engine.Op {

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFewerShardsForLittleMemory: a shard has some pages for slots of every length.
+// TestFewerShardsForLittleMemory checks that a small memory bound reduces the number of shards, because each shard
+// needs some pages for every slot length.
 func TestFewerShardsForLittleMemory(t *testing.T) {
 	for _, c := range []struct {
 		o      Options
@@ -23,7 +24,7 @@ func TestFewerShardsForLittleMemory(t *testing.T) {
 	}
 }
 
-// TestClearKeepsTheTotals: what was counted stays when the limiters are forgotten.
+// TestClearKeepsTheTotals checks that Clear removes the limiters and keeps the totals.
 func TestClearKeepsTheTotals(t *testing.T) {
 	table, at := NewTable(Options{Shards: 2}), Stamp{NowNs: 1e18}
 	limit := Limit{Algorithm: FixedWindow, Mode: Forever, Max: 1}

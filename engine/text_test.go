@@ -25,7 +25,7 @@ func textOp(id engine.ScriptID, key string, args []float64, values ...string) en
 
 func setText(key, value string) engine.Op { return textOp(engine.TextSet, key, nil, value) }
 
-// textOf is what GET answers: the value, and whether there is one.
+// textOf returns the answer of GET: the value, and whether the key exists.
 func textOf(table *engine.Table, key string) (value string, there bool) {
 	d := decideOne(table, step{textAt, textOp(engine.CountGet, key, nil)})
 	words := d.ScriptAnswer()
@@ -35,12 +35,12 @@ func textOf(table *engine.Table, key string) (value string, there bool) {
 	return d.Value, true
 }
 
-// longTexts have no block, part of one, just one, one and a byte, and as many as may be.
+// longTexts need no block, part of one, exactly one, one and a byte, and the most blocks.
 var longTexts = []string{"", "a", strings.Repeat("b", 1020), strings.Repeat("c", 1021), strings.Repeat("d", 5000),
 	strings.Repeat("e", engine.MaxValueBytes)}
 
-// TestTextsAreKept: what is set is read, also when it was set over a longer or a shorter one,
-// and after it was stored and loaded; the state is then the same.
+// TestTextsAreKept checks that a value can be read after it replaced a longer or shorter one, and after a store and a
+// load. The state must be the same after the load.
 func TestTextsAreKept(t *testing.T) {
 	for _, before := range longTexts {
 		table := engine.NewTable(engine.Options{Shards: 1, TrackChanges: true})
@@ -64,12 +64,12 @@ func TestTextsAreKept(t *testing.T) {
 			decideOne(table, step{textAt, engine.Op{Code: engine.OpReset, Key: fmt.Append(nil, "k", i), Cost: 1}})
 		}
 		_, taken := table.Usage()
-		require.Zero(t, taken, "blocks of deleted texts are free")
+		require.Zero(t, taken, "the blocks of deleted texts must be free")
 	}
 }
 
-// TestTextsInTheStateHash: one byte in any block makes another state, and so does an empty
-// string instead of none.
+// TestTextsInTheStateHash checks that one byte in any block changes the state hash, and that an empty string differs
+// from none.
 func TestTextsInTheStateHash(t *testing.T) {
 	hash := func(value string) uint64 {
 		table := engine.NewTable(engine.Options{})
@@ -84,7 +84,7 @@ func TestTextsInTheStateHash(t *testing.T) {
 	}
 }
 
-// TestStoredTextsAreChecked: what was cut, or is not as long as it says, is refused.
+// TestStoredTextsAreChecked checks that a stored text which is cut, or has a wrong length, is refused.
 func TestStoredTextsAreChecked(t *testing.T) {
 	table := engine.NewTable(engine.Options{TrackChanges: true})
 	decideOne(table, step{textAt, setText("k", "hello")})
@@ -105,8 +105,8 @@ func TestStoredTextsAreChecked(t *testing.T) {
 	}
 }
 
-// TestFloodOfTexts: texts of all lengths never take more memory than the bound. What is still
-// there is as it was set, though pages are compacted.
+// TestFloodOfTexts checks that texts of all lengths never exceed the memory bound. Remaining texts must be intact
+// although pages are compacted.
 func TestFloodOfTexts(t *testing.T) {
 	const bound = 8 << 20
 	for _, full := range []engine.FullPolicy{engine.LeastHarm, engine.Deny} {
@@ -139,12 +139,12 @@ func TestFloodOfTexts(t *testing.T) {
 	}
 }
 
-// TestRefusedTextChangesNothing: with no memory left a longer value is refused, and the one
-// before stays.
+// TestRefusedTextChangesNothing checks that a longer value is refused without free memory, and that the previous
+// value stays.
 func TestRefusedTextChangesNothing(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
 	decideOne(table, step{textAt, setText("k", "before")})
-	for i := range 3 { // leaves some free slots, which a refused text takes first
+	for i := range 3 { // this leaves some free slots, which a refused text takes first
 		decideOne(table, step{textAt, setText(fmt.Sprint("free", i), strings.Repeat("x", 1000))})
 	}
 	for i, full := 0, false; !full; i++ {
@@ -160,12 +160,12 @@ func TestRefusedTextChangesNothing(t *testing.T) {
 		decideOne(table, step{textAt, setText("k", strings.Repeat("y", 100_000))}).Status)
 	require.Equal(t, hash, table.StateHash(textAt))
 	entriesNow, bytesNow := table.Usage()
-	require.Equal(t, []int64{entries, bytes}, []int64{entriesNow, bytesNow}, "no block of the refused text stays")
+	require.Equal(t, []int64{entries, bytes}, []int64{entriesNow, bytesNow}, "no block of the refused text may stay")
 	got, _ := textOf(table, "k")
 	require.Equal(t, "before", got)
 }
 
-// TestTextsEnd: a text is there until its time to live is over, then its memory is free.
+// TestTextsEnd checks that a text exists until its time to live is over, and that its memory is then free.
 func TestTextsEnd(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1})
 	decideOne(table, step{textAt,

@@ -17,7 +17,7 @@ func forever(most int64) engine.Limit {
 	return engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}
 }
 
-// topText shows what Top answers.
+// topText returns the entries of Top as text.
 func topText(table *engine.Table, at engine.Stamp, v engine.Verdict) (text []string) {
 	for _, h := range table.Top(at, v, math.MaxInt) {
 		text = append(text, fmt.Sprintf("%s %d", h.Key, h.Units))
@@ -25,15 +25,15 @@ func topText(table *engine.Table, at engine.Stamp, v engine.Verdict) (text []str
 	return text
 }
 
-// TestTopAgainstExactCounts: a shard counts the first 8192 units without a sample, and
-// after that within what the sketch and chance may add. The sample follows from the
-// order of decisions, so that a run is repeated exactly.
+// TestTopAgainstExactCounts checks the counts of a shard. The first 8192 units are exact, and later ones are within
+// the error of the sketch and the sample. The sample depends on the order of decisions, so a run can be repeated
+// exactly.
 func TestTopAgainstExactCounts(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		uneven float64
 		ops    int
-		most   int64 // units a decision
+		most   int64 // units of one decision
 	}{
 		{"few", 1.3, 8000, 1}, {"many", 1.3, 1_000_000, 1}, {"many and even", 1.02, 1_000_000, 1},
 		{"of all sizes", 1.3, 300_000, 5000},
@@ -72,7 +72,7 @@ func TestTopAgainstExactCounts(t *testing.T) {
 	}
 }
 
-// TestTopNames: what counts, under which name, and how much.
+// TestTopNames checks which operations count, under which name and how much.
 func TestTopNames(t *testing.T) {
 	at := engine.Stamp{NowNs: 1000 * topMinuteNs}
 	one := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10)}}
@@ -127,7 +127,7 @@ func TestTopNames(t *testing.T) {
 	}
 }
 
-// TestTopCountsWhatDenialsAnswers: those are not decided again.
+// TestTopCountsWhatDenialsAnswers checks that answers of Denials count, because they are not decided again.
 func TestTopCountsWhatDenialsAnswers(t *testing.T) {
 	at := engine.Stamp{NowNs: 1000 * topMinuteNs}
 	table := engine.NewTable(engine.Options{})
@@ -143,8 +143,7 @@ func TestTopCountsWhatDenialsAnswers(t *testing.T) {
 	require.Equal(t, before, table.StateHash(at))
 }
 
-// TestTopFades: a minute halves what was counted, whoever looks or decides, and a table
-// that is cleared forgets it.
+// TestTopFades checks that counts halve every minute, whether the table is read or used, and that Clear removes them.
 func TestTopFades(t *testing.T) {
 	at := func(minute int64) engine.Stamp { return engine.Stamp{NowNs: minute * topMinuteNs} }
 	table := engine.NewTable(engine.Options{Shards: 4})
@@ -156,7 +155,8 @@ func TestTopFades(t *testing.T) {
 	require.Equal(t, []string{"a 50"}, topText(table, at(1001), engine.Admitted))
 	take(1001, 30)
 	require.Equal(t, []string{"a 80"}, topText(table, at(1001), engine.Admitted))
-	require.Equal(t, []string{"a 80"}, topText(table, at(1), engine.Admitted), "a look at an earlier time")
+	require.Equal(t, []string{"a 80"}, topText(table, at(1), engine.Admitted),
+		"a read at an earlier time must not change the counts")
 	require.Equal(t, []string{"a 10"}, topText(table, at(1004), engine.Admitted))
 	require.Empty(t, topText(table, at(9000), engine.Admitted))
 	take(9000, 5)
@@ -172,17 +172,17 @@ func TestTopLists(t *testing.T) {
 		decideAt(table, at, engine.Op{Key: []byte(key), Limit: forever(9), Cost: 1 + int64(i)/2})
 	}
 	require.Equal(t, []string{"a 2", "b 1", "c 1"}, topText(table, at, engine.Admitted),
-		"the heaviest first, then by name")
+		"the heaviest key must come first, then the names in order")
 	require.Len(t, table.Top(at, engine.Admitted, 2), 2)
 	require.Empty(t, table.Top(at, engine.Denied, 2))
 }
 
-// TestTopAllocatesNothing: neither for what the sample takes nor for the rest.
+// TestTopAllocatesNothing checks that counting does not allocate, whether a unit is in the sample or not.
 func TestTopAllocatesNothing(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1})
 	at, out, i := engine.Stamp{NowNs: 1000 * topMinuteNs}, make([]engine.Decision, 1), 0
 	ops := []engine.Op{{Limit: bucketOf(1, 1e9, 1), Cost: 2}}
-	keys := make([][]byte, 64) // twice as many as a shard knows
+	keys := make([][]byte, 64) // twice as many as a shard tracks
 	for k := range keys {
 		keys[k] = fmt.Appendf(nil, "key:%02d", k)
 	}

@@ -8,9 +8,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The edges of what may be asked.
+// These tests cover the edges of valid arguments.
 
-// An emission interval in whole milli- or microseconds breaks high rates.
+// TestTrapSubMillisecondRates checks high rates. An emission interval in whole milliseconds or microseconds would
+// break them.
 func TestTrapSubMillisecondRates(t *testing.T) {
 	for _, everyNs := range []int64{1, 10, 333, 100_000, 999_999} {
 		b := newProbe()
@@ -22,7 +23,7 @@ func TestTrapSubMillisecondRates(t *testing.T) {
 	}
 }
 
-// The largest rate and burst neither do nothing nor wrap.
+// TestTrapLargestArguments checks that the largest rate and burst work and do not overflow.
 func TestTrapLargestArguments(t *testing.T) {
 	b := newProbe()
 	l := bucketOf(engine.MaxUnits, 1, engine.MaxUnits)
@@ -36,11 +37,11 @@ func TestTrapLargestArguments(t *testing.T) {
 	require.EqualValues(t, 1, b.do(slow).Allowed)
 	d := b.do(slow)
 	require.Zero(t, d.Allowed)
-	require.Positive(t, d.RetryMs, "saturated, not wrapped")
+	require.Positive(t, d.RetryMs, "the wait must be saturated and not overflow")
 	require.Positive(t, d.ResetMs)
 }
 
-// A clock that steps back must not lock callers out, nor give anything.
+// TestTrapClockStepsBack checks that a clock which steps back neither locks callers out nor gives them units.
 func TestTrapClockStepsBack(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		require.EqualValues(t, 10, b.admits(l, 10))
@@ -49,7 +50,7 @@ func TestTrapClockStepsBack(t *testing.T) {
 		require.Zero(t, last.Allowed)
 		b.nowNs -= 2 * dayNs
 		require.Equal(t, last, b.do(engine.Op{Limit: l, Cost: 1, Text: []byte("x")}),
-			"an earlier stamp is the last one")
+			"an earlier stamp must count as the last one")
 		b.nowNs += 2*dayNs + max(0, last.RetryMs)*1e6
 		if last.RetryMs > 0 {
 			require.EqualValues(t, 1, b.admits(l, 1))
@@ -57,7 +58,7 @@ func TestTrapClockStepsBack(t *testing.T) {
 	})
 }
 
-// A maximum of one admits the first request.
+// TestTrapMaximumOfOne checks that a limit of one admits the first request.
 func TestTrapMaximumOfOne(t *testing.T) {
 	for _, l := range allOfTen {
 		b := newProbe()

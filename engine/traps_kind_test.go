@@ -8,9 +8,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Leases, strikes, counters and the totals.
+// These tests cover leases, strikes, counters and totals.
 
-// Leases on one key are bounded, with an answer of their own.
+// TestTrapTooManyHolders checks that the leases on one key are bounded, and that the refusal has an answer of its
+// own.
 func TestTrapTooManyHolders(t *testing.T) {
 	skipUnderRace(t)
 	b := newProbe()
@@ -18,10 +19,11 @@ func TestTrapTooManyHolders(t *testing.T) {
 	require.EqualValues(t, engine.MaxHolders, b.admits(l, engine.MaxHolders))
 	require.Equal(t, engine.Decision{Status: engine.TooManyHolders}, b.take(l, 1))
 	again := b.do(engine.Op{Limit: l, Cost: 1, TTLNs: 60e9, Text: []byte("7")})
-	require.EqualValues(t, 1, again.Allowed, "a renewal needs no room")
+	require.EqualValues(t, 1, again.Allowed, "a renewal must not need another slot")
 }
 
-// Strikes: the count that reaches a threshold blocks, and each step blocks longer.
+// TestTrapStrikePenaltiesGrow checks that a strike which reaches a threshold blocks, and that each step blocks
+// longer.
 func TestTrapStrikePenaltiesGrow(t *testing.T) {
 	b := newProbe()
 	steps := engine.MakeSteps([]engine.Step{{Threshold: 4, PenaltyNs: 2e9}, {Threshold: 6, PenaltyNs: 5e9},
@@ -33,17 +35,18 @@ func TestTrapStrikePenaltiesGrow(t *testing.T) {
 		require.Equal(t, wantMs[i], d.RetryMs, "strike %d", i)
 		require.EqualValues(t, one(wantMs[i] == 0), d.Allowed)
 		require.EqualValues(t, 11-i, d.Remaining)
-		require.EqualValues(t, one(wantMs[i] == 0), b.take(l, 0).Allowed, "a look before the attempt")
+		require.EqualValues(t, one(wantMs[i] == 0), b.take(l, 0).Allowed,
+			"a look before the attempt must show the block")
 		b.nowNs += wantMs[i] * 1e6
 	}
-	for range 6 { // the fourth begins a penalty, and those in it none
+	for range 6 { // the fourth begins a penalty, and strikes during it begin none
 		b.take(l, 1)
 	}
 	stats := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
 	require.EqualValues(t, []int64{4, 1}, []int64{stats.Penalties, stats.Lockouts})
 }
 
-// An increment out of bounds changes neither the value nor its time to live.
+// TestTrapIncrementOutOfBounds checks that an increment out of bounds changes neither the value nor its time to live.
 func TestTrapIncrementOutOfBounds(t *testing.T) {
 	b := newProbe()
 	up := engine.Incr{By: 1, Upper: 2, Expire: engine.ExpireIn, ExpireNs: 60e9}
@@ -54,10 +57,11 @@ func TestTrapIncrementOutOfBounds(t *testing.T) {
 	b.nowNs += 59e9
 	require.Equal(t, engine.Decision{Remaining: 2}, b.do(op))
 	b.nowNs += 1e9
-	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 1}, b.do(op), "it has expired on its first time")
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 1}, b.do(op),
+		"the counter must have expired at its first deadline")
 }
 
-// Looks are not counted, on a blocked key either.
+// TestTrapLooksAreNotCounted checks that looks do not count in the totals, also on a blocked key.
 func TestTrapLooksAreNotCounted(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		for _, blocked := range []int64{0, 1} {
@@ -72,7 +76,7 @@ func TestTrapLooksAreNotCounted(t *testing.T) {
 	})
 }
 
-// TestCounterIsCounted: an increment is a decision like any other to the totals.
+// TestCounterIsCounted checks that an increment counts in the totals like any other decision.
 func TestCounterIsCounted(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
 	for _, by := range []int64{1, 1, 1, -1, 0} {

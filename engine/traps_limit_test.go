@@ -8,17 +8,17 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Limits that change while they are in use.
+// These tests cover limits that change while they are in use.
 
-// Raising a limit helps at once, however often the caller was denied before,
-// and lowering it forgets nothing that was used.
+// TestTrapLimitChangesKeepUsage checks that raising a limit takes effect at once, despite earlier denials. Lowering
+// it keeps the used units.
 func TestTrapLimitChangesKeepUsage(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		require.EqualValues(t, 10, b.admits(l, 50))
 		wider, tighter := l, l
 		wider.Max, tighter.Max = l.Max+5, l.Max-5
 		if l.Algorithm == engine.TokenBucket {
-			// A bucket keeps its tokens, of which there are none.
+			// A bucket keeps its tokens, and it has none.
 			require.EqualValues(t, 0, b.admits(wider, 50))
 			return
 		}
@@ -28,8 +28,8 @@ func TestTrapLimitChangesKeepUsage(t *testing.T) {
 	})
 }
 
-// TestTrapRaisedLimitTakesEffect: a key that used up a slow limit and is then asked
-// under a fast one is served when the reply says so, though it was denied before.
+// TestTrapRaisedLimitTakesEffect checks that a key which used up a slow limit is served by a fast one when the reply
+// says. It was denied in between.
 func TestTrapRaisedLimitTakesEffect(t *testing.T) {
 	for _, algorithm := range []engine.Algorithm{engine.TokenBucket, engine.LeakyBucket, engine.FixedWindow,
 		engine.SlidingCounter} {
@@ -48,15 +48,15 @@ func TestTrapRaisedLimitTakesEffect(t *testing.T) {
 			require.Positive(t, denied.RetryMs)
 			require.LessOrEqual(t, denied.RetryMs, int64(2000))
 			at.NowNs += denied.RetryMs*1e6 - 1e6
-			require.Zero(t, ask(fast, 5).Allowed, "not early")
+			require.Zero(t, ask(fast, 5).Allowed, "the request must not be admitted early")
 			at.NowNs += 1e6
-			require.EqualValues(t, 1, ask(fast, 5).Allowed, "not late")
+			require.EqualValues(t, 1, ask(fast, 5).Allowed, "the request must not be admitted late")
 		})
 	}
 }
 
-// A denied request that may run into debt is told when it fits under its own
-// limit; until then it must not go on draining by the old one.
+// TestTrapRaisedLimitTakesEffectWithDebt checks the same for a request that may run into debt. Its reply says when it
+// fits under its own limit, and the old limit must not keep draining.
 func TestTrapRaisedLimitTakesEffectWithDebt(t *testing.T) {
 	b := newProbe()
 	require.EqualValues(t, 5, b.admits(bucketOf(1, hourNs, 5), 10))

@@ -8,9 +8,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Requests that are sent again.
+// These tests cover repeated requests.
 
-// A retried acquire by the same holder is a renewal and takes no second slot.
+// TestTrapRetriedAcquireTakesOneSlot checks that a repeated acquire by the same holder is a renewal and takes no
+// second slot.
 func TestTrapRetriedAcquireTakesOneSlot(t *testing.T) {
 	b := newProbe()
 	l := windowOf(engine.Concurrency, 0, 2)
@@ -20,10 +21,10 @@ func TestTrapRetriedAcquireTakesOneSlot(t *testing.T) {
 		require.EqualValues(t, 1, d.Remaining)
 	}
 	b.nowNs += 60e9
-	require.Zero(t, b.table.Len(engine.Stamp{NowNs: b.nowNs}), "an abandoned lease frees itself")
+	require.Zero(t, b.table.Len(engine.Stamp{NowNs: b.nowNs}), "an abandoned lease must expire")
 }
 
-// A request that was sent again after a lost reply counts once.
+// TestTrapRetriedRequestCountsOnce checks that a request which is repeated after a lost reply counts once.
 func TestTrapRetriedRequestCountsOnce(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		op := engine.Op{Limit: l, Cost: 4, ID: []byte("token"), Text: []byte("x"), TTLNs: 600e9}

@@ -8,11 +8,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Each test here names a mistake that rate limiters in use have made, and shows
-// that this one does not make it.
+// Each test here names a mistake of rate limiters in use, and checks that the engine does not make it.
 
-// A bucket that stores whole tokens at every ask never gets past the half it
-// had: asked every 50 ms at 10/s it would starve.
+// TestTrapHalfTokenLostToRounding checks a bucket that is asked every 50 ms at 10/s. A bucket that stores whole
+// tokens would never get past half a token.
 func TestTrapHalfTokenLostToRounding(t *testing.T) {
 	b := newProbe()
 	l := bucketOf(1, 100e6, 1)
@@ -22,7 +21,8 @@ func TestTrapHalfTokenLostToRounding(t *testing.T) {
 	}
 }
 
-// A log that names its members by the millisecond merges two hits in one.
+// TestTrapTwoHitsInOneMillisecond checks that a log counts two requests in the same millisecond. A log that names its
+// members by the millisecond would merge them.
 func TestTrapTwoHitsInOneMillisecond(t *testing.T) {
 	b := newProbe()
 	l := windowOf(engine.SlidingLog, 60e9, 3)
@@ -34,11 +34,11 @@ func TestTrapTwoHitsInOneMillisecond(t *testing.T) {
 	b.nowNs += 60e9 - 999 - 1
 	require.EqualValues(t, 0, b.admits(l, 1))
 	b.nowNs++
-	require.EqualValues(t, 2, b.admits(l, 5), "the first two have left, the third has not")
+	require.EqualValues(t, 2, b.admits(l, 5), "the first two must have left the window, and the third not")
 }
 
-// A stored arrival time clamped to an instant before now hands out nearly two
-// bursts after an idle spell just under the burst.
+// TestTrapTwiceTheBurstAfterAnIdleSpell checks the units after an idle time just below the burst. A stored arrival
+// time that is clamped to the past would give nearly two bursts.
 func TestTrapTwiceTheBurstAfterAnIdleSpell(t *testing.T) {
 	for _, burst := range []int64{5, 10, 100} {
 		for idle := int64(0); idle <= 2*burst; idle++ {
@@ -57,7 +57,8 @@ func TestTrapTwiceTheBurstAfterAnIdleSpell(t *testing.T) {
 	}
 }
 
-// A limiter that asks "used >= max?" before it adds lets a large cost overshoot.
+// TestTrapCostIsCheckedBeforeItIsTaken checks that a large cost never exceeds the limit. A limiter that compares
+// before it adds would admit it.
 func TestTrapCostIsCheckedBeforeItIsTaken(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		require.EqualValues(t, 1, b.take(l, 6).Allowed)
@@ -70,7 +71,8 @@ func TestTrapCostIsCheckedBeforeItIsTaken(t *testing.T) {
 	})
 }
 
-// A denied request that is counted locks a persistent caller out for ever.
+// TestTrapDeniedTakesNothing checks that a denied request does not count. Otherwise a persistent caller would be
+// locked out for ever.
 func TestTrapDeniedTakesNothing(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		require.EqualValues(t, 10, b.admits(l, 10))
@@ -88,11 +90,11 @@ func TestTrapDeniedTakesNothing(t *testing.T) {
 			require.Zero(t, b.admits(l, 1))
 		}
 		b.nowNs = startNs + first.RetryMs*1e6
-		require.EqualValues(t, 1, b.admits(l, 1), "as soon as if it had not asked")
+		require.EqualValues(t, 1, b.admits(l, 1), "the key must be admitted as soon as without the denied requests")
 	})
 }
 
-// Hammered without pause, a window still admits its maximum in every window.
+// TestTrapPersistentCallerIsServed checks that every window admits its maximum although a caller asks without pause.
 func TestTrapPersistentCallerIsServed(t *testing.T) {
 	for _, a := range []engine.Algorithm{engine.SlidingLog, engine.FixedWindow} {
 		b := newProbe()
@@ -105,19 +107,19 @@ func TestTrapPersistentCallerIsServed(t *testing.T) {
 	}
 }
 
-// The previous window counts with the part of it that is still in sight, not
-// with the elapsed part.
+// TestTrapSlidingCounterWeighsWhatIsLeft checks that the previous window counts with the part that is still in the
+// sliding window, not with the elapsed part.
 func TestTrapSlidingCounterWeighsWhatIsLeft(t *testing.T) {
 	b := newProbe()
 	l := windowOf(engine.SlidingCounter, 60e9, 100)
 	b.nowNs -= b.nowNs % 60e9
 	require.EqualValues(t, 1, b.take(l, 100).Allowed)
-	b.nowNs += 60e9 + 15e9 // a quarter into the next window: 75 still count
+	b.nowNs += 60e9 + 15e9 // a quarter into the next window, so 75 still count
 	require.EqualValues(t, 25, b.take(l, 0).Remaining)
 	require.EqualValues(t, 25, b.admits(l, 100))
 }
 
-// Looking, and a dry run, leave an idle key absent.
+// TestTrapLookingCreatesNothing checks that looks and dry runs do not create an entry for an idle key.
 func TestTrapLookingCreatesNothing(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		d := b.take(l, 0)
@@ -129,9 +131,8 @@ func TestTrapLookingCreatesNothing(t *testing.T) {
 	})
 }
 
-// A request may be carried out twice: its client gave the first try up, and a copy of
-// that arrives after the second was answered. With an ID the copy changes nothing,
-// whatever the second was told.
+// TestALateCopyChangesNothing checks a late copy of a request that the client repeated and that was answered. With an
+// ID the copy changes nothing, whatever the answer was.
 func TestALateCopyChangesNothing(t *testing.T) {
 	table := engine.NewTable(engine.Options{})
 	do := func(op engine.Op) engine.Decision {
@@ -144,14 +145,14 @@ func TestALateCopyChangesNothing(t *testing.T) {
 		return engine.Op{Code: engine.OpTake, Key: []byte("k"), Limit: quota, Cost: n, ID: []byte(id)}
 	}
 	refund := engine.Op{Code: engine.OpRefund, Key: []byte("k"), Cost: 2, ID: []byte("back")}
-	require.EqualValues(t, -1, do(refund).Remaining, "nothing to give back")
+	require.EqualValues(t, -1, do(refund).Remaining, "there is nothing to refund")
 	do(take(8, ""))
-	require.EqualValues(t, -1, do(refund).Remaining, "the copy of it")
+	require.EqualValues(t, -1, do(refund).Remaining, "the copy must get the same answer")
 	require.EqualValues(t, 2, do(take(0, "")).Remaining)
 
 	require.Zero(t, do(take(3, "late")).Allowed)
 	do(engine.Op{Code: engine.OpReset, Key: []byte("k")})
-	require.Zero(t, do(take(3, "late")).Allowed, "the copy of a denied request")
+	require.Zero(t, do(take(3, "late")).Allowed, "the copy of a denied request must be denied")
 	require.EqualValues(t, 10, do(take(0, "")).Remaining)
 
 	do(take(1, ""))
@@ -159,5 +160,5 @@ func TestALateCopyChangesNothing(t *testing.T) {
 		Limit: engine.Limit{Algorithm: engine.Concurrency, Max: 1}, Cost: 1, Text: []byte("h"), ID: []byte("wrong")}
 	require.Equal(t, engine.WrongType, do(other).Status)
 	do(engine.Op{Code: engine.OpReset, Key: []byte("k")})
-	require.Equal(t, engine.WrongType, do(other).Status, "the copy of a refused one")
+	require.Equal(t, engine.WrongType, do(other).Status, "the copy of a refused request must be refused")
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// What a reply says about time is exact.
+// These tests check that the times in a reply are exact.
 
-// A cost that can never fit needs another answer than "retry later".
+// TestTrapCostAboveTheLimitNeverFits checks that a cost which can never fit gets another answer than a wait.
 func TestTrapCostAboveTheLimitNeverFits(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		for range 2 {
@@ -22,27 +22,30 @@ func TestTrapCostAboveTheLimitNeverFits(t *testing.T) {
 	})
 }
 
-// The time until the limiter is idle is that of what was used, not of the burst.
+// TestTrapResetIsWhatWasUsed checks that the time until the limiter is idle depends on the used units, not on the
+// burst.
 func TestTrapResetIsWhatWasUsed(t *testing.T) {
 	b := newProbe()
 	d := b.take(bucketOf(1, 600e6, 10), 1)
 	require.EqualValues(t, 600, d.ResetMs)
 }
 
-// A window of ten seconds resets in 10,000 ms, not in eleven seconds.
+// TestTrapResetIsNotRoundedPastItsEnd checks that a window of ten seconds resets in 10,000 ms, and not in eleven
+// seconds.
 func TestTrapResetIsNotRoundedPastItsEnd(t *testing.T) {
 	b := newProbe()
 	require.EqualValues(t, 10_000, b.take(windowOf(engine.SlidingLog, 10e9, 3), 1).ResetMs)
 	b.nowNs++
-	require.EqualValues(t, 10_000, b.take(windowOf(engine.SlidingLog, 10e9, 3), 0).ResetMs, "rounded up")
+	require.EqualValues(t, 10_000, b.take(windowOf(engine.SlidingLog, 10e9, 3), 0).ResetMs,
+		"the reset must be rounded up to a millisecond")
 	b.nowNs += 10e9
 	d := b.do(engine.Op{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst,
 		WindowNs: 10e9, Max: 3}, Cost: 1})
 	require.EqualValues(t, 10_000, d.ResetMs)
 }
 
-// Every wait is exact: the same request is denied a millisecond before it, and
-// admitted at its end.
+// TestTrapWaitsAreNeitherEarlyNorLate checks that every wait is exact. The same request is denied a millisecond
+// before its end, and admitted at its end.
 func TestTrapWaitsAreNeitherEarlyNorLate(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		for i := range int64(500) {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// TestTurnLetsOthersIn: a batch on one shard gives its lock up now and then, one on two
-// shards at every change, and a turn that is over holds none.
+// TestTurnLetsOthersIn checks that a lock cursor releases its lock now and then on one shard, and at every change
+// between two. A finished cursor holds no lock.
 func TestTurnLetsOthersIn(t *testing.T) {
 	table := NewTable(Options{Shards: 2})
 	one, two := &table.shards[0], &table.shards[1]
@@ -21,7 +21,7 @@ func TestTurnLetsOthersIn(t *testing.T) {
 	}
 	require.Equal(t, 10, locked)
 	require.True(t, held.enter(two))
-	require.True(t, one.mu.TryLock(), "the other is free")
+	require.True(t, one.mu.TryLock(), "the lock of the other shard must be free")
 	one.mu.Unlock()
 	require.True(t, held.enter(one))
 	held.leave()

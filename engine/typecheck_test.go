@@ -28,7 +28,7 @@ func goList(t *testing.T, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// typeCheck reads a package, without its tests.
+// typeCheck parses and type-checks a package without its tests.
 func typeCheck(t *testing.T, room string) *floatRules {
 	r := newFloatRules()
 	for _, name := range goList(t, "-f", `{{join .GoFiles "\n"}}`, "./"+room) {
@@ -51,7 +51,7 @@ func (r *floatRules) parse(t *testing.T, name string, source any) {
 	r.files = append(r.files, file)
 }
 
-// check finds the types in what was parsed, which imports no more than the packages do.
+// check computes the types of the parsed files, which may only import what the packages import.
 func (r *floatRules) check(t *testing.T, packages ...string) {
 	exports := make(map[string]string)
 	for _, line := range goList(

@@ -18,15 +18,15 @@ const (
 	root   = "../.." // of the module
 )
 
-// wall says which packages of the module a package imports, and why no others. A name that ends
-// with /... stands for every package below it; a package that has a line of its own follows that.
+// wall lists the packages of the module that a package may import, and the reason. A name that ends with /... stands
+// for every package below it, except those with a line of their own.
 type wall struct {
 	of      string
 	imports string // separated by spaces
 	why     string
 }
 
-// walls has a line for every package. A new package needs one, in the order of the names.
+// walls has a line for every package, in the order of names. A new package needs a line.
 var walls = []wall{
 	{"bench", "bench/machine bench/servers bench/svg", "measures weir from outside, as it measures its competitors"},
 	{"bench/machine", "", "reads what the operating system tells"},
@@ -305,8 +305,8 @@ func goList(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestImportsKeepTheWalls fails when a package imports another that its line does not name, when it
-// has no line, and when a line is not needed, in whole or in part. Tests may import what they like.
+// TestImportsKeepTheWalls checks that each package imports only what its line names. A package without a line and an
+// unnecessary entry are errors. Tests may import anything.
 func TestImportsKeepTheWalls(t *testing.T) {
 	used := map[wall][]string{}
 	packages := goList(t, "-e", "-f", `{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./...")
@@ -344,8 +344,8 @@ func TestImportsKeepTheWalls(t *testing.T) {
 	assert.True(t, inOrder, "walls is out of order")
 }
 
-// TestEngineIsPure fails when the engine or a package below it imports anything but the standard
-// library and itself, or a clock, a socket, a file, a logger or a source of chance.
+// TestEngineIsPure checks that the engine and the packages below it import only themselves and the standard library.
+// Clocks, sockets, files, loggers and random sources are forbidden.
 func TestEngineIsPure(t *testing.T) {
 	imports := strings.Fields(goList(t, "-f", `{{join .Imports "\n"}}`, "./engine/..."))
 	require.NotEmpty(t, imports)
@@ -354,7 +354,7 @@ func TestEngineIsPure(t *testing.T) {
 			continue
 		}
 		first, _, _ := strings.Cut(path, "/")
-		require.NotContains(t, first, ".", "%s is not of the standard library", path)
+		require.NotContains(t, first, ".", "%s must be of the standard library", path)
 		for _, banned := range []string{"time", "net", "os", "log", "math/rand", "syscall", "io/fs",
 			"runtime", "unsafe"} {
 			require.False(t, path == banned || strings.HasPrefix(path, banned+"/"), "engine imports %s", path)
