@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOneConnectionForAllCalls: a client uses one connection for all calls, and closes it when the client closes.
+// TestOneConnectionForAllCalls checks that a client uses one connection for all calls, and that Close closes it.
 func TestOneConnectionForAllCalls(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	var served atomic.Int32
@@ -22,11 +22,11 @@ func TestOneConnectionForAllCalls(t *testing.T) {
 		ServeCalls(conn, from, func(Identity, byte, []byte) (byte, []byte) { return 1, nil })
 	})
 	client := NewClient(a, b.Addr().String(), "")
-	client.Close() // which has no connection
+	client.Close() // the client has no connection
 	client = NewClient(a, b.Addr().String(), "")
 	for range 3 {
 		_, _, err := client.Call(context.Background(), 1, make([]byte, 10))
-		require.NoError(t, err, "no id is asked for")
+		require.NoError(t, err, "without a known id any node may answer")
 	}
 	require.EqualValues(t, 1, served.Load())
 	require.Equal(t, 1, a.held())
@@ -52,7 +52,7 @@ func TestACallIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "at most 8388599")
 }
 
-// TestAnotherNodeAnswers: the connection to a node with another id is closed at once.
+// TestAnotherNodeAnswers checks that the connection to a node with another id is closed at once.
 func TestAnotherNodeAnswers(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
@@ -75,7 +75,7 @@ func TestACallThatCannotBeWritten(t *testing.T) {
 	defer far.Close()
 	l := newLink(unwritable{near})
 	_, _, err := l.call(context.Background(), 1, nil)
-	require.ErrorIs(t, err, ErrNoAnswer, "a part may have arrived")
+	require.ErrorIs(t, err, ErrNoAnswer, "a part of the call may have arrived")
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.True(t, l.broken())
 	<-l.ended
@@ -83,7 +83,7 @@ func TestACallThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotSent)
 }
 
-// An answer without a call, or a second answer, is ignored.
+// TestAnswersThatNobodyWaitsFor checks that an answer without a call, or a second answer, is ignored.
 func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 	near, far := net.Pipe()
 	l := newLink(near)
@@ -106,7 +106,7 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 		_, err = far.Write(appendFrame(nil, frame{number: 1}))
 		require.NoError(t, err)
 	}
-	require.False(t, l.broken(), "and keeps nobody waiting")
+	require.False(t, l.broken(), "the connection must survive an unexpected answer")
 	far.Close()
 	<-l.ended
 	require.True(t, l.broken())

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/certs/certtest"
 )
 
-// openWith is open for a port with a certificate; nil: a port without TLS.
+// openWith opens a port with a certificate, or without TLS if files is nil.
 func openWith(t *testing.T, id, secret string, files *certs.Files) (*Port, *journal) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -63,8 +63,8 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	}
 }
 
-// Only a node's own certificate opens the port for it and proves its identity. The logs of both sides explain a
-// refusal.
+// TestWhoIsNotTheNode checks that only a node's own certificate proves its identity and opens the port for it. The
+// logs of both sides explain a refusal.
 func TestWhoIsNotTheNode(t *testing.T) {
 	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
 	good := ca.Issue("b", nil)
@@ -104,13 +104,13 @@ func TestWhoIsNotTheNode(t *testing.T) {
 			require.ErrorContains(t, err, c.dialerSays)
 			require.Eventually(t, func() bool { return said.has(c.acceptor) }, patience, time.Millisecond)
 
-			b, _ = openWith(t, "b", "", &good) // has not complained yet
+			b, _ = openWith(t, "b", "", &good) // a new port, which has logged nothing yet
 			a, said = openWith(t, "a", "", c.files)
 			if name == "not for this purpose" {
-				return // as a server's it is good
+				return // this certificate is valid for a server
 			}
 			_, _, err = b.Dial(context.Background(), a.Addr().String(), RaftService)
-			require.Error(t, err, "nor is it spoken to")
+			require.Error(t, err, "the dialer must refuse the node too")
 			if c.refusedOnDialed != "" {
 				require.Eventually(t, func() bool { return said.has(c.refusedOnDialed) }, patience, time.Millisecond)
 			}
@@ -118,12 +118,12 @@ func TestWhoIsNotTheNode(t *testing.T) {
 	}
 }
 
-// A dialer without a certificate learns nothing, whatever it sends.
+// TestStrangersWithoutACertificate checks that a dialer without a certificate learns nothing, whatever it sends.
 func TestStrangersWithoutACertificate(t *testing.T) {
 	good := certtest.NewCA(t, "nodes").Issue("b", nil)
 	b, _ := openWith(t, "b", "", &good)
 	conn, err := tls.Dial("tcp", b.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-	require.NoError(t, err, "in TLS 1.3 the client is done first")
+	require.NoError(t, err, "in TLS 1.3 the client finishes its handshake first")
 	defer conn.Close()
 	_, err = conn.Write((&greeting{service: RaftService, self: Identity{"a", "one"}}).encode())
 	require.NoError(t, err)

@@ -15,10 +15,10 @@ import (
 
 var errCut = errors.New("cut")
 
-// cutConn fails after so many bytes were read or written, and closes the connection.
+// cutConn closes the connection after a number of bytes was read or written.
 type cutConn struct {
 	net.Conn
-	reads, writes int // left; below zero: no end
+	reads, writes int // the bytes left; negative for no limit
 }
 
 func (c *cutConn) Read(b []byte) (int, error) {
@@ -63,8 +63,8 @@ func handshake(cut func(dialer, acceptor *cutConn)) (dialed, accepted error) {
 	return err, <-done
 }
 
-// TestACutHandshake: after a cut at any byte, each side reports the event, accepts no node, and never blames a
-// secret.
+// TestACutHandshake cuts a handshake at each byte. Both sides must report the cut and accept no node, and neither may
+// blame a secret.
 func TestACutHandshake(t *testing.T) {
 	dialed, accepted := handshake(func(_, _ *cutConn) {})
 	require.NoError(t, dialed)
@@ -91,7 +91,7 @@ func TestACutHandshake(t *testing.T) {
 	}
 }
 
-// TestFramesAtTheBounds: a frame that is incomplete, too short or too long is malformed.
+// TestFramesAtTheBounds checks that an incomplete, too short or too long frame is malformed.
 func TestFramesAtTheBounds(t *testing.T) {
 	want := frame{number: 1 << 63, kind: 7, payload: []byte("payload")}
 	whole := appendFrame(nil, want)
@@ -113,7 +113,7 @@ func TestFramesAtTheBounds(t *testing.T) {
 	require.Empty(t, got.payload)
 	empty[0]--
 	_, err = read(empty)
-	require.ErrorIs(t, err, errFrame, "shorter than its head")
+	require.ErrorIs(t, err, errFrame, "a frame shorter than its head must be malformed")
 
 	longest := appendFrame(nil, frame{payload: make([]byte, MaxPayload)})
 	_, err = read(longest)
@@ -140,8 +140,8 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	other := (&greeting{version: oldestProtocol}).encode()
 	other[0]++
 	_, _, err := readGreeting(bytes.NewReader(other))
-	require.ErrorIs(t, err, ErrNotWeir, "another protocol")
-	empty := strings.Repeat("\x00", MaxNameLen+1) // would pass for names of no bytes
+	require.ErrorIs(t, err, ErrNotWeir, "another protocol must be refused")
+	empty := strings.Repeat("\x00", MaxNameLen+1) // this would pass for empty names
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: empty}}), ErrNotWeir)
 
 	sent := newGreeting(RaftService, Identity{"a", "one"})
@@ -161,7 +161,7 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotWeir)
 }
 
-// TestProof: the proof covers all messages, their sender and their boundaries.
+// TestProof checks that the proof covers all messages, their sender and their boundaries.
 func TestProof(t *testing.T) {
 	proofs := map[string]string{}
 	for name, c := range map[string][4]string{
@@ -180,10 +180,10 @@ func TestProof(t *testing.T) {
 	}
 	golden := proof([]byte("secret"), "dialer", []byte("greeting"), []byte("challenge"))
 	require.Equal(t, "85be1ded1a790249e16f3c4d9a0afe72125a5282589b7b3669b03d6ab4b8ee00", hex.EncodeToString(golden),
-		"nodes of other versions say the same")
+		"nodes of other versions must compute the same proof")
 }
 
-// TestAnImpostor: a side without the secret is never accepted as a node.
+// TestAnImpostor checks that a side without the secret is never accepted as a node.
 func TestAnImpostor(t *testing.T) {
 	for name, secret := range map[string][]byte{"another secret": []byte("guess"), "none": nil} {
 		near, far := net.Pipe()
@@ -224,5 +224,5 @@ func TestVerdicts(t *testing.T) {
 	_, _, err := readGreeting(strings.NewReader(""))
 	require.ErrorIs(t, err, io.EOF)
 	require.ErrorIs(t, readVerdict(strings.NewReader("\x05\x00abcd")), io.ErrUnexpectedEOF,
-		"a part of a refusal is none")
+		"a partial refusal must not count as one")
 }

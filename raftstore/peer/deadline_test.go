@@ -24,8 +24,8 @@ func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = append(d.wr
 func (d *deadlines) Write([]byte) (int, error)           { return 0, os.ErrDeadlineExceeded }
 func (d *deadlines) Close() error                        { d.closed = true; return nil }
 
-// TestWritesAreBounded: a peer that does not read blocks no call for long, and a connection that lost an answer is
-// closed.
+// TestWritesAreBounded checks that a peer which does not read delays calls for a bounded time only. A connection that
+// lost an answer is closed.
 func TestWritesAreBounded(t *testing.T) {
 	conn := &deadlines{}
 	require.Error(t, (&link{conn: conn}).write([]byte("x")))
@@ -36,7 +36,7 @@ func TestWritesAreBounded(t *testing.T) {
 	require.True(t, conn.closed)
 }
 
-// TestNoDeadlineStays: the deadline of a handshake does not end the connection later, on either side.
+// TestNoDeadlineStays checks that the deadline of a handshake does not end the connection later, on either side.
 func TestNoDeadlineStays(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestNoDeadlineStays(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF, "the service has ended")
+	require.ErrorIs(t, err, io.EOF, "the service must have ended")
 	for _, side := range []*noting{accepted, dialed} {
 		deadlines := side.deadlines()
 		require.Len(t, deadlines, 2)
@@ -104,7 +104,7 @@ func (l notingListener) Accept() (net.Conn, error) {
 	return l.conn.on(conn), nil
 }
 
-// TestASilentNode: a dial to a silent node ends with the caller's context.
+// TestASilentNode checks that a dial to a silent node ends with the caller's context.
 func TestASilentNode(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

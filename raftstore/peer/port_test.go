@@ -97,7 +97,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// A node that stops during a handshake is not reported as having another secret.
+// TestANodeThatStopsIsNoStranger checks that a node which stops during a handshake is not reported as having another
+// secret.
 func TestANodeThatStopsIsNoStranger(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -160,7 +161,7 @@ func TestRaftStreamsKnowWhoAnswers(t *testing.T) {
 	require.ErrorIs(t, err, ErrWrongID)
 }
 
-// TestForeignBytes: connections with foreign bytes are closed, and nodes are still served.
+// TestForeignBytes checks that connections with foreign bytes are closed, and that nodes are still served.
 func TestForeignBytes(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	noise := make([]byte, 4096)
@@ -181,8 +182,8 @@ func TestForeignBytes(t *testing.T) {
 			require.NoError(t, err)
 			conn.SetReadDeadline(time.Now().Add(patience))
 			got, err := io.ReadAll(conn)
-			require.Empty(t, got, "a stranger who does not speak the protocol hears nothing")
-			require.False(t, isTimeout(err), "the connection is cut")
+			require.Empty(t, got, "a stranger that does not speak the protocol must get no bytes")
+			require.False(t, isTimeout(err), "the connection must be closed")
 		})
 	}
 	a, _ := open(t, "a", "one", "secret")
@@ -191,7 +192,8 @@ func TestForeignBytes(t *testing.T) {
 	conn.Close()
 }
 
-// A node of a later weir is accepted at the version of this one, whichever side dials.
+// TestALaterVersionIsWelcome checks that a node of a later version is accepted, at this node's version. Either side
+// may dial.
 func TestALaterVersionIsWelcome(t *testing.T) {
 	dialer, acceptor := net.Pipe()
 	secret := []byte("secret")
@@ -229,7 +231,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// TestSilentStrangersAreBounded: silent connections occupy only the bounded number of handshakes.
+// TestSilentStrangersAreBounded checks that silent connections occupy only the bounded number of handshakes.
 func TestSilentStrangersAreBounded(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	cut := 0
@@ -252,7 +254,7 @@ func TestSilentStrangersAreBounded(t *testing.T) {
 	}, patience, time.Millisecond)
 	a, _ := open(t, "a", "one", "secret")
 	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
-	require.NoError(t, err, "nodes get in")
+	require.NoError(t, err, "nodes must still connect")
 	require.NoError(t, conn.Close())
 }
 
@@ -301,7 +303,7 @@ func serving(t *testing.T, handle Handler, atOnce ...byte) *Port {
 	}, func(conn net.Conn, from Identity) { ServeCalls(conn, from, handle, atOnce...) })
 }
 
-// Cut closes the connections while calls are being answered, and Close waits for the calls.
+// TestCutWaitsForNobody checks that Cut closes connections during calls, and that Close waits for those calls.
 func TestCutWaitsForNobody(t *testing.T) {
 	caller, _ := open(t, "a", "one", "secret")
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -331,7 +333,8 @@ func TestCutWaitsForNobody(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
-// A call whose method is answered at once is answered, however many calls wait.
+// TestCallsAtOnceNeedNoSlot checks that a call whose method is answered at once gets its answer, however many calls
+// wait.
 func TestCallsAtOnceNeedNoSlot(t *testing.T) {
 	const slow, quick = 1, 2
 	caller, _ := open(t, "a", "one", "secret")
@@ -374,7 +377,7 @@ func TestHugeFramesEndTheConnection(t *testing.T) {
 	require.False(t, isTimeout(err))
 }
 
-// FuzzGreeting: reading a greeting ends without a panic, and consumes no more than its bytes.
+// FuzzGreeting checks that reading a greeting ends without a panic, and consumes no more than its bytes.
 func FuzzGreeting(f *testing.F) {
 	f.Add((&greeting{version: protocolVersion, service: RaftService, self: Identity{"a", "one"}}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -387,7 +390,7 @@ func FuzzGreeting(f *testing.F) {
 	})
 }
 
-// dialAs connects from one of this machine's addresses.
+// dialAs connects from the given address of this machine.
 func dialAs(t *testing.T, from, to string) net.Conn {
 	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", to)
 	require.NoError(t, err)
@@ -395,8 +398,8 @@ func dialAs(t *testing.T, from, to string) net.Conn {
 	return conn
 }
 
-// Many handshakes from one address do not evict a node's handshake from another address. A connection with a complete
-// handshake stays, also one from that address.
+// TestStrangersEndNoHandshakeOfANode checks that many handshakes from one address do not evict a node's handshake
+// from another. Connections with a complete handshake stay, also from that address.
 func TestStrangersEndNoHandshakeOfANode(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	conn := dialAs(t, "127.0.0.1", b.Addr().String())
@@ -408,7 +411,7 @@ func TestStrangersEndNoHandshakeOfANode(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 2 * MaxHandshakes {
 		stranger := dialAs(t, "127.0.0.2", b.Addr().String())
-		_, _ = stranger.Write(mine.encode()[:i%len(magic)]) // it may be cut already
+		_, _ = stranger.Write(mine.encode()[:i%len(magic)]) // the port may have closed it already
 	}
 	require.Eventually(t, func() bool { return b.Evicted() >= MaxHandshakes }, patience, time.Millisecond)
 	require.LessOrEqual(t, b.handshakes.Len(), MaxHandshakes)

@@ -38,8 +38,8 @@ func portOf(t *testing.T, serve func(conn net.Conn, from Identity)) *Port {
 	return p
 }
 
-// TestStreamsToAnyNode: without a known id any node may answer. A stream to another node than the known one is
-// closed.
+// TestStreamsToAnyNode checks that any node may answer a stream without a known id. A stream to a node other than the
+// known one is closed.
 func TestStreamsToAnyNode(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
@@ -52,7 +52,8 @@ func TestStreamsToAnyNode(t *testing.T) {
 	require.Zero(t, a.held())
 }
 
-// TestWhatAPortServes: a port serves calls, serves Raft while the node may take part, and serves nothing else.
+// TestWhatAPortServes checks that a port serves calls, serves Raft while the node may take part, and serves nothing
+// else.
 func TestWhatAPortServes(t *testing.T) {
 	no := errors.New("not now")
 	p := Port{config: Config{Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} }}}
@@ -74,10 +75,10 @@ func TestWhatAPortServes(t *testing.T) {
 		require.ErrorIs(t, p.judge(c.service, c.from), c.want, "%q of %+v", c.service, c.from)
 	}
 	p.config.Self = func() Identity { return Identity{NodeID: "b"} }
-	require.NoError(t, p.judge(CallService, Identity{"a", "two"}), "a newcomer")
+	require.NoError(t, p.judge(CallService, Identity{"a", "two"}), "a new node must be able to call")
 }
 
-// TestComplaintsAreBounded: refused connections do not fill a log, and later refusals are logged again.
+// TestComplaintsAreBounded checks that refused connections do not fill a log, and later refusals are logged again.
 func TestComplaintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := &journal{}
@@ -93,7 +94,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 	})
 }
 
-// A closed port accepts and dials no connection.
+// TestAClosedPort checks that a closed port accepts and dials no connection.
 func TestAClosedPort(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
@@ -110,7 +111,7 @@ func TestAClosedPort(t *testing.T) {
 	require.Zero(t, a.held())
 }
 
-// A connection whose service has ended is closed.
+// TestAServiceThatEnds checks that a connection is closed when its service ends.
 func TestAServiceThatEnds(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b := portOf(t, func(net.Conn, Identity) {})
@@ -122,7 +123,7 @@ func TestAServiceThatEnds(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// TestWhoIsToBlame: only an error that the other side sent is a refusal.
+// TestWhoIsToBlame checks that only an error that the other side sent is a refusal.
 func TestWhoIsToBlame(t *testing.T) {
 	remote := &net.OpError{Op: "remote error", Err: errors.New("expired")}
 	require.ErrorIs(t, explained(remote), ErrOwnRefused)
@@ -131,7 +132,8 @@ func TestWhoIsToBlame(t *testing.T) {
 	}
 }
 
-// The dialing side logs only errors that certificates or flags can resolve.
+// TestTheDialerComplainsOfCertificates checks that the dialing side only logs errors that certificates or flags can
+// resolve.
 func TestTheDialerComplainsOfCertificates(t *testing.T) {
 	mine := certtest.NewCA(t, "nodes").Issue("a", nil)
 	plain, _ := openWith(t, "b", "", nil)

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// writeMeta creates the metadata of so many sealed segments, and returns the file's path.
+// writeMeta creates the metadata of this many sealed segments, and returns the path of the file.
 func writeMeta(t *testing.T, segments int) string {
 	t.Helper()
 	var state types.PersistentState
@@ -38,7 +38,8 @@ func changeBolt(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
 	require.NoError(t, db.Close())
 }
 
-// An earlier weir adds no checksum, and leaves an existing one unchanged.
+// TestMetadataOfAnEarlierWeir checks metadata written by an earlier version, which adds no checksum and leaves an
+// existing one unchanged.
 func TestMetadataOfAnEarlierWeir(t *testing.T) {
 	vote := func(tx *bbolt.Tx) error { return tx.Bucket(stableBucket).Put([]byte("CurrentTerm"), []byte("8")) }
 	for name, change := range map[string]func(tx *bbolt.Tx) error{
@@ -63,7 +64,8 @@ func TestMetadataOfAnEarlierWeir(t *testing.T) {
 	require.ErrorContains(t, err, "checksum mismatch")
 }
 
-// A node without term and vote may vote twice, and a node without its segments has lost its log.
+// TestABucketIsMissing checks that metadata without a bucket are refused. Without term and vote a node might vote
+// twice, and without segments it has lost its log.
 func TestABucketIsMissing(t *testing.T) {
 	for _, name := range [][]byte{metaBucket, stableBucket} {
 		path := writeMeta(t, 1)
@@ -73,10 +75,10 @@ func TestABucketIsMissing(t *testing.T) {
 	}
 }
 
-// Whatever number is in the head of a page or of an element, reading does not panic. It returns an error or
-// everything that was written.
+// TestDamagedNumbersInPages checks that any number in the head of a page or an element gives an error, or the
+// complete contents. Reading must not panic.
 func TestDamagedNumbersInPages(t *testing.T) {
-	for _, segments := range []int{1, 50} { // a bucket within the root page, and one beside it
+	for _, segments := range []int{1, 50} { // a bucket inside the root page, and one on a page of its own
 		path := writeMeta(t, segments)
 		whole, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -123,16 +125,16 @@ func TestMetadataThatCannotBeWritten(t *testing.T) {
 	_, err = openMeta(whole, types.PersistentState{}, map[string][]byte{"": []byte("bbolt takes no key of no bytes")})
 	require.Error(t, err)
 	require.NoFileExists(t, filepath.Join(whole, metadb.FileName))
-	dir := t.TempDir() // a directory takes the name of the file
+	dir := t.TempDir() // a directory in place of the file
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, metadb.FileName, "in it"), 0o755))
 	_, err = openMeta(dir, types.PersistentState{}, nil)
 	require.Error(t, err)
 	_, _, err = readMeta(dir)
 	require.Error(t, err)
-	require.NotErrorIs(t, err, types.ErrCorrupt, "nothing was read")
+	require.NotErrorIs(t, err, types.ErrCorrupt, "an unreadable file must not count as corrupt")
 }
 
-// An invalid list of segments does not pass for an empty one.
+// TestAListOfSegmentsThatIsNone checks that an invalid list of segments does not pass for an empty one.
 func TestAListOfSegmentsThatIsNone(t *testing.T) {
 	path := writeMeta(t, 1)
 	changeBolt(t, path, func(tx *bbolt.Tx) error {
@@ -143,7 +145,7 @@ func TestAListOfSegmentsThatIsNone(t *testing.T) {
 	require.ErrorIs(t, err, types.ErrCorrupt)
 }
 
-// The checksum covers every byte of the metadata and its position.
+// TestTheSumOfTheMetadata checks that the checksum covers every byte of the metadata and its position.
 func TestTheSumOfTheMetadata(t *testing.T) {
 	of := func(meta, stable map[string][]byte) uint32 {
 		return buckets{metadb.MetaBucket: meta, metadb.StableBucket: stable}.sum()
@@ -164,5 +166,5 @@ func TestTheSumOfTheMetadata(t *testing.T) {
 		sums[sum] = name
 	}
 	require.Equal(t, uint32(0xa4621cfc), of(values{"k": []byte("v")}, values{"t": []byte("7")}),
-		"as earlier versions have written it")
+		"the checksum must equal that of earlier versions")
 }

@@ -27,7 +27,7 @@ var allDamages = flag.Bool(
 
 const (
 	smallSegment = 4 << 10
-	sampleOf     = 401 // in the ordinary test, one damage in so many is tried
+	sampleOf     = 401 // an ordinary run tries one damage in this many
 	sector       = 512
 )
 
@@ -42,7 +42,7 @@ func readImage(t testing.TB, dir string) image {
 	for _, name := range names {
 		b, err := os.ReadFile(filepath.Join(dir, name.Name()))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it was on its way out
+			continue // the log was about to remove it
 		}
 		require.NoError(t, err)
 		all[name.Name()] = b
@@ -180,7 +180,7 @@ func damages(name string, b []byte) (all []damage) {
 	for used > 0 && b[used-1] == 0 {
 		used--
 	}
-	used = min(used+64, len(b)) // and some of the zeros behind it
+	used = min(used+64, len(b)) // and some of the zeros after it
 	for i := range used * 8 {
 		if !isSegment && i%8 != i/8%8 {
 			continue
@@ -250,8 +250,8 @@ func memoryDir(t testing.TB) string {
 	return filepath.Join(dir, "log")
 }
 
-// After any damage to a file, the log holds everything that was acknowledged, or is refused with the reason and
-// unchanged. That holds after a kill and after a loss of power.
+// TestADamagedLogIsRefused checks the log after any damage to a file, after a kill and after a loss of power. It must
+// either have everything that was acknowledged, or be refused with the reason and unchanged.
 func TestADamagedLogIsRefused(t *testing.T) {
 	start, all := time.Now(), tally{}
 	for name, fill := range logsToDamage {
@@ -265,10 +265,10 @@ func TestADamagedLogIsRefused(t *testing.T) {
 						continue
 					}
 					if d.name == "removed" && file == wallog.MarkName {
-						continue // a log of an earlier weir: see TestALogWithoutAMark
+						continue // like a log of an earlier version: see TestALogWithoutAMark
 					}
 					n.try(t, dir, m, k, file, d, "boot")
-					if file != metadb.FileName { // of which it is all the same
+					if file != metadb.FileName { // a reboot makes no difference to the metadata
 						n.try(t, dir, m, k, file, d, "next boot")
 					}
 				}
@@ -281,8 +281,8 @@ func TestADamagedLogIsRefused(t *testing.T) {
 		time.Since(start).Round(time.Millisecond))
 }
 
-// A loss of power may leave any sectors of an unacknowledged write. That is no damage: the log opens with everything
-// that was acknowledged before.
+// TestATornWriteIsNoDamage checks that the log opens with everything acknowledged, whatever sectors of a later write
+// are on disk. A loss of power may leave any of them.
 func TestATornWriteIsNoDamage(t *testing.T) {
 	for _, size := range []int{30, 700, 1500} {
 		var before image
@@ -323,7 +323,8 @@ func TestATornWriteIsNoDamage(t *testing.T) {
 	}
 }
 
-// An entry that is damaged while the log is open is not returned as another entry.
+// TestAnEntryDamagedMeanwhileIsCorrupt checks that an entry which is damaged while the log is open is not returned as
+// another entry.
 func TestAnEntryDamagedMeanwhileIsCorrupt(t *testing.T) {
 	dir := t.TempDir()
 	w, err := wallog.OpenOn(dir, fs.New(), smallSegment, true, "boot")
@@ -343,8 +344,8 @@ func TestAnEntryDamagedMeanwhileIsCorrupt(t *testing.T) {
 	}
 }
 
-// Without a mark, as in the log of an earlier weir, a flipped bit still differs from a torn write, which lacks whole
-// sectors.
+// TestALogWithoutAMark checks a log of an earlier version, which has no mark. A flipped bit must still differ from a
+// torn write, which lacks whole sectors.
 func TestALogWithoutAMark(t *testing.T) {
 	for name, fill := range logsToDamage {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,8 @@ func (f failingFile) Sync() error {
 	return f.WritableFile.Sync()
 }
 
-// TestADiskThatFails: the log reports the failure and not damage, and acknowledges nothing that was not synced.
+// TestADiskThatFails checks that a disk failure is reported as such and not as damage. The log acknowledges nothing
+// that was not synced.
 func TestADiskThatFails(t *testing.T) {
 	m, k := logImage(t, logsToDamage["several segments"])
 	fails, dir := "", memoryDir(t)
@@ -78,13 +79,13 @@ func TestADiskThatFails(t *testing.T) {
 	before := readImage(t, dir)[wallog.MarkName]
 	fails = "sync"
 	require.ErrorIs(t, w.StoreLogs([]*raft.Log{{Index: k.last + 1, Data: []byte("x")}}), errDisk)
-	require.Equal(t, before, readImage(t, dir)[wallog.MarkName], "nothing was acknowledged")
+	require.Equal(t, before, readImage(t, dir)[wallog.MarkName], "nothing may be acknowledged")
 	fails = ""
 	require.NoError(t, w.Close())
 	require.ErrorIs(t, w.StoreLogs([]*raft.Log{{Index: k.last + 1}}), wal.ErrClosed)
 }
 
-// TestAMarkThatCannotBeRead: the log is refused and unchanged.
+// TestAMarkThatCannotBeRead checks that a log whose mark cannot be read is refused and left unchanged.
 func TestAMarkThatCannotBeRead(t *testing.T) {
 	m, k := logImage(t, logsToDamage["one segment"])
 	dir := memoryDir(t)

@@ -38,7 +38,8 @@ func (k *kept) until(last uint64) *kept {
 	return &then
 }
 
-// TestAnIndexThatLeadsElsewhere: an index with a valid checksum does not match the entries.
+// TestAnIndexThatLeadsElsewhere checks that an index with a valid checksum is refused if it does not match the
+// entries.
 func TestAnIndexThatLeadsElsewhere(t *testing.T) {
 	images, _ := steps(t)
 	m := images[len(images)-1]
@@ -57,7 +58,7 @@ func TestAnIndexThatLeadsElsewhere(t *testing.T) {
 	require.ErrorContains(t, err, "the index does not match the entries")
 }
 
-// TestAFileIsMissing: only a segment file without acknowledged entries may be missing.
+// TestAFileIsMissing checks that only a segment file without acknowledged entries may be missing.
 func TestAFileIsMissing(t *testing.T) {
 	images, k := steps(t)
 	m := images[len(images)-1]
@@ -83,12 +84,13 @@ func TestAFileIsMissing(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// TestAShortFileWithoutAMark: without a mark, the former content of such a file, of an earlier weir, is unknown.
+// TestAShortFileWithoutAMark checks a segment file of an earlier version, without a mark, that is shorter than when
+// it was created. It is refused, because the missing content is unknown.
 func TestAShortFileWithoutAMark(t *testing.T) {
 	m, k := logImage(t, logsToDamage["one segment"])
 	delete(m, wallog.MarkName)
 	w, err := reopened(t, m, true, "boot")
-	require.NoError(t, err, "a file of its whole length is good")
+	require.NoError(t, err, "a file of its whole length must open")
 	require.NoError(t, k.holds(w))
 	require.NoError(t, w.Close())
 	name := segmentName(1, 0)
@@ -100,7 +102,7 @@ func TestAShortFileWithoutAMark(t *testing.T) {
 	delete(one, wallog.MarkName)
 	one[name] = one[name][:smallSegment/2]
 	w, err = reopened(t, one, true, "boot")
-	require.NoError(t, err, "a file that a crash left short takes a first append")
+	require.NoError(t, err, "a file that a crash left short must open after its first append")
 	require.NoError(t, k.holds(w))
 	require.NoError(t, w.Close())
 	for n := 1; n < 100; n++ {
@@ -114,7 +116,8 @@ func TestAShortFileWithoutAMark(t *testing.T) {
 	}
 }
 
-// TestTheSystemKeepsWhatAKillLeaves: appends that were left to the operating system are lost only with the machine.
+// TestTheSystemKeepsWhatAKillLeaves checks that appends without a sync survive a kill of the process, and are lost
+// only with the machine.
 func TestTheSystemKeepsWhatAKillLeaves(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	w, err := wallog.OpenOn(dir, fs.New(), smallSegment, false, "boot")
@@ -125,7 +128,7 @@ func TestTheSystemKeepsWhatAKillLeaves(t *testing.T) {
 	k.store(t, w, 1, 200)
 	m := readImage(t, dir)
 	require.NoError(t, w.Close())
-	for slot := range 2 { // the newer one is lost
+	for slot := range 2 { // the newer slot is lost
 		if part := m[wallog.MarkName][slot*wallog.SlotStride:][:80]; !bytes.Equal(
 			part, older[slot*wallog.SlotStride:][:80]) {
 			clear(part)

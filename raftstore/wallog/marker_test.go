@@ -37,11 +37,11 @@ func TestAMarkThatCannotBeWritten(t *testing.T) {
 	m.syncer.Go(m.run)
 	require.NoError(t, m.set(1, 2))
 	require.Eventually(t, func() bool { return m.set(1, 3) != nil }, 10*time.Second, time.Millisecond)
-	require.ErrorIs(t, m.set(1, 4), errMark, "nothing is acknowledged any more")
+	require.ErrorIs(t, m.set(1, 4), errMark, "nothing may be acknowledged after a failure")
 	require.ErrorIs(t, m.close(), errMark)
 }
 
-// TestTheMarkIsSynced: the mark is synced in the background, and when the log is closed.
+// TestTheMarkIsSynced checks that the mark is synced in the background, and when the log is closed.
 func TestTheMarkIsSynced(t *testing.T) {
 	for _, sync := range []bool{true, false} {
 		dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestTheMarkIsSynced(t *testing.T) {
 			require.Eventually(t, func() bool { return len(m.dirty) == 0 }, 10*time.Second, time.Millisecond)
 		}
 		require.NoError(t, m.close())
-		require.Equal(t, sync, len(m.dirty) == 0, "without sync nobody waits for the token")
+		require.Equal(t, sync, len(m.dirty) == 0, "without sync no caller may wait for the token")
 		found, err := readMark(dir, "boot", true)
 		require.NoError(t, err)
 		require.True(t, found.exact)
@@ -74,7 +74,7 @@ func TestAMarkCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, "no space left")
 }
 
-// TestWhatAMarkTells: what a mark proves after the machine has rebooted, or may have.
+// TestWhatAMarkTells checks what a mark proves, depending on whether the machine has rebooted or may have.
 func TestWhatAMarkTells(t *testing.T) {
 	for _, c := range []struct {
 		written, boot string
@@ -96,7 +96,7 @@ func TestWhatAMarkTells(t *testing.T) {
 	}
 }
 
-// TestTheNewerSlotCounts: the newer slot counts, and is exact only beside its predecessor.
+// TestTheNewerSlotCounts checks that the newer slot counts, and is exact only beside its predecessor.
 func TestTheNewerSlotCounts(t *testing.T) {
 	slot := func(seq uint64) []byte { return mark{seq: seq, end: 10 * seq}.encode() }
 	for _, c := range []struct {
@@ -113,7 +113,8 @@ func TestTheNewerSlotCounts(t *testing.T) {
 		m := newestMark(b)
 		require.Equal(t, []any{c.seq, 10 * c.seq, c.exact, c.damaged}, []any{m.seq, m.end, m.exact, m.damaged}, "%+v",
 			c)
-		require.Equal(t, c.first > 0, newestMark(b[:slotBytes]).seq == c.first && c.first > 0, "a file with one slot")
-		require.Zero(t, newestMark(b[:slotBytes-1]).seq, "a part of a slot")
+		require.Equal(t, c.first > 0, newestMark(b[:slotBytes]).seq == c.first && c.first > 0,
+			"a file with one slot must be read")
+		require.Zero(t, newestMark(b[:slotBytes-1]).seq, "a part of a slot must not count")
 	}
 }

@@ -66,8 +66,8 @@ func entries(from, n uint64, size int) (all []*raft.Log) {
 	return all
 }
 
-// Whatever part of a write has arrived when a process is killed, the log opens with all entries stored before, and
-// takes more.
+// TestTheLogOpensAgainAfterATornWrite checks that the log opens after a kill during a write, whatever part of the
+// write arrived. It must have all earlier entries and take more.
 func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
 	const stored = 20
 	for name, write := range map[string]func(*wallog.Log) error{

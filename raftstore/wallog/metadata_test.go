@@ -54,8 +54,8 @@ func rotations(t *testing.T, m image) (last []uint64) {
 	return last
 }
 
-// TestAnInterruptedRotation: a process ends between the append that fills a segment and the metadata of the next. The
-// log opens, and takes the next entry.
+// TestAnInterruptedRotation checks that a log opens and takes the next entry although the process ended between two
+// steps. The last append had filled a segment, and the metadata of the next was not written.
 func TestAnInterruptedRotation(t *testing.T) {
 	images, k := steps(t)
 	full := rotations(t, images[len(images)-1])[0]
@@ -89,7 +89,7 @@ func (m *memoryMeta) CommitState(state types.PersistentState) error {
 	return nil
 }
 
-// TestMend: Mend completes a rotation, and does not change a log that it refuses.
+// TestMend checks that Mend completes a rotation, and does not change a log that it refuses.
 func TestMend(t *testing.T) {
 	images, _ := steps(t)
 	full := rotations(t, images[len(images)-1])[0]
@@ -113,10 +113,10 @@ func TestMend(t *testing.T) {
 	require.NoError(t, mend())
 	require.Len(t, meta.state.Segments, 2)
 	require.Equal(t, full, meta.state.Segments[0].MaxIndex)
-	require.NoError(t, mend(), "the file of the new segment is not there yet")
+	require.NoError(t, mend(), "Mend must succeed before the file of the new segment exists")
 }
 
-// TestMetadataOfEarlier: old metadata do not list a segment with acknowledged entries.
+// TestMetadataOfEarlier checks that old metadata are refused if they lack a segment with acknowledged entries.
 func TestMetadataOfEarlier(t *testing.T) {
 	images, _ := steps(t)
 	full := rotations(t, images[len(images)-1])[0]
@@ -127,7 +127,7 @@ func TestMetadataOfEarlier(t *testing.T) {
 	require.ErrorContains(t, err, "entries were acknowledged in segment 1")
 }
 
-// TestDamagedMetadata: the error names the damage, and not unknown segments.
+// TestDamagedMetadata checks that the error names the damage instead of unknown segments.
 func TestDamagedMetadata(t *testing.T) {
 	m, _ := logImage(t, logsToDamage["one entry"])
 	m[metadb.FileName][60] ^= 1
@@ -136,7 +136,7 @@ func TestDamagedMetadata(t *testing.T) {
 	require.ErrorContains(t, err, "checksum mismatch in page 0")
 }
 
-// TestMetadataThatContradict: metadata that contradict the files are refused.
+// TestMetadataThatContradict checks that metadata which contradict the files are refused.
 func TestMetadataThatContradict(t *testing.T) {
 	images, k := steps(t)
 	m := images[len(images)-1]
@@ -174,7 +174,7 @@ func TestMetadataThatContradict(t *testing.T) {
 	}
 }
 
-// TestManySegments: the list of segments is longer than bbolt's first page.
+// TestManySegments checks a list of segments that is longer than bbolt's first page.
 func TestManySegments(t *testing.T) {
 	m, k := logImage(t, func(t testing.TB, w *wallog.Log, k *kept) {
 		for range 60 {

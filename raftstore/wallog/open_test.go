@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
-// TestTheLogOpensAgainWhereverItEnds: a log that ends at any entry takes the next entry when it is opened again, also
-// after the last entry of a segment.
+// TestTheLogOpensAgainWhereverItEnds checks that a reopened log takes the next entry, at whatever entry it ends. That
+// includes the last entry of a segment.
 func TestTheLogOpensAgainWhereverItEnds(t *testing.T) {
 	for name, sync := range map[string]bool{"written through": true, "left to the system": false} {
 		t.Run(name, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestTheLogOpensAgainWhereverItEnds(t *testing.T) {
 	}
 }
 
-// TestTruncatedFilesGo: files of truncated entries are gone from the disk when the log is closed. Files that a crash
-// left are gone when it is open again.
+// TestTruncatedFilesGo checks that files of truncated entries are removed when the log closes. Files that a crash
+// left are removed when it opens.
 func TestTruncatedFilesGo(t *testing.T) {
 	dir := t.TempDir()
 	w, err := wallog.Open(dir, false, hclog.NewNullLogger())

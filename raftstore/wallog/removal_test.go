@@ -36,7 +36,8 @@ func makeFile(t *testing.T, dir, name string) (size int64) {
 	return size
 }
 
-// A file is truncated in steps and is short when it is removed. Closing the log does not wait for that.
+// TestFilesGoInSteps checks that a file is truncated in steps before it is removed, and that Close does not wait for
+// this.
 func TestFilesGoInSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, files := t.TempDir(), sizedFiles{removed: make(chan int64, maxRemovals)}
@@ -51,7 +52,8 @@ func TestFilesGoInSteps(t *testing.T) {
 			info, err := os.Stat(filepath.Join(dir, "one"))
 			require.NoError(t, err)
 			require.Less(t, info.Size(), last)
-			require.LessOrEqual(t, last-info.Size(), 2*int64(shrinkBytes), "one step, or the first two")
+			require.LessOrEqual(t, last-info.Size(), 2*int64(shrinkBytes),
+				"each pass must remove one step, or the first two")
 			last = info.Size()
 		}
 		require.LessOrEqual(t, <-files.removed, int64(shrinkBytes))
@@ -67,9 +69,9 @@ func TestFilesGoInSteps(t *testing.T) {
 		r.close()
 		require.LessOrEqual(t, time.Since(begun), shrinkPause)
 		require.Less(t, <-files.removed, size)
-		require.Equal(t, size, <-files.removed, "in one step")
+		require.Equal(t, size, <-files.removed, "a closed log must remove the file in one step")
 		makeFile(t, dir, "four")
-		require.NoError(t, r.Delete(dir, "four"), "at once, when nobody is there to do it later")
+		require.NoError(t, r.Delete(dir, "four"), "a closed log must remove the file at once")
 		require.Equal(t, size, <-files.removed)
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
-// TestDataThatLookLikeFrames: a client chooses the data of an entry. Whatever they look like, a torn write is no
-// damage.
+// TestDataThatLookLikeFrames checks that a torn write never counts as damage, whatever the data of its entry look
+// like. A client chooses those data.
 func TestDataThatLookLikeFrames(t *testing.T) {
 	entry := []byte{segment.FrameEntry, 0, 0, 0, 0, 0, 0, 0}
 	commit := binary.LittleEndian.AppendUint32([]byte{segment.FrameCommit, 0, 0, 0},
@@ -75,8 +75,8 @@ func tearsOf(t *testing.T, data []byte) {
 	}
 }
 
-// TestAShortFileTakesEntries: a crash, or a full disk, at the creation of a segment leaves its file short. The log
-// continues in it, and opens again.
+// TestAShortFileTakesEntries checks that the log continues in a short segment file, and opens again. A crash or a
+// full disk at the creation of a segment leaves such a file.
 func TestAShortFileTakesEntries(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	open := func() *wallog.Log {
@@ -126,8 +126,8 @@ func (f countedFile) Sync() error {
 	return f.WritableFile.Sync()
 }
 
-// TestACompletedSegmentIsOnDisk: a completed segment is synced even if appends are left to the operating system. So a
-// loss of power removes the end of a log, and no part of its middle.
+// TestACompletedSegmentIsOnDisk checks that a completed segment is synced even if appends are not. A loss of power
+// then removes the end of the log, and no part of its middle.
 func TestACompletedSegmentIsOnDisk(t *testing.T) {
 	dir, k := filepath.Join(t.TempDir(), "log"), &kept{first: 1, data: map[uint64]string{}}
 	synced := map[string]int{}
@@ -142,7 +142,7 @@ func TestACompletedSegmentIsOnDisk(t *testing.T) {
 		require.GreaterOrEqual(t, len(files.syncs), 3)
 		for name, n := range files.syncs {
 			require.Equal(t, 1, n, name)
-			require.Zero(t, synced[name], "and not again after a start: %s", name)
+			require.Zero(t, synced[name], "a start must not sync the segment again: %s", name)
 			synced[name] = n
 		}
 	}

@@ -24,7 +24,7 @@ func decode(body []byte) (calls int, err error) {
 	}
 }
 
-// The bytes of an operation are a contract between versions of weir.
+// TestTheBytesOfOperations checks the bytes of operations, which are a contract between versions.
 func TestTheBytesOfOperations(t *testing.T) {
 	bucket, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
 	bucket.Limit = soundLimits["bucket"]
@@ -54,8 +54,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	}
 }
 
-// TestUnknownBitsAreRefused: no version of weir has set these bits. A node that ignored one would decide differently
-// from a node that knows it.
+// TestUnknownBitsAreRefused checks that bits which no version sets are refused. A node that ignored one would decide
+// differently from a node that knows it.
 func TestUnknownBitsAreRefused(t *testing.T) {
 	const incr, change, terms = "0780016b", "0a80016b", "11" + "0100000000000204000000020200000000"
 	for name, c := range map[string]struct {
@@ -84,7 +84,7 @@ func oneOp(t *testing.T, op string) []byte {
 	return body
 }
 
-// A body that is cut short, or that the engine cannot compute with, is refused.
+// TestABodyIsRefused checks that a body is refused if it is cut short, or if the engine cannot compute it.
 func TestABodyIsRefused(t *testing.T) {
 	var enc wire.Encoder
 	take, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
@@ -135,7 +135,7 @@ func TestHeadersAtTheBounds(t *testing.T) {
 		require.Error(t, err, name)
 	}
 	_, _, err := wire.Split(append([]byte{wire.Version, 0}, make([]byte, wire.HeaderLen)...), wire.Version-1)
-	require.ErrorIs(t, err, wire.ErrVersion, "for a cluster that writes an older format")
+	require.ErrorIs(t, err, wire.ErrVersion, "a cluster that writes an older format must refuse it")
 }
 
 // attempts is the strike limit with a mode.
@@ -145,7 +145,7 @@ func attempts(mode engine.StrikeMode) engine.Limit {
 	return l
 }
 
-// TestFormatOf: an entry has a newer format only if an older version cannot read it.
+// TestFormatOf checks that an entry has a newer format only if an older version cannot read it.
 func TestFormatOf(t *testing.T) {
 	strike := []engine.PolicyLimit{{Limit: soundLimits["log"]}, {Limit: soundLimits["strike"]}}
 	other := []engine.PolicyLimit{{Limit: soundLimits["log"]}}
@@ -194,7 +194,7 @@ func TestFormatOf(t *testing.T) {
 	}
 }
 
-// TestEstimate: the estimate counts everything that makes an operation long.
+// TestEstimate checks that the estimate counts everything that makes an operation long.
 func TestEstimate(t *testing.T) {
 	long := soundOp(engine.OpPolicy)
 	long.Policy = &engine.PolicyChange{Terms: &engine.Policy{}}

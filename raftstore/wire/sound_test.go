@@ -23,7 +23,7 @@ func pairs(n int64) (all []engine.Pair) {
 	return all
 }
 
-// soundLimits are limits that differ as soundLimit tells them apart.
+// soundLimits are limits of every kind that soundLimit distinguishes.
 var soundLimits = map[string]engine.Limit{
 	"bucket":  {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
 	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
@@ -126,7 +126,7 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		}
 	}
 	unknown := engine.Op{Code: engine.NumOps, Key: []byte("k"), Cost: 1}
-	require.False(t, wire.Sound(&unknown), "an operation of a later version")
+	require.False(t, wire.Sound(&unknown), "an operation of a later version must be invalid")
 }
 
 func TestTheTextIsBounded(t *testing.T) {
@@ -146,7 +146,7 @@ func TestTheTextIsBounded(t *testing.T) {
 		}
 		op := soundOp(code)
 		from(&op, 1)
-		require.False(t, wire.Sound(&op), "operation %d comes from nowhere", code)
+		require.False(t, wire.Sound(&op), "operation %d must not have a source address", code)
 	}
 	bound{"holder", soundOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
 	bound{"reason", soundOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
@@ -161,9 +161,9 @@ func TestPairsAreBounded(t *testing.T) {
 		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)
 		bound{"key of a pair", op, key, 1, engine.MaxKeyLen}.check(t)
 		op.Also = []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}, {Policy: []byte("q"), Key: []byte("k")}}
-		require.True(t, wire.Sound(&op), "the policy or the key of another pair is no pair twice")
+		require.True(t, wire.Sound(&op), "the same policy or the same key alone must not count as a repeated pair")
 	}
-	const rest = 4 + 1 + 1 + 4 + 1 // of what counts beside the key of the second pair
+	const rest = 4 + 1 + 1 + 4 + 1 // bytes that count beside the key of the second pair
 	held := soundOp(engine.OpReserve)
 	held.Also = pairs(1)
 	bound{"a hold", held, func(op *engine.Op, v int64) {
@@ -172,7 +172,7 @@ func TestPairsAreBounded(t *testing.T) {
 	}, 2, engine.MaxHoldBytes - rest + 1}.check(t)
 }
 
-// TestALimiterOfAPolicyIsItsOwn: operations name it only to forget it or to give back.
+// TestALimiterOfAPolicyIsItsOwn checks that only operations which evict, reset or refund may name a policy's limiter.
 func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 	const name = "policy|p|0|"
 	for code := range engine.NumOps {
@@ -193,7 +193,7 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 			}
 		case engine.OpCommit, engine.OpCancel:
 			key(&op, engine.MaxIDLen)
-			require.True(t, wire.Sound(&op), "an id may be any bytes")
+			require.True(t, wire.Sound(&op), "an id may consist of any bytes")
 		default:
 			key(&op, 20)
 			require.False(t, wire.Sound(&op), "operation %d", code)
@@ -231,7 +231,7 @@ func TestLimitsAreBounded(t *testing.T) {
 	fields := map[string]struct {
 		set  func(l *engine.Limit, v int64)
 		most int64
-		in   string // the limits that need it to be at least 1
+		in   string // the limits for which it must be at least 1
 	}{
 		"units": {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
 		"per":   {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},
@@ -302,5 +302,5 @@ func TestStepsAreBounded(t *testing.T) {
 		return []engine.Step{{Threshold: 7, PenaltyNs: 1}, {Threshold: v, PenaltyNs: 1}}
 	}), 8, engine.MaxLogUnits}.check(t)
 	op.Limit.Steps += "a part"
-	require.False(t, wire.Sound(&op), "a part of a step")
+	require.False(t, wire.Sound(&op), "a partial step must be invalid")
 }

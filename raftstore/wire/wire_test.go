@@ -187,7 +187,8 @@ func TestCallsComeBack(t *testing.T) {
 	})
 }
 
-// TestUnsoundNeverTravels: an operation that the engine cannot compute is refused before the log.
+// TestUnsoundNeverTravels checks that an operation which the engine cannot compute is refused before it reaches the
+// log.
 func TestUnsoundNeverTravels(t *testing.T) {
 	pair := func(policy, key string) engine.Pair { return engine.Pair{Policy: []byte(policy), Key: []byte(key)} }
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Also: []engine.Pair{pair("q", "k")}}
@@ -217,12 +218,12 @@ func TestUnsoundNeverTravels(t *testing.T) {
 		require.False(t, wire.Sound(&bad), name)
 	}
 	require.True(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: []byte("policy|p|0|k"), Cost: 1}),
-		"an id may be any bytes")
+		"an id may consist of any bytes")
 	require.False(t, wire.Sound(
 		&engine.Op{Code: engine.OpCommit, Key: bytes.Repeat([]byte("i"), engine.MaxIDLen+1), Cost: 1}))
 	limit := engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}
 	own := engine.Op{Key: []byte("policy|p|0|k"), Limit: limit, Cost: 1}
-	require.False(t, wire.Sound(&own), "a limiter of a policy belongs to it")
+	require.False(t, wire.Sound(&own), "a take must not name a policy's limiter")
 	own.Code = engine.OpReset
 	require.True(t, wire.Sound(&own))
 	for _, change := range []*engine.PolicyChange{
@@ -249,8 +250,8 @@ func TestDecisionsComeBack(t *testing.T) {
 	require.ErrorIs(t, wire.ReadDecisions(append(b, 0), got), wire.ErrMalformed)
 }
 
-// TestLockoutsComeBack: a reader of the format receives the pairs that a decision locked out. An older reader
-// receives only what it expects.
+// TestLockoutsComeBack checks that a reader of the new format gets the pairs that a decision locked out. An older
+// reader only gets the parts it expects.
 func TestLockoutsComeBack(t *testing.T) {
 	want := []engine.Decision{{Allowed: 1}, {Allowed: 1, Locked: 1 << 15}, {}, {Locked: 3}}
 	b := wire.AppendDecisions(nil, want, 5)
@@ -268,7 +269,7 @@ func TestLockoutsComeBack(t *testing.T) {
 	}
 }
 
-// FuzzBody: decoding any bytes of another node ends without a panic, and the engine can decide the result.
+// FuzzBody checks that decoding any bytes of another node ends without a panic, and the engine can decide the result.
 func FuzzBody(f *testing.F) {
 	var enc wire.Encoder
 	f.Add(enc.Call(nil, []engine.Op{{
