@@ -53,7 +53,7 @@ func TestAttempts(t *testing.T) {
 		_, d := begin(t, c, q)
 		require.Equal(t, lock, d.RetryAfter)
 		require.NoError(t, last.Succeed(t.Context()))
-		require.NoError(t, last.Succeed(t.Context()), "again")
+		require.NoError(t, last.Succeed(t.Context()), "a repeated success must not be an error")
 		_, d = begin(t, c, q)
 		require.EqualValues(t, 10, d.Remaining, "a success must also clear the client's memory of the lock")
 		q.ID = "the same"

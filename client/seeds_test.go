@@ -30,7 +30,7 @@ func TestFailedLogins(t *testing.T) {
 		require.Equal(t, failure == 11, locked, "failure %d", failure)
 		s.Advance(5 * time.Second)
 	}
-	require.False(t, decide(t, c, client.Request{Rule: rule, Key: "login:42", Peek: true}).Allowed, "locked")
+	require.False(t, decide(t, c, client.Request{Rule: rule, Key: "login:42", Peek: true}).Allowed, "the key must be locked")
 }
 
 // TestCircuitBreaker checks a strike limit used as a circuit breaker. Three failures in ten seconds open it for
@@ -58,9 +58,9 @@ func TestCircuitBreaker(t *testing.T) {
 	}
 	require.Equal(t, 3, calls)
 	s.Advance(29 * time.Second)
-	require.False(t, call(nil), "open")
+	require.False(t, call(nil), "the circuit breaker must be open")
 	s.Advance(time.Second)
 	require.True(t, call(nil), "the call must be tried again")
 	require.True(t, call(down))
-	require.True(t, call(nil), "closed")
+	require.True(t, call(nil), "the circuit breaker must be closed")
 }

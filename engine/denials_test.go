@@ -110,7 +110,7 @@ func TestDenialsAreAnswered(t *testing.T) {
 
 		b.do(engine.Op{Code: engine.OpReset})
 		b.do(engine.Op{Code: engine.OpBlock, TTLNs: engine.Never})
-		require.Equal(t, []bool{true, false}, answers(late, look), "blocked")
+		require.Equal(t, []bool{true, false}, answers(late, look), "a block must deny, and a look must not be answered")
 	})
 }
 

@@ -100,7 +100,7 @@ func TestVictimsAreNearIdle(t *testing.T) {
 // TestVictimsOfSmallTables checks that an empty table has no victims, and that a table with one key names it once.
 func TestVictimsOfSmallTables(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 4}), engine.Stamp{NowNs: 1e18}
-	table.Victims(at, math.MaxInt64, 10, func(_, _ []byte) { t.Error("there is nothing") })
+	table.Victims(at, math.MaxInt64, 10, func(_, _ []byte) { t.Error("an empty table must have no victim") })
 	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 100), Cost: 1}})
 	named := 0
 	table.Victims(at, math.MaxInt64, 10, func(key, id []byte) {

@@ -64,14 +64,15 @@ func TestAHoldIsSettled(t *testing.T) {
 			require.Equal(t, engine.NoHold, h.do(commit("r2", 1)).Status, "a denied hold must not exist")
 
 			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)))
-			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)), "again")
+			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)),
+				"a repeated commit must get the same answer")
 			require.Equal(t, engine.OtherTerms, h.do(commit("r1", 26)).Status)
 			require.Equal(t, int64(0), h.do(cancel("r1")).Allowed, "a settled hold must not be cancelled")
 			require.Equal(t, int64(75), h.left(name, "k"))
 
 			require.Equal(t, int64(1), h.do(reserve("r3", 75, 10e9, name, "k")).Allowed)
 			require.Equal(t, int64(1), h.do(cancel("r3")).Allowed)
-			require.Equal(t, int64(1), h.do(cancel("r3")).Allowed, "again")
+			require.Equal(t, int64(1), h.do(cancel("r3")).Allowed, "a repeated cancel must get the same answer")
 			require.Equal(t, int64(75), h.left(name, "k"))
 		})
 	}
@@ -108,9 +109,9 @@ func TestAHoldEndsByItself(t *testing.T) {
 			require.Equal(t, int64(0), h.do(cancel("r")).Allowed)
 			before := h.left(name, "k")
 			require.Equal(t, before-30, h.do(commit("r", 30)).Remaining)
-			require.Equal(t, before-30, h.do(commit("r", 30)).Remaining, "once")
+			require.Equal(t, before-30, h.do(commit("r", 30)).Remaining, "a late commit must charge once")
 			h.pass(60e9)
-			require.Equal(t, engine.NoHold, h.do(commit("r", 30)).Status, "forgotten")
+			require.Equal(t, engine.NoHold, h.do(commit("r", 30)).Status, "the hold must be forgotten in the end")
 		})
 	}
 }

@@ -112,7 +112,7 @@ func TestNoDecisionSeesHalfAChange(t *testing.T) {
 				key := fmt.Sprint(c, ":", i)
 				d := decideAt(table, at, check(1, "p", key, "q", key))
 				if d.Limit != 1000 || d.Remaining != 499 {
-					t.Errorf("half a change: %+v", d)
+					t.Errorf("a decision saw half of a change: %+v", d)
 					return
 				}
 				bySide[d.Pair].Add(1)
@@ -137,13 +137,13 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 
 	raised := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12), quotaLimit(100)}})
 	require.EqualValues(t, 2, decideAt(table, at, raised).Remaining, "the change must make a second version")
-	require.EqualValues(t, 7, used(), "kept")
+	require.EqualValues(t, 7, used(), "the change must keep the usage")
 	require.EqualValues(t, engine.Decision{Remaining: 2}, decideAt(table, at, raised),
 		"the same change again must change nothing")
 
 	one := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12)}})
 	decideAt(table, at, one)
-	require.EqualValues(t, 7, used(), "kept")
+	require.EqualValues(t, 7, used(), "the change must keep the usage")
 	decideAt(table, at, raised)
 	info, found := table.Inspect(at, []byte("policy|p|1|k"))
 	require.False(t, found, "a removed limit must lose its usage: %+v", info)

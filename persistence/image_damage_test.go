@@ -149,7 +149,7 @@ func TestADamagedImageIsRefusedBeforeItIsLoaded(t *testing.T) {
 		m := mustOpenImages(t, broken)
 		table := newFakeTable()
 		err := m.Load(imageID(2, 1), func([]byte) (engine.Stamp, error) {
-			t.Error("begin was called")
+			t.Error("a damaged image must not reach the table")
 			return engine.Stamp{}, nil
 		}, table)
 		require.ErrorIs(t, err, ErrDamaged)

@@ -226,7 +226,7 @@ func TestWithoutADisk(t *testing.T) {
 	decide(t, n, takes(noon)[0])
 	require.EqualValues(t, 1, n.Len())
 	require.NoError(t, n.table.Drain(chunkEntries, func([]engine.Change) error {
-		t.Error("changes pile up that nobody will ever take")
+		t.Error("a table that is never saved must not collect changes")
 		return nil
 	}))
 	require.ErrorIs(t, n.Save(), ErrNoDisk)

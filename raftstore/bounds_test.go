@@ -71,7 +71,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 
 	c.moveTo(0)
 	require.Eventually(t, func() bool { return c.nodes[0].Stats().MemoryBytes <= small },
-		patience, 10*time.Millisecond, "the new leader evicts, for all, without being asked")
+		patience, 10*time.Millisecond, "the new leader must evict without a request")
 	require.Positive(t, c.nodes[0].Stats().Evicted)
 	require.EqualValues(t, 1, c.decideOn(c.nodes[0], quota("new", 5))[0].Allowed)
 	c.agree()
@@ -79,5 +79,5 @@ func TestBoundsMayDiffer(t *testing.T) {
 	require.Empty(t, c.fatal)
 	require.Eventually(t, func() bool {
 		return warnings[0].n.Load() == 2 && warnings[1].n.Load() == 1 && warnings[2].n.Load() == 1
-	}, patience, 10*time.Millisecond, "each of the others, once")
+	}, patience, 10*time.Millisecond, "each node must warn once about each other bound")
 }

@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 				}
 			}
 			return true
-		}, patience, 10*time.Millisecond, "node %d sees all, and their clocks", k)
+		}, patience, 10*time.Millisecond, "node %d must see every member and its clock", k)
 	}
 
 	var from int

@@ -262,7 +262,7 @@ func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 	case err := <-ended:
 		require.NoError(t, err, "the demo must stop without an error")
 	case <-time.After(patience):
-		t.Fatal("the node that was started by hand runs on")
+		t.Fatal("the node that was started by hand must end with the demo")
 	}
 }
 

@@ -39,7 +39,7 @@ func runsInTheImage(t *testing.T, text string) {
 			require.Contains(t, []string{env["WEIR_LISTEN"], env["WEIR_HTTP"]}, ":"+ports[2],
 				"the image must listen on the published port")
 		default:
-			t.Fatalf("what is %s?", words[i])
+			t.Fatalf("this test does not know the argument %s", words[i])
 		}
 	}
 	env["WEIR_DATA_DIR"] = t.TempDir()

@@ -39,14 +39,14 @@ func occupy(p *process) {
 	require.Eventually(p.t, func() bool {
 		_, err := p.dial().Do("RL.FIXED", "taken", "1d", 1)
 		return err == nil
-	}, patience, 10*time.Millisecond, "a cluster of one elects itself")
+	}, patience, 10*time.Millisecond, "a single node must elect itself")
 	waiter := p.dial()
 	require.NoError(p.t, waiter.Send("RL.WAIT", "RL.FIXED", "taken", "1d", 1, "TIMEOUT", "1h"))
 	require.NoError(p.t, waiter.Flush())
 	require.Eventually(p.t, func() bool {
 		info, err := redis.String(p.do("INFO", "clients"), nil)
 		return err == nil && strings.Contains(info, "blocked_clients:1")
-	}, patience, 10*time.Millisecond, "a client waits")
+	}, patience, 10*time.Millisecond, "the server must report a waiting client")
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -38,7 +38,7 @@ func TestTopPicture(t *testing.T) {
 	shop(t, p)
 	tmux := newTerminal(t, binary, "top", "--http", strings.TrimPrefix(p.web, "http://"))
 	require.Eventually(t, func() bool { return strings.Contains(tmux("capture-pane", "-p"), "last 60 s") },
-		top.Window+patience, time.Second, "the view covers a minute")
+		top.Window+patience, time.Second, "the view must cover a minute")
 	text := strings.TrimRight(tmux("capture-pane", "-p"), "\n")
 	require.Contains(t, text, "31 idle: tenant-01")
 	require.Contains(t, text, "MOST DENIED")

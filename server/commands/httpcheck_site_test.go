@@ -13,8 +13,8 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// TestHTTPCheckTellsBrowsersFromProxies checks that a browser's request to weir for a page of another site takes
-// nothing, and that a proxy's request for the same browser is decided.
+// TestHTTPCheckTellsBrowsersFromProxies checks that a browser's own request to weir, for a page of another site,
+// takes nothing. A proxy's request for the same browser is decided.
 func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 	const (
 		browser = "Connection: keep-alive\nUser-Agent: Mozilla/5.0\nAccept: */*\n"

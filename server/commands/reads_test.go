@@ -26,8 +26,8 @@ var readers = map[string]string{
 	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1",
 }
 
-// TestEveryReadIsLinearizable checks that each command with the flag readonly uses a ReadIndex on every node, alone and
-// in a transaction, and is refused if no ReadIndex is possible. Under READONLY it asks no other node and is never
+// TestEveryReadIsLinearizable checks each command with the flag readonly on every node, alone and in a transaction.
+// It must use a ReadIndex, and is refused if none is possible. Under READONLY it asks no other node and is never
 // refused.
 func TestEveryReadIsLinearizable(t *testing.T) {
 	f := servertest.NewFakeCluster()

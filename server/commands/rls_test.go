@@ -158,7 +158,7 @@ func TestRLSAnswers(t *testing.T) {
 		entries("plan", "gold")))
 	require.Equal(t, []rlsv3.RateLimitResponse_Code{1, 2, 1, 1}, codesOf(out))
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_DAY, out.Statuses[1].CurrentLimit.Unit)
-	require.Nil(t, out.Statuses[3].CurrentLimit, "unlimited")
+	require.Nil(t, out.Statuses[3].CurrentLimit, "an unlimited descriptor must report no limit")
 
 	require.Equal(t, "OK", s.client(t).say("RL.BLOCK 666 1m"))
 	out = ask(rlsCall(entries("user", "666")))

@@ -39,7 +39,7 @@ func FuzzParseCommand(f *testing.F) {
 		}
 		c.sess.Close()
 		if n := srv.Attention.Load() + srv.Events.Listeners.Load(); n != 0 {
-			t.Fatalf("%d left behind", n)
+			t.Fatalf("%d active sessions or listeners remain", n)
 		}
 		srv.Running.Wait()
 	})

@@ -112,7 +112,7 @@ func buildRevision(t *testing.T, revision string) string {
 	t.Helper()
 	found, err := exec.Command("git", "rev-parse", "--verify", "--quiet", revision+"^{commit}").Output()
 	if err != nil {
-		t.Skipf("SKIPPED: there is no revision %s to upgrade from (%v): a whole clone has it", revision, err)
+		t.Skipf("SKIPPED: revision %s to upgrade from is missing (%v): use a full clone", revision, err)
 	}
 	source, program := t.TempDir(), filepath.Join(t.TempDir(), "weir")
 	script := `git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2" && cd "$2" && go build -o "$3" ./cmd/weir`
