@@ -119,7 +119,8 @@ func TestTestClock(t *testing.T) {
 	require.True(t, r.Test)
 	require.Equal(t, c.Now(), newTestClock(src, &r).Now(), "a restart must continue from the record")
 	r.OffsetNs = int64(time.Hour)
-	require.Equal(t, r.OffsetNs, newTestClock(src, &r).Now().WallOffsetNs, "a restart must keep the offset of calendar windows")
+	require.Equal(t, r.OffsetNs, newTestClock(src, &r).Now().WallOffsetNs,
+		"a restart must keep the offset of calendar windows")
 	c.Advance(1<<63 - 1)
 	require.Equal(t, maxLimiterNs, c.Now().NowNs)
 }
