@@ -62,4 +62,6 @@
 // The buckets are a GCRA (ITU-T I.371, 1996) whose theoretical arrival time is kept in units of
 // 1/rate nanoseconds, so it is an integer for every rational rate. The sliding window counter is
 // the two-window estimate of Cloudflare's "How we built rate limiting" (2017), computed exactly.
+//
+// DESIGN.md explains the decisions and lists the invariants with their tests.
 package engine

@@ -48,4 +48,6 @@
 // Damage to one file, also after a crash, is harmless or causes a refusal to start. The store is first opened
 // read-only. Each item of the journal must exist, from the first to the last that FLUSHED promises. Only then does weir
 // change the directory. A torn write after the last mark is no damage.
+//
+// DESIGN.md explains the decisions and lists the invariants with their tests.
 package persistence

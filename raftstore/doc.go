@@ -24,5 +24,5 @@
 //	the owner of a data directory                internal/identity
 //
 // Package wire encodes operations and decisions, package peer carries them between nodes, and package wallog writes
-// the log.
+// the log. DESIGN.md explains the decisions and lists the invariants with their tests.
 package raftstore

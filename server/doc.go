@@ -50,4 +50,6 @@
 //   - Back-pressure holds a client that does not read, then a timeout closes its connection. Redis buffers the replies
 //     and closes the connection by size. Pushed messages (MONITOR, SUBSCRIBE) are the exception: the client did not
 //     request each of them, so their size is bounded.
+//
+// DESIGN.md explains the decisions and lists the invariants with their tests.
 package server
