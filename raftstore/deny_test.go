@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -71,7 +72,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 			}
 			err := leader.Decide([]engine.Op{quota("key", 1)}, make([]engine.Decision, 1))
 			require.Error(t, err)
-			require.NotErrorIs(t, err, raftstore.ErrUnknown, "the error must say that nothing was proposed")
+			require.NotErrorIs(t, err, limiter.ErrUnknownOutcome, "the error must say that nothing was proposed")
 		})
 	}
 }

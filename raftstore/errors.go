@@ -2,17 +2,9 @@ package raftstore
 
 import "github.com/weir-project/weir/raftstore/internal/failure"
 
-// The outcomes that are returned to a caller. For any other error the outcome is unknown.
-var (
-	ErrTryAgain   = failure.ErrTryAgain
-	ErrNoLeader   = failure.ErrNoLeader
-	ErrNotLeader  = failure.ErrNotLeader
-	ErrUnsound    = failure.ErrUnsound
-	ErrOldMember  = failure.ErrOldMember
-	ErrTooLarge   = failure.ErrTooLarge
-	ErrOverloaded = failure.ErrOverloaded
-	ErrUnknown    = failure.ErrUnknown
-)
+// ErrUnsound: an operation is not valid for the log, and nothing was counted. Package limiter defines the other outcomes
+// that are returned to a caller.
+var ErrUnsound = failure.ErrUnsound
 
 // The reasons for which a node does not start, or stops.
 var (

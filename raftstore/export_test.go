@@ -6,8 +6,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
-	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/images"
 	"github.com/weir-project/weir/raftstore/internal/membership"
 	"github.com/weir-project/weir/raftstore/internal/pipeline"
@@ -73,14 +73,14 @@ func (n *Node) Dispute(doubt bool) { n.group.divergence.UnderWay.Store(doubt) }
 func (n *Node) Confirm() error {
 	r := n.group.leadership.Current.Load()
 	if r == nil {
-		return failure.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	b, _, err := n.group.queue.Add(nil, false, false)
 	if err != nil {
 		return err
 	}
 	if <-b.Done; b.Err == nil && n.group.raft.CurrentTerm() != r.Number {
-		return failure.ErrTryAgain // another leader answered
+		return limiter.ErrTryAgain // another leader answered
 	}
 	return b.Err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -36,8 +37,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		}
 		require.EqualValues(t, older, n.AgreeOnFormat())
 		out := make([]engine.Decision, 2)
-		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), ofTheNewest("p")}, out), raftstore.ErrOldMember)
-		require.ErrorIs(t, n.DecideAtomic([]engine.Op{ofTheNewest("p")}, out), raftstore.ErrOldMember)
+		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), ofTheNewest("p")}, out), limiter.ErrOldMember)
+		require.ErrorIs(t, n.DecideAtomic([]engine.Op{ofTheNewest("p")}, out), limiter.ErrOldMember)
 	}
 	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
 	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining,

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -100,7 +101,7 @@ func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
 	c.awaitOther(at)
 	select {
 	case err := <-answers:
-		require.True(t, errors.Is(err, raftstore.ErrUnknown), "%v", err)
+		require.True(t, errors.Is(err, limiter.ErrUnknownOutcome), "%v", err)
 	case <-time.After(patience):
 		t.Fatal("the call still waits")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/identity"
@@ -51,7 +52,7 @@ func TestTheClustersConstantsCount(t *testing.T) {
 // TestALeaderReadsFromItself checks that a leader confirms its reads itself, and has no connection to itself.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
-	require.ErrorIs(t, n.group.reads.AskOnce(true), failure.ErrNoLeader)
+	require.ErrorIs(t, n.group.reads.AskOnce(true), limiter.ErrClusterDown)
 	n.configure(t, "a")
 	n.leads(t)
 	require.NoError(t, n.group.raft.Barrier(time.Second).Error())

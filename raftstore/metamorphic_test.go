@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 )
@@ -157,7 +158,7 @@ func (c *cluster) advanceTo(now time.Duration) {
 		missing := now - time.Duration(leader.Now().NowNs)
 		require.GreaterOrEqual(c.t, missing, time.Duration(0), "the clock is ahead")
 		if !leader.Advance(missing) {
-			return raftstore.ErrUnknown
+			return limiter.ErrUnknownOutcome
 		}
 		return nil
 	})
@@ -192,7 +193,7 @@ func (c *cluster) decide(n *raftstore.Node, s step) []engine.Decision {
 	require.Eventually(c.t, func() bool {
 		err := n.DecideAtomic(s.ops, out)
 		if err != nil {
-			require.NotErrorIs(c.t, err, raftstore.ErrUnknown)
+			require.NotErrorIs(c.t, err, limiter.ErrUnknownOutcome)
 		}
 		return err == nil
 	}, patience, 10*time.Millisecond)

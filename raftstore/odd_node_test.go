@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -143,8 +144,8 @@ func TestADisputeWithholdsAnswers(t *testing.T) {
 	out := make([]engine.Decision, 1)
 	require.NoError(t, leader.Decide([]engine.Op{quota("key", 5)}, out))
 	leader.Dispute(true)
-	require.ErrorIs(t, leader.Decide([]engine.Op{quota("key", 5)}, out), raftstore.ErrUnknown)
-	require.ErrorIs(t, leader.ReadIndex(), raftstore.ErrTryAgain)
+	require.ErrorIs(t, leader.Decide([]engine.Op{quota("key", 5)}, out), limiter.ErrUnknownOutcome)
+	require.ErrorIs(t, leader.ReadIndex(), limiter.ErrTryAgain)
 	leader.Dispute(false)
 	require.NoError(t, leader.ReadIndex())
 	require.NoError(t, leader.Decide([]engine.Op{quota("key", 5)}, out))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -113,7 +114,7 @@ func TestChecksAreLinearizable(t *testing.T) {
 				assert.Eventually(t, func() bool { // an error other than unknown means that nothing was applied
 					called = time.Since(start)
 					err = c.nodes[i%3].Decide([]engine.Op{op}, out)
-					return err == nil || errors.Is(err, raftstore.ErrUnknown)
+					return err == nil || errors.Is(err, limiter.ErrUnknownOutcome)
 				}, 10*time.Second, time.Millisecond)
 				returned := int64(time.Since(start))
 				if err != nil {
@@ -226,7 +227,7 @@ func TestLongTransactions(t *testing.T) {
 	out := make([]engine.Decision, len(tooLong))
 	for _, node := range []*raftstore.Node{c.nodes[at], c.nodes[(at+1)%3]} {
 		require.Eventually(t, func() bool { return node.DecideAtomic(fits, out) == nil }, patience, time.Millisecond)
-		require.ErrorIs(t, node.DecideAtomic(tooLong, out), raftstore.ErrTooLarge)
+		require.ErrorIs(t, node.DecideAtomic(tooLong, out), limiter.ErrTooLarge)
 	}
 	c.agree()
 	require.Nil(t, c.nodes[at].Policies().Get([]byte("last")))

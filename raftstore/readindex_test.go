@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -44,7 +45,7 @@ func TestReadIndexWithoutALeader(t *testing.T) {
 	c.stop(at)
 	c.stop((at + 2) % 3)
 	require.Eventually(t, func() bool { return left.Topology().Leader == "" }, patience, 10*time.Millisecond)
-	require.ErrorIs(t, left.ReadIndex(), raftstore.ErrNoLeader)
+	require.ErrorIs(t, left.ReadIndex(), limiter.ErrClusterDown)
 }
 
 // TestARollingRestartLosesNoRead restarts one node after the other and waits until each is ready, as /readyz reports.
@@ -97,10 +98,10 @@ func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 		_, shown := follower.Inspect([]byte("k"))
 		return shown
 	}, patience, time.Millisecond)
-	require.ErrorIs(t, leader.ReadIndex(), raftstore.ErrTryAgain)
-	require.ErrorIs(t, follower.ReadIndex(), raftstore.ErrTryAgain)
+	require.ErrorIs(t, leader.ReadIndex(), limiter.ErrTryAgain)
+	require.ErrorIs(t, follower.ReadIndex(), limiter.ErrTryAgain)
 	_, err := takeOnce(leader, "denied")
-	require.ErrorIs(t, err, raftstore.ErrTryAgain, "the error must say that nothing was counted")
+	require.ErrorIs(t, err, limiter.ErrTryAgain, "the error must say that nothing was counted")
 	release()
 	<-taken
 	c.requireShown(leader, "k", 1)

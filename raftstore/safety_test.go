@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -48,7 +49,7 @@ func TestOutdatedWindowsAreNotBegun(t *testing.T) {
 	wall := now.NowNs + now.WallOffsetNs
 	op.Calendar = &engine.Calendar{EndNs: wall - 2, NextEndNs: wall - 1}
 	out := make([]engine.Decision, 1)
-	require.ErrorIs(t, leader.Decide([]engine.Op{op}, out), raftstore.ErrTryAgain)
+	require.ErrorIs(t, leader.Decide([]engine.Op{op}, out), limiter.ErrTryAgain)
 	op.Calendar = &engine.Calendar{EndNs: wall - 2, NextEndNs: wall + int64(time.Hour)}
 	require.EqualValues(t, 1, c.decideOn(leader, op)[0].Allowed)
 	require.EqualValues(t, 0, c.decideOn(leader, op)[0].Allowed)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -35,7 +36,7 @@ func TestAReadIsConfirmedHere(t *testing.T) {
 	for range 3 {
 		err := acrossAHandover(t, c, (*raftstore.Node).Confirm)
 		require.Error(t, err)
-		require.NotErrorIs(t, err, raftstore.ErrUnknown)
+		require.NotErrorIs(t, err, limiter.ErrUnknownOutcome)
 	}
 }
 
@@ -116,7 +117,7 @@ func TestAClosingLeaderAnswersAll(t *testing.T) {
 	go func() { closed <- leader.Close() }()
 	for range 2 {
 		if err := <-answers; err != nil {
-			require.ErrorIs(t, err, raftstore.ErrTryAgain)
+			require.ErrorIs(t, err, limiter.ErrTryAgain)
 		}
 	}
 	require.NoError(t, <-closed)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -79,7 +80,7 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 	count.Script.Args[0] = 7
 	for i, n := range c.nodes[:2] {
 		require.ErrorIs(t, n.Decide([]engine.Op{onText(engine.TextSet, "k", "v")}, make([]engine.Decision, 1)),
-			raftstore.ErrOldMember, "node %d", i)
+			limiter.ErrOldMember, "node %d", i)
 		out := c.decideOn(n, count, onText(engine.CountGet, "k"))
 		require.EqualValues(t, 7, out[1].ScriptAnswer()[0])
 	}
@@ -108,7 +109,7 @@ func TestLongAnswersComeThroughFollowers(t *testing.T) {
 			err := follower.Decide(ops, out)
 			for i := range out {
 				if err == nil && out[i].Value != state {
-					err = raftstore.ErrUnknown
+					err = limiter.ErrUnknownOutcome
 				}
 			}
 			done <- err

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
-	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/pipeline"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
@@ -30,12 +30,12 @@ func TestWhatTheLibrarySays(t *testing.T) {
 	other := errors.New("other")
 	c := &consensus.Raft{Ended: make(chan struct{})}
 	for said, want := range map[error]struct{ entry, change error }{
-		raft.ErrNotLeader:                    {failure.ErrTryAgain, failure.ErrTryAgain},
-		raft.ErrEnqueueTimeout:               {failure.ErrTryAgain, failure.ErrTryAgain},
-		raft.ErrLeadershipTransferInProgress: {failure.ErrTryAgain, failure.ErrTryAgain},
-		raft.ErrLeadershipLost:               {failure.ErrUnknown, failure.ErrUnknown},
-		raft.ErrRaftShutdown:                 {failure.ErrUnknown, failure.ErrUnknown},
-		other:                                {failure.ErrUnknown, other},
+		raft.ErrNotLeader:                    {limiter.ErrTryAgain, limiter.ErrTryAgain},
+		raft.ErrEnqueueTimeout:               {limiter.ErrTryAgain, limiter.ErrTryAgain},
+		raft.ErrLeadershipTransferInProgress: {limiter.ErrTryAgain, limiter.ErrTryAgain},
+		raft.ErrLeadershipLost:               {limiter.ErrUnknownOutcome, limiter.ErrUnknownOutcome},
+		raft.ErrRaftShutdown:                 {limiter.ErrUnknownOutcome, limiter.ErrUnknownOutcome},
+		other:                                {limiter.ErrUnknownOutcome, other},
 		nil:                                  {nil, nil},
 	} {
 		require.Equal(t, want.entry, pipeline.Verdict(said), "an entry: %v", said)
@@ -54,8 +54,8 @@ func TestEachCallerIsTold(t *testing.T) {
 	}{
 		"applied":             {over{}, nil, false},
 		"void":                {over{answer: void}, void, false},
-		"refused":             {over{err: raft.ErrNotLeader, answer: void}, failure.ErrTryAgain, true},
-		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, failure.ErrUnknown, true},
+		"refused":             {over{err: raft.ErrNotLeader, answer: void}, limiter.ErrTryAgain, true},
+		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, limiter.ErrUnknownOutcome, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)

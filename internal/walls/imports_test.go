@@ -114,8 +114,8 @@ var walls = []wall{
 		"judges processes from outside and believes nothing that they say"},
 	{"internal/clustertest/ledger", "", "judges histories without the code that made them"},
 	{"internal/clustertest/sim",
-		"engine internal/clustertest/ledger internal/faults internal/guards persistence raftstore " +
-			"raftstore/peer raftstore/wallog",
+		"engine internal/clustertest/ledger internal/faults internal/guards limiter persistence " +
+			"raftstore raftstore/peer raftstore/wallog",
 		"runs real nodes on simulated disks, networks and clocks"},
 	{"internal/connlimit", "", "shares the connections of a port between its users"},
 	{"internal/documents", "", "reads examples out of documents for tests"},
@@ -139,10 +139,10 @@ var walls = []wall{
 			"raftstore/wallog raftstore/wire",
 		"replicates the engine; protocols are built on it"},
 	{"raftstore/internal/calls",
-		"raftstore/internal/failure",
+		"limiter raftstore/internal/failure",
 		"names the calls between nodes and their outcomes"},
 	{"raftstore/internal/consensus",
-		"raftstore/internal/failure raftstore/internal/identity",
+		"limiter raftstore/internal/identity",
 		"asks the Raft library what the parts of a group want to know"},
 	{"raftstore/internal/divergence",
 		"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/failure " +
@@ -152,11 +152,11 @@ var walls = []wall{
 		"limiter persistence",
 		"names the errors of a node, and says whether it may start again"},
 	{"raftstore/internal/format",
-		"engine raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/wire",
+		"engine limiter raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/wire",
 		"agrees with all members on the form of entries"},
 	{"raftstore/internal/fsm",
-		"engine internal/faults internal/guards persistence raftstore/internal/consensus " +
+		"engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/images " +
 			"raftstore/internal/raftlog raftstore/wire",
 		"applies the log to the table: a pure function of its entries"},
@@ -174,29 +174,29 @@ var walls = []wall{
 		"finds the snapshots of the Raft library in images"},
 	{"raftstore/internal/leadership",
 		"engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
-			"raftstore/internal/failure raftstore/internal/fsm raftstore/internal/host " +
-			"raftstore/internal/identity raftstore/internal/queue raftstore/internal/quorum " +
-			"raftstore/internal/raftlog raftstore/internal/timers raftstore/wire",
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
+			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/raftlog " +
+			"raftstore/internal/timers raftstore/wire",
 		"leads: keeps the clock that stamps entries, and hands over"},
 	{"raftstore/internal/logging", "", "passes on what the Raft library logs"},
 	{"raftstore/internal/membership",
-		"internal/guards raftstore/internal/calls raftstore/internal/consensus " +
+		"internal/guards limiter raftstore/internal/calls raftstore/internal/consensus " +
 			"raftstore/internal/failure raftstore/internal/format raftstore/internal/fsm " +
 			"raftstore/internal/host raftstore/internal/identity raftstore/internal/leadership " +
 			"raftstore/internal/timers raftstore/peer",
 		"joins a cluster, takes nodes in and removes them"},
 	{"raftstore/internal/pipeline",
-		"engine internal/faults internal/guards raftstore/internal/calls " +
-			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/format " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
-			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/readindex " +
-			"raftstore/internal/timers raftstore/peer raftstore/wire",
+		"engine internal/faults internal/guards limiter raftstore/internal/calls " +
+			"raftstore/internal/consensus raftstore/internal/format raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/queue " +
+			"raftstore/internal/quorum raftstore/internal/readindex raftstore/internal/timers " +
+			"raftstore/peer raftstore/wire",
 		"takes decisions through the log"},
 	{"raftstore/internal/queue",
-		"engine raftstore/internal/failure raftstore/peer raftstore/wire",
+		"engine limiter raftstore/internal/failure raftstore/peer raftstore/wire",
 		"gathers operations into batches until the pipeline takes them"},
 	{"raftstore/internal/quorum",
-		"internal/guards raftstore/internal/failure raftstore/internal/timers",
+		"internal/guards limiter raftstore/internal/timers",
 		"confirms with a majority that no later leader was elected"},
 	{"raftstore/internal/raftlog",
 		"latency persistence raftstore/internal/failure raftstore/internal/timers",

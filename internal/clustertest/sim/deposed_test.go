@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/limiter"
 )
 
 // TestADeposedLeaderDeniesNothing checks that a deposed leader neither denies nor answers a read from its old state.
@@ -63,7 +63,7 @@ func deposed(t *testing.T, denials int) {
 		synctest.Wait()
 		require.Empty(t, read, "the read must wait, because no node has confirmed the old leader")
 		s.net.setCut(voter.host.addr, leader.host.addr, false)
-		require.ErrorIs(t, <-denial, raftstore.ErrTryAgain)
+		require.ErrorIs(t, <-denial, limiter.ErrTryAgain)
 		s.net.heal()
 		if <-read == nil { // the read was forwarded to the successor
 			_, used := leader.node.Inspect(spent.Key)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/limiter"
 )
 
 // outcome is a client's knowledge of an operation.
@@ -24,8 +24,8 @@ func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
 		return acked
-	case errors.Is(err, raftstore.ErrTryAgain), errors.Is(err, raftstore.ErrNoLeader),
-		errors.Is(err, raftstore.ErrOverloaded):
+	case errors.Is(err, limiter.ErrTryAgain), errors.Is(err, limiter.ErrClusterDown),
+		errors.Is(err, limiter.ErrOverloaded):
 		return refused
 	}
 	return unknown

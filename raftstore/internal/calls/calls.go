@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
@@ -42,21 +43,21 @@ func Reply(payload []byte, err error) (byte, []byte) {
 	switch {
 	case err == nil:
 		return Answered, payload
-	case errors.Is(err, failure.ErrTryAgain):
+	case errors.Is(err, limiter.ErrTryAgain):
 		return TryAgain, nil
-	case errors.Is(err, failure.ErrNotLeader), errors.Is(err, failure.ErrNoLeader):
+	case errors.Is(err, limiter.ErrNotLeader), errors.Is(err, limiter.ErrClusterDown):
 		return NotLeader, nil
-	case errors.Is(err, failure.ErrOverloaded):
+	case errors.Is(err, limiter.ErrOverloaded):
 		return overloaded, nil
 	case errors.Is(err, failure.ErrLostState):
 		return lostState, []byte(err.Error())
-	case errors.Is(err, failure.ErrOldMember):
+	case errors.Is(err, limiter.ErrOldMember):
 		return oldMember, nil
-	case errors.Is(err, failure.ErrTooLarge):
+	case errors.Is(err, limiter.ErrTooLarge):
 		return tooLarge, nil
 	case errors.Is(err, failure.ErrSpentID):
 		return spentID, nil
-	case errors.Is(err, failure.ErrUnknown):
+	case errors.Is(err, limiter.ErrUnknownOutcome):
 		return unknown, nil
 	default:
 		return Refused, []byte(err.Error())
@@ -69,23 +70,23 @@ func OutcomeOf(status byte, payload []byte) error {
 	case Answered:
 		return nil
 	case TryAgain:
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	case NotLeader:
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	case overloaded:
-		return failure.ErrOverloaded
+		return limiter.ErrOverloaded
 	case lostState:
 		return fmt.Errorf("%w%s", failure.ErrLostState,
 			strings.TrimPrefix(string(payload), failure.ErrLostState.Error()))
 	case oldMember:
-		return failure.ErrOldMember
+		return limiter.ErrOldMember
 	case tooLarge:
-		return failure.ErrTooLarge
+		return limiter.ErrTooLarge
 	case spentID:
 		return failure.ErrSpentID
 	case Refused:
 		return errors.New(string(payload))
 	default:
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	}
 }

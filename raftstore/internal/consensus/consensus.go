@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
@@ -36,9 +36,9 @@ func (c *Raft) Change(future raft.Future) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
 		errors.Is(err, raft.ErrEnqueueTimeout):
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	}
 	return err
 }

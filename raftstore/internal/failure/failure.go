@@ -1,5 +1,5 @@
-// Package failure defines the errors of a node: the outcomes that are returned to a caller, and the reasons for which
-// a node does not start, or stops.
+// Package failure defines the errors of a node that package limiter does not define: mainly the reasons for which a
+// node does not start, or stops.
 package failure
 
 import (
@@ -9,22 +9,12 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// The outcomes that are returned to a caller. Package limiter explains them. For any other error the outcome is
-// unknown.
-var (
-	ErrTryAgain   = limiter.ErrTryAgain
-	ErrNoLeader   = limiter.ErrClusterDown
-	ErrNotLeader  = limiter.ErrNotLeader
-	ErrOldMember  = limiter.ErrOldMember
-	ErrTooLarge   = limiter.ErrTooLarge
-	ErrOverloaded = limiter.ErrOverloaded
-	ErrUnknown    = limiter.ErrUnknownOutcome
-	// ErrUnsound: the operation is not valid for the log. Nothing was counted.
-	ErrUnsound = errors.New("an argument is out of bounds")
-)
+// ErrUnsound: the operation is not valid for the log. Nothing was counted. It is an outcome of a call, as are the errors
+// of package limiter. For any other error the outcome is unknown.
+var ErrUnsound = errors.New("an argument is out of bounds")
 
 // ErrLagging: this node has not applied the read index in time.
-var ErrLagging = fmt.Errorf("%w: this node is behind the leader", ErrTryAgain)
+var ErrLagging = fmt.Errorf("%w: this node is behind the leader", limiter.ErrTryAgain)
 
 // The reasons for which a node does not start, or stops.
 var (

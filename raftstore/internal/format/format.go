@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
@@ -55,7 +56,7 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 			continue
 		}
 		if f.Agree(); needed > f.Agreed.Load() {
-			return failure.ErrOldMember
+			return limiter.ErrOldMember
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -22,7 +23,7 @@ import (
 
 // errVoid is the FSM's answer to an entry that the log holds under another term than its stamp was made for. No node
 // has applied it.
-var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", failure.ErrTryAgain)
+var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", limiter.ErrTryAgain)
 
 // FSM applies committed entries to the table, as a pure function of the log. The Raft library calls Apply, Snapshot
 // and Restore from one goroutine.

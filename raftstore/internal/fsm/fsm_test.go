@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/images"
@@ -61,7 +62,7 @@ func at(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }
 func TestAnEntryOfAnotherTermIsVoid(t *testing.T) {
 	m := newTestMachine(t)
 	answer, _ := m.entry(wire.Header{Term: 2, At: at(0)}, bucket)
-	require.ErrorIs(t, answer.(error), failure.ErrTryAgain)
+	require.ErrorIs(t, answer.(error), limiter.ErrTryAgain)
 	require.Zero(t, m.State.At.NowNs)
 	answer, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	require.Nil(t, answer)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -22,7 +22,7 @@ func TestAnEntryOfAnOlderTermIsVoid(t *testing.T) {
 	before := m.State
 	for _, older := range []uint64{1, 2} {
 		answer, out := m.entry(wire.Header{Term: older, At: at(9000)}, bucket)
-		require.ErrorIs(t, answer.(error), failure.ErrTryAgain)
+		require.ErrorIs(t, answer.(error), limiter.ErrTryAgain)
 		require.Empty(t, out)
 		require.Equal(t, before.At, m.State.At, "the stamp of a void entry must not count")
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
@@ -20,7 +20,7 @@ var errNobodyUp = errors.New("no other node that votes is up")
 func (l *Leadership) HandOver(to raft.Server) error {
 	r := l.Current.Load()
 	if r == nil {
-		return failure.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	ctx, cancel := context.WithTimeout(l.Ctx, l.Options.Heartbeat)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
-	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
@@ -183,7 +183,7 @@ func (l *Leadership) AdvanceHere(ns int64) error {
 	defer l.advancing.Unlock()
 	r := l.Current.Load()
 	if r == nil {
-		return failure.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	b, err := l.Queue.Moving(wire.Tick, ns)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
@@ -28,7 +29,7 @@ func (m *Membership) Give(o Order) error {
 	}
 	client := m.Peers.Client(m.Raft.Leader())
 	if client == nil {
-		return failure.ErrNoLeader
+		return limiter.ErrClusterDown
 	}
 	b, err := json.Marshal(o)
 	if err != nil {
@@ -46,7 +47,7 @@ func (m *Membership) Give(o Order) error {
 // CarryOut carries out an order. It returns ErrNotLeader if this node does not lead.
 func (m *Membership) CarryOut(o Order) error {
 	if m.Leadership.Current.Load() == nil {
-		return failure.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	switch o.What {
 	case "add":

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -252,7 +253,7 @@ func (m *Membership) askIn(leader string) error {
 // TakeIn adds a node to the cluster, without a vote.
 func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 	if m.Leadership.Current.Load() == nil {
-		return failure.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	if from.NodeID != j.NodeID || j.RaftAddr == "" {
 		guards.JoinForOther.Hit()
@@ -271,7 +272,7 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
 			identity.IsIncarnation(j.NodeID):
 			err := m.removeNode(string(s.ID)) // its earlier incarnation has ended
-			return errors.Join(err, failure.ErrTryAgain)
+			return errors.Join(err, limiter.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
 			return nil // it asks again before the leader has contacted it
 		case string(s.ID) == j.NodeID && j.Invited:

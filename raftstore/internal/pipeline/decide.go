@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/guards"
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -43,10 +43,10 @@ func (p *Pipeline) timely(start time.Time, err error) error {
 	case time.Since(start) > p.MaxAge:
 		p.Late.Add(1)
 		guards.LateAnswer.Hit()
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	case p.Disputed.Load():
 		guards.DisputedAnswer.Hit()
-		return failure.ErrUnknown // the operation is counted, but this node's state may be wrong
+		return limiter.ErrUnknownOutcome // the operation is counted, but this node's state may be wrong
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ type callPart struct {
 // order.
 func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
 	if r := p.Leadership.Current.Load(); r != nil && outdated(ops, r.Clock.Now()) {
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	}
 	if err := p.Format.CheckReadable(ops); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (o *outcome) add(err error) {
 // with that error, and ErrUnknown otherwise.
 func (o *outcome) err() error {
 	if o.first != nil && (o.ok || o.mixed) {
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	}
 	return o.first
 }

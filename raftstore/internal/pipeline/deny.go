@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/quorum"
 )
 
@@ -95,7 +95,7 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 		}
 		if p.Raft.CurrentTerm() != r.Number {
 			guards.EarlyQuestion.Hit()
-			return failure.ErrTryAgain // the applied state may have stamps of another leader's clock
+			return limiter.ErrTryAgain // the applied state may have stamps of another leader's clock
 		}
 		return p.Confirms.Await(asked, r.Number)
 	}
@@ -104,7 +104,7 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	}
 	if p.Raft.CurrentTerm() != r.Number {
 		guards.MixedAnswer.Hit()
-		return failure.ErrUnknown // the rest was carried out, and the denials are from an older state
+		return limiter.ErrUnknownOutcome // the rest was carried out, and the denials are from an older state
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
-	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -30,7 +30,7 @@ func (p *Pipeline) sendToLeader(b *queue.Batch) {
 	_, leader := p.Raft.LeaderWithID()
 	client := p.Peers.Client(string(leader))
 	if client == nil || b.Kind == wire.Tick {
-		p.Queue.Complete(b, failure.ErrNoLeader)
+		p.Queue.Complete(b, limiter.ErrClusterDown)
 		return
 	}
 	while := p.forwards.to(p.Ctx, leader)
@@ -49,16 +49,16 @@ func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.
 	status, answer, err := client.Call(ctx, method, b.Body())
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	case err != nil:
 		p.Log.Debug("the leader did not answer", "because", err)
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	case status != calls.Answered || b.Kind == wire.Clear:
 		return calls.OutcomeOf(status, answer)
 	}
 	out := b.Answers()
 	if err := wire.ReadDecisions(answer, out); err != nil {
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 // ClearHere clears all nodes as Clear does. It returns ErrNotLeader if this node does not lead.
 func (p *Pipeline) ClearHere() error {
 	if p.Leadership.Current.Load() == nil {
-		return failure.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	return p.Clear()
 }

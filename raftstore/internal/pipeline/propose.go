@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
-	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/format"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
@@ -63,7 +63,7 @@ func (p *Pipeline) Pump() {
 			p.propose(b, r)
 		case b.Foreign:
 			guards.ForeignCall.Hit()
-			p.Queue.Complete(b, failure.ErrTryAgain)
+			p.Queue.Complete(b, limiter.ErrTryAgain)
 		default:
 			p.Reach(faults.BeforeForward)
 			p.sendToLeader(b)
@@ -128,9 +128,9 @@ func Verdict(err error) error {
 		return nil
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
 		errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return failure.ErrTryAgain // refused before it was in any log
+		return limiter.ErrTryAgain // refused before it was in any log
 	default:
-		return failure.ErrUnknown
+		return limiter.ErrUnknownOutcome
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -158,7 +158,7 @@ func TestARidersFateIsTheEntrys(t *testing.T) {
 		time.Sleep(time.Second)
 		q.Expire(time.Second / 2)
 		<-rider.Done
-		require.ErrorIs(t, rider.Err, failure.ErrUnknown)
+		require.ErrorIs(t, rider.Err, limiter.ErrUnknownOutcome)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
@@ -80,15 +81,15 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 		}
 	}
 	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
-		return nil, 0, failure.ErrTooLarge
+		return nil, 0, limiter.ErrTooLarge
 	}
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if q.closed {
-		return nil, 0, failure.ErrTryAgain
+		return nil, 0, limiter.ErrTryAgain
 	}
 	if q.ops+len(ops) > maxQueuedOps {
-		return nil, 0, failure.ErrOverloaded
+		return nil, 0, limiter.ErrOverloaded
 	}
 	b := q.open(len(ops), bytes, said, foreign)
 	b.said += said
@@ -145,7 +146,7 @@ func (q *Queue) Moving(kind wire.Kind, moveNs int64) (*Batch, error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if q.closed {
-		return nil, failure.ErrTryAgain
+		return nil, limiter.ErrTryAgain
 	}
 	b := q.push(kind)
 	b.MoveNs = moveNs
@@ -250,10 +251,10 @@ func (q *Queue) Expire(maxAge time.Duration) {
 	q.changed.Broadcast() // Empty may be waiting
 	q.Mu.Unlock()
 	for _, b := range stale {
-		b.finish(failure.ErrTryAgain)
+		b.finish(limiter.ErrTryAgain)
 	}
 	for _, b := range lost {
-		b.finish(failure.ErrUnknown)
+		b.finish(limiter.ErrUnknownOutcome)
 	}
 }
 
@@ -267,6 +268,6 @@ func (q *Queue) Close() {
 	q.changed.Broadcast()
 	q.Mu.Unlock()
 	for _, b := range waiting {
-		b.finish(failure.ErrTryAgain)
+		b.finish(limiter.ErrTryAgain)
 	}
 }

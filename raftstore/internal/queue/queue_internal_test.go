@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -25,7 +25,7 @@ func TestExpiryEmptiesTheQueue(t *testing.T) {
 		}()
 		synctest.Wait()
 		q.Expire(-1)
-		require.ErrorIs(t, b.Err, failure.ErrTryAgain)
+		require.ErrorIs(t, b.Err, limiter.ErrTryAgain)
 		synctest.Wait()
 		select {
 		case <-empty:

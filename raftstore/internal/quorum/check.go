@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/guards"
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
@@ -74,13 +74,13 @@ func (c *Check) Join(term uint64) *Round {
 func (c *Check) Await(mine *Round, term uint64) error {
 	if mine.term != term {
 		guards.OldRound.Hit()
-		return failure.ErrTryAgain // one of the two terms has ended
+		return limiter.ErrTryAgain // one of the two terms has ended
 	}
 	select {
 	case <-mine.done:
 		return mine.err
 	case <-c.Stop:
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *Check) begin() {
 	c.now, c.next, r.begun = r, nil, time.Now()
 	if c.Term() != r.term {
 		guards.OldRound.Hit()
-		c.finish(failure.ErrTryAgain)
+		c.finish(limiter.ErrTryAgain)
 		return
 	}
 	r.voters = c.Voters()
@@ -155,7 +155,7 @@ func (c *Check) heard(r *Round, id string, term uint64) bool {
 	case c.now != r:
 	case term > r.term:
 		guards.Deposed.Hit()
-		c.finish(failure.ErrTryAgain)
+		c.finish(limiter.ErrTryAgain)
 	case term == r.term:
 		c.count(id)
 	default:
@@ -169,7 +169,7 @@ func (c *Check) Expire(maxAge time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.now != nil && time.Since(c.now.born) > maxAge {
-		c.finish(failure.ErrTryAgain)
+		c.finish(limiter.ErrTryAgain)
 	}
 }
 
@@ -181,7 +181,7 @@ func (c *Check) Abandon() {
 		c.begin()
 	}
 	for c.now != nil {
-		c.finish(failure.ErrTryAgain)
+		c.finish(limiter.ErrTryAgain)
 	}
 }
 

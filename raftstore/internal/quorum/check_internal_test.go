@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
@@ -84,7 +84,7 @@ func TestAMajorityConfirms(t *testing.T) {
 		"two of four others":       {5, map[string]uint64{"n2": 7, "n4": 7}, ended(nil)},
 		"who has no vote":          {3, map[string]uint64{"n3": 7}, nil},
 		"itself":                   {3, map[string]uint64{"n0": 7}, nil},
-		"who is in a later term":   {3, map[string]uint64{"n1": 8}, ended(failure.ErrTryAgain)},
+		"who is in a later term":   {3, map[string]uint64{"n1": 8}, ended(limiter.ErrTryAgain)},
 		"who has not yet heard":    {3, map[string]uint64{"n1": 6}, nil},
 		"one in the term, one not": {5, map[string]uint64{"n1": 7, "n2": 6}, nil},
 	} {
@@ -210,7 +210,7 @@ func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
 		second := e.waits(7)
 		time.Sleep(time.Nanosecond)
 		e.Expire(0)
-		require.Equal(t, ended(failure.ErrTryAgain), second())
+		require.Equal(t, ended(limiter.ErrTryAgain), second())
 		e.waits(7)
 		require.Equal(t, []string{"n0", "n1", "n2"}, e.whom()[2])
 		e.Abandon()
@@ -292,7 +292,7 @@ func TestWhoGathersIsAbandonedToo(t *testing.T) {
 		require.False(t, e.asking())
 		require.Nil(t, outcome())
 		e.Abandon()
-		require.Equal(t, ended(failure.ErrTryAgain), outcome())
+		require.Equal(t, ended(limiter.ErrTryAgain), outcome())
 
 		for range 3 {
 			e.waits(7)
@@ -300,7 +300,7 @@ func TestWhoGathersIsAbandonedToo(t *testing.T) {
 		e.heard(e.open("n1"), "n1", 7)
 		fewer := e.waits(7)
 		e.Abandon()
-		require.Equal(t, ended(failure.ErrTryAgain), fewer(), "after a round of two callers a single one gathers")
+		require.Equal(t, ended(limiter.ErrTryAgain), fewer(), "after a round of two callers a single one gathers")
 	})
 }
 
@@ -308,13 +308,13 @@ func TestAnotherTermConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
 		e.own = 8 // it was deposed and elected again, and the others are in that term too
-		require.Equal(t, ended(failure.ErrTryAgain), e.waits(7)())
+		require.Equal(t, ended(limiter.ErrTryAgain), e.waits(7)())
 		now, before, after := e.waits(8), e.waits(8), e.waits(7)
-		require.Equal(t, ended(failure.ErrTryAgain), after(), "a state seen in an earlier term may be old")
+		require.Equal(t, ended(limiter.ErrTryAgain), after(), "a state seen in an earlier term may be old")
 		e.own = 9 // deposed while the previous round was under way
 		e.heard(e.open("n1"), "n1", 8)
 		require.Equal(t, ended(nil), now())
-		require.Equal(t, ended(failure.ErrTryAgain), before())
+		require.Equal(t, ended(limiter.ErrTryAgain), before())
 	})
 }
 
@@ -330,8 +330,8 @@ func TestNobodyWaitsForEver(t *testing.T) {
 				first, second := e.waits(7), e.waits(7)
 				time.Sleep(time.Millisecond)
 				end(e)
-				require.Equal(t, ended(failure.ErrTryAgain), first())
-				require.Equal(t, ended(failure.ErrTryAgain), second())
+				require.Equal(t, ended(limiter.ErrTryAgain), first())
+				require.Equal(t, ended(limiter.ErrTryAgain), second())
 			})
 		})
 	}

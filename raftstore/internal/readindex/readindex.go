@@ -12,6 +12,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
@@ -45,7 +46,7 @@ const (
 // enters a term before it votes in it (see quorum.Check). A follower then waits until it has applied the read index.
 // That entry is committed, so it stays valid under any later leader.
 //
-// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer in time, or this node did
+// limiter.ErrClusterDown: no leader is known. limiter.ErrTryAgain: the leader or its majority did not answer in time, or this node did
 // not apply the read index in time. ErrTryAgain is also the result while a divergence check of this node is under
 // way.
 func (rd *Reads) ReadIndex() error {
@@ -53,7 +54,7 @@ func (rd *Reads) ReadIndex() error {
 		return nil
 	}
 	if rd.Disputed.Load() {
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	}
 	if r := rd.Leadership.Current.Load(); r != nil {
 		err := rd.readAsLeader(r, true)
@@ -125,7 +126,7 @@ func (rd *Reads) wait() error {
 	case <-mine.done:
 		return mine.err
 	case <-rd.Stop:
-		return failure.ErrTryAgain
+		return limiter.ErrTryAgain
 	}
 }
 
@@ -178,7 +179,7 @@ func (rd *Reads) AskOnce(forRead bool) error {
 	}
 	asker, client := rd.Peers.Clients(rd.Raft.Leader())
 	if asker == nil {
-		return failure.ErrNoLeader
+		return limiter.ErrClusterDown
 	}
 	asked := time.Now()
 	a, err := rd.askReadIndex(asker, client)
@@ -210,7 +211,7 @@ func (rd *Reads) awaitApplied(index uint64, asker *peer.Client) error {
 			return nil
 		case <-time.After(again):
 		case <-rd.Stop:
-			return failure.ErrTryAgain
+			return limiter.ErrTryAgain
 		}
 		if time.Since(began) > rd.MaxAge {
 			return failure.ErrLagging
@@ -262,7 +263,7 @@ func (rd *Reads) AwaitCommitted() error {
 	case <-timer.C:
 	case <-rd.Stop:
 	}
-	return failure.ErrTryAgain
+	return limiter.ErrTryAgain
 }
 
 // StillLeads returns nil if a majority, asked after the call, confirms that no leader was elected after the term r.

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
-	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/timers"
@@ -157,15 +157,15 @@ func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, er
 	code, answer, err := rd.callReadIndex(asker)
 	switch {
 	case err != nil:
-		return a, failure.ErrTryAgain
+		return a, limiter.ErrTryAgain
 	case code == calls.Refused:
 		return rd.askOlderLeader(asker, client)
 	case code != calls.Answered:
-		return a, failure.ErrTryAgain // a read changes nothing, so an unknown outcome is harmless
+		return a, limiter.ErrTryAgain // a read changes nothing, so an unknown outcome is harmless
 	}
 	a, ok := decodeReadIndexAnswer(answer)
 	if !ok {
-		return a, failure.ErrTryAgain
+		return a, limiter.ErrTryAgain
 	}
 	return a, nil
 }
@@ -183,11 +183,11 @@ func (rd *Reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, 
 	defer cancel()
 	code, _, err := client.Call(ctx, calls.Decide, enc.Call(nil, []engine.Op{look}, false))
 	if err != nil || code != calls.Answered {
-		return a, failure.ErrTryAgain
+		return a, limiter.ErrTryAgain
 	}
 	said, err := host.Ask(ctx, asker)
 	if err != nil {
-		return a, failure.ErrTryAgain
+		return a, limiter.ErrTryAgain
 	}
 	return readIndexAnswer{index: said.Index}, nil
 }
