@@ -64,11 +64,8 @@ const (
 	MaxPolicyLen = rule.MaxPolicyLen
 )
 
-// The errors of ParseRate and ParseDuration.
+// The errors of ParseDuration.
 var (
-	ErrRate     = rule.ErrRate
-	ErrRateFast = rule.ErrRateFast
-	ErrRateSlow = rule.ErrRateSlow
 	ErrDuration = rule.ErrDuration
 	ErrTooLong  = rule.ErrTooLong
 )

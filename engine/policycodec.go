@@ -199,7 +199,7 @@ func (d *policyDecoder) fields(p *Policy) {
 }
 
 func (d *policyDecoder) zone() *Zone {
-	z := &Zone{Name: d.text(MaxZoneLen)}
+	z := &Zone{Name: d.text(calendar.MaxNameLen)}
 	last := int64(0)
 	for n := d.Within(0, MaxZoneChanges); n > 0 && !d.Bad; n-- {
 		last += d.Within(-1<<40, 1<<40) // seconds; a calendar ends long before

@@ -13,11 +13,8 @@ type (
 	Calendar   = calendar.Ends
 )
 
-// The bounds of a time zone.
-const (
-	MaxZoneLen     = calendar.MaxNameLen
-	MaxZoneChanges = calendar.MaxChanges
-)
+// MaxZoneChanges bounds the changes of a time zone.
+const MaxZoneChanges = calendar.MaxChanges
 
 // Verdict selects what Top counts, and Heavy is an element of its answer.
 type (
