@@ -30,7 +30,8 @@ func TestFailedLogins(t *testing.T) {
 		require.Equal(t, failure == 11, locked, "failure %d", failure)
 		s.Advance(5 * time.Second)
 	}
-	require.False(t, decide(t, c, client.Request{Rule: rule, Key: "login:42", Peek: true}).Allowed, "the key must be locked")
+	require.False(t, decide(t, c, client.Request{Rule: rule, Key: "login:42", Peek: true}).Allowed,
+		"the key must be locked")
 }
 
 // TestCircuitBreaker checks a strike limit used as a circuit breaker. Three failures in ten seconds open it for

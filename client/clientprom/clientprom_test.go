@@ -33,7 +33,7 @@ func TestMetrics(t *testing.T) {
 	take(client.Policy("no-such"), 1)
 	s.Stop()
 	take(client.Fixed(time.Hour, 1), 4)
-	require.NoError(t, c.Close()) // no probe comes between
+	require.NoError(t, c.Close()) // no probe may come in between
 	problems, err := testutil.GatherAndLint(registry)
 	require.NoError(t, err)
 	require.Empty(t, problems)

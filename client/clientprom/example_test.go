@@ -16,8 +16,8 @@ import (
 	"github.com/weir-project/weir/client/clientprom"
 )
 
-// unreached returns a client whose weir does not answer: its fallback decides. So the examples run
-// without a server.
+// unreached returns a client that cannot reach weir, so its fallback decides. The examples therefore run without a
+// server.
 func unreached() *client.Client {
 	rdb := redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: []string{"127.0.0.1:1"}, ContextTimeoutEnabled: true, DialerRetries: 1,

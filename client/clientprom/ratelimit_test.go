@@ -35,7 +35,7 @@ ratelimit_current_usage{app="api",key="all",policy="service"} 2
 ratelimit_current_usage{app="api",key="idle",policy="service"} 0
 `
 
-// The names are those of other rate limiters, and scraping counts nothing.
+// TestRateLimitNames checks that the metrics have the names of other rate limiters, and that a scrape does not count.
 func TestRateLimitNames(t *testing.T) {
 	s := weirtest.Start(t)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -78,7 +78,7 @@ func TestRateLimitNames(t *testing.T) {
 	}
 	require.True(t, c.Down())
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(counted), names...),
-		"no figure rather than an old one")
+		"a figure must be missing rather than out of date")
 }
 
 func TestUsageIsBounded(t *testing.T) {

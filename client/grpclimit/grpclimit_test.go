@@ -37,7 +37,7 @@ func newClient(t *testing.T, s *weirtest.Server, down client.Fallback) *client.C
 	return c
 }
 
-// serve serves gRPC's own health service, limited as o says.
+// serve serves gRPC's own health service with the limits of o.
 func serve(t *testing.T, c *client.Client, o grpclimit.Options) grpc_health_v1.HealthClient {
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	limit, err := grpclimit.New(c, o)
@@ -95,11 +95,11 @@ func TestStreamsAndKeys(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, stream("tenant", "a"))
 	require.Equal(t, codes.OK, stream("tenant", strings.Repeat("b", 4<<10)))
 	require.Equal(t, codes.OK, stream("authorization", "Bearer s", "tenant", "a"))
-	require.Equal(t, codes.OK, stream(), "nobody")
-	require.Equal(t, codes.ResourceExhausted, stream(), "nobody else")
+	require.Equal(t, codes.OK, stream(), "the first caller without a key must be admitted")
+	require.Equal(t, codes.ResourceExhausted, stream(), "the shared limit must deny this caller")
 	for range 3 {
 		_, err := api.Check(t.Context(), nil)
-		require.NoError(t, err, "excluded")
+		require.NoError(t, err, "an excluded method must not be limited")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestWithoutWeir(t *testing.T) {
 		Key: grpclimit.ByMethod()}}
 	api := serve(t, newClient(t, s, client.Open), grpclimit.Options{Methods: methods})
 	_, err := api.Check(t.Context(), nil)
-	require.Equal(t, codes.Unavailable, status.Code(err), "a mistake never switches limits off")
+	require.Equal(t, codes.Unavailable, status.Code(err), "a wrong configuration must not switch limits off")
 	api = serve(t, newClient(t, s, client.Closed), grpclimit.Options{Methods: methods})
 	s.Stop()
 	_, err = api.Check(t.Context(), nil)

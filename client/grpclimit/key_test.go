@@ -17,7 +17,7 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// What a caller says and where it comes from, hostile or not, and whose key it is.
+// TestWhoTheCallerIs checks which key a caller gets, from its metadata and its address. Some callers are hostile.
 func TestWhoTheCallerIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		key      grpclimit.Key
@@ -67,7 +67,8 @@ func TestWhoTheCallerIs(t *testing.T) {
 	}
 }
 
-// Callers without a key share one limiter, under the name that weir's own check gives it.
+// TestCallersWithoutAKey checks that callers without a key share one limiter, under the name that weir's own check
+// uses.
 func TestCallersWithoutAKey(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Closed)
 	_, err := c.SetPolicy(

@@ -32,7 +32,7 @@ func usedUnder(t testing.TB, c *client.Client, policy, key string) int64 {
 	return info.Used
 }
 
-// inAll is a route that counts an endpoint, an address, an API key and the service.
+// inAll returns a route that counts an endpoint, an address, an API key and the service.
 func inAll() httplimit.Route {
 	return httplimit.Route{
 		Pattern: "/users", Name: "GET /users", Rule: client.Policy("users"), Key: httplimit.ByRoute(),
@@ -44,7 +44,8 @@ func inAll() httplimit.Route {
 	}
 }
 
-// The limit that binds is told of, and a denial takes from none of the limits.
+// TestSeveralLimitsInOneCheck checks that the answer reports the limit that binds, and that a denial takes nothing
+// from any limit.
 func TestSeveralLimitsInOneCheck(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -60,7 +61,7 @@ func TestSeveralLimitsInOneCheck(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
 	require.Contains(t, body, `"violated-policies":["api-key"]`)
 	require.Equal(t, "3600", res.Header.Get("Retry-After"))
-	require.EqualValues(t, 2, usedUnder(t, c, "users", "route"), "the denial took nothing")
+	require.EqualValues(t, 2, usedUnder(t, c, "users", "route"), "a denial must take nothing")
 	require.EqualValues(t, 2, usedUnder(t, c, "service", "route"))
 
 	for range 5 {
@@ -72,11 +73,12 @@ func TestSeveralLimitsInOneCheck(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
 	require.Contains(t, body, `"violated-policies":["ip"]`)
 	require.Zero(t, usedUnder(t, c, "api-key", "header:k2"))
-	require.Zero(t, usedUnder(t, c, "api-key", "anonymous"), "a limit that is left out shares nothing")
+	require.Zero(t, usedUnder(t, c, "api-key", "anonymous"),
+		"a limit that is left out must not count for a shared key")
 	require.EqualValues(t, 7, served.Load())
 }
 
-// The route's own limit is told of by the route's name.
+// TestTheRoutesOwnLimitBinds checks that the answer reports the route's own limit under the route's name.
 func TestTheRoutesOwnLimitBinds(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -88,7 +90,7 @@ func TestTheRoutesOwnLimitBinds(t *testing.T) {
 	require.Contains(t, body, `"violated-policies":["GET /users"]`)
 }
 
-// Hammered from many sides, each limit admits exactly what it has.
+// TestSeveralLimitsAreAtomic checks that each limit admits exactly its units under concurrent requests.
 func TestSeveralLimitsAreAtomic(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -116,7 +118,8 @@ func TestSeveralLimitsAreAtomic(t *testing.T) {
 	require.EqualValues(t, 60, sum)
 }
 
-// A policy that two limits name for one key counts once: weir refuses it twice.
+// TestOnePolicyTwiceForOneKey checks that a policy which two limits name for the same key counts once. weir would
+// refuse it twice in one check.
 func TestOnePolicyTwiceForOneKey(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -133,7 +136,7 @@ func TestOnePolicyTwiceForOneKey(t *testing.T) {
 	require.EqualValues(t, 1, usedUnder(t, c, "users", "anonymous"))
 }
 
-// Without weir all limits of a check are decided in the process.
+// TestSeveralLimitsInAnOutage checks that the fallback decides every limit of a check in the process.
 func TestSeveralLimitsInAnOutage(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local, LocalFraction: 0.5})
@@ -148,7 +151,7 @@ func TestSeveralLimitsInAnOutage(t *testing.T) {
 	for range 10 {
 		send(t, http.MethodGet, web.URL+"/users", "X-Api-Key", "k")
 	}
-	require.EqualValues(t, 4, served.Load(), "half of the least limit")
+	require.EqualValues(t, 4, served.Load(), "the fallback must admit half of the smallest limit")
 }
 
 func TestRoutesThatCannotBeOneCheck(t *testing.T) {
@@ -178,7 +181,7 @@ func TestRoutesThatCannotBeOneCheck(t *testing.T) {
 	}
 }
 
-// A part of the limit is kept for requests that the operator's function names.
+// TestPriority checks that a part of the limit is reserved for requests that the operator's function selects.
 func TestPriority(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -199,8 +202,8 @@ func TestPriority(t *testing.T) {
 	require.Equal(t, []int{200, 200, 429}, []int{status(gold...), status(gold...), status(gold...)})
 }
 
-// A route that queues holds what is over the limit, in the order of its coming, and denies what no
-// wait helps at once.
+// TestQueueOfARoute checks that a queueing route delays requests over the limit, in their order. It denies a request
+// at once if no wait helps.
 func TestQueueOfARoute(t *testing.T) {
 	s := weirtest.StartRealTime(t)
 	c := newClient(t, s, client.Options{})
@@ -221,17 +224,17 @@ func TestQueueOfARoute(t *testing.T) {
 	}
 	all.Wait()
 	require.EqualValues(t, 4, served.Load())
-	require.GreaterOrEqual(t, time.Since(begun), 140*time.Millisecond, "three of them were held")
+	require.GreaterOrEqual(t, time.Since(begun), 140*time.Millisecond, "three of the requests must be delayed")
 
 	send(t, http.MethodGet, web.URL+"/daily")
 	denials := c.Stats().Denied
 	res, _ := send(t, http.MethodGet, web.URL+"/daily")
 	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
-	require.Equal(t, denials+1, c.Stats().Denied, "denied once: it has not stood in line")
+	require.Equal(t, denials+1, c.Stats().Denied, "the denied request must not have queued")
 }
 
-// More requests than half of the pool do not wait: those beyond are denied at once, and other
-// routes have the rest of the connections.
+// TestQueueOfARouteIsBounded checks that at most half of the connection pool waits. Further requests are denied at
+// once, and other routes use the other connections.
 func TestQueueOfARouteIsBounded(t *testing.T) {
 	s := weirtest.StartRealTime(t)
 	rdb := s.Redis()
@@ -254,6 +257,6 @@ func TestQueueOfARouteIsBounded(t *testing.T) {
 	require.Eventually(t, func() bool { return answered.Load() >= 5 }, weirtest.Wait, time.Millisecond)
 	res, _ := send(t, http.MethodGet, web.URL+"/other")
 	require.Equal(t, http.StatusOK, res.StatusCode)
-	require.EqualValues(t, 5, answered.Load(), "the others still wait, and hold up nobody")
+	require.EqualValues(t, 5, answered.Load(), "the other requests must still wait, without delaying other routes")
 	all.Wait()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// TestAttemptsAreHeld: what a policy delays is held, what it locks out is denied, and the page
-// behind the middleware forgives by the key that the route has.
+// TestAttemptsAreHeld checks a route with attempts. Delayed attempts are held and locked ones denied. The page behind
+// the middleware forgives with the key of the route.
 func TestAttemptsAreHeld(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// clocked is a breaker whose time is the test's, and a record of its changes.
+// clocked returns a breaker with the test's clock, and a record of its state changes.
 func clocked(t *testing.T, o BreakerOptions) (b *Breaker, pass func(time.Duration), changes *[]string) {
 	changes = new([]string)
 	o.Changed = func(from, to BreakerState) { *changes = append(*changes, from.String()+" to "+to.String()) }
@@ -30,7 +30,7 @@ func clocked(t *testing.T, o BreakerOptions) (b *Breaker, pass func(time.Duratio
 	return b, func(d time.Duration) { now = now.Add(d) }, changes
 }
 
-// request passes a request with an outcome, or says how long to wait.
+// request passes a request with an outcome, or returns how long to wait.
 func request(b *Breaker, what outcome) (wait time.Duration) {
 	period, wait, ok := b.pass()
 	if ok {
@@ -44,7 +44,7 @@ func TestBreakerStates(t *testing.T) {
 	for _, what := range []outcome{failed, failed, succeeded, unknown, succeeded, failed, succeeded, failed} {
 		require.Zero(t, request(b, what))
 	}
-	require.Equal(t, BreakerClosed, b.State(), "two failures among four answers")
+	require.Equal(t, BreakerClosed, b.State(), "two failures among four answers must not open it")
 	require.Zero(t, request(b, failed))
 	require.Equal(t, BreakerOpen, b.State())
 	require.Equal(t, 5*time.Second, request(b, succeeded))
@@ -55,7 +55,7 @@ func TestBreakerStates(t *testing.T) {
 	period, _, ok := b.pass()
 	require.True(t, ok)
 	require.Equal(t, BreakerHalfOpen, b.State())
-	require.Equal(t, 5*time.Second, request(b, succeeded), "one request at a time")
+	require.Equal(t, 5*time.Second, request(b, succeeded), "only one trial may run at a time")
 	b.settle(period, failed)
 	require.Equal(t, BreakerOpen, b.State())
 	require.Equal(t, 5*time.Second, request(b, succeeded))
@@ -68,10 +68,11 @@ func TestBreakerStates(t *testing.T) {
 	for range 2 {
 		request(b, failed)
 	}
-	require.Equal(t, BreakerClosed, b.State(), "failures from before are forgotten")
+	require.Equal(t, BreakerClosed, b.State(), "failures from before must be forgotten")
 }
 
-// However many answers were good before, a handler that fails opens it as soon.
+// TestBreakerAfterManyAnswers checks that a failing handler opens the breaker as fast after any number of good
+// answers.
 func TestBreakerAfterManyAnswers(t *testing.T) {
 	b, _, _ := clocked(t, BreakerOptions{})
 	for range 1000 {
@@ -87,10 +88,10 @@ func TestBreakerAfterManyAnswers(t *testing.T) {
 		require.Equal(t, BreakerClosed, b.State())
 		request(b, failed)
 	}
-	require.Equal(t, BreakerOpen, b.State(), "the largest number")
+	require.Equal(t, BreakerOpen, b.State(), "the breaker must open with the largest number of answers")
 }
 
-// Outcomes of requests that began before the last change of state say nothing.
+// TestBreakerIgnoresLateOutcomes checks that outcomes of requests from before the last state change have no effect.
 func TestBreakerIgnoresLateOutcomes(t *testing.T) {
 	b, pass, _ := clocked(t, BreakerOptions{Failures: 1, Pause: time.Second})
 	early, _, _ := b.pass()
@@ -106,13 +107,13 @@ func TestBreakerIgnoresLateOutcomes(t *testing.T) {
 	require.Equal(t, BreakerClosed, b.State())
 }
 
-// A trial without an outcome does not keep the breaker half-open.
+// TestBreakerTrialsAreLost checks that a trial without an outcome does not keep the breaker half-open.
 func TestBreakerTrialsAreLost(t *testing.T) {
 	b, pass, _ := clocked(t, BreakerOptions{Failures: 1, Pause: time.Second})
 	request(b, failed)
 	pass(time.Second)
-	require.Zero(t, request(b, unknown), "its client went away")
-	_, _, ok := b.pass() // and this one hangs
+	require.Zero(t, request(b, unknown), "a trial whose client went away must not block the next")
+	_, _, ok := b.pass() // this trial hangs
 	require.True(t, ok)
 	require.Equal(t, time.Second, request(b, succeeded))
 	pass(time.Second)
@@ -134,7 +135,7 @@ func TestBreakerOptions(t *testing.T) {
 	}
 }
 
-// guarded is a server whose handler has a breaker, behind a limit of 100 requests.
+// guarded returns a server with a breaker around its handler, and a limit of 100 requests in front.
 func guarded(t *testing.T, b *Breaker, handler http.Handler) *httptest.Server {
 	s := weirtest.Start(t)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -162,7 +163,7 @@ func ask(t *testing.T, url string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// The limit comes first, then the breaker, then the handler.
+// TestBreakerAnswers checks the order: the limit first, then the breaker, then the handler.
 func TestBreakerAnswers(t *testing.T) {
 	b, pass, _ := clocked(t, BreakerOptions{Failures: 3})
 	status := http.StatusBadGateway
@@ -174,7 +175,7 @@ func TestBreakerAnswers(t *testing.T) {
 	res, body := ask(t, web.URL)
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
 	require.Equal(t, "5", res.Header.Get("Retry-After"))
-	require.Equal(t, "96", res.Header.Get("X-RateLimit-Remaining"), "the limit counts first")
+	require.Equal(t, "96", res.Header.Get("X-RateLimit-Remaining"), "the limit must count before the breaker")
 	var problem map[string]any
 	require.NoError(t, json.Unmarshal([]byte(body), &problem))
 	require.Equal(t, "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", problem["type"])
@@ -186,14 +187,14 @@ func TestBreakerAnswers(t *testing.T) {
 	}
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
 	res, _ = ask(t, web.URL)
-	require.Equal(t, http.StatusTooManyRequests, res.StatusCode, "over the limit it is 429, open or not")
+	require.Equal(t, http.StatusTooManyRequests, res.StatusCode, "a request over the limit must get 429 in any state")
 	pass(DefaultBreakerPause)
 	res, _ = ask(t, web.URL)
 	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
-	require.Equal(t, BreakerOpen, b.State(), "what is denied is no trial")
+	require.Equal(t, BreakerOpen, b.State(), "a denied request must not be a trial")
 }
 
-// What a handler may do with its answer, and what the breaker takes it for.
+// TestBreakerWatchesAnswers checks which behaviour of a handler the breaker counts as a failure.
 func TestBreakerWatchesAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler func(http.ResponseWriter, *http.Request)
@@ -213,7 +214,7 @@ func TestBreakerWatchesAnswers(t *testing.T) {
 		"a panic": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
 		"flushed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
-			w.WriteHeader(http.StatusInternalServerError) // too late
+			w.WriteHeader(http.StatusInternalServerError) // this is too late
 		}, false},
 		"a copy": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("x")) }, false},
 		"hijacked": {func(w http.ResponseWriter, _ *http.Request) {
@@ -237,7 +238,8 @@ func TestBreakerWatchesAnswers(t *testing.T) {
 	}
 }
 
-// A client that goes away makes a reverse proxy answer 502, which is no failure of the backend.
+// TestBreakerClientsThatGoAway checks that a client which goes away does not count as a failure. A reverse proxy
+// answers 502 then.
 func TestBreakerClientsThatGoAway(t *testing.T) {
 	b, _, _ := clocked(t, BreakerOptions{Failures: 1})
 	reached := make(chan struct{})

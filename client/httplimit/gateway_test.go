@@ -15,8 +15,8 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// A gateway's routes are made and changed while it runs: a request has the policy that its
-// route has at the moment, or none.
+// TestPolicyByRequest checks a gateway that changes its routes while it runs. A request has the policy that its route
+// has at that moment, or none.
 func TestPolicyByRequest(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -38,18 +38,18 @@ func TestPolicyByRequest(t *testing.T) {
 		return res.StatusCode
 	}
 	require.Equal(t, []int{200, 429}, []int{status("/orders"), status("/orders")})
-	require.Equal(t, 200, status("/other"), "a route without a policy passes")
+	require.Equal(t, 200, status("/other"), "a route without a policy must pass requests")
 	routes.Store(map[string]string{"/orders": "route-2", "/other": "route-3"})
 	res, _ := send(t, http.MethodGet, web.URL+"/orders")
 	require.Equal(t, 200, res.StatusCode)
 	require.Equal(t, `"route-2";r=1;t=3600`, res.Header.Get("RateLimit"))
-	require.Equal(t, 503, status("/other"), "a policy that is missing is a mistake, and switches nothing off")
+	require.Equal(t, 503, status("/other"), "a missing policy must not switch limits off")
 	setOne("route-3", 1)
 	require.Equal(t, []int{200, 429}, []int{status("/other"), status("/other")})
 	require.EqualValues(t, 4, served.Load())
 }
 
-// The body of a denial is what a gateway has promised its clients, byte for byte.
+// TestShapeOfAnotherGateway checks that the body of a denial can equal another gateway's byte for byte.
 func TestShapeOfAnotherGateway(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Local, DenialKeys: -1})

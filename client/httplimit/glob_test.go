@@ -38,15 +38,15 @@ func TestGlobsMatchAsWritten(t *testing.T) {
 		g, err := compileGlob(pattern)
 		require.NoError(t, err, pattern)
 		for _, path := range strings.Fields(paths.yes) {
-			require.True(t, g.match(cleanPath(path)), "%s matches %s", pattern, path)
+			require.True(t, g.match(cleanPath(path)), "%s must match %s", pattern, path)
 		}
 		for _, path := range strings.Fields(paths.no) {
-			require.False(t, g.match(path), "%s does not match %s", pattern, path)
+			require.False(t, g.match(path), "%s must not match %s", pattern, path)
 		}
 	}
 }
 
-// regexpOf says with a regular expression what a pattern matches.
+// regexpOf returns a regular expression that matches the same paths as a pattern.
 func regexpOf(pattern string) *regexp.Regexp {
 	text := regexp.QuoteMeta(pattern)
 	const many, one = `\*\*`, `\*`

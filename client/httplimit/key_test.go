@@ -17,7 +17,7 @@ import (
 
 func TestWhoTheClientIs(t *testing.T) {
 	for name, c := range map[string]struct {
-		trusted string // blank-separated
+		trusted string // separated by blanks
 		remote  string
 		header  []string // lines of X-Forwarded-For
 		want    string
@@ -63,7 +63,7 @@ func TestWhoTheClientIs(t *testing.T) {
 			r.RemoteAddr = c.remote
 			r.Header["X-Forwarded-For"] = c.header
 			require.Equal(t, c.want, p.ByIP()(r))
-			require.Equal(t, c.header, r.Header["X-Forwarded-For"], "the request stays as it is")
+			require.Equal(t, c.header, r.Header["X-Forwarded-For"], "the request must not change")
 		})
 	}
 	for _, bad := range []string{"", "10.0.0.0/33", "proxy.example", "10.0.0.0/8,"} {
@@ -80,7 +80,7 @@ func TestAnotherHeader(t *testing.T) {
 	r.Header.Set("X-Forwarded-For", "1.1.1.1")
 	r.Header.Set("X-Real-IP", "203.0.113.9")
 	require.Equal(t, "ip:203.0.113.9", p.In("x-real-ip").ByIP()(r))
-	require.Equal(t, "ip:1.1.1.1", p.ByIP()(r), "the original reads what it did")
+	require.Equal(t, "ip:1.1.1.1", p.ByIP()(r), "the original must still read the same header")
 }
 
 func TestKeysHaveBounds(t *testing.T) {
@@ -103,8 +103,8 @@ func TestKeysHaveBounds(t *testing.T) {
 	require.Regexp(t, `^user:#[0-9a-f]{32}$`, key(user))
 }
 
-// Over real HTTP: neither spoofing nor rotating addresses nor leaving the key out gets
-// more than the limit.
+// TestKeysCannotBeEscaped checks over real HTTP that no client exceeds its limit by spoofing addresses, rotating
+// them, or leaving the key out.
 func TestKeysCannotBeEscaped(t *testing.T) {
 	s := weirtest.Start(t)
 	proxies, err := httplimit.Trust("127.0.0.1")
@@ -132,11 +132,11 @@ func TestKeysCannotBeEscaped(t *testing.T) {
 	for range 10 {
 		send(t, http.MethodGet, web.URL+"/key")
 	}
-	require.EqualValues(t, 3, served.Load(), "without a key")
+	require.EqualValues(t, 3, served.Load(), "requests without a key must share a limit")
 }
 
-// Whose key is counted, by the names that weir and /check know it under. Nobody can make
-// himself one of those who give no key.
+// TestKeysAreAsWeirKnowsThem checks that keys have the names that weir and /check use. No client can use the name for
+// requests without a key.
 func TestKeysAreAsWeirKnowsThem(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})

@@ -33,7 +33,7 @@ func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Clien
 	return c
 }
 
-// serve serves requests that are limited as o says, and counts those that get through.
+// serve serves requests with the limits of o, and counts those that pass.
 func serve(t testing.TB, c *client.Client, o httplimit.Options) (web *httptest.Server, served *atomic.Int64) {
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	limit, err := httplimit.New(c, o)
@@ -63,7 +63,7 @@ func send(t testing.TB, method, url string, headers ...string) (*http.Response, 
 	return res, string(body)
 }
 
-// fieldsOf are the fields of a reply that a limiter sets, but for the moment of reset.
+// fieldsOf returns the header fields that a limiter sets, except the time of reset.
 func fieldsOf(res *http.Response) map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit",
@@ -111,7 +111,7 @@ func TestRepliesTellWhatIsLeft(t *testing.T) {
 	require.Empty(t, fieldsOf(res))
 }
 
-// The problem documents of programs that weir takes over from.
+// TestProblemShapes checks the problem documents of programs that weir replaces.
 func TestProblemShapes(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -181,8 +181,8 @@ func TestRoutes(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{http.MethodGet, "/login", 200}, {http.MethodGet, "/signin", 429}, // one policy
-		{http.MethodGet, "//login", 429}, {http.MethodGet, "/x/../login", 429}, // written oddly
+		{http.MethodGet, "/login", 200}, {http.MethodGet, "/signin", 429}, // one policy for both
+		{http.MethodGet, "//login", 429}, {http.MethodGet, "/x/../login", 429}, // unusual spellings of the path
 		{http.MethodOptions, "/login", 200},
 		{http.MethodGet, "/users/1", 200}, {http.MethodGet, "/users/2", 429},
 		{http.MethodGet, "/dear", 200}, {http.MethodGet, "/dear", 429},
@@ -234,7 +234,7 @@ func TestWithoutWeir(t *testing.T) {
 	for range 3 {
 		send(t, http.MethodGet, local.URL)
 	}
-	require.EqualValues(t, 2, served.Load(), "half of four")
+	require.EqualValues(t, 2, served.Load(), "the fallback must admit half of four")
 	for _, url := range []string{local.URL, closed.URL} {
 		res, body := send(t, http.MethodGet, url)
 		require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
@@ -253,7 +253,7 @@ func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 			Key: httplimit.ByRoute()}}})
 	res, body := send(t, http.MethodGet, web.URL)
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
-	require.NotContains(t, body, "no-such policy", "what is wrong is for the log")
+	require.NotContains(t, body, "no-such policy", "the error must only be in the log")
 	require.Zero(t, served.Load())
 
 	rule := client.FixedFirst(time.Hour, 4)
@@ -289,7 +289,7 @@ func TestDenialsOfOnesOwn(t *testing.T) {
 	require.Equal(t, map[string]string{"Retry-After": "3600"}, fieldsOf(res))
 }
 
-// A leaky bucket admits requests whose turn comes later: they are held until then.
+// TestPacing checks that a leaky bucket admits requests whose turn comes later, and holds them until then.
 func TestPacing(t *testing.T) {
 	s := weirtest.Start(t)
 	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
@@ -300,14 +300,15 @@ func TestPacing(t *testing.T) {
 	for range 3 {
 		send(t, http.MethodGet, web.URL)
 	}
-	require.GreaterOrEqual(t, time.Since(start), 150*time.Millisecond, "0, 50 and 100 ms: time stands still in weir")
+	require.GreaterOrEqual(t, time.Since(start), 150*time.Millisecond,
+		"requests wait 0, 50 and 100 ms, because weir's time stands still")
 	res, _ := send(t, http.MethodGet, web.URL)
 	require.Equal(t, 429, res.StatusCode)
 	require.EqualValues(t, 3, served.Load())
 }
 
-// Every decision can be logged and counted by route: here denials, with who was denied,
-// where, under which limit and for how long.
+// TestDecisionsAreTold checks that every decision can be logged and counted by route. A denial has the client, the
+// route, the limit and the wait.
 func TestDecisionsAreTold(t *testing.T) {
 	s := weirtest.Start(t)
 	var log strings.Builder
@@ -341,7 +342,7 @@ func TestDecisionsAreTold(t *testing.T) {
 		log.String())
 }
 
-// Two limits, one behind the other, are two limiters where their routes have names.
+// TestTwice checks that two limits in a row are two limiters if their routes have names.
 func TestTwice(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -365,7 +366,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestAddress: a user whose address is blocked is denied, whatever the limit's key is.
+// TestAddress checks that a user with a blocked address is denied, whatever the key of the limit is.
 func TestAddress(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{})
 	proxies, err := httplimit.Trust("127.0.0.1")
@@ -382,6 +383,7 @@ func TestAddress(t *testing.T) {
 	require.NoError(t, c.BlockEverywhere(t.Context(), "ip:2001:db8:0:7::/64", time.Hour, ""))
 	require.Equal(t, http.StatusOK, status("2001:db8:0:8::1"))
 	require.Equal(t, http.StatusTooManyRequests, status("2001:db8:0:7::1"))
-	require.Equal(t, http.StatusTooManyRequests, status("2001:db8:0:7::2"), "another address of the same client")
+	require.Equal(t, http.StatusTooManyRequests, status("2001:db8:0:7::2"),
+		"another address of the same client must be denied")
 	require.Equal(t, http.StatusOK, status("2001:db8:0:8::1"))
 }

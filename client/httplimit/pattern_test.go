@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// routesOf are routes of one rule.
+// routesOf returns routes with the same rule.
 func routesOf(patterns ...string) (all []httplimit.Route) {
 	for _, p := range patterns {
 		all = append(all, httplimit.Route{Pattern: p, Name: "login", Rule: client.FixedFirst(time.Hour, 2),
@@ -23,8 +23,8 @@ func routesOf(patterns ...string) (all []httplimit.Route) {
 	return all
 }
 
-// A pattern that would match nothing, or other requests than it seems to, is refused, and
-// the error shows what is right.
+// TestPatternsThatLimitNothing checks that a pattern is refused if it matches nothing, or other requests than it
+// seems to. The error shows the correct pattern.
 func TestPatternsThatLimitNothing(t *testing.T) {
 	for pattern, hint := range map[string]string{
 		"*/login": `"**/login"`, "*/login*": `"**/login"`, "*": `"**/login"`, "POST *": `"**/login"`,
@@ -59,7 +59,8 @@ func TestPatternsThatLimitNothing(t *testing.T) {
 	}
 }
 
-// A route that another one, or an exclusion, leaves nothing to is refused.
+// TestPatternsThatAreShadowed checks that a route is refused if another route or an exclusion takes all of its
+// requests.
 func TestPatternsThatAreShadowed(t *testing.T) {
 	for _, o := range []httplimit.Options{
 		{Routes: routesOf("/login", "/login")},
@@ -75,7 +76,7 @@ func TestPatternsThatAreShadowed(t *testing.T) {
 	}
 }
 
-// What http.ServeMux can match stays right, and limits what it says.
+// TestPatternsThatLimit checks that patterns of http.ServeMux are accepted and limit the requests that they match.
 func TestPatternsThatLimit(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})

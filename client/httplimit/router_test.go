@@ -26,7 +26,7 @@ func routerOf(exclude []string, patterns ...string) (*router, error) {
 	return newRouter(&o)
 }
 
-// ask says which pattern a request belongs to. Its target is what a client sends.
+// ask returns the pattern that a request matches. The target is the text that a client sends.
 func (rt *router) ask(t testing.TB, request string) string {
 	method, target, found := strings.Cut(request, " ")
 	if !found {
@@ -60,8 +60,8 @@ func TestOrderOfPatterns(t *testing.T) {
 	}
 }
 
-// However a path is written, what a server may take for a login is limited as one, and
-// nothing is excluded that a server may take for something else.
+// TestPathsThatTryToEscape checks unusual spellings of paths. A path that a server may take for a login is limited as
+// one. A path that a server may take for something else is never excluded.
 func TestPathsThatTryToEscape(t *testing.T) {
 	rt, err := routerOf([]string{"/health**", "/static/"}, "**/login**", "/users/*/keys", "www.example.com/admin", "/")
 	require.NoError(t, err)
@@ -94,11 +94,11 @@ func TestPathsThatTryToEscape(t *testing.T) {
 	require.Equal(t, "none", plain.ask(t, "/x"))
 }
 
-// A route that patterns before it leave nothing to is refused.
+// TestRoutesThatNothingReaches checks that a route is refused if earlier patterns take all of its requests.
 func TestRoutesThatNothingReaches(t *testing.T) {
 	for name, c := range map[string]struct {
 		exclude, patterns string
-		taker             string // empty: all are reached
+		taker             string // empty if every route is reached
 	}{
 		"a prefix before":     {"", "/ **/login**", `"/"`},
 		"a glob before":       {"", "/api/** /api/login", `"/api/**"`},

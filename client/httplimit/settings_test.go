@@ -13,14 +13,14 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// documented are the variables as a public API documents them.
+// documented are the variables in the documentation of a public API.
 var documented = map[string]string{
 	"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_ALGORITHM": "sliding_window", "RATE_LIMIT_DEFAULT": "1000",
 	"RATE_LIMIT_WINDOW": "3600",
 	"RATE_LIMIT_PER_IP": "100", "RATE_LIMIT_PER_USER": "10000", "RATE_LIMIT_BURST": "50",
 }
 
-// with is the documented variables but for some.
+// with returns the documented variables with some changes.
 func with(pairs ...string) func(string) string {
 	all := maps.Clone(documented)
 	for i := 0; i < len(pairs); i += 2 {
@@ -48,7 +48,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 	require.False(t, s.Enabled)
 }
 
-// An error names the variable and what it accepts.
+// TestSettingsThatAreWrong checks that an error names the variable and what it accepts.
 func TestSettingsThatAreWrong(t *testing.T) {
 	const requests = " must be a whole number of requests from 1 to 9007199254740992, not "
 	for want, getenv := range map[string]func(string) string{
@@ -76,7 +76,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 	}
 }
 
-// limitedBy is a server with two routes under settings, asked with headers.
+// limitedBy returns a server with two routes under settings, and a function that sends requests with headers.
 func limitedBy(t *testing.T, getenv func(string) string) (c *client.Client,
 	ask func(path string, headers ...string) *http.Response) {
 	settings, err := httplimit.FromEnv(getenv)
@@ -85,7 +85,7 @@ func limitedBy(t *testing.T, getenv func(string) string) (c *client.Client,
 	s := weirtest.Start(t)
 	c = newClient(t, s, client.Options{})
 	require.NoError(t, settings.SetPolicies(t.Context(), c))
-	require.NoError(t, settings.SetPolicies(t.Context(), c), "again, as each process does")
+	require.NoError(t, settings.SetPolicies(t.Context(), c), "each process sets the policies again")
 	ip, user := httplimit.ByHeader("X-Ip"), httplimit.ByAPIKey("X-Api-Key")
 	web, _ := serve(t, c,
 		httplimit.Options{Routes: []httplimit.Route{settings.Route("/a", ip, user), settings.Route("/b", ip, user)}})
@@ -105,22 +105,22 @@ func TestEachSettingCounts(t *testing.T) {
 		}
 		return n
 	}
-	require.Equal(t, 3, passes("/a", "X-Ip", "1"), "of one client at one route")
-	require.Equal(t, 2, passes("/b", "X-Ip", "1"), "of one address at all routes")
+	require.Equal(t, 3, passes("/a", "X-Ip", "1"), "one client must have this limit at one route")
+	require.Equal(t, 2, passes("/b", "X-Ip", "1"), "one address must have this limit at all routes")
 	require.Equal(t, `"api:per-ip";r=0;t=3600`, ask("/b", "X-Ip", "1").Header.Get("RateLimit"))
 	require.Equal(t, `"/a";r=0;t=3600`,
 		func() string { passes("/a", "X-Ip", "9"); return ask("/a", "X-Ip", "9").Header.Get("RateLimit") }())
 	require.Equal(t, 3, passes("/a", "X-Ip", "2", "X-Api-Key", "k"))
-	require.Equal(t, 0, passes("/a", "X-Ip", "3", "X-Api-Key", "k"), "the user from another address")
+	require.Equal(t, 0, passes("/a", "X-Ip", "3", "X-Api-Key", "k"), "a user must keep the limit at another address")
 	require.Equal(t, 3, passes("/b", "X-Ip", "3", "X-Api-Key", "k"))
 	require.Equal(t, 3, passes("/a", "X-Ip", "4", "X-Api-Key", "k2"))
 	_, ask = limitedBy(t, with("RATE_LIMIT_DEFAULT", "100", "RATE_LIMIT_PER_IP", "", "RATE_LIMIT_PER_USER", "7"))
 	require.Equal(t, 7, passes("/a", "X-Ip", "3", "X-Api-Key", "k"))
 	require.Equal(t, `"api:per-user";r=0;t=3600`, ask("/b", "X-Ip", "4", "X-Api-Key", "k").Header.Get("RateLimit"))
-	require.Equal(t, 10, passes("/a", "X-Ip", "3"), "addresses have no limit of their own")
+	require.Equal(t, 10, passes("/a", "X-Ip", "3"), "addresses must not have a limit of their own")
 }
 
-// Each algorithm by its names, and what it makes of the document's figures.
+// TestEachAlgorithm checks each name of an algorithm with the figures of the documentation.
 func TestEachAlgorithm(t *testing.T) {
 	for name, rule := range map[string]string{
 		"fixed_window": "FIXED 1h 1000", "fixed_window_counter": "FIXED 1h 1000", "sliding_window": "SLIDING 1h 1000",
@@ -135,5 +135,6 @@ func TestEachAlgorithm(t *testing.T) {
 		require.Equal(t, []string{rule}, p.Limits, name)
 	}
 	_, ask := limitedBy(t, with("RATE_LIMIT_ALGORITHM", "token_bucket", "RATE_LIMIT_BURST", ""))
-	require.Equal(t, "100", ask("/a", "X-Ip", "1").Header.Get("X-RateLimit-Limit"), "without a burst it is the limit")
+	require.Equal(t, "100", ask("/a", "X-Ip", "1").Header.Get("X-RateLimit-Limit"),
+		"without RATE_LIMIT_BURST the burst must be the limit")
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// The first header that names an address counts, then the connection; a stranger's headers do not.
+// TestClientFromSeveralHeaders checks that the first header with an address counts, and otherwise the connection.
+// Headers of strangers are ignored.
 func TestClientFromSeveralHeaders(t *testing.T) {
 	proxies, err := httplimit.Trust("10.0.0.0/8")
 	require.NoError(t, err)
@@ -42,7 +43,8 @@ func TestClientFromSeveralHeaders(t *testing.T) {
 		require.Equal(t, c.want, byIP(r), name)
 		user := httplimit.ByUser(func(*http.Request) string { return c.realIP })
 		if c.realIP != "" {
-			require.Equal(t, "user:"+c.realIP, httplimit.FirstOf(user, byIP)(r), "a user before an address: %s", name)
+			require.Equal(t, "user:"+c.realIP, httplimit.FirstOf(user, byIP)(r),
+				"the user must take precedence over the address: %s", name)
 		} else {
 			require.Equal(t, c.want, httplimit.FirstOf(user, byIP)(r), name)
 		}
@@ -50,10 +52,10 @@ func TestClientFromSeveralHeaders(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = "10.0.0.1:1"
 	r.Header.Set("X-Forwarded-For", "203.0.113.9")
-	require.Equal(t, "ip:10.0.0.1", proxies.In().ByIP()(r), "no header is read")
+	require.Equal(t, "ip:10.0.0.1", proxies.In().ByIP()(r), "without names no header may be read")
 }
 
-// While the switch is off nothing is limited, counted or told.
+// TestEnabled checks that nothing is limited, counted or logged while the switch is off.
 func TestEnabled(t *testing.T) {
 	s := weirtest.Start(t)
 	var on atomic.Bool
@@ -76,7 +78,7 @@ func TestEnabled(t *testing.T) {
 	require.Equal(t, http.StatusOK, res.StatusCode)
 }
 
-// A denial is one line, whatever the client sent, under rules and policies.
+// TestLogDenials checks that a denial is one log line, whatever the client sent. It covers rules and policies.
 func TestLogDenials(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{WhenDown: client.Closed})
@@ -115,10 +117,10 @@ func TestLogDenials(t *testing.T) {
 	s.Stop()
 	res, _ := send(t, http.MethodGet, web.URL+"/login")
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
-	require.Empty(t, log.String(), "the outage is the client's to log")
+	require.Empty(t, log.String(), "only the client logs the outage")
 }
 
-// The patterns and exclusions of the website's document, as they stand there.
+// TestPatternsOfAWebsite checks the patterns and exclusions in a website's documentation unchanged.
 func TestPatternsOfAWebsite(t *testing.T) {
 	s := weirtest.Start(t)
 	var routes []httplimit.Route
