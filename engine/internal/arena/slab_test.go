@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPageSize: a page is one allocation class of the runtime, so none of it is lost.
+// TestPageSize checks that a page is exactly one allocation class of the runtime, so that no memory is lost.
 func TestPageSize(t *testing.T) {
 	require.EqualValues(t, 16<<10, unsafe.Sizeof(page{}))
 	require.GreaterOrEqual(t, dirtyBits*WordsPerDirtyBit, pageLen/8)
 }
 
-// TestSlotClasses: a slot holds what was asked for, in the smallest class there is.
+// TestSlotClasses checks that a slot has the requested size, in the smallest possible class.
 func TestSlotClasses(t *testing.T) {
 	for n := 1; n <= MaxRecord; n++ {
 		class := ClassOf(n)
@@ -24,9 +24,8 @@ func TestSlotClasses(t *testing.T) {
 	}
 }
 
-// TestSlab takes and frees slots of all sizes, so that pages come, go and change
-// their class, and marks some as changed. Every slot keeps what was written to it,
-// and every mark is met once.
+// TestSlab takes and frees slots of all sizes, so that pages come, go and change their class. It marks some slots as
+// changed. Every slot must keep its contents, and every mark must be found once.
 func TestSlab(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -76,7 +75,7 @@ func fillSlot(b []byte, fill byte) {
 	}
 }
 
-// takeMarks empties the lists of marks as a drain does and compares them.
+// takeMarks empties the lists of marks like a drain, and compares them with the expected ones.
 func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]bool) {
 	met := map[Ref]bool{}
 	for id := range listed {
@@ -93,7 +92,7 @@ func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]boo
 	clear(listed)
 }
 
-// slots counts the slots of a slab in use.
+// slots returns the number of used slots in a slab.
 func (s *Slab) slots() (n int) {
 	for _, p := range s.pages {
 		if p != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nearestPower is the double nearest to 2^y, by square roots of 2 with 400 bits.
+// nearestPower returns the double nearest to 2^y. It uses square roots of 2 with 400 bits.
 func nearestPower(y float64) float64 {
 	const precision = 400
 	whole := math.Floor(y)
@@ -26,7 +26,7 @@ func nearestPower(y float64) float64 {
 	return nearest
 }
 
-// TestExp2IsCorrectlyRounded compares exp2 with another way to the nearest double.
+// TestExp2IsCorrectlyRounded compares exp2 with another computation of the nearest double.
 func TestExp2IsCorrectlyRounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	ys := []float64{-1, -0.5, 0, 1, 0.5, 0.964, 1023, 1024, 1e300, 0x1p-53, -0x1p-53, 1 - 0x1p-53,

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// someWide returns numbers of every length up to bits, and the edges.
+// someWide returns numbers of every length up to bits, and the edge values.
 func someWide(rng *rand.Rand, bits int) Uint128 {
 	w := Uint128{rng.Uint64(), rng.Uint64()}
 	switch rng.IntN(8) {
@@ -30,7 +30,7 @@ func bigOf(w Uint128) *big.Int {
 	return n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(w.Lo))
 }
 
-// TestWide compares every operation of wide with math/big.
+// TestWide compares every operation on 128-bit numbers with math/big.
 func TestWide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
@@ -82,8 +82,7 @@ func TestWideDivision(t *testing.T) {
 	}
 }
 
-// TestWideRounding compares the readings of a level as time, and the sums of
-// instants, with math/big.
+// TestWideRounding compares the conversions of a level to time, and the sums of instants, with math/big.
 func TestWideRounding(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 100_000 {

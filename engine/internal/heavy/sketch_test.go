@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// TestSketchBounds feeds streams from very uneven to even, and units from 1 to many:
-// what the sketch promises of every key holds at every moment looked at.
+// TestSketchBounds checks the promised error of the sketch for every key at many moments. The streams range from very
+// uneven to even, and the units from 1 to many.
 func TestSketchBounds(t *testing.T) {
 	for _, uneven := range []float64{2.5, 1.5, 1.1, 1.01} {
 		for _, most := range []int64{1, 1000} {
@@ -60,7 +60,7 @@ func hashOfText(key []byte) (h uint64) {
 	return h
 }
 
-// TestSketchHoldsTheLargestUnits: sums stay in 64 bits, also over shards.
+// TestSketchHoldsTheLargestUnits checks that sums fit 64 bits, also over all shards.
 func TestSketchHoldsTheLargestUnits(t *testing.T) {
 	n := NewCounter()
 	for range 10_000 {
@@ -69,8 +69,8 @@ func TestSketchHoldsTheLargestUnits(t *testing.T) {
 	require.Equal(t, []Hitter{{Key: []byte("k"), Units: topMost}}, n.AppendTo(nil, 0, Denied))
 }
 
-// BenchmarkWeigh measures what Top adds to a decision, in the middle of a minute of a
-// million decisions a second.
+// BenchmarkWeigh measures the cost that Top adds to a decision, in the middle of a minute with a million decisions a
+// second.
 func BenchmarkWeigh(b *testing.B) {
 	for _, keys := range []uint64{1, 1 << 17} {
 		b.Run(fmt.Sprint(keys), func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// leased is a set of leases beside a map from the holder to the lease.
+// leased is a set of leases, and a map from each holder to its lease.
 type leased struct {
 	slab  arena.Slab
 	set   Set
@@ -21,8 +21,7 @@ type leased struct {
 	nowNs int64
 }
 
-// TestLeases takes, renews, releases and sweeps leases with ids of every length,
-// and compares the set with a map.
+// TestLeases takes, renews, releases and sweeps leases with ids of every length, and compares the set with a map.
 func TestLeases(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -85,7 +84,7 @@ func (l *leased) check(t *testing.T, rng *rand.Rand) {
 	require.EqualValues(t, len(l.held), l.set.Count)
 	require.Equal(t, units, l.set.Units)
 	if len(ends) == 0 {
-		require.Zero(t, l.slab.TakenBytes(), "an empty set holds nothing")
+		require.Zero(t, l.slab.TakenBytes(), "an empty set must take no memory")
 		require.Zero(t, l.set.LastExpiryNs(&l.slab, Place{}))
 		return
 	}

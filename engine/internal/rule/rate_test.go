@@ -91,7 +91,7 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-// TestRateString writes rates as they are read.
+// TestRateString checks that rates are written in the form in which they are read.
 func TestRateString(t *testing.T) {
 	for in, want := range map[string]string{
 		"10": "10/s", "0.5": "1/2s", "5/m": "1/12s", "1/6s": "1/6s", "3/ns": "3000000000/s", "7/d": "7/1d",
@@ -162,7 +162,7 @@ func FuzzParseRate(f *testing.F) {
 		}
 		require.NotNil(t, want, "%q accepted", in)
 		require.Equal(t, want.String(), big.NewRat(got.Units, got.PerNs).String())
-		require.Equal(t, want.Num().Int64(), got.Units, "in lowest terms")
+		require.Equal(t, want.Num().Int64(), got.Units, "the rate must be in lowest terms")
 		require.True(t, got.Units >= 1 && got.Units <= rule.MaxUnits && got.PerNs >= 1 && got.PerNs <= rule.MaxWindowNs)
 		again, err := rule.ParseRate([]byte(got.String()))
 		require.NoError(t, err)
@@ -170,8 +170,8 @@ func FuzzParseRate(f *testing.F) {
 	})
 }
 
-// rateOf reads a rate by its grammar; bounded says that it and every number in
-// it are within what a rate may be.
+// rateOf reads a rate by its grammar. bounded reports whether the rate and every number in it are within their
+// bounds.
 func rateOf(in []byte) (r *big.Rat, bounded bool) {
 	form := rateForm.FindSubmatch(in)
 	if form == nil || strings.HasSuffix(string(in), "/") {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// filled is a store of buckets that hold ten units and give one an hour.
+// filled is a store of buckets with a burst of ten units and a refill of one an hour.
 type filled struct{ *Store }
 
 func newFilled() filled {
@@ -24,7 +24,7 @@ func newFilled() filled {
 
 var hourly = rule.Limit{Algorithm: rule.TokenBucket, Rate: rule.Rate{Units: 1, PerNs: 3600e9}, Max: 10}
 
-// take takes units of a key and returns what is left.
+// take takes units of a key and returns the units left.
 func (f filled) take(key []byte, units int64) (left int64) {
 	c := Cell{Hash: f.hashKey(key), Key: key}
 	if f.Open(&c); !c.Live {
@@ -53,7 +53,7 @@ func (f filled) has(key []byte) bool {
 	return c.Live
 }
 
-// compacted is a store of keys of one length, of which every other was deleted.
+// compacted returns a store of keys of one length, after every second key was deleted.
 func compacted(t *testing.T, keys int) (f filled, take func(number int) int64) {
 	f = newFilled()
 	take = func(number int) int64 { return f.take(fmt.Appendf(nil, "%050d", number), 1) }
@@ -69,8 +69,8 @@ func compacted(t *testing.T, keys int) (f filled, take func(number int) int64) {
 	return f, take
 }
 
-// TestCompactionTakesNoPages: slots that were free when pages were chosen may be taken when
-// their turn comes. What cannot be moved stays, and its pages serve their class again.
+// TestCompactionTakesNoPages checks slots that were free when pages were chosen and are taken before their turn.
+// Entries that cannot be moved stay, and their pages serve their class again.
 func TestCompactionTakesNoPages(t *testing.T) {
 	const keys = 10_000
 	s, take := compacted(t, keys)
@@ -89,13 +89,13 @@ func TestCompactionTakesNoPages(t *testing.T) {
 	for i := range free {
 		require.EqualValues(t, 9, take(2*(added+i)))
 	}
-	require.Equal(t, pages, s.Slab.Bytes(), "free slots of pages that were to be emptied are taken again")
+	require.Equal(t, pages, s.Slab.Bytes(), "free slots on the chosen pages must be used again")
 	for n := 1; n < keys; n += 2 {
 		require.EqualValues(t, 8, take(n), "key %d", n)
 	}
 }
 
-// TestCompactionFreesWhatItPlans: a walk frees as many pages as the free slots make.
+// TestCompactionFreesWhatItPlans checks that one pass frees as many pages as the free slots add up to.
 func TestCompactionFreesWhatItPlans(t *testing.T) {
 	const keys = 10_000
 	s, take := compacted(t, keys)
@@ -108,14 +108,14 @@ func TestCompactionFreesWhatItPlans(t *testing.T) {
 	class := arena.ClassOf(EntryLen(50, ShortBucketLen))
 	require.Equal(t, count-planned, s.Slab.PagesOf(class))
 	require.Zero(t, s.Slab.SurplusPages())
-	require.False(t, s.planCompaction(1), "there is nothing left to give")
+	require.False(t, s.planCompaction(1), "no further page can be freed")
 	for n := range keys {
 		require.EqualValues(t, 9-n%2, take(n), "key %d", n)
 	}
 }
 
-// TestSheddingTakesTheLeastWorthFirst: where all of a class may go, what is soonest idle goes
-// first, and a block never.
+// TestSheddingTakesTheLeastWorthFirst checks which entries of a class are evicted first: those that become idle
+// soonest. A block is never evicted.
 func TestSheddingTakesTheLeastWorthFirst(t *testing.T) {
 	const keys = 6_000
 	s := newFilled()
@@ -133,12 +133,12 @@ func TestSheddingTakesTheLeastWorthFirst(t *testing.T) {
 	require.Positive(t, s.Counts.Evicted)
 	require.EqualValues(t, keys/3, s.Counts.Entries[KindBlock])
 	for n := 1; n < keys; n += 3 {
-		require.True(t, s.has(name(n)), "key %d has used two units, others one", n)
+		require.True(t, s.has(name(n)), "key %d has used two units, so it must outlast keys with one", n)
 	}
 }
 
-// TestSheddingSparesAClassOfWorth: a class whose entries are all worth more than most entries is
-// left alone, as long as others have something to evict.
+// TestSheddingSparesAClassOfWorth checks that a class is spared if its entries are worth more than most others. Other
+// classes still have entries to evict.
 func TestSheddingSparesAClassOfWorth(t *testing.T) {
 	s := newFilled()
 	take := func(number, length int, cost int64) { s.take(fmt.Appendf(nil, "%0*d", length, number), cost) }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// indexed is an index beside a map, with a hash of the test's choosing.
+// indexed is an index with a hash function of the test, and a map for comparison.
 type indexed struct {
 	slab  arena.Slab
 	index Index
@@ -28,10 +28,10 @@ func newIndexed(hash func(key []byte) uint64) *indexed {
 	return x
 }
 
-// TestKindsFit: an entry has room for its kind.
+// TestKindsFit checks that the bits of an entry's kind are enough for all kinds.
 func TestKindsFit(t *testing.T) { require.Less(t, int(NumKinds), 1<<kindBits) }
 
-// TestSegmentSize: a segment is counted as the runtime's allocator rounds it.
+// TestSegmentSize checks that the size of a segment is counted as the runtime's allocator rounds it.
 func TestSegmentSize(t *testing.T) {
 	require.Less(t, unsafe.Sizeof(Segment{}), uintptr(segmentBytes))
 }
@@ -60,7 +60,7 @@ func (x *indexed) remove(i int) {
 	x.keys = x.keys[:len(x.keys)-1]
 }
 
-// check compares the whole index with the map and looks at what must always hold.
+// check compares the whole index with the map, and checks its invariants.
 func (x *indexed) check(t *testing.T) {
 	for key, want := range x.refs {
 		_, _, r := x.find(key)
@@ -95,7 +95,7 @@ func (x *indexed) checkSegment(t *testing.T, g *Segment) (live int) {
 	return live
 }
 
-// checkNeighbour: two nearly empty neighbours do not stay apart.
+// checkNeighbour checks that two nearly empty neighbours are merged.
 func (x *indexed) checkNeighbour(t *testing.T, i, span int, g *Segment) {
 	if g.Depth == 0 {
 		return
@@ -104,8 +104,8 @@ func (x *indexed) checkNeighbour(t *testing.T, i, span int, g *Segment) {
 	require.False(t, g.Depth == other.Depth && g.live < segmentFew && other.live < segmentFew, "depth %d", g.Depth)
 }
 
-// TestIndex grows and empties an index again and again and compares it with a
-// map, under good hashes and under ones that crowd the same places.
+// TestIndex grows and empties an index repeatedly, and compares it with a map. Some hash functions are good and some
+// crowd the same places.
 func TestIndex(t *testing.T) {
 	const groups, tags, top = 63 << 23, 127 << 16, 127 << 57
 	for name, hash := range map[string]func(a, b uint64) uint64{
@@ -134,13 +134,13 @@ func TestIndex(t *testing.T) {
 					}
 				}
 				x.check(t)
-				require.EqualValues(t, segmentBytes, x.index.Bytes(), "what is empty has become one segment")
+				require.EqualValues(t, segmentBytes, x.index.Bytes(), "an empty index must be one segment")
 			}
 		})
 	}
 }
 
-// churn adds a key, with a chance in percent, or removes one.
+// churn adds a key with this chance in percent, or removes one.
 func (x *indexed) churn(rng *rand.Rand, hashes map[string]uint64, hash func(a, b uint64) uint64, chance int) {
 	if rng.IntN(100) < chance || len(x.refs) == 0 {
 		key := fmt.Sprint(rng.Uint32())
@@ -153,8 +153,8 @@ func (x *indexed) churn(rng *rand.Rand, hashes map[string]uint64, hash func(a, b
 	x.remove(rng.IntN(len(x.keys)))
 }
 
-// TestIndexSweeps: a segment in which as many come as go gets rid of its marks
-// and does not split for them.
+// TestIndexSweeps checks that a segment with as many insertions as deletions removes its tombstones and does not
+// split.
 func TestIndexSweeps(t *testing.T) {
 	hashes, rng := map[string]uint64{}, rand.New(rand.NewPCG(3, 4))
 	x := newIndexed(func(key []byte) uint64 { return hashes[string(key)] })
@@ -170,7 +170,7 @@ func TestIndexSweeps(t *testing.T) {
 	require.Zero(t, x.index.depth)
 }
 
-// TestIndexReserve: filled up to what was reserved, an index rarely splits.
+// TestIndexReserve checks that an index rarely splits while it is filled to its reserved size.
 func TestIndexReserve(t *testing.T) {
 	const keys = 10_000
 	hashes, rng := map[string]uint64{}, rand.New(rand.NewPCG(5, 6))

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// TestRemovals: keys come out as they went in, whatever their lengths and turns.
+// TestRemovals checks that keys are returned in the order of insertion, whatever their lengths.
 func TestRemovals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var l removals

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnswerDenied: only the denial of a limit is one, not a status or what names no limit.
+// TestAnswerDenied checks that only a denial by a limit counts as denied. A status and an answer without a limit do
+// not.
 func TestAnswerDenied(t *testing.T) {
 	const part = 3 << LimitBits
 	for want, answers := range map[bool][]Answer{

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// wheeled is a store whose entries are counters with an expiry, beside a map.
+// wheeled is a store of counters with an expiry, and a map for comparison.
 type wheeled struct {
 	*Store
 	expires map[string]int64
@@ -22,7 +22,7 @@ func newWheeled() *wheeled {
 	return &wheeled{newFilled().Store, map[string]int64{}}
 }
 
-// set gives a key another expiry: nearer, as a reset does, or later.
+// set gives a key another expiry, either earlier, as a reset does, or later.
 func (w *wheeled) set(key string, expiresNs int64) {
 	c := Cell{Hash: w.hashKey([]byte(key)), Key: []byte(key)}
 	w.Open(&c)
@@ -33,7 +33,7 @@ func (w *wheeled) set(key string, expiresNs int64) {
 	w.expires[key] = expiresNs
 }
 
-// postpone moves an expiry without telling the wheel, as taking from a limiter does.
+// postpone moves an expiry without telling the wheel, like a take from a limiter.
 func (w *wheeled) postpone(key string, byNs int64) {
 	c := Cell{Hash: w.hashKey([]byte(key)), Key: []byte(key)}
 	w.Open(&c)
@@ -50,14 +50,14 @@ func (w *wheeled) forget(key string) {
 	delete(w.expires, key)
 }
 
-// check: every entry stands in the wheel once, where it will be found in time.
+// check requires that every entry is in the wheel once, at a place where it is found in time.
 func (w *wheeled) check(t *testing.T) {
 	seen := map[string]bool{}
 	follow := func(p wheelSlot, head arena.Ref) {
 		for r, prev := head, p.mark(); r != 0; {
 			e := Entry(w.Slab.At(r))
 			require.Equal(t, prev, e.prev())
-			require.False(t, seen[string(e.Key())], "an entry stands twice")
+			require.False(t, seen[string(e.Key())], "an entry must be in the wheel once")
 			seen[string(e.Key())] = true
 			w.checkPlace(t, p, w.expires[string(e.Key())])
 			r, prev = e.next(), r
@@ -80,16 +80,16 @@ func (w *wheeled) checkPlace(t *testing.T, p wheelSlot, expiresNs int64) {
 		return
 	}
 	start := w.Wheel.startTick(p)
-	require.LessOrEqual(t, start, max(expiresNs>>tickBits, w.Wheel.tick), "it is found too late")
-	require.GreaterOrEqual(t, start+1<<(p.level*digitBits), w.Wheel.tick+1, "the wheel has passed it")
+	require.LessOrEqual(t, start, max(expiresNs>>tickBits, w.Wheel.tick), "the entry would be found too late")
+	require.GreaterOrEqual(t, start+1<<(p.level*digitBits), w.Wheel.tick+1, "the wheel has already passed the entry")
 	require.GreaterOrEqual(t, w.Wheel.dueAt(p), w.Wheel.dueNs)
 }
 
-// someSpan is a time of any order of magnitude.
+// someSpan returns a time of any order of magnitude.
 func someSpan(rng *rand.Rand, most int) int64 { return rng.Int64() >> (64 - 1 - rng.IntN(most)) }
 
-// TestWheel links, moves, postpones and forgets entries while time creeps and
-// jumps, and compares what is collected with a map from key to time.
+// TestWheel links, moves, postpones and drops entries while time moves slowly and jumps. It compares the collected
+// entries with a map from key to time.
 func TestWheel(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -130,8 +130,8 @@ func (w *wheeled) step(rng *rand.Rand) {
 	}
 }
 
-// collectSome collects up to some time not after now: with enough steps, whatever
-// was idle a tick before is gone, and never anything that is not idle.
+// collectSome collects up to a time not after now. With enough steps, everything that was idle a tick earlier is
+// gone, and nothing else.
 func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
 	switch untilNs := w.NowNs - rng.Int64N(5e9); {
 	case rng.IntN(3) == 0:
@@ -148,15 +148,15 @@ func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
 	w.check(t)
 }
 
-// compare asks that all that is idle by mustNs is gone, and nothing after mayNs.
+// compare requires that everything idle by mustNs is gone, and that nothing idle after mayNs is.
 func (w *wheeled) compare(t *testing.T, mustNs, mayNs int64) {
 	for key, expiresNs := range w.expires {
 		_, _, r := w.Index.find(w.hashKey([]byte(key)), &w.Slab, Limiters, []byte(key))
 		switch {
 		case expiresNs <= mustNs:
-			require.Zero(t, r, "%s is still there", key)
+			require.Zero(t, r, "%s must be collected", key)
 		case expiresNs > mayNs:
-			require.NotZero(t, r, "%s is gone", key)
+			require.NotZero(t, r, "%s must not be collected yet", key)
 		}
 		if r == 0 {
 			delete(w.expires, key)

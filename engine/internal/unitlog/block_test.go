@@ -10,8 +10,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// TestUvarint reads numbers of every length as the standard library does, whatever comes
-// behind them.
+// TestUvarint compares the reading of numbers of every length with the standard library, whatever bytes follow.
 func TestUvarint(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100_000 {
@@ -25,10 +24,10 @@ func TestUvarint(t *testing.T) {
 		require.Equal(t, length, n, "% x", b)
 	}
 	_, n := uvarint([]byte{0x80, 0x80})
-	require.Zero(t, n, "cut off")
+	require.Zero(t, n, "a cut number must not be read")
 }
 
-// TestLogWidths: what the packed fields of logs and their blocks have room for.
+// TestLogWidths checks that the packed fields of logs and blocks are wide enough.
 func TestLogWidths(t *testing.T) {
 	require.Less(t, rule.MaxLogUnits, 1<<keptBits)
 	require.LessOrEqual(t, maxBlock, blockEndMask)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// logged is a log beside a slice with the time of every unit.
+// logged is a log, and a slice with the time of every unit.
 type logged struct {
 	slab arena.Slab
 	log  Log
@@ -25,7 +25,7 @@ func (l *logged) append(atNs, units int64) {
 	}
 }
 
-// until is how many units are not after a time.
+// until returns the number of units that are not after a time.
 func (l *logged) until(ns int64) (n int) {
 	for n < len(l.at) && l.at[n] <= ns {
 		n++
@@ -44,7 +44,7 @@ func (l *logged) check(t *testing.T, rng *rand.Rand) {
 	require.True(t, slices.Equal(l.at, at))
 	i := len(at)
 	if i == 0 {
-		require.Zero(t, l.slab.TakenBytes(), "an empty log holds nothing")
+		require.Zero(t, l.slab.TakenBytes(), "an empty log must take no memory")
 		return
 	}
 	require.Equal(t, l.at[i-1], l.log.LastNs)
@@ -56,7 +56,7 @@ func (l *logged) check(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// TestLog appends to a log and cuts it at both ends, and compares it with a slice.
+// TestLog appends to a log, cuts it at both ends, and compares it with a slice.
 func TestLog(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestLog(t *testing.T) {
 			for range 1_000 {
 				l.step(rng, &nowNs, int(seed))
 				l.check(t, rng)
-				// What is stored in an entry is all there is to it.
+				// The bytes in an entry are the whole state of a log.
 				var stored [StateLen]byte
 				l.log.Write(stored[:])
 				l.log = Read(stored[:])
@@ -107,5 +107,5 @@ func (l *logged) step(rng *rand.Rand, nowNs *int64, seed int) {
 	}
 }
 
-// someSpan is a time of any order of magnitude.
+// someSpan returns a time of any order of magnitude.
 func someSpan(rng *rand.Rand, most int) int64 { return rng.Int64() >> (64 - 1 - rng.IntN(most)) }
