@@ -189,7 +189,7 @@ func TestANewestFileThatCannotBeRead(t *testing.T) {
 	require.NotErrorIs(t, err, ErrDamaged)
 }
 
-// TestTheNewestImageStaysTheNewest checks that sealing or receiving an older image does not make it the newest.
+// TestTheNewestImageStaysTheNewest checks that receiving an older image does not make it the newest.
 func TestTheNewestImageStaysTheNewest(t *testing.T) {
 	stream, _ := aStream(t)
 	fs := vfs.NewMem()

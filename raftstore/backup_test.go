@@ -34,7 +34,7 @@ func restoreOptions(o raftstore.Options) raftstore.RestoreOptions {
 }
 
 // TestABackupFoundsAnotherCluster checks that a backup of any node becomes a separate cluster with every count and
-// policy. New nodes join it, and the old nodes cannot.
+// policy. It has another cluster id, new nodes join it, and it survives a restart.
 func TestABackupFoundsAnotherCluster(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

@@ -168,7 +168,8 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	says(t, found, doctor.Doubt, "ports", addr+" requires a client certificate")
 }
 
-// TestBackupBesideAnUnfinishedOne checks that the error of a backup names the unfinished file of an earlier backup.
+// TestBackupBesideAnUnfinishedOne checks that a backup is refused beside the unfinished file of another one. The
+// error says what to do, and the file stays.
 func TestBackupBesideAnUnfinishedOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b")
 	require.NoError(t, os.WriteFile(file+partSuffix, nil, 0o600))

@@ -247,8 +247,8 @@ func TestTeamsThatApplyAtOnce(t *testing.T) {
 	p.stop()
 }
 
-// TestAChangeBetweenReadingAndWriting checks that apply notices a change between its read and its write. It changes
-// nothing and starts over.
+// TestAChangeBetweenReadingAndWriting checks that a change between the read and the write of an apply refuses the
+// write. Nothing is changed, and the next apply succeeds.
 func TestAChangeBetweenReadingAndWriting(t *testing.T) {
 	p := start(t)
 	x := newTeam(t, p.addr, "team-a", "a: {limits: [FIXED 1m 1]}, b: {limits: [FIXED 1m 1]}")
@@ -267,7 +267,7 @@ func TestAChangeBetweenReadingAndWriting(t *testing.T) {
 	said, err := x.diff()
 	require.ErrorIs(t, err, policy.ErrDiffers)
 	require.Equal(t, "- b LIMIT FIXED 1m 1 OWNER team-a\n+ b LIMIT FIXED 1m 2 OWNER team-a\n1 to change\n", said,
-		"nothing was changed")
+		"the refused change must not change anything")
 	require.Equal(t, []any{[]byte("a")}, p.do("RL.POLICY", "LIST", "OWNER", "team-b"))
 	x.applied(prune)
 	x.same()

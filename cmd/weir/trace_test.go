@@ -70,8 +70,8 @@ func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
 	return roads
 }
 
-// TestTraces checks that a collector receives traces of the requested share of decisions, including those that wait
-// at the end. The traces must not contain text of clients.
+// TestTraces checks that a collector receives a trace of every decision with --otlp-every=1, including those still
+// waiting at the end. The traces must not contain text of clients.
 func TestTraces(t *testing.T) {
 	c := startCollector(t)
 	p := start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")

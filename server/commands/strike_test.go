@@ -81,7 +81,7 @@ func TestForgive(t *testing.T) {
 	require.Equal(t, "2", c.say("RL.FORGIVE user 42"), "RL.FORGIVE must also work on a disabled policy")
 	c.say("RL.BLOCK 43 1h")
 	require.Equal(t, "0", c.say("RL.FORGIVE user 43"))
-	require.Equal(t, "0", c.say("RL.CHECK ip 43")[:1], "a block stays")
+	require.Equal(t, "0", c.say("RL.CHECK ip 43")[:1], "a block must stay")
 }
 
 // TestLockoutEvents checks that a lock-out event has the policy, the key and the time. Delays, denials and extended

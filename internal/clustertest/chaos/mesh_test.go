@@ -164,8 +164,8 @@ func TestResetEndsConnections(t *testing.T) {
 	ends(t, p.returned)
 }
 
-// TestBrokenHealLosesWhatWasHeld checks that a cut link hides the end of a connection from the peer. When the link
-// heals as broken, the held data is lost with its connection.
+// TestBrokenHealLosesWhatWasHeld checks that data sent over a cut link does not arrive. The data is lost with its
+// connection when the link heals as broken.
 func TestBrokenHealLosesWhatWasHeld(t *testing.T) {
 	p := newPair(t)
 	p.mesh.Split()
