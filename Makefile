@@ -243,14 +243,16 @@ LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 licences: ## Check the licence of every dependency against those that allow commercial use
 	$(GO) run $(GO_LICENSES) check ./cmd/weir ./cmd/weir-bench ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
-# Written to bin/man. A release says what it is, because its pages are made before its programs.
+# The packages install the pages of weir, the archives those of both programs. A release says what it is, because its pages are made before its programs.
 MAN_VERSION ?=
 MAN_DATE    ?=
+MAN_STAMP    = -X github.com/weir-project/weir/internal/cli/buildinfo.version=$(MAN_VERSION) -X github.com/weir-project/weir/internal/cli/buildinfo.date=$(MAN_DATE)
 .PHONY: man
-man: ## Write a man page of each command into bin/man
-	rm -rf bin/man && mkdir -p bin/man
-	$(GO) run -pgo=off -ldflags "-X github.com/weir-project/weir/internal/cli/buildinfo.version=$(MAN_VERSION) -X github.com/weir-project/weir/internal/cli/buildinfo.date=$(MAN_DATE)" ./cmd/weir help --man bin/man
-	gzip -9n bin/man/*.1
+man: ## Write man pages of weir into bin/man, and of weir-bench into bin/man-bench
+	rm -rf bin/man bin/man-bench && mkdir -p bin/man bin/man-bench
+	$(GO) run -pgo=off -ldflags "$(MAN_STAMP)" ./cmd/weir help --man bin/man
+	$(GO) run -pgo=off -ldflags "$(MAN_STAMP)" ./cmd/weir-bench man bin/man-bench
+	gzip -9n bin/man/*.1 bin/man-bench/*.1
 
 # GoReleaser calls syft by its name.
 .PHONY: release-tools

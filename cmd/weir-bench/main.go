@@ -9,14 +9,25 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/manpage"
 )
 
 // cli is the command line.
 type cli struct {
 	Run     measureCmd `cmd:"" default:"withargs" help:"Measure weir beside Redis. This is what weir-bench does unless told otherwise."`
 	Compare compareCmd `cmd:"" help:"Say what got better or worse from one run to another, beyond the noise."`
+	Man     manCmd     `cmd:"" hidden:"" help:"Write man pages of weir-bench into a directory."`
 
 	VersionFlag kong.VersionFlag `env:"-" name:"version" help:"Print the version and exit."`
+}
+
+// manCmd writes man pages. Only the build of a release needs it.
+type manCmd struct {
+	Dir string `arg:"" type:"existingdir"`
+}
+
+func (m *manCmd) Run(ctx *kong.Context) error {
+	return manpage.Write(ctx.Model.Node, m.Dir, ".SH SEE ALSO\n.BR weir (1)\n")
 }
 
 func main() {

@@ -167,3 +167,21 @@ func TestTheWeirThatIsMeasured(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "other", tools.Weir)
 }
+
+// TestManPagesOfTheBench checks that each command has a page with its flags, and that the hidden command has none.
+func TestManPagesOfTheBench(t *testing.T) {
+	dir := t.TempDir()
+	ctx, err := newParser(new(cli)).Parse([]string{"man", dir})
+	require.NoError(t, err)
+	require.NoError(t, ctx.Run())
+	for page, want := range map[string]string{
+		"weir-bench.1": "weir\\-bench\\-compare (1)", "weir-bench-run.1": "\\-\\-repetitions", "weir-bench-compare.1": "noise",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, page))
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
+	}
+	pages, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, pages, 3)
+}

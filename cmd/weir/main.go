@@ -14,6 +14,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/demo"
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/keys"
+	"github.com/weir-project/weir/internal/cli/manpage"
 	"github.com/weir-project/weir/internal/cli/policy"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
@@ -93,7 +94,7 @@ func (h *helpCmd) Run(ctx *kong.Context) error {
 		return writeSettings(os.Stdout, ctx.Model)
 	}
 	if h.Man != "" {
-		return writeManPages(ctx.Model.Node, h.Man)
+		return manpage.Write(ctx.Model.Node, h.Man, manFoot)
 	}
 	return h.write(os.Stdout)
 }

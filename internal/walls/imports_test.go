@@ -45,7 +45,7 @@ var walls = []wall{
 		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
 			"raftstore/peer server server/acl server/commands server/envoyrls server/httpapi server/scripts",
 		"wires the server and its tools together, and carries no load generator"},
-	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline",
+	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/cli/manpage",
 		"measures weir as another process"},
 	{"engine",
 		"engine/internal/arena engine/internal/arith engine/internal/calendar " +
@@ -98,6 +98,7 @@ var walls = []wall{
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal",
 		"asks a server, also which policies count a key"},
 	{"internal/cli/listener", "internal/cli/terminal", "listens, and says who else does"},
+	{"internal/cli/manpage", "internal/cli/buildinfo internal/cli/cmdline", "writes the pages of any program"},
 	{"internal/cli/policy", "internal/cli/cmdline internal/cli/remote internal/cli/terminal limiter policyfile " +
 		"server/commands",
 		"compares a file with a server, whose bounds and errors it knows"},
