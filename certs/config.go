@@ -7,7 +7,7 @@ import (
 )
 
 // errNoCertificate: the peer presented no certificate. TLS itself prevents this.
-var errNoCertificate = errors.New("the other side shows no certificate")
+var errNoCertificate = errors.New("the peer presented no certificate")
 
 // Server returns the configuration for client connections, TLS 1.2 or later. auth selects whether clients must present
 // a certificate of the authorities.

@@ -17,7 +17,7 @@ import (
 const checkEvery = time.Second
 
 // ErrNoAuthority: a file of authorities contains no certificate.
-var ErrNoAuthority = errors.New("no PEM certificate in it")
+var ErrNoAuthority = errors.New("the file contains no PEM certificate")
 
 // Files names the PEM files.
 type Files struct {
@@ -84,7 +84,7 @@ func (s *Store) look() {
 		return
 	}
 	if err := s.read(seen); err != nil {
-		s.log.Error("the certificate's files have changed and cannot be used, the earlier certificate stays", "error",
+		s.log.Error("the changed certificate files cannot be used; the previous certificate stays in use", "error",
 			err)
 		return
 	}

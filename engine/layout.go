@@ -49,12 +49,12 @@ func parseLayout(text, policy string) (layout, error) {
 	l := layout{strings.ReplaceAll(before, layoutPolicy, policy), strings.ReplaceAll(behind, layoutPolicy, policy)}
 	for _, part := range []string{l.before, l.behind} {
 		if _, word, open := strings.Cut(part, "{"); open && strings.Contains(word, "}") {
-			return bad("knows {key} and {policy} only")
+			return bad("accepts {key} and {policy} only")
 		}
 	}
 	switch n := len(l.before) + len(l.behind); {
 	case n == 0:
-		return bad("must have more in it than " + layoutKey)
+		return bad("must contain more than " + layoutKey)
 	case n > MaxLayoutLen:
 		return bad(fmt.Sprintf("must be at most %d bytes beside the key", MaxLayoutLen))
 	case strings.HasPrefix(l.before, reservedPrefix):

@@ -20,7 +20,7 @@ func TestLayouts(t *testing.T) {
 	for layout, problem := range map[string]string{
 		"rate-limit:{key}:{policy}": "", "rl:auth:{key}": "", "{policy}{key}": "", "{key}.": "", "{{key}}:login": "",
 		"rl:{policy}:{policy}:{key}": "",
-		"{key}":                      "more in it", "rl:": "exactly once", "rl:{key}{key}": "exactly once",
+		"{key}":                      "must contain more than", "rl:": "exactly once", "rl:{key}{key}": "exactly once",
 		"rl:{ip}:{key}": "{key} and {policy} only", "rl:{userId}": "exactly once",
 		"a b{key}": "without blanks", "rl:\x00{key}": "without blanks", "r\u00e4t:{key}": "without blanks",
 		"policy|p|0|{key}":                 "must not begin",

@@ -6,7 +6,8 @@ import "errors"
 // nothing was counted when something may have been.
 var (
 	// ErrNoDisk: no data directory exists to save to.
-	ErrNoDisk = errors.New("this server keeps its state in memory only, it was started without a data directory")
+	ErrNoDisk = errors.New("this server keeps its state in memory only, because it was started without a data " +
+		"directory")
 	// ErrTryAgain: the operations were certainly not applied. A retry is safe.
 	ErrTryAgain = errors.New("not applied, send it again")
 	// ErrNotLeader: not applied, because only the leader can apply it and this node is a follower.
@@ -14,8 +15,8 @@ var (
 	// ErrClusterDown: certainly not applied, because the cluster has no leader.
 	ErrClusterDown = errors.New("the cluster has no leader, nothing was counted")
 	// ErrOldMember: certainly not applied, because not every node supports the operation.
-	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was " +
-		"changed: upgrade all of them, and remove those that are gone")
+	ErrOldMember = errors.New("not every node of the cluster is known to support this, nothing was changed: upgrade " +
+		"all nodes, and remove nodes that are gone")
 	// ErrTooLarge: certainly not applied, because it exceeds the size of a log entry.
 	ErrTooLarge = errors.New("the transaction takes more than 8 MiB in the log of the cluster, nothing was counted: " +
 		"send it in parts")

@@ -46,13 +46,13 @@ func (c Contents) encode() []byte {
 func readContents(r io.Reader) (c Contents, err error) {
 	b := make([]byte, backupHead)
 	if _, err := io.ReadFull(r, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return c, fmt.Errorf("%w (it is shorter than any)", ErrNoBackup)
+		return c, fmt.Errorf("%w (it is too short)", ErrNoBackup)
 	} else if err != nil {
 		return c, err
 	}
 	rest, ok := bytes.CutPrefix(b, backupMagic)
 	if !ok {
-		return c, fmt.Errorf("%w (it does not begin like one)", ErrNoBackup)
+		return c, fmt.Errorf("%w (it does not begin with the header of a backup)", ErrNoBackup)
 	}
 	if version := binary.LittleEndian.Uint32(rest); version > backupVersion {
 		return c, fmt.Errorf("%w (backup format %d, this weir knows %d)", ErrBackupNewer, version, backupVersion)

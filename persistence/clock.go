@@ -109,8 +109,9 @@ func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.S
 }
 
 // CutAdvice is the log message for a Resume that leaves windows behind the wall clock.
-const CutAdvice = "the wall clock went further than --max-calendar-step while nothing ran; windows of clock and " +
-	"calendar are behind it. If the wall clock is right, restart with a longer --max-calendar-step; if it is " +
+const CutAdvice = "the wall clock advanced by more than --max-calendar-step while the server was down, so windows of " +
+	"clock and calendar are behind it. If the wall clock is right, restart with a longer --max-calendar-step; if it " +
+	"is " +
 	"wrong, correct it"
 
 func (c *rawClock) Now() engine.Stamp {

@@ -14,36 +14,38 @@ import (
 // Reasons for which a data directory is refused and a running node stops. The texts say what to do.
 var (
 	ErrInUse     = errors.New("another weir is using it: stop that one, or choose another data directory")
-	ErrForeign   = errors.New("it holds something else than weir's data: choose an empty or a new directory")
+	ErrForeign   = errors.New("it holds files that weir did not write: choose an empty or a new directory")
 	ErrClustered = errors.New(
-		"it is that of a node of a cluster: start it with the --node-id, or the --durability, that it was begun with")
-	ErrNewer   = errors.New("it was written by a newer weir: start that version, or choose another data directory")
+		"it belongs to a node of a cluster: start it with the --node-id, or the --durability, that it was created with")
+	ErrNewer   = errors.New("a newer version of weir wrote it: start that version, or choose another data directory")
 	ErrDamaged = errors.New("it is damaged, and nothing was loaded or changed: keep it, and restore a backup " +
 		"into another directory, or have a member of a cluster rejoin with an empty one: " +
 		"docs/operations.md#a-file-is-damaged")
-	ErrNotWritable = errors.New("weir may not write there: check its owner, its mode and how it is mounted")
-	ErrDiskFull    = errors.New("the disk is full: free some space and start again")
-	ErrClockKind   = errors.New(
-		"its time comes from the other kind of clock: real and test clocks do not mix in one data directory")
+	ErrNotWritable = errors.New(
+		"weir has no permission to write there: check its owner, its mode and its mount options")
+	ErrDiskFull  = errors.New("the disk is full: free some space and start again")
+	ErrClockKind = errors.New(
+		"it was written with the other kind of clock: a data directory cannot change between the real and the test " +
+			"clock")
 
-	ErrNoLinks = errors.New("its file system has no hard links, which images of the state are made of: choose a " +
-		"data directory on a local disk")
+	ErrNoLinks = errors.New("its file system has no hard links, and weir needs them for images of the state: choose " +
+		"a data directory on a local disk")
 
-	ErrNoImage   = errors.New("there is no such image")
-	ErrImageUsed = errors.New("this image is being read")
-	ErrNotLoaded = errors.New("no state is loaded: the last load of an image failed, or its directory is closed")
-	ErrTooLarge  = errors.New("too large for an image")
-	ErrStream    = errors.New("this is not the whole stream of an image")
+	ErrNoImage   = errors.New("the image does not exist")
+	ErrImageUsed = errors.New("the image is in use by a reader")
+	ErrNotLoaded = errors.New("no state is loaded, because the last load of an image failed or the directory is closed")
+	ErrTooLarge  = errors.New("the data is too large for an image")
+	ErrStream    = errors.New("the stream of the image is incomplete or damaged")
 
-	ErrBackingUp   = errors.New("another backup is under way: one at a time")
-	ErrNoBackup    = errors.New("this is no whole backup, and nothing was restored: take another one")
+	ErrBackingUp   = errors.New("another backup is running: only one can run at a time")
+	ErrNoBackup    = errors.New("the backup is incomplete or damaged, and nothing was restored: use another backup")
 	ErrBackupNewer = errors.New(
-		"a newer weir wrote this backup, and nothing was restored: restore it with that version")
-	ErrNotEmpty = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new one")
+		"a newer version of weir wrote this backup, and nothing was restored: restore it with that version")
+	ErrNotEmpty = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new directory")
 
 	ErrDisk         = errors.New("the disk failed, so weir stops")
 	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again")
-	ErrDamagedLive  = errors.New("what was written earlier can no longer be read: check the disk")
+	ErrDamagedLive  = errors.New("data that was written earlier can no longer be read: check the disk")
 	ErrNoDisk       = limiter.ErrNoDisk
 	ErrClosed       = errors.New("the limiter is closed")
 )

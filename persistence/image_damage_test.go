@@ -123,7 +123,7 @@ func TestAnImageOfAnotherEntryIsRefused(t *testing.T) {
 	require.NoError(t, fs.Rename(dir, third))
 	_, _, err := newest(fs)
 	require.ErrorIs(t, err, ErrDamaged)
-	require.ErrorContains(t, err, "of another image")
+	require.ErrorContains(t, err, "belongs to another image")
 
 	meta, err := decodeImageMeta(readFile(t, fs, fs.PathJoin(third, metaName)))
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func (m *Images) List() ([]ImageInfo, error) {
 		if i == 0 {
 			return nil, err
 		}
-		m.log.Warn("an old image cannot be read", "image", id, "error", err)
+		m.log.Warn("cannot read an old image", "image", id, "error", err)
 	}
 	return list, nil
 }
@@ -69,7 +69,7 @@ func (m *Images) read(id string) (imageMeta, error) {
 	}
 	meta, err := m.readMeta(id)
 	if err == nil && (meta.index != index || meta.term != term) {
-		err = fmt.Errorf("%w (%s is that of another image)", ErrDamaged, metaName)
+		err = fmt.Errorf("%w (%s belongs to another image)", ErrDamaged, metaName)
 	}
 	if err == nil {
 		err = m.checkFiles(id, meta)
@@ -122,7 +122,7 @@ func (m *Images) publish(temp string, meta imageMeta) (ImageInfo, error) {
 		return m.renew(id, old, meta.meta, temp)
 	}
 	if !errors.Is(err, ErrNoImage) {
-		m.log.Warn("an image that cannot be read is replaced", "image", id, "error", err)
+		m.log.Warn("replacing an image that cannot be read", "image", id, "error", err)
 		if err := m.discard(id); err != nil {
 			return ImageInfo{}, err
 		}

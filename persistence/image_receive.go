@@ -90,7 +90,7 @@ func (in *Incoming) content(p []byte) (int, error) {
 // part collects the awaited bytes.
 func (in *Incoming) part(p []byte) (int, error) {
 	if in.need == 0 {
-		return 0, fmt.Errorf("%w: it goes on after its end", ErrStream)
+		return 0, fmt.Errorf("%w: data follows its end", ErrStream)
 	}
 	n := min(in.need-len(in.buf), len(p))
 	in.buf = append(in.buf, p[:n]...)
@@ -103,7 +103,7 @@ func (in *Incoming) part(p []byte) (int, error) {
 func (in *Incoming) streamHead() error {
 	version, files, ok := parseStreamHead(in.buf)
 	if !ok {
-		return fmt.Errorf("%w: it does not begin like one", ErrStream)
+		return fmt.Errorf("%w: it does not begin with the header of an image", ErrStream)
 	}
 	if version != streamVersion {
 		return fmt.Errorf("%w: it has format %d, this weir knows %d: run the same version on every node", ErrStream,

@@ -18,7 +18,7 @@ func TestAnImageOfAnotherTermIsRefused(t *testing.T) {
 	m := mustOpenImages(t, fs)
 	_, err = m.List()
 	require.ErrorIs(t, err, ErrDamaged)
-	require.ErrorContains(t, err, "of another image")
+	require.ErrorContains(t, err, "belongs to another image")
 	_, _, err = m.Send(imageID(2, 1))
 	require.ErrorIs(t, err, ErrDamaged)
 	require.NoError(t, m.Close())

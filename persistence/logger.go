@@ -34,9 +34,9 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 // restartAdvice says whether a server that runs alone can safely be restarted. Package raftstore advises cluster nodes.
 func restartAdvice(err error) string {
 	if errors.Is(err, ErrDamagedLive) {
-		return "no: it would refuse what is damaged; restore a copy or a backup"
+		return "no: weir does not start with damaged data; restore a copy or a backup"
 	}
-	return "yes, once the cause is gone: at most the last second before it is forgotten"
+	return "yes, after the cause is removed: weir loses at most the last second before the failure"
 }
 
 // stopper returns the function that ends the process. It calls onFatal, which must not return. Without onFatal it logs

@@ -15,6 +15,6 @@ func TestADiskErrorDoesNotSayWhatIsForgotten(t *testing.T) {
 		require.NotContains(t, err.Error(), "restart")
 	}
 	require.Contains(t, restartAdvice(fmt.Errorf("%w: flush", ErrDiskFullLive)),
-		"yes, once the cause is gone: at most the last second")
+		"yes, after the cause is removed: weir loses at most the last second")
 	require.Contains(t, restartAdvice(fmt.Errorf("%w: read", ErrDamagedLive)), "no:")
 }

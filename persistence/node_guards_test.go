@@ -48,9 +48,11 @@ func TestAStartTellsOfTheDowntime(t *testing.T) {
 		o := nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon})
 		o.TestClock, o.Logger = test, slog.New(slog.NewTextHandler(&said, nil))
 		require.NoError(t, mustStart(t, o).Close())
-		require.NotContains(t, said.String(), "time goes on by the wall clock", "a first start has no downtime")
+		require.NotContains(t, said.String(), "time continues by the wall clock after a downtime",
+			"a first start has no downtime")
 		require.NoError(t, mustStart(t, o).Close())
-		require.Equal(t, !test, bytes.Contains(said.Bytes(), []byte("time goes on by the wall clock")))
+		require.Equal(t, !test, bytes.Contains(said.Bytes(), []byte(
+			"time continues by the wall clock after a downtime")))
 	}
 }
 
@@ -166,6 +168,6 @@ func TestAStoreIsWhatWasRead(t *testing.T) {
 	s.journal.next++
 	err = s.Begin(at())
 	require.ErrorIs(t, err, ErrDamaged)
-	require.ErrorContains(t, err, "read again it ends at item")
+	require.ErrorContains(t, err, "on a second read it ends at item")
 	require.NoError(t, s.abandon())
 }

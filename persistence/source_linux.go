@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 func monotonicNs() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &t); err != nil {
-		panic("CLOCK_MONOTONIC_RAW cannot be read: " + err.Error()) // Linux has had it since 2.6.28
+		panic("cannot read CLOCK_MONOTONIC_RAW: " + err.Error()) // Linux has had it since 2.6.28
 	}
 	return t.Nano()
 }

@@ -147,7 +147,7 @@ func (o *Options) downtime() Downtime {
 func (n *Node) reportResumed(last *Record, o Options) {
 	at, wallNs := n.clock.Now(), o.Source.WallNs()
 	credit := time.Duration(at.NowNs - last.LimiterNs)
-	n.log.Info("time goes on by the wall clock", "limiter_time_forward", credit,
+	n.log.Info("time continues by the wall clock after a downtime", "limiter_time_forward", credit,
 		"windows_forward", credit+time.Duration(at.WallOffsetNs-last.OffsetNs), "max_downtime_credit",
 		o.MaxDowntimeCredit)
 	if _, cut := last.resume(wallNs, o.downtime()); cut > 0 {
@@ -216,7 +216,7 @@ func (n *Node) flush(force bool) {
 	took := end.Sub(start)
 	n.writes.Observe(took, 1)
 	if took > slowFlush {
-		n.log.Warn("saving is slow: a crash would forget more than the last second", "took", took)
+		n.log.Warn("saving is slow: a crash would lose more than the last second", "took", took)
 	}
 	n.lastSave.Store(end.UnixNano())
 }

@@ -138,7 +138,7 @@ func (s *Store) reopen() (err error) {
 	}
 	again, _, err := openJournal(s.db, clockRecord, s.journal.renewal)
 	if err == nil && again.next != s.journal.next {
-		err = fmt.Errorf("%w (read again it ends at item %d, not %d)", ErrDamaged, again.next-1, s.journal.next-1)
+		err = fmt.Errorf("%w (on a second read it ends at item %d, not %d)", ErrDamaged, again.next-1, s.journal.next-1)
 	}
 	s.journal.db = s.db
 	s.guard.armed.Store(true)

@@ -176,7 +176,7 @@ func TestADirectoryThatCannotBeSynced(t *testing.T) {
 func TestBytesThatAreNoBackup(t *testing.T) {
 	_, err := readContents(bytes.NewReader(make([]byte, backupHead)))
 	require.ErrorIs(t, err, ErrNoBackup)
-	require.ErrorContains(t, err, "it does not begin like one")
+	require.ErrorContains(t, err, "it does not begin with the header of a backup")
 	_, err = readContents(errorReader{})
 	require.ErrorIs(t, err, errTest)
 	require.NotErrorIs(t, err, ErrNoBackup, "the error must name the disk, not the backup")

@@ -115,7 +115,7 @@ func (f *File) Conflicts(now []Terms) error {
 
 func ownerName(owner string) string {
 	if owner == "" {
-		return "nobody (it has no field owner)"
+		return "no owner (it has no field owner)"
 	}
 	return owner
 }

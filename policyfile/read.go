@@ -68,14 +68,15 @@ func Read(from io.Reader, name string) (*File, error) {
 	case r.N == 0:
 		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
 	case errors.Is(err, io.EOF): // for example after a failed redirection
-		return nil, fmt.Errorf("%w %s: nothing is in it; 'policies: {}' says that there are none", ErrFile, name)
+		return nil, fmt.Errorf("%w %s: the file is empty; write 'policies: {}' for no policies", ErrFile, name)
 	case err != nil && strings.Contains(err.Error(), "cannot start any token"):
 		return nil, fmt.Errorf("%w %s: %w: YAML is indented by spaces, not by tabs", ErrFile, name, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w %s: %w", ErrFile, name, err)
 	}
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w %s: it has a second document, behind '---'; one file is one document", ErrFile, name)
+		return nil, fmt.Errorf(
+			"%w %s: it has a second document after '---', but a policy file must have only one", ErrFile, name)
 	}
 	f := &File{Path: name}
 	if err := f.read(doc.Content[0]); err != nil {

@@ -73,7 +73,7 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		{"60s", "soon", "test.yaml:7: policy login: RETRYAFTER must be like 60"},
 		{"12.5%", "100%", "test.yaml:8: policy login: RESERVED must be from 0.1% to 99.9%, like 20%, not '100%'"},
 		{"retry_after", "retryafter", `test.yaml:7: policy login has no field "retryafter", did you mean retry_after?`},
-		{"shadow: true", "shadow: maybe", `test.yaml:15: want true or false, not "maybe"`},
+		{"shadow: true", "shadow: maybe", `test.yaml:15: must be true or false, not "maybe"`},
 		{"ttl: 1h", "ttl: 0", "test.yaml:12: policy login: TTL must be longer than 0"},
 		{"unlimited: true, ttl", "ttl",
 			"test.yaml:12: policy login: an override has either limits or 'unlimited: true'"},
@@ -92,10 +92,10 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		require.ErrorContains(t, err, test.want)
 	}
 	for text, want := range map[string]string{
-		"":                                "test.yaml: nothing is in it",
-		"# policies:\n":                   "test.yaml: nothing is in it",
-		"policies:\n":                     "test.yaml:1: policies: nothing belongs to it",
-		"policies:\n  a:\n  limits: []\n": "test.yaml:2: policy a: nothing belongs to it",
+		"":                                "test.yaml: the file is empty",
+		"# policies:\n":                   "test.yaml: the file is empty",
+		"policies:\n":                     "test.yaml:1: policies: it has no value",
+		"policies:\n  a:\n  limits: []\n": "test.yaml:2: policy a: it has no value",
 	} {
 		_, err := policyfile.Read(strings.NewReader(text), "test.yaml")
 		require.ErrorIs(t, err, policyfile.ErrFile)

@@ -31,7 +31,7 @@ func OpenTests(path string) (*File, error) {
 		return nil, err
 	}
 	if len(f.Tests) == 0 {
-		return nil, fmt.Errorf("%w %s: there are no tests in it; write them below 'tests:'", ErrFile, path)
+		return nil, fmt.Errorf("%w %s: the file has no tests; write them below 'tests:'", ErrFile, path)
 	}
 	from := map[string]string{}
 	for i := range f.Policies {
@@ -71,7 +71,7 @@ func (f *File) RunTests() ([]Result, error) {
 }
 
 // errNoRoom: the policies of all files together exceed the bounds of a server.
-var errNoRoom = errors.New("a server has no room for these policies")
+var errNoRoom = errors.New("the policies exceed the bounds of a server")
 
 func (f *File) run(t *Test) (failures []Failure, err error) {
 	clock := newFrozen(t.Start)

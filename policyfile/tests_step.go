@@ -23,7 +23,7 @@ func (t *Test) readStep(n *yaml.Node) error {
 	for _, command := range testCommands {
 		readers[command] = func(n *yaml.Node) error {
 			if len(s.Words) > 0 {
-				return at(n, "a step is one command, and this is the second")
+				return at(n, "a step must have one command, and this is the second")
 			}
 			words, err := commandWords(n)
 			s.Words = append([]string{"RL." + strings.ToUpper(command)}, words...)
@@ -38,7 +38,7 @@ func (t *Test) readStep(n *yaml.Node) error {
 	case len(s.Words) == 0:
 		return at(n, "a step needs a command, one of %s; like 'check: login alice'", strings.Join(testCommands, ", "))
 	case s.At < before:
-		return at(n, "time does not go back: this step is at %v, and the one before it ends at %v", s.At, before)
+		return at(n, "time does not go back: this step is at %v, but the step before it ends at %v", s.At, before)
 	case s.Every > 0 && s.Times == 1:
 		return at(n, "every goes with times, like 'times: 10, every: 1s'")
 	case s.Every > 0 && int64(s.Times-1) > engine.MaxWindowNs/int64(s.Every):

@@ -132,27 +132,39 @@ func TestABadTestNamesTheLine(t *testing.T) {
 	const head = "policies: {p: {limits: [FIXED 1m 1]}}\ntests:\n"
 	const step = "  - name: n\n    steps:\n      - "
 	for text, want := range map[string]string{
-		"policies: {}\n":                                                                       "there are no tests in it; write them below 'tests:'",
-		head + "  p: {}\n":                                                                     "test.yaml:3: tests is a list of at most 1000",
-		head + "  - steps: [{check: p k}]\n":                                                   "test.yaml:3: a test needs a name",
-		head + "  - name: n\n":                                                                 `test.yaml:3: test "n": it needs steps`,
-		head + "  - name: n\n    steps: []\n":                                                  `test.yaml:3: test "n": it needs steps`,
-		head + "  - nam: n\n":                                                                  `test.yaml:3: a test has no field "nam", did you mean name?`,
-		head + "  - {name: n, start: noon}\n":                                                  "test.yaml:3: start must be like 2024-01-01T00:00:00Z",
-		head + "  - {name: n, start: '1999-01-01T00:00:00Z'}\n":                                "in the years 2020 to 2099",
-		head + step + "{expect: allowed}\n":                                                    "test.yaml:5: a step needs a command, one of check, reserve",
-		head + step + "{chek: p k}\n":                                                          `test.yaml:5: a step has no field "chek", did you mean check?`,
-		head + step + "{check: p k, retry: 1s}\n":                                              `test.yaml:5: a step has no field "retry", did you mean retry_after?`,
-		head + step + "{check: p k, block: k 1m}\n":                                            "test.yaml:5: a step is one command, and this is the second",
-		head + step + "{check: p k, expect: refused}\n":                                        `test.yaml:5: expect must be allowed or denied; got "refused"`,
-		head + step + "{check: p k, remaining: -1}\n":                                          `test.yaml:5: remaining must be a whole number; got "-1"`,
-		head + step + "{check: p k, retry_after: soon}\n":                                      `test.yaml:5: retry_after must be a duration like 50s, or never; got "soon"`,
-		head + step + "{check: p k, at: soon}\n":                                               "test.yaml:5: at must be like 500ms",
-		head + step + "{check: p k, times: 0}\n":                                               "test.yaml:5: times must be a whole number from 1 to 100000",
-		head + step + "{check: p k, times: 100001}\n":                                          "test.yaml:5: times must be a whole number from 1 to 100000",
-		head + step + "{check: p k, every: 1s}\n":                                              "test.yaml:5: every goes with times",
-		head + step + "{check: p k, at: 1m}\n      - {check: p k, at: 59s}\n":                  "test.yaml:6: time does not go back",
-		head + step + "{check: p k, times: 3, every: 1s}\n      - {check: p k, at: 1s}\n":      "test.yaml:6: time does not go back: this step is at 1s, and the one before it ends at 2s",
+		"policies: {}\n": "the file has no " +
+			"tests; write them below 'tests:'",
+		head + "  p: {}\n":                    "test.yaml:3: tests is a list of at most 1000",
+		head + "  - steps: [{check: p k}]\n":  "test.yaml:3: a test needs a name",
+		head + "  - name: n\n":                `test.yaml:3: test "n": it needs steps`,
+		head + "  - name: n\n    steps: []\n": `test.yaml:3: test "n": it needs steps`,
+		head + "  - nam: " +
+			"n\n": `test.yaml:3: a test has no field "nam", did you mean name?`,
+		head + "  - {name: n, start: noon}\n":                   "test.yaml:3: start must be like 2024-01-01T00:00:00Z",
+		head + "  - {name: n, start: '1999-01-01T00:00:00Z'}\n": "in the years 2020 to 2099",
+		head + step + "{expect: allowed}\n": "test.yaml:5: a step needs a command, one of check, " +
+			"reserve",
+		head + step + "{chek: p " +
+			"k}\n": `test.yaml:5: a step has no field "chek", did you mean check?`,
+		head + step + "{check: p k, retry: " +
+			"1s}\n": `test.yaml:5: a step has no field "retry", did you mean retry_after?`,
+		head + step + "{check: p k, block: k 1m}\n": "test.yaml:5: a step " +
+			"must have one command, and this is the second",
+		head + step + "{check: p k, expect: " +
+			"refused}\n": `test.yaml:5: expect must be allowed or denied; got "refused"`,
+		head + step + "{check: p k, remaining: " +
+			"-1}\n": `test.yaml:5: remaining must be a whole number; got "-1"`,
+		head + step + "{check: p k, retry_after: " +
+			"soon}\n": `test.yaml:5: retry_after must be a duration like 50s, or never; got "soon"`,
+		head + step + "{check: p k, at: soon}\n": "test.yaml:5: at must be like 500ms",
+		head + step + "{check: p k, times: 0}\n": "test.yaml:5: times must be a whole " +
+			"number from 1 to 100000",
+		head + step + "{check: p k, times: 100001}\n": "test.yaml:5: times must be a whole " +
+			"number from 1 to 100000",
+		head + step + "{check: p k, every: 1s}\n":                             "test.yaml:5: every goes with times",
+		head + step + "{check: p k, at: 1m}\n      - {check: p k, at: 59s}\n": "test.yaml:6: time does not go back",
+		head + step + "{check: p k, times: 3, every: 1s}\n      - {check: p k, at: 1s}\n": "test.yaml:6: time " +
+			"does not go back: this step is at 1s, but the step before it ends at 2s",
 		head + step + "{check: p k, times: 100000, every: 366d}\n":                             "test.yaml:5: times and every make a step of more than 366 days",
 		head + "  - {name: n, start: '2099-12-31T00:00:00Z', steps: [{check: p k, at: 1d}]}\n": "test.yaml:3: this step is after the year 2099",
 		head + step + "{reset: k, expect: allowed}\n":                                          "test.yaml:5: only check and reserve answer expect",

@@ -36,10 +36,10 @@ func each(n *yaml.Node, what string, visit func(key, value *yaml.Node) error) er
 		return at(n, "%s: aliases are not followed", what)
 	}
 	if n.Tag == "!!null" {
-		return at(n, "%s: nothing belongs to it; what does stands below it, further to the right", what)
+		return at(n, "%s: it has no value; write its fields below it, indented", what)
 	}
 	if n.Kind != yaml.MappingNode {
-		return at(n, "%s: want lines like 'name: value'", what)
+		return at(n, "%s: lines must be like 'name: value'", what)
 	}
 	seen := map[string]bool{}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -57,7 +57,7 @@ func each(n *yaml.Node, what string, visit func(key, value *yaml.Node) error) er
 
 func scalar(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return "", at(n, "want a single value")
+		return "", at(n, "must be a single value")
 	}
 	return n.Value, nil
 }
@@ -79,7 +79,7 @@ func texts(n *yaml.Node, what string, most int) (all []string, err error) {
 
 func boolean(n *yaml.Node) (on bool, err error) {
 	if n.Kind != yaml.ScalarNode || n.Decode(&on) != nil {
-		return false, at(n, "want true or false, not %q", n.Value)
+		return false, at(n, "must be true or false, not %q", n.Value)
 	}
 	return on, nil
 }

@@ -51,7 +51,7 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 			return n.group.membership.CarryOut(o)
 		})
 	}
-	return calls.Refused, []byte("this version of weir does not know the call")
+	return calls.Refused, []byte("this version of weir does not know this call")
 }
 
 func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte) {

@@ -48,7 +48,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 	const small, large = 3 << 19, 8 << 20
 	var warnings [3]counter
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		warnings[i].text = []byte("bound their memory differently")
+		warnings[i].text = []byte("have different memory bounds")
 		o.Logger = slog.New(slog.NewTextHandler(&warnings[i], nil))
 		o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = large, 4, time.Second
 		if i == 0 {

@@ -90,7 +90,7 @@ func TestADamagedMajorityForgetsNothing(t *testing.T) {
 	path, b, used := logFile(t, c.opts[1].DataDir)
 	b[used/2] ^= 4
 	require.NoError(t, os.WriteFile(path, b, 0o600))
-	c.refuses(c.opts[1], "see that a majority serves")
+	c.refuses(c.opts[1], "check that a majority serves")
 
 	c.restart(0)
 	c.restart(2)

@@ -83,5 +83,5 @@ func TestAFollowerHandsNothingOver(t *testing.T) {
 	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
 	n.group.leadership.Resign()
-	require.NotContains(t, n.said.String(), "handed over")
+	require.NotContains(t, n.said.String(), "leadership transfer failed")
 }

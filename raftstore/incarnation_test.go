@@ -62,7 +62,7 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 		c.wipe(lost)
 		c.again(lost, raftstore.ErrSpentID)
 		c.sees(leader, 3, 3)
-		require.ErrorContains(t, leader.RemoveNode(id), "came back in its place",
+		require.ErrorContains(t, leader.RemoveNode(id), "it rejoined as",
 			"the error must say that a later incarnation replaced the id")
 		self = c.nodes[lost].Topology().Self
 		require.True(t, strings.HasPrefix(self, id+"~"), self)

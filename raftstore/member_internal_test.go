@@ -33,7 +33,7 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 // TestTheClustersConstantsCount checks that the cluster's constants override a node's flags, and that the node logs
 // the difference. A different kind of clock stops the node.
 func TestTheClustersConstantsCount(t *testing.T) {
-	const warning = "remembers ids for another time"
+	const warning = "remembers idempotency keys for another time"
 	n := newBareNode(t)
 	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs})
 	require.NotContains(t, n.said.String(), warning)

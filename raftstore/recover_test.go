@@ -260,11 +260,11 @@ func TestABadRecoveryFileIsRefused(t *testing.T) {
 		`[]`:            `does not name this node, "n0"`,
 		`[{"id": "a"}]`: "needs an id and an addr",
 		`[{"id": "stranger", "addr": "127.0.0.1:1"}]`:                           `does not name this node, "n0"`,
-		`[{"id": "n0", "addr": "127.0.0.1:1"}]`:                                 "and its --raft-addr is HERE",
-		`[{"id": "n0", "addr": "HERE"}, {"id": "n0", "addr": "127.0.0.1:1"}]`:   "there twice",
-		`[{"id": "n0", "addr": "HERE"}, {"id": "n1", "addr": "HERE"}]`:          "there twice",
-		`[{"id": "n0", "addr": "HERE"}, {"id": "no", "addr": "127.0.0.1:1"}]`:   `"no" is no node of the cluster, its nodes are n0`,
-		`[{"id": "n0", "addr": "HERE"}, {"id": "n0~a", "addr": "127.0.0.1:1"}]`: `"n0~a" is no node`,
+		`[{"id": "n0", "addr": "127.0.0.1:1"}]`:                                 "but its --raft-addr is HERE",
+		`[{"id": "n0", "addr": "HERE"}, {"id": "n0", "addr": "127.0.0.1:1"}]`:   "is given twice",
+		`[{"id": "n0", "addr": "HERE"}, {"id": "n1", "addr": "HERE"}]`:          "is given twice",
+		`[{"id": "n0", "addr": "HERE"}, {"id": "no", "addr": "127.0.0.1:1"}]`:   `"no" is not a node of the cluster, its nodes are n0`,
+		`[{"id": "n0", "addr": "HERE"}, {"id": "n0~a", "addr": "127.0.0.1:1"}]`: `"n0~a" is not a node`,
 	} {
 		here := strings.NewReplacer("HERE", c.opts[0].RaftAddr)
 		require.NoError(t, os.WriteFile(file, []byte(here.Replace(content)), 0o600))
@@ -284,5 +284,5 @@ func TestNothingToRecover(t *testing.T) {
 	c := &cluster{t: t, fatal: make(chan error, 100)}
 	c.opts = []raftstore.Options{c.options(0, "127.0.0.1:6390")}
 	c.recoverWith(0)
-	require.ErrorContains(t, c.fails(0, nil), "nothing that could be recovered")
+	require.ErrorContains(t, c.fails(0, nil), "no state to recover")
 }

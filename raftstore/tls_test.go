@@ -58,10 +58,10 @@ func TestClusterOverTLS(t *testing.T) {
 		files      func(id string) certs.Files
 	}{
 		{"wrong CA", "signed by unknown authority", func(id string) certs.Files { return foreign.Issue(id, nil) }},
-		{"another node's", "the certificate is another node's",
+		{"another node", "the certificate belongs to another node",
 			func(string) certs.Files { return ca.Issue("n0", nil) }},
 		{"expired", "expired certificate", func(id string) certs.Files { return ca.Issue(id, certtest.Expired) }},
-		{"none", "the other side does not speak TLS", nil},
+		{"none", "the peer does not speak TLS", nil},
 	} {
 		said := &lines{}
 		_, err := c.grow(10+i, func(o *raftstore.Options) {

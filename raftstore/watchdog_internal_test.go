@@ -25,10 +25,10 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	for err, want := range map[error]string{
 		ErrRemoved:   "no: to have it join again",
 		ErrLostState: "no: remove the node of this id",
-		ErrSpentID:   "yes: it joins as another node",
+		ErrSpentID:   "yes: it joins as a new node",
 		ErrDisputed:  "yes, when the other nodes are up again",
 		ErrNewer:     "no: run the newer version",
-		ErrStuck:     "yes, once the cause is gone",
+		ErrStuck:     "yes, after the cause is removed",
 	} {
 		require.Contains(t, failure.RestartAdvice(fmt.Errorf("node: %w", err), false), want)
 	}

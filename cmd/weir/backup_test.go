@@ -113,8 +113,9 @@ func TestBackupAndRestoreRefuse(t *testing.T) {
 	} {
 		bad := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(bad, harmed, 0o600))
-		refuses("this is no whole backup, and nothing was restored", "restore", bad, "--data-dir", data)
-		refuses("this is no whole backup, and nothing was restored", "restore", bad, "--data-dir", data, "--node-id=a")
+		refuses("the backup is incomplete or damaged, and nothing was restored", "restore", bad, "--data-dir", data)
+		refuses("the backup is incomplete or damaged, and nothing was restored", "restore", bad, "--data-dir", data,
+			"--node-id=a")
 	}
 	require.NoDirExists(t, data)
 	left, err := filepath.Glob(filepath.Join(dir, "*"+partSuffix))

@@ -71,7 +71,7 @@ func TestApplyBeginsAnew(t *testing.T) {
 		"refused": {func(int) string { return "-ERR at most 1000 policies" }, 1,
 			"nothing was changed: SET a LIMIT FIXED 1m 1 IF 0: ERR at most 1000 policies"},
 		"the connection broke": {func(int) string { return "" }, 1,
-			"all was changed or nothing: run the same command again"},
+			"either all changes were made or none: run the command again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr, execs := execServer(t, c.answer)

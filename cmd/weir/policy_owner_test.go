@@ -164,7 +164,7 @@ func TestFilesOfSeveralTeams(t *testing.T) {
 		"team-a\n2 changed\n", a.applied(prune), "nobody's becomes the file's")
 	nobody := newTeam(t, p.addr, "", "old: {limits: [FIXED 1m 1]}")
 	_, err = nobody.apply(nil)
-	require.ErrorContains(t, err, "policy old belongs to team-a, and this file to nobody (it has no field owner)")
+	require.ErrorContains(t, err, "policy old belongs to team-a, and this file to no owner (it has no field owner)")
 	p.stop()
 
 	p = start(t, "--data-dir", dir, "--policies", nobody.path)

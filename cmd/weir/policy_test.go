@@ -118,7 +118,7 @@ func TestPoliciesThatWaitForAnUpgrade(t *testing.T) {
 			require.ErrorIs(t, loader.apply(node), limiter.ErrOldMember)
 		}
 		require.Equal(t, 1, strings.Count(said.String(), "level=WARN"), said.String())
-		require.Contains(t, said.String(), "upgrade all of them, and remove those that are gone")
+		require.Contains(t, said.String(), "upgrade all nodes, and remove nodes that are gone")
 		require.NoError(t, loader.apply(node))
 	}
 }

@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 		"metrics to the world": {[]string{"--http=:0"}, "--http is :0"},
 		"port taken":           {[]string{"--listen=" + taken.Addr().String()}, "address already in use"},
 		"somebody's files":     {[]string{"--data-dir=" + foreign}, "letter.txt"},
-		"newer format":         {[]string{"--data-dir=" + newer}, "newer weir"},
+		"newer format":         {[]string{"--data-dir=" + newer}, "newer version of weir"},
 		"in use":               {[]string{"--data-dir=" + inUse}, "another weir is using it"},
 		"no listener":          {[]string{"--listen="}, "--listen must not be empty"},
 		"unknown flag":         {[]string{"--lisen=x"}, "did you mean"},
@@ -182,7 +182,7 @@ func TestADirectoryWeirMayNotWrite(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	said := refusal(t, cmd)
-	require.Contains(t, said, "weir may not write there")
+	require.Contains(t, said, "weir has no permission to write there")
 	require.Contains(t, said, "permission denied")
 }
 

@@ -3,9 +3,9 @@ package main
 // slipsOfCommands are mistakes in commands other than weir serve.
 var slipsOfCommands = []slip{
 	{what: "weir restore into a directory that is not empty", args: "restore text --data-dir=full", code: 1,
-		says: []string{`"full"`, "choose an empty or a new one"}},
+		says: []string{`"full"`, "choose an empty or a new directory"}},
 	{what: "weir restore of what is no backup", args: "restore text --data-dir=new", code: 1,
-		says: []string{"text", "this is no whole backup"}},
+		says: []string{"text", "the backup is incomplete or damaged"}},
 	{what: "weir restore for a cluster without --node-id",
 		args: "restore text --data-dir=new --raft-addr=10.0.0.1:6390", code: 1,
 		says: []string{"--raft-addr", "--node-id"}},

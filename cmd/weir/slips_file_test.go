@@ -33,7 +33,7 @@ var slipsOfFiles = []slip{
 	{what: "a policy with a slip in its rate", args: loner + "--policies=rate.yaml", code: 1,
 		says: []string{"rate.yaml:4", "policy a", "rate must be", "10/q"}},
 	{what: "a policy whose limits are not indented", args: loner + "--policies=indent.yaml", code: 1,
-		says: []string{"indent.yaml:2", "policy a", "further to the right"}},
+		says: []string{"indent.yaml:2", "policy a", "write its fields below it, indented"}},
 	{what: "a policy file indented by tabs", args: loner + "--policies=tab.yaml", code: 1,
 		says: []string{"tab.yaml", "line 2", "by spaces, not by tabs"}},
 	{what: "a policy file with a slip in a field", args: loner + "--policies=field.yaml", code: 1,

@@ -86,7 +86,7 @@ func TestServeTLS(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(files.Key, []byte("rubbish"), 0o600))
 	p.signal(syscall.SIGHUP)
-	require.Eventually(t, func() bool { return strings.Contains(p.output(), "the earlier one stays") },
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "the previous one stays in use") },
 		patience, 10*time.Millisecond)
 	_, err = dial.Dial(p.said("tls_listen"), "")
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func TestThreeNodesRun(t *testing.T) {
 		k.stop(pod)
 		require.NoError(t, os.RemoveAll(filepath.Join(k.dir, pod)))
 		k.start(2)
-		await(t, k, pod, "the cluster knows a node of this id")
+		await(t, k, pod, "the cluster has a node with this id")
 		k.exec(0, "cluster", "remove", pod)
 		k.ready(2)
 		k.await(0, []string{"cluster", "status"}, pod+`~`)

@@ -13,10 +13,10 @@ import (
 
 // Errors of TLS between nodes.
 var (
-	ErrCertificate = errors.New("no good certificate on the other side")
-	ErrOwnRefused  = errors.New("the other side refuses this node's certificate")
-	ErrNoTLS       = errors.New("the other side does not speak TLS")
-	ErrOtherName   = errors.New("the certificate is another node's")
+	ErrCertificate = errors.New("the peer has no valid certificate")
+	ErrOwnRefused  = errors.New("the peer rejects this node's certificate")
+	ErrNoTLS       = errors.New("the peer does not speak TLS")
+	ErrOtherName   = errors.New("the certificate belongs to another node")
 )
 
 // Certificates provides the TLS configurations between nodes. Each side must show a certificate that the authority of

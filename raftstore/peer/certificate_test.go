@@ -88,7 +88,7 @@ func TestWhoIsNotTheNode(t *testing.T) {
 			"bad certificate", "this node's certificate"},
 		"expired": {issued(ca, "a", certtest.Expired), ErrOwnRefused, "expired certificate", "has expired",
 			"this node's certificate"},
-		"another node's": {issued(ca, "c", nil), ErrRefused, `it names c, the node says it is "a"`,
+		"another node": {issued(ca, "c", nil), ErrRefused, `it names c, the node says it is "a"`,
 			"it names c", ""},
 		"a wildcard": {issued(ca, "*", nil), ErrRefused, "it names *", "it names *", ""},
 		"another kind of URI": {issued(ca, "", certtest.URI("weir://client/a")), ErrRefused,

@@ -13,15 +13,15 @@ import (
 
 // Errors of the handshake.
 var (
-	ErrNotWeir  = errors.New("the other side does not speak weir's inter-node protocol")
-	ErrVersion  = errors.New("the other side speaks an inter-node protocol that is too old")
-	ErrSecret   = errors.New("the other side does not know this cluster's secret")
-	ErrEnded    = errors.New("the other side ended the connection during the handshake")
-	ErrUnproven = errors.New("the other side ended the connection before it proved that it knows this cluster's " +
-		"secret: it stopped, or the two secrets differ")
-	ErrCluster  = errors.New("the other side belongs to another cluster")
-	ErrSameNode = errors.New("the other side has this node's own id")
-	ErrRefused  = errors.New("refused by the other side")
+	ErrNotWeir  = errors.New("the peer does not speak weir's inter-node protocol")
+	ErrVersion  = errors.New("the peer speaks an inter-node protocol that is too old")
+	ErrSecret   = errors.New("the peer does not know this cluster's secret")
+	ErrEnded    = errors.New("the peer closed the connection during the handshake")
+	ErrUnproven = errors.New("the peer closed the connection before it proved that it knows this cluster's secret: " +
+		"it stopped, or the two secrets differ")
+	ErrCluster  = errors.New("the peer belongs to another cluster")
+	ErrSameNode = errors.New("the peer has the id of this node")
+	ErrRefused  = errors.New("refused by the peer")
 	ErrWrongID  = errors.New("another node answers at this address")
 )
 

@@ -223,7 +223,7 @@ func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn
 	from, err := p.present(tracked, service)
 	if err != nil {
 		if aboutCertificates(err) {
-			p.complain("no TLS with another node", conn.RemoteAddr(), err)
+			p.complain("the TLS handshake with another node failed", conn.RemoteAddr(), err)
 		}
 		return nil, Identity{}, errors.Join(fmt.Errorf("node at %s: %w", addr, err), tracked.Close())
 	}

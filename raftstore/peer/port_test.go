@@ -85,7 +85,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"wrong secret":    {"a", "one", "guess", ErrUnproven, "does not know this cluster's secret"},
 		"no secret":       {"a", "one", "", ErrUnproven, "does not know this cluster's secret"},
 		"another cluster": {"a", "two", "secret", ErrRefused, "belongs to another cluster"},
-		"the same id":     {"b", "one", "secret", ErrRefused, "this node's own id"},
+		"the same id":     {"b", "one", "secret", ErrRefused, "the id of this node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, said := open(t, "b", "one", "secret")

@@ -140,7 +140,10 @@ func TestTheDialerComplainsOfCertificates(t *testing.T) {
 	a, said := openWith(t, "a", "", &mine)
 	_, _, err := a.Dial(context.Background(), plain.Addr().String(), CallService)
 	require.Error(t, err)
-	require.Eventually(t, func() bool { return said.has("no TLS with another node") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return said.has(
+			"the TLS handshake with another node failed")
+	}, patience, time.Millisecond)
 	c, said := open(t, "c", "two", "secret")
 	d, _ := open(t, "d", "one", "secret")
 	_, _, err = c.Dial(context.Background(), d.Addr().String(), CallService)

@@ -28,7 +28,7 @@ const (
 	boltIsBucket = 1
 )
 
-var errBolt = errors.New("a page is not valid")
+var errBolt = errors.New("a page is invalid")
 
 // buckets holds the metadata by bucket and key.
 type buckets map[string]map[string][]byte

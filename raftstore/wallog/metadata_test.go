@@ -156,7 +156,7 @@ func TestMetadataThatContradict(t *testing.T) {
 		"another index": {func(s state) { s.Segments[1].IndexStart += 8 }, "before the index"},
 		"more entries": {func(s state) { s.Segments[1].MaxIndex++; s.Segments[2].BaseIndex++ },
 			"that was completed"},
-		"another codec":              {func(s state) { s.Segments[1].Codec++ }, "that of another segment"},
+		"another codec":              {func(s state) { s.Segments[1].Codec++ }, "belongs to another segment"},
 		"the last one is sealed too": {seal, "before the index"},
 	} {
 		dir := memoryDir(t)

@@ -47,7 +47,7 @@ func (r *removals) run() {
 	for one := range r.queue {
 		r.shrink(filepath.Join(one.dir, one.name))
 		if err := r.VFS.Delete(one.dir, one.name); err != nil {
-			r.log.Error("a file of the log that is not needed any more cannot be removed", "name",
+			r.log.Error("cannot remove a log file that is no longer needed", "name",
 				one.name, "error", err)
 		}
 	}

@@ -73,7 +73,7 @@ func scanSegment(b []byte, base uint64) scan {
 	for {
 		f, ok := frameAt(b, at)
 		if !ok {
-			return stop("frame header is not valid")
+			return stop("the frame header is invalid")
 		}
 		next := at + f.size()
 		if want := base + uint64(len(offsets)); f.kind == segment.FrameEntry {

@@ -144,7 +144,7 @@ func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 	head := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if head(8) != info.BaseIndex || head(16) != info.ID || head(24) != info.Codec {
 		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex,
-			Reason: "the file header is that of another segment"}
+			Reason: "the file header belongs to another segment"}
 	}
 	for i, at := range s.offsets {
 		if s.index > 0 && binary.LittleEndian.Uint32(b[s.index+4*i:]) != at {

@@ -137,7 +137,7 @@ func TestSaving(t *testing.T) {
 	srv.Running.Wait()
 	assert.Contains(t, c.say("INFO persistence"), "rdb_last_bgsave_status:err\r\n")
 	srv.lim.SaveErr = limiter.ErrNoDisk
-	assert.Equal(t, "-ERR this server keeps its state in memory only, it was started without a data directory",
+	assert.Equal(t, "-ERR this server keeps its state in memory only, because it was started without a data directory",
 		c.say("SAVE"))
 	assert.Equal(t, "-ERR syntax error: BGSAVE [SCHEDULE]", c.say("BGSAVE NOW"))
 

@@ -9,7 +9,7 @@ import (
 
 func TestWhyEnded(t *testing.T) {
 	const (
-		stuck    = `level=ERROR msg="this node cannot go on" error="stuck: a \"handover\" did not end" restart="yes, once the cause is gone"` + "\n"
+		stuck    = `level=ERROR msg="this node cannot go on" error="stuck: a \"handover\" did not end" restart="yes, after the cause is removed"` + "\n"
 		diverged = `level=ERROR msg="this node cannot go on" error="this node's state differs" restart="no: remove the node"` + "\n"
 		again    = "chaos: start [serve]\n"
 	)

@@ -11,9 +11,9 @@ import (
 // The advice about a data directory that must not be used as it is. The directory may be
 // the only copy of what was acknowledged, so no advice deletes it.
 const (
-	adviceAlone = "keep this data directory: it may be the only copy. Restore the newest backup into another one " +
-		"(docs/operations.md#a-file-is-damaged)"
-	AdviceRejoin = "first see that a majority serves without this node (weir cluster status at another one). Then " +
+	adviceAlone = "keep this data directory: it may be the only copy. Restore the newest backup into another " +
+		"directory (docs/operations.md#a-file-is-damaged)"
+	AdviceRejoin = "first check that a majority serves without this node (weir cluster status at another node). Then " +
 		"remove this node (weir cluster remove), move its data directory away and start it again: it joins " +
 		"from the others. Without a majority, " +
 		"keep the directories of all nodes (docs/clustering.md#a-damaged-log)"
@@ -37,12 +37,12 @@ func RestartAdvice(err error, alone bool) string {
 	case errors.Is(err, ErrLostState):
 		return "no: remove the node of this id from the cluster first"
 	case errors.Is(err, ErrSpentID):
-		return "yes: it joins as another node"
+		return "yes: it joins as a new node"
 	case errors.Is(err, ErrDisputed):
-		return "yes, when the other nodes are up again: a majority of them tells which node is odd"
+		return "yes, when the other nodes are up again: a majority of them shows which node differs"
 	case errors.Is(err, ErrNewer):
 		return "no: run the newer version"
 	default:
-		return "yes, once the cause is gone: everything this node promised is on its disk"
+		return "yes, after the cause is removed: all votes and acknowledged entries of this node are on its disk"
 	}
 }

@@ -23,24 +23,24 @@ var (
 		"be asked which of them is right")
 	ErrRemoved = errors.New("this node was removed from the cluster")
 	ErrDamaged = errors.New("the data directory is damaged, and nothing in it was changed: keep it, and let this " +
-		"node rejoin with an empty directory; where no other node has the state, restore a backup: " +
+		"node rejoin with an empty directory; if no other node has the state, restore a backup: " +
 		"docs/operations.md#a-file-is-damaged")
 	ErrOtherNode  = errors.New("the data directory belongs to another node")
-	ErrStandalone = errors.New("the data directory holds the state of a server that ran alone, which weir backup and " +
-		"weir restore bring into another")
-	ErrRestoring = errors.New("a backup is being restored to the data directory, or that was interrupted: restore " +
-		"it again")
-	ErrLostState = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises " +
-		"are lost with its disk, so remove that node, and start this one again")
-	ErrSpentID    = errors.New("a node of this id has left the cluster for good")
-	ErrNotTakenIn = errors.New("this node has not been taken in yet")
-	ErrClockKind  = errors.New("the kind of clock differs")
+	ErrStandalone = errors.New("the data directory holds the state of a server that ran alone: move that state into " +
+		"a cluster with weir backup and weir restore")
+	ErrRestoring = errors.New("a restore to the data directory is running or was interrupted: restore the backup again")
+	ErrLostState = errors.New("the cluster has a node with this id, but this data directory is empty: its votes and " +
+		"its log are lost with its disk, so remove that node and start this one again")
+	ErrSpentID    = errors.New("a node with this id was removed from the cluster for good")
+	ErrNotTakenIn = errors.New("this node is not a member of the cluster yet")
+	ErrClockKind  = errors.New("this node and the cluster use different kinds of clock")
 	ErrStuck      = errors.New("stuck")
 	ErrLogFailed  = errors.New("the replicated log cannot be written or read")
 	ErrNewer      = errors.New("the log holds entries of a newer version of weir")
-	ErrOlder      = errors.New("the cluster writes a form of its log that this weir does not know: start a newer one")
-	ErrBadEntry   = errors.New("the log holds an entry that cannot be read")
-	ErrNoSecret   = errors.New("the inter-node port is reachable from other machines and needs certificates or a " +
-		"cluster secret")
-	ErrUnavailable = errors.New("not possible now")
+	ErrOlder      = errors.New(
+		"the cluster writes a log format that this version of weir does not know: start a newer version")
+	ErrBadEntry = errors.New("the log holds an entry that cannot be read")
+	ErrNoSecret = errors.New(
+		"the inter-node port is reachable from other machines and needs certificates or a cluster secret")
+	ErrUnavailable = errors.New("not possible at present")
 )

@@ -43,8 +43,8 @@ func (f *Format) Agree() {
 	}
 	agreed = max(agreed, f.FSM.Written())
 	if before := f.Agreed.Swap(int32(agreed)); int32(agreed) > before {
-		f.Log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not "+
-			"start any more", "format", agreed)
+		f.Log.Info("every member reads a newer log format: after an entry in that format is written, an older "+
+			"version of weir no longer starts", "format", agreed)
 	}
 }
 

@@ -11,8 +11,8 @@ func (one *Peer) compareBounds(h *Host, theirs int64) {
 		return
 	}
 	one.bound, one.warned = theirs, true
-	h.Log.Warn("nodes bound their memory differently: whichever leads forgets at its own bound, for all; give every "+
-		"node the same --max-memory",
+	h.Log.Warn("nodes have different memory bounds, and the leader evicts limiters at its own bound for all nodes; "+
+		"give every node the same --max-memory",
 		"node", one.ID, "bytes", theirs, "here", h.MaxMemory)
 }
 

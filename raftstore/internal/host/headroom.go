@@ -49,7 +49,8 @@ func (h *Host) headroom() error {
 	}
 	err = wallog.Headroom(h.Options.DataDir)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %s has no room for the next file of the log, %d MiB (%w)", persistence.ErrDiskFullLive,
+		return fmt.Errorf("%w: %s has no space for the next segment of the log, %d MiB "+
+			"(%w)", persistence.ErrDiskFullLive,
 			h.Options.DataDir, wallog.HeadroomBytes>>20, err)
 	}
 	return nil // the log reports any other error itself

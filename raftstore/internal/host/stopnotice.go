@@ -32,7 +32,7 @@ func (p *Peers) TellStopping() {
 func (p *Peers) HearStopping(id string) {
 	if p.markStopping(id) && !p.Stopping.Load() {
 		_, noQuorum := p.stops()
-		p.Log.Info("another node stops; lines about it have the level debug until it is back", "node", id,
+		p.Log.Info("another node stops; messages about it are logged at level debug until it is back", "node", id,
 			"majority_left", !noQuorum)
 	}
 }

@@ -47,7 +47,7 @@ func decodeIdentity(b []byte) (id Identity, err error) {
 		return Identity{}, fmt.Errorf("%w (%s: %w)", failure.ErrDamaged, FileName, err)
 	}
 	if read.More() {
-		return Identity{}, fmt.Errorf("%w (%s goes on after its end)", failure.ErrDamaged, FileName)
+		return Identity{}, fmt.Errorf("%w (data follows the end of %s)", failure.ErrDamaged, FileName)
 	}
 	if id.Version != version {
 		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", FileName, failure.ErrNewer, id.Version,

@@ -117,7 +117,7 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 	case !ok:
 		return want, Write(on, dir, want)
 	case !IsIncarnationOf(have.NodeID, want.NodeID):
-		return Identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", failure.ErrOtherNode,
+		return Identity{}, fmt.Errorf("%w: it belongs to %q, but --node-id is %q", failure.ErrOtherNode,
 			have.NodeID, want.NodeID)
 	case have.Diverged != "":
 		return Identity{}, fmt.Errorf("%w (%s): %s", failure.ErrDiverged, have.Diverged, failure.AdviceRejoin)

@@ -128,12 +128,12 @@ func (l *Leadership) reportColdStart(from, to engine.Stamp, known bool, cut time
 	windows := credit + time.Duration(to.WallOffsetNs-from.WallOffsetNs)
 	l.ColdStarts.Add(1)
 	l.DowntimeCredit.Add(int64(credit))
-	l.Log.Info("the whole cluster was down; time goes on by the wall clocks of a majority",
+	l.Log.Info("the whole cluster was down; time continues by the wall clocks of a majority",
 		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", l.Options.MaxDowntimeCredit)
 	if !known {
 		l.Uncredited.Add(1)
-		l.Log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before " +
-			"it stopped; nothing is admitted too much")
+		l.Log.Warn("the downtime of the cluster refills no limiter, because the log has no recent wall clocks of a " +
+			"majority; no limit is exceeded")
 	}
 	if cut > 0 {
 		l.Log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", l.Options.MaxCalendarStep)

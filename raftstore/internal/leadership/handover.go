@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-var errNobodyUp = errors.New("no other node that votes is up")
+var errNobodyUp = errors.New("no other voter is up")
 
 // HandOver transfers leadership to another member. It first completes the entries in flight and holds back new ones,
 // so that no caller gets an unknown outcome.
@@ -65,7 +65,7 @@ func (l *Leadership) Resign() {
 	select {
 	case err := <-done:
 		if err != nil && !l.Peers.IsStopping(string(to.ID)) {
-			l.Log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
+			l.Log.Warn("leadership transfer failed", "to", to.ID, "error", err)
 		}
 	case <-time.After(l.ElectionTimeout()):
 	}

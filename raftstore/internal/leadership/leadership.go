@@ -104,7 +104,7 @@ func (l *Leadership) BecomeLeader() {
 		l.LastEntry.Store(int64(l.Uptime()))
 		l.Current.Store(r)
 		l.Queue.Special(wire.Tick) // records the wall clocks; a closed queue needs no note
-		l.Log.Info("this node leads", "term", term)
+		l.Log.Info("this node is the leader", "term", term)
 		return
 	}
 }

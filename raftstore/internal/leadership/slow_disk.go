@@ -49,10 +49,11 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	if !s.leaves(mine, theirs) {
 		return
 	}
-	l.Log.Warn("the disk of this leader is slow; handing leadership to a node with a faster one", "to", to, "append",
+	l.Log.Warn("the disk of this leader is slow; transferring leadership to a node with a faster disk", "to", to,
+		"append",
 		mine, "append_there", theirs)
 	if err := l.Transfer(to); err != nil {
-		l.Log.Error("leadership could not be handed over", "to", to, "error", err)
+		l.Log.Error("leadership transfer failed", "to", to, "error", err)
 	}
 }
 

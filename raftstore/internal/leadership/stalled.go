@@ -81,9 +81,9 @@ func (l *Leadership) leaveStalledMember(s *stallCheck) {
 		return
 	}
 	s.since = nil
-	l.Log.Error("a node is up but gets no entries; handing leadership over", "node", id)
+	l.Log.Error("a node is up but receives no entries; transferring leadership", "node", id)
 	if err := l.transferBut(id); err != nil {
-		l.Log.Error("leadership could not be handed over", "error", err)
+		l.Log.Error("leadership transfer failed", "error", err)
 		return
 	}
 	s.moved = time.Now()

@@ -59,7 +59,7 @@ func (m *Membership) CarryOut(o Order) error {
 	case "advance":
 		return m.Leadership.AdvanceHere(o.MoveNs)
 	}
-	return fmt.Errorf("this version of weir does not know the order %q", o.What)
+	return fmt.Errorf("this version of weir does not know the request %q", o.What)
 }
 
 func (m *Membership) addNode(o Order) error {
@@ -71,7 +71,7 @@ func (m *Membership) addNode(o Order) error {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
 	if m.FSM.Spent(o.ID) {
-		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another",
+		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it joins under a new id",
 			failure.ErrSpentID, o.ID)
 	}
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
@@ -82,7 +82,7 @@ func (m *Membership) removeNode(id string) error {
 		// The order does not name a later incarnation: a caller that repeats it would otherwise remove the node that
 		// came back.
 		if s := m.Raft.ServerCalled(id); s != nil {
-			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
+			return fmt.Errorf("no node %q in this cluster: it rejoined as %q", id, s.ID)
 		}
 		return fmt.Errorf("no node %q in this cluster", id)
 	}

@@ -29,7 +29,7 @@ const (
 	joinEvery = 500 * time.Millisecond
 )
 
-var errNotYet = errors.New("waiting for the leader that took this node in")
+var errNotYet = errors.New("waiting for the leader that accepted this node")
 
 // Joining is the request of a node to become a member.
 type Joining struct {
@@ -63,12 +63,12 @@ func (m *Membership) Join() {
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
 		case believed == "" || believed == m.Options.RaftAddr:
 		case !told:
-			m.Log.Warn("the cluster knows this node at another address and has to be told",
+			m.Log.Warn("the cluster has another address of this node, which must be updated",
 				"believed", believed, "here", m.Options.RaftAddr)
 			told = true
 			fallthrough
 		default:
-			m.attempt(&log, "not known at this address yet", m.move)
+			m.attempt(&log, "the cluster has not updated the address of this node yet", m.move)
 		}
 	}
 }
@@ -298,7 +298,8 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 func (m *Membership) beginNewIncarnation() {
 	id := identity.NewIncarnation(m.Options.NodeID)
 	if len(id) > peer.MaxNameLen {
-		m.Fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id",
+		m.Fatal(fmt.Errorf("the id %q was used, and is too long for a new incarnation: give this node another "+
+			"--node-id",
 			m.Options.NodeID))
 		return
 	}
@@ -306,7 +307,7 @@ func (m *Membership) beginNewIncarnation() {
 		m.Fatal(err)
 		return
 	}
-	m.Fatal(fmt.Errorf("%w: it is %q when it is started again", failure.ErrSpentID, id))
+	m.Fatal(fmt.Errorf("%w: the next start joins as %q", failure.ErrSpentID, id))
 }
 
 // Pristine reports whether this node has no log, no term and no configuration, so that it cannot have voted.
@@ -317,11 +318,12 @@ func (m *Membership) Pristine() bool {
 // Joined records the cluster of this node and checks the constants that its nodes agreed on.
 func (m *Membership) Joined(f fsm.Constants) {
 	if f.TestClock != m.TestClock {
-		m.Fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock,
+		m.Fatal(fmt.Errorf("%w: the cluster uses a test clock: %t, this node: %t", failure.ErrClockKind, f.TestClock,
 			m.TestClock))
 	}
 	if f.IDLifetimeNs != m.IdLifetimeNs {
-		m.Log.Warn("the cluster remembers ids for another time than this node was told; the cluster's counts",
+		m.Log.Warn("the cluster remembers idempotency keys for another time than this node's flag says; the "+
+			"cluster's setting applies",
 			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(m.IdLifetimeNs))
 	}
 	news, err := m.Identity.BelongTo(f.ClusterID)

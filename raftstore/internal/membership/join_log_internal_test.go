@@ -30,11 +30,11 @@ func TestAttemptsToJoinAreLoggedSeldom(t *testing.T) {
 		require.InDelta(t, 24*time.Hour/joinLogEvery, len(told), 10)
 
 		told = nil
-		attempt("not known at this address yet")
+		attempt("the cluster has not updated the address of this node yet")
 		time.Sleep(joinEvery)
-		attempt("not known at this address yet")
+		attempt("the cluster has not updated the address of this node yet")
 		time.Sleep(joinEvery / 2)
-		attempt("not known at this address yet")
+		attempt("the cluster has not updated the address of this node yet")
 		require.Len(t, told, 2, "another reason must be logged at once")
 	})
 }

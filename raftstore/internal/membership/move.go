@@ -49,7 +49,7 @@ func (m *Membership) move() error {
 			return m.askIn(s.LeaderAddr)
 		}
 	}
-	return errors.New("nobody knows a leader" + strings.Join(silent, ""))
+	return errors.New("no node knows a leader" + strings.Join(silent, ""))
 }
 
 // relocate changes the address of a member, if the configuration is still the one at log index seen.

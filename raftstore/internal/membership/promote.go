@@ -48,8 +48,8 @@ func (m *Membership) hasCaughtUp(s raft.Server) bool {
 // removed meanwhile would become a member again.
 func (m *Membership) GiveVote(s raft.Server, seen uint64) {
 	if err := m.Raft.Change(m.Raft.AddVoter(s.ID, s.Address, seen, timers.AdminTimeout)); err != nil {
-		m.Log.Warn("a node could not be promoted", "node", s.ID, "error", err)
+		m.Log.Warn("promoting a node to voter failed", "node", s.ID, "error", err)
 		return
 	}
-	m.Log.Info("a node has caught up and votes now", "node", s.ID)
+	m.Log.Info("a node has caught up and is now a voter", "node", s.ID)
 }

@@ -111,7 +111,7 @@ func (p *Pipeline) CompleteProposals() {
 		p.Evictions.completed(sent.Batch)
 		err := Verdict(said)
 		if err != nil {
-			p.Log.Debug("an entry has no answer", "raft", said, "so", err)
+			p.Log.Debug("an entry got no answer", "raft", said, "so", err)
 		}
 		if said == nil {
 			err, _ = sent.Future.Response().(error) // the FSM returns an error if the entry has no effect

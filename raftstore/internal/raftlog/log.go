@@ -122,11 +122,11 @@ func (g *Log) DeleteRange(low, high uint64) error {
 }
 
 func (g *Log) Set(key, value []byte) error {
-	return g.watched("store a promise", func() error { return g.Store.Set(key, value) })
+	return g.watched("store a vote or term", func() error { return g.Store.Set(key, value) })
 }
 
 func (g *Log) SetUint64(key []byte, value uint64) error {
-	return g.watched("store a promise", func() error { return g.Store.SetUint64(key, value) })
+	return g.watched("store a vote or term", func() error { return g.Store.SetUint64(key, value) })
 }
 
 // GetLog reads an entry. Any error except raft.ErrLogNotFound ends the process.
@@ -176,5 +176,5 @@ var KeyTerm = []byte("CurrentTerm")
 // errLogReplaced ends the process after an image was installed over a log with conflicting later entries. The Raft
 // library still takes the last removed entry for the end of its log. It would refuse all later entries, or panic
 // (seen in the simulation).
-var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library " +
-	"needs a restart to know it")
+var errLogReplaced = errors.New(
+	"an image of the leader has replaced the end of the log, and the Raft library needs a restart to read it")

@@ -137,7 +137,7 @@ func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Ter
 		defer func() { <-rd.Telling }()
 		var response raft.AppendEntriesResponse
 		if err := rd.Transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
-			rd.Log.Debug("a follower could not be told that an entry is committed", "node", id, "entry",
+			rd.Log.Debug("could not tell a follower that an entry is committed", "node", id, "entry",
 				index, "error", err)
 		}
 	})

@@ -15,7 +15,7 @@ func (r *Recovery) CheckKept() error {
 		return nil
 	}
 	lost := func(what string) error {
-		return fmt.Errorf("%w (it is a member's since entry %d, and has %s)", failure.ErrDamaged,
+		return fmt.Errorf("%w (it belongs to a member since entry %d, and has %s)", failure.ErrDamaged,
 			r.Identity.JoinedAt, what)
 	}
 	switch term, _ := r.Logs.GetUint64(raftlog.KeyTerm); {

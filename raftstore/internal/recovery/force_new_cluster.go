@@ -99,12 +99,12 @@ func (h *recoveredMachine) check() error {
 	survive := consensus.IDs(h.servers)
 	for _, id := range survive {
 		if !slices.Contains(known, id) {
-			return fmt.Errorf("%q is no node of the cluster, its nodes are %s", id, strings.Join(known, ", "))
+			return fmt.Errorf("%q is not a node of the cluster, its nodes are %s", id, strings.Join(known, ", "))
 		}
 	}
 	if h.again && len(survive) < len(known) && len(survive) > 1 {
-		return fmt.Errorf("this node was recovered as one of %s before: with fewer, it is the only one, "+
-			"and the others join with empty directories", strings.Join(known, ", "))
+		return fmt.Errorf("this node was recovered as one of %s before: for fewer nodes, recover this node alone and "+
+			"let the others join with empty directories", strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (r *Recovery) endLog() (_ *endedLog, again bool, err error) {
 		}
 		again = meta.Recovered
 	default:
-		return nil, false, errors.New("this node has nothing that could be recovered")
+		return nil, false, errors.New("this node has no state to recover")
 	}
 	log := &endedLog{LogStore: r.Logs, end: raft.Log{Index: before.Index, Term: before.Term, Type: raft.LogNoop}}
 	if !again {

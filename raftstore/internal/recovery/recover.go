@@ -88,14 +88,15 @@ func readSurvivors(r io.Reader, self, addr string) (servers []raft.Server, err e
 			return nil, errors.New("each node needs an id and an addr")
 		case slices.ContainsFunc(
 			left[:i], func(other survivor) bool { return other.ID == s.ID || other.Addr == s.Addr }):
-			return nil, fmt.Errorf("%q at %s is there twice, its id or its addr", s.ID, s.Addr)
+			return nil, fmt.Errorf("%q at %s: the id or the addr is given twice", s.ID, s.Addr)
 		case s.ID == self && s.Addr != addr:
-			return nil, fmt.Errorf("this node, %q, is said to be at %s, and its --raft-addr is %s", self, s.Addr, addr)
+			return nil, fmt.Errorf(
+				"the file says that this node, %q, is at %s, but its --raft-addr is %s", self, s.Addr, addr)
 		}
 		servers = append(servers, raft.Server{ID: raft.ServerID(s.ID), Address: raft.ServerAddress(s.Addr)})
 	}
 	if !slices.ContainsFunc(left, func(s survivor) bool { return s.ID == self }) {
-		return nil, fmt.Errorf("it does not name this node, %q: it would have no part in the cluster", self)
+		return nil, fmt.Errorf("it does not name this node, %q, so this node would not be in the cluster", self)
 	}
 	return servers, nil
 }

@@ -85,7 +85,7 @@ func (s *Snapshots) Take() error {
 		return failure.ErrUnavailable
 	}
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
-		s.Log.Warn("no snapshot could be taken; the next attempt follows", "error", err)
+		s.Log.Warn("no snapshot could be taken; the node tries again", "error", err)
 		return err
 	}
 	s.FSM.LogBytes.Add(-bytes)
@@ -107,7 +107,7 @@ func (s *Snapshots) trail() {
 	c := s.Raft.ReloadableConfig()
 	c.TrailingLogs = uint64(min(max(s.Options.SnapshotBytes*entries/max(bytes, 1), minTrailing), MaxTrailing))
 	if err := s.Raft.ReloadConfig(c); err != nil {
-		s.Log.Warn("the length of the log could not be set", "error", err)
+		s.Log.Warn("cannot set the length of the log", "error", err)
 	}
 }
 

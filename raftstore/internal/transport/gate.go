@@ -45,7 +45,7 @@ func (g *Gate) Wait() {
 func (g *Gate) tell() {
 	append := g.Logs.Storing.Load()
 	if append != 0 && g.told.Swap(append) != append {
-		g.Log.Warn("the disk has not finished a write to the log; this leader withholds its heartbeats until "+
-			"it has, so that another node can be elected", "waiting", g.Logs.StuckFor())
+		g.Log.Warn("the disk has not finished a write to the log; until then this leader sends no heartbeats, so "+
+			"that another node can be elected", "waiting", g.Logs.StuckFor())
 	}
 }
