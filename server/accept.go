@@ -14,8 +14,8 @@ const (
 	tooManyClients = "-ERR max number of clients reached\r\n"
 	tooManyOfYou   = "-ERR max number of clients from your address reached\r\n"
 	protectedReply = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients on " +
-		"its own machine. To let others in, start it with a password, or with --protected-mode=false where " +
-		"the network itself keeps strangers out.\r\n"
+		"its own machine. To accept other clients, start it with a password, or with --protected-mode=false if the " +
+		"network itself keeps unknown clients out.\r\n"
 )
 
 // Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns ErrServerClosed if the
@@ -138,7 +138,7 @@ func (s *Server) warnCrossProtocol(from string) {
 	now := time.Now().Unix()
 	last := s.lastCrossWarn.Load()
 	if now-last >= int64(warnEvery/time.Second) && s.lastCrossWarn.CompareAndSwap(last, now) {
-		s.Log.Warn("an HTTP request reached the RESP port and was cut off: "+
-			"possibly somebody uses a browser or a proxy to send commands", "addr", from)
+		s.Log.Warn("an HTTP request reached the RESP port, and its connection was closed: a browser or a proxy may "+
+			"be sending commands", "addr", from)
 	}
 }

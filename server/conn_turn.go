@@ -18,7 +18,7 @@ func (c *conn) start() {
 	if c.polled == nil {
 		go c.serve()
 	} else if err := c.polled.Start(c.turn); err != nil {
-		c.srv.Log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
+		c.srv.Log.Error("cannot poll for a client; it is disconnected", "addr", c.remote, "err", err)
 		c.end(false)
 	}
 }

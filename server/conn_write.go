@@ -37,7 +37,7 @@ func (c *conn) flush() bool {
 }
 
 // errHeldMemory: the replies that wait for slow readers have reached their common memory bound.
-var errHeldMemory = errors.New("too many long replies wait for their readers")
+var errHeldMemory = errors.New("the memory for replies that wait for their readers is full")
 
 // write sends b by w. It fails if the client reads nothing for the write timeout, or if the replies held for all
 // clients exceed their memory bound. The caller holds writeMu.
@@ -57,7 +57,7 @@ func (c *conn) write(w io.Writer, b []byte) error {
 		c.srv.Wire.OutputBytes.Add(int64(n))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.srv.Wire.SlowReaders.Add(1)
-			c.srv.Log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
+			c.srv.Log.Info("client disconnected: it does not read its replies", "id", c.id, "addr", c.remote)
 		}
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	}
 	polled, err := group.Adopt(nc)
 	if err != nil {
-		s.Log.Debug("a client is served without a poller", "addr", nc.RemoteAddr(), "err", err)
+		s.Log.Debug("serving a client without a poller", "addr", nc.RemoteAddr(), "err", err)
 		return nil
 	}
 	return polled

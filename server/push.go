@@ -79,7 +79,7 @@ func (c *conn) Push(msg []byte) bool {
 	}
 	if c.pushes.close() {
 		c.srv.Wire.PushOverflows.Add(1)
-		c.srv.Log.Info("client cut: pushed messages piled up", "id", c.id, "addr", c.remote)
+		c.srv.Log.Info("client disconnected: it does not read its messages", "id", c.id, "addr", c.remote)
 		c.Kill()
 	}
 	return false

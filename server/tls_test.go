@@ -223,7 +223,7 @@ func TestTLSOnThePlainPort(t *testing.T) {
 	require.ErrorContains(t, err, "first record does not look like a TLS handshake")
 	p := srv.dial(t)
 	p.Send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may have by chance
-	assert.Equal(t, "-ERR Protocol error: TLS on a port that has none\r\n", p.ExpectEnd())
+	assert.Equal(t, "-ERR Protocol error: TLS on a port without TLS\r\n", p.ExpectEnd())
 	srv.answers(t)
 }
 

@@ -49,7 +49,7 @@ func (c *conn) nudgeIfIdle() {
 func (c *conn) woken() bool {
 	if !c.authed && !time.Now().Before(c.authBy) {
 		c.srv.Wire.AuthTimeouts.Add(1)
-		c.srv.Log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
+		c.srv.Log.Debug("client disconnected: it did not authenticate in time", "id", c.id, "addr", c.remote)
 		return false
 	}
 	c.in.Shrink()

@@ -15,7 +15,7 @@ var slipsOfFiles = []slip{
 	{what: "no users file", args: loner + "--users-file=gone", code: 1,
 		says: []string{"--users-file", "gone", "no such file"}},
 	{what: "an empty users file", args: loner + "--users-file=empty", code: 1,
-		says: []string{"--users-file empty", "no user is in it", "user app on"}},
+		says: []string{"--users-file empty", "the file has no user", "user app on"}},
 	{what: "a users file whose line begins wrong", args: loner + "--users-file=users-line", code: 1,
 		says: []string{"--users-file users-line", "line 1", "user app on"}},
 	{what: "an unknown rule for a user", args: loner + "--users-file=users-rule", code: 1,

@@ -54,7 +54,7 @@ func Parse(commands Commands, text []byte) (*Users, error) {
 		switch {
 		case err != nil:
 		case users.ByName[u.Name] != nil:
-			err = fmt.Errorf("user %q stands here twice", u.Name)
+			err = fmt.Errorf("user %q is defined twice", u.Name)
 		case len(users.ByName) == MaxUsers:
 			err = fmt.Errorf("there may be at most %d users", MaxUsers)
 		}
@@ -64,7 +64,7 @@ func Parse(commands Commands, text []byte) (*Users, error) {
 		users.ByName[u.Name] = u
 	}
 	if len(users.ByName) == 0 {
-		return nil, fmt.Errorf("%w: no user is in it; %w", errUsers, errUserLine)
+		return nil, fmt.Errorf("%w: the file has no user; %w", errUsers, errUserLine)
 	}
 	return users, nil
 }
@@ -75,7 +75,7 @@ func parseUser(commands Commands, words []string) (*User, error) {
 	}
 	u := &User{Name: words[1], Commands: make([]bool, commands.Len())}
 	if len(u.Name) > maxUserBytes || strings.ContainsFunc(u.Name, func(c rune) bool { return c < '!' || c > '~' }) {
-		return nil, fmt.Errorf("a user's name must have at most %d characters, none of them special", maxUserBytes)
+		return nil, fmt.Errorf("a user name must have at most %d characters and no special characters", maxUserBytes)
 	}
 	if len(words) > 2+maxUserRules {
 		return nil, fmt.Errorf("user %q: at most %d rules", u.Name, maxUserRules)
@@ -101,7 +101,7 @@ func (u *User) apply(commands Commands, rule string) error {
 	case rule[0] == '#':
 		return u.addPassword(rule[1:])
 	case rule[0] == '>' || rule[0] == '<':
-		return errors.New("passwords stand here as #<hash> only: printf %s the-password | sha256sum")
+		return errors.New("passwords must be given as #<hash>: printf %s the-password | sha256sum")
 	case rule == "sanitize-payload" || rule == "&*" || rule == "allchannels":
 		return nil
 	case rule == "allkeys" || rule == "~*":
@@ -143,7 +143,7 @@ func (u *User) allow(commands Commands, rule string) error {
 	}
 	named := commands.Named(what)
 	if len(named) == 0 {
-		return fmt.Errorf("rule %s names no command or category: ACL CAT lists them", resp.Quote([]byte(rule)))
+		return fmt.Errorf("rule %s names an unknown command or category: ACL CAT lists them", resp.Quote([]byte(rule)))
 	}
 	for _, command := range named {
 		u.Commands[command] = grant

@@ -46,7 +46,8 @@ type Commands interface {
 }
 
 // ErrTwoPasswords: the users file defines the user default, and its password is also given separately.
-var ErrTwoPasswords = errors.New("the users file says who the user default is, and a password for it is given beside")
+var ErrTwoPasswords = errors.New(
+	"the users file defines the user default, so a password for it must not be given by flag")
 
 // WithDefault adds the user default to the users of a file, which may be nil. The given password is its password.
 // Without a password and a file, default needs no login. Without a password but with a file, default is off, because an

@@ -15,8 +15,8 @@ const (
 )
 
 // ErrReservedKey rejects a key that only the limiters of policies may have.
-const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide " +
-	"with RL.CHECK, or choose another key"
+const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: use " +
+	"RL.CHECK, or choose another key"
 
 // Bad returns an error that names an argument, states the accepted values ("must be ...") and quotes the received
 // value.

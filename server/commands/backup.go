@@ -124,7 +124,7 @@ func runBackupStart(s *Session, _ [][]byte) {
 		s.fail(backupError(err))
 		return
 	}
-	s.srv.Log.Info("backup begun at a client's request", "bytes", bytes, "addr", s.about.Addr)
+	s.srv.Log.Info("a client requested a backup", "bytes", bytes, "addr", s.about.Addr)
 	s.Int(bytes)
 }
 

@@ -145,7 +145,7 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 	case fromBlocked(s.srv, op):
 		reason = fromText(s.srv, op)
 	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.Limiter.Now(), pair.Key)):
-		reason = "no limit is in force: the policy is disabled, or an override lifts it"
+		reason = "no limit applies: the policy is disabled, or an override removes its limits"
 	default:
 		limit := p.LimitsFor(s.srv.Limiter.Now(), pair.Key)[d.Part]
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), policytext.Limit(&limit)
@@ -157,10 +157,10 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 		told.Limit = limit.Limit.Max // even if the policy reports another limit
 		reason = why(op, &told, info)
 		if p.Reserved > 0 && !op.High {
-			reason += "; a part of the limit is kept for PRIORITY high"
+			reason += "; a part of the limit is reserved for PRIORITY high"
 		}
 		if p.Shadow {
-			reason += "; the policy is a shadow, it denies nothing"
+			reason += "; the policy is in shadow mode and denies nothing"
 		}
 	}
 	s.Pair("limiter", name)

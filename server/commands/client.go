@@ -15,13 +15,14 @@ func clientCommand() *command {
 	return &command{
 		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale",
 		Command: service.Command{Exempt: true},
-		summary: "About this connection and the others",
+		summary: "Information about this connection and the others",
 		subs: []*command{
 			{name: "ID", arity: 2, summary: "The id of this connection",
 				run: func(s *Session, _ [][]byte) { s.Int(s.about.ID) }},
 			{name: "GETNAME", arity: 2, summary: "The name of this connection", run: runGetName},
 			{name: "SETNAME", arity: 3, syntax: "name", summary: "Name this connection", run: runSetName},
-			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Say which client library this is",
+			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Set the name and version of the " +
+				"client library",
 				run: runSetInfo},
 			{name: "LIST", arity: -2, syntax: "[TYPE type] [ID id ...]", summary: "Describe all connections",
 				flags: "admin", run: runClientList, bulky: true},

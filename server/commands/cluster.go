@@ -23,7 +23,7 @@ func clusterCommands() []*command {
 	return []*command{
 		{
 			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale",
-			summary: "What cluster clients ask", details: clusterDetails,
+			summary: "Commands for cluster clients", details: clusterDetails,
 			subs: []*command{
 				{name: "INFO", arity: 2, summary: "The state of the cluster", run: func(s *Session, _ [][]byte) {
 					s.Verbatim(info.ClusterState(s.srv.Replica))

@@ -12,7 +12,7 @@ import (
 
 func commandCommand() *command {
 	return &command{
-		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
+		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "The commands of the server",
 		run: func(s *Session, _ [][]byte) { writeDescriptions(&s.Writer, s.srv.table.all) },
 		subs: []*command{
 			{name: "COUNT", arity: 2, summary: "The number of commands",

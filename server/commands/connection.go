@@ -28,9 +28,9 @@ func connectionCommands() []*command {
 			run: runSelect},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth",
 			run: runQuit, atOnce: true, pubsub: true},
-		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning",
+		{name: "RESET", arity: 1, summary: "Reset the state of the connection",
 			flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
-			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. " +
+			details: "Ends a transaction, subscriptions, MONITOR and READONLY, returns to RESP2 and logs out. " +
 				"Limiters are reset with RL.RESET."},
 	}
 	for _, cmd := range commands {

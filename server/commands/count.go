@@ -38,7 +38,7 @@ func countCommands() []*command {
 		expire("PEXPIRE", "ms", "Give a string or a count a time to live", "PX"),
 		expire("EXPIREAT", "time", "Let a string or a count end at a Unix time in seconds", "EXAT"),
 		expire("PEXPIREAT", "time", "Let a string or a count end at a Unix time in milliseconds", "PXAT"),
-		{name: "PERSIST", arity: 2, syntax: "key", summary: "Take the time to live of a string or a count away",
+		{name: "PERSIST", arity: 2, syntax: "key", summary: "Remove the time to live of a string or a count",
 			params: []param{paramString},
 			reply:  "1, or 0 when there is no such key or it has none.", plan: planPersist},
 	})

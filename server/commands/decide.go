@@ -17,7 +17,7 @@ const (
 
 // These parameters belong to several decisions.
 var (
-	paramKey    = param{"key", "who or what is limited, 1 to 512 bytes"}
+	paramKey    = param{"key", "the limiter's name, for example a user or an address; 1 to 512 bytes"}
 	paramRate   = param{"rate", "units per time: `10` (a second), `10/s`, `5/m`, `1000/h`, `1/6s`, `3/500ms`, `0.5`"}
 	paramWindow = param{"window",
 		"a duration: `60` (seconds), `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`; at most 366 days"}

@@ -66,7 +66,7 @@ func dialectCommands() []*command {
 				{"LBOUND n", "the least value"}, {"UBOUND n", "the greatest value"},
 				{"SATURATE", "go as far as the bound instead of not at all"},
 				{"EX, PX, EXAT, PXAT", "the time to live, or when it ends in Unix time"},
-				{"PERSIST", "take the time to live away"}, {"ENX", "set the time to live only where there is none"}},
+				{"PERSIST", "remove the time to live"}, {"ENX", "set the time to live only where there is none"}},
 			reply: "Two integers: the value, and the step that was taken.",
 			shown: []example{
 				{"INCREX ratelimit:42 UBOUND 2 EX 60 ENX", "1 1", "the window begins"},

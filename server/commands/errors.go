@@ -33,26 +33,26 @@ const (
 	errNotInMulti   resp.Error = "ERR Command not allowed inside a transaction"
 	errMultiTooLong resp.Error = "ERR a transaction holds at most 1024 operations, 1 MiB of arguments, each " +
 		"counting 32 bytes more than it has, and answers with 4 MiB of strings, each counted as --max-value-bytes"
-	errExecTooLong resp.Error = "ERR the replies of this transaction are longer than 1 MiB, this command was not " +
-		"carried out"
-	errWatch resp.Error = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, " +
-		"there is nothing to watch"
-	errPublish       resp.Error = "ERR PUBLISH is not supported: channels carry the server's own events only"
+	errExecTooLong resp.Error = "ERR the replies of this transaction are longer than 1 MiB, so this command was not " +
+		"executed"
+	errWatch resp.Error = "ERR WATCH is not supported: EXEC runs everything in one atomic step, so there is nothing " +
+		"to watch"
+	errPublish       resp.Error = "ERR PUBLISH is not supported: only the server publishes to channels"
 	errTooManyTopics resp.Error = "ERR a client may subscribe to at most 128 channels and patterns"
 
 	errTooManyKeys resp.Error = "ERR KEYS matches more than 10000 keys, use SCAN"
 	errPatternLong resp.Error = "ERR pattern must be at most 512 bytes"
 
 	errNoDebug     resp.Error = "ERR DEBUG is not enabled on this server"
-	errRealClock   resp.Error = "ERR the clock is a real one, only a test clock can be moved"
+	errRealClock   resp.Error = "ERR the server uses the real clock, and only a test clock can be moved"
 	errClockBack   resp.Error = "ERR the clock cannot be set back"
-	errNoShutdown  resp.Error = "ERR SHUTDOWN is not possible on this server, stop its process instead"
+	errNoShutdown  resp.Error = "ERR SHUTDOWN is not supported on this server, stop its process instead"
 	errNotStopping resp.Error = "ERR No shutdown in progress."
 	errSaving      resp.Error = "ERR Background save already in progress"
-	errNoBackup    resp.Error = "ERR no backup is under way on this connection, begin with WEIR.BACKUP START; one " +
-		"that nobody reads from for a minute ends"
-	errBackingUp    resp.Error = "ERR another backup is under way, only one at a time"
-	errCannotBackUp resp.Error = "ERR this server keeps nothing that could be backed up"
+	errNoBackup    resp.Error = "ERR no backup is running on this connection, begin with WEIR.BACKUP START; a backup " +
+		"ends when nobody reads from it for a minute"
+	errBackingUp    resp.Error = "ERR another backup is running, only one can run at a time"
+	errCannotBackUp resp.Error = "ERR this server has no state that can be backed up"
 	errNoConfigFile resp.Error = "ERR The server is running without a config file"
 	errCaching      resp.Error = "ERR CLIENT CACHING is not supported: decisions are never cached by clients"
 	errByFloat      resp.Error = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"

@@ -62,14 +62,14 @@ func TestWhyADecisionIsWhatItIs(t *testing.T) {
 		d       engine.Decision
 	}{
 		"the cost of 9 is above the limit of 5: no wait helps": {9, false, engine.Decision{Remaining: 5, RetryMs: -1}},
-		"it needs 5 units, 4 of 5 are left, and none comes back by itself": {
+		"it needs 5 units, but 4 of 5 are left, and units never return by themselves": {
 			5, false, engine.Decision{Remaining: 4, RetryMs: -1},
 		},
-		"it needs 9 units, 4 of 5 are left; it fits in 7 ms": {9, false, engine.Decision{Remaining: 4, RetryMs: 7}},
-		"it asks for 9 units, and 3 fit":                     {9, true, engine.Decision{Allowed: 3, RetryMs: -1}},
-		"it fits when it is held for 7 ms first":             {1, false, engine.Decision{Allowed: 1, RetryMs: 7}},
-		"a look takes nothing; 4 of 5 are left":              {0, false, engine.Decision{Allowed: 1, Remaining: 4}},
-		"it needs 1 unit, which leaves 4 of 5":               {1, true, engine.Decision{Allowed: 1, Remaining: 4}},
+		"it needs 9 units, but 4 of 5 are left; it fits in 7 ms": {9, false, engine.Decision{Remaining: 4, RetryMs: 7}},
+		"it asks for 9 units, and 3 fit":                         {9, true, engine.Decision{Allowed: 3, RetryMs: -1}},
+		"it fits after a delay of 7 ms":                          {1, false, engine.Decision{Allowed: 1, RetryMs: 7}},
+		"a read takes nothing; 4 of 5 are left":                  {0, false, engine.Decision{Allowed: 1, Remaining: 4}},
+		"it needs 1 unit, which leaves 4 of 5":                   {1, true, engine.Decision{Allowed: 1, Remaining: 4}},
 	} {
 		op := engine.Op{Cost: c.cost, Partial: c.partial, Limit: engine.Limit{Algorithm: engine.TokenBucket}}
 		c.d.Limit = 5

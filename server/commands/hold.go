@@ -45,7 +45,7 @@ func holdCommands() []*command {
 		},
 		{
 			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
-			summary: "Complete a hold with the units that were really used",
+			summary: "Complete a hold with the actual cost",
 			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not " +
 				"allow it, because it has been used. A retry within 60 seconds gets the same answer and changes " +
 				"nothing. When the hold has ended or was cancelled, it has given everything back. Then all of " +

@@ -147,7 +147,7 @@ func TestHTTPCheckIsAccountedFor(t *testing.T) {
 // TestHTTPCheckTakesNoParameterFromAKey covers proxies, which cannot escape the text of their clients. A client that
 // sends an & can neither set a parameter nor choose another key. The request is refused with a hint.
 func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
-	const behind = " stands behind key: put it before; or write key_rest=, when everything behind it is the key\n"
+	const behind = " stands after key: put it before key; or write key_rest= if everything after it is the key\n"
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, want := range map[string]string{
 		"/check/api?key=ip:1&cost=2":           "ERR cost" + behind,

@@ -51,7 +51,7 @@ func keyCommands() []*command {
 				summary: "Bytes a limiter takes, with its share of the index", flags: "readonly",
 				keys: keySpec{2, 2, 1}, run: runMemoryUsage},
 			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
-			{name: "DOCTOR", arity: 2, summary: "Says where to look", run: func(s *Session, _ [][]byte) {
+			{name: "DOCTOR", arity: 2, summary: "Names the command to use instead", run: func(s *Session, _ [][]byte) {
 				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and " +
 					"the bound.\n")
 			}},

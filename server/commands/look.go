@@ -260,19 +260,19 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 	case d.Allowed == 0 && op.Cost > d.Limit && d.RetryMs < 0:
 		return fmt.Sprintf("the cost of %d is above the limit of %d: no wait helps", op.Cost, d.Limit)
 	case d.Allowed == 0 && d.RetryMs < 0:
-		return fmt.Sprintf("it needs %s, %d of %d are left, and none comes back by itself", units(op.Cost),
+		return fmt.Sprintf("it needs %s, but %d of %d are left, and units never return by themselves", units(op.Cost),
 			d.Remaining, d.Limit)
 	case d.Allowed == 0:
-		return fmt.Sprintf("it needs %s, %d of %d are left; it fits in %d ms", units(op.Cost), d.Remaining,
+		return fmt.Sprintf("it needs %s, but %d of %d are left; it fits in %d ms", units(op.Cost), d.Remaining,
 			d.Limit, d.RetryMs)
 	case op.Limit.Strikes&engine.Attempts != 0 && op.Cost > 0 && d.Remaining == 0 && !lastStep(&op.Limit).Delay:
 		return "this attempt is admitted, and is the last: the key is then blocked"
 	case op.Limit.Algorithm == engine.Strike && d.RetryMs > 0:
-		return fmt.Sprintf("it is admitted, and its response is to be held for %d ms", d.RetryMs)
+		return fmt.Sprintf("it is admitted, and its response must be delayed for %d ms", d.RetryMs)
 	case d.RetryMs > 0:
-		return fmt.Sprintf("it fits when it is held for %d ms first", d.RetryMs)
+		return fmt.Sprintf("it fits after a delay of %d ms", d.RetryMs)
 	case op.Cost == 0:
-		return fmt.Sprintf("a look takes nothing; %d of %d are left", d.Remaining, d.Limit)
+		return fmt.Sprintf("a read takes nothing; %d of %d are left", d.Remaining, d.Limit)
 	case op.Partial && d.Allowed < op.Cost:
 		return fmt.Sprintf("it asks for %s, and %d fit", units(op.Cost), d.Allowed)
 	default:

@@ -35,7 +35,7 @@ func multiCommands() []*command {
 				"step at one instant. Any " +
 				"other command runs after that step. Replies come in the order of the commands. A command that is " +
 				"refused while queueing makes EXEC refuse everything."},
-		{name: "EXEC", arity: 1, summary: "Carry out the transaction", reply: "An array of the replies.",
+		{name: "EXEC", arity: 1, summary: "Run the transaction", reply: "An array of the replies.",
 			run: runExec, atOnce: true,
 			shown: []example{{"MULTI", "OK", ""}, {"RL.TOKENBUCKET user:42 10/s 100", "QUEUED", ""},
 				{"RL.FIXED org:7 FOREVER 1000", "QUEUED", ""},

@@ -142,7 +142,7 @@ func TestLayoutErrors(t *testing.T) {
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rl:{ip}",
 			"-ERR LAYOUT must contain {key} exactly once, like rate-limit:{key}:{policy}, not 'rl:{ip}'"},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT {key}",
-			"-ERR LAYOUT must have more in it than {key}, not '{key}'"},
+			"-ERR LAYOUT must contain more than {key}, not '{key}'"},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT RATE", "-ERR REPORT " + durations + "; or BURST, not 'RATE'"},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT 0", "-ERR REPORT must be longer than 0, not '0'"},
 		{"", "RL.POLICY LIST", ""},

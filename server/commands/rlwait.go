@@ -16,9 +16,10 @@ const maxTimeout = time.Hour
 var (
 	errStopping = resp.Error("TRYAGAIN not applied, send it again: the server is stopping")
 
-	errWaitToStrike resp.Error = "ERR RL.WAIT takes RL.STRIKE with COST 0 only: every try would be another strike"
-	errWaitWithID   resp.Error = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer " +
-		"every try like the first"
+	errWaitToStrike resp.Error = "ERR RL.WAIT accepts RL.STRIKE with COST 0 only, because each try would be another " +
+		"strike"
+	errWaitWithID resp.Error = "ERR RL.WAIT accepts no ID: it tries the request several times, and with an ID each " +
+		"try would get the first answer"
 )
 
 func rlWaitCommand() *command {

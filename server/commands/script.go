@@ -51,13 +51,14 @@ func scriptCommands() []*command {
 				{name: "LOAD", arity: 3, syntax: "script", summary: "Recognise a script", flags: "noscript",
 					run:   runScriptLoad,
 					reply: "Its SHA-1, or an error when it is not recognised.", cost: "O(n) in the length of the text"},
-				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Say which scripts are recognised",
+				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Check which scripts are recognised",
 					flags: "noscript", run: runScriptExists,
 					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.",
 					cost:  "O(n) in the number of scripts"},
-				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Nothing: what is recognised stays so",
+				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "No effect: recognised scripts stay " +
+					"recognised",
 					flags: "noscript", run: runScriptFlush, reply: "OK."},
-				{name: "KILL", arity: 2, summary: "Nothing: no script runs", flags: "noscript",
+				{name: "KILL", arity: 2, summary: "No effect: no script runs", flags: "noscript",
 					run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
 			},
 		},
@@ -175,7 +176,7 @@ const (
 
 // errAlone is returned by the plan of a command for arguments that only its alone function can run. A transaction
 // refuses such a command, because a transaction is one step.
-const errAlone resp.Error = "ERR a script that deletes what KEYS matches can not be a part of MULTI"
+const errAlone resp.Error = "ERR a script that deletes what KEYS matches is not allowed in MULTI"
 
 // deleteAllPattern returns the pattern of the Lua line that deletes all keys which match it.
 func deleteAllPattern(text []byte) (pattern []byte, ok bool) {

@@ -13,7 +13,7 @@ import (
 
 func serverCommands() []*command {
 	commands := []*command{
-		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Facts about the server",
+		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Information about the server",
 			flags: "loading stale", run: runInfo,
 			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats " +
 				"cluster keyspace weir`, in a cluster also `raft`; `all` is all of them."},
@@ -37,7 +37,7 @@ func serverCommands() []*command {
 		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast",
 			run: runRole},
 		waitCommand(),
-		{name: "MONITOR", arity: 1, summary: "See every command as it comes",
+		{name: "MONITOR", arity: 1, summary: "Show every command as it arrives",
 			flags: "admin noscript loading stale no_multi", run: func(s *Session, _ [][]byte) {
 				s.OK()
 				setMonitor(s, true)
@@ -160,7 +160,7 @@ func runShutdown(s *Session, args [][]byte) {
 		s.fail(errNoShutdown)
 		return
 	}
-	s.srv.Log.Info("shutdown asked for by a client", "addr", s.about.Addr, "at", time.Now())
+	s.srv.Log.Info("a client requested the shutdown", "addr", s.about.Addr, "at", time.Now())
 	s.Closing = true
 	go s.srv.cfg.OnShutdown()
 }
@@ -169,7 +169,7 @@ func slowlogCommands() []*command {
 	return []*command{
 		{
 			name: "SLOWLOG", arity: -2, group: groupServer, flags: "admin loading stale",
-			summary: "The commands that took longest to carry out",
+			summary: "The commands with the longest execution time",
 			details: "Entries are kept for commands that take at least `slowlog-log-slower-than` microseconds " +
 				"(10000 unless changed with CONFIG SET). A " +
 				"pipeline of decisions is one entry.",
@@ -233,7 +233,7 @@ func latencyCommand() *command {
 				run: func(s *Session, _ [][]byte) { s.Map(0) }},
 			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset",
 				run: func(s *Session, _ [][]byte) { s.Int(0) }},
-			{name: "DOCTOR", arity: 2, summary: "Says where to look instead", run: func(s *Session, _ [][]byte) {
+			{name: "DOCTOR", arity: 2, summary: "Names the commands to use instead", run: func(s *Session, _ [][]byte) {
 				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in " +
 					"INFO commandstats.\n")
 			}},
@@ -254,7 +254,7 @@ const (
 func waitCommand() *command {
 	return &command{
 		name: "WAIT", arity: 3, syntax: "replicas timeout",
-		summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
+		summary: "Wait until so many replicas have the decisions of this node", flags: "", run: runWait,
 		details: "The leader of a cluster answers a decision when a majority has it on disk, so `WAIT` counts these " +
 			"replicas at once. For more it waits " +
 			"`timeout` milliseconds, at most a minute (also with 0), but not in a transaction. A follower knows " +

@@ -13,7 +13,7 @@ func settleCommands() []*command {
 	commands := []*command{
 		{
 			name: "RL.RELEASE", arity: -3, syntax: "key holder [ID token]",
-			summary: "Give a slot back",
+			summary: "Release a slot",
 			params:  []param{paramKey, {"holder", "the holder id that `RL.ACQUIRE` was given or answered"}, paramID},
 			reply:   "1, or 0 when the holder holds nothing any more.",
 			shown:   []example{{"RL.RELEASE job:export a", "0", ""}},
@@ -21,7 +21,7 @@ func settleCommands() []*command {
 		},
 		{
 			name: "RL.RENEW", arity: -4, syntax: "key holder ttl [ID token]",
-			summary: "Keep a slot longer",
+			summary: "Extend the lease of a slot",
 			details: "The slot is held for `ttl` from now, whatever time was left.",
 			params: []param{paramKey, {"holder", "the holder id that `RL.ACQUIRE` was given or answered"},
 				{"ttl", "a duration; 0: until it is released"}, paramID},

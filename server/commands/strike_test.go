@@ -172,7 +172,8 @@ func TestStrikesAreReadAndWritten(t *testing.T) {
 		require.Contains(t, c.say("RL.POLICY SET q LIMIT STRIKE "+sent), "-ERR", sent)
 	}
 	c.say("RL.POLICY SET p LIMIT STRIKE 1m 1 DELAY 2s 2 1m ATTEMPTS")
-	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k"), "it is admitted, and its response is to be held for 2000 ms")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k"),
+		"it is admitted, and its response must be delayed for 2000 ms")
 	c.say("RL.CHECK p k")
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k"),
 		"this attempt is admitted, and is the last: the key is then blocked")

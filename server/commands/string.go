@@ -47,7 +47,7 @@ func stringCommands() []*command {
 			params: []param{paramString}, plan: planOnString(engine.TextTake), answer: answerGet},
 		{name: "GETEX", arity: -2, syntax: "key [EX seconds|PX ms|EXAT time|PXAT time|PERSIST]",
 			summary: "Answer a string and change its time to live",
-			params:  []param{paramString, paramLifetime, {"PERSIST", "take the time to live away"}},
+			params:  []param{paramString, paramLifetime, {"PERSIST", "remove the time to live"}},
 			reply:   "The value, or nothing.",
 			plan:    planGetEx, answer: answerGet},
 		{name: "MGET", arity: -2, syntax: "key [key ...]", summary: "The strings under some keys",

@@ -30,7 +30,7 @@ func weirClusterCommand() *command {
 		"wall clock), `log_format` (the newest it reads; 0: unknown)."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
-		summary: "See and change the cluster; `weir cluster` does the same from a shell",
+		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
 		details: "Any node forwards a change to the leader. The command ends when a majority has agreed.",
 		subs: []*command{
 			status,
@@ -39,7 +39,8 @@ func weirClusterCommand() *command {
 				runClusterAdd),
 			sub("REMOVE", "id", 3, "Remove a node", "Stop it first: a removed node does not come back by itself.",
 				runClusterRemove),
-			sub("TRANSFER", "[id]", -2, "Hand leadership to a node, or to whichever is best", "", runClusterTransfer),
+			sub("TRANSFER", "[id]", -2, "Transfer leadership to a node, or to the best candidate",
+				"", runClusterTransfer),
 			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
 		},
 	}

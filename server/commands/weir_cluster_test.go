@@ -99,23 +99,23 @@ func TestClusterReadiness(t *testing.T) {
 	f.Lead("")
 	f.SetAge(1500 * time.Millisecond)
 	ready(http.StatusServiceUnavailable,
-		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be asked\n")
+		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be reached\n")
 	f.Lead("c")
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (c)\n[+]state ok\n")
 	f.SetDown(limiter.ErrTryAgain)
 	ready(http.StatusServiceUnavailable,
-		"[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: the leader was not confirmed by a majority, or "+
-			"this node lags behind it\n")
+		"[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: no majority confirmed the leader, or this node "+
+			"lags behind it\n")
 	f.SetDown(nil)
 	f.Lead("a")
 	f.Change(func(t *limiter.Topology) { t.Nodes = t.Nodes[:1] })
-	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (a)\n[+]state ok\n")
+	ready(http.StatusServiceUnavailable, "[-]node not a member of the cluster yet\n[+]leader ok (a)\n[+]state ok\n")
 	f.Change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
 	ready(http.StatusServiceUnavailable,
-		"[-]node not a member yet\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
+		"[-]node not a member of the cluster yet\n[-]leader a, whose client address is not known yet\n[+]state ok\n")
 	stopServing(srv)
 	ready(http.StatusServiceUnavailable,
-		"[-]node draining\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
+		"[-]node draining\n[-]leader a, whose client address is not known yet\n[+]state ok\n")
 }
 
 func TestClusterMetrics(t *testing.T) {

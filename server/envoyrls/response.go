@@ -25,7 +25,7 @@ func (q *rlsRequest) response(s *Server) (*rlspb.Response, error) {
 			s.RLS.Descriptors.Tell(op, d)
 		case engine.UnknownPolicy:
 			s.RLS.Unmatched.Add(1)
-			s.Log.Debug("an Envoy asks under a policy that there is not", "policy", q.names[i])
+			s.Log.Debug("an Envoy asks for a policy that does not exist", "policy", q.names[i])
 			out.Statuses[i] = &rlspb.Status{Code: rlspb.Code_OK}
 			continue
 		default:

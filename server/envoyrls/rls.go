@@ -106,7 +106,7 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 	defer func() {
 		if p := recover(); p != nil {
 			r.Wire.Panics.Add(1)
-			r.Log.Error("panic while answering an Envoy", "panic", p, "stack", string(debug.Stack()))
+			r.Log.Error("panic while serving an Envoy", "panic", p, "stack", string(debug.Stack()))
 			out, err = nil, status.Error(codes.Internal, "internal error")
 		}
 		switch {

@@ -99,8 +99,8 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // errAnotherSite rejects a request that a browser sent for a page of another site.
-const errAnotherSite = resp.Error("ERR a browser sent this for a page of another site: only proxies ask here, " +
-	"and a proxy that hands on its client's Connection header must add X-Forwarded-For or X-Original-URI")
+const errAnotherSite = resp.Error("ERR a browser sent this request for a page of another site, but only proxies may " +
+	"ask here; a proxy that passes on its client's Connection header must add X-Forwarded-For or X-Original-URI")
 
 // asker returns the user who sends a check, or nil if every client may ask. If no user needs a password, the
 // Authorization header does not concern weir, because proxies forward their clients' headers.
@@ -145,7 +145,7 @@ func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, e
 // proxy selects the status with error_status.
 func (h *httpCheck) undecided(w http.ResponseWriter, q *checkRequest, err error) {
 	w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
-	h.Log.Debug("an HTTP check was not decided", "error", err)
+	h.Log.Debug("an HTTP check got no decision", "error", err)
 	writePlain(w, q.errorStatus, service.ErrorText(err))
 }
 

@@ -70,7 +70,7 @@ func behindKey(rest string) error {
 		name = "something"
 	}
 	return resp.Error("ERR " + resp.Printable([]byte(name), resp.MaxQuotedBytes) +
-		" stands behind key: put it before; or write key_rest=, when everything behind it is the key")
+		" stands after key: put it before key; or write key_rest= if everything after it is the key")
 }
 
 // unescaped decodes the escapes of a text. It returns malformed text unchanged.

@@ -147,7 +147,7 @@ func statusParam(name string, params map[string]string, standard, least int) (in
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > 599 || n/100 == 3 {
-		return 0, arg.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599, and no redirect", least),
+		return 0, arg.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599 and not a redirect", least),
 			[]byte(text))
 	}
 	return n, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // errNotThisMachine rejects a request from another machine if no password protects the server.
-var errNotThisMachine = errors.New("without a password weir answers here only requests from its own machine, to " +
-	"localhost or to an address of it: set a password")
+var errNotThisMachine = errors.New("without a password weir accepts only requests from its own machine, to localhost " +
+	"or one of its addresses: set a password")
 
 // httpUser authenticates the sender of a request.
 func httpUser(s *service.Service, r *http.Request) (*acl.User, error) {

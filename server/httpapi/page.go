@@ -67,7 +67,7 @@ func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *acl.Use
 		case err != nil:
 			refuseLogin(w, err)
 		case !s.MayInspectAll(u):
-			writePlain(w, http.StatusForbidden, "the page shows all keys, and this user may not see them")
+			writePlain(w, http.StatusForbidden, "the page shows all keys, and this user has no permission to see them")
 		default:
 			handle(w, r, u)
 		}

@@ -56,16 +56,16 @@ func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.Us
 		writePlain(w, http.StatusForbidden, errNotThisMachine.Error())
 		return
 	case http.NewCrossOriginProtection().Check(r) != nil:
-		writePlain(w, http.StatusForbidden, "this came from a page of another host")
+		writePlain(w, http.StatusForbidden, "the request came from a page of another host")
 		return
 	case r.Header.Get("Content-Type") != "application/json":
-		writePlain(w, http.StatusUnsupportedMediaType, "a command comes as application/json")
+		writePlain(w, http.StatusUnsupportedMediaType, "a command must be sent as application/json")
 		return
 	}
 	var command struct{ Args []string }
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxPageCommand))
 	if err := body.Decode(&command); err != nil || len(command.Args) == 0 || len(command.Args) > MaxPageArgs {
-		writePlain(w, http.StatusBadRequest, `a command is like {"args": ["RL.UNBLOCK", "user:42"]}`)
+		writePlain(w, http.StatusBadRequest, `a command must be like {"args": ["RL.UNBLOCK", "user:42"]}`)
 		return
 	}
 	writeJSON(w, p.do(r, u, command.Args))

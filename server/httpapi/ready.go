@@ -79,13 +79,13 @@ func (s *probes) readiness() []readiness {
 	case s.Draining.Load():
 		node = readiness{"node", false, "draining"}
 	case t.Member(t.Self) == nil:
-		node = readiness{"node", false, "not a member yet"}
+		node = readiness{"node", false, "not a member of the cluster yet"}
 	}
 	leader := readiness{"leader", false, "none"}
 	if m := t.Member(t.Leader); m != nil {
 		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
 		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS could name no node
-			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
+			leader = readiness{"leader", false, fmt.Sprintf("%s, whose client address is not known yet", t.Leader)}
 		}
 	}
 	return []readiness{node, leader, s.stateReady()}
@@ -94,14 +94,14 @@ func (s *probes) readiness() []readiness {
 // stateReady reports whether this node has applied the entries committed before the call.
 func (s *probes) stateReady() readiness {
 	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
-	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
+	why := fmt.Sprintf("this node did not apply the committed entries within %v", readyWait)
 	switch {
 	case err == nil:
 		return readiness{"state", true, "ok"}
 	case errors.Is(err, limiter.ErrClusterDown):
-		why = "no leader can be asked"
+		why = "no leader can be reached"
 	case !errors.Is(err, errNotApplied):
-		why = "the leader was not confirmed by a majority, or this node lags behind it"
+		why = "no majority confirmed the leader, or this node lags behind it"
 	}
 	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", service.CeilMs(s.Replica.StaleFor()), why)}
 }

@@ -19,7 +19,7 @@ var (
 	errBulkEnd               = errors.New("bulk string does not end in CRLF")
 	errBigCommand            = errors.New("too big command")
 	// errTLSHere: a TLS client would wait for an answer that it understands.
-	errTLSHere = errors.New("TLS on a port that has none")
+	errTLSHere = errors.New("TLS on a port without TLS")
 	// ErrCrossProtocol: a line of an HTTP request reached the port.
 	ErrCrossProtocol = errors.New("HTTP request on a RESP port")
 	// ErrHTTPRequest: the line was the first one, so the sender understands an HTTP answer.

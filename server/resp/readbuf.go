@@ -8,7 +8,7 @@ import (
 )
 
 // ErrReadMemory: the read buffers have reached their memory bound.
-var ErrReadMemory = errors.New("too many large commands under way, try again")
+var ErrReadMemory = errors.New("too many large commands in progress, try again")
 
 // BufferPools provides read buffers to the connections of one server.
 type BufferPools struct {

@@ -14,32 +14,31 @@ const (
 	ErrNoAuth     resp.Error = "NOAUTH Authentication required."
 	ErrWrongPass  resp.Error = "WRONGPASS invalid username-password pair or user is disabled."
 	ErrNoKey      resp.Error = "NOPERM No permissions to access a key"
-	ErrLoginsWait resp.Error = "ERR too many failed logins from this address, try again in a while"
-	ErrWrongType  resp.Error = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells " +
-		"which, RL.RESET frees it"
-	errOutOfMemory resp.Error = "OOM memory is at --max-memory and nothing could be evicted for this (blocks " +
-		"and holds never are, with --when-full deny nothing is); nothing was counted, raise --max-memory"
-	errTooManyHolders resp.Error = "ERR the key has 1000 leases, the most one key may have"
-	ErrNotRefundable  resp.Error = "ERR the key's algorithm has nothing to refund"
-	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
-	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts what has failed and can not be held, RL.CHECK " +
-		"counts it"
-	errNoHold resp.Error = "NOHOLD there is no hold with this id: it was denied, or has been over for more " +
-		"than 60 seconds; nothing was charged"
-	errOtherTerms  resp.Error = "ERR the id names a hold on other terms, nothing was taken"
+	ErrLoginsWait resp.Error = "ERR too many failed logins from this address, try again later"
+	ErrWrongType  resp.Error = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE shows the " +
+		"algorithm, RL.RESET frees the key"
+	errOutOfMemory resp.Error = "OOM memory is at --max-memory and no limiter could be evicted (weir never evicts " +
+		"blocks and holds, and nothing with --when-full deny); nothing was counted, raise --max-memory"
+	errTooManyHolders resp.Error = "ERR the key has 1000 leases, the maximum for one key"
+	ErrNotRefundable  resp.Error = "ERR the algorithm of the key does not support refunds"
+	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1000 holds on this key, the maximum"
+	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
+	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than 60 seconds ago; " +
+		"nothing was charged"
+	errOtherTerms  resp.Error = "ERR the id names a hold with other arguments, nothing was taken"
 	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
 	ErrBlocksFull  resp.Error = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: " +
 		"RL.UNBLOCK one, or block single keys"
-	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user who may use all keys may " +
-		"change or lift it"
-	ErrKeyBlocked resp.Error = "ERR the key is blocked, and what is kept under it only its client can judge; " +
+	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user with permission for all " +
+		"keys may change or lift it"
+	ErrKeyBlocked resp.Error = "ERR the key is blocked, and weir cannot deny in the form that this client stores; " +
 		"nothing was read or changed: RL.UNBLOCK lifts the block"
 	ErrValueTooLong  resp.Error = "ERR string exceeds maximum allowed size (--max-value-bytes)"
 	ErrOverflow      resp.Error = "ERR increment or decrement would overflow"
-	ErrPolicyChanged resp.Error = "CHANGED the policy has another version than IF says; nothing was changed: read " +
-		"it again with RL.POLICY GET"
-	ErrLayoutTaken resp.Error = "ERR LAYOUT must not make names that the layout of another policy makes as " +
-		"well: begin or end it otherwise; nothing was changed"
+	ErrPolicyChanged resp.Error = "CHANGED the policy does not have the version that IF gives; nothing was changed: " +
+		"read it again with RL.POLICY GET"
+	ErrLayoutTaken resp.Error = "ERR LAYOUT must not make names that the layout of another policy makes: begin or " +
+		"end it differently; nothing was changed"
 	ErrAbandoned    resp.Error = "ERR nothing was done, because another command of this transaction was refused"
 	errPoliciesFull resp.Error = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of " +
 		"keys and 32 of patterns; nothing was changed"

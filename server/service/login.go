@@ -52,7 +52,7 @@ func (s *Service) Authenticate(remoteAddr, credentials string, login *loginMemor
 func (s *Service) LoginFailed(from netip.Addr) {
 	if s.Failed.Note(from, time.Now()) {
 		s.Stats.Lockouts.Add(1)
-		s.Log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
+		s.Log.Warn("too many failed logins: logins from this address are delayed from now on", "source", from)
 	}
 	s.Stats.AuthFailures.Add(1)
 }
