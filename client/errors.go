@@ -18,7 +18,7 @@ var (
 	// ErrRefused: weir answered with an error. Nothing was counted.
 	ErrRefused = errors.New("client: weir refuses the command")
 	// ErrFull: weir has no memory for a new limiter. Nothing was counted.
-	ErrFull = errors.New("client: weir is full")
+	ErrFull = errors.New("client: weir has no memory for a new limiter")
 	// ErrReply: the reply is not one of weir's.
 	ErrReply = errors.New("client: unexpected reply")
 	// ErrUnavailable: weir was not reached, and the command certainly had no effect.
@@ -27,8 +27,8 @@ var (
 	ErrInDoubt = errors.New("client: no answer in time, the command may have been carried out")
 	// ErrDenied: the wait would outlast the context of Wait, or no wait helps.
 	ErrDenied = errors.New("client: denied")
-	// ErrQueueFull: too many requests wait already, in this process or at weir. It comes with ErrRefused.
-	ErrQueueFull = errors.New("client: too many requests wait already")
+	// ErrQueueFull: too many requests are waiting, in this process or at weir. It comes with ErrRefused.
+	ErrQueueFull = errors.New("client: too many requests are waiting")
 	// ErrClosed: the client, or a lease, has been closed.
 	ErrClosed = errors.New("client: closed")
 )

@@ -82,7 +82,7 @@ func (c *Client) Lease(r *Rule, key string, o LeaseOptions) (*Lease, error) {
 	}
 	switch {
 	case r.policy != "":
-		return nil, fmt.Errorf("%w: a policy cannot be leased, its limits can", ErrBadRequest)
+		return nil, fmt.Errorf("%w: a policy cannot be leased: lease its limits", ErrBadRequest)
 	case o.Batch < 1 || o.MaxAge < 0:
 		return nil, fmt.Errorf("%w: Batch must be at least 1 and MaxAge not negative", ErrBadRequest)
 	}

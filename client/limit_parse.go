@@ -13,7 +13,7 @@ import (
 // are converted as by Quota.
 func parseLimit(text string) (l engine.PolicyLimit, err error) {
 	words := strings.Fields(text)
-	unknown := fmt.Errorf("the limit %q is none that this client knows", text)
+	unknown := fmt.Errorf("this client does not know the limit %q", text)
 	if len(words) < 3 {
 		return l, unknown
 	}

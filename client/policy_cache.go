@@ -197,8 +197,8 @@ func (p *policyCache) warn(name string, known *cachedPolicy, err error) {
 		return
 	}
 	known.warned = true
-	p.log.Warn("a policy cannot be fetched for outages: the fallback keeps the limits that it knows, and denies "+
-		"where it knows none",
+	p.log.Warn("fetching a policy for outages failed: the fallback keeps the limits that it has, and denies if it "+
+		"has none",
 		"policy", name, "error", err)
 }
 

@@ -54,10 +54,10 @@ func (l *localLimiter) install(p PolicyInfo) error {
 	for _, op := range changes {
 		op.Code, op.Key = engine.OpPolicy, []byte(p.Name)
 		if !op.Policy.Sound(op.Key) {
-			return fmt.Errorf("its terms are none that this client knows: %v", p.Limits)
+			return fmt.Errorf("this client does not know its limits: %v", p.Limits)
 		}
 		if d := l.do(op); d.Status != engine.OK {
-			return fmt.Errorf("there is no room for its terms in this process")
+			return fmt.Errorf("the local limiter has no memory for its limits")
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func parseReserved(text string) (int64, error) {
 	}
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || percent < 0 || percent >= 100 {
-		return 0, fmt.Errorf("the part reserved %q is none that this client knows", text)
+		return 0, fmt.Errorf("this client does not know the reserved part %q", text)
 	}
 	return int64(percent*10 + 0.5), nil
 }

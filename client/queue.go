@@ -76,7 +76,8 @@ func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (D
 
 func (c *Client) checkQueue(q *Request, longest time.Duration) error {
 	if q.ID != "" {
-		return fmt.Errorf("%w: a request that waits on the server has no ID: it is tried again there", ErrBadRequest)
+		return fmt.Errorf("%w: a request that waits on the server must not have an ID, because the server tries it "+
+			"several times", ErrBadRequest)
 	}
 	return c.CheckQueue(longest)
 }

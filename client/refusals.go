@@ -32,7 +32,7 @@ func (r *refusals) failed(err error) {
 	}
 	r.since = r.last
 	r.active.Store(true)
-	r.log.Warn("weir answers with an error: the fallback decides what it refuses", "error", err)
+	r.log.Warn("weir answers with an error: the fallback decides the requests that weir refuses", "error", err)
 }
 
 func (r *refusals) succeeded() {

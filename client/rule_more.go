@@ -65,10 +65,10 @@ func Policy(name string, locally ...*Rule) *Rule {
 	r := &Rule{command: "RL.CHECK", head: []any{"RL.CHECK", name}, name: "RL.CHECK " + name, policy: name}
 	for _, l := range locally {
 		if l.err != nil {
-			return bad("RL.CHECK", "of the rules that stand in: %v", l.err)
+			return bad("RL.CHECK", "a fallback rule is invalid: %v", l.err)
 		}
 		if l.policy != "" {
-			return bad("RL.CHECK", "a policy cannot stand in for a policy")
+			return bad("RL.CHECK", "a policy cannot be a fallback rule")
 		}
 		r.local = append(r.local, l.local...)
 		r.window = max(r.window, l.window)

@@ -31,7 +31,8 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 	qs := append([]Request(nil), requests...)
 	for i := range qs {
 		if qs[i].ID != "" { // a repeated ID would return units that were given back
-			return fmt.Errorf("%w: a request that is waited for has no ID: it is asked several times", ErrBadRequest)
+			return fmt.Errorf("%w: a request that waits must not have an ID, because it is sent several "+
+				"times", ErrBadRequest)
 		}
 	}
 	for {
@@ -44,7 +45,7 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 		v := verdictOf(qs, ds)
 		switch {
 		case v.never:
-			err = fmt.Errorf("%w: more is asked for than the limit ever has", ErrDenied)
+			err = fmt.Errorf("%w: the cost is above the limit", ErrDenied)
 		case !outlasts(ctx, v.atLeast):
 			err = fmt.Errorf("%w: the wait of at least %v outlasts the context", ErrDenied, v.atLeast)
 		case v.admitted:

@@ -45,7 +45,7 @@ func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
 		if !c.srv.Held.Take(over) {
 			c.srv.Wire.SlowReaders.Add(1)
-			c.srv.Log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
+			c.srv.Log.Info("client disconnected: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
 			return errHeldMemory
 		}
 		defer c.srv.Held.Give(over)

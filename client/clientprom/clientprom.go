@@ -25,15 +25,15 @@ func New(c *client.Client, labels prometheus.Labels) prometheus.Collector {
 	}
 	return &collector{
 		c:         c,
-		decisions: desc("decisions_total", "Decisions, whoever made them.", "result"),
+		decisions: desc("decisions_total", "Decisions, by weir or by the client itself.", "result"),
 		memory: desc("remembered_denials_total",
-			"Denials that weir was not asked for, because it had denied before."),
-		fallback: desc("fallback_decisions_total", "Decisions that were made without weir."),
-		refused:  desc("refused_total", "Commands that weir answered an error to."),
-		retries:  desc("retries_total", "Commands sent again."),
-		outages:  desc("outages_total", "Times weir was lost."),
-		probes:   desc("probes_total", "Looks whether weir is back."),
-		down:     desc("down", "1 while weir is not reached and the fallback decides."),
+			"Denials that the client answered from an earlier denial, without asking weir."),
+		fallback: desc("fallback_decisions_total", "Decisions that the fallback made."),
+		refused:  desc("refused_total", "Commands that weir answered with an error."),
+		retries:  desc("retries_total", "Commands that were retried."),
+		outages:  desc("outages_total", "Times that weir became unreachable."),
+		probes:   desc("probes_total", "Probes whether weir is reachable again."),
+		down:     desc("down", "1 while weir is unreachable and the fallback decides."),
 	}
 }
 

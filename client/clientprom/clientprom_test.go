@@ -38,23 +38,23 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, problems)
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP weir_client_decisions_total Decisions, whoever made them.
+# HELP weir_client_decisions_total Decisions, by weir or by the client itself.
 # TYPE weir_client_decisions_total counter
 weir_client_decisions_total{limiter="main",result="admitted"} 5
 weir_client_decisions_total{limiter="main",result="denied"} 2
-# HELP weir_client_down 1 while weir is not reached and the fallback decides.
+# HELP weir_client_down 1 while weir is unreachable and the fallback decides.
 # TYPE weir_client_down gauge
 weir_client_down{limiter="main"} 1
-# HELP weir_client_fallback_decisions_total Decisions that were made without weir.
+# HELP weir_client_fallback_decisions_total Decisions that the fallback made.
 # TYPE weir_client_fallback_decisions_total counter
 weir_client_fallback_decisions_total{limiter="main"} 4
-# HELP weir_client_outages_total Times weir was lost.
+# HELP weir_client_outages_total Times that weir became unreachable.
 # TYPE weir_client_outages_total counter
 weir_client_outages_total{limiter="main"} 1
-# HELP weir_client_refused_total Commands that weir answered an error to.
+# HELP weir_client_refused_total Commands that weir answered with an error.
 # TYPE weir_client_refused_total counter
 weir_client_refused_total{limiter="main"} 1
-# HELP weir_client_remembered_denials_total Denials that weir was not asked for, because it had denied before.
+# HELP weir_client_remembered_denials_total Denials that the client answered from an earlier denial, without asking weir.
 # TYPE weir_client_remembered_denials_total counter
 weir_client_remembered_denials_total{limiter="main"} 1
 `), "weir_client_decisions_total", "weir_client_down", "weir_client_fallback_decisions_total", "weir_client_outages_total", "weir_client_refused_total",

@@ -100,7 +100,7 @@ func compileGlob(pattern string) (*glob, error) {
 func (g *glob) star(pattern string, i, stars, n int) error {
 	switch {
 	case stars > 2:
-		return errors.New("three stars mean nothing: '*' is within a segment, '**' across segments")
+		return errors.New("three stars are not a wildcard: '*' matches within a segment, '**' across segments")
 	case stars == 1:
 		g.segment = g.segment.or(bit(n))
 		return nil

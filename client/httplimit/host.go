@@ -26,7 +26,7 @@ func parseHost(host, rest string) (string, error) {
 	if strings.HasPrefix(host, "*") {
 		return "", errOneStar
 	}
-	return "", fmt.Errorf("what stands before the first slash is a host, like %q, %q or %q (small letters, "+
+	return "", fmt.Errorf("the part before the first slash must be a host, like %q, %q or %q (small letters, "+
 		"no scheme, no port, no wildcards); a path begins with a slash: %q",
 		"api.example.com"+rest, "intranet."+rest, "[::1]"+rest, "/"+host+rest)
 }
