@@ -93,8 +93,9 @@ func (d *Check) judge(at fsm.Difference) {
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
 	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*d.ElectionTimeout())
 	defer cancel()
+	poll := d.newPoll()
 	for ctx.Err() == nil {
-		switch v := d.pollHistories(ctx); v.outcome {
+		switch v := d.ask(ctx, poll); v.outcome {
 		case inMajority:
 			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop",
 				"entry", v.index,
@@ -127,30 +128,47 @@ const (
 	inMinority
 )
 
-// historyPoll is the result of one poll.
-type historyPoll struct {
+// verdict is what the answers to a poll say about this node.
+type verdict struct {
 	outcome        pollOutcome
 	index          uint64
 	mine, majority uint64
 	others         []string // the voters with another history than this node's
 }
 
-// pollHistories asks all voters for their history at the newest entry this node has
-// applied. Every entry is folded into a history, so two nodes that differed once differ
-// at all later entries.
-func (d *Check) pollHistories(ctx context.Context) historyPoll {
-	index, mine := d.FSM.Check()
-	histories := d.askHistories(ctx, index, mine)
+// poll collects the histories of all voters at one entry. The entry stays the same, so that a voter that applies it a
+// moment later can answer, too. Every entry is folded into a history, so two nodes that differed once differ at all
+// later entries.
+type poll struct {
+	index, mine uint64
+	histories   map[string]uint64 // of the voters that have answered
+}
+
+// newPoll begins a poll at the newest entry that this node has applied.
+func (d *Check) newPoll() *poll {
+	p := &poll{histories: map[string]uint64{}}
+	p.index, p.mine = d.FSM.Check()
+	return p
+}
+
+// ask asks the voters that have not answered yet.
+func (d *Check) ask(ctx context.Context, p *poll) verdict {
+	d.askHistories(ctx, p)
 	voters := d.Raft.Voters()
-	if slices.Contains(voters, d.Options.NodeID) {
-		histories[d.Options.NodeID] = mine
+	known := map[string]uint64{}
+	for _, id := range voters {
+		if id == d.Options.NodeID {
+			known[id] = p.mine
+		} else if history, ok := p.histories[id]; ok {
+			known[id] = history
+		}
 	}
-	return tally(index, mine, len(voters), histories)
+	return tally(p.index, p.mine, len(voters), known)
 }
 
 // tally counts the histories of some voters at one entry, by node.
-func tally(index, mine uint64, voters int, histories map[string]uint64) historyPoll {
-	v := historyPoll{index: index, mine: mine}
+func tally(index, mine uint64, voters int, histories map[string]uint64) verdict {
+	v := verdict{index: index, mine: mine}
 	count := map[uint64]int{}
 	for id, history := range histories {
 		if count[history]++; count[history] > voters/2 {
@@ -166,29 +184,30 @@ func tally(index, mine uint64, voters int, histories map[string]uint64) historyP
 	return v
 }
 
-// askHistories asks the other voters side by side. Only those that have applied the
-// entry, and remember it, are in the result.
-func (d *Check) askHistories(ctx context.Context, index, mine uint64) map[string]uint64 {
+// askHistories asks the other voters side by side. Only a voter that has applied the entry, and remembers it, answers.
+func (d *Check) askHistories(ctx context.Context, p *poll) {
 	var (
-		mu        sync.Mutex
-		asking    sync.WaitGroup
-		histories = map[string]uint64{}
+		mu     sync.Mutex
+		asking sync.WaitGroup
 	)
-	for _, id := range d.Raft.Voters() {
+	voters := slices.DeleteFunc(slices.Clone(d.Raft.Voters()), func(id string) bool {
+		_, answered := p.histories[id]
+		return answered
+	})
+	for _, id := range voters {
 		client := d.Peers.Client(id)
 		if client == nil {
 			continue // this node
 		}
 		asking.Go(func() {
-			if history, err := askHistory(ctx, client, index, mine); err == nil {
+			if history, err := askHistory(ctx, client, p.index, p.mine); err == nil {
 				mu.Lock()
-				histories[id] = history
+				p.histories[id] = history
 				mu.Unlock()
 			}
 		})
 	}
 	asking.Wait()
-	return histories
 }
 
 var errNoHistory = errors.New("the entry is not applied yet, or is no longer remembered")
