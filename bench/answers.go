@@ -160,11 +160,11 @@ func integer(text []byte) (n int64, err error) {
 		digits = text[1:]
 	}
 	if len(digits) == 0 || len(digits) > 18 {
-		return 0, fmt.Errorf("%w: %q is no number", ErrNotADecision, text)
+		return 0, fmt.Errorf("%w: %q is not a number", ErrNotADecision, text)
 	}
 	for _, d := range digits {
 		if d < '0' || d > '9' {
-			return 0, fmt.Errorf("%w: %q is no number", ErrNotADecision, text)
+			return 0, fmt.Errorf("%w: %q is not a number", ErrNotADecision, text)
 		}
 		n = n*10 + int64(d-'0')
 	}

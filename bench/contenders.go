@@ -147,7 +147,7 @@ func (c *Contenders) throttlecrab() (Target, error) {
 func (c *Contenders) custom() (Target, error) {
 	args := strings.Fields(c.Template)
 	if c.Addr == "" || len(args) == 0 {
-		return Target{}, fmt.Errorf("%s %w: an address and a command have to be given", customName, ErrToolMissing)
+		return Target{}, fmt.Errorf("%s %w: give an address and a command", customName, ErrToolMissing)
 	}
 	return Target{
 		Server: &servers.Remote{At: c.Addr}, Keeps: true,

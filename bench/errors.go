@@ -10,7 +10,7 @@ var (
 	// ErrNoLimit reports a target that admits everything, and would win because it does not limit.
 	ErrNoLimit = errors.New("never denies")
 	// ErrMoved reports that the cluster elected another leader during a measurement.
-	ErrMoved = errors.New("the leader changed meanwhile")
+	ErrMoved = errors.New("the leader changed during the measurement")
 	// ErrStuck reports that a load did not end because a request was not answered.
 	ErrStuck = errors.New("not all requests were answered")
 	// ErrCannotLoad reports that redis-benchmark has no such load.
@@ -22,7 +22,7 @@ var (
 	// ErrUnknownName reports an unknown name of a scenario, target or suite.
 	ErrUnknownName = errors.New("unknown name")
 	// ErrNoMarkers reports that a page has no markers for results.
-	ErrNoMarkers = errors.New("no place for figures")
+	ErrNoMarkers = errors.New("no markers for the figures")
 	// ErrNotAReport reports that a file is not a report of this program.
 	ErrNotAReport = errors.New("not a report of weir-bench")
 	// ErrLoadOutput reports unexpected output of the load generator.

@@ -23,7 +23,7 @@ func TestParseRedisBenchmarkRefuses(t *testing.T) {
 		"nothing":       "",
 		"no values":     csvNames,
 		"two commands":  csvNames + strings.Repeat(`"a","1","1","1","1","1","1","1"`+"\n", 2),
-		"no number":     csvNames + `"a","fast","1","1","1","1","1","1"` + "\n",
+		"not a number":  csvNames + `"a","fast","1","1","1","1","1","1"` + "\n",
 		"nothing done":  csvNames + `"a","0.00","1","1","1","1","1","1"` + "\n",
 		"not a rate":    csvNames + `"a","nan","1","1","1","1","1","1"` + "\n",
 		"other columns": "\"test\",\"ops\"\n\"a\",\"1\"\n",

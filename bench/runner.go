@@ -64,7 +64,7 @@ func (r *Runner) next(ctx context.Context, left []contest, report *Report) (err 
 	}
 	outOfTime := errors.Is(err, ErrTooLong) || errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if outOfTime && len(report.Scenarios) > 0 {
-		report.LeaveOut(left[0].Name, fmt.Errorf("no time was left: %w", err))
+		report.LeaveOut(left[0].Name, fmt.Errorf("the time limit was reached: %w", err))
 		return nil
 	}
 	return err

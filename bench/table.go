@@ -151,7 +151,8 @@ func (r *Report) doubts() (notes []string) {
 			fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
 		if r.FsyncMicros < machine.LeastFsyncMicros {
 			notes = append(notes,
-				"WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
+				"WARNING: this is not a disk, or it acknowledges fsync before writing: figures with fsync are "+
+					"meaningless")
 		}
 	}
 	if busy(r.Machine) {

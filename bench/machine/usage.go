@@ -46,7 +46,7 @@ func ResidentBytes(pids []int, which string) (total int64, err error) {
 func numbersOf(file string) (map[string]int64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("what a server uses is read from Linux's /proc: %w", err)
+		return nil, fmt.Errorf("the resource use of a server is read from Linux's /proc: %w", err)
 	}
 	numbers := make(map[string]int64)
 	for line := range bytes.Lines(text) {

@@ -7,9 +7,9 @@ import (
 
 var (
 	// ErrNotReady reports that a server ended, or did not answer in time.
-	ErrNotReady = errors.New("did not get ready")
+	ErrNotReady = errors.New("did not become ready")
 	// ErrNoLeader reports that a cluster did not elect a leader in time.
-	ErrNoLeader = errors.New("no node leads")
+	ErrNoLeader = errors.New("no node is the leader")
 )
 
 // Server is a measured server: one process, several processes, or a server that was started elsewhere.

@@ -183,7 +183,7 @@ func (m *measureCmd) parts(
 	report.Snapshots, snapshotErr = snapshots.Run(ctx, bench.SnapshotCluster(weir, dir))
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && snapshotErr != nil:
-		report.LeaveOut("snapshots under load", fmt.Errorf("no time was left: %w", snapshotErr))
+		report.LeaveOut("snapshots under load", fmt.Errorf("the time limit was reached: %w", snapshotErr))
 	case snapshotErr != nil:
 		err = errors.Join(err, fmt.Errorf("snapshots under load: %w", snapshotErr))
 	}
