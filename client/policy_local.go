@@ -53,7 +53,7 @@ func (l *localLimiter) install(p PolicyInfo) error {
 	}
 	for _, op := range changes {
 		op.Code, op.Key = engine.OpPolicy, []byte(p.Name)
-		if !op.Policy.Sound(op.Key) {
+		if !op.Policy.Valid(op.Key) {
 			return fmt.Errorf("this client does not know its limits: %v", p.Limits)
 		}
 		if d := l.do(op); d.Status != engine.OK {

@@ -84,9 +84,9 @@ func TestWithoutMemoryNobodyIsPunished(t *testing.T) {
 
 // TestUnsoundStrikesAreNoLimit checks that a strike limit which no decision could compute is refused.
 func TestUnsoundStrikesAreNoLimit(t *testing.T) {
-	sound := lockoutLimit()
+	valid := lockoutLimit()
 	steps := func(steps ...engine.Step) engine.PolicyLimit {
-		l := sound
+		l := valid
 		l.Limit.Steps, l.Limit.Max = engine.MakeSteps(steps), 3
 		return l
 	}
@@ -96,11 +96,11 @@ func TestUnsoundStrikesAreNoLimit(t *testing.T) {
 		"no penalty":  steps(engine.Step{Threshold: 3}),
 		"another max": steps(engine.Step{Threshold: 4, PenaltyNs: 1}),
 		"no strikes": {Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1, Max: 3,
-			Steps: sound.Limit.Steps}},
+			Steps: valid.Limit.Steps}},
 	} {
 		p := engine.Policy{Name: "p", Limits: []engine.PolicyLimit{l}}
 		require.ErrorIs(t, p.Validate(), engine.ErrPolicy, name)
 	}
-	p := engine.Policy{Name: "p", Limits: []engine.PolicyLimit{sound}}
+	p := engine.Policy{Name: "p", Limits: []engine.PolicyLimit{valid}}
 	require.NoError(t, p.Validate())
 }

@@ -34,8 +34,8 @@ type PolicyChange struct {
 	Version uint64
 }
 
-// Sound reports whether the change is valid for the policy of this name.
-func (c *PolicyChange) Sound(name []byte) bool {
+// Valid reports whether the change is valid for the policy of this name.
+func (c *PolicyChange) Valid(name []byte) bool {
 	if c.Do >= numPolicyDos || !validName(string(name)) {
 		return false
 	}

@@ -129,6 +129,6 @@ func TestSlidingSetBounds(t *testing.T) {
 		{[4]float64{0, 0, 1, 0}, false},
 	} {
 		op := slidingSet("k", c.args[:]...)
-		require.Equal(t, c.sound, op.Script.Sound(), "%v", c.args)
+		require.Equal(t, c.sound, op.Script.Valid(), "%v", c.args)
 	}
 }

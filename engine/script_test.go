@@ -25,7 +25,7 @@ func scriptOp(rng *rand.Rand) engine.Op {
 		return op
 	}
 	op.Script = &engine.Script{}
-	for !op.Script.Sound() {
+	for !op.Script.Valid() {
 		op.Script.ID = engine.ScriptID(1 + rng.IntN(int(engine.NumScripts)-1))
 	}
 	for i := range op.Script.Args {

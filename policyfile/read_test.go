@@ -146,7 +146,7 @@ func FuzzRead(f *testing.F) {
 		}
 		ops, _ := file.Changes(engine.NewTable(engine.Options{Shards: 1}).Policies())
 		for _, op := range ops {
-			require.True(t, op.Policy.Sound(op.Key))
+			require.True(t, op.Policy.Valid(op.Key))
 		}
 	})
 }

@@ -27,13 +27,13 @@ type conn struct {
 	remote string
 	slot   *connlimit.Slot // in the server's table
 
-	sess   *commands.Session
-	in     resp.ReadBuffer
-	frames resp.Framer
-	authed bool      // as the session reported last
-	authBy time.Time // deadline of AUTH while not authed
-	proven bool      // an authenticated client sent a whole command, so the connection is not evicted
-	sound  int       // bytes of sess.Out that are whole replies
+	sess     *commands.Session
+	in       resp.ReadBuffer
+	frames   resp.Framer
+	authed   bool      // as the session reported last
+	authBy   time.Time // deadline of AUTH while not authed
+	proven   bool      // an authenticated client sent a whole command, so the connection is not evicted
+	wholeLen int       // bytes of sess.Out that are whole replies
 
 	// Other goroutines share the fields below.
 	writeMu sync.Mutex // held while a batch of replies or pushed messages is written
@@ -77,7 +77,7 @@ func (c *conn) guard(f func()) {
 		if c.sess != nil {
 			c.writeMu.Lock()
 			defer c.writeMu.Unlock()
-			_ = c.write(c.stream, append(c.sess.Out[:c.sound], "-ERR internal error\r\n"...))
+			_ = c.write(c.stream, append(c.sess.Out[:c.wholeLen], "-ERR internal error\r\n"...))
 		}
 	}()
 	f()
@@ -111,7 +111,7 @@ func (c *conn) batch() (more, polite bool) {
 		if c.pushing.Load() {
 			s.Out = c.pushes.take(s.Out) // messages pushed before this command precede its reply
 		}
-		c.sound = len(s.Out)
+		c.wholeLen = len(s.Out)
 		c.prove()
 		s.Do(args)
 		if authed := s.Authed(); authed != c.authed {

@@ -18,7 +18,7 @@ const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charse
 // flush decides the deferred operations and writes every reply. It reports false when the write fails.
 func (c *conn) flush() bool {
 	s := c.sess
-	c.sound = len(s.Out)
+	c.wholeLen = len(s.Out)
 	if s.Pending() > 0 {
 		s.Settle()
 	}
@@ -32,7 +32,7 @@ func (c *conn) flush() bool {
 	if s.Out = s.Out[:0]; cap(s.Out) > keptReplyBytes {
 		s.Out = nil
 	}
-	c.sound = 0
+	c.wholeLen = 0
 	return err == nil
 }
 

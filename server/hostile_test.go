@@ -217,7 +217,7 @@ func TestPanicTearsNoReply(t *testing.T) {
 	c.guard(func() {
 		c.sess = commands.NewSession(srv.Shared, c)
 		c.sess.Out = append(c.sess.Out, pong...)
-		c.sound = len(c.sess.Out)
+		c.wholeLen = len(c.sess.Out)
 		c.sess.Out = append(c.sess.Out, "*5\r\n:1\r\n"...)
 		panic("a bug")
 	})

@@ -72,7 +72,7 @@ func (d *Decoder) op(op *engine.Op) {
 	if flags&flagExtra != 0 {
 		d.extra(op)
 	}
-	d.bad = d.bad || !Sound(op)
+	d.bad = d.bad || !Valid(op)
 }
 
 func (d *Decoder) limit() {

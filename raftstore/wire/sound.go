@@ -2,10 +2,10 @@ package wire
 
 import "github.com/weir-project/weir/engine"
 
-// Sound reports whether the engine can compute with the operation. It repeats the checks of the server, because a
+// Valid reports whether the engine can compute with the operation. It repeats the checks of the server, because a
 // damaged or forged message could make the engine fail. An invalid operation must not enter the log, because every
 // node would stop at it.
-func Sound(op *engine.Op) bool {
+func Valid(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)
 	reserved := engine.Reserved(op.Key) && op.Code != engine.OpCommit && op.Code != engine.OpCancel
@@ -24,7 +24,7 @@ func Sound(op *engine.Op) bool {
 	}
 	switch op.Code {
 	case engine.OpTake:
-		return ok && soundLimit(&op.Limit) && len(op.Text) <= engine.MaxHolderLen &&
+		return ok && validLimit(&op.Limit) && len(op.Text) <= engine.MaxHolderLen &&
 			(op.Limit.Mode < engine.Day || op.Limit.Mode > engine.Year || op.Calendar != nil)
 	case engine.OpRelease, engine.OpRenew:
 		return ok && within(int64(len(op.Text)), 1, engine.MaxHolderLen)
@@ -33,9 +33,9 @@ func Sound(op *engine.Op) bool {
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
 	case engine.OpCheck, engine.OpForgive:
-		return ok && soundPairs(op)
+		return ok && validPairs(op)
 	case engine.OpReserve:
-		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1,
+		return ok && validPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1,
 			engine.MaxWindowNs) &&
 			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
@@ -44,17 +44,17 @@ func Sound(op *engine.Op) bool {
 		_, _, _, named := engine.SplitName(op.Key)
 		return ok && named
 	case engine.OpPolicy:
-		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
+		return ok && op.Policy != nil && op.Policy.Valid(op.Key)
 	case engine.OpScript:
-		return ok && op.Script != nil && op.Script.Sound()
+		return ok && op.Script != nil && op.Script.Valid()
 	default:
 		return ok && op.Code < engine.NumOps
 	}
 }
 
-// soundPairs reports whether a check names valid and distinct pairs. Each pair is previewed before any is charged, so
+// validPairs reports whether a check names valid and distinct pairs. Each pair is previewed before any is charged, so
 // two equal pairs could both fit although their sum does not.
-func soundPairs(op *engine.Op) bool {
+func validPairs(op *engine.Op) bool {
 	if len(op.Also) >= engine.MaxPairs || len(op.Text) == 0 || len(op.Text) > engine.MaxPolicyLen {
 		return false
 	}
@@ -77,7 +77,7 @@ func samePair(a, b engine.Pair) bool {
 	return string(a.Policy) == string(b.Policy) && string(a.Key) == string(b.Key)
 }
 
-func soundLimit(l *engine.Limit) bool {
+func validLimit(l *engine.Limit) bool {
 	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||
 		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs ||
 		l.Mode > engine.Forever || !l.Strikes.ValidFor(l.Algorithm) {
@@ -91,7 +91,7 @@ func soundLimit(l *engine.Limit) bool {
 	case engine.FixedWindow:
 		return l.WindowNs > 0 || l.Mode >= engine.Day
 	case engine.Strike:
-		return l.WindowNs > 0 && soundSteps(l.Steps)
+		return l.WindowNs > 0 && validSteps(l.Steps)
 	default:
 		return l.Algorithm == engine.Concurrency
 	}
@@ -100,7 +100,7 @@ func soundLimit(l *engine.Limit) bool {
 // stepBytes is the encoded length of one step of a strike limit.
 const stepBytes = 16
 
-func soundSteps(s engine.Steps) bool {
+func validSteps(s engine.Steps) bool {
 	if len(s) == 0 || len(s)%stepBytes != 0 || s.Len() > engine.MaxSteps {
 		return false
 	}

@@ -23,7 +23,7 @@ func pairs(n int64) (all []engine.Pair) {
 	return all
 }
 
-// soundLimits are limits of every kind that soundLimit distinguishes.
+// soundLimits are limits of every kind that validLimit distinguishes.
 var soundLimits = map[string]engine.Limit{
 	"bucket":  {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
 	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
@@ -77,15 +77,15 @@ type bound struct {
 // check tries both bounds, and the values next to them where they exist.
 func (b bound) check(t *testing.T) {
 	t.Helper()
-	sound := func(v int64) bool {
+	valid := func(v int64) bool {
 		op := b.op
 		b.set(&op, v)
-		return wire.Sound(&op)
+		return wire.Valid(&op)
 	}
-	require.True(t, sound(b.least), "%s: %d", b.name, b.least)
-	require.True(t, sound(b.most), "%s: %d", b.name, b.most)
-	require.False(t, sound(b.least-1), "%s: %d", b.name, b.least-1)
-	require.False(t, sound(b.most+1), "%s: %d", b.name, b.most+1)
+	require.True(t, valid(b.least), "%s: %d", b.name, b.least)
+	require.True(t, valid(b.most), "%s: %d", b.name, b.most)
+	require.False(t, valid(b.least-1), "%s: %d", b.name, b.least-1)
+	require.False(t, valid(b.most+1), "%s: %d", b.name, b.most+1)
 }
 
 // checkLength is check for a field with a bounded length.
@@ -126,7 +126,7 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		}
 	}
 	unknown := engine.Op{Code: engine.NumOps, Key: []byte("k"), Cost: 1}
-	require.False(t, wire.Sound(&unknown), "an operation of a later version must be invalid")
+	require.False(t, wire.Valid(&unknown), "an operation of a later version must be invalid")
 }
 
 func TestTheTextIsBounded(t *testing.T) {
@@ -146,7 +146,7 @@ func TestTheTextIsBounded(t *testing.T) {
 		}
 		op := soundOp(code)
 		from(&op, 1)
-		require.False(t, wire.Sound(&op), "operation %d must not have a source address", code)
+		require.False(t, wire.Valid(&op), "operation %d must not have a source address", code)
 	}
 	bound{"holder", soundOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
 	bound{"reason", soundOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
@@ -161,7 +161,7 @@ func TestPairsAreBounded(t *testing.T) {
 		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)
 		bound{"key of a pair", op, key, 1, engine.MaxKeyLen}.check(t)
 		op.Also = []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}, {Policy: []byte("q"), Key: []byte("k")}}
-		require.True(t, wire.Sound(&op), "the same policy or the same key alone must not count as a repeated pair")
+		require.True(t, wire.Valid(&op), "the same policy or the same key alone must not count as a repeated pair")
 	}
 	const rest = 4 + 1 + 1 + 4 + 1 // bytes that count beside the key of the second pair
 	held := soundOp(engine.OpReserve)
@@ -189,14 +189,14 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 			bound{fmt.Sprint("key of ", code), op, key, int64(len(name)) + 1, int64(engine.MaxNameLen)}.check(t)
 			for _, other := range []string{"k", "policy|p|8|k", "policy|p"} {
 				op.Key = []byte(other)
-				require.False(t, wire.Sound(&op), other)
+				require.False(t, wire.Valid(&op), other)
 			}
 		case engine.OpCommit, engine.OpCancel:
 			key(&op, engine.MaxIDLen)
-			require.True(t, wire.Sound(&op), "an id may consist of any bytes")
+			require.True(t, wire.Valid(&op), "an id may consist of any bytes")
 		default:
 			key(&op, 20)
-			require.False(t, wire.Sound(&op), "operation %d", code)
+			require.False(t, wire.Valid(&op), "operation %d", code)
 		}
 	}
 }
@@ -204,9 +204,9 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 func TestOperationsNeedTheirArgument(t *testing.T) {
 	spoiled := func(code engine.OpCode, spoil func(op *engine.Op)) {
 		op := soundOp(code)
-		require.True(t, wire.Sound(&op))
+		require.True(t, wire.Valid(&op))
 		spoil(&op)
-		require.False(t, wire.Sound(&op), "%+v", op)
+		require.False(t, wire.Valid(&op), "%+v", op)
 	}
 	spoiled(engine.OpTake, func(op *engine.Op) { op.Limit = engine.Limit{} })
 	spoiled(engine.OpTake, func(op *engine.Op) { op.Limit.Algorithm = engine.Counter })
@@ -263,7 +263,7 @@ func TestLimitsAreBounded(t *testing.T) {
 		}
 		for mode := range engine.StrikeMode(16) {
 			op.Limit.Strikes = mode
-			require.Equal(t, mode <= most, wire.Sound(&op), "%s: mode %d", name, mode)
+			require.Equal(t, mode <= most, wire.Valid(&op), "%s: mode %d", name, mode)
 		}
 	}
 	op := soundOp(engine.OpTake)
@@ -271,12 +271,12 @@ func TestLimitsAreBounded(t *testing.T) {
 		calendar := mode >= engine.Day && mode <= engine.Year
 		op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: mode, Max: 1}
 		op.Calendar = &engine.Calendar{}
-		require.Equal(t, mode >= engine.Day && mode <= engine.Forever, wire.Sound(&op), "mode %d without a window",
+		require.Equal(t, mode >= engine.Day && mode <= engine.Forever, wire.Valid(&op), "mode %d without a window",
 			mode)
 		op.Limit.WindowNs = 1
-		require.Equal(t, mode <= engine.Forever, wire.Sound(&op), "mode %d", mode)
+		require.Equal(t, mode <= engine.Forever, wire.Valid(&op), "mode %d", mode)
 		op.Calendar = nil
-		require.Equal(t, mode <= engine.Forever && !calendar, wire.Sound(&op), "mode %d without a calendar", mode)
+		require.Equal(t, mode <= engine.Forever && !calendar, wire.Valid(&op), "mode %d without a calendar", mode)
 	}
 }
 
@@ -302,5 +302,5 @@ func TestStepsAreBounded(t *testing.T) {
 		return []engine.Step{{Threshold: 7, PenaltyNs: 1}, {Threshold: v, PenaltyNs: 1}}
 	}), 8, engine.MaxLogUnits}.check(t)
 	op.Limit.Steps += "a part"
-	require.False(t, wire.Sound(&op), "a partial step must be invalid")
+	require.False(t, wire.Valid(&op), "a partial step must be invalid")
 }

@@ -192,18 +192,18 @@ func TestCallsComeBack(t *testing.T) {
 func TestUnsoundNeverTravels(t *testing.T) {
 	pair := func(policy, key string) engine.Pair { return engine.Pair{Policy: []byte(policy), Key: []byte(key)} }
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Also: []engine.Pair{pair("q", "k")}}
-	require.True(t, wire.Sound(&check))
+	require.True(t, wire.Valid(&check))
 	for _, also := range [][]engine.Pair{
 		{pair("p", "k")}, {pair("q", "k"), pair("q", "k")}, {pair("", "k")}, {pair("q", "")},
 		{pair("q", "policy|p|0|k")}, make([]engine.Pair, engine.MaxPairs),
 	} {
 		bad := check
 		bad.Also = also
-		require.False(t, wire.Sound(&bad), "%s", also)
+		require.False(t, wire.Valid(&bad), "%s", also)
 	}
 	held := engine.Op{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), ID: []byte("id"), Cost: 1,
 		TTLNs: 1, Also: check.Also}
-	require.True(t, wire.Sound(&held))
+	require.True(t, wire.Valid(&held))
 	for name, spoil := range map[string]func(op *engine.Op){
 		"no id": func(op *engine.Op) { op.ID = nil }, "a part": func(op *engine.Op) { op.Partial = true },
 		"no units": func(op *engine.Op) { op.Cost = 0 }, "no ttl": func(op *engine.Op) { op.TTLNs = 0 },
@@ -215,24 +215,24 @@ func TestUnsoundNeverTravels(t *testing.T) {
 	} {
 		bad := held
 		spoil(&bad)
-		require.False(t, wire.Sound(&bad), name)
+		require.False(t, wire.Valid(&bad), name)
 	}
-	require.True(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: []byte("policy|p|0|k"), Cost: 1}),
+	require.True(t, wire.Valid(&engine.Op{Code: engine.OpCommit, Key: []byte("policy|p|0|k"), Cost: 1}),
 		"an id may consist of any bytes")
-	require.False(t, wire.Sound(
+	require.False(t, wire.Valid(
 		&engine.Op{Code: engine.OpCommit, Key: bytes.Repeat([]byte("i"), engine.MaxIDLen+1), Cost: 1}))
 	limit := engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}
 	own := engine.Op{Key: []byte("policy|p|0|k"), Limit: limit, Cost: 1}
-	require.False(t, wire.Sound(&own), "a take must not name a policy's limiter")
+	require.False(t, wire.Valid(&own), "a take must not name a policy's limiter")
 	own.Code = engine.OpReset
-	require.True(t, wire.Sound(&own))
+	require.True(t, wire.Valid(&own))
 	for _, change := range []*engine.PolicyChange{
 		nil, {Do: 200}, {Do: engine.PolicySet}, {Terms: &engine.Policy{}},
 		{Do: engine.PolicyDelete, Terms: &engine.Policy{}},
 		{Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.Strike}}}}},
 		{Do: engine.PolicyOverride, Terms: &engine.Policy{Overrides: []engine.Override{{UntilNs: 1}}}},
 	} {
-		require.False(t, wire.Sound(&engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: change}), "%+v", change)
+		require.False(t, wire.Valid(&engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: change}), "%+v", change)
 	}
 }
 

@@ -44,7 +44,7 @@ func (l *replicatedLimiter) replicate(ops []engine.Op, atomic bool) {
 	call, _, err := decoder.Next()
 	require.NoError(l.t, err)
 	for i := range call.Ops {
-		require.True(l.t, wire.Sound(&call.Ops[i]), "%+v", call.Ops[i])
+		require.True(l.t, wire.Valid(&call.Ops[i]), "%+v", call.Ops[i])
 	}
 	out := make([]engine.Decision, len(call.Ops))
 	if atomic {

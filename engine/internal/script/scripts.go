@@ -56,8 +56,8 @@ type Call struct {
 	Values [2][]byte        // as many as ID.TextsOf returns, of up to MaxValueBytes; not kept
 }
 
-// Sound reports whether the engine knows the script, and whether its numbers and byte strings are valid.
-func (s *Call) Sound() bool {
+// Valid reports whether the engine knows the script, and whether its numbers and byte strings are valid.
+func (s *Call) Valid() bool {
 	if len(s.Values[0]) > MaxValueBytes || len(s.Values[1]) > MaxValueBytes {
 		return false
 	}

@@ -72,7 +72,7 @@ func New(valueBytes int) *Queue {
 func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) {
 	bytes, said := 0, 0
 	for i := range ops {
-		if !wire.Sound(&ops[i]) {
+		if !wire.Valid(&ops[i]) {
 			return nil, 0, failure.ErrUnsound
 		}
 		bytes += wire.Estimate(&ops[i])
