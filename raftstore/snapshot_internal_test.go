@@ -46,9 +46,9 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 // the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {
 	m := []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}
-	require.EqualValues(t, 300, snapshots.TurnOf(m, "a", 900))
-	require.EqualValues(t, 600, snapshots.TurnOf(m, "b", 900))
-	require.EqualValues(t, 900, snapshots.TurnOf(m, "c", 900))
-	require.EqualValues(t, 900, snapshots.TurnOf(m, "d", 900), "a node that is no member yet must take the last turn")
-	require.EqualValues(t, 900, snapshots.TurnOf(nil, "a", 900))
+	require.EqualValues(t, 300, snapshots.FirstSnapshotBytes(m, "a", 900))
+	require.EqualValues(t, 600, snapshots.FirstSnapshotBytes(m, "b", 900))
+	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(m, "c", 900))
+	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(m, "d", 900), "a node that is no member yet must take the last turn")
+	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(nil, "a", 900))
 }

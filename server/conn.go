@@ -46,7 +46,7 @@ func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.LastID.Add(1),
 		remote: nc.RemoteAddr().String()}
 	if c.polled != nil {
-		c.nc, c.stream = c.polled, c.polled.Turn()
+		c.nc, c.stream = c.polled, c.polled.CycleConn()
 	}
 	c.in.Pools, c.pushes.held = &srv.pools, &srv.Held
 	return c

@@ -17,7 +17,7 @@ func (c *conn) start() {
 	})
 	if c.polled == nil {
 		go c.serve()
-	} else if err := c.polled.Start(c.turn); err != nil {
+	} else if err := c.polled.Start(c.readCycle); err != nil {
 		c.srv.Log.Error("cannot poll for a client; it is disconnected", "addr", c.remote, "err", err)
 		c.end(false)
 	}
@@ -25,12 +25,12 @@ func (c *conn) start() {
 
 // serve runs read cycles until the connection ends.
 func (c *conn) serve() {
-	for c.turn() {
+	for c.readCycle() {
 	}
 }
 
-// turn runs one read cycle, and reports whether the connection goes on.
-func (c *conn) turn() bool {
+// readCycle runs one read cycle, and reports whether the connection goes on.
+func (c *conn) readCycle() bool {
 	over, polite := true, true // these values hold after a panic as well
 	c.guard(func() { over, polite = c.loop() })
 	if over {

@@ -64,7 +64,7 @@ func runRLWait(s *Session, args [][]byte) {
 	}
 	defer s.srv.Waits.Leave(r.Waiter)
 	select {
-	case <-r.Turn:
+	case <-r.Wake:
 		if r.front = true; r.try() {
 			return
 		}
@@ -138,7 +138,7 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 		case <-r.s.srv.Stop:
 			r.s.fail(errStopping)
 			return
-		case <-r.Turn:
+		case <-r.Wake:
 			r.front, r.next = true, time.Time{}
 		case <-timer.C:
 		}

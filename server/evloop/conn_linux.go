@@ -16,9 +16,9 @@ const (
 	again                // a turn runs, and an event arrived since it began
 )
 
-// readsATurn is the number of reads after which a turn detaches from the poller. A client that sends without a pause
+// readsPerCycle is the number of reads after which a turn detaches from the poller. A client that sends without a pause
 // therefore does not delay others.
-const readsATurn = 4
+const readsPerCycle = 4
 
 // Conn is a connection of a Group. It is a net.Conn whose Read and Write block.
 type Conn struct {
@@ -27,8 +27,8 @@ type Conn struct {
 	state         atomic.Int32
 
 	// The fields below belong to the goroutine that runs the turn.
-	turn   func() (more bool)
-	poller *poller // the poller whose goroutine runs the turn, or nil
+	readCycle func() (more bool)
+	poller    *poller // the poller whose goroutine runs the turn, or nil
 	// drained means that the last read took all available bytes, so that another read would fail until the next event.
 	drained bool
 	reads   int // reads since the connection was claimed
@@ -47,13 +47,13 @@ type Conn struct {
 
 // Start makes pollers call turn whenever there may be input, on one goroutine at a time. turn must read from Turn until
 // it returns ErrAgain, and then return true. It returns false after it has closed the connection.
-func (c *Conn) Start(turn func() (more bool)) error {
-	c.turn = turn
+func (c *Conn) Start(readCycle func() (more bool)) error {
+	c.readCycle = readCycle
 	if err := c.watch(); err != nil {
 		return err
 	}
 	if !c.rest() { // an event has already arrived
-		go c.turns(nil)
+		go c.runCycles(nil)
 	}
 	return nil
 }
@@ -102,13 +102,13 @@ func (c *Conn) claim() bool {
 	}
 }
 
-// turns runs the turn on the goroutine of p, or on the caller's own goroutine if p is nil. It repeats the turn if an
+// runCycles runs the turn on the goroutine of p, or on the caller's own goroutine if p is nil. It repeats the turn if an
 // event arrived meanwhile. It reports whether p still has its goroutine. The caller has claimed the connection.
-func (c *Conn) turns(p *poller) (kept bool) {
+func (c *Conn) runCycles(p *poller) (kept bool) {
 	c.reads = 0 // counts all repeated turns, because other connections wait behind each of them
 	for {
 		c.poller, c.drained = p, false
-		more := c.turn()
+		more := c.readCycle()
 		p = c.poller
 		if !more || c.rest() {
 			return p != nil
@@ -134,18 +134,18 @@ func (c *Conn) Detach() {
 func (c *Conn) kick() {
 	c.readable.wake()
 	if c.claim() {
-		go c.turns(nil)
+		go c.runCycles(nil)
 	}
 }
 
-// Turn is a connection as its turn uses it. Read takes the available bytes and returns ErrAgain if there are none.
+// CycleConn is a connection as its turn uses it. Read takes the available bytes and returns ErrAgain if there are none.
 // Write detaches if it must wait.
-type Turn struct{ c *Conn }
+type CycleConn struct{ c *Conn }
 
-// Turn returns the connection for the goroutine that runs the turn.
-func (c *Conn) Turn() Turn { return Turn{c} }
+// CycleConn returns the connection for the goroutine that runs the turn.
+func (c *Conn) CycleConn() CycleConn { return CycleConn{c} }
 
-func (t Turn) Write(b []byte) (int, error) {
+func (t CycleConn) Write(b []byte) (int, error) {
 	n, err := t.c.writeSome(b)
 	if err != syscall.EAGAIN {
 		return n, err
@@ -155,7 +155,7 @@ func (t Turn) Write(b []byte) (int, error) {
 	return n + more, err
 }
 
-func (t Turn) Read(b []byte) (int, error) {
+func (t CycleConn) Read(b []byte) (int, error) {
 	c := t.c
 	if c.overdue.Load() {
 		return 0, os.ErrDeadlineExceeded
@@ -163,7 +163,7 @@ func (t Turn) Read(b []byte) (int, error) {
 	if c.drained {
 		return 0, ErrAgain
 	}
-	if c.reads++; c.reads > readsATurn {
+	if c.reads++; c.reads > readsPerCycle {
 		c.Detach()
 	}
 	n, err := c.system(read, b)

@@ -86,7 +86,7 @@ func echo(c *Conn, meanwhile func()) func() bool {
 	b := make([]byte, 1024)
 	return func() bool {
 		for {
-			n, err := c.Turn().Read(b)
+			n, err := c.CycleConn().Read(b)
 			switch {
 			case err == ErrAgain:
 				return true
@@ -95,7 +95,7 @@ func echo(c *Conn, meanwhile func()) func() bool {
 				return false
 			}
 			meanwhile()
-			if _, err := c.Turn().Write(b[:n]); err != nil {
+			if _, err := c.CycleConn().Write(b[:n]); err != nil {
 				_ = c.Close()
 				return false
 			}
@@ -214,18 +214,18 @@ func TestAFullSocketKeepsNobodyWaiting(t *testing.T) {
 		flood := make([]byte, 64<<20)
 		return func() bool {
 			b := make([]byte, 1)
-			n, err := c.Turn().Read(b)
+			n, err := c.CycleConn().Read(b)
 			if n == 0 || b[0] != 'F' {
 				if err == ErrAgain {
 					return true
 				}
 				if n == 1 {
-					_, _ = c.Turn().Write(b)
+					_, _ = c.CycleConn().Write(b)
 				}
 				return answer()
 			}
 			_ = c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
-			_, err = c.Turn().Write(flood)
+			_, err = c.CycleConn().Write(flood)
 			ended <- err
 			_ = c.Close()
 			return false
@@ -246,10 +246,10 @@ func TestASlowReaderGetsEverything(t *testing.T) {
 	r := newRig(t, func(c *Conn) func() bool {
 		return func() bool {
 			b := make([]byte, 16)
-			if _, err := c.Turn().Read(b); err != nil {
+			if _, err := c.CycleConn().Read(b); err != nil {
 				return err == ErrAgain
 			}
-			_, err := c.Turn().Write(flood)
+			_, err := c.CycleConn().Write(flood)
 			return err == nil
 		}
 	})
@@ -268,7 +268,7 @@ func TestTheEndIsNoticed(t *testing.T) {
 		b := make([]byte, 1024)
 		return func() bool {
 			for {
-				_, err := c.Turn().Read(b)
+				_, err := c.CycleConn().Read(b)
 				if err == ErrAgain {
 					return true
 				}
@@ -315,7 +315,7 @@ func TestRestingConnectionsAreWoken(t *testing.T) {
 				r := newRig(t, func(c *Conn) func() bool {
 					return func() bool {
 						waiting <- struct{}{}
-						read := c.Turn().Read
+						read := c.CycleConn().Read
 						if blocking {
 							c.Detach()
 							read = c.Read

@@ -17,7 +17,7 @@ func TestEndlessSendersKeepNobodyWaiting(t *testing.T) {
 		answers := true
 		return func() bool {
 			for {
-				n, err := c.Turn().Read(b)
+				n, err := c.CycleConn().Read(b)
 				if err != nil {
 					return err == ErrAgain
 				}
@@ -25,7 +25,7 @@ func TestEndlessSendersKeepNobodyWaiting(t *testing.T) {
 					answers = false
 				}
 				if answers {
-					_, _ = c.Turn().Write(b[:n])
+					_, _ = c.CycleConn().Write(b[:n])
 				}
 			}
 		}

@@ -57,7 +57,7 @@ func (p *poller) handle(e syscall.EpollEvent) bool {
 	if !c.claim() {
 		return true
 	}
-	return c.turns(p)
+	return c.runCycles(p)
 }
 
 // fetch takes the next events. It reports false if the poller must end.

@@ -38,9 +38,9 @@ type WaitQueues struct {
 type Waiter struct {
 	key   string
 	place *list.Element
-	// Turn receives a value when the waiter reaches the front. It receives another when units were returned, because
+	// Wake receives a value when the waiter reaches the front. It receives another when units were returned, because
 	// the request may then fit earlier than computed.
-	Turn chan struct{}
+	Wake chan struct{}
 }
 
 func newWaitLines() *WaitQueues { return &WaitQueues{Lines: make(map[string]*list.List)} }
@@ -59,7 +59,7 @@ func (l *WaitQueues) Join(key string) (*Waiter, error) {
 	case line.Len() == MaxWaitersOfKey:
 		return nil, errManyWaitersOfKey
 	}
-	w := &Waiter{key: key, Turn: make(chan struct{}, 1)}
+	w := &Waiter{key: key, Wake: make(chan struct{}, 1)}
 	if w.place = line.PushBack(w); line.Len() == 1 {
 		w.call()
 	}
@@ -86,7 +86,7 @@ func callFront(line *list.List) { line.Front().Value.(*Waiter).call() }
 
 func (w *Waiter) call() {
 	select {
-	case w.Turn <- struct{}{}:
+	case w.Wake <- struct{}{}:
 	default: // a notification is already pending
 	}
 }

@@ -44,7 +44,7 @@ type Snapshots struct {
 func (s *Snapshots) Run() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
-	due := func() int64 { return TurnOf(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes) }
+	due := func() int64 { return FirstSnapshotBytes(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes) }
 	for {
 		select {
 		case <-tick.C:
@@ -59,16 +59,16 @@ func (s *Snapshots) Run() {
 	}
 }
 
-// TurnOf returns the bytes of log after which a node takes its first snapshot. All nodes count the same log. With
+// FirstSnapshotBytes returns the bytes of log after which a node takes its first snapshot. All nodes count the same log. With
 // equal bounds they would all write at the same moments, and slow down the majority that a decision waits for.
-func TurnOf(servers []raft.Server, id string, bytes int64) int64 {
-	turn := 1
+func FirstSnapshotBytes(servers []raft.Server, id string, bytes int64) int64 {
+	position := 1
 	for _, other := range servers {
 		if string(other.ID) < id {
-			turn++
+			position++
 		}
 	}
-	return min(bytes*int64(turn)/int64(max(len(servers), 1)), bytes)
+	return min(bytes*int64(position)/int64(max(len(servers), 1)), bytes)
 }
 
 // Take takes a snapshot. It copies most changes while entries are applied, and the rest at a standstill.
