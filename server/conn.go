@@ -36,10 +36,10 @@ type conn struct {
 	wholeLen int       // bytes of sess.Out that are whole replies
 
 	// Other goroutines share the fields below.
-	writeMu sync.Mutex // held while a batch of replies or pushed messages is written
-	pushes  pushQueue
-	pushing atomic.Bool // set by the first pushed message
-	stir    atomic.Int32
+	writeMu  sync.Mutex // held while a batch of replies or pushed messages is written
+	pushes   pushQueue
+	pushing  atomic.Bool // set by the first pushed message
+	activity atomic.Int32
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {
@@ -98,7 +98,7 @@ func (c *conn) batch() (more, polite bool) {
 	defer c.writeMu.Unlock()
 	s := c.sess
 	s.Confirmed = false // the ReadIndex check preceded the commands that follow
-	s.Depart()
+	s.BeginTrace()
 	for !s.Closing {
 		args, used, err := c.frames.Next(c.in.Unread())
 		c.in.Consume(used)

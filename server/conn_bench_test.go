@@ -63,8 +63,8 @@ func BenchmarkTracing(b *testing.B) {
 
 type benchTracer bool
 
-func (t benchTracer) Picks() bool         { return bool(t) }
-func (t benchTracer) Trace(commands.Road) {}
+func (t benchTracer) Picks() bool          { return bool(t) }
+func (t benchTracer) Trace(commands.Trace) {}
 
 func benchmarkConnection(b *testing.B, depth int, tracer commands.Tracer) {
 	srv, err := New(Config{Tracer: tracer}, &wireLimiter{})

@@ -86,5 +86,5 @@ func (w *endWatch) release() {
 	w.c.nudge()
 	<-w.ended
 	_ = w.c.nc.SetReadDeadline(w.c.authBy)
-	w.c.stir.Store(active) // the watch may have consumed a nudge of the sweeper
+	w.c.activity.Store(active) // the watch may have consumed a nudge of the sweeper
 }

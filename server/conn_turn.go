@@ -82,7 +82,7 @@ func (c *conn) loop() (over, polite bool) {
 			}
 			continue
 		}
-		c.stir.Store(active)
+		c.activity.Store(active)
 		c.srv.Wire.InputBytes.Add(int64(n))
 		if more, polite := c.batch(); !more {
 			return true, polite

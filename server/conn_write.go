@@ -26,8 +26,8 @@ func (c *conn) flush() bool {
 		return true
 	}
 	err := c.write(c.stream, s.Out)
-	if s.Road != nil {
-		s.Arrive()
+	if s.Trace != nil {
+		s.EndTrace()
 	}
 	if s.Out = s.Out[:0]; cap(s.Out) > keptReplyBytes {
 		s.Out = nil

@@ -85,7 +85,7 @@ func (s *wireServer) borrowed() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		if c.stir.Load() != resting {
+		if c.activity.Load() != resting {
 			n++
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // server may drain, or an idle connection must release its buffers. One deadline serves all three and costs a busy
 // client nothing.
 
-// The values of conn.stir tell the sweeper which connections to nudge.
+// The values of conn.activity tell the sweeper which connections to nudge.
 const (
 	resting int32 = iota // holds no large buffer and has read nothing since
 	nudged               // must release its buffers
@@ -36,10 +36,10 @@ func (c *conn) nudge() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
 // nudgeIfIdle nudges a connection once if it has read nothing between two sweeps.
 func (c *conn) nudgeIfIdle() {
-	if c.stir.CompareAndSwap(active, quiet) {
+	if c.activity.CompareAndSwap(active, quiet) {
 		return
 	}
-	if c.stir.CompareAndSwap(quiet, nudged) {
+	if c.activity.CompareAndSwap(quiet, nudged) {
 		c.nudge()
 	}
 }
@@ -55,7 +55,7 @@ func (c *conn) woken() bool {
 	c.in.Shrink()
 	c.frames.Shrink()
 	c.sess.Out = nil
-	c.stir.CompareAndSwap(nudged, resting)
+	c.activity.CompareAndSwap(nudged, resting)
 	_ = c.nc.SetReadDeadline(c.authBy)
 	return true
 }

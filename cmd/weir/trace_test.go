@@ -42,9 +42,9 @@ func startCollector(t *testing.T) *traceCollector {
 	return c
 }
 
-// roads returns, for each span of a name, the names of its child spans in order of time. Each child must begin where
+// childSpans returns, for each span of a name, the names of its child spans in order of time. Each child must begin where
 // the previous one ends. Together they must cover the whole span.
-func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
+func (c *traceCollector) childSpans(t *testing.T, name string) (spans [][]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, whole := range c.spans {
@@ -65,9 +65,9 @@ func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
 			at, names = part.EndTimeUnixNano, append(names, part.Name)
 		}
 		require.Equal(t, at, whole.EndTimeUnixNano)
-		roads = append(roads, names)
+		spans = append(spans, names)
 	}
-	return roads
+	return spans
 }
 
 // TestTraces checks that a collector receives a trace of every decision with --otlp-every=1, including those still
@@ -83,9 +83,9 @@ func TestTraces(t *testing.T) {
 	_, err := conn.Do("PING")
 	require.NoError(t, err)
 	p.stop()
-	road := []string{"read", "decide", "reply"}
-	require.Equal(t, [][]string{road, road, road}, c.roads(t, "decisions"))
-	require.Empty(t, c.roads(t, "entry"))
+	stages := []string{"read", "decide", "reply"}
+	require.Equal(t, [][]string{stages, stages, stages}, c.childSpans(t, "decisions"))
+	require.Empty(t, c.childSpans(t, "entry"))
 	for _, s := range c.spans {
 		require.NotContains(t, s.String(), "secret")
 		if s.Name == "decisions" {
@@ -104,8 +104,8 @@ func TestTracesOfACluster(t *testing.T) {
 		return err == nil
 	}, patience, 50*time.Millisecond)
 	p.stop()
-	require.NotEmpty(t, c.roads(t, "decisions"))
-	require.Contains(t, c.roads(t, "entry"), []string{"propose", "commit"})
+	require.NotEmpty(t, c.childSpans(t, "decisions"))
+	require.Contains(t, c.childSpans(t, "entry"), []string{"propose", "commit"})
 }
 
 func TestTracesAreSampledAndOptional(t *testing.T) {
@@ -117,7 +117,7 @@ func TestTracesAreSampledAndOptional(t *testing.T) {
 		require.NoError(t, err)
 	}
 	p.stop()
-	require.Len(t, c.roads(t, "decisions"), 2)
+	require.Len(t, c.childSpans(t, "decisions"), 2)
 	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint=nonsense")),
 		"--otlp-endpoint must be like")
 	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint", c.URL, "--otlp-every=0")),

@@ -187,7 +187,7 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		assert.Zero(t, time.Since(start), "a paused client must still read")
 		b.say("RL.FIXED k FOREVER 5")
 		assert.Equal(t, 5*time.Second, time.Since(start))
-		assert.Zero(t, srv.Attention.Load(), "the pause must end for every client")
+		assert.Zero(t, srv.SlowPath.Load(), "the pause must end for every client")
 
 		a.say("CLIENT PAUSE 3600000")
 		done := make(chan string)

@@ -44,8 +44,8 @@ func (s *Session) Settle() {
 		if err == nil {
 			err = s.srv.Limiter.Decide(b.Ops, ds)
 		}
-		if s.Road != nil {
-			s.Road.decided(b, start, err)
+		if s.Trace != nil {
+			s.Trace.decided(b, start, err)
 		}
 		var cmd *command // of d; looked up once for a run of the same command
 		at := 0
@@ -149,11 +149,11 @@ type Tracer interface {
 	// client.
 	Picks() bool
 	// Trace is called after the replies of the decisions are written.
-	Trace(Road)
+	Trace(Trace)
 }
 
-// Road is the trace of the decisions that arrived in one read of a client.
-type Road struct {
+// Trace is the trace of the decisions that arrived in one read of a client.
+type Trace struct {
 	Command  string // the first command
 	Commands int
 	Err      error // why the last batch was not answered
@@ -163,26 +163,26 @@ type Road struct {
 	Read, Decide, Decided, Replied time.Time
 }
 
-// Depart begins a trace of the commands that have just been read, if the tracer picks them.
-func (s *Session) Depart() {
-	s.Road = nil
+// BeginTrace begins a trace of the commands that have just been read, if the tracer picks them.
+func (s *Session) BeginTrace() {
+	s.Trace = nil
 	if t := s.srv.cfg.Tracer; t != nil && t.Picks() {
-		s.Road = &Road{Read: time.Now()}
+		s.Trace = &Trace{Read: time.Now()}
 	}
 }
 
 // decided records a batch that the limiter began at start and has now finished.
-func (r *Road) decided(b *service.Batch, start time.Time, err error) {
+func (r *Trace) decided(b *service.Batch, start time.Time, err error) {
 	if r.Commands == 0 {
 		r.Command, r.Decide = b.Queue[0].Cmd.Full, start
 	}
 	r.Commands, r.Decided, r.Err = r.Commands+len(b.Queue), time.Now(), err
 }
 
-// Arrive gives the trace to the tracer, unless the read contained no decision.
-func (s *Session) Arrive() {
-	r := s.Road
-	if s.Road = nil; r.Commands > 0 {
+// EndTrace gives the trace to the tracer, unless the read contained no decision.
+func (s *Session) EndTrace() {
+	r := s.Trace
+	if s.Trace = nil; r.Commands > 0 {
 		r.Replied = time.Now()
 		s.srv.cfg.Tracer.Trace(*r)
 	}

@@ -243,7 +243,7 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, "RESET", c.say("RESET"))
 	assert.Contains(t, c.say("CLIENT INFO"), "name= ")
 	assert.Contains(t, c.say("CLIENT INFO"), "flags=N db=0 sub=0 psub=0 ssub=0 multi=-1")
-	assert.Zero(t, c.sess.srv.Attention.Load())
+	assert.Zero(t, c.sess.srv.SlowPath.Load())
 	assert.Zero(t, c.sess.srv.Events.Listeners.Load())
 	assert.Equal(t, "-ERR EXEC without MULTI", c.say("EXEC"))
 }

@@ -50,7 +50,7 @@ type Session struct {
 	heldFor   time.Duration // time that the running command has waited in line
 	Mute      muteMode
 	batch     *service.Batch // operations not yet decided, or nil
-	Road      *Road          // trace of the last read, if the tracer picked it
+	Trace     *Trace         // trace of the last read, if the tracer picked it
 	tx        *transaction
 	topics    topics
 	about     service.Client
@@ -125,7 +125,7 @@ func (s *Session) Do(args [][]byte) {
 	}
 	cmd := s.lookup(args[0])
 	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
-		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.Attention.Load() != 0 {
+		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.SlowPath.Load() != 0 {
 		s.doWithCare(args)
 		return
 	}

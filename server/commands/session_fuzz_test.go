@@ -38,7 +38,7 @@ func FuzzParseCommand(f *testing.F) {
 			c.sess.Out = c.sess.Out[:0]
 		}
 		c.sess.Close()
-		if n := srv.Attention.Load() + srv.Events.Listeners.Load(); n != 0 {
+		if n := srv.SlowPath.Load() + srv.Events.Listeners.Load(); n != 0 {
 			t.Fatalf("%d active sessions or listeners remain", n)
 		}
 		srv.Running.Wait()

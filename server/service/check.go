@@ -51,7 +51,7 @@ func (s *Service) CheckRejected(err error) (text string) {
 
 // ShowCheck shows a check of another protocol than RESP to monitors, and delays it while clients are paused.
 func (s *Service) ShowCheck(addr, policy string, op *engine.Op) {
-	if s.Attention.Load() == 0 {
+	if s.SlowPath.Load() == 0 {
 		return
 	}
 	args := [][]byte{[]byte(strings.ToUpper(s.Check.Full)), []byte(policy), op.Key, []byte("COST"),

@@ -29,7 +29,7 @@ const (
 // Events publishes events to listeners. Without listeners it costs a decision one atomic load.
 type Events struct {
 	Listeners atomic.Int32  // subscriptions of all listeners
-	attention *atomic.Int32 // Service.Attention; each monitor adds 1
+	slowPath  *atomic.Int32 // Service.SlowPath; each monitor adds 1
 	Dropped   atomic.Int64
 	second    atomic.Int64 // the second that sent counts
 	sent      atomic.Int64
@@ -70,8 +70,8 @@ type subscription struct {
 	topic    Topic
 }
 
-func newEvents(attention *atomic.Int32) *Events {
-	h := &Events{attention: attention, Policies: make(map[string]*denialChannel), All: make(map[subscription]struct{}),
+func newEvents(slowPath *atomic.Int32) *Events {
+	h := &Events{slowPath: slowPath, Policies: make(map[string]*denialChannel), All: make(map[subscription]struct{}),
 		topics: make(map[Topic]int), monitors: make(map[Listener]struct{})}
 	for a := range h.denials {
 		h.denials[a] = h.channel(deniedPrefix + engine.Algorithm(a).String())
@@ -147,10 +147,10 @@ func (h *Events) Monitor(l Listener, on bool) {
 	}
 	if on {
 		h.monitors[l] = struct{}{}
-		h.attention.Add(1)
+		h.slowPath.Add(1)
 	} else {
 		delete(h.monitors, l)
-		h.attention.Add(-1)
+		h.slowPath.Add(-1)
 	}
 }
 
@@ -218,7 +218,7 @@ func (h *Events) spend(now int64) bool {
 
 // ShowCommand shows a command to every monitor.
 func (h *Events) ShowCommand(addr string, cmd *Command, args [][]byte) {
-	if h.attention.Load() == 0 {
+	if h.slowPath.Load() == 0 {
 		return
 	}
 	h.mu.RLock()

@@ -11,7 +11,7 @@ const MaxPauseMs = 3_600_000
 
 // Pauser delays commands while CLIENT PAUSE is in force.
 type Pauser struct {
-	attention *atomic.Int32 // Service.Attention; a pause adds 1
+	slowPath *atomic.Int32 // Service.SlowPath; a pause adds 1
 
 	mu     sync.Mutex
 	active bool
@@ -20,7 +20,7 @@ type Pauser struct {
 	over   chan struct{} // closed when the pause ends early
 }
 
-func newPauser(attention *atomic.Int32) *Pauser { return &Pauser{attention: attention} }
+func newPauser(slowPath *atomic.Int32) *Pauser { return &Pauser{slowPath: slowPath} }
 
 // Begin starts a pause, or replaces the current one.
 func (p *Pauser) Begin(d time.Duration, writes bool) {
@@ -28,7 +28,7 @@ func (p *Pauser) Begin(d time.Duration, writes bool) {
 	defer p.mu.Unlock()
 	p.clear()
 	p.active, p.writes, p.until, p.over = true, writes, time.Now().Add(d), make(chan struct{})
-	p.attention.Add(1)
+	p.slowPath.Add(1)
 }
 
 // End ends the pause.
@@ -42,14 +42,14 @@ func (p *Pauser) clear() {
 	if p.active {
 		p.active = false
 		close(p.over)
-		p.attention.Add(-1)
+		p.slowPath.Add(-1)
 	}
 }
 
 // Wait blocks while a pause delays cmd, or until stop is closed. The first caller that finds the pause expired ends it
 // for all.
 func (p *Pauser) Wait(cmd *Command, stop <-chan struct{}) {
-	if p.attention.Load() == 0 || cmd.Exempt {
+	if p.slowPath.Load() == 0 || cmd.Exempt {
 		return
 	}
 	for {

@@ -12,8 +12,8 @@ import (
 // TestPausesThatBeginTogetherEndTogether: the attention of all pauses is released, so that commands take the fast
 // path again.
 func TestPausesThatBeginTogetherEndTogether(t *testing.T) {
-	attention := new(atomic.Int32)
-	p := newPauser(attention)
+	slowPath := new(atomic.Int32)
+	p := newPauser(slowPath)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -23,7 +23,7 @@ func TestPausesThatBeginTogetherEndTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.EqualValues(t, 1, attention.Load())
+	require.EqualValues(t, 1, slowPath.Load())
 	p.End()
-	require.Zero(t, attention.Load())
+	require.Zero(t, slowPath.Load())
 }

@@ -39,8 +39,8 @@ type Service struct {
 	Inspect    *Command // RL.INSPECT, the permission that a user of the page needs
 	MaxClients int
 	Clients    atomic.Int64 // sessions
-	// Attention is above zero while every command must take the slow path: each monitor and each pause adds 1.
-	Attention *atomic.Int32
+	// SlowPath is above zero while every command must take the slow path: each monitor and each pause adds 1.
+	SlowPath *atomic.Int32
 
 	Draining atomic.Bool
 	Stop     chan struct{} // closed when draining begins
@@ -48,23 +48,23 @@ type Service struct {
 
 func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	replica, _ := lim.(limiter.Replica)
-	attention := new(atomic.Int32)
+	slowPath := new(atomic.Int32)
 	return &Service{
-		Limiter:   lim,
-		Replica:   replica,
-		Log:       log,
-		Started:   time.Now(),
-		Stats:     newCommandStats(commands),
-		Book:      new(PolicyStats),
-		Recent:    new(RecentDenials),
-		Events:    newEvents(attention),
-		Slowlog:   newSlowlog(),
-		Pause:     newPauser(attention),
-		Waits:     newWaitLines(),
-		Batches:   newBatchPool(),
-		Failed:    acl.NewFailedLogins(),
-		Attention: attention,
-		Stop:      make(chan struct{}),
+		Limiter:  lim,
+		Replica:  replica,
+		Log:      log,
+		Started:  time.Now(),
+		Stats:    newCommandStats(commands),
+		Book:     new(PolicyStats),
+		Recent:   new(RecentDenials),
+		Events:   newEvents(slowPath),
+		Slowlog:  newSlowlog(),
+		Pause:    newPauser(slowPath),
+		Waits:    newWaitLines(),
+		Batches:  newBatchPool(),
+		Failed:   acl.NewFailedLogins(),
+		SlowPath: slowPath,
+		Stop:     make(chan struct{}),
 	}
 }
 

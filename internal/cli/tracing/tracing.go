@@ -129,7 +129,7 @@ func (t *Traces) OnEntry() func(raftstore.Entry) {
 func (t *Traces) Picks() bool { return t.reads.Add(1)%t.every == 0 }
 
 // Trace makes four spans: the whole trace, and below it read, decide and reply.
-func (t *Traces) Trace(r commands.Road) {
+func (t *Traces) Trace(r commands.Trace) {
 	ctx, all := t.span(context.Background(), "decisions", r.Read,
 		attribute.String("weir.command", r.Command), attribute.Int("weir.commands", r.Commands))
 	t.part(ctx, "read", r.Read, r.Decide)
