@@ -86,17 +86,17 @@ func (o *Options) complete() error {
 
 // Client asks weir for decisions. Its methods are safe for concurrent use.
 type Client struct {
-	rdb      redis.UniversalClient
-	options  Options
-	link     *link
-	local    *localLimiter // nil unless WhenDown is Local
-	policies *policyCache  // nil unless WhenDown is Local
-	refusals refusals
-	together *together
-	queued   chan struct{} // a token for each request in Queue
-	denials  *denials
-	counts   counters
-	times    latency.Histogram
+	rdb       redis.UniversalClient
+	options   Options
+	breaker   *breaker
+	local     *localLimiter // nil unless WhenDown is Local
+	policies  *policyCache  // nil unless WhenDown is Local
+	refusals  refusals
+	pipeliner *pipeliner
+	queued    chan struct{} // a token for each request in Queue
+	denials   *denials
+	counts    counters
+	times     latency.Histogram
 }
 
 // New returns a client that asks weir through rdb. The caller still closes rdb. The Redis client must respect
@@ -109,7 +109,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast "+
 			"every deadline", ErrBadOptions)
 	}
-	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), together: newTogether(rdb, o.Timeout)}
+	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), pipeliner: newPipeliner(rdb, o.Timeout)}
 	c.queued = make(chan struct{}, mostQueued(rdb))
 	if o.WhenDown == Local {
 		c.local = newLocalLimiter(o.LocalFraction / float64(o.Instances))
@@ -119,7 +119,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		c.policies = newPolicyCache(c)
 	}
 	c.refusals.log = o.Logger
-	c.link = newLink(c.probe, o.Logger, &c.counts)
+	c.breaker = newBreaker(c.probe, o.Logger, &c.counts)
 	return c, nil
 }
 
@@ -143,13 +143,13 @@ func (c *Client) Close() error {
 	if c.policies != nil {
 		c.policies.close()
 	}
-	c.link.close()
-	c.together.close()
+	c.breaker.close()
+	c.pipeliner.close()
 	return nil
 }
 
 // Down reports whether weir is not reached, so that Options.WhenDown decides.
-func (c *Client) Down() bool { return c.link.down.Load() }
+func (c *Client) Down() bool { return c.breaker.down.Load() }
 
 // probeKey is the key of probes. Nothing is ever taken from it, so it is always idle and takes no memory.
 const probeKey = "weir-client-probe"

@@ -134,7 +134,7 @@ func (c *Client) fallBack(q *Request) (d Decision) {
 	case Open:
 		d = Decision{Allowed: true, Granted: q.cost(), Remaining: q.Rule.max, Limit: q.Rule.max}
 	case Closed:
-		d = Decision{RetryAfter: probeMost, Limit: q.Rule.max}
+		d = Decision{RetryAfter: maxProbePause, Limit: q.Rule.max}
 	case Local:
 		d = c.local.decide(q)
 	}

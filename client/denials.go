@@ -60,23 +60,23 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, there := m.keys[q.Key]; !there && len(m.keys) >= m.most {
-		m.makeRoom(now)
+		m.dropExpired(now)
 	}
 	m.keys[q.Key] = kept
 }
 
-// looked bounds how many denials makeRoom examines to find expired ones.
-const looked = 8
+// maxExamined bounds how many denials dropIdle examines to find expired ones.
+const maxExamined = 8
 
-// makeRoom drops the expired denials among a few. If all are valid it drops one of them; weir is then asked
+// dropIdle drops the expired denials among a few. If all are valid it drops one of them; weir is then asked
 // once more for its key.
-func (m *denials) makeRoom(now time.Time) {
+func (m *denials) dropExpired(now time.Time) {
 	n, victim := 0, ""
 	for key, kept := range m.keys {
 		if !now.Before(kept.forget) {
 			delete(m.keys, key)
 		}
-		if victim, n = key, n+1; n == looked {
+		if victim, n = key, n+1; n == maxExamined {
 			break
 		}
 	}

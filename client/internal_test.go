@@ -21,7 +21,7 @@ func TestProbingIsBounded(t *testing.T) {
 		var up atomic.Bool
 		var counts counters
 		lost := errors.New("lost")
-		l := newLink(func(context.Context) error {
+		l := newBreaker(func(context.Context) error {
 			probes.Add(1)
 			if up.Load() {
 				return nil
@@ -42,7 +42,7 @@ func TestProbingIsBounded(t *testing.T) {
 		require.Greater(t, probes.Load(), int64(50))
 		require.Less(t, probes.Load(), int64(70))
 		up.Store(true)
-		time.Sleep(probeMost)
+		time.Sleep(maxProbePause)
 		synctest.Wait()
 		require.False(t, l.down.Load())
 		require.EqualValues(t, 1, counts.switches.Load())

@@ -65,7 +65,7 @@ type refusal struct {
 func newRefusal(d Decision) *refusal {
 	longest := maxDenialAge
 	if d.Source == FromFallback {
-		longest = probeMost
+		longest = maxProbePause
 	}
 	return &refusal{d: d, at: time.Now(), good: min(d.RetryAfter, longest)}
 }

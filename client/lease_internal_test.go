@@ -28,7 +28,7 @@ func TestLeasedUnitsEndWithTheirWindow(t *testing.T) {
 func TestLeaseRefusalsEnd(t *testing.T) {
 	require.Equal(t, maxDenialAge, newRefusal(Decision{RetryAfter: time.Hour, Source: FromServer}).good)
 	require.Equal(t, time.Second, newRefusal(Decision{RetryAfter: time.Second, Source: FromServer}).good)
-	require.Equal(t, probeMost, newRefusal(Decision{RetryAfter: time.Hour, Source: FromFallback}).good)
+	require.Equal(t, maxProbePause, newRefusal(Decision{RetryAfter: time.Hour, Source: FromFallback}).good)
 }
 
 // TestLeaseRefundsAllowForLateAnswers checks that the refund deadline counts from the request. A late answer reports

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// tripAfter is how many failures in a row open the circuit breaker. A single failure may be a lost packet or a
+	// breakerFailures is how many failures in a row open the circuit breaker. A single failure may be a lost packet or a
 	// pause. Until then the fallback decides each failed request individually.
-	tripAfter = 3
-	// probeFirst is the first pause between probes, and probeMost the longest; the pause doubles between them. The
+	breakerFailures = 3
+	// minProbePause is the first pause between probes, and maxProbePause the longest; the pause doubles between them. The
 	// client returns soon after a restart, and puts no load on a server that struggles.
-	probeFirst = 20 * time.Millisecond
-	probeMost  = time.Second
+	minProbePause = 20 * time.Millisecond
+	maxProbePause = time.Second
 )
 
-// link is a circuit breaker. While weir is not reached, one goroutine probes it, and the client sends nothing
+// breaker is a circuit breaker. While weir is not reached, one goroutine probes it, and the client sends nothing
 // else.
-type link struct {
+type breaker struct {
 	probe  func(context.Context) error
 	log    *slog.Logger
 	counts *counters
@@ -35,20 +35,20 @@ type link struct {
 	prober sync.WaitGroup
 }
 
-func newLink(probe func(context.Context) error, log *slog.Logger, counts *counters) *link {
-	l := &link{probe: probe, log: log, counts: counts}
+func newBreaker(probe func(context.Context) error, log *slog.Logger, counts *counters) *breaker {
+	l := &breaker{probe: probe, log: log, counts: counts}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
-func (l *link) succeeded() {
+func (l *breaker) succeeded() {
 	if l.failures.Load() != 0 {
 		l.failures.Store(0)
 	}
 }
 
-func (l *link) failed(err error) {
-	if l.failures.Add(1) < tripAfter || l.down.Load() {
+func (l *breaker) failed(err error) {
+	if l.failures.Add(1) < breakerFailures || l.down.Load() {
 		return
 	}
 	l.mu.Lock()
@@ -61,11 +61,11 @@ func (l *link) failed(err error) {
 	l.prober.Go(l.probeUntilUp)
 }
 
-func (l *link) probeUntilUp() {
+func (l *breaker) probeUntilUp() {
 	since := time.Now()
-	timer := time.NewTimer(probeFirst)
+	timer := time.NewTimer(minProbePause)
 	defer timer.Stop()
-	for pause := probeFirst; ; {
+	for pause := minProbePause; ; {
 		select {
 		case <-l.ctx.Done():
 			return
@@ -78,12 +78,12 @@ func (l *link) probeUntilUp() {
 			l.log.Info("weir answers again", "after", time.Since(since).Round(time.Millisecond))
 			return
 		}
-		pause = min(2*pause, probeMost)
+		pause = min(2*pause, maxProbePause)
 		timer.Reset(pause)
 	}
 }
 
-func (l *link) close() {
+func (l *breaker) close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()

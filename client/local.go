@@ -62,7 +62,7 @@ func (l *localLimiter) decide(q *Request) Decision {
 	}
 	d := l.do(op)
 	if d.Status != engine.OK {
-		return Decision{RetryAfter: probeMost, Limit: q.Rule.max, Policy: q.Rule.policy}
+		return Decision{RetryAfter: maxProbePause, Limit: q.Rule.max, Policy: q.Rule.policy}
 	}
 	answer := decisionFrom(q, [5]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit})
 	if q.Rule.policy != "" {

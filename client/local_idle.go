@@ -29,7 +29,7 @@ func (k *idleKeys) touch(key string, now time.Time) (idle bool) {
 	defer k.mu.Unlock()
 	last, there := k.last[key]
 	if !there && len(k.last) >= maxIdleKeys {
-		if k.makeRoom(now); len(k.last) >= maxIdleKeys {
+		if k.dropIdle(now); len(k.last) >= maxIdleKeys {
 			return false
 		}
 	}
@@ -37,14 +37,14 @@ func (k *idleKeys) touch(key string, now time.Time) (idle bool) {
 	return there && now.Sub(last) >= k.ttl
 }
 
-// makeRoom drops the idle keys among a few. Their limiters are full again, or are kept.
-func (k *idleKeys) makeRoom(now time.Time) {
+// dropIdle drops the idle keys among a few. Their limiters are full again, or are kept.
+func (k *idleKeys) dropIdle(now time.Time) {
 	n := 0
 	for key, last := range k.last {
 		if now.Sub(last) >= k.ttl {
 			delete(k.last, key)
 		}
-		if n++; n == looked {
+		if n++; n == maxExamined {
 			return
 		}
 	}

@@ -74,7 +74,7 @@ func (c *Client) sendOnce(ctx context.Context, calls []*call) {
 		if k := calls[0]; k.slow {
 			k.err = c.rdb.Process(ctx, k.cmd)
 		} else {
-			k.err = c.together.process(ctx, k.cmd)
+			k.err = c.pipeliner.process(ctx, k.cmd)
 		}
 		return
 	}
@@ -115,10 +115,10 @@ func (c *Client) judge(ctx context.Context, err error) error {
 	}
 	switch outcome {
 	case done:
-		c.link.succeeded()
+		c.breaker.succeeded()
 		return nil
 	case refused:
-		c.link.succeeded()
+		c.breaker.succeeded()
 		c.counts.refused.Add(1)
 		if redis.HasErrorPrefix(err, "OOM") {
 			return fmt.Errorf("%w: %w", ErrFull, err)
@@ -127,7 +127,7 @@ func (c *Client) judge(ctx context.Context, err error) error {
 	default:
 		ended := contextError(ctx)
 		if !errors.Is(ended, context.Canceled) { // a cancelled context says nothing about weir
-			c.link.failed(err)
+			c.breaker.failed(err)
 		}
 		if ended != nil {
 			return ended

@@ -11,84 +11,84 @@ import (
 )
 
 const (
-	// mostApart is how many commands or pipelines are in flight at once. A single caller never waits for another.
+	// maxInFlight is how many commands or pipelines are in flight at once. A single caller never waits for another.
 	// Commands of many callers share a system call, in the client and in weir.
-	mostApart = 2
-	// mostTogether bounds a pipeline. It is several times the size of weir's batch.
-	mostTogether = 512
+	maxInFlight = 2
+	// maxPipelineLen bounds a pipeline. It is several times the size of weir's batch.
+	maxPipelineLen = 512
 )
 
 // errNotSent means that the deadline passed before the command was sent.
 var errNotSent = errors.New("not sent in time")
 
-// together is the pipeliner: it coalesces simultaneous commands into one pipeline. It never delays a command on
-// purpose. A command waits only while mostApart commands or pipelines are in flight.
-type together struct {
+// pipeliner is the pipeliner: it coalesces simultaneous commands into one pipeline. It never delays a command on
+// purpose. A command waits only while maxInFlight commands or pipelines are in flight.
+type pipeliner struct {
 	rdb     redis.UniversalClient
 	timeout time.Duration // of a pipeline; each command has its own deadline as well
 
 	mu      sync.Mutex
 	idle    sync.Cond // signals that busy has become 0
 	busy    int       // commands and pipelines in flight
-	waiting []*passenger
+	waiting []*queuedCmd
 	closed  bool // no command waits any more
 }
 
-// passenger is a command that waits for a pipeline, and then for its answer.
-type passenger struct {
+// queuedCmd is a command that waits for a pipeline, and then for its answer.
+type queuedCmd struct {
 	cmd      once
-	aboard   bool // the command is in a pipeline that is being sent
+	sending  bool // the command is in a pipeline that is being sent
 	err      error
 	answered chan struct{} // closed after err is set
 }
 
-func newTogether(rdb redis.UniversalClient, timeout time.Duration) *together {
-	t := &together{rdb: rdb, timeout: timeout}
+func newPipeliner(rdb redis.UniversalClient, timeout time.Duration) *pipeliner {
+	t := &pipeliner{rdb: rdb, timeout: timeout}
 	t.idle.L = &t.mu
 	return t
 }
 
 // process carries out a command by the deadline of ctx.
-func (t *together) process(ctx context.Context, cmd once) error {
+func (t *pipeliner) process(ctx context.Context, cmd once) error {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
 		return t.rdb.Process(ctx, cmd)
 	}
-	if t.busy < mostApart {
+	if t.busy < maxInFlight {
 		t.busy++
 		t.mu.Unlock()
-		defer t.next()
+		defer t.sendNext()
 		return t.rdb.Process(ctx, cmd)
 	}
-	p := &passenger{cmd: cmd, answered: make(chan struct{})}
+	p := &queuedCmd{cmd: cmd, answered: make(chan struct{})}
 	t.waiting = append(t.waiting, p)
 	t.mu.Unlock()
 	select {
 	case <-p.answered:
 		return p.err
 	case <-ctx.Done():
-		return t.leave(ctx, p)
+		return t.abandon(ctx, p)
 	}
 }
 
-// leave returns the error of a command whose time is up. If the command is in a pipeline, its outcome is
+// abandon returns the error of a command whose time is up. If the command is in a pipeline, its outcome is
 // unknown.
-func (t *together) leave(ctx context.Context, p *passenger) error {
+func (t *pipeliner) abandon(ctx context.Context, p *queuedCmd) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p.aboard {
+	if p.sending {
 		return ctx.Err()
 	}
-	t.waiting = slices.DeleteFunc(t.waiting, func(other *passenger) bool { return other == p })
+	t.waiting = slices.DeleteFunc(t.waiting, func(other *queuedCmd) bool { return other == p })
 	return errNotSent
 }
 
-// next replaces a command or pipeline that has finished by a pipeline of waiting commands.
-func (t *together) next() {
+// sendNext replaces a command or pipeline that has finished by a pipeline of waiting commands.
+func (t *pipeliner) sendNext() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := min(len(t.waiting), mostTogether)
+	n := min(len(t.waiting), maxPipelineLen)
 	if n == 0 {
 		if t.busy--; t.busy == 0 {
 			t.idle.Broadcast()
@@ -98,15 +98,15 @@ func (t *together) next() {
 	pipeline := slices.Clone(t.waiting[:n])
 	t.waiting = slices.Delete(t.waiting, 0, n)
 	for _, p := range pipeline {
-		p.aboard = true
+		p.sending = true
 	}
 	go func() { // ends by t.timeout; close waits for it
-		defer t.next()
+		defer t.sendNext()
 		t.send(pipeline)
 	}()
 }
 
-func (t *together) send(pipeline []*passenger) {
+func (t *pipeliner) send(pipeline []*queuedCmd) {
 	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
 	defer cancel()
 	pipe := t.rdb.Pipeline()
@@ -129,7 +129,7 @@ func ownError(cmd once, ofAll error) error {
 }
 
 // close waits until no command is in flight.
-func (t *together) close() {
+func (t *pipeliner) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.closed = true; t.busy > 0; {

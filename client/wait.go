@@ -94,7 +94,7 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 		case d.Allowed:
 			hold = max(hold, d.RetryAfter)
 		case d.Source == FromFallback: // weir may be reached again at any moment
-			v.admitted, v.pause = false, max(v.pause, probeMost)
+			v.admitted, v.pause = false, max(v.pause, maxProbePause)
 		case d.RetryAfter == Never:
 			return verdict{never: true}
 		default: // it fits after RetryAfter, and is delayed by up to MaxWait then

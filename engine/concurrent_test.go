@@ -13,8 +13,8 @@ import (
 
 const callers = 64
 
-// together runs work in 64 goroutines and returns when all are done.
-func together(work func(caller int)) {
+// runParallel runs work in 64 goroutines and returns when all are done.
+func runParallel(work func(caller int)) {
 	var wg sync.WaitGroup
 	for c := range callers {
 		wg.Go(func() { work(c) })
@@ -39,7 +39,7 @@ func TestConcurrentOneKey(t *testing.T) {
 		}
 		table := engine.NewTable(engine.Options{})
 		var admitted atomic.Int64
-		together(func(caller int) {
+		runParallel(func(caller int) {
 			out := make([]engine.Decision, 1)
 			for i := range asks {
 				op := engine.Op{Key: []byte("one"), Limit: l, Cost: 1, Text: keyOf(caller*asks + i)}
@@ -59,7 +59,7 @@ func TestConcurrentManyKeys(t *testing.T) {
 	admitted := make([]atomic.Int64, keys)
 	limits := []engine.Limit{bucketOf(1, 1e9, most), windowOf(engine.SlidingLog, 60e9, most),
 		windowOf(engine.FixedWindow, 60e9, most)}
-	together(func(caller int) {
+	runParallel(func(caller int) {
 		ops, out := make([]engine.Op, batch), make([]engine.Decision, batch)
 		// Each caller asks for half of the keys, so each key is asked 32 times.
 		for from := 0; from < keys/2; from += batch {
@@ -90,7 +90,7 @@ func TestConcurrentTimeMovesOn(t *testing.T) {
 	table := engine.NewTable(engine.Options{})
 	var nowNs, admitted atomic.Int64
 	nowNs.Store(1e18)
-	together(func(int) {
+	runParallel(func(int) {
 		out := make([]engine.Decision, 1)
 		op := engine.Op{Key: []byte("one"), Limit: bucketOf(1, 1_000, burst), Cost: 1}
 		for range asks {
@@ -110,7 +110,7 @@ func TestConcurrentAtomicBatches(t *testing.T) {
 	table := engine.NewTable(engine.Options{})
 	limit := bucketOf(1, engine.MaxWindowNs, most)
 	var torn atomic.Int64
-	together(func(caller int) {
+	runParallel(func(caller int) {
 		out := make([]engine.Decision, 2)
 		ops := []engine.Op{{Key: keyOf(1), Limit: limit}, {Key: keyOf(2), Limit: limit}}
 		if caller%4 == 1 {
@@ -134,7 +134,7 @@ func TestConcurrentEverything(t *testing.T) {
 	const rounds = 300 / min(raceFactor, 3)
 	table := engine.NewTable(engine.Options{TrackChanges: true, MaxMemoryBytes: 4 << 20})
 	var draining sync.Mutex
-	together(func(caller int) {
+	runParallel(func(caller int) {
 		g := newGenerator(seeded(uint64(caller)), engine.NoAlgorithm, 5_000)
 		g.at = engine.Stamp{NowNs: 1e18}
 		out := make([]engine.Decision, 64)

@@ -70,8 +70,8 @@ func (f *File) RunTests() ([]Result, error) {
 	return results, nil
 }
 
-// errNoRoom: the policies of all files together exceed the bounds of a server.
-var errNoRoom = errors.New("the policies exceed the bounds of a server")
+// errPolicyBounds: the policies of all files together exceed the bounds of a server.
+var errPolicyBounds = errors.New("the policies exceed the bounds of a server")
 
 func (f *File) run(t *Test) (failures []Failure, err error) {
 	clock := newFrozen(t.Start)
@@ -82,7 +82,7 @@ func (f *File) run(t *Test) (failures []Failure, err error) {
 	}
 	for i := range out {
 		if out[i].Status != engine.OK {
-			return nil, errNoRoom
+			return nil, errPolicyBounds
 		}
 	}
 	client, err := clock.client()

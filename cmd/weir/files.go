@@ -27,7 +27,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := listener.ClientRoom(files, s.besidesClients())
+	room, err := listener.MaxClients(files, s.besidesClients())
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,11 @@ import (
 
 func TestClientRoom(t *testing.T) {
 	for files, want := range map[uint64]int{spareFiles + 1: 1, spareFiles + 1000: 1000, 1 << 63: 1 << 30} {
-		room, err := listener.ClientRoom(files, spareFiles)
+		room, err := listener.MaxClients(files, spareFiles)
 		require.NoError(t, err)
 		require.Equal(t, want, room)
 	}
-	_, err := listener.ClientRoom(1000, 2000)
+	_, err := listener.MaxClients(1000, 2000)
 	require.ErrorIs(t, err, listener.ErrFewFiles)
 	require.ErrorContains(t, err, "the limit is 1000, and these ports alone need 2000")
 }

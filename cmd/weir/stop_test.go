@@ -85,7 +85,7 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 			"--raft-tls-ca-file=" + nodesCA.File}
 	}
 	for name, stop := range map[string]func([]*process){
-		"at once":           together,
+		"at once":           interruptAll,
 		"leader first":      oneByOne,
 		"leader last":       func(nodes []*process) { slices.Reverse(nodes); oneByOne(nodes) },
 		"leader in between": func(nodes []*process) { nodes[0], nodes[1] = nodes[1], nodes[0]; oneByOne(nodes) },
@@ -109,8 +109,8 @@ func TestACleanStopOfAClusterLogsInformationOnly(t *testing.T) {
 	}
 }
 
-// together stops all nodes at once, like a Ctrl-C.
-func together(nodes []*process) {
+// interruptAll stops all nodes at once, like a Ctrl-C.
+func interruptAll(nodes []*process) {
 	for _, p := range nodes {
 		p.signal(syscall.SIGINT)
 	}

@@ -62,7 +62,7 @@ func New(most, perSource int, evicted *atomic.Int64) *Table {
 // after it is closed, also after a cut.
 func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 	t.mu.Lock()
-	victim, err := t.makeRoom(from)
+	victim, err := t.selectVictim(from)
 	if err != nil {
 		t.mu.Unlock()
 		return nil, err
@@ -79,8 +79,8 @@ func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 	return s, nil
 }
 
-// makeRoom returns the slot that a connection from a source takes over, or nil if a slot is free. The caller holds mu.
-func (t *Table) makeRoom(from netip.Addr) (victim *Slot, err error) {
+// selectVictim returns the slot that a connection from a source takes over, or nil if a slot is free. The caller holds mu.
+func (t *Table) selectVictim(from netip.Addr) (victim *Slot, err error) {
 	own := t.sources[from]
 	switch bound := t.most - min(t.most/reservedFraction, maxReserved); {
 	case t.perSource > 0 && own.total() >= t.perSource:

@@ -81,7 +81,7 @@ func (r *ReadBuffer) Consume(n int) { r.from += n }
 
 // Fill reads once from src and appends to the unread bytes, which may move.
 func (r *ReadBuffer) Fill(src io.Reader) (n int, err error) {
-	if err := r.makeRoom(); err != nil {
+	if err := r.grow(); err != nil {
 		return 0, err
 	}
 	n, err = src.Read(r.buf[r.to:])
@@ -90,9 +90,9 @@ func (r *ReadBuffer) Fill(src io.Reader) (n int, err error) {
 	return n, err
 }
 
-// makeRoom makes space for the next read, and more of it if the last read filled the buffer. A byte is copied a bounded
+// grow makes space for the next read, and more of it if the last read filled the buffer. A byte is copied a bounded
 // number of times: once to the front of the buffer, and then once each time the size doubles.
-func (r *ReadBuffer) makeRoom() error {
+func (r *ReadBuffer) grow() error {
 	unread := r.to - r.from
 	size := len(r.buf)
 	switch {

@@ -34,7 +34,7 @@ func (d *Subject) lookAtFiles(up *running) Finding {
 }
 
 func judgeFiles(files, besides uint64, clients int) Finding {
-	room, err := listener.ClientRoom(files, besides)
+	room, err := listener.MaxClients(files, besides)
 	said := fmt.Sprintf("%d file descriptors are enough for %d clients", files, room)
 	switch {
 	case err != nil:

@@ -8,8 +8,8 @@ import (
 // ErrFewFiles reports that the limit on file descriptors leaves none for clients.
 var ErrFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
 
-// ClientRoom returns how many clients a number of file descriptors suffices for, if besides of them have other uses.
-func ClientRoom(files, besides uint64) (int, error) {
+// MaxClients returns how many clients a number of file descriptors suffices for, if besides of them have other uses.
+func MaxClients(files, besides uint64) (int, error) {
 	if files <= besides {
 		return 0, fmt.Errorf("%w; the limit is %d, and these ports alone need %d",
 			ErrFewFiles, files, besides)
