@@ -128,9 +128,9 @@ func (f Files) stamps() (all stamps) {
 	return all
 }
 
-// Vouched verifies the current certificate against the current authorities for one of its uses. A peer that trusts the
+// Verify verifies the current certificate against the current authorities for one of its uses. A peer that trusts the
 // same authorities performs this verification.
-func (s *Store) Vouched(use x509.ExtKeyUsage) error {
+func (s *Store) Verify(use x509.ExtKeyUsage) error {
 	m := s.current.Load()
 	between := x509.NewCertPool()
 	for _, der := range m.cert.Certificate[1:] {

@@ -15,7 +15,7 @@ func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 		c.Space = store.Blocks
 	}
 	if s.Open(&c); c.Space == store.Limiters {
-		s.BringUp(&c)
+		s.RestoreUnits(&c)
 	}
 	if c.Space == store.Blocks && op.Partial && c.Live && store.IsEverywhere(c.Entry.State()) {
 		d.Status = EverywhereStays
@@ -63,7 +63,7 @@ func (s *shard) resetPolicy(op *Op, d *Decision) bool {
 		name := LimiterName(string(policy), i, key)
 		c := store.Cell{Hash: s.t.hashKey(name), Key: name}
 		s.Open(&c)
-		if s.BringUp(&c); c.Live {
+		if s.RestoreUnits(&c); c.Live {
 			d.Allowed = 1
 			s.countSuccess(c.Entry)
 			s.Drop(&c)
@@ -85,7 +85,7 @@ func (s *shard) refund(c *store.Cell, op *Op, d *Decision) bool {
 	}
 	given := min(op.Cost, s.Refundable(c.Entry))
 	if given > 0 {
-		s.GiveBack(c.Entry, &limit, given)
+		s.RemoveUnits(c.Entry, &limit, given)
 		s.MoveMarks(c, &limit, given)
 	}
 	d.Allowed = arith.OneIf(given > 0)

@@ -266,7 +266,7 @@ func (x *part) find(h uint64, p *Policy, key []byte) {
 // absent.
 func (x *part) open() {
 	x.s.Open(&x.c)
-	x.s.BringUp(&x.c)
+	x.s.RestoreUnits(&x.c)
 	x.c.Live = x.c.Live && x.c.Entry.Kind() == uint8(x.op.Limit.Algorithm)
 }
 

@@ -203,7 +203,7 @@ func (k *checker) undo(group, part int, cost int64) {
 			x := &k.parts[j]
 			x.reopen()
 			if x.c.Live {
-				x.s.GiveBack(x.c.Entry, &x.op.Limit, min(cost, x.s.Refundable(x.c.Entry)))
+				x.s.RemoveUnits(x.c.Entry, &x.op.Limit, min(cost, x.s.Refundable(x.c.Entry)))
 				if x.strikes() { // no penalty ran before this check
 					store.SetStrikeBlocked(x.c.Entry.State(), 0)
 				}

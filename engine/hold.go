@@ -115,7 +115,7 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 			s.flushForgotten() // a policy change in the same atomic step may have left some
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
-			s.BringUp(&c)
+			s.RestoreUnits(&c)
 			s.CompleteAllocation(&c, id, units)
 		}
 	}

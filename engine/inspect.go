@@ -102,7 +102,7 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 	c, b := store.Cell{Hash: h, Key: key}, store.Cell{Hash: h, Key: key, Space: store.Blocks}
 	s.Open(&c)
 	s.Open(&b)
-	s.BringUp(&c)
+	s.RestoreUnits(&c)
 	if c.Live {
 		s.describe(&c, &info)
 	}
@@ -149,7 +149,7 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	if info.Algorithm == Strike {
 		info.PenaltyMs = s.SpanMs(store.StrikeBlockedNs(e.State()))
 	}
-	if k := s.OpenAllocations(c); k.Ref != 0 && !store.Void(c, &k) {
+	if k := s.OpenAllocations(c); k.Ref != 0 && !store.StaleAllocations(c, &k) {
 		set := leases.Read(k.Entry.State())
 		info.Bytes += s.Slab.Len(k.Ref) + store.IndexBytes + set.Bytes(&s.Slab)
 		set.Hide(&s.Slab, s.NowNs)
@@ -225,7 +225,7 @@ func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorith
 func (s *shard) liveLimiter(key []byte) bool {
 	c := store.Cell{Hash: s.t.hashKey(key), Key: key}
 	s.Open(&c)
-	s.BringUp(&c)
+	s.RestoreUnits(&c)
 	return c.Live
 }
 
@@ -344,6 +344,6 @@ func (t *Table) Has(at Stamp, key []byte) bool {
 	s.look(at)
 	c := store.Cell{Hash: h, Key: key}
 	s.Open(&c)
-	s.BringUp(&c)
+	s.RestoreUnits(&c)
 	return c.Live
 }

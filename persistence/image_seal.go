@@ -80,7 +80,7 @@ func (m *Images) measureAll(in directory) ([]imageFile, error) {
 	for _, name := range names {
 		f, ok := known[name]
 		if !ok {
-			if f, err = measureFile(in, name, restfully); err != nil {
+			if f, err = measureFile(in, name, pacedBy); err != nil {
 				return nil, err
 			}
 		}

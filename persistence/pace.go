@@ -43,8 +43,8 @@ func (f *pacedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// restfully delays a reader in proportion to the bytes read.
-func restfully(r io.Reader) io.Reader { return &pacedReader{from: r} }
+// pacedBy delays a reader in proportion to the bytes read.
+func pacedBy(r io.Reader) io.Reader { return &pacedReader{from: r} }
 
 type pacedReader struct {
 	from io.Reader

@@ -19,7 +19,7 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.Term:
 		return calls.Answered, binary.LittleEndian.AppendUint64(nil, n.group.raft.CurrentTerm())
 	case calls.Stopping:
-		n.host.Peers.HearStopping(from.NodeID)
+		n.host.Peers.MarkStopping(from.NodeID)
 		return calls.Answered, nil
 	case calls.History:
 		return n.group.divergence.AnswerHistory(from, payload)
@@ -33,14 +33,14 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.Clear:
 		return calls.Reply(nil, n.group.pipeline.ClearHere())
 	case calls.Invite:
-		return calls.Reply(nil, n.group.membership.BeInvited(from))
+		return calls.Reply(nil, n.group.membership.AcceptInvitation(from))
 	case calls.Join:
 		return n.answerJSON(payload, func(b []byte) error {
 			var j membership.Joining
 			if err := json.Unmarshal(b, &j); err != nil {
 				return err
 			}
-			return n.group.membership.TakeIn(from, j)
+			return n.group.membership.AddNonvoter(from, j)
 		})
 	case calls.Admin:
 		return n.answerJSON(payload, func(b []byte) error {
@@ -48,7 +48,7 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 			if err := json.Unmarshal(b, &o); err != nil {
 				return err
 			}
-			return n.group.membership.CarryOut(o)
+			return n.group.membership.Execute(o)
 		})
 	}
 	return calls.Refused, []byte("this version of weir does not know this call")

@@ -17,7 +17,7 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	n.configure(t, "a")
 	r := n.leads(t)
 	require.NoError(t, n.group.raft.Barrier(n.host.ElectionTimeout()).Error())
-	n.group.fsm.PassTo(n.group.raft.CommitIndex())
+	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
 	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket},
 		make([]engine.Decision, 2))
 	var early bool
@@ -25,11 +25,11 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 		// The only voter has confirmed a quorum round.
 		early = at == faults.DuringDenial && n.group.confirms.Quick != nil
 	}
-	for i := range pipeline.Surely + 2 {
+	for i := range pipeline.EarlyCheckAfter + 2 {
 		n.group.confirms.Quick = nil
 		out := make([]engine.Decision, 1)
 		require.NoError(t, n.group.pipeline.DecideOrDeny([]engine.Op{bucket}, out, false))
 		require.Zero(t, out[0].Allowed)
-		require.Equal(t, i >= pipeline.Surely, early, "call %d", i)
+		require.Equal(t, i >= pipeline.EarlyCheckAfter, early, "call %d", i)
 	}
 }

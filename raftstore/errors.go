@@ -2,9 +2,9 @@ package raftstore
 
 import "github.com/weir-project/weir/raftstore/internal/failure"
 
-// ErrUnsound: an operation is not valid for the log, and nothing was counted. Package limiter defines the other outcomes
+// ErrInvalidOp: an operation is not valid for the log, and nothing was counted. Package limiter defines the other outcomes
 // that are returned to a caller.
-var ErrUnsound = failure.ErrUnsound
+var ErrInvalidOp = failure.ErrInvalidOp
 
 // The reasons for which a node does not start, or stops.
 var (
@@ -16,7 +16,7 @@ var (
 	ErrStandalone = failure.ErrStandalone
 	ErrRestoring  = failure.ErrRestoring
 	ErrLostState  = failure.ErrLostState
-	ErrSpentID    = failure.ErrSpentID
+	ErrRemovedID  = failure.ErrRemovedID
 	ErrClockKind  = failure.ErrClockKind
 	ErrStuck      = failure.ErrStuck
 	ErrLogFailed  = failure.ErrLogFailed

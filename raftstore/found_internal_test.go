@@ -64,7 +64,7 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
-	require.Equal(t, "a:1", n.group.membership.Believed())
+	require.Equal(t, "a:1", n.group.membership.CurrentAddr())
 	require.False(t, n.group.membership.Established(), "the node knows no committed configuration")
 	n.host.Identity.Joined = true
 	require.False(t, n.group.membership.Established())

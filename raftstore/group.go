@@ -81,7 +81,7 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 	g.leadership = &leadership.Leadership{Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Status: status}
 	g.reads = &readindex.Reads{
 		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
-		Telling: make(chan struct{}, readindex.MaxTelling), Wake: make(chan struct{}, 1),
+		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages), Wake: make(chan struct{}, 1),
 	}
 	g.pipeline = &pipeline.Pipeline{
 		Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,

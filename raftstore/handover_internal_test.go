@@ -48,16 +48,16 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"one stops": {func(n *bareNode) {
 			n.hear("b", 9, 0)
 			n.hear("c", 8, 0)
-			n.host.Peers.HearStopping(
+			n.host.Peers.MarkStopping(
 				"b")
 		}, "c"},
-		"all but one stop": {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.HearStopping("c") },
+		"all but one stop": {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.MarkStopping("c") },
 			"b"},
 		"all stop": {func(n *bareNode) {
 			n.hear("b", 8, 0)
 			n.hear("c", 9, 0)
-			n.host.Peers.HearStopping("b")
-			n.host.Peers.HearStopping("c")
+			n.host.Peers.MarkStopping("b")
+			n.host.Peers.MarkStopping("c")
 		}, "c"},
 		"one has no vote": {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {

@@ -58,9 +58,9 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 			"the wiped node must be refused, because its id is still a member")
 		require.NoError(t, leader.RemoveNode(self))
 		c.sees(leader, 2, 2)
-		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrSpentID)
+		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrRemovedID)
 		c.wipe(lost)
-		c.again(lost, raftstore.ErrSpentID)
+		c.again(lost, raftstore.ErrRemovedID)
 		c.sees(leader, 3, 3)
 		require.ErrorContains(t, leader.RemoveNode(id), "it rejoined as",
 			"the error must say that a later incarnation replaced the id")
@@ -103,7 +103,7 @@ func TestSpentIDsAreRemembered(t *testing.T) {
 		c.order(func(leader *raftstore.Node) error {
 			err := leader.AddNode(spent.NodeID, spent.RaftAddr)
 			require.Error(t, err)
-			if errors.Is(err, raftstore.ErrSpentID) {
+			if errors.Is(err, raftstore.ErrRemovedID) {
 				return nil
 			}
 			return err // it no longer leads

@@ -56,7 +56,7 @@ func TestALeaderReadsFromItself(t *testing.T) {
 	n.configure(t, "a")
 	n.leads(t)
 	require.NoError(t, n.group.raft.Barrier(time.Second).Error())
-	n.group.fsm.PassTo(n.group.raft.CommitIndex())
+	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
 	require.NoError(t, n.group.reads.AskOnce(true))
 	require.NotNil(t, n.group.reads.ReadTime.Load())
 	require.Nil(t, n.host.Peers.Client(n.group.raft.Leader()))

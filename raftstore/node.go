@@ -88,7 +88,7 @@ func (n *Node) housekeep() {
 // ended before the call.
 func (n *Node) Close() error {
 	n.once.Do(func() {
-		n.host.Peers.TellStopping()
+		n.host.Peers.AnnounceStop()
 		n.group.leave()
 		close(n.host.Stop)
 		n.host.Cancel()

@@ -38,7 +38,7 @@ func TestAStrangerBeforeTheStart(t *testing.T) {
 // elections explain them.
 func TestLinesOfTheLibrary(t *testing.T) {
 	c := raft.Server{ID: "c", Address: "c:1"}
-	all := func(n *bareNode) { n.host.Peers.HearStopping("b"); n.host.Peers.HearStopping("c") }
+	all := func(n *bareNode) { n.host.Peers.MarkStopping("b"); n.host.Peers.MarkStopping("c") }
 	for name, x := range map[string]struct {
 		stop     func(n *bareNode)
 		text     string
@@ -50,7 +50,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		"a peer that stops": {all, "failed to appendEntries to",
 			[]any{"peer", c, "error", errors.New("EOF")}, true},
 		"a peer that stops, by address": {all, "failed to heartbeat to", []any{"peer", c.Address}, true},
-		"another peer stops": {func(n *bareNode) { n.host.Peers.HearStopping("b") }, "failed to contact",
+		"another peer stops": {func(n *bareNode) { n.host.Peers.MarkStopping("b") }, "failed to contact",
 			[]any{"server-id", c.ID}, false},
 		"a leader that said nothing": {nil, "heartbeat timeout reached, starting election",
 			[]any{"last-leader-id", c.ID}, false},
@@ -59,7 +59,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		"no leader yet": {nil, "heartbeat timeout reached, starting election",
 			[]any{"last-leader-id", raft.ServerID("")}, true},
 		"no quorum": {nil, "failed to contact quorum of nodes, stepping down", nil, false},
-		"no quorum, one of three stops": {func(n *bareNode) { n.host.Peers.HearStopping("b") },
+		"no quorum, one of three stops": {func(n *bareNode) { n.host.Peers.MarkStopping("b") },
 			"failed to contact quorum of nodes, stepping down", nil, false},
 		"no quorum, two of three stop":    {all, "failed to contact quorum of nodes, stepping down", nil, true},
 		"a connection ends":               {nil, "failed to decode incoming command", nil, false},

@@ -25,7 +25,7 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	for err, want := range map[error]string{
 		ErrRemoved:   "no: to have it join again",
 		ErrLostState: "no: remove the node of this id",
-		ErrSpentID:   "yes: it joins as a new node",
+		ErrRemovedID: "yes: it joins as a new node",
 		ErrDisputed:  "yes, when the other nodes are up again",
 		ErrNewer:     "no: run the newer version",
 		ErrStuck:     "yes, after the cause is removed",
@@ -38,7 +38,7 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 // copy of the state.
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
-		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID,
+		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrRemovedID,
 			failure.ErrNewer, failure.ErrLogFailed, wal.ErrCorrupt, failure.ErrStuck, failure.ErrDisputed,
 			persistence.ErrDamagedLive} {
 			advice := failure.RestartAdvice(err, alone)

@@ -24,7 +24,7 @@ func (f *clusterFlags) certifyNode(o *raftstore.Options, log *slog.Logger) error
 	if err != nil {
 		return fmt.Errorf("--raft-tls-cert-file, --raft-tls-key-file, --raft-tls-ca-file: %w", err)
 	}
-	if !peer.Vouches(store.Leaf(), o.NodeID) {
+	if !peer.CertifiesNode(store.Leaf(), o.NodeID) {
 		return fmt.Errorf("%w: %s is not a certificate of node %q: it needs that as a DNS name, or "+
 			"weir://node/%[3]s as a URI", errTLSFlags, files.Cert, o.NodeID)
 	}

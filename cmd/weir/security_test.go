@@ -50,8 +50,8 @@ func TestCertificatesOfTheManual(t *testing.T) {
 	store, err := certs.Open(certs.Files{Cert: at("b.pem"), Key: at("b.key"), CA: at("nodes-ca.pem")},
 		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	require.True(t, peer.Vouches(store.Leaf(), "b"))
-	require.False(t, peer.Vouches(store.Leaf(), "a"))
+	require.True(t, peer.CertifiesNode(store.Leaf(), "b"))
+	require.False(t, peer.CertifiesNode(store.Leaf(), "a"))
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		require.Contains(t, store.Leaf().ExtKeyUsage, usage)
 	}

@@ -19,7 +19,7 @@ const (
 	SnapshotWithoutStamp              // lose limiter time in a snapshot
 	FastestWall                       // believe the wall clock that is farthest ahead after a cold start
 	StaleIndex                        // record an older applied index than the data has
-	OddDecisions                      // decide otherwise than the other nodes, as an odd processor would
+	WrongDecisions                    // decide otherwise than the other nodes, as an odd processor would
 	ReadLocally                       // skip ReadIndex: take this node's own state for the newest
 	FreshByContact                    // take the time since the last contact with the leader for the age of the state
 	NoReadIndex                       // refuse ReadIndex questions, as an older weir does

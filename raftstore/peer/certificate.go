@@ -29,9 +29,9 @@ type Certificates interface {
 // IncarnationMark separates the given id of a node from the suffix of a later incarnation.
 const IncarnationMark = "~"
 
-// Vouches reports whether a certificate belongs to the node with this id. One of its names must be the given id as a
+// CertifiesNode reports whether a certificate belongs to the node with this id. One of its names must be the given id as a
 // DNS name, or weir://node/<id> as a URI.
-func Vouches(cert *x509.Certificate, id string) bool {
+func CertifiesNode(cert *x509.Certificate, id string) bool {
 	own, _, _ := strings.Cut(id, IncarnationMark)
 	uri := (&url.URL{Scheme: "weir", Host: "node", Path: "/" + own}).String()
 	return slices.Contains(cert.DNSNames, own) ||
@@ -107,7 +107,7 @@ func (c *trackedConn) vouched(id string) error {
 	if !ok {
 		return nil
 	}
-	if cert := secure.ConnectionState().PeerCertificates[0]; !Vouches(cert, id) {
+	if cert := secure.ConnectionState().PeerCertificates[0]; !CertifiesNode(cert, id) {
 		return fmt.Errorf("%w: it names %s, the node says it is %q", ErrOtherName, names(cert), id)
 	}
 	return nil

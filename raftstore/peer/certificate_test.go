@@ -154,6 +154,6 @@ func TestVouches(t *testing.T) {
 		if c.dns == "" {
 			cert.DNSNames = nil
 		}
-		require.Equal(t, c.want, Vouches(cert, c.id), "%+v", c)
+		require.Equal(t, c.want, CertifiesNode(cert, c.id), "%+v", c)
 	}
 }

@@ -47,8 +47,8 @@ func (s *Store) OpenAllocations(c *Cell) (k Cell) {
 	return k
 }
 
-// Void reports whether allocations do not belong to the current state of the limiter.
-func Void(c, k *Cell) bool { return !c.Live || c.Entry.Limit() != k.Entry.Limit() }
+// StaleAllocations reports whether allocations do not belong to the current state of the limiter.
+func StaleAllocations(c, k *Cell) bool { return !c.Live || c.Entry.Limit() != k.Entry.Limit() }
 
 // allocationsIn lists a set. The list is valid until the next call, or until the set changes.
 func (s *Store) allocationsIn(set *leases.Set) []allocation {
@@ -59,14 +59,14 @@ func (s *Store) allocationsIn(set *leases.Set) []allocation {
 	return s.listed
 }
 
-// BringUp gives units of ended holds back to a limiter that was just opened.
-func (s *Store) BringUp(c *Cell) {
+// RestoreUnits gives units of ended holds back to a limiter that was just opened.
+func (s *Store) RestoreUnits(c *Cell) {
 	if s.Counts.Entries[kindAllocations] > 0 {
 		s.endDue(c)
 	}
 }
 
-// endDue is BringUp for a store that has allocations.
+// endDue is RestoreUnits for a store that has allocations.
 func (s *Store) endDue(c *Cell) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 {
@@ -74,7 +74,7 @@ func (s *Store) endDue(c *Cell) {
 	}
 	set := leases.Read(k.Entry.State())
 	switch {
-	case Void(c, &k):
+	case StaleAllocations(c, &k):
 		if !s.Looking {
 			s.Drop(&k)
 		}
@@ -176,5 +176,5 @@ func (s *Store) endAllocations(r arena.Ref) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}
 	s.Open(&c)
-	s.BringUp(&c)
+	s.RestoreUnits(&c)
 }

@@ -38,7 +38,7 @@ func (s *Store) View(r arena.Ref) (Entry, bool) {
 	c.Live = !s.idle(c.Entry)
 	if c.Live && s.Counts.Entries[kindAllocations] > 0 && SpaceOf(c.Entry.Kind()) == Limiters {
 		c.Hash, c.Key = s.hashOf(r), c.Entry.Key()
-		s.BringUp(&c)
+		s.RestoreUnits(&c)
 	}
 	return c.Entry, c.Live
 }

@@ -44,8 +44,8 @@ func (s *Store) Refundable(e Entry) int64 {
 	return w.Prev + w.Cur
 }
 
-// GiveBack removes units from a state, at most as many as are refundable.
-func (s *Store) GiveBack(e Entry, l *rule.Limit, units int64) {
+// RemoveUnits removes units from a state, at most as many as are refundable.
+func (s *Store) RemoveUnits(e Entry, l *rule.Limit, units int64) {
 	st := e.State()
 	switch l.Algorithm {
 	case rule.TokenBucket, rule.LeakyBucket:

@@ -79,7 +79,7 @@ func judgeCertificate(store *certs.Store, file, key, host string) Finding {
 // judgeTrust checks whether other nodes with the same authorities would accept this node.
 func judgeTrust(store *certs.Store, authorities string) Finding {
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if err := store.Vouched(use); err != nil {
+		if err := store.Verify(use); err != nil {
 			return Finding{Wrong, "certificates", fmt.Sprintf(
 				"no authority in %s signed this node's certificate for both uses: %v", authorities, err),
 				"a node is both TLS server and TLS client: have an authority in that file sign it for serverAuth and " +

@@ -23,7 +23,7 @@ func (p *process) fatal(err error) {
 	}
 	p.host.mu.Lock()
 	if errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrDiverged) ||
-		errors.Is(err, raftstore.ErrSpentID) && p.host.removed {
+		errors.Is(err, raftstore.ErrRemovedID) && p.host.removed {
 		p.host.gone = true
 	}
 	p.host.mu.Unlock()
@@ -44,7 +44,7 @@ func (p *process) expected(err error) bool {
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.lost
-	case errors.Is(err, raftstore.ErrSpentID): // or it was removed before it learned that it was a member
+	case errors.Is(err, raftstore.ErrRemovedID): // or it was removed before it learned that it was a member
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.lost || p.host.removed
@@ -87,7 +87,7 @@ func kindOf(err error) string {
 	}
 	for _, known := range []error{
 		raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrRemoved, raftstore.ErrLostState,
-		raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
+		raftstore.ErrRemovedID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
 		persistence.ErrDisk, persistence.ErrDamagedLive, persistence.ErrDiskFullLive,
 	} {
 		if errors.Is(err, known) {

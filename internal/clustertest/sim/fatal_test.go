@@ -17,7 +17,7 @@ func TestWhatAFailedDiskExcuses(t *testing.T) {
 		raftstore.ErrLogFailed: true, errCrashed: true,
 		raftstore.ErrDiverged: false, raftstore.ErrDisputed: false, raftstore.ErrBadEntry: false,
 		raftstore.ErrNewer: false, raftstore.ErrStuck: false,
-		raftstore.ErrRemoved: false, raftstore.ErrLostState: false, raftstore.ErrSpentID: false,
+		raftstore.ErrRemoved: false, raftstore.ErrLostState: false, raftstore.ErrRemovedID: false,
 		persistence.ErrDamagedLive: false, persistence.ErrDisk: false,
 	} {
 		require.Equal(t, excused, p.expected(err), "%v", err)

@@ -55,7 +55,7 @@ func Reply(payload []byte, err error) (byte, []byte) {
 		return oldMember, nil
 	case errors.Is(err, limiter.ErrTooLarge):
 		return tooLarge, nil
-	case errors.Is(err, failure.ErrSpentID):
+	case errors.Is(err, failure.ErrRemovedID):
 		return spentID, nil
 	case errors.Is(err, limiter.ErrUnknownOutcome):
 		return unknown, nil
@@ -83,7 +83,7 @@ func OutcomeOf(status byte, payload []byte) error {
 	case tooLarge:
 		return limiter.ErrTooLarge
 	case spentID:
-		return failure.ErrSpentID
+		return failure.ErrRemovedID
 	case Refused:
 		return errors.New(string(payload))
 	default:

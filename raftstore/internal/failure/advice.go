@@ -36,7 +36,7 @@ func RestartAdvice(err error, alone bool) string {
 		return "no: to have it join again, move its data directory away first"
 	case errors.Is(err, ErrLostState):
 		return "no: remove the node of this id from the cluster first"
-	case errors.Is(err, ErrSpentID):
+	case errors.Is(err, ErrRemovedID):
 		return "yes: it joins as a new node"
 	case errors.Is(err, ErrDisputed):
 		return "yes, when the other nodes are up again: a majority of them shows which node differs"

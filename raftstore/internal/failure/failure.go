@@ -9,9 +9,9 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// ErrUnsound: the operation is not valid for the log. Nothing was counted. It is an outcome of a call, as are the errors
+// ErrInvalidOp: the operation is not valid for the log. Nothing was counted. It is an outcome of a call, as are the errors
 // of package limiter. For any other error the outcome is unknown.
-var ErrUnsound = errors.New("an argument is out of bounds")
+var ErrInvalidOp = errors.New("an argument is out of bounds")
 
 // ErrLagging: this node has not applied the read index in time.
 var ErrLagging = fmt.Errorf("%w: this node is behind the leader", limiter.ErrTryAgain)
@@ -31,13 +31,13 @@ var (
 	ErrRestoring = errors.New("a restore to the data directory is running or was interrupted: restore the backup again")
 	ErrLostState = errors.New("the cluster has a node with this id, but this data directory is empty: its votes and " +
 		"its log are lost with its disk, so remove that node and start this one again")
-	ErrSpentID    = errors.New("a node with this id was removed from the cluster for good")
-	ErrNotTakenIn = errors.New("this node is not a member of the cluster yet")
-	ErrClockKind  = errors.New("this node and the cluster use different kinds of clock")
-	ErrStuck      = errors.New("stuck")
-	ErrLogFailed  = errors.New("the replicated log cannot be written or read")
-	ErrNewer      = errors.New("the log holds entries of a newer version of weir")
-	ErrOlder      = errors.New(
+	ErrRemovedID = errors.New("a node with this id was removed from the cluster for good")
+	ErrNotMember = errors.New("this node is not a member of the cluster yet")
+	ErrClockKind = errors.New("this node and the cluster use different kinds of clock")
+	ErrStuck     = errors.New("stuck")
+	ErrLogFailed = errors.New("the replicated log cannot be written or read")
+	ErrNewer     = errors.New("the log holds entries of a newer version of weir")
+	ErrOlder     = errors.New(
 		"the cluster writes a log format that this version of weir does not know: start a newer version")
 	ErrBadEntry = errors.New("the log holds an entry that cannot be read")
 	ErrNoSecret = errors.New(

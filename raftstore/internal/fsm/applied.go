@@ -44,22 +44,22 @@ func (m *FSM) wakeWaiters(index uint64) {
 	m.waiters = left
 }
 
-// PassTo records that all entries up to index, of any kind, are applied.
-func (m *FSM) PassTo(index uint64) {
+// MarkApplied records that all entries up to index, of any kind, are applied.
+func (m *FSM) MarkApplied(index uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.passLocked(index)
 }
 
-// backTo records that an image was loaded. The image may be older than the previous state if it comes from a recovery
+// resetApplied records that an image was loaded. The image may be older than the previous state if it comes from a recovery
 // that overrules this node's own.
-func (m *FSM) backTo(index uint64) {
+func (m *FSM) resetApplied(index uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.passed = index
 }
 
-// passLocked is PassTo for a caller that holds mu.
+// passLocked is MarkApplied for a caller that holds mu.
 func (m *FSM) passLocked(index uint64) {
 	if m.passed = max(m.passed, index); len(m.waiters) > 0 {
 		m.wakeWaiters(m.passed)
@@ -69,8 +69,8 @@ func (m *FSM) passLocked(index uint64) {
 // through returns the last entry that is known to be applied. The caller holds mu.
 func (m *FSM) through() uint64 { return max(m.passed, m.State.Index) }
 
-// HasPassed reports whether all entries up to index are applied.
-func (m *FSM) HasPassed(index uint64) bool {
+// HasApplied reports whether all entries up to index are applied.
+func (m *FSM) HasApplied(index uint64) bool {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	return m.through() >= index

@@ -12,11 +12,11 @@ import (
 // Entries between the image and the old state no longer count as applied.
 func TestAnOlderImageTakesBackWhatWasApplied(t *testing.T) {
 	m := newTestMachine(t)
-	m.PassTo(1000)
-	require.True(t, m.HasPassed(950))
+	m.MarkApplied(1000)
+	require.True(t, m.HasApplied(950))
 	m.commit(State{Index: 900}, raftlog.Arrival{})
-	m.backTo(900)
-	require.False(t, m.HasPassed(950))
+	m.resetApplied(900)
+	require.False(t, m.HasApplied(950))
 	done, forget := m.WhenApplied(950)
 	defer forget()
 	select {
@@ -38,7 +38,7 @@ func TestAForgottenWaiterIsGone(t *testing.T) {
 	require.Len(t, m.waiters, 2)
 	forgetThird()
 	require.Len(t, m.waiters, 1)
-	m.PassTo(10)
+	m.MarkApplied(10)
 	<-second
 	require.Empty(t, m.waiters)
 	forgetSecond()

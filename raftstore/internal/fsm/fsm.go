@@ -50,10 +50,10 @@ type FSM struct {
 
 	// draining is held while changes go from the table to the images, and while the table is emptied or replaced. hurry
 	// asks its holder to stop.
-	draining sync.Mutex
-	hurry    atomic.Bool
-	pending  []engine.Change // taken at a standstill, not yet written; guarded by draining
-	epoch    uint64          // of the table; guarded by draining
+	draining  sync.Mutex
+	interrupt atomic.Bool
+	pending   []engine.Change // taken at a standstill, not yet written; guarded by draining
+	epoch     uint64          // of the table; guarded by draining
 
 	// Committed is the newest committed configuration; nil: none is known.
 	Committed atomic.Pointer[Configuration]
@@ -207,7 +207,7 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 		} else {
 			table.Decide(s.At, call.Ops, out)
 		}
-		if m.Faults.Has(faults.OddDecisions) && len(out) > 0 {
+		if m.Faults.Has(faults.WrongDecisions) && len(out) > 0 {
 			out[0].Remaining++
 		}
 		s.History = foldDecisions(s.History, out)
@@ -230,10 +230,10 @@ func (m *FSM) answersFor(answers []engine.Decision, done, n int) []engine.Decisi
 }
 
 func (m *FSM) clear() error {
-	m.hurry.Store(true)
+	m.interrupt.Store(true)
 	m.draining.Lock()
 	defer m.draining.Unlock()
-	m.hurry.Store(false)
+	m.interrupt.Store(false)
 	m.replaced()
 	m.Table.Load().Clear()
 	return m.Images.Clear()
@@ -270,7 +270,7 @@ func (m *Configuration) Ids() []string { return consensus.IDs(m.Servers) }
 
 // StoreConfiguration records a committed configuration and the ids that it removes.
 func (m *FSM) StoreConfiguration(index uint64, c raft.Configuration) {
-	defer m.PassTo(index)
+	defer m.MarkApplied(index)
 	now := &Configuration{index, c.Clone().Servers}
 	if before := m.Committed.Swap(now); before != nil {
 		m.Mu.Lock()

@@ -29,18 +29,18 @@ const (
 // duration. Later passes must be faster than changes arrive, or they would never end.
 var restFor = [maxPasses]time.Duration{7, 3, 1}
 
-// longestRest bounds a pause. A chunk that took long only because it waited for a processor did not delay others.
-const longestRest = 2 * time.Millisecond
+// maxPause bounds a pause. A chunk that took long only because it waited for a processor did not delay others.
+const maxPause = 2 * time.Millisecond
 
-// ErrHurry ends a pass because the table is about to be emptied or replaced.
-var ErrHurry = errors.New("interrupted")
+// ErrInterrupted ends a pass because the table is about to be emptied or replaced.
+var ErrInterrupted = errors.New("interrupted")
 
 // Precopy writes the changes to the images while entries are applied, so that the following standstill is short. It
 // pauses between chunks while fewer than calmBytes of log have arrived since the last snapshot.
 func (m *FSM) Precopy(calmBytes int64) error {
 	busy := time.Now()
 	rest := func(times time.Duration) {
-		time.Sleep(restAfter(time.Since(busy), times, m.LogBytes.Load() < calmBytes))
+		time.Sleep(pauseAfter(time.Since(busy), times, m.LogBytes.Load() < calmBytes))
 		busy = time.Now()
 	}
 	for more := true; more; rest(restFor[0]) {
@@ -61,13 +61,13 @@ func (m *FSM) Precopy(calmBytes int64) error {
 	return nil
 }
 
-// restAfter returns the pause after work that took some time: times that time, at most longestRest, and 0 if the log
+// pauseAfter returns the pause after work that took some time: times that time, at most maxPause, and 0 if the log
 // is not calm.
-func restAfter(took, times time.Duration, calm bool) time.Duration {
+func pauseAfter(took, times time.Duration, calm bool) time.Duration {
 	if !calm {
 		return 0
 	}
-	return min(times*took, longestRest)
+	return min(times*took, maxPause)
 }
 
 // renew carries out one step of the images' rewrite pass.
@@ -85,8 +85,8 @@ func (m *FSM) pass(write func([]engine.Change) error) (n int, err error) {
 		return 0, err
 	}
 	err = m.Table.Load().Drain(drainChunk, func(chunk []engine.Change) error {
-		if m.hurry.Load() {
-			return ErrHurry
+		if m.interrupt.Load() {
+			return ErrInterrupted
 		}
 		n += len(chunk)
 		return write(chunk)
@@ -160,7 +160,7 @@ func (s *snapshot) Persist(to raft.SnapshotSink) error {
 	defer m.draining.Unlock()
 	if m.epoch != s.epoch {
 		guards.ReplacedTable.Hit()
-		return ErrHurry
+		return ErrInterrupted
 	}
 	if err := m.writePending(); err != nil {
 		return err
@@ -178,10 +178,10 @@ func (m *FSM) Restore(from io.ReadCloser) error {
 	if err != nil {
 		return err
 	}
-	m.hurry.Store(true)
+	m.interrupt.Store(true)
 	m.draining.Lock()
 	defer m.draining.Unlock()
-	m.hurry.Store(false)
+	m.interrupt.Store(false)
 	m.replaced()
 	if err := m.load(image.Meta.ID); err != nil {
 		m.Fatal(fmt.Errorf("image %s: %w", image.Meta.ID, err))
@@ -218,7 +218,7 @@ func (m *FSM) load(id string) error {
 	}
 	m.Table.Store(table)
 	m.commit(s, raftlog.Arrival{Index: s.Index, RawNs: m.Source.MonotonicNs()})
-	m.backTo(s.Index)
+	m.resetApplied(s.Index)
 	m.Reloaded()
 	if s.Founding.ClusterID != "" {
 		m.Founded(s.Founding)

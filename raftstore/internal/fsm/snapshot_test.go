@@ -118,7 +118,7 @@ func TestRestsOfASnapshotAreBounded(t *testing.T) {
 		"work without a turn": {time.Second, 7, 2 * time.Millisecond, true},
 		"much log":            {100 * time.Microsecond, 7, 0, false},
 	} {
-		require.Equal(t, c.want, restAfter(c.took, c.times, c.calm), name)
+		require.Equal(t, c.want, pauseAfter(c.took, c.times, c.calm), name)
 	}
 }
 

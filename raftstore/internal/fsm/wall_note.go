@@ -17,9 +17,9 @@ type WallNote struct {
 }
 
 const (
-	// noteLife bounds the age of a note that counts after a cold start: long enough that
+	// wallNoteLifetime bounds the age of a note that counts after a cold start: long enough that
 	// several notes may be missed.
-	noteLife = 15 * time.Second
+	wallNoteLifetime = 15 * time.Second
 )
 
 // noted stores the note of a Tick in the state. It must not fail, because an older leader writes no note and a newer
@@ -36,7 +36,7 @@ func (s *State) noted(body []byte) {
 // term. Limiter time that a failover lost after the note would otherwise count as downtime.
 func (s *State) CurrentWalls() *WallNote {
 	switch {
-	case s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(noteLife):
+	case s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(wallNoteLifetime):
 		return nil
 	case s.Walls.Term != s.Term:
 		guards.OldNote.Hit()

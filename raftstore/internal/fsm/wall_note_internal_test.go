@@ -30,7 +30,7 @@ func TestNotesOfWallClocks(t *testing.T) {
 	require.Equal(t, &WallNote{Term: 1, AtNs: at(2).NowNs, AheadNs: map[string]int64{"n0": 7}}, noted())
 	tick(t, m, at(3), "")
 	require.NotNil(t, noted())
-	m.entry(wire.Header{Term: 1, At: at(2 + noteLife.Milliseconds() + 1)}, bucket)
+	m.entry(wire.Header{Term: 1, At: at(2 + wallNoteLifetime.Milliseconds() + 1)}, bucket)
 	require.Nil(t, noted(), "the note must be too old")
 
 	tick(t, m, at(20_000), `{"n0":7}`)

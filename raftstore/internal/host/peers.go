@@ -208,9 +208,9 @@ func (p *Peers) Last(id string) (Heard, bool) {
 	return one.Heard, true
 }
 
-// Without reports whether a member knows a committed configuration newer than log index since that does not contain
+// RemovedSince reports whether a member knows a committed configuration newer than log index since that does not contain
 // id.
-func (p *Peers) Without(id string, since uint64) bool {
+func (p *Peers) RemovedSince(id string, since uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.Nodes {

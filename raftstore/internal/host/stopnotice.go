@@ -15,9 +15,9 @@ import (
 // answers within milliseconds, and another one must not delay the stop.
 const stopNoticeMost = 200 * time.Millisecond
 
-// TellStopping tells the other nodes that this node stops. So no node takes the end of its connections for a fault or
+// AnnounceStop tells the other nodes that this node stops. So no node takes the end of its connections for a fault or
 // transfers leadership to it.
-func (p *Peers) TellStopping() {
+func (p *Peers) AnnounceStop() {
 	p.Stopping.Store(true)
 	ctx, cancel := context.WithTimeout(p.Ctx, stopNoticeMost)
 	defer cancel()
@@ -28,8 +28,8 @@ func (p *Peers) TellStopping() {
 	told.Wait()
 }
 
-// HearStopping records that another node stops.
-func (p *Peers) HearStopping(id string) {
+// MarkStopping records that another node stops.
+func (p *Peers) MarkStopping(id string) {
 	if p.markStopping(id) && !p.Stopping.Load() {
 		_, noQuorum := p.stops()
 		p.Log.Info("another node stops; messages about it are logged at level debug until it is back", "node", id,

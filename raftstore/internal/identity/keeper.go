@@ -36,7 +36,7 @@ func (k *Keeper) ServesRaft() error {
 		return nil
 	}
 	guards.NotTakenIn.Hit()
-	return failure.ErrNotTakenIn
+	return failure.ErrNotMember
 }
 
 // WasInvited reports whether a founder or a leader has taken this node in.

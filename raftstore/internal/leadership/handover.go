@@ -96,8 +96,8 @@ type handoverWatch struct {
 	Since atomic.Pointer[time.Time] // of the first refusal in a row, with its monotonic reading; nil: none
 }
 
-// Saw records the Raft library's result for an entry.
-func (h *handoverWatch) Saw(err error) {
+// Observe records the Raft library's result for an entry.
+func (h *handoverWatch) Observe(err error) {
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		now := time.Now()
 		h.Since.CompareAndSwap(nil, &now)

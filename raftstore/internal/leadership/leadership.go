@@ -90,7 +90,7 @@ func (l *Leadership) BecomeLeader() {
 			continue
 		}
 		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
-			l.FSM.PassTo(entry.Index()) // the FSM does not receive the library's barrier entry
+			l.FSM.MarkApplied(entry.Index()) // the FSM does not receive the library's barrier entry
 		}
 		r := &Term{Number: term, Clock: l.resumeClock()}
 		if !l.Identity.HasCluster() && !l.Bootstrap(r) {

@@ -14,13 +14,13 @@ import (
 func TestAStuckHandoverIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h handoverWatch
-		h.Saw(raft.ErrLeadershipTransferInProgress)
+		h.Observe(raft.ErrLeadershipTransferInProgress)
 		time.Sleep(time.Minute)
-		h.Saw(nil)
+		h.Observe(nil)
 		require.False(t, h.Stuck(time.Second), "an entry that passed must end the suspicion")
-		h.Saw(raft.ErrLeadershipTransferInProgress)
+		h.Observe(raft.ErrLeadershipTransferInProgress)
 		time.Sleep(time.Second)
-		h.Saw(raft.ErrLeadershipTransferInProgress)
+		h.Observe(raft.ErrLeadershipTransferInProgress)
 		require.False(t, h.Stuck(time.Second))
 		time.Sleep(time.Second)
 		require.True(t, h.Stuck(time.Second))

@@ -25,7 +25,7 @@ type Order struct {
 // Give carries out an order if this node leads, and otherwise sends it to the leader.
 func (m *Membership) Give(o Order) error {
 	if m.Leadership.Current.Load() != nil {
-		return m.CarryOut(o)
+		return m.Execute(o)
 	}
 	client := m.Peers.Client(m.Raft.Leader())
 	if client == nil {
@@ -44,8 +44,8 @@ func (m *Membership) Give(o Order) error {
 	return calls.OutcomeOf(code, answer)
 }
 
-// CarryOut carries out an order. It returns ErrNotLeader if this node does not lead.
-func (m *Membership) CarryOut(o Order) error {
+// Execute carries out an order. It returns ErrNotLeader if this node does not lead.
+func (m *Membership) Execute(o Order) error {
 	if m.Leadership.Current.Load() == nil {
 		return limiter.ErrNotLeader
 	}
@@ -72,7 +72,7 @@ func (m *Membership) addNode(o Order) error {
 	}
 	if m.FSM.Spent(o.ID) {
 		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it joins under a new id",
-			failure.ErrSpentID, o.ID)
+			failure.ErrRemovedID, o.ID)
 	}
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
 }

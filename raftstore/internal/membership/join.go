@@ -57,7 +57,7 @@ type Membership struct {
 func (m *Membership) Join() {
 	told, log := false, joinLog{}
 	for ; !m.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
-		believed := m.Believed()
+		believed := m.CurrentAddr()
 		switch {
 		case believed == "" && !m.Identity.HasJoined():
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
@@ -75,7 +75,7 @@ func (m *Membership) Join() {
 
 // Established reports whether this node is certainly a member, at its current address.
 func (m *Membership) Established() bool {
-	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.Believed() == m.Options.RaftAddr
+	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.CurrentAddr() == m.Options.RaftAddr
 }
 
 // attempt asks a leader to add or to move this node. Some answers end the process.
@@ -88,9 +88,9 @@ func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 	// after the invitation to bootstrap.
 	case errors.Is(err, failure.ErrLostState) && !m.Identity.WasInvited():
 		m.Fatal(err)
-	case errors.Is(err, failure.ErrSpentID) && m.Pristine():
+	case errors.Is(err, failure.ErrRemovedID) && m.Pristine():
 		m.beginNewIncarnation()
-	case errors.Is(err, failure.ErrSpentID):
+	case errors.Is(err, failure.ErrRemovedID):
 		m.Fatal(failure.ErrRemoved) // with its votes, it is the removed node
 	}
 	if log.due(failed) {
@@ -103,7 +103,7 @@ func (m *Membership) TryJoin() error {
 	if len(m.Options.Join) == 0 && m.Pristine() {
 		return m.bootstrap([]raft.Server{m.Server()})
 	}
-	found, silent := m.lookAround(m.Options.Join)
+	found, silent := m.askStatus(m.Options.Join)
 	for _, s := range found {
 		if s.LeaderAddr != "" {
 			return m.askIn(s.LeaderAddr)
@@ -155,8 +155,8 @@ func (m *Membership) invite(addr, id string) error {
 	return calls.OutcomeOf(code, answer)
 }
 
-// BeInvited allows this node to take part in the cluster that another node is about to bootstrap.
-func (m *Membership) BeInvited(from peer.Identity) error {
+// AcceptInvitation allows this node to take part in the cluster that another node is about to bootstrap.
+func (m *Membership) AcceptInvitation(from peer.Identity) error {
 	if !m.Pristine() {
 		guards.InvitedElsewhere.Hit()
 		return fmt.Errorf("%q belongs to a cluster already", m.Options.NodeID)
@@ -181,9 +181,9 @@ func (m *Membership) bootstrap(servers []raft.Server) error {
 	return err
 }
 
-// lookAround asks the nodes at the given addresses, except this node's own, for their status. silent explains each
+// askStatus asks the nodes at the given addresses, except this node's own, for their status. silent explains each
 // address without an answer, which may be a port for clients.
-func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []string) {
+func (m *Membership) askStatus(addrs []string) (found []host.Status, silent []string) {
 	type answer struct {
 		addr   string
 		status host.Status
@@ -250,8 +250,8 @@ func (m *Membership) askIn(leader string) error {
 	return m.Identity.MarkInvited()
 }
 
-// TakeIn adds a node to the cluster, without a vote.
-func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
+// AddNonvoter adds a node to the cluster, without a vote.
+func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 	if m.Leadership.Current.Load() == nil {
 		return limiter.ErrNotLeader
 	}
@@ -286,7 +286,7 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 	}
 	if m.FSM.Spent(j.NodeID) {
 		guards.SpentID.Hit()
-		return failure.ErrSpentID
+		return failure.ErrRemovedID
 	}
 	m.Log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen,
@@ -307,7 +307,7 @@ func (m *Membership) beginNewIncarnation() {
 		m.Fatal(err)
 		return
 	}
-	m.Fatal(fmt.Errorf("%w: the next start joins as %q", failure.ErrSpentID, id))
+	m.Fatal(fmt.Errorf("%w: the next start joins as %q", failure.ErrRemovedID, id))
 }
 
 // Pristine reports whether this node has no log, no term and no configuration, so that it cannot have voted.

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// Believed returns this node's address in the committed configuration, or else in the newest configuration that this
+// CurrentAddr returns this node's address in the committed configuration, or else in the newest configuration that this
 // node knows. It returns "" if the node is not a member.
-func (m *Membership) Believed() string {
+func (m *Membership) CurrentAddr() string {
 	return whereIs(m.Options.NodeID, m.FSM.Committed.Load(), m.Raft.Servers())
 }
 
@@ -43,7 +43,7 @@ func (m *Membership) move() error {
 			addrs = append(addrs[:len(addrs):len(addrs)], string(s.Address))
 		}
 	}
-	found, silent := m.lookAround(addrs)
+	found, silent := m.askStatus(addrs)
 	for _, s := range found {
 		if s.LeaderAddr != "" {
 			return m.askIn(s.LeaderAddr)

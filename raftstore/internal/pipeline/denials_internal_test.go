@@ -17,7 +17,7 @@ var oneBucket = engine.Op{
 
 func TestOnlyARowOfDenialsIsSure(t *testing.T) {
 	var d denials
-	for range Surely {
+	for range EarlyCheckAfter {
 		require.False(t, d.sure())
 		d.saw(true)
 	}

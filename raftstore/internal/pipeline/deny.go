@@ -15,9 +15,9 @@ import (
 // check costs a lookup per operation, which is wasted when all are admitted.
 const learning = 256
 
-// Surely is the number of consecutive calls, each denied as a whole, after which the next call starts its ReadIndex
+// EarlyCheckAfter is the number of consecutive calls, each denied as a whole, after which the next call starts its ReadIndex
 // check early. The check is wasted if the call is not denied as a whole.
-const Surely = 8
+const EarlyCheckAfter = 8
 
 // denials tracks whether traffic is being denied.
 type denials struct {
@@ -40,7 +40,7 @@ func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
 }
 
 // sure reports whether the next call is almost certain to be denied as a whole.
-func (d *denials) sure() bool { return d.row.Load() >= Surely }
+func (d *denials) sure() bool { return d.row.Load() >= EarlyCheckAfter }
 
 // saw records whether a call was denied as a whole.
 func (d *denials) saw(whole bool) {

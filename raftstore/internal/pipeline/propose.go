@@ -107,7 +107,7 @@ func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 func (p *Pipeline) CompleteProposals() {
 	for sent := range p.Proposals {
 		said := p.Raft.Await(sent.Future)
-		p.Leadership.Handover.Saw(said)
+		p.Leadership.Handover.Observe(said)
 		p.Evictions.completed(sent.Batch)
 		err := Verdict(said)
 		if err != nil {

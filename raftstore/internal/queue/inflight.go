@@ -19,10 +19,10 @@ func (q *Queue) ready() bool {
 	return len(q.inFlight) == 0 || q.ops >= worthOps || time.Since(q.sentAt) >= coalesceFor
 }
 
-// nudge wakes the pump if the waiting batch may go because time has passed. Without it, during a handover two nodes
+// wakePump wakes the pump if the waiting batch may go because time has passed. Without it, during a handover two nodes
 // could each hold the other's calls behind a batch that waits for the other node. They would wait until the next
 // call.
-func (q *Queue) nudge() {
+func (q *Queue) wakePump() {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if q.ready() {

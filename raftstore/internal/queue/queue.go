@@ -63,7 +63,7 @@ type Queue struct {
 func New(valueBytes int) *Queue {
 	q := &Queue{valueBytes: valueBytes, slots: MaxInFlight, nonce: rand.Uint64(), inFlight: map[uint64]*Batch{}}
 	q.changed = sync.NewCond(&q.Mu)
-	q.late = time.AfterFunc(coalesceFor, q.nudge)
+	q.late = time.AfterFunc(coalesceFor, q.wakePump)
 	return q
 }
 
@@ -73,7 +73,7 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	bytes, said := 0, 0
 	for i := range ops {
 		if !wire.Valid(&ops[i]) {
-			return nil, 0, failure.ErrUnsound
+			return nil, 0, failure.ErrInvalidOp
 		}
 		bytes += wire.Estimate(&ops[i])
 		if ops[i].AnswersText() {

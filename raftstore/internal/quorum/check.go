@@ -107,7 +107,7 @@ func (c *Check) begin() {
 // count records a voter's yes. The caller holds mu.
 func (c *Check) count(id string) {
 	r := c.now
-	if !r.lacks(id) {
+	if !r.awaits(id) {
 		return
 	}
 	if r.yes = append(r.yes, id); len(r.yes) > len(r.voters)/2 {
@@ -140,7 +140,7 @@ func (c *Check) finish(err error) {
 func (c *Check) open(id string) *Round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == nil || !c.now.lacks(id) || !slices.Contains(c.now.asked, id) {
+	if c.now == nil || !c.now.awaits(id) || !slices.Contains(c.now.asked, id) {
 		return nil
 	}
 	return c.now

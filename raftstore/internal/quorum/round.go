@@ -21,8 +21,8 @@ type Round struct {
 // few reports whether the asked voters are too few for a majority.
 func (r *Round) few() bool { return len(r.asked) <= len(r.voters)/2 }
 
-// lacks reports whether a node is a voter that has not answered yes yet.
-func (r *Round) lacks(id string) bool {
+// awaits reports whether a node is a voter that has not answered yes yet.
+func (r *Round) awaits(id string) bool {
 	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
 }
 

@@ -28,9 +28,9 @@ const (
 	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
 	// costs a message or two per node.
 	observeEvery = 500 * time.Millisecond
-	// MaxTelling bounds the commit messages that are under way. It exceeds the number of followers, so it is reached
+	// MaxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is reached
 	// only when some do not answer.
-	MaxTelling = 16
+	MaxCommitMessages = 16
 )
 
 // ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
@@ -95,10 +95,10 @@ type Reads struct {
 	Confirms   *quorum.Check
 	Disputed   *atomic.Bool // a divergence check is under way
 
-	Freshness freshness
-	ReadTime  atomic.Pointer[readTime] // nil: no leader has sent its time
-	Telling   chan struct{}            // holds a token for each commit message that is under way
-	Wake      chan struct{}            // holds one token: a read waits
+	Freshness      freshness
+	ReadTime       atomic.Pointer[readTime] // nil: no leader has sent its time
+	CommitMessages chan struct{}            // holds a token for each commit message that is under way
+	Wake           chan struct{}            // holds one token: a read waits
 
 	mu   sync.Mutex
 	next *readIndexRound // nil: no read waits
@@ -249,7 +249,7 @@ func (rd *Reads) callTimeout() (context.Context, context.CancelFunc) {
 // shows the entry, and later answers of the leader must not be older.
 func (rd *Reads) AwaitCommitted() error {
 	commit := rd.Raft.CommitIndex()
-	if rd.FSM.HasPassed(commit) {
+	if rd.FSM.HasApplied(commit) {
 		return nil
 	}
 	guards.Unapplied.Hit()

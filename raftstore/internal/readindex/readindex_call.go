@@ -84,8 +84,8 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 	}
 	var entryTerm uint64
 	a.index, entryTerm = rd.FSM.LastEntry()
-	rd.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
-	if !rd.vouchedBy(from.NodeID, q.term, r) {
+	rd.sendCommitIndex(from.NodeID, q, r, a.index, entryTerm)
+	if !rd.confirmedBy(from.NodeID, q.term, r) {
 		if err := rd.StillLeads(r); err != nil {
 			return calls.Reply(nil, err)
 		}
@@ -93,10 +93,10 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 	return calls.Answered, a.encode()
 }
 
-// vouchedBy reports whether the asking node and this node are a majority in r's term, which is possible with up to
+// confirmedBy reports whether the asking node and this node are a majority in r's term, which is possible with up to
 // three voters. The question then proves what a quorum.Check would: the follower was still in this term after the
 // reads arrived.
-func (rd *Reads) vouchedBy(id string, term uint64, r *leadership.Term) bool {
+func (rd *Reads) confirmedBy(id string, term uint64, r *leadership.Term) bool {
 	if term != r.Number {
 		return false
 	}
@@ -109,13 +109,13 @@ func (rd *Reads) vouchedBy(id string, term uint64, r *leadership.Term) bool {
 	return yes > len(voters)/2 && rd.Raft.CurrentTerm() == r.Number
 }
 
-// tellCommitted tells a follower that an entry is committed, if the follower has the entry and has not applied it. It
+// sendCommitIndex tells a follower that an entry is committed, if the follower has the entry and has not applied it. It
 // sends an AppendEntries without entries, as the Raft library does after its CommitTimeout. The library can send it
 // sooner only with another entry, which costs each node a disk write.
 //
 // Raft allows this message at any time: the sender led in that term, and the entry is committed. A follower advances
 // its commit index only up to an entry that its log has in the same term.
-func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Term, index, entryTerm uint64) {
+func (rd *Reads) sendCommitIndex(id string, q readIndexQuestion, r *leadership.Term, index, entryTerm uint64) {
 	if q.applied >= index || q.last < index || rd.Logs.StuckFor() > rd.Options.Heartbeat/timers.StuckFraction {
 		return // a follower of a leader with a stuck disk may elect another; see transport.Gate
 	}
@@ -124,7 +124,7 @@ func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Ter
 		return
 	}
 	select {
-	case rd.Telling <- struct{}{}:
+	case rd.CommitMessages <- struct{}{}:
 	default:
 		return // the library's own message follows a little later
 	}
@@ -134,7 +134,7 @@ func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Ter
 		Term:      r.Number, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
 	}
 	rd.Tasks.Go(func() {
-		defer func() { <-rd.Telling }()
+		defer func() { <-rd.CommitMessages }()
 		var response raft.AppendEntriesResponse
 		if err := rd.Transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
 			rd.Log.Debug("could not tell a follower that an entry is committed", "node", id, "entry",

@@ -81,7 +81,7 @@ func (s *Snapshots) Take() error {
 	if err == nil {
 		err = s.Raft.Await(s.Raft.Snapshot())
 	}
-	if errors.Is(err, fsm.ErrHurry) || errors.Is(err, raft.ErrRaftShutdown) {
+	if errors.Is(err, fsm.ErrInterrupted) || errors.Is(err, raft.ErrRaftShutdown) {
 		return failure.ErrUnavailable
 	}
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {

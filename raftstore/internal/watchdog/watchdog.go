@@ -75,7 +75,7 @@ func (w *Watchdog) removed() bool {
 		if err := w.Identity.MarkJoined(c.Index); err != nil {
 			w.Fatal(err)
 		}
-		return w.Peers.Without(w.Options.NodeID, c.Index)
+		return w.Peers.RemovedSince(w.Options.NodeID, c.Index)
 	}
 	return w.Identity.JoinedBefore(c.Index)
 }
