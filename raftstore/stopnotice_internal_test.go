@@ -26,9 +26,9 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 	require.Zero(t, one.Stopping)
 }
 
-// TestAStrangerBeforeTheStart checks that the port can ask about stopping nodes before the node has opened its log.
+// TestUnknownNodeStopsBeforeTheStart checks that the port can ask about stopping nodes before the node has opened its log.
 // Any machine can cause this question by connecting.
-func TestAStrangerBeforeTheStart(t *testing.T) {
+func TestUnknownNodeStopsBeforeTheStart(t *testing.T) {
 	n := newNode(host.Options{NodeID: "a"})
 	require.False(t, n.host.Peers.StopsExplain())
 	require.False(t, n.host.Peers.IsStopping("b"))

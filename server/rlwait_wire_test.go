@@ -122,7 +122,7 @@ func TestWhatHeldClientsTake(t *testing.T) {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const clients = service.MaxWaiters
-	ln := &strangerListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	ln := &remoteListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	srv := serveWire(t, Config{MaxClients: 2 * clients}, servertest.NewTableLimiter(), ln) // all of one source
 	peers, empty := make([]*servertest.Peer, clients), heldMemory()
 	for i := range peers {

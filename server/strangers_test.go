@@ -16,25 +16,25 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// strangerAddr is where these tests' floods come from: another source than 127.0.0.1.
+// floodAddr is where these tests' floods come from: another source than 127.0.0.1.
 // Where one source leaves room anyway, half of the flood comes from secondAddr.
-const strangerAddr, secondAddr = "127.0.0.2", "127.0.0.4"
+const floodAddr, secondAddr = "127.0.0.2", "127.0.0.4"
 
 // A stranger's connections that send no whole command make room for clients from other
 // addresses, and for a client from his own.
 func TestSilentClientsMakeRoom(t *testing.T) {
 	const most = 32 // two of them are reserved
 	srv := startWire(t, Config{MaxClients: most}, nil)
-	known := servertest.DialAs(t, strangerAddr, srv.addr)
+	known := servertest.DialAs(t, floodAddr, srv.addr)
 	known.Send("PING\r\n")
 	known.Expect(pong)
 	for i := range 2 * most {
-		stranger := servertest.DialAs(t, strangerAddr, srv.addr)
+		flooder := servertest.DialAs(t, floodAddr, srv.addr)
 		if i%2 == 0 {
-			stranger.Send("*1\r\n$4\r\nPI")
+			flooder.Send("*1\r\n$4\r\nPI")
 		}
 	}
-	for _, from := range []string{"127.0.0.1", strangerAddr} {
+	for _, from := range []string{"127.0.0.1", floodAddr} {
 		client := servertest.DialAs(t, from, srv.addr)
 		client.Send("PING\r\n")
 		client.Expect(pong)
@@ -50,21 +50,21 @@ func TestSilentClientsMakeRoom(t *testing.T) {
 func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 	const most, reserved = 32, 2
 	srv := startWire(t, Config{MaxClients: most}, nil)
-	var strangers []*servertest.Peer
+	var flooders []*servertest.Peer
 	for range most - reserved {
-		p := servertest.DialAs(t, strangerAddr, srv.addr)
+		p := servertest.DialAs(t, floodAddr, srv.addr)
 		p.Send("PING\r\n")
 		p.Expect(pong)
-		strangers = append(strangers, p)
+		flooders = append(flooders, p)
 	}
-	require.Equal(t, tooManyClients, servertest.DialAs(t, strangerAddr, srv.addr).ExpectEnd())
+	require.Equal(t, tooManyClients, servertest.DialAs(t, floodAddr, srv.addr).ExpectEnd())
 	for range reserved {
 		p := srv.dial(t)
 		p.Send("PING\r\n")
 		p.Expect(pong)
 	}
 	require.Equal(t, tooManyClients, srv.dial(t).ExpectEnd())
-	for _, p := range strangers {
+	for _, p := range flooders {
 		p.Send("PING\r\n")
 		p.Expect(pong)
 	}
@@ -75,11 +75,11 @@ func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	const most = 32
 	srv := startWire(t, Config{MaxClients: most, Password: "sesame", AuthTimeout: time.Hour}, nil)
-	known := servertest.DialAs(t, strangerAddr, srv.addr)
+	known := servertest.DialAs(t, floodAddr, srv.addr)
 	known.Send("AUTH sesame\r\n")
 	known.Expect("+OK\r\n")
 	for range 2 * most {
-		p := servertest.DialAs(t, strangerAddr, srv.addr)
+		p := servertest.DialAs(t, floodAddr, srv.addr)
 		p.Send("PING\r\n")
 		p.Expect("-NOAUTH")
 	}
@@ -93,7 +93,7 @@ func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 
 // Whatever strangers have sent on as many HTTP connections as there may be, a probe from
 // another address is answered, also one that has connected before and is slow.
-func TestStrangersKeepNoProbeOut(t *testing.T) {
+func TestConnectionFloodKeepsNoProbeOut(t *testing.T) {
 	const request = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 	for name, sent := range map[string]string{
 		"nothing": "", "half a header": request + "X: ", "a request without its body": request +
@@ -105,7 +105,7 @@ func TestStrangersKeepNoProbeOut(t *testing.T) {
 			slow := servertest.DialAs(t, "127.0.0.1", addr)
 			slow.Send(request)
 			for i := range 2 * httpapi.MaxConns {
-				p := servertest.DialAs(t, []string{strangerAddr, secondAddr}[i%2], addr)
+				p := servertest.DialAs(t, []string{floodAddr, secondAddr}[i%2], addr)
 				_, _ = io.WriteString(p, sent) // it may be cut already
 			}
 			for range 20 {
@@ -140,14 +140,14 @@ func startHTTP(t *testing.T) (srv *Server, addr string) {
 // A connection is proven also by a request whose body nobody wanted.
 func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	srv, addr := startHTTP(t)
-	known := servertest.DialAs(t, strangerAddr, addr)
+	known := servertest.DialAs(t, floodAddr, addr)
 	known.Send("POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
 	reply, err := http.ReadResponse(known.In, nil)
 	require.NoError(t, err)
 	_, err = io.Copy(io.Discard, reply.Body)
 	require.NoError(t, err)
 	for range 2 * httpapi.MaxConns {
-		servertest.DialAs(t, strangerAddr, addr)
+		servertest.DialAs(t, floodAddr, addr)
 	}
 	require.Eventually(t, func() bool { return srv.Wire.EvictedHTTP.Load() > httpapi.MaxConns },
 		servertest.Patience, time.Millisecond)

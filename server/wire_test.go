@@ -129,34 +129,34 @@ func TestBatchesAreBounded(t *testing.T) {
 }
 
 func TestProtectedMode(t *testing.T) {
-	ln := &strangerListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	ln := &remoteListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	srv := serveWire(t, Config{ProtectedMode: true}, nil, ln)
 	ours, theirs := net.Pipe()
 	defer func() { _ = ours.Close() }()
-	ln.conns <- stranger{theirs}
+	ln.conns <- remoteConn{theirs}
 	reply, _ := io.ReadAll(ours)
 	assert.Contains(t, string(reply), "-DENIED weir runs in protected mode")
 	assert.EqualValues(t, 1, srv.Wire.Denied.Load())
 
 	open := serveWire(t, Config{ProtectedMode: true, Password: "secret"}, nil,
-		&strangerListener{conns: ln.conns, closed: make(chan struct{})})
+		&remoteListener{conns: ln.conns, closed: make(chan struct{})})
 	_ = srv.Close()
 	ours2, theirs2 := net.Pipe()
 	defer func() { _ = ours2.Close() }()
-	ln.conns <- stranger{theirs2}
+	ln.conns <- remoteConn{theirs2}
 	p := &servertest.Peer{Conn: ours2, T: t, In: bufio.NewReader(ours2)}
 	p.Send("AUTH secret\r\n")
 	p.Expect("+OK\r\n")
 	assert.Zero(t, open.Wire.Denied.Load())
 }
 
-// strangerListener hands out connections that seem to come from elsewhere.
-type strangerListener struct {
+// remoteListener hands out connections that seem to come from elsewhere.
+type remoteListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 }
 
-func (l *strangerListener) Accept() (net.Conn, error) {
+func (l *remoteListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
 		return c, nil
@@ -164,12 +164,12 @@ func (l *strangerListener) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 }
-func (l *strangerListener) Close() error   { close(l.closed); return nil }
-func (l *strangerListener) Addr() net.Addr { return &net.TCPAddr{} }
+func (l *remoteListener) Close() error   { close(l.closed); return nil }
+func (l *remoteListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-type stranger struct{ net.Conn }
+type remoteConn struct{ net.Conn }
 
-func (stranger) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }
+func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }
 
 func TestBadConfig(t *testing.T) {
 	for name, cfg := range map[string]Config{

@@ -84,9 +84,9 @@ func TestUsersOfTheManual(t *testing.T) {
 	}
 }
 
-// TestStrangersAreToldNothing checks what each port of a node answers to a client without credentials, whatever the
+// TestUnauthenticatedClientsLearnNothing checks what each port of a node answers to a client without credentials, whatever the
 // client sends.
-func TestStrangersAreToldNothing(t *testing.T) {
+func TestUnauthenticatedClientsLearnNothing(t *testing.T) {
 	ca, nodes := certtest.NewCA(t, "ca"), certtest.NewCA(t, "nodes")
 	mine := nodes.Issue("node-one", nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port, for a flag that nothing reads back

@@ -12,11 +12,11 @@ import (
 // nodeGreeting is the first message of a node. A stranger cannot answer the challenge that follows.
 var nodeGreeting = "weir-node\x01C" + strings.Repeat("n", 16) + "\x01x\x00"
 
-// TestStrangersKeepNoNodeOut checks a cluster whose inter-node ports are flooded. A stranger holds as many handshakes
+// TestHandshakeFloodKeepsNoNodeOut checks a cluster whose inter-node ports are flooded. A stranger holds as many handshakes
 // as possible at each node. Every node must still decide, and every killed node must come back.
-func TestStrangersKeepNoNodeOut(t *testing.T) {
+func TestHandshakeFloodKeepsNoNodeOut(t *testing.T) {
 	const nodes = 3
-	n := strangers(t)
+	n := floodConns(t)
 	var files unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	n = min(n, (int(min(files.Cur, 1<<20))-1000)/nodes) // the test holds the other ends
@@ -52,7 +52,7 @@ func TestStrangersKeepNoNodeOut(t *testing.T) {
 			held, grown = max(held, files-open[i]), max(grown, bytes-resident[i])
 		}
 	}
-	for range strangerRounds {
+	for range floodRounds {
 		ask()
 	}
 	for i := range m.nodes {
@@ -74,7 +74,7 @@ func TestStrangersKeepNoNodeOut(t *testing.T) {
 		tried, held, probes, asked, honest, asked, grown>>20, nodes)
 	require.Equal(t, asked, probes)
 	require.Equal(t, asked, honest)
-	require.Less(t, grown, strangerBytes)
+	require.Less(t, grown, maxFloodBytes)
 }
 
 // raftAddr returns the address of a node's inter-node port.

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// strangerAddr is the source of floods, and honestAddr of all other clients. Both are on this machine.
-	strangerAddr = "127.0.0.2"
-	honestAddr   = "127.0.0.3"
+	// floodAddr is the source of floods, and honestAddr of all other clients. Both are on this machine.
+	floodAddr  = "127.0.0.2"
+	honestAddr = "127.0.0.3"
 	// floodDials bounds the connections that a flood opens at the same time, so that the server gets some CPU time.
 	floodDials = 8
 	// floodDrip is how long a slow connection waits before its next byte.
@@ -54,7 +54,7 @@ func (f *flood) stop() {
 // hold opens a connection and keeps it until the server cuts it.
 func (f *flood) hold(ctx context.Context, how opening) {
 	f.dials <- struct{}{}
-	nc, err := dialFrom(ctx, strangerAddr, f.addr)
+	nc, err := dialFrom(ctx, floodAddr, f.addr)
 	<-f.dials
 	f.tried.Add(1)
 	if err != nil {

@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// usualStrangers is how many connections a usual run opens. It is more than the bound of any port.
-	usualStrangers = httpapi.CheckMaxConns + 176
-	// strangerRounds is how often every probe and the honest client ask during a flood.
-	strangerRounds = 10
-	// strangerBytes bounds how much resident memory the flood of one port adds.
-	strangerBytes = 160 << 20
+	// defaultFloodConns is how many connections a usual run opens. It is more than the bound of any port.
+	defaultFloodConns = httpapi.CheckMaxConns + 176
+	// floodRounds is how often every probe and the honest client ask during a flood.
+	floodRounds = 10
+	// maxFloodBytes bounds how much resident memory the flood of one port adds.
+	maxFloodBytes = 160 << 20
 	// quietFiles is how many files may be open briefly without a flood, by the store or a probe.
 	quietFiles = 8
 	// clientHello begins a TLS handshake, and the rest of the message never follows.
@@ -41,9 +41,9 @@ const (
 	livez    = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 )
 
-// strangers returns the number of connections of a flood, which WEIRTEST_STRANGERS can set.
-func strangers(t *testing.T) int {
-	return fromEnv(t, "WEIRTEST_STRANGERS", usualStrangers, strconv.Atoi)
+// floodConns returns the number of connections of a flood, which WEIRTEST_STRANGERS can set.
+func floodConns(t *testing.T) int {
+	return fromEnv(t, "WEIRTEST_STRANGERS", defaultFloodConns, strconv.Atoi)
 }
 
 // attackedPort is a port of a server. It has the ways in which strangers hold its connections, and the request of an
@@ -54,11 +54,11 @@ type attackedPort struct {
 	ask        func() error
 }
 
-// TestStrangersKeepNobodyOut checks every port under a flood from one address. The stranger opens and reopens as many
+// TestConnectionFloodKeepsNobodyOut checks every port under a flood from one address. The stranger opens and reopens as many
 // connections as possible, and completes at most one request on each. Probes and clients from another address must
 // still be served. WEIRTEST_STRANGERS sets how many connections the stranger tries to hold.
-func TestStrangersKeepNobodyOut(t *testing.T) {
-	n := strangers(t)
+func TestConnectionFloodKeepsNobodyOut(t *testing.T) {
+	n := floodConns(t)
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)
 	p := start(t, certFlags(own, "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--rls=127.0.0.1:0",
 		"--http-check=protected", "--data-dir=", fmt.Sprint("--max-clients=", n/2))...)
@@ -90,7 +90,7 @@ func (p *process) withstand(t *testing.T, port attackedPort, n, files int) {
 	require.Eventually(t, func() bool { return f.tried.Load() > int64(2*n) },
 		patience, 10*time.Millisecond, "the flood must reopen cut connections")
 	var probes, answered, honest, held, grown int
-	for range strangerRounds {
+	for range floodRounds {
 		for _, path := range []string{"/livez", "/readyz", "/metrics"} {
 			probes++
 			if err := p.probe(path)(); err != nil {
@@ -109,10 +109,10 @@ func (p *process) withstand(t *testing.T, port attackedPort, n, files int) {
 	}
 	t.Logf("%s: connections tried %d, held at most %d; probes answered %d/%d; honest answered %d/%d; "+
 		"resident memory +%d MB",
-		port.name, f.tried.Load(), held, answered, probes, honest, strangerRounds, grown>>20)
+		port.name, f.tried.Load(), held, answered, probes, honest, floodRounds, grown>>20)
 	require.Equal(t, probes, answered)
-	require.Equal(t, strangerRounds, honest)
-	require.Less(t, grown, strangerBytes)
+	require.Equal(t, floodRounds, honest)
+	require.Less(t, grown, maxFloodBytes)
 }
 
 // takes returns the resident memory of the process in bytes, and the number of its open files.

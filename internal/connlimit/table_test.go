@@ -66,18 +66,18 @@ func beginAll(slots []*Slot) {
 	}
 }
 
-const stranger, client, other = 1, 2, 3
+const flooder, client, other = 1, 2, 3
 
 // The table has 16 slots in these tests, one of which is reserved.
 func TestAFloodEvictsItself(t *testing.T) {
 	p := newPort(t, 16, 0)
-	p.admit(stranger, 15)
+	p.admit(flooder, 15)
 	p.requireCut()
-	p.admit(stranger, 2)
+	p.admit(flooder, 2)
 	p.requireCut(0, 1) // the oldest, while one slot is free
 	p.admit(client, 1)
 	p.requireCut()
-	p.admit(stranger, 1)
+	p.admit(flooder, 1)
 	p.requireCut(2)
 	p.admit(client, 3)
 	p.requireCut(3, 4, 5)
@@ -88,7 +88,7 @@ func TestAFloodEvictsItself(t *testing.T) {
 func TestSilentConnectionsAreEvictedBeforeIdleOnes(t *testing.T) {
 	p := newPort(t, 16, 0)
 	idleAll(p.admit(client, 13))
-	p.admit(stranger, 3)
+	p.admit(flooder, 3)
 	p.admit(other, 1)
 	p.requireCut(13)
 	p.admit(other, 1)
@@ -100,7 +100,7 @@ func TestSilentConnectionsAreEvictedBeforeIdleOnes(t *testing.T) {
 // One connection without a request yet is no hoard; idle ones of one source are.
 func TestAHoardOfIdleConnectionsSparesAnotherSourcesOnlyOne(t *testing.T) {
 	p := newPort(t, 16, 0)
-	hoard := p.admit(stranger, 15)
+	hoard := p.admit(flooder, 15)
 	idleAll(hoard)
 	idleAll(hoard[:1]) // the longest idle is the second now
 	p.admit(client, 1)
@@ -111,20 +111,20 @@ func TestAHoardOfIdleConnectionsSparesAnotherSourcesOnlyOne(t *testing.T) {
 func TestIdleConnectionsAreEvictedFairly(t *testing.T) {
 	p := newPort(t, 16, 0)
 	idleAll(p.admit(client, 7))
-	idleAll(p.admit(stranger, 9))
+	idleAll(p.admit(flooder, 9))
 	idleAll(p.admit(other, 1))
 	p.requireCut(7)
 	idleAll(p.admit(other, 1))
 	p.requireCut(8)
-	p.admit(stranger, 1) // of two that have seven, the newcomer's own source loses one
+	p.admit(flooder, 1) // of two that have seven, the newcomer's own source loses one
 	p.requireCut(9)
 }
 
 func TestBusyConnectionsAreNotEvicted(t *testing.T) {
 	p := newPort(t, 16, 0)
-	busy := p.admit(stranger, 15)
+	busy := p.admit(flooder, 15)
 	beginAll(busy)
-	_, err := p.try(stranger)
+	_, err := p.try(flooder)
 	require.ErrorIs(t, err, ErrFull, "one slot is reserved for others")
 	beginAll(p.admit(client, 1))
 	_, err = p.try(other)
@@ -222,7 +222,7 @@ func TestOneSourceKeepsNobodyOut(t *testing.T) {
 					idleAll(p.slots[rapid.IntRange(0, len(p.slots)-1).Draw(rt, "idle"):][:1])
 				}
 			default:
-				_, err := p.try(stranger)
+				_, err := p.try(flooder)
 				require.True(rt, err == nil || err == ErrFull)
 			}
 			require.LessOrEqual(rt, p.table.Len(), most)

@@ -118,8 +118,8 @@ func TestWhoIsNotTheNode(t *testing.T) {
 	}
 }
 
-// TestStrangersWithoutACertificate checks that a dialer without a certificate learns nothing, whatever it sends.
-func TestStrangersWithoutACertificate(t *testing.T) {
+// TestPeersWithoutACertificate checks that a dialer without a certificate learns nothing, whatever it sends.
+func TestPeersWithoutACertificate(t *testing.T) {
 	good := certtest.NewCA(t, "nodes").Issue("b", nil)
 	b, _ := openWith(t, "b", "", &good)
 	conn, err := tls.Dial("tcp", b.Addr().String(), &tls.Config{InsecureSkipVerify: true})

@@ -76,7 +76,7 @@ func TestCallsAreAnswered(t *testing.T) {
 	calls.Wait()
 }
 
-func TestStrangersAreRefused(t *testing.T) {
+func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		id, cluster, secret string
 		want                error
@@ -97,9 +97,9 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestANodeThatStopsIsNoStranger checks that a node which stops during a handshake is not reported as having another
+// TestStoppedPeerIsNotReportedAsUnauthenticated checks that a node which stops during a handshake is not reported as having another
 // secret.
-func TestANodeThatStopsIsNoStranger(t *testing.T) {
+func TestStoppedPeerIsNotReportedAsUnauthenticated(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listen.Close()
@@ -231,8 +231,8 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// TestSilentStrangersAreBounded checks that silent connections occupy only the bounded number of handshakes.
-func TestSilentStrangersAreBounded(t *testing.T) {
+// TestSilentHandshakesAreBounded checks that silent connections occupy only the bounded number of handshakes.
+func TestSilentHandshakesAreBounded(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	cut := 0
 	var silent []net.Conn
@@ -398,9 +398,9 @@ func dialAs(t *testing.T, from, to string) net.Conn {
 	return conn
 }
 
-// TestStrangersEndNoHandshakeOfANode checks that many handshakes from one address do not evict a node's handshake
+// TestHandshakeFloodEvictsNoNode checks that many handshakes from one address do not evict a node's handshake
 // from another. Connections with a complete handshake stay, also from that address.
-func TestStrangersEndNoHandshakeOfANode(t *testing.T) {
+func TestHandshakeFloodEvictsNoNode(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	conn := dialAs(t, "127.0.0.1", b.Addr().String())
 	conn.SetDeadline(time.Now().Add(patience))
@@ -410,8 +410,8 @@ func TestStrangersEndNoHandshakeOfANode(t *testing.T) {
 	challenge, err := readChallenge(conn)
 	require.NoError(t, err)
 	for i := range 2 * MaxHandshakes {
-		stranger := dialAs(t, "127.0.0.2", b.Addr().String())
-		_, _ = stranger.Write(mine.encode()[:i%len(magic)]) // the port may have closed it already
+		flooder := dialAs(t, "127.0.0.2", b.Addr().String())
+		_, _ = flooder.Write(mine.encode()[:i%len(magic)]) // the port may have closed it already
 	}
 	require.Eventually(t, func() bool { return b.Evicted() >= MaxHandshakes }, patience, time.Millisecond)
 	require.LessOrEqual(t, b.handshakes.Len(), MaxHandshakes)

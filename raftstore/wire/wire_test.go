@@ -187,9 +187,9 @@ func TestCallsComeBack(t *testing.T) {
 	})
 }
 
-// TestUnsoundNeverTravels checks that an operation which the engine cannot compute is refused before it reaches the
+// TestInvalidOpIsNeverLogged checks that an operation which the engine cannot compute is refused before it reaches the
 // log.
-func TestUnsoundNeverTravels(t *testing.T) {
+func TestInvalidOpIsNeverLogged(t *testing.T) {
 	pair := func(policy, key string) engine.Pair { return engine.Pair{Policy: []byte(policy), Key: []byte(key)} }
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Also: []engine.Pair{pair("q", "k")}}
 	require.True(t, wire.Valid(&check))

@@ -110,7 +110,7 @@ func TestAnswersAsRedisDoes(t *testing.T) {
 	compare(t, dialogues, startRedis(t), startWeir(t).addr)
 }
 
-func TestAnswersAsRedisDoesToStrangers(t *testing.T) {
+func TestUnauthenticatedClientsGetRedisErrors(t *testing.T) {
 	compare(t, guardedDialogues, startRedis(t, "--requirepass", "secret"), startWeir(t, "--requirepass", "secret").addr)
 }
 

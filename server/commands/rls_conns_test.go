@@ -128,8 +128,8 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	require.NoError(t, ask(known))
 	before := openRLS(r)
 	for range 3 * room {
-		stranger := dialRLS(t, addr)
-		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
+		unauthenticated := dialRLS(t, addr)
+		_, err := unauthenticated.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
 			"/ShouldRateLimit", grpc.WaitForReady(true))
 		require.NoError(t, err, "the stranger begins a call and sends nothing")
 	}
@@ -154,7 +154,7 @@ func (l fromAfar) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stranger{Conn: nc}, nil
+	return remoteConn{Conn: nc}, nil
 }
 
 func TestRLSIsProtected(t *testing.T) {
@@ -207,9 +207,9 @@ func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
 	for _, complete := range []bool{true, false} {
 		for range 2 * most {
 			if complete {
-				require.NoError(t, callAs(t, strangerAddr, addr))
+				require.NoError(t, callAs(t, floodAddr, addr))
 			} else {
-				servertest.DialAs(t, strangerAddr, addr)
+				servertest.DialAs(t, floodAddr, addr)
 			}
 		}
 		require.NoError(t, callAs(t, "127.0.0.3", addr))
@@ -240,10 +240,10 @@ func callAs(t *testing.T, from, to string) error {
 	return err
 }
 
-// strangerAddr is a source other than 127.0.0.1.
-const strangerAddr = "127.0.0.2"
+// floodAddr is a source other than 127.0.0.1.
+const floodAddr = "127.0.0.2"
 
-// stranger is a connection that seems to come from strangerAddr.
-type stranger struct{ net.Conn }
+// stranger is a connection that seems to come from floodAddr.
+type remoteConn struct{ net.Conn }
 
-func (stranger) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }
+func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }

@@ -132,9 +132,9 @@ func TestDidYouMean(t *testing.T) {
 func TestDidYouMeanOnlyWhatOneMay(t *testing.T) {
 	srv, _ := usersServer(t, "", "user seer on "+hashOf("ps")+" ~* +rl.check +rl.policy\nuser decider on "+
 		hashOf("pd")+" ~* +rl.check\n")
-	stranger := srv.client(t)
-	require.Equal(t, "-"+string(service.ErrNoAuth), stranger.say("RL.CHEK k 1 1"))
-	require.Equal(t, "-"+string(service.ErrNoAuth), stranger.say("CLIENT LSIT"))
+	unauthenticated := srv.client(t)
+	require.Equal(t, "-"+string(service.ErrNoAuth), unauthenticated.say("RL.CHEK k 1 1"))
+	require.Equal(t, "-"+string(service.ErrNoAuth), unauthenticated.say("CLIENT LSIT"))
 	seer, decider := srv.client(t).as("seer", "ps"), srv.client(t).as("decider", "pd")
 	require.Equal(t, "1", seer.say("RL.POLICY SET api LIMIT TOKENBUCKET 1/s 5"))
 	require.Contains(t, seer.say("RL.CHECK apy k"), "(did you mean api?)")

@@ -16,8 +16,8 @@ import (
 // These are the races of identities: processes with a false identity, and late images.
 
 const (
-	// strangerFor is how long a process that must not become a member tries to join.
-	strangerFor = 2 * time.Second
+	// nonmemberFor is how long a process that must not become a member tries to join.
+	nonmemberFor = 2 * time.Second
 	// lateImageBy is the delay of an image. laterImageAfter is when the leader, which has given that image up, can send
 	// another.
 	lateImageBy, laterImageAfter = 5 * time.Second, 1300 * time.Millisecond
@@ -37,11 +37,11 @@ func (s *Simulation) masquerade(kind string, h *host, rng *rand.Rand) {
 		defer s.losing.Store(false)
 		switch kind {
 		case "stolen id":
-			s.stranger(h.id, thief+":1")
+			s.runNonmember(h.id, thief+":1")
 		case "stolen address":
 			if p := h.running(); p != nil {
 				p.crash("its address is taken", 100, 0)
-				s.stranger(thief, h.addr)
+				s.runNonmember(thief, h.addr)
 				h.start()
 			}
 		case "forged join":
@@ -52,15 +52,15 @@ func (s *Simulation) masquerade(kind string, h *host, rng *rand.Rand) {
 	})
 }
 
-// stranger runs a process with an empty disk that must not become a member.
-func (s *Simulation) stranger(id, addr string) {
+// runNonmember runs a process with an empty disk that must not become a member.
+func (s *Simulation) runNonmember(id, addr string) {
 	h := &host{sim: s, id: id, addr: addr, mem: vfs.NewCrashableMem(), clock: newClock(0, 0), lost: true}
 	h.start()
 	p := h.running()
 	if p == nil {
 		return
 	}
-	for began := time.Now(); !p.over() && time.Since(began) < strangerFor; time.Sleep(pollEvery) {
+	for began := time.Now(); !p.over() && time.Since(began) < nonmemberFor; time.Sleep(pollEvery) {
 		for _, m := range p.node.Topology().Nodes {
 			if m.ID == id && m.RaftAddr == addr {
 				s.violation("%s became a member at %s", id, addr)

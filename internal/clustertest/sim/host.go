@@ -54,7 +54,7 @@ func (h *host) start() {
 	switch {
 	case err != nil:
 	case p.over(): // it crashed during the start
-		h.sim.zombies.Go(p.bury)
+		h.sim.crashed.Go(p.closeCrashed)
 	default:
 		h.now = p
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// burialAfter is when a crashed process is closed. Everything that it waited for has timed out by then.
-	burialAfter = 15 * time.Second
+	// closeCrashedAfter is when a crashed process is closed. Everything that it waited for has timed out by then.
+	closeCrashedAfter = 15 * time.Second
 	// maxClose bounds an orderly end: the transfer of leadership, and one exchange of the Raft library.
 	maxClose = 15 * time.Second
 )
@@ -29,7 +29,7 @@ func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 			RNG: rand.New(rand.NewPCG(h.sim.config.Seed, rand.Uint64()))})
 		if h.now == p {
 			h.now = nil
-			h.sim.zombies.Go(p.bury)
+			h.sim.crashed.Go(p.closeCrashed)
 		}
 		h.mu.Unlock()
 		p.disk.dead.Store(true)
@@ -39,9 +39,9 @@ func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 	})
 }
 
-// bury closes a crashed process. It is not a fault if that is impossible, but the goroutines stay.
-func (p *process) bury() {
-	time.Sleep(burialAfter)
+// closeCrashed closes a crashed process. It is not a fault if that is impossible, but the goroutines stay.
+func (p *process) closeCrashed() {
+	time.Sleep(closeCrashedAfter)
 	if err := p.close(); errors.Is(err, errHangs) {
 		p.host.sim.report.leak()
 	}

@@ -60,7 +60,7 @@ type Simulation struct {
 	quiet   atomic.Bool // the clients must stop
 	losing  atomic.Bool // a machine that lost its disk has not rejoined yet
 	tasks   sync.WaitGroup
-	zombies sync.WaitGroup
+	crashed sync.WaitGroup
 }
 
 // Run simulates a cluster and fills in the report. It must be the only content of a testing/synctest bubble.
@@ -134,10 +134,10 @@ func (s *Simulation) work() {
 func (s *Simulation) end() {
 	for _, h := range s.machines() {
 		if p := h.running(); p != nil {
-			s.zombies.Go(p.stop)
+			s.crashed.Go(p.stop)
 		}
 	}
-	s.zombies.Wait()
+	s.crashed.Wait()
 	time.Sleep(time.Minute) // all deadlines have passed by then
 }
 
