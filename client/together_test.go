@@ -14,9 +14,9 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// TestManyGoTogether checks that requests which arrive during a round trip share few pipelines, and that each gets
+// TestPipelinerCoalescesManyCallers checks that requests which arrive during a round trip share few pipelines, and that each gets
 // its own answer.
-func TestManyGoTogether(t *testing.T) {
+func TestPipelinerCoalescesManyCallers(t *testing.T) {
 	const requests, limit = 200, 150
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{DenialKeys: -1})

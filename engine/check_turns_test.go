@@ -8,9 +8,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestChecksInTurn checks that state cached by a check is never used for another policy, another priority, or an
+// TestChecksDoNotShareCachedState checks that state cached by a check is never used for another policy, another priority, or an
 // earlier version of the policy.
-func TestChecksInTurn(t *testing.T) {
+func TestChecksDoNotShareCachedState(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{Shards: 1})
 	limits := []engine.PolicyLimit{quotaLimit(100), quotaLimit(200)} // shared by all three policies
 	decideAt(table, at, setPolicy("a", engine.Policy{Limits: limits}))

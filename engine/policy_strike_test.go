@@ -82,8 +82,8 @@ func TestWithoutMemoryNobodyIsPunished(t *testing.T) {
 	require.EqualValues(t, 1, decideAt(table, at, check(0, "user", "42")).Allowed)
 }
 
-// TestUnsoundStrikesAreNoLimit checks that a strike limit which no decision could compute is refused.
-func TestUnsoundStrikesAreNoLimit(t *testing.T) {
+// TestInvalidStrikesAreNoLimit checks that a strike limit which no decision could compute is refused.
+func TestInvalidStrikesAreNoLimit(t *testing.T) {
 	valid := lockoutLimit()
 	steps := func(steps ...engine.Step) engine.PolicyLimit {
 		l := valid

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// TestTurnLetsOthersIn checks that a lock cursor releases its lock now and then on one shard, and at every change
+// TestLockCursorReleasesBusyShards checks that a lock cursor releases its lock now and then on one shard, and at every change
 // between two. A finished cursor holds no lock.
-func TestTurnLetsOthersIn(t *testing.T) {
+func TestLockCursorReleasesBusyShards(t *testing.T) {
 	table := NewTable(Options{Shards: 2})
 	one, two := &table.shards[0], &table.shards[1]
 	var held lockCursor

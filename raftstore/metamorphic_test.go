@@ -106,10 +106,10 @@ func expected(steps []step) [][]engine.Decision {
 	return all
 }
 
-// TestOneAnswerWhateverTheRoad checks that the same operations have the same answers through a single table, one
+// TestEveryPathGivesTheSameAnswer checks that the same operations have the same answers through a single table, one
 // node, and three nodes that are asked in turn. Meanwhile leaders change, nodes restart, snapshots are taken, and
 // followers catch up by log or by image. All nodes end in the same state.
-func TestOneAnswerWhateverTheRoad(t *testing.T) {
+func TestEveryPathGivesTheSameAnswer(t *testing.T) {
 	steps := makeSteps(1, 150)
 	want := expected(steps)
 	for _, road := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-func TestClientRoom(t *testing.T) {
+func TestMaxClients(t *testing.T) {
 	for files, want := range map[uint64]int{spareFiles + 1: 1, spareFiles + 1000: 1000, 1 << 63: 1 << 30} {
 		room, err := listener.MaxClients(files, spareFiles)
 		require.NoError(t, err)

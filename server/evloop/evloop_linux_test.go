@@ -174,7 +174,7 @@ func TestEveryByteIsAnswered(t *testing.T) {
 }
 
 // Whatever a turn that has detached waits for, others are served.
-func TestADetachedTurnKeepsNobodyWaiting(t *testing.T) {
+func TestDetachedReadCycleDelaysNoOther(t *testing.T) {
 	release := make(chan struct{})
 	first := atomic.Bool{}
 	r := newRig(t, func(c *Conn) func() bool {

@@ -24,7 +24,7 @@ type Books struct{ Lasting, Turns, Fleeting ledger.Ring }
 
 func newBooks() *Books {
 	b := &Books{}
-	b.Lasting.Traffic, b.Turns.Traffic, b.Fleeting.Traffic = ledger.Books(), ledger.Turns(),
+	b.Lasting.Traffic, b.Turns.Traffic, b.Fleeting.Traffic = ledger.Books(), ledger.PolicySwaps(),
 		ledger.Fleeting(fleetingTTL)
 	return b
 }

@@ -36,9 +36,9 @@ func Fleeting(ttl time.Duration) *Traffic {
 		Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
 }
 
-// Turns is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
+// PolicySwaps is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
 // histories must be linearizable.
-func Turns() *Traffic { return &Traffic{Name: "turns"} }
+func PolicySwaps() *Traffic { return &Traffic{Name: "turns"} }
 
 // Max returns the units of a key of a policy.
 func (t *Traffic) Max(policy string) int64 {
@@ -65,7 +65,7 @@ func (t *Traffic) founding() []Op {
 // Draw returns the next operation for a trail.
 func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 	if t.Policies == nil {
-		return drawTurn(r, trail)
+		return drawPolicySwap(r, trail)
 	}
 	trail.mu.Lock()
 	defer trail.mu.Unlock()
@@ -121,8 +121,8 @@ func (t *Traffic) pairs(r *rand.Rand, name string) (pairs []Pair) {
 // Looks returns the operations that ask for the remaining units of all pairs of a trail.
 func (t *Traffic) Looks(trail *Trail) (ops []Op) {
 	if t.Policies == nil {
-		for key := range turnKeys {
-			ops = append(ops, Op{Verb: Check, Pairs: []Pair{turnPair(trail, key)}})
+		for key := range policySwapKeys {
+			ops = append(ops, Op{Verb: Check, Pairs: []Pair{policySwapPair(trail, key)}})
 		}
 	}
 	for _, p := range t.Policies {

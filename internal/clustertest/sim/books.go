@@ -20,7 +20,7 @@ const holdsOver = 6 * holdTTL
 type books struct{ linear, turns, fleeting *ledger.Ring }
 
 func newBooks() books {
-	return books{&ledger.Ring{Traffic: ledger.Books()}, &ledger.Ring{Traffic: ledger.Turns()},
+	return books{&ledger.Ring{Traffic: ledger.Books()}, &ledger.Ring{Traffic: ledger.PolicySwaps()},
 		&ledger.Ring{Traffic: ledger.Fleeting(holdTTL)}}
 }
 

@@ -148,17 +148,17 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	}
 }
 
-// TestARidersFateIsTheEntrys checks that a coalesced batch has the outcome of its entry, also after its wait expired.
-func TestARidersFateIsTheEntrys(t *testing.T) {
+// TestACoalescedBatchFailsWithItsEntry checks that a coalesced batch has the outcome of its entry, also after its wait expired.
+func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
 		queued(t, q, "a", 1, false)
-		rider, _ := queued(t, q, "b", 1, true)
+		coalesced, _ := queued(t, q, "b", 1, true)
 		q.Coalesce(q.Next())
 		time.Sleep(time.Second)
 		q.Expire(time.Second / 2)
-		<-rider.Done
-		require.ErrorIs(t, rider.Err, limiter.ErrUnknownOutcome)
+		<-coalesced.Done
+		require.ErrorIs(t, coalesced.Err, limiter.ErrUnknownOutcome)
 	})
 }
 
@@ -172,13 +172,13 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 		time.Sleep(time.Second)
 		q.Expire(time.Second / 2)
 		<-b.Done
-		rider, _ := queued(t, q, "b", 1, true)
+		coalesced, _ := queued(t, q, "b", 1, true)
 		q.Coalesce(b)
 		b.Answers()[2].Remaining = 7
 		q.Complete(b, nil)
-		<-rider.Done
-		require.NoError(t, rider.Err)
-		require.EqualValues(t, 7, rider.Out[0].Remaining)
+		<-coalesced.Done
+		require.NoError(t, coalesced.Err)
+		require.EqualValues(t, 7, coalesced.Out[0].Remaining)
 		require.Empty(t, q.inFlight)
 	})
 }
@@ -188,11 +188,11 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 func TestAnswersAreGivenOnce(t *testing.T) {
 	q := New(0)
 	queued(t, q, "a", 1, false)
-	rider, _ := queued(t, q, "b", 1, true)
+	coalesced, _ := queued(t, q, "b", 1, true)
 	b := q.Next()
 	q.Coalesce(b)
 	read := make(chan int)
-	go func() { <-rider.Done; read <- len(rider.Out) }()
+	go func() { <-coalesced.Done; read <- len(coalesced.Out) }()
 	b.Answers()
 	b.Complete(nil)
 	q.Complete(b, nil)
