@@ -166,7 +166,7 @@ chart: ## Package the chart for Kubernetes as bin/weir-VERSION.tgz
 
 .PHONY: test-strangers
 test-strangers: ## Hold 5,000 silent, half-open or idle connections of each port, and see that nobody else is kept out
-	WEIRTEST_STRANGERS=5000 $(GO) test -count=1 -timeout 20m -v -run '^TestStrangersKeep' ./cmd/weir
+	WEIRTEST_FLOOD_CONNS=5000 $(GO) test -count=1 -timeout 20m -v -run 'FloodKeepsNo' ./cmd/weir
 
 .PHONY: test-reads
 test-reads: ## Read behind 10,000 writes at random nodes under faults

@@ -2,8 +2,8 @@ package raftstore
 
 import "github.com/weir-project/weir/raftstore/internal/failure"
 
-// ErrInvalidOp: an operation is not valid for the log, and nothing was counted. Package limiter defines the other outcomes
-// that are returned to a caller.
+// ErrInvalidOp: an operation is not valid for the log, and nothing was counted. Package limiter defines the other
+// outcomes that are returned to a caller.
 var ErrInvalidOp = failure.ErrInvalidOp
 
 // The reasons for which a node does not start, or stops.

@@ -36,7 +36,7 @@ func newClusterWithOdd(t *testing.T, odd int) *oddCluster {
 	})
 	c.leader()
 	c.stop(odd)
-	c.opts[odd].Faults = faults.Of(faults.OddDecisions)
+	c.opts[odd].Faults = faults.Of(faults.WrongDecisions)
 	c.restart(odd)
 	return c
 }

@@ -49,6 +49,7 @@ func TestSnapshotsTakeTurns(t *testing.T) {
 	require.EqualValues(t, 300, snapshots.FirstSnapshotBytes(m, "a", 900))
 	require.EqualValues(t, 600, snapshots.FirstSnapshotBytes(m, "b", 900))
 	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(m, "c", 900))
-	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(m, "d", 900), "a node that is no member yet must take the last turn")
+	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(m, "d", 900),
+		"a node that is no member yet must take the last turn")
 	require.EqualValues(t, 900, snapshots.FirstSnapshotBytes(nil, "a", 900))
 }

@@ -26,8 +26,8 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 	require.Zero(t, one.Stopping)
 }
 
-// TestUnknownNodeStopsBeforeTheStart checks that the port can ask about stopping nodes before the node has opened its log.
-// Any machine can cause this question by connecting.
+// TestUnknownNodeStopsBeforeTheStart checks that the port can ask about stopping nodes before the node has opened its
+// log. Any machine can cause this question by connecting.
 func TestUnknownNodeStopsBeforeTheStart(t *testing.T) {
 	n := newNode(host.Options{NodeID: "a"})
 	require.False(t, n.host.Peers.StopsExplain())

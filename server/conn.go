@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// conn is one client's connection. Each read cycle (turn) reads, cuts the bytes into commands and passes each command
+// conn is one client's connection. Each read cycle reads, cuts the bytes into commands and passes each command
 // to the session. It writes the replies of one read together. The read cycles of a connection never run concurrently.
 // They run on a poller's goroutine if the connection has a poller, otherwise on the connection's own goroutine. A read
 // cycle owns every field above the marked group.

@@ -227,7 +227,7 @@ func TestTLSOnThePlainPort(t *testing.T) {
 	srv.answers(t)
 }
 
-// A thousand strangers that begin a handshake and never go on keep nobody out, whether
+// A thousand clients that begin a handshake and never go on keep nobody out, whether
 // they come from elsewhere or from where everybody else does, and cut no client whose
 // handshake is complete.
 func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {

@@ -23,7 +23,7 @@ func TestWhoTheClientIs(t *testing.T) {
 		want    string
 	}{
 		"nobody is trusted":  {"", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
-		"a stranger's claim": {"10.0.0.0/8", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
+		"an untrusted claim": {"10.0.0.0/8", "203.0.113.9:1", []string{"1.1.1.1"}, "ip:203.0.113.9"},
 		"a proxy's word":     {"10.0.0.0/8", "10.0.0.1:1", []string{"203.0.113.9"}, "ip:203.0.113.9"},
 		"spoofed before the proxy": {"10.0.0.0/8", "10.0.0.1:1", []string{"1.1.1.1, 203.0.113.9"},
 			"ip:203.0.113.9"},

@@ -18,7 +18,7 @@ import (
 )
 
 // TestClientFromSeveralHeaders checks that the first header with an address counts, and otherwise the connection.
-// Headers of strangers are ignored.
+// Headers of untrusted clients are ignored.
 func TestClientFromSeveralHeaders(t *testing.T) {
 	proxies, err := httplimit.Trust("10.0.0.0/8")
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestClientFromSeveralHeaders(t *testing.T) {
 		"X-Forwarded-For of proxies only": {"10.0.0.1:1", "10.0.0.3, 10.0.0.2", "203.0.113.7", "ip:10.0.0.3"},
 		"no address anywhere":             {"10.0.0.1:1", "unknown", "-", "ip:10.0.0.1"},
 		"neither":                         {"10.0.0.1:1", "", "", "ip:10.0.0.1"},
-		"a stranger's claims":             {"203.0.113.5:1", "1.1.1.1", "1.1.1.1", "ip:203.0.113.5"},
+		"an untrusted claim":              {"203.0.113.5:1", "1.1.1.1", "1.1.1.1", "ip:203.0.113.5"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = c.remote

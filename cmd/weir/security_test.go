@@ -84,8 +84,8 @@ func TestUsersOfTheManual(t *testing.T) {
 	}
 }
 
-// TestUnauthenticatedClientsLearnNothing checks what each port of a node answers to a client without credentials, whatever the
-// client sends.
+// TestUnauthenticatedClientsLearnNothing checks what each port of a node answers to a client without credentials,
+// whatever the client sends.
 func TestUnauthenticatedClientsLearnNothing(t *testing.T) {
 	ca, nodes := certtest.NewCA(t, "ca"), certtest.NewCA(t, "nodes")
 	mine := nodes.Issue("node-one", nil)

@@ -42,8 +42,8 @@ func startCollector(t *testing.T) *traceCollector {
 	return c
 }
 
-// childSpans returns, for each span of a name, the names of its child spans in order of time. Each child must begin where
-// the previous one ends. Together they must cover the whole span.
+// childSpans returns, for each span of a name, the names of its child spans in order of time. Each child must begin
+// where the previous one ends. Together they must cover the whole span.
 func (c *traceCollector) childSpans(t *testing.T, name string) (spans [][]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

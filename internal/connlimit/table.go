@@ -79,7 +79,8 @@ func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 	return s, nil
 }
 
-// selectVictim returns the slot that a connection from a source takes over, or nil if a slot is free. The caller holds mu.
+// selectVictim returns the slot that a connection from a source takes over, or nil if a slot is free. The caller holds
+// mu.
 func (t *Table) selectVictim(from netip.Addr) (victim *Slot, err error) {
 	own := t.sources[from]
 	switch bound := t.most - min(t.most/reservedFraction, maxReserved); {

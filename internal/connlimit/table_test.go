@@ -93,7 +93,7 @@ func TestSilentConnectionsAreEvictedBeforeIdleOnes(t *testing.T) {
 	p.requireCut(13)
 	p.admit(other, 1)
 	p.requireCut(14)
-	p.admit(other, 1) // it has two and the stranger one: its own goes
+	p.admit(other, 1) // it has two and the flooder one: its own goes
 	p.requireCut(16)
 }
 

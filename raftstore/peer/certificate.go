@@ -29,8 +29,8 @@ type Certificates interface {
 // IncarnationMark separates the given id of a node from the suffix of a later incarnation.
 const IncarnationMark = "~"
 
-// CertifiesNode reports whether a certificate belongs to the node with this id. One of its names must be the given id as a
-// DNS name, or weir://node/<id> as a URI.
+// CertifiesNode reports whether a certificate belongs to the node with this id. One of its names must be the given id
+// as a DNS name, or weir://node/<id> as a URI.
 func CertifiesNode(cert *x509.Certificate, id string) bool {
 	own, _, _ := strings.Cut(id, IncarnationMark)
 	uri := (&url.URL{Scheme: "weir", Host: "node", Path: "/" + own}).String()

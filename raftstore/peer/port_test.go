@@ -97,8 +97,8 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 	}
 }
 
-// TestStoppedPeerIsNotReportedAsUnauthenticated checks that a node which stops during a handshake is not reported as having another
-// secret.
+// TestStoppedPeerIsNotReportedAsUnauthenticated checks that a node which stops during a handshake is not reported as
+// having another secret.
 func TestStoppedPeerIsNotReportedAsUnauthenticated(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestForeignBytes(t *testing.T) {
 			require.NoError(t, err)
 			conn.SetReadDeadline(time.Now().Add(patience))
 			got, err := io.ReadAll(conn)
-			require.Empty(t, got, "a stranger that does not speak the protocol must get no bytes")
+			require.Empty(t, got, "a peer that does not speak the protocol must get no bytes")
 			require.False(t, isTimeout(err), "the connection must be closed")
 		})
 	}

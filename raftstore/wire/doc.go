@@ -14,5 +14,5 @@
 // not repeated. Decoding checks every length, so malformed bytes cannot make it panic. The memory that it allocates
 // is proportional to the bytes that it reads.
 //
-// The package does not decide operations. It only checks that the engine can compute with them (Sound).
+// The package does not decide operations. It only checks that the engine can compute with them (Valid).
 package wire

@@ -110,8 +110,9 @@ func setRoom(r *envoyrls.Server, most int) {
 	r.Conns.Table = connlimit.New(most, 0, &r.Wire.EvictedRLS)
 }
 
-// TestRLSConnectionsCannotBeHoarded checks that idle strangers cannot lock Envoys out. They hold every connection
-// with a call that never ends. New Envoys must still connect, and served Envoys must keep their connections.
+// TestRLSConnectionsCannotBeHoarded checks that idle clients of one address cannot lock Envoys out. They hold every
+// connection with a call that never ends. New Envoys must still connect, and served Envoys must keep their
+// connections.
 func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	const room = 4
 	s := limited(t, Config{Password: "sesame"})
@@ -129,9 +130,9 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	before := openRLS(r)
 	for range 3 * room {
 		unauthenticated := dialRLS(t, addr)
-		_, err := unauthenticated.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+
-			"/ShouldRateLimit", grpc.WaitForReady(true))
-		require.NoError(t, err, "the stranger begins a call and sends nothing")
+		_, err := unauthenticated.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true},
+			"/"+envoyrls.ServiceName+"/ShouldRateLimit", grpc.WaitForReady(true))
+		require.NoError(t, err, "the client begins a call and sends nothing")
 	}
 	require.NoError(t, ask(dialRLS(t, addr)), "a new Envoy must be served")
 	require.NoError(t, ask(known))
@@ -195,8 +196,8 @@ func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
 	require.NoError(t, call(all))
 }
 
-// TestRLSConnectionsAreEvictedBySource checks that a stranger who has made one call on each connection cannot lock
-// Envoys out. An Envoy whose connection is just opening must not be evicted for the stranger.
+// TestRLSConnectionsAreEvictedBySource checks that a client that has made one call on each connection cannot lock
+// Envoys out. An Envoy whose connection is just opening must not be evicted for that client.
 func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
 	const most = 32
 	s := limited(t, Config{})
@@ -243,7 +244,7 @@ func callAs(t *testing.T, from, to string) error {
 // floodAddr is a source other than 127.0.0.1.
 const floodAddr = "127.0.0.2"
 
-// stranger is a connection that seems to come from floodAddr.
+// remoteConn is a connection that seems to come from floodAddr.
 type remoteConn struct{ net.Conn }
 
 func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }

@@ -30,7 +30,7 @@ func (w *waiter) wake() {
 }
 
 // AwaitEnd returns a channel that receives a value when the peer sends no more or the connection is closed, until
-// release. Within a turn the caller must first call Detach.
+// release. Within a read cycle the caller must first call Detach.
 func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) {
 	ended = c.ended.arm()
 	if c.ending.Load() || c.closed() {
@@ -39,7 +39,7 @@ func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) {
 	return ended, c.ended.disarm
 }
 
-// Read reads, and blocks until data arrives. Within a turn the caller must first call Detach.
+// Read reads, and blocks until data arrives. Within a read cycle the caller must first call Detach.
 func (c *Conn) Read(b []byte) (int, error) {
 	signal := c.readable.arm()
 	defer c.readable.disarm()
@@ -60,7 +60,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 // Write writes all of b or fails. It returns os.ErrDeadlineExceeded if the peer accepts nothing until the deadline.
-// Within a turn the caller must first call Detach.
+// Within a read cycle the caller must first call Detach.
 func (c *Conn) Write(b []byte) (written int, err error) {
 	n, err := c.writeSome(b)
 	if err != syscall.EAGAIN {

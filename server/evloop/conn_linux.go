@@ -11,13 +11,13 @@ import (
 
 // Values of Conn.state.
 const (
-	resting int32 = iota // no turn runs; the next event starts one
-	running              // a turn runs
-	again                // a turn runs, and an event arrived since it began
+	resting int32 = iota // no read cycle runs; the next event starts one
+	running              // a read cycle runs
+	again                // a read cycle runs, and an event arrived since it began
 )
 
-// readsPerCycle is the number of reads after which a turn detaches from the poller. A client that sends without a pause
-// therefore does not delay others.
+// readsPerCycle is the number of reads after which a read cycle detaches from the poller. A client that sends without
+// a pause therefore does not delay others.
 const readsPerCycle = 4
 
 // Conn is a connection of a Group. It is a net.Conn whose Read and Write block.
@@ -26,9 +26,9 @@ type Conn struct {
 	local, remote net.Addr
 	state         atomic.Int32
 
-	// The fields below belong to the goroutine that runs the turn.
+	// The fields below belong to the goroutine that runs the read cycle.
 	readCycle func() (more bool)
-	poller    *poller // the poller whose goroutine runs the turn, or nil
+	poller    *poller // the poller whose goroutine runs the read cycle, or nil
 	// drained means that the last read took all available bytes, so that another read would fail until the next event.
 	drained bool
 	reads   int // reads since the connection was claimed
@@ -45,8 +45,8 @@ type Conn struct {
 	serial int32        // assigned by the group; distinguishes connections that had the same fd
 }
 
-// Start makes pollers call turn whenever there may be input, on one goroutine at a time. turn must read from Turn until
-// it returns ErrAgain, and then return true. It returns false after it has closed the connection.
+// Start makes pollers call readCycle whenever there may be input, on one goroutine at a time. readCycle must read from
+// CycleConn until it returns ErrAgain, and then return true. It returns false after it has closed the connection.
 func (c *Conn) Start(readCycle func() (more bool)) error {
 	c.readCycle = readCycle
 	if err := c.watch(); err != nil {
@@ -84,7 +84,8 @@ func (c *Conn) note(events uint32) {
 	}
 }
 
-// claim makes the caller run the turn. If a turn already runs, claim tells it to run again and returns false.
+// claim makes the caller run the read cycle. If a read cycle already runs, claim tells it to run again and returns
+// false.
 func (c *Conn) claim() bool {
 	for {
 		switch c.state.Load() {
@@ -102,10 +103,11 @@ func (c *Conn) claim() bool {
 	}
 }
 
-// runCycles runs the turn on the goroutine of p, or on the caller's own goroutine if p is nil. It repeats the turn if an
-// event arrived meanwhile. It reports whether p still has its goroutine. The caller has claimed the connection.
+// runCycles runs the read cycle on the goroutine of p, or on the caller's own goroutine if p is nil. It repeats the
+// read cycle if an event arrived meanwhile. It reports whether p still has its goroutine. The caller has claimed the
+// connection.
 func (c *Conn) runCycles(p *poller) (kept bool) {
-	c.reads = 0 // counts all repeated turns, because other connections wait behind each of them
+	c.reads = 0 // counts all repeated read cycles, because other connections wait behind each of them
 	for {
 		c.poller, c.drained = p, false
 		more := c.readCycle()
@@ -122,7 +124,7 @@ func (c *Conn) rest() bool {
 	return c.state.CompareAndSwap(running, resting) || !c.state.CompareAndSwap(again, running)
 }
 
-// Detach lets another goroutine take over the poller, because the rest of the turn may block.
+// Detach lets another goroutine take over the poller, because the rest of the read cycle may block.
 func (c *Conn) Detach() {
 	if p := c.poller; p != nil {
 		c.poller = nil
@@ -130,7 +132,7 @@ func (c *Conn) Detach() {
 	}
 }
 
-// kick starts a turn soon, on a separate goroutine. Any goroutine may call it.
+// kick starts a read cycle soon, on a separate goroutine. Any goroutine may call it.
 func (c *Conn) kick() {
 	c.readable.wake()
 	if c.claim() {
@@ -138,11 +140,11 @@ func (c *Conn) kick() {
 	}
 }
 
-// CycleConn is a connection as its turn uses it. Read takes the available bytes and returns ErrAgain if there are none.
-// Write detaches if it must wait.
+// CycleConn is a connection as its read cycle uses it. Read takes the available bytes and returns ErrAgain if there
+// are none. Write detaches if it must wait.
 type CycleConn struct{ c *Conn }
 
-// CycleConn returns the connection for the goroutine that runs the turn.
+// CycleConn returns the connection for the goroutine that runs the read cycle.
 func (c *Conn) CycleConn() CycleConn { return CycleConn{c} }
 
 func (t CycleConn) Write(b []byte) (int, error) {

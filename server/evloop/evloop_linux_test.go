@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testWait is how long what must happen may take.
 const testWait = 20 * time.Second
 
-// rig is a group behind a listener; serve makes the turn of each connection.
+// rig is a group behind a listener; serve makes the read cycle of each connection.
 type rig struct {
 	*Group
 	addr  string
@@ -138,7 +138,7 @@ func exchange(nc net.Conn, b []byte) error {
 	return <-sent
 }
 
-// Many clients, small and large messages, turns that detach now and then: every
+// Many clients, small and large messages, read cycles that detach now and then: every
 // byte comes back, in order.
 func TestEveryByteIsAnswered(t *testing.T) {
 	const clients, rounds = 40, 60
@@ -173,7 +173,7 @@ func TestEveryByteIsAnswered(t *testing.T) {
 	}
 }
 
-// Whatever a turn that has detached waits for, others are served.
+// Whatever a read cycle that has detached waits for, others are served.
 func TestDetachedReadCycleDelaysNoOther(t *testing.T) {
 	release := make(chan struct{})
 	first := atomic.Bool{}
@@ -192,7 +192,7 @@ func TestDetachedReadCycleDelaysNoOther(t *testing.T) {
 	for range 100 {
 		require.NoError(t, exchange(other, []byte("two")))
 	}
-	_, err = stuck.Write([]byte("more")) // arrives during the turn
+	_, err = stuck.Write([]byte("more")) // arrives during the read cycle
 	require.NoError(t, err)
 	close(release)
 	got := make([]byte, len("onemore"))

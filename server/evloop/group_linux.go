@@ -136,7 +136,7 @@ func (g *Group) of(e syscall.EpollEvent) *Conn {
 	return nil
 }
 
-// Close ends the pollers. The caller has closed all connections, and their turns have returned.
+// Close ends the pollers. The caller has closed all connections, and their read cycles have returned.
 func (g *Group) Close() error {
 	if g.closed.Swap(true) {
 		return nil

@@ -33,7 +33,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// SetReadDeadline makes reads fail from t on, and starts a turn at t that handles it. Zero means no deadline. Any
+// SetReadDeadline makes reads fail from t on, and starts a read cycle at t that handles it. Zero means no deadline. Any
 // goroutine may call it.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.alarm.mu.Lock()
@@ -81,8 +81,8 @@ func (c *Conn) CloseWrite() error {
 	return syscall.Shutdown(c.fd, syscall.SHUT_WR)
 }
 
-// Close closes the connection. Waiting goroutines return with an error, and a turn starts if none runs. Any goroutine
-// may call it.
+// Close closes the connection. Waiting goroutines return with an error, and a read cycle starts if none runs. Any
+// goroutine may call it.
 func (c *Conn) Close() error {
 	if !c.release() {
 		return net.ErrClosed

@@ -28,5 +28,5 @@ func (c *Conn) Detach() {}
 // AwaitEnd returns a nil channel.
 func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) { return nil, func() {} }
 
-// Turn returns the connection.
-func (c *Conn) Turn() net.Conn { return c.Conn }
+// CycleConn returns the connection.
+func (c *Conn) CycleConn() net.Conn { return c.Conn }

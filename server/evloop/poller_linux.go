@@ -20,7 +20,7 @@ const (
 	pause = 5 * time.Microsecond
 )
 
-// poller takes events of ready connections and runs their turns.
+// poller takes events of ready connections and runs their read cycles.
 type poller struct {
 	group  *Group
 	helper bool // ends when no event is pending, and never waits
@@ -47,7 +47,8 @@ func (p *poller) run() {
 	}
 }
 
-// handle runs the turn of the connection of e. It reports false if the turn has detached and kept this goroutine.
+// handle runs the read cycle of the connection of e. It reports false if the read cycle has detached and kept this
+// goroutine.
 func (p *poller) handle(e syscall.EpollEvent) bool {
 	c := p.group.of(e)
 	if c == nil {

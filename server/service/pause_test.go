@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPausesThatBeginTogetherEndTogether: the attention of all pauses is released, so that commands take the fast
+// TestPausesThatBeginTogetherEndTogether: the slow path of all pauses is left, so that commands take the fast
 // path again.
 func TestPausesThatBeginTogetherEndTogether(t *testing.T) {
 	slowPath := new(atomic.Int32)

@@ -67,7 +67,7 @@ func (s *Simulation) runNonmember(id, addr string) {
 			}
 		}
 	}
-	p.crash("a stranger gives up", 100, 0)
+	p.crash("a nonmember gives up", 100, 0)
 }
 
 // forgeJoin asks the leader to move a member to another address. It acts as a node that has the secret and is not that

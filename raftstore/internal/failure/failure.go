@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// ErrInvalidOp: the operation is not valid for the log. Nothing was counted. It is an outcome of a call, as are the errors
-// of package limiter. For any other error the outcome is unknown.
+// ErrInvalidOp: the operation is not valid for the log. Nothing was counted. It is an outcome of a call, as are the
+// errors of package limiter. For any other error the outcome is unknown.
 var ErrInvalidOp = errors.New("an argument is out of bounds")
 
 // ErrLagging: this node has not applied the read index in time.

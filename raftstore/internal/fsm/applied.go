@@ -51,8 +51,8 @@ func (m *FSM) MarkApplied(index uint64) {
 	m.passLocked(index)
 }
 
-// resetApplied records that an image was loaded. The image may be older than the previous state if it comes from a recovery
-// that overrules this node's own.
+// resetApplied records that an image was loaded. The image may be older than the previous state if it comes from a
+// recovery that overrules this node's own.
 func (m *FSM) resetApplied(index uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

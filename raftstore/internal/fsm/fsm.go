@@ -48,8 +48,8 @@ type FSM struct {
 	decoder wire.Decoder
 	scratch []engine.Decision
 
-	// draining is held while changes go from the table to the images, and while the table is emptied or replaced. hurry
-	// asks its holder to stop.
+	// draining is held while changes go from the table to the images, and while the table is emptied or replaced.
+	// interrupt asks its holder to stop.
 	draining  sync.Mutex
 	interrupt atomic.Bool
 	pending   []engine.Change // taken at a standstill, not yet written; guarded by draining

@@ -208,8 +208,8 @@ func (p *Peers) Last(id string) (Heard, bool) {
 	return one.Heard, true
 }
 
-// RemovedSince reports whether a member knows a committed configuration newer than log index since that does not contain
-// id.
+// RemovedSince reports whether a member knows a committed configuration newer than log index since that does not
+// contain id.
 func (p *Peers) RemovedSince(id string, since uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

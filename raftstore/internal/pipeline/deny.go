@@ -15,14 +15,14 @@ import (
 // check costs a lookup per operation, which is wasted when all are admitted.
 const learning = 256
 
-// EarlyCheckAfter is the number of consecutive calls, each denied as a whole, after which the next call starts its ReadIndex
-// check early. The check is wasted if the call is not denied as a whole.
+// EarlyCheckAfter is the number of consecutive calls, each denied as a whole, after which the next call starts its
+// ReadIndex check early. The check is wasted if the call is not denied as a whole.
 const EarlyCheckAfter = 8
 
 // denials tracks whether traffic is being denied.
 type denials struct {
 	left atomic.Int64
-	row  atomic.Int32 // consecutive calls that were denied as a whole, at most Surely
+	row  atomic.Int32 // consecutive calls that were denied as a whole, at most EarlyCheckAfter
 }
 
 func (d *denials) likely() bool { return d.left.Load() > 0 }

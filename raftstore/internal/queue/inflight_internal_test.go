@@ -148,7 +148,8 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	}
 }
 
-// TestACoalescedBatchFailsWithItsEntry checks that a coalesced batch has the outcome of its entry, also after its wait expired.
+// TestACoalescedBatchFailsWithItsEntry checks that a coalesced batch has the outcome of its entry, also after its wait
+// expired.
 func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)

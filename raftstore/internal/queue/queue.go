@@ -56,7 +56,7 @@ type Queue struct {
 	// inFlight holds the proposed batches by nonce, and the batches that coalesced with them.
 	inFlight map[uint64]*Batch
 	sentAt   time.Time   // when the newest of them left
-	late     *time.Timer // calls nudge when the newest batch is in flight for coalesceFor
+	late     *time.Timer // calls wakePump when the newest batch is in flight for coalesceFor
 }
 
 // New returns an empty queue. valueBytes bounds the length of a string in an answer.

@@ -28,8 +28,8 @@ const (
 	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
 	// costs a message or two per node.
 	observeEvery = 500 * time.Millisecond
-	// MaxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is reached
-	// only when some do not answer.
+	// MaxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is
+	// reached only when some do not answer.
 	MaxCommitMessages = 16
 )
 
@@ -46,9 +46,9 @@ const (
 // enters a term before it votes in it (see quorum.Check). A follower then waits until it has applied the read index.
 // That entry is committed, so it stays valid under any later leader.
 //
-// limiter.ErrClusterDown: no leader is known. limiter.ErrTryAgain: the leader or its majority did not answer in time, or this node did
-// not apply the read index in time. ErrTryAgain is also the result while a divergence check of this node is under
-// way.
+// limiter.ErrClusterDown: no leader is known. limiter.ErrTryAgain: the leader or its majority did not answer in time,
+// or this node did not apply the read index in time. ErrTryAgain is also the result while a divergence check of this
+// node is under way.
 func (rd *Reads) ReadIndex() error {
 	if rd.Faults.Has(faults.ReadLocally) {
 		return nil

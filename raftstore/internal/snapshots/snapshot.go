@@ -59,8 +59,9 @@ func (s *Snapshots) Run() {
 	}
 }
 
-// FirstSnapshotBytes returns the bytes of log after which a node takes its first snapshot. All nodes count the same log. With
-// equal bounds they would all write at the same moments, and slow down the majority that a decision waits for.
+// FirstSnapshotBytes returns the bytes of log after which a node takes its first snapshot. All nodes count the same
+// log. With equal bounds they would all write at the same moments, and slow down the majority that a decision waits
+// for.
 func FirstSnapshotBytes(servers []raft.Server, id string, bytes int64) int64 {
 	position := 1
 	for _, other := range servers {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// TestPipelinerCoalescesManyCallers checks that requests which arrive during a round trip share few pipelines, and that each gets
-// its own answer.
+// TestPipelinerCoalescesManyCallers checks that requests which arrive during a round trip share few pipelines, and
+// that each gets its own answer.
 func TestPipelinerCoalescesManyCallers(t *testing.T) {
 	const requests, limit = 200, 150
 	s := weirtest.Start(t)

@@ -41,12 +41,12 @@ const (
 	livez    = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 )
 
-// floodConns returns the number of connections of a flood, which WEIRTEST_STRANGERS can set.
+// floodConns returns the number of connections of a flood, which WEIRTEST_FLOOD_CONNS can set.
 func floodConns(t *testing.T) int {
-	return fromEnv(t, "WEIRTEST_STRANGERS", defaultFloodConns, strconv.Atoi)
+	return fromEnv(t, "WEIRTEST_FLOOD_CONNS", defaultFloodConns, strconv.Atoi)
 }
 
-// attackedPort is a port of a server. It has the ways in which strangers hold its connections, and the request of an
+// attackedPort is a port of a server. It has the ways in which a flood holds its connections, and the request of an
 // honest client.
 type attackedPort struct {
 	name, addr string
@@ -54,9 +54,9 @@ type attackedPort struct {
 	ask        func() error
 }
 
-// TestConnectionFloodKeepsNobodyOut checks every port under a flood from one address. The stranger opens and reopens as many
-// connections as possible, and completes at most one request on each. Probes and clients from another address must
-// still be served. WEIRTEST_STRANGERS sets how many connections the stranger tries to hold.
+// TestConnectionFloodKeepsNobodyOut checks every port under a flood from one address. That address opens and reopens
+// as many connections as possible, and completes at most one request on each. Probes and clients from another address
+// must still be served. WEIRTEST_FLOOD_CONNS sets how many connections it tries to hold.
 func TestConnectionFloodKeepsNobodyOut(t *testing.T) {
 	n := floodConns(t)
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)

@@ -20,7 +20,7 @@ import (
 // Where one source leaves room anyway, half of the flood comes from secondAddr.
 const floodAddr, secondAddr = "127.0.0.2", "127.0.0.4"
 
-// A stranger's connections that send no whole command make room for clients from other
+// Connections of one address that send no whole command make room for clients from other
 // addresses, and for a client from his own.
 func TestSilentClientsMakeRoom(t *testing.T) {
 	const most = 32 // two of them are reserved
@@ -91,7 +91,7 @@ func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	require.Zero(t, srv.Wire.Rejected.Load())
 }
 
-// Whatever strangers have sent on as many HTTP connections as there may be, a probe from
+// Whatever a flood has sent on as many HTTP connections as there may be, a probe from
 // another address is answered, also one that has connected before and is slow.
 func TestConnectionFloodKeepsNoProbeOut(t *testing.T) {
 	const request = "GET /livez HTTP/1.1\r\nHost: x\r\n"

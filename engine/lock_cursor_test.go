@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// TestLockCursorReleasesBusyShards checks that a lock cursor releases its lock now and then on one shard, and at every change
-// between two. A finished cursor holds no lock.
+// TestLockCursorReleasesBusyShards checks that a lock cursor releases its lock now and then on one shard, and at every
+// change between two. A finished cursor holds no lock.
 func TestLockCursorReleasesBusyShards(t *testing.T) {
 	table := NewTable(Options{Shards: 2})
 	one, two := &table.shards[0], &table.shards[1]

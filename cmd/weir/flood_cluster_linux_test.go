@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nodeGreeting is the first message of a node. A stranger cannot answer the challenge that follows.
+// nodeGreeting is the first message of a node. A peer without the secret cannot answer the challenge that follows.
 var nodeGreeting = "weir-node\x01C" + strings.Repeat("n", 16) + "\x01x\x00"
 
-// TestHandshakeFloodKeepsNoNodeOut checks a cluster whose inter-node ports are flooded. A stranger holds as many handshakes
-// as possible at each node. Every node must still decide, and every killed node must come back.
+// TestHandshakeFloodKeepsNoNodeOut checks a cluster whose inter-node ports are flooded. One address holds as many
+// handshakes as possible at each node. Every node must still decide, and every killed node must come back.
 func TestHandshakeFloodKeepsNoNodeOut(t *testing.T) {
 	const nodes = 3
 	n := floodConns(t)

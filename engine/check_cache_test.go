@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestChecksDoNotShareCachedState checks that state cached by a check is never used for another policy, another priority, or an
-// earlier version of the policy.
+// TestChecksDoNotShareCachedState checks that state cached by a check is never used for another policy, another
+// priority, or an earlier version of the policy.
 func TestChecksDoNotShareCachedState(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{Shards: 1})
 	limits := []engine.PolicyLimit{quotaLimit(100), quotaLimit(200)} // shared by all three policies

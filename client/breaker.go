@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// breakerFailures is how many failures in a row open the circuit breaker. A single failure may be a lost packet or a
-	// pause. Until then the fallback decides each failed request individually.
+	// breakerFailures is how many failures in a row open the circuit breaker. A single failure may be a lost packet or
+	// a pause. Until then the fallback decides each failed request individually.
 	breakerFailures = 3
-	// minProbePause is the first pause between probes, and maxProbePause the longest; the pause doubles between them. The
-	// client returns soon after a restart, and puts no load on a server that struggles.
+	// minProbePause is the first pause between probes, and maxProbePause the longest; the pause doubles between them.
+	// The client returns soon after a restart, and puts no load on a server that struggles.
 	minProbePause = 20 * time.Millisecond
 	maxProbePause = time.Second
 )

@@ -14,8 +14,9 @@ const (
 
 func policySwapPair(trail *Trail, key int) Pair { return Pair{trail.Name, fmt.Sprint("k", key)} }
 
-// drawPolicySwap checks a policy or changes it. Each version has a tight limit of its own size, in the position in which the
-// previous version has a wide one. Half of a change would show two wide limits, or a size that is not in force.
+// drawPolicySwap checks a policy or changes it. Each version has a tight limit of its own size, in the position in
+// which the previous version has a wide one. Half of a change would show two wide limits, or a size that is not in
+// force.
 func drawPolicySwap(r *rand.Rand, trail *Trail) Op {
 	if r.IntN(8) > 0 {
 		return Op{Verb: Check, Pairs: []Pair{policySwapPair(trail, r.IntN(policySwapKeys))}, Units: r.Int64N(4)}
