@@ -84,9 +84,10 @@ func (o *Override) Glob() bool { return IsGlob([]byte(o.Pattern)) }
 func (p *Policy) Validate() error {
 	switch {
 	case !validName(p.Name):
-		return fmt.Errorf("%w: a name must be 1 to %d letters, digits and -_.:", ErrPolicy, MaxPolicyLen)
+		return fmt.Errorf("%w: a name must be 1 to %d characters out of letters, digits and \"-_.:\"",
+			ErrPolicy, MaxPolicyLen)
 	case p.Owner != "" && !validName(p.Owner):
-		return fmt.Errorf("%w: an owner must be 1 to %d letters, digits and -_.:",
+		return fmt.Errorf("%w: an owner must be 1 to %d characters out of letters, digits and \"-_.:\"",
 			ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)

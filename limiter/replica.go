@@ -24,8 +24,8 @@ type Replica interface {
 	// ErrClusterDown if no leader is known, and ErrTryAgain for other failures.
 	ReadIndex() error
 	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time
-	// since the node was last known to have applied all acknowledged entries, also on the leader. It is UnknownAge while
-	// that is unknown.
+	// since the node was last known to have applied all acknowledged entries, also on the leader. It is UnknownAge
+	// while that is unknown.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error

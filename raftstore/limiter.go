@@ -24,8 +24,8 @@ func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 func (n *Node) Clear() error { return n.group.pipeline.Clear() }
 
 // ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
-// reads of this node are then linearizable. It works on any node and writes nothing to the log. limiter.ErrClusterDown: no
-// leader is known. ErrTryAgain: the answer did not come in time, or a divergence check of this node is under way.
+// reads of this node are then linearizable. It works on any node and writes nothing to the log. limiter.ErrClusterDown:
+// no leader is known. ErrTryAgain: the answer did not come in time, or a divergence check of this node is under way.
 func (n *Node) ReadIndex() error { return n.group.reads.ReadIndex() }
 
 // StaleFor returns an upper bound of the age of this node's state: the time since the last moment for which it has

@@ -175,7 +175,8 @@ func TestManPagesOfTheBench(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ctx.Run())
 	for page, want := range map[string]string{
-		"weir-bench.1": "weir\\-bench\\-compare (1)", "weir-bench-run.1": "\\-\\-repetitions", "weir-bench-compare.1": "noise",
+		"weir-bench.1": "weir\\-bench\\-compare (1)", "weir-bench-run.1": "\\-\\-repetitions",
+		"weir-bench-compare.1": "noise",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
 		require.NoError(t, err)

@@ -23,8 +23,8 @@ const (
 	ErrNotRefundable  resp.Error = "ERR the algorithm of the key does not support refunds"
 	ErrTooManyHolds   resp.Error = "ERR a limit of the policies has 1000 holds on this key, the maximum"
 	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
-	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than 60 seconds ago; " +
-		"nothing was charged"
+	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
+		"60 seconds ago; nothing was charged"
 	errOtherTerms  resp.Error = "ERR the id names a hold with other arguments, nothing was taken"
 	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
 	ErrBlocksFull  resp.Error = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: " +
