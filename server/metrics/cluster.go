@@ -11,22 +11,23 @@ func (s collector) clusterMetrics() []metric {
 	}
 	t := s.Replica.Topology()
 	ms := []metric{
-		gauge("cluster_is_leader", "1 on the leader.", truth(t.Leads())),
-		gauge("cluster_has_leader", "1 while this node knows a leader.", truth(t.Leader != "")),
-		gauge("cluster_term", "Raft's term.", t.Term),
-		gauge("cluster_applied_index", "The last entry of the log this node has applied.", t.AppliedIndex),
-		gauge("cluster_commit_index", "The last entry of the log this node knows to be committed.", t.CommitIndex),
-		gauge("cluster_stale_seconds", "How old the state may be that this node reads after READONLY: the time "+
-			"since it was last known to have applied everything acknowledged. Each node checks this twice a second, "+
-			"also the leader; it is a hundred years until the first check after a "+
-			"start.", s.Replica.StaleFor().Seconds()),
-		gauge("cluster_log_format", "The newest form of the log that every node which this one knows reads: what "+
-			"needs a newer one is refused.", int(t.Format)),
-		gauge("cluster_nodes", "Nodes of the cluster.", len(t.Nodes)),
-		gauge("cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", t.Count(limiter.IsUp)),
-		gauge("cluster_voters", "Nodes of the cluster that vote.", t.Count(limiter.IsVoter)),
-		gauge("cluster_voters_up", "Nodes that vote and are up, as this one sees it; decisions need more than half "+
-			"of weir_cluster_voters.",
+		gauge("cluster_is_leader", "1 if this node is the leader, else 0.", truth(t.Leads())),
+		gauge("cluster_has_leader", "1 if this node knows a leader, else 0.", truth(t.Leader != "")),
+		gauge("cluster_term", "Raft term of this node.", t.Term),
+		gauge("cluster_applied_index", "Log index of the last entry that this node has applied.", t.AppliedIndex),
+		gauge("cluster_commit_index", "Log index of the last entry that this node knows to be "+
+			"committed.", t.CommitIndex),
+		gauge("cluster_stale_seconds", "Upper bound on the age of the state that READONLY reads: the time since "+
+			"this node last confirmed that it had applied every acknowledged entry. Every node checks this twice a "+
+			"second. Before the first check after a start the value is a hundred "+
+			"years.", s.Replica.StaleFor().Seconds()),
+		gauge("cluster_log_format", "The newest log format that all known nodes can read. Commands that need a "+
+			"newer format are rejected.", int(t.Format)),
+		gauge("cluster_nodes", "Nodes in the cluster.", len(t.Nodes)),
+		gauge("cluster_nodes_up", "Nodes in the cluster that this node sees as up.", t.Count(limiter.IsUp)),
+		gauge("cluster_voters", "Voting nodes in the cluster.", t.Count(limiter.IsVoter)),
+		gauge("cluster_voters_up", "Voting nodes that this node sees as up. Decisions need more than half of "+
+			"weir_cluster_voters.",
 			t.Count(func(m *limiter.Member) bool { return limiter.IsVoter(m) && limiter.IsUp(m) })),
 	}
 	for i := range t.Nodes {
@@ -41,32 +42,32 @@ func (s collector) clusterMetrics() []metric {
 // memberMetrics describe one node as this node sees it.
 func memberMetrics(m *limiter.Member) []metric {
 	return []metric{
-		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", truth(m.Up)).with("node", m.ID),
-		gauge("cluster_node_lag_entries", "Entries that this node knew to be committed and the node had not "+
-			"applied, when it was last heard.", m.LagEntries).with("node", m.ID),
-		gauge("cluster_node_clock_ahead_seconds", "How far the wall clock of a node is ahead of this one's, to "+
-			"about a round trip.", m.ClockAhead.Seconds()).with("node", m.ID),
-		gauge("cluster_node_log_format", "The newest form of the log that a node reads, 0 until it has said so. "+
-			"While they differ the cluster is being upgraded.", int(m.Format)).with("node", m.ID),
+		gauge("cluster_node_up", "1 if this node sees the labeled node as up, else 0.", truth(m.Up)).with("node", m.ID),
+		gauge("cluster_node_lag_entries", "Committed entries that the labeled node had not applied when this "+
+			"node last heard from it.", m.LagEntries).with("node", m.ID),
+		gauge("cluster_node_clock_ahead_seconds", "How far the wall clock of the labeled node is ahead of the "+
+			"clock of this node. The error is about one round trip.", m.ClockAhead.Seconds()).with("node", m.ID),
+		gauge("cluster_node_log_format", "The newest log format that the labeled node can read, 0 while it is "+
+			"unknown. Different values mean that an upgrade is in progress.", int(m.Format)).with("node", m.ID),
 	}
 }
 
 func consensusMetrics(c limiter.Consensus) []metric {
 	return []metric{
-		counter("cluster_leader_changes_total", "Times that this node saw a new leader.", c.LeaderChanges),
-		counter("cluster_clock_clamps_total", "Entries with a time before the last entry's, which was used "+
-			"instead.", c.Clamps),
-		counter("cluster_cold_starts_total", "Full stops of the cluster after which this node was the first to "+
-			"lead.", c.ColdStarts),
-		counter("cluster_cold_starts_uncredited_total", "Full stops whose downtime refilled nothing, because there "+
-			"was no recent note of a majority's wall clocks.", c.Uncredited),
-		counter("cluster_downtime_credit_seconds_total", "Limiter time that this node gave for full stops of the "+
-			"cluster.", c.DowntimeCredit.Seconds()),
-		counter("cluster_late_answers_total", "Answers that came too late to be handed out, and became "+
-			"UNKNOWN.", c.Late),
+		counter("cluster_leader_changes_total", "Leader changes that this node observed.", c.LeaderChanges),
+		counter("cluster_clock_clamps_total", "Log entries whose time was before that of the previous entry. "+
+			"Such an entry gets the time of the previous entry.", c.Clamps),
+		counter("cluster_cold_starts_total", "Restarts of the whole cluster after which this node became the "+
+			"first leader.", c.ColdStarts),
+		counter("cluster_cold_starts_uncredited_total", "Restarts of the whole cluster whose downtime refilled "+
+			"no limits, because no recent record of a majority's wall clocks existed.", c.Uncredited),
+		counter("cluster_downtime_credit_seconds_total", "Downtime of the whole cluster that this node credited "+
+			"to limits.", c.DowntimeCredit.Seconds()),
+		counter("cluster_late_answers_total", "Decisions older than --max-decision-age. The client got UNKNOWN "+
+			"instead.", c.Late),
 		counter("connections_evicted_total", evictedHelp, c.Evicted).with("port", "nodes"),
-		gauge("cluster_log_bytes", "Entries applied since the last snapshot.", c.LogBytes),
-		gauge("cluster_snapshot_standstill_seconds", "How long the last snapshot held up "+
+		gauge("cluster_log_bytes", "Bytes of log entries applied since the last snapshot.", c.LogBytes),
+		gauge("cluster_snapshot_standstill_seconds", "How long the last snapshot blocked "+
 			"decisions.", c.Standstill.Seconds()),
 	}
 }

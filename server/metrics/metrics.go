@@ -86,21 +86,20 @@ func gauge[T int | int32 | int64 | uint64 | float64](name, help string, v T) met
 func (s collector) histograms() []histogram {
 	hs := []histogram{{
 		"decision_duration_seconds",
-		"From when the decisions of a pipeline were begun to when all were answered; each counts with the time of " +
-			"all. Commands that complete holds or change policies are included.",
+		"Time from the first decision of a pipeline to the last reply. Each decision counts with the time of the " +
+			"whole pipeline. Commands that complete holds or change policies are included.",
 		s.Stats.Decisions.Snapshot(),
 	}}
 	if storage, ok := s.Storage(); ok {
 		hs = append(hs, histogram{
 			"storage_write_duration_seconds",
-			"Until what was decided was safe on disk: flushes of a node that runs alone, appends to the log of one " +
-				"of several.",
+			"Time to make decisions durable: a flush on a single node, an append to the log on a node of a cluster.",
 			storage.Writes,
 		})
 	}
 	if reporter, ok := s.Limiter.(limiter.ConsensusReporter); ok {
-		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "How long snapshots " +
-			"took.", reporter.Consensus().Snapshots})
+		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "Time to write a " +
+			"snapshot.", reporter.Consensus().Snapshots})
 	}
 	return hs
 }

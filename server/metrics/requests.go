@@ -10,15 +10,14 @@ import (
 
 func (s collector) buildMetrics() []metric {
 	return []metric{
-		gauge("build_info", "1, labeled with the running "+
+		gauge("build_info", "Always 1, labeled with the running "+
 			"version.", 1).with("version", s.Version, "goversion", runtime.Version()),
 	}
 }
 
 // requestMetrics count the decisions that clients received, by command.
 func (s collector) requestMetrics() (ms []metric) {
-	const help = "Requests to take something, by command and what the client was told. Each counts once, on the " +
-		"node that took it."
+	const help = "Requests for units, by command and result. Only the node that received a request counts it."
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		allowed, limited := stat.Allowed.Load(), stat.Limited.Load()
 		if allowed+limited == 0 {
@@ -34,10 +33,10 @@ func (s collector) requestMetrics() (ms []metric) {
 // policyMetrics count the decisions that clients received, by existing policy.
 func (s collector) policyMetrics() (ms []metric) {
 	const (
-		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each " +
-			"counts once, on the node that took it."
-		shadowed = "Requests that a shadow policy would have limited, as far as this node carried them out; in a " +
-			"cluster every node does."
+		requests = "Requests checked under a policy. allowed: every limit allowed the request. limited: a limit of " +
+			"this policy denied it. Only the node that received a request counts it."
+		shadowed = "Requests that this node applied and that a policy in shadow mode would have limited. In a " +
+			"cluster every node applies them."
 	)
 	set := s.Limiter.Policies()
 	page := s.Book.At(set)
@@ -55,13 +54,13 @@ func (s collector) policyMetrics() (ms []metric) {
 func (s collector) commandMetrics() (ms []metric) {
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		ms = append(ms,
-			counter("commands_total", "Commands carried out.", stat.Calls.Load()).with("command", cmd.Full),
-			counter("command_seconds_total", "Seconds that commands took; the time of a pipeline is shared "+
-				"evenly.", float64(stat.Ns.Load())/1e9).with("command", cmd.Full),
-			counter("commands_failed_total", "Commands carried out that answered an "+
+			counter("commands_total", "Commands executed.", stat.Calls.Load()).with("command", cmd.Full),
+			counter("command_seconds_total", "Execution time of commands. The time of a pipeline is divided "+
+				"evenly among its commands.", float64(stat.Ns.Load())/1e9).with("command", cmd.Full),
+			counter("commands_failed_total", "Executed commands that answered with an "+
 				"error.", stat.Failed.Load()).with("command", cmd.Full),
-			counter("commands_rejected_total", "Commands refused before they were carried "+
-				"out.", stat.Rejected.Load()).with("command", cmd.Full))
+			counter("commands_rejected_total", "Commands rejected before "+
+				"execution.", stat.Rejected.Load()).with("command", cmd.Full))
 	})
 	return ms
 }
@@ -77,31 +76,31 @@ func (s collector) errorMetrics() (ms []metric) {
 	}
 	for _, word := range slices.Sorted(maps.Keys(counts)) {
 		ms = append(ms, counter("error_replies_total",
-			"Error replies by their first word. UNKNOWN: the outcome is not known, it may have been "+
-				"counted.", counts[word]).with("error", word))
+			"Error replies by their first word. UNKNOWN: the outcome is unknown, and the units may have been "+
+				"taken.", counts[word]).with("error", word))
 	}
 	w := s.Stats
 	return append(ms,
-		counter("auth_failures_total", "Wrong passwords.", w.AuthFailures.Load()),
-		counter("auth_lockouts_total", "Addresses whose logins are delayed after too many "+
+		counter("auth_failures_total", "Logins with a wrong password.", w.AuthFailures.Load()),
+		counter("auth_lockouts_total", "Lockouts of a client address: its logins are delayed after too many "+
 			"failures.", w.Lockouts.Load()),
-		counter("auth_delays_total", "Logins that were delayed or refused for earlier failures of their "+
+		counter("auth_delays_total", "Logins delayed or rejected because of earlier failures from the same "+
 			"address.", w.AuthWaits.Load()),
-		counter("permission_denials_total", "Commands refused because the user lacks "+
+		counter("permission_denials_total", "Commands rejected because the user lacks "+
 			"permission.", w.NoPermission.Load()))
 }
 
 // rlsMetrics count the answers to Envoy.
 func (s collector) rlsMetrics() []metric {
 	const (
-		calls = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy " +
-			"did what it does then."
-		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so " +
-			"nothing was limited. Each counts as an RL.CHECK as well."
+		calls = "Calls of Envoy's rate limit service, by overall code. failed: weir gave no answer, and the " +
+			"failure mode of Envoy applied."
+		descriptors = "Descriptors in calls of Envoy's rate limit service, by result. unmatched: no policy has that " +
+			"name, so weir limited nothing. Each descriptor also counts as an RL.CHECK."
 	)
 	r := &s.RLS
 	return []metric{
-		gauge("rls_connections", "Connections to the port of Envoy's rate limit service.", r.Conns.Load()),
+		gauge("rls_connections", "Open connections to the port of Envoy's rate limit service.", r.Conns.Load()),
 		counter("rls_calls_total", calls, r.OK.Load()).with("result", "ok"),
 		counter("rls_calls_total", calls, r.OverLimit.Load()).with("result", "over_limit"),
 		counter("rls_calls_total", calls, r.Failed.Load()).with("result", "failed"),

@@ -7,25 +7,25 @@ import (
 // tableMetrics are the statistics of the table.
 func tableMetrics(stats engine.Stats) []metric {
 	ms := []metric{
-		gauge("memory_bytes", "Memory of limiters and their index.", stats.MemoryBytes),
-		gauge("memory_max_bytes", "Bound on weir_memory_bytes, 0: none.", stats.MaxMemoryBytes),
-		counter("expired_keys_total", "Idle limiters collected.", stats.Expired),
+		gauge("memory_bytes", "Memory that limiters and their index use.", stats.MemoryBytes),
+		gauge("memory_max_bytes", "Upper bound on weir_memory_bytes, 0 for no bound.", stats.MaxMemoryBytes),
+		counter("expired_keys_total", "Idle limiters that were removed.", stats.Expired),
 		counter("evicted_keys_total", "Limiters evicted because memory was full.", stats.Evicted),
-		counter("forgiven_units_total", "Units in use that evictions forgot.", stats.ForgivenUnits),
-		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE: failures, and with "+
-			"ATTEMPTS all attempts.", stats.Strikes),
-		counter("strike_successes_total", "Of the attempts among them, those that succeeded: RL.FORGIVE or RL.RESET "+
-			"was sent.", stats.Successes),
-		counter("strike_delays_total", "Strikes that were admitted with a delay of their response.", stats.Delays),
-		counter("strike_penalties_total", "Penalties that strikes began.", stats.Penalties),
-		counter("strike_lockouts_total", "Penalties of a last threshold.", stats.Lockouts),
+		counter("forgiven_units_total", "Units that evicted limiters had counted.", stats.ForgivenUnits),
+		counter("strikes_total", "Strikes that RL.STRIKE and policies with STRIKE counted: failures, or all "+
+			"attempts with ATTEMPTS.", stats.Strikes),
+		counter("strike_successes_total", "Attempts that succeeded, as RL.FORGIVE or RL.RESET reported. "+
+			"weir_strikes_total includes them.", stats.Successes),
+		counter("strike_delays_total", "Strikes that were admitted with a delayed response.", stats.Delays),
+		counter("strike_penalties_total", "Penalties that strikes started.", stats.Penalties),
+		counter("strike_lockouts_total", "Penalties of the last threshold of a limit.", stats.Lockouts),
 	}
-	const decided = "Decisions this node carried out, by algorithm and result. In a cluster every node carries out " +
-		"all that is admitted."
+	const decided = "Decisions that this node applied, by algorithm and result. In a cluster every node applies all " +
+		"admissions."
 	for a := range stats.KeysBy {
 		name := engine.Algorithm(a).String()
-		ms = append(ms, gauge("keys", "Limiters that are not idle, by algorithm; none: keys that are only "+
-			"blocked.", stats.KeysBy[a]).with("algorithm", name))
+		ms = append(ms, gauge("keys", "Limiters that are not idle, by algorithm. none: keys that have a "+
+			"block and no limiter.", stats.KeysBy[a]).with("algorithm", name))
 		if engine.Algorithm(a) != engine.NoAlgorithm {
 			ms = append(ms,
 				counter("decisions_total", decided, stats.Admitted[a]).with("algorithm", name, "result", "admitted"),
@@ -42,9 +42,9 @@ func (s collector) timeMetrics() []metric {
 		saved = float64(last.UnixMilli()) / 1000
 	}
 	return []metric{
-		gauge("last_save_timestamp_seconds", "When the state was last on disk in full, 0: never.", saved),
-		gauge("clock_behind_seconds", "How far the windows of clock and calendar are behind the wall clock; made up "+
-			"by 0.05 percent of the time that passes, and at once after a downtime.", s.ClockBehind().Seconds()),
+		gauge("last_save_timestamp_seconds", "Unix time of the last complete save to disk, 0 for never.", saved),
+		gauge("clock_behind_seconds", "How far the clock of CLOCK and CALENDAR windows is behind the wall clock. It "+
+			"catches up by 0.05 percent of the elapsed time, and at once after a downtime.", s.ClockBehind().Seconds()),
 	}
 }
 
