@@ -52,8 +52,8 @@ func TestPageActs(t *testing.T) {
 	b.awaitText("found", "policy|login|0|user:42")
 
 	b.press("reset")
-	b.awaitText("done", "forgotten: what counted against user:42")
-	b.awaitText("found", "idle: nothing counts against user:42")
+	b.awaitText("done", "user:42 is reset")
+	b.awaitText("found", "user:42 is idle")
 	require.EqualValues(t, 1, check())
 
 	b.fill("block-why", "abuse")
@@ -65,7 +65,7 @@ func TestPageActs(t *testing.T) {
 	require.EqualValues(t, 0, check(), "the block must stay")
 
 	b.press("unblock")
-	b.awaitText("done", "is blocked no more")
+	b.awaitText("done", "is unblocked")
 	require.EqualValues(t, 1, check())
 
 	b.fill("decision", "RL.CHECK login user:42"+kb.Enter)

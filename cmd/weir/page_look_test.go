@@ -86,12 +86,12 @@ func TestPageOfAFollower(t *testing.T) {
 	b.do(chromedp.Navigate(nodes[1].web + "/"))
 	b.awaitText("leader-page", "page of the leader, n")
 	require.Equal(t, nodes[0].web, b.eval("document.querySelector('#leader-page a').getAttribute('href')"))
-	require.Contains(t, b.text("whose"), "of this node")
+	require.Contains(t, b.text("whose"), "this node")
 	b.do(chromedp.Navigate(nodes[0].web + "/"))
 	b.awaitText("state", "up ")
 	require.Empty(t, b.text("leader-page"))
 	for _, url := range []string{"", "javascript:alert(1)"} {
 		b.eval(fmt.Sprintf("leaderPage({leader: 'x', self: 'y', nodes: [{id: 'x', web_url: %q}]})", url))
-		require.Equal(t, "x leads; its page is off, or answers on its own machine only", b.text("leader-page"))
+		require.Equal(t, "The leader is x. Its page is off, or open to its own machine only.", b.text("leader-page"))
 	}
 }

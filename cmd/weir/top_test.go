@@ -48,8 +48,8 @@ func TestTop(t *testing.T) {
 	flat := squeezed(text)
 	require.Contains(t, flat,
 		"one node requests 0/s allowed, 0/s denied, in the last 1 s; 3 allowed and 1 denied since the start decided "+
-			"half within -")
-	require.Regexp(t, `of 64\.0mb \(\d\.\d %\) for 2 limiters, 0 evicted, 0 units forgotten with them`, flat)
+			"50 % within -")
+	require.Regexp(t, `of 64\.0mb \(\d\.\d %\) for 2 limiters, 0 evicted with 0 units`, flat)
 	require.Contains(t, flat, "ALLOWED/S DENIED/S DENIED % ALLOWED DENIED SHADOWED POLICY, last 1 s 0 0 - 2 1 0 login")
 	require.Contains(t, flat, "UNITS MOST ADMITTED (half-life 1 min) 7 bad [2Jkey 2 policy|login|0|user:42")
 	require.Contains(t, flat, "UNITS MOST DENIED (half-life 1 min) 1 policy|login|0|user:42")

@@ -66,7 +66,7 @@ func TestTopNarrow(t *testing.T) {
 	require.Contains(t, shown, "ALLOWED/S  DENIED/S    %  POLICY, 60 s\x1b[K\r\n      300        10  3.2  policy30")
 	require.Contains(t, shown, "123456  key0:kkk")
 	require.NotContains(t, shown, strings.Repeat("k", 33))
-	for _, word := range []string{"since the start", "forgotten with them", "99.9 %"} {
+	for _, word := range []string{"since the start", "evicted with 0 units", "99.9 %"} {
 		require.Contains(t, squeezed(strings.ReplaceAll(shown, lineEnd, " ")), word,
 			"the head must continue on the next line")
 	}

@@ -69,7 +69,7 @@ func TestTopRatesAndTimes(t *testing.T) {
 	cluster.Cluster.StaleMs = limiter.UnknownAge.Milliseconds()
 	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "; answered by a, stale: age unknown")
 	cluster.Cluster.Leader, cluster.Cluster.StaleMs = "b", 0
-	require.Equal(t, "b leads; answered by a", (&view{"x", &cluster, nil, nil}).leaderText())
+	require.Equal(t, "leader b; answered by a", (&view{"x", &cluster, nil, nil}).leaderText())
 	require.Contains(t, text, "NODE ROLE UP ENTRIES BEHIND CLOCK AHEAD CLIENTS a follower yes 7 -3 ms h:1")
 }
 

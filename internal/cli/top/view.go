@@ -38,9 +38,9 @@ func (v *view) head() []string {
 			n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText()),
 		fmt.Sprintf("requests  %s/s allowed, %s/s denied, %s; %d allowed and %d denied since the start",
 			perSecond(allowed), perSecond(denied), v.covers(), n.Allowed, n.Limited),
-		fmt.Sprintf("decided   half within %s, 90 %% %s, 99 %% %s, 99.9 %% %s, %s",
+		fmt.Sprintf("decided   50 %% within %s, 90 %% %s, 99 %% %s, 99.9 %% %s, %s",
 			v.quantile(.5), v.quantile(.9), v.quantile(.99), v.quantile(.999), v.covers()),
-		fmt.Sprintf("memory    %s for %d limiters, %d evicted, %d units forgotten with them; process %s",
+		fmt.Sprintf("memory    %s for %d limiters, %d evicted with %d units; process %s",
 			boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, cmdline.BytesText(n.Memory.Resident)),
 		fmt.Sprintf("clients   %d; clock %d ms behind", n.Clients, n.Clock),
 	}
@@ -64,9 +64,9 @@ func (v *view) leaderText() string {
 	case c == nil:
 		return "one node"
 	case c.Leader == "":
-		return "NO LEADER: nothing is decided; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
+		return "NO LEADER: weir decides nothing; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
 	default:
-		return terminal.PlainText(c.Leader) + " leads; answered by " + terminal.PlainText(c.Self) +
+		return "leader " + terminal.PlainText(c.Leader) + "; answered by " + terminal.PlainText(c.Self) +
 			remote.StaleText(c.StaleMs)
 	}
 }
@@ -146,7 +146,7 @@ func seconds(s float64) string {
 
 func boundText(m *httpapi.MemoryStatus) string {
 	if m.Max == 0 {
-		return cmdline.BytesText(uint64(m.Used)) + " without a bound"
+		return cmdline.BytesText(uint64(m.Used)) + ", no bound"
 	}
 	return fmt.Sprintf("%s of %s (%s %%)", cmdline.BytesText(uint64(m.Used)), cmdline.BytesText(uint64(m.Max)),
 		share(float64(m.Used), float64(m.Max)))

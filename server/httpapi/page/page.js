@@ -1,12 +1,12 @@
-// The page asks for /status.json once a second, which has counters since the start,
-// and makes rates of what changed. What it shows was written by clients: it goes into
-// the page as text and never as markup.
+// The page reads the counters of /status.json once a second and computes rates from their
+// growth. Clients write the keys that the page shows, so the page inserts them as text and
+// never as markup.
 "use strict";
 
-const unknownMs = 3153600000000; // what stale_ms is while a node cannot know it
-const every = 1000, shown = 600000, window_ = 10; // ms; ms in the chart; statuses that rates and quantiles cover
+const unknownMs = 3153600000000; // the value of stale_ms while the node does not know the age
+const every = 1000, shown = 600000, window_ = 10; // ms; ms in the chart; number of statuses that rates and quantiles cover
 const seen = []; // the last statuses, oldest first
-let past = []; // what the chart shows: samples of the history, then statuses
+let past = []; // the points of the chart: samples of the history, then statuses
 let paused = false;
 
 const $ = (id) => document.getElementById(id);
@@ -25,7 +25,7 @@ const time = (s) => {
   }
   return +(s * 1e6).toPrecision(3) + " µs";
 };
-// span is a long time: its two largest units.
+// span formats a long time in its two largest units.
 const span = (s) => {
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const at = Math.max(0, units.findIndex(([size]) => s >= size));
@@ -39,14 +39,14 @@ const span = (s) => {
 const share = (part, all) => all > 0 ? (100 * part / all).toFixed(1) + " %" : "–";
 const wait = (ms) => ms < 0 ? "never" : time(ms / 1000);
 
-// perSecond is how fast a counter grew between two statuses; one that began anew
-// grew from 0.
+// perSecond returns the growth of a counter per second between two statuses. A counter that
+// was reset grew from 0.
 const perSecond = (from, to, of) => {
   const seconds = (to.now_ms - from.now_ms) / 1000, grown = of(to) - of(from);
   return seconds > 0 ? (grown < 0 ? of(to) : grown) / seconds : 0;
 };
 
-// quantile reads a quantile off what a histogram gained.
+// quantile returns a quantile of the observations that a histogram gained.
 const quantile = (from, to, q) => {
   const gained = to.latency.counts.map((n, i) => n - (from ? from.latency.counts[i] : 0));
   const all = gained.reduce((a, b) => a + b, 0);
@@ -71,13 +71,13 @@ const rows = (id, cells, empty) => {
   }));
 };
 
-// nice is the next of 1, 2, 5, 10, 20, ... that is no less.
+// nice returns the smallest of 1, 2, 5, 10, 20, ... that is not less.
 const nice = (n) => {
   const power = 10 ** Math.floor(Math.log10(n));
   return [1, 2, 5, 10].find((m) => m * power >= n) * power;
 };
 
-// chart draws the rates between neighbours of past, by their time.
+// chart draws the rates between neighboring entries of past over time.
 const chart = () => {
   const now = past[past.length - 1].now_ms, points = [];
   while (past.length > 2 && past[1].now_ms < now - shown) past.shift();
@@ -94,7 +94,7 @@ const chart = () => {
 };
 
 const requests = (s, last) => {
-  say("whose", s.cluster ? "of this node, the others have their own; " : "");
+  say("whose", s.cluster ? "this node only: " : "");
   say("allowed", number(s.allowed));
   say("denied", number(s.limited));
   if (!last) return;
@@ -117,7 +117,7 @@ const policies = (s, before) => {
   ]), "none");
 };
 
-// denials folds those of one key by one policy into a line.
+// denials shows the denials of one key by one policy as one line.
 const denials = (list) => {
   const lines = new Map();
   for (const d of list) {
@@ -132,7 +132,7 @@ const denials = (list) => {
 const memory = (s) => {
   const m = s.memory;
   say("memory", bytes(m.used));
-  say("memory-max", m.max ? "of " + bytes(m.max) + ", " + share(m.used, m.max) : "without a bound");
+  say("memory-max", m.max ? "of " + bytes(m.max) + ", " + share(m.used, m.max) : "no bound");
   $("memory-meter").hidden = !m.max;
   if (m.max) $("memory-meter").value = m.used / m.max;
   say("keys", number(s.keys));
@@ -143,7 +143,7 @@ const memory = (s) => {
   say("clock", s.clock_behind_ms + " ms");
 };
 
-// whom says which node answered, and how old its answer may be.
+// whom returns the name of the node that answered, and the age of its state.
 const whom = (c) => "answered by " + c.self + "; " + (c.leader ? "leader " + c.leader : "no leader") + (c.stale_ms ? "; stale: " + (c.stale_ms < unknownMs ? time(c.stale_ms / 1000) : "age unknown") : "");
 
 const cluster = (s) => {
@@ -158,12 +158,12 @@ const cluster = (s) => {
   leaderPage(c);
 };
 
-// leaderPage links to the page of the leader, where a browser that is here reaches it.
+// leaderPage links to the leader's page, if this browser can reach it.
 const leaderPage = (c) => {
   const leader = c.nodes.find((n) => n.id === c.leader);
   if (!leader || leader.id === c.self) return say("leader-page", "");
   if (!/^https?:\/\//.test(leader.web_url || "")) {
-    return say("leader-page", leader.id + " leads; its page is off, or answers on its own machine only");
+    return say("leader-page", "The leader is " + leader.id + ". Its page is off, or open to its own machine only.");
   }
   const a = Object.assign(document.createElement("a"), { href: leader.web_url, textContent: "page of the leader, " + leader.id });
   if ($("leader-page").innerHTML !== a.outerHTML) $("leader-page").replaceChildren(a);
@@ -172,7 +172,7 @@ const leaderPage = (c) => {
 const show = (s) => {
   const last = seen[seen.length - 1];
   if (last && last.now_ms === s.now_ms) return;
-  if (last && s.uptime_s < last.uptime_s) seen.length = 0; // it was started anew
+  if (last && s.uptime_s < last.uptime_s) seen.length = 0; // the server restarted
   seen.push(s);
   past.push(s);
   if (seen.length > window_ + 1) seen.shift();
@@ -184,11 +184,11 @@ const show = (s) => {
   cluster(s);
   policies(s, before === s ? null : before);
   denials(s.denials);
-  rows("top-admitted", s.top_admitted.map((k) => [k.key, number(k.units)]), "none of late");
-  rows("top-denied", (s.top_denied || []).map((k) => [k.key, number(k.units)]), s.top_denied ? "none of late" : "the leader knows");
+  rows("top-admitted", s.top_admitted.map((k) => [k.key, number(k.units)]), "none recently");
+  rows("top-denied", (s.top_denied || []).map((k) => [k.key, number(k.units)]), s.top_denied ? "none recently" : "only the leader has this list");
   chart();
   const leaderless = s.cluster && !s.cluster.leader;
-  state(leaderless ? "no leader: nothing is decided" : "up " + span(s.uptime_s), leaderless);
+  state(leaderless ? "no leader: weir decides nothing" : "up " + span(s.uptime_s), leaderless);
 };
 
 const state = (text, bad) => {
@@ -229,14 +229,14 @@ const limiter = (l) => {
 };
 
 let looked = ""; // the key that is shown
-let limiters = []; // what counts against it
+let limiters = []; // its limiters
 
 const look = async () => {
   try {
     const told = await read("key.json?name=" + encodeURIComponent(looked));
     limiters = told.limiters;
     if (limiters.length) $("found").replaceChildren(...limiters.map(limiter));
-    else say("found", "idle: nothing counts against " + looked);
+    else say("found", looked + " is idle: it has no limiter and no block");
     if (told.self) $("found").append(Object.assign(document.createElement("p"), { className: "note", textContent: whom(told) }));
     $("act").hidden = false;
   } catch (e) {
@@ -245,7 +245,7 @@ const look = async () => {
   }
 };
 
-// send has the server carry a command out, and throws what it answers as an error.
+// send executes a command on the server, and throws its error reply.
 const send = async (...args) => {
   const reply = await fetch("command.json", {
     method: "POST", body: JSON.stringify({ args }), headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout(10000),
@@ -259,7 +259,7 @@ const send = async (...args) => {
 const actions = {
   reset: async () => {
     for (const l of limiters) await send("RL.RESET", l.name);
-    return "forgotten: what counted against " + looked;
+    return looked + " is reset";
   },
   block: async () => {
     const why = $("block-why").value;
@@ -267,7 +267,7 @@ const actions = {
     await send("RL.BLOCK", looked, $("block-for").value, ...(everywhere ? ["EVERYWHERE"] : []), ...(why ? ["REASON", why] : []));
     return looked + " is blocked" + (everywhere ? " everywhere" : "");
   },
-  unblock: async () => looked + (await send("RL.UNBLOCK", looked) ? " is blocked no more" : " was not blocked"),
+  unblock: async () => looked + (await send("RL.UNBLOCK", looked) ? " is unblocked" : " was not blocked"),
 };
 
 const act = async (event) => {
@@ -280,7 +280,7 @@ const act = async (event) => {
   look();
 };
 
-// words splits a line at spaces, but for those in quotes.
+// words splits a line at the spaces outside quotes.
 const words = (line) => [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((m) => m[1] ?? m[2] ?? m[3]);
 
 const explain = async (event) => {
@@ -297,7 +297,7 @@ const explain = async (event) => {
 const pause = () => {
   paused = !paused;
   $("pause").setAttribute("aria-pressed", paused);
-  say("pause", paused ? "Go on" : "Pause");
+  say("pause", paused ? "Resume" : "Pause");
 };
 
 $("lookup").addEventListener("submit", (e) => {
@@ -315,7 +315,7 @@ document.addEventListener("keydown", (e) => {
   if (e.key === "p") pause();
 });
 
-// Explanations of terms, for pointers, keyboards and fingers.
+// Terms show their explanation on hover, focus and touch.
 const tip = (term) => {
   say("tip", term.dataset.tip);
   $("tip").hidden = false;
@@ -331,7 +331,7 @@ for (const term of document.querySelectorAll(".term")) {
 }
 document.addEventListener("keydown", (e) => { if (e.key === "Escape") hideTip(); });
 
-// begin fetches what was before the page was opened. Without it the chart begins empty.
+// begin loads the history, so the chart shows the time before the page was opened.
 const begin = async () => {
   try {
     past = await read("history.json");
