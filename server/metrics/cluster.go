@@ -55,7 +55,7 @@ func memberMetrics(m *limiter.Member) []metric {
 func consensusMetrics(c limiter.Consensus) []metric {
 	return []metric{
 		counter("cluster_leader_changes_total", "Leader changes that this node observed.", c.LeaderChanges),
-		counter("cluster_clock_clamps_total", "Log entries whose time was before that of the previous entry. "+
+		counter("cluster_clock_clamps_total", "Log entries whose time was before the time of the previous entry. "+
 			"Such an entry gets the time of the previous entry.", c.Clamps),
 		counter("cluster_cold_starts_total", "Restarts of the whole cluster after which this node became the "+
 			"first leader.", c.ColdStarts),
