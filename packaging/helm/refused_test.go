@@ -21,10 +21,10 @@ import (
 
 const threeNodes, oneNode = "weir/examples/three-nodes.yaml", "weir/examples/one-node.yaml"
 
-// slip is a set of values that makes no server, or not the one that was meant.
+// slip is a set of values that gives no working server, or another server than the operator meant.
 type slip struct {
 	what string
-	from string // the value set below it; none unless given
+	from string // the values file under the set values; empty for none
 	set  []any
 	says []string
 }
@@ -44,13 +44,13 @@ var slips = []slip{
 	{what: "three nodes without a secret", from: threeNodes, set: []any{"cluster.existingSecret", ""},
 		says: []string{"cluster.existingSecret is empty", "with the key cluster", "cluster.tls.enabled"}},
 	{what: "one node with a cluster's secret", from: threeNodes, set: []any{"replicas", 1},
-		says: []string{"cluster.existingSecret and cluster.tls are for 3 nodes and more"}},
+		says: []string{"cluster.existingSecret and cluster.tls need 3 or more nodes"}},
 	{what: "TLS without a certificate", from: threeNodes, set: []any{"tls.enabled", true},
 		says: []string{"tls.enabled needs a certificate", "tls.existingSecret", "tls.issuer.name"}},
 	{what: "TLS between nodes without a certificate", from: threeNodes, set: []any{"cluster.tls.enabled", true},
 		says: []string{"cluster.tls.enabled needs a certificate", "cluster.tls.existingSecret"}},
 	{what: "a certificate without TLS", from: oneNode, set: []any{"tls.existingSecret", "x"},
-		says: []string{"tls has a certificate and is off: set tls.enabled"}},
+		says: []string{"tls has a certificate but is disabled: set tls.enabled"}},
 	{what: "two certificates", from: oneNode,
 		set:  []any{"tls.enabled", true, "tls.existingSecret", "x", "tls.issuer.name", "y"},
 		says: []string{"tls.existingSecret and tls.issuer.name are both set"}},
@@ -77,7 +77,7 @@ var slips = []slip{
 		says: []string{"'/storage/size'"}},
 }
 
-// What makes no server is refused with words that lead to one that works.
+// TestSlipsAreRefused checks that the chart rejects bad values, and that each error says what to change.
 func TestSlipsAreRefused(t *testing.T) {
 	for _, s := range slips {
 		t.Run(s.what, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestSlipsAreRefused(t *testing.T) {
 	}
 }
 
-// lastLine is what remains of an error of Helm without the places in templates.
+// lastLine returns an error of Helm without the positions in templates.
 func lastLine(err error) string {
 	text := strings.TrimSpace(err.Error())
 	_, after, found := strings.Cut(text, "error calling fail: ")
@@ -101,12 +101,12 @@ func lastLine(err error) string {
 	return after
 }
 
-// running is a cluster in which the release runs with so many nodes, as templates look it up.
+// running is a fake Kubernetes cluster in which the release runs with the given number of nodes.
 type running struct{ nodes int32 }
 
 func (r running) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
 	if version != "apps/v1" || kind != "StatefulSet" {
-		return nil, false, fmt.Errorf("nobody should ask for %s %s", version, kind)
+		return nil, false, fmt.Errorf("the chart looked up %s %s, but only the StatefulSet is expected", version, kind)
 	}
 	scheme := runtime.NewScheme()
 	if err := appsv1.AddToScheme(scheme); err != nil {
@@ -120,17 +120,18 @@ func (r running) GetClientFor(version, kind string) (dynamic.NamespaceableResour
 		schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}), true, nil
 }
 
-// helm upgrade refuses what would lose the state or the majority, and lets a cluster grow.
+// TestChangesOfTheNumberOfNodes checks that helm upgrade rejects a change that would lose the state or the
+// majority, and that it lets a cluster grow.
 func TestChangesOfTheNumberOfNodes(t *testing.T) {
 	for _, c := range []struct {
 		was, will int32
 		says      string
 	}{
 		{1, 1, ""}, {3, 3, ""}, {3, 5, ""},
-		{1, 3, "replicas was 1 and would be 3: a server that runs alone and a cluster keep their state in " +
-			"different forms"},
+		{1, 3, "replicas was 1 and would be 3: a single server and a cluster store their state in " +
+			"different formats"},
 		{3, 1, "replicas was 3 and would be 1"},
-		{5, 3, "replicas was 5 and would be 3: the nodes that go stay members"},
+		{5, 3, "replicas was 5 and would be 3: the stopped nodes would stay members"},
 	} {
 		file := threeNodes
 		if c.will == 1 {
