@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// Everyone who imports the client fetches the module.
+// TestTheModuleIsSmall bounds the size of the module, because everyone who imports the client downloads it.
 func TestTheModuleIsSmall(t *testing.T) {
 	archive, err := os.Stat(publish(t) + ".zip")
 	require.NoError(t, err)
@@ -20,9 +20,9 @@ func TestTheModuleIsSmall(t *testing.T) {
 		"bytes of the module: was a large file committed by mistake?")
 }
 
-// TestGoInstall installs a release with the go command, as it will be once it has its tag. The go
-// command asks the published files first, then this machine's module cache, then the ordinary proxy.
-// It has a module cache of its own. -trimpath lets its compilations be reused all the same.
+// TestGoInstall installs a release with the go command, as if it had its tag. The go command tries the published
+// files first, then this machine's module cache, then the usual proxy. It has a module cache of its own. With
+// -trimpath, other builds can reuse its compilations.
 func TestGoInstall(t *testing.T) {
 	if os.Getenv("WEIRTEST_PACKAGE") == "" {
 		t.Skip("SKIPPED: go install is tested with WEIRTEST_PACKAGE=1 (make test-package)")
@@ -39,8 +39,8 @@ func TestGoInstall(t *testing.T) {
 	require.True(t, strings.HasPrefix(said, "weir 0.1.0, go1."), said)
 }
 
-// TestImportTheClient follows client/README.md in a module of its own, and holds what it says
-// about requirements. It needs no network: what the client needs, the tests of this module have.
+// TestImportTheClient follows client/README.md in a separate module, and checks what the page says about
+// requirements. It needs no network, because the tests of this module already have the client's dependencies.
 func TestImportTheClient(t *testing.T) {
 	page, err := os.ReadFile("../client/README.md")
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestImportTheClient(t *testing.T) {
 	}
 }
 
-// compiled is what a format says of the packages that a program is made of.
+// compiled returns a format's output for each package of a program.
 func compiled(t *testing.T, dir string, env []string, format string) []string {
 	t.Helper()
 	lines := strings.Fields(output(t, dir, env, "go", "list", "-deps", "-f", format, "."))

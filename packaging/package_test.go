@@ -1,5 +1,5 @@
-// Package packaging_test installs the packages of a release in a file system of its own, runs
-// what is in them, upgrades, removes and purges them.
+// Package packaging_test installs the packages of a release in an isolated file system. It runs their programs, and
+// upgrades, removes and purges the packages.
 package packaging_test
 
 import (
@@ -18,8 +18,8 @@ const (
 	after  = "0.1.2"
 )
 
-// packages builds the packages of this machine's architecture with the configuration of a release.
-// It leaves out other systems and programs, archives, the SBOM and the profile, which would take minutes.
+// packages builds the packages for this machine's architecture with the release configuration. It leaves out other
+// systems and programs, archives, the SBOM and the profile, which would take minutes.
 func packages(t *testing.T, version string) (dir string) {
 	t.Helper()
 	text, err := os.ReadFile("../.goreleaser.yaml")
@@ -46,7 +46,7 @@ func packages(t *testing.T, version string) (dir string) {
 	return filepath.Join(dir, "dist")
 }
 
-// only returns the one file in dir with such a name.
+// only returns the one file in dir that matches the name.
 func only(t *testing.T, dir, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -55,8 +55,8 @@ func only(t *testing.T, dir, pattern string) string {
 	return found[0]
 }
 
-// apart runs a script over the files of this machine, with all that it changes kept in memory
-// until it ends. It has a network of its own, and what it starts ends with it.
+// apart runs a script over the files of this machine. Its changes stay in memory and are lost when it ends. It has a
+// network of its own, and its processes end with it.
 func apart(t *testing.T, script string, env ...string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -78,7 +78,7 @@ func apart(t *testing.T, script string, env ...string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// TestPackages needs minutes of a compiler: see make test-package.
+// TestPackages installs, upgrades and removes the packages. It compiles for minutes: see make test-package.
 func TestPackages(t *testing.T) {
 	if os.Getenv("WEIRTEST_PACKAGE") == "" {
 		t.Skip("SKIPPED: packages are tested with WEIRTEST_PACKAGE=1 (make test-package)")
@@ -95,7 +95,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// The settings that packages install are ones that weir takes.
+// TestSettingsAreValid checks that weir accepts the settings that the packages install.
 func TestSettingsAreValid(t *testing.T) {
 	out, _ := exec.Command("go", "run", "-pgo=off", "../cmd/weir", "doctor", "--json", "--config", "weir.yaml",
 		"--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--data-dir=").CombinedOutput()

@@ -16,8 +16,8 @@ import (
 // release is the version that the tests publish.
 var release = module.Version{Path: "github.com/weir-project/weir", Version: "v0.1.0"}
 
-// maxModuleBytes bounds the compressed module: everyone who imports the client fetches it.
-// It is far above the sources, and far below a program committed by mistake.
+// maxModuleBytes bounds the compressed module, because everyone who imports the client downloads it. The bound is far
+// above the size of the sources, and far below that of a program committed by mistake.
 const maxModuleBytes = 4 << 20
 
 // source is a file of the repository.
@@ -27,7 +27,7 @@ func (s source) Path() string                 { return string(s) }
 func (s source) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join("..", string(s))) }
 func (s source) Open() (io.ReadCloser, error) { return os.Open(filepath.Join("..", string(s))) }
 
-// sources are the files that Git has or would take, of those that exist.
+// sources returns the existing files that Git tracks or would add.
 func sources(t *testing.T) (files []zip.File) {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -44,8 +44,8 @@ func sources(t *testing.T) (files []zip.File) {
 	return files
 }
 
-// publish writes a release as a module proxy of files has it, and returns the files' path without
-// extension: PROXY/MODULE/@v/VERSION.
+// publish writes a release in the file layout of a module proxy, and returns the files' path without extension:
+// PROXY/MODULE/@v/VERSION.
 func publish(t *testing.T) (files string) {
 	t.Helper()
 	files = filepath.Join(t.TempDir(), release.Path, "@v", release.Version)
@@ -66,7 +66,7 @@ func publish(t *testing.T) (files string) {
 	return files
 }
 
-// output runs a command, with more environment, and returns what it writes to its standard output.
+// output runs a command with additional variables, and returns its standard output.
 func output(t *testing.T, dir string, env []string, argv ...string) string {
 	t.Helper()
 	var failed strings.Builder

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The chart installs the version that the changelog's first section describes.
+// TestTheChartIsOfTheNewestVersion checks that the chart installs the version of the changelog's first section.
 func TestTheChartIsOfTheNewestVersion(t *testing.T) {
 	text, err := os.ReadFile("../CHANGELOG.md")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// workflow is what the tests below read of a workflow.
+// workflow has the fields of a workflow that the tests read.
 type workflow struct {
 	Jobs map[string]struct {
 		Strategy struct{ Matrix map[string][]string }
@@ -22,7 +22,8 @@ type workflow struct {
 
 var makeCall = regexp.MustCompile(`\bmake (.+)$`)
 
-// The workflows call targets that the Makefile has, so what they run can be run by hand.
+// TestWorkflowsCallTargets checks that each workflow calls targets of the Makefile, so that its steps can be run by
+// hand.
 func TestWorkflowsCallTargets(t *testing.T) {
 	files, err := filepath.Glob("../.github/workflows/*.yml")
 	require.NoError(t, err)
@@ -47,7 +48,7 @@ func TestWorkflowsCallTargets(t *testing.T) {
 	}
 }
 
-// expand puts each target of the matrix into the line.
+// expand replaces the matrix variable of a line with each target.
 func expand(line string, targets []string) (all []string) {
 	const hole = "${{ matrix.target }}"
 	if !strings.Contains(line, hole) {
@@ -70,7 +71,8 @@ func requireTarget(t *testing.T, file, job, line string) {
 
 var stamp = regexp.MustCompile(`-X github\.com/weir-project/weir/internal/cli/buildinfo\.(\w+)=`)
 
-// The linker says nothing about a variable that is not there, and the version would be lost.
+// TestStampsAreVariables checks that the variables which the linker sets exist. The linker ignores a missing
+// variable, so a release would have no version.
 func TestStampsAreVariables(t *testing.T) {
 	source, err := os.ReadFile("../internal/cli/buildinfo/buildinfo.go")
 	require.NoError(t, err)

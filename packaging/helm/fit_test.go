@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// each runs a test with the objects of every value set.
+// each runs a test with the objects that the chart renders from each set of example values.
 func each(t *testing.T, run func(t *testing.T, o *objects)) {
 	for _, file := range examples(t) {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(file, "weir/examples/"), ".yaml"), func(t *testing.T) {
@@ -21,7 +21,7 @@ func each(t *testing.T, run func(t *testing.T, o *objects)) {
 	}
 }
 
-// Everything that selects pods selects the nodes, and not the pods that ask them.
+// TestSelectorsSelectTheNodes checks that every selector matches the pods of nodes, and no pods of clients.
 func TestSelectorsSelectTheNodes(t *testing.T) {
 	each(t, func(t *testing.T, o *objects) {
 		nodes, asks := labels.Set(o.set.Spec.Template.Labels), labels.Set(o.test.Labels)
@@ -57,7 +57,7 @@ func TestSelectorsSelectTheNodes(t *testing.T) {
 	})
 }
 
-// Every port that something names is one of the container, and is the one that weir listens on.
+// TestPortsHaveTheirNames checks that each named port exists in the container, and that weir listens on it.
 func TestPortsHaveTheirNames(t *testing.T) {
 	each(t, func(t *testing.T, o *objects) {
 		ports := map[string]int32{}
@@ -95,7 +95,7 @@ func TestPortsHaveTheirNames(t *testing.T) {
 	})
 }
 
-// Every mount has a volume, and every volume a mount.
+// TestMountsHaveVolumes checks that every mount has a volume, and that every volume has a mount.
 func TestMountsHaveVolumes(t *testing.T) {
 	each(t, func(t *testing.T, o *objects) {
 		for of, pod := range o.pods() {
@@ -119,7 +119,7 @@ func TestMountsHaveVolumes(t *testing.T) {
 	})
 }
 
-// No pod may do anything that weir does not need.
+// TestPodsAreConfined checks that no pod has a right that weir does not need.
 func TestPodsAreConfined(t *testing.T) {
 	each(t, func(t *testing.T, o *objects) {
 		for of, pod := range o.pods() {
@@ -138,7 +138,7 @@ func TestPodsAreConfined(t *testing.T) {
 	})
 }
 
-// A cluster keeps its majority through a drain, and no host or zone takes it along.
+// TestAMajorityStays checks that a majority of nodes survives a drain, and the loss of a host or zone.
 func TestAMajorityStays(t *testing.T) {
 	for _, nodes := range []int32{3, 5, 7} {
 		o := install(t, with(t, "weir/examples/three-nodes.yaml", "replicas", nodes))

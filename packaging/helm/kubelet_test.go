@@ -22,16 +22,14 @@ import (
 const (
 	// patience bounds every wait for processes on a busy machine.
 	patience = 90 * time.Second
-	// restartAfter is how soon a container that ended is started again; a kubelet
-	// begins with ten seconds.
+	// restartAfter is the delay before an ended container starts again. A kubelet starts with ten seconds.
 	restartAfter = 100 * time.Millisecond
-	// program is weir in the image.
+	// program is the path of weir in the image.
 	program = "/usr/local/bin/weir"
 )
 
-// kubelet runs the pods of a release on this machine: the container's args and variables as
-// they are rendered, with its volumes as directories. Names and ports of the network
-// become ports of 127.0.0.1.
+// kubelet runs the pods of a release on this machine. It uses the rendered args and variables of each container,
+// directories as volumes, and ports of 127.0.0.1 for the names and ports of the network.
 type kubelet struct {
 	t       *testing.T
 	o       *objects
@@ -41,7 +39,7 @@ type kubelet struct {
 	nodes   map[string]*node
 }
 
-// node is a pod of the set whose container is started again whenever it ends.
+// node is a pod of the StatefulSet. Its container restarts whenever it ends.
 type node struct {
 	mu      sync.Mutex
 	process *os.Process
@@ -69,8 +67,8 @@ func newKubelet(t *testing.T, o *objects, secrets map[string]map[string]string) 
 
 func podName(o *objects, ordinal int) string { return fmt.Sprintf("%s-%d", o.set.Name, ordinal) }
 
-// address is where a port of a pod is on this machine. Port numbers are below those that
-// the kernel gives to outgoing connections.
+// address returns the address of a pod's port on this machine. The port numbers are below those that the kernel
+// assigns to outgoing connections.
 func (k *kubelet) address(pod, port string) string {
 	k.t.Helper()
 	key := pod + ":" + port
@@ -91,8 +89,7 @@ var (
 	listenAddress  = regexp.MustCompile(`^(?:127\.0\.0\.1)?:([0-9]+)$`)
 )
 
-// here puts what there is on this machine into a variable or an argument of a pod: addresses
-// and mounted directories.
+// here replaces addresses and mounted directories in a variable or an argument of a pod with those of this machine.
 func (k *kubelet) here(pod, text string, mounts map[string]string) string {
 	if nodeAddress.MatchString(text) {
 		return nodeAddress.ReplaceAllStringFunc(text, func(s string) string {
@@ -114,8 +111,8 @@ func (k *kubelet) here(pod, text string, mounts map[string]string) string {
 	return text
 }
 
-// mount writes the volumes of a pod, and returns the directory of each path of a container.
-// A key that a Secret lacks is an error, as it is for a kubelet.
+// mount writes the volumes of a pod, and returns the directory for each path in the container. A key that is missing
+// from a Secret is an error, as with a real kubelet.
 func (k *kubelet) mount(pod string, spec *corev1.PodSpec, c *corev1.Container) map[string]string {
 	k.t.Helper()
 	dirs := map[string]string{"data": filepath.Join(k.dir, pod, "data")}
@@ -124,7 +121,7 @@ func (k *kubelet) mount(pod string, spec *corev1.PodSpec, c *corev1.Container) m
 		dir := filepath.Join(k.dir, pod, v.Name)
 		dirs[v.Name] = dir
 		if os.Mkdir(dir, 0o755) != nil {
-			continue // mounted when the pod began; a running server may be reading it
+			continue // mounted when the pod started; a running server may be reading it
 		}
 		switch {
 		case v.Secret != nil:
@@ -164,7 +161,7 @@ func (k *kubelet) write(dir, secret string, items []corev1.KeyToPath) {
 	}
 }
 
-// command is a command in a pod of the set, with the variables of its container and no others.
+// command returns a command in a pod of the StatefulSet, with only the variables of its container.
 func (k *kubelet) command(ordinal int, args ...string) *exec.Cmd {
 	k.t.Helper()
 	pod := podName(k.o, ordinal)
@@ -180,7 +177,7 @@ func (k *kubelet) command(ordinal int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs a pod of the set until stop.
+// start runs a pod of the StatefulSet until stop.
 func (k *kubelet) start(ordinal int) {
 	k.t.Helper()
 	name := podName(k.o, ordinal)
@@ -208,7 +205,7 @@ func (k *kubelet) start(ordinal int) {
 	}()
 }
 
-// begin starts a process unless the pod is to stop.
+// begin starts a process, unless the pod is stopping.
 func (n *node) begin(cmd *exec.Cmd) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -233,7 +230,7 @@ func (n *node) signal(s os.Signal) {
 	}
 }
 
-// stop ends a pod of the set, as the kubelet does: a signal, and no further start.
+// stop ends a pod as the kubelet does: it sends a signal and does not restart the container.
 func (k *kubelet) stop(name string) {
 	n := k.nodes[name]
 	delete(k.nodes, name)
@@ -244,7 +241,7 @@ func (k *kubelet) stop(name string) {
 	<-n.ended
 }
 
-// terminate is a pod that is deleted: the command before the stop, then the signal.
+// terminate deletes a pod: it runs the preStop command, then sends the signal.
 func (k *kubelet) terminate(ordinal int) {
 	k.t.Helper()
 	if hooks := k.o.container().Lifecycle; hooks != nil {
@@ -255,7 +252,7 @@ func (k *kubelet) terminate(ordinal int) {
 	k.stop(podName(k.o, ordinal))
 }
 
-// exec runs weir in a pod, as kubectl exec does, and wants it to succeed.
+// exec runs weir in a pod, as kubectl exec does, and requires success.
 func (k *kubelet) exec(ordinal int, args ...string) string {
 	k.t.Helper()
 	out, err := k.command(ordinal, args...).CombinedOutput()
@@ -263,7 +260,7 @@ func (k *kubelet) exec(ordinal int, args ...string) string {
 	return string(out)
 }
 
-// await waits until a command in a pod succeeds, and says words.
+// await waits until a command in a pod succeeds and prints the given words.
 func (k *kubelet) await(ordinal int, args []string, says ...string) {
 	k.t.Helper()
 	var out []byte
@@ -276,7 +273,7 @@ func (k *kubelet) await(ordinal int, args []string, says ...string) {
 	k.t.Logf("%v: %s", args, out)
 }
 
-// ready waits for the readiness of pods.
+// ready waits until the readiness probes of the pods succeed.
 func (k *kubelet) ready(ordinals ...int) {
 	k.t.Helper()
 	for _, i := range ordinals {
@@ -284,7 +281,7 @@ func (k *kubelet) ready(ordinals ...int) {
 	}
 }
 
-// run runs the containers of another pod one after the other, and wants each to succeed.
+// run runs the containers of another pod one after the other, and requires each to succeed.
 func (k *kubelet) run(name string, spec *corev1.PodSpec) (said string) {
 	k.t.Helper()
 	for _, c := range append(spec.InitContainers, spec.Containers...) {

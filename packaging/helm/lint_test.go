@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// helm lint finds nothing, with the values of every example.
+// TestLint checks that helm lint finds no problem in any set of example values.
 func TestLint(t *testing.T) {
 	for _, file := range examples(t) {
 		result := lint.RunAll("weir", valuesOf(t, file), namespace, lint.WithKubeVersion(&kubernetes.KubeVersion))
@@ -23,8 +23,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// helm package makes an archive that has all of it: the alerts and the dashboard, which are
-// links in the tree, as files.
+// TestThePackageIsWhole checks that the archive of helm package contains the alerts and the dashboard as files. In
+// the tree they are symbolic links.
 func TestThePackageIsWhole(t *testing.T) {
 	c := load(t)
 	require.NoError(t, c.Validate())
@@ -47,7 +47,7 @@ func TestThePackageIsWhole(t *testing.T) {
 	}
 }
 
-// What the chart gives Prometheus and Grafana is what docker/ gives them.
+// TestMonitoringIsTheRepositorys checks that the chart gives Prometheus and Grafana the same files as docker/.
 func TestMonitoringIsTheRepositorys(t *testing.T) {
 	o := install(t, valuesOf(t, "weir/examples/three-nodes-monitoring-policies.yaml"))
 	text, err := os.ReadFile("../../docker/prometheus/alerts.yaml")

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// binary is the weir that this tree makes.
+// binary is weir, built from this tree.
 var binary string
 
 func TestMain(m *testing.M) {
-	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of the links in files/
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm logs the links in files/
 	os.Exit(build(m))
 }
 
@@ -36,7 +36,7 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// weir runs the program, and wants it to succeed.
+// weir runs the program, and requires success.
 func weir(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(binary, args...).CombinedOutput()

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write docker/kubernetes/weir.yaml anew"
 
 const (
 	manifests = "../../docker/kubernetes/weir.yaml"
-	// head is what the file says to people.
+	// head is the comment at the top of the file.
 	head = `# Three nodes of one cluster, for those who do without Helm. Rendered from the chart in
 # packaging/helm/weir with the values beside this file ("make kubernetes-manifests"); the
 # chart has TLS, users and monitoring, too.
@@ -32,12 +32,12 @@ const (
 `
 )
 
-// ofHelm are labels that are true of a release only.
+// ofHelm are the labels that only a release has.
 var ofHelm = regexp.MustCompile(
 	`(?m)^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by|app\.kubernetes\.io/version): .*\n`)
 
-// TestTheManifestsAreTheChart holds docker/kubernetes/weir.yaml to the chart; with -update
-// it writes the file.
+// TestTheManifestsAreTheChart checks that docker/kubernetes/weir.yaml is what the chart renders. With -update it
+// writes the file.
 func TestTheManifestsAreTheChart(t *testing.T) {
 	texts, err := rendered(t, valuesOf(t, "../../docker/kubernetes/values.yaml"), nil)
 	require.NoError(t, err)

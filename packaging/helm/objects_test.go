@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hook is the annotation of objects that are there for a moment only.
+// hook is the annotation of temporary objects.
 const hook = "helm.sh/hook"
 
-// objects are those of a release, read as the API server reads them.
+// objects are the objects of a release, decoded as the API server decodes them.
 type objects struct {
 	set          *appsv1.StatefulSet
 	budget       *policyv1.PodDisruptionBudget
@@ -37,7 +37,7 @@ type objects struct {
 	notes        string
 }
 
-// take keeps an object that was read, under its kind.
+// take stores a decoded object under its kind.
 func (o *objects) take(object metav1.Object) {
 	o.all = append(o.all, object)
 	switch x := object.(type) {
@@ -77,8 +77,7 @@ var kinds = map[string]func() metav1.Object{
 	"monitoring.coreos.com/v1 PrometheusRule": func() metav1.Object { return new(monitoring.PrometheusRule) },
 }
 
-// install renders the chart and decodes every document strictly: a field that its type
-// does not have is an error, and so is a key that is there twice.
+// install renders the chart and decodes every document strictly: an unknown field or a duplicate key is an error.
 func install(t *testing.T, values map[string]any) *objects {
 	t.Helper()
 	texts, err := rendered(t, values, nil)
@@ -107,7 +106,7 @@ func decode(t *testing.T, texts map[string]string) *objects {
 	return o
 }
 
-// decodeOne returns nil where a template left nothing but comments.
+// decodeOne returns nil for a document that contains only comments.
 func decodeOne(t *testing.T, name, text string) metav1.Object {
 	t.Helper()
 	var kind metav1.TypeMeta
@@ -127,7 +126,7 @@ func decodeOne(t *testing.T, name, text string) metav1.Object {
 
 func (o *objects) container() *corev1.Container { return &o.set.Spec.Template.Spec.Containers[0] }
 
-// pods are the templates of all pods, by what makes them.
+// pods returns the templates of all pods, by the object that creates them.
 func (o *objects) pods() map[string]*corev1.PodSpec {
 	pods := map[string]*corev1.PodSpec{"set": &o.set.Spec.Template.Spec, "test": &o.test.Spec}
 	if o.job != nil {

@@ -155,8 +155,8 @@ func (r running) client() dynamic.NamespaceableResourceInterface {
 	return c
 }
 
-// The schema has every value of values.yaml and no other, so that a misspelt one is refused
-// at every depth.
+// TestTheSchemaHasTheValues checks that the schema has exactly the values of values.yaml. So the schema rejects a
+// misspelt value at every depth.
 func TestTheSchemaHasTheValues(t *testing.T) {
 	c := load(t)
 	var root map[string]any
@@ -169,7 +169,7 @@ func TestTheSchemaHasTheValues(t *testing.T) {
 		}
 		properties, ok := schema["properties"].(map[string]any)
 		if !ok {
-			return // free: labels, settings
+			return // any keys are allowed: labels, settings
 		}
 		require.Equal(t, false, schema["additionalProperties"], path)
 		for name, property := range properties {

@@ -19,18 +19,17 @@ import (
 const (
 	release   = "weir"
 	namespace = "limits"
-	// notesFile is what helm prints after an installation; it is no object.
+	// notesFile is the text that helm prints after an installation. It contains no object.
 	notesFile = "NOTES.txt"
 )
 
-// kubernetes are the clusters that the chart is rendered for: the oldest that Chart.yaml
-// allows would do as well, because no template asks.
+// kubernetes is the version for which the tests render the chart. No template reads it, so one version is enough.
 var kubernetes = &common.Capabilities{
 	KubeVersion: common.KubeVersion{Version: "v1.35.0", Major: "1", Minor: "35"},
 	HelmVersion: common.DefaultCapabilities.HelmVersion,
 }
 
-// examples are the value sets that the chart brings along.
+// examples are the example values of the chart.
 func examples(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("weir/examples/*.yaml")
@@ -55,7 +54,7 @@ func valuesOf(t *testing.T, file string) map[string]any {
 	return values
 }
 
-// with returns the values of a file, and others over them: "auth.existingSecret", "x".
+// with returns the values of a file with some replaced: "auth.existingSecret", "x".
 func with(t *testing.T, file string, over ...any) map[string]any {
 	t.Helper()
 	values := map[string]any{}
@@ -75,8 +74,8 @@ func with(t *testing.T, file string, over ...any) map[string]any {
 	return values
 }
 
-// rendered is what "helm template" would write, by the name of the template. clusters
-// answers what templates look up; nil finds nothing.
+// rendered returns the output of "helm template", by the name of the template. clusters answers the lookups of
+// templates; nil finds nothing.
 func rendered(t *testing.T, values map[string]any, clusters engine.ClientProvider) (map[string]string, error) {
 	t.Helper()
 	c := load(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deployed installs a release with the values of an example, and waits until its nodes serve.
+// deployed installs a release with the values of an example, and waits until its nodes are ready.
 func deployed(t *testing.T, file string) *kubelet {
 	t.Helper()
 	o := install(t, valuesOf(t, file))
@@ -30,7 +30,7 @@ func deployed(t *testing.T, file string) *kubelet {
 	return k
 }
 
-// One node serves, keeps its state through a restart, and passes helm test.
+// TestOneNodeRuns checks that one node is ready, keeps its state through a restart, and passes helm test.
 func TestOneNodeRuns(t *testing.T) {
 	k := deployed(t, oneNode)
 	require.Equal(t, "1", decide(t, k, 0, nil, "default", password, "RL.FIXED", "k", "1h", "5")[0])
@@ -41,7 +41,7 @@ func TestOneNodeRuns(t *testing.T) {
 	require.Equal(t, "3", decide(t, k, 0, nil, "default", password, "RL.FIXED", "k", "1h", "5")[1])
 }
 
-// Three nodes are one limiter; a node goes for good and another takes its place.
+// TestThreeNodesRun checks that three nodes share their limits, and that a new node can replace one that is lost.
 func TestThreeNodesRun(t *testing.T) {
 	k := deployed(t, threeNodes)
 	require.Equal(t, "4", decide(t, k, 0, nil, "default", password, "RL.FIXED", "k", "1h", "5")[1])
@@ -95,7 +95,8 @@ func TestThreeNodesRun(t *testing.T) {
 	})
 }
 
-// With TLS everywhere, a client needs a certificate and a user; commands in the pod need neither.
+// TestThreeNodesWithTLSAndUsersRun checks that a client needs a certificate and a user, and that a command in a pod
+// needs neither.
 func TestThreeNodesWithTLSAndUsersRun(t *testing.T) {
 	k := deployed(t, "weir/examples/three-nodes-tls-users.yaml")
 	config := clientTLS(t, k.secrets["weir-tls"])
@@ -107,14 +108,14 @@ func TestThreeNodesWithTLSAndUsersRun(t *testing.T) {
 	require.Equal(t, "3", decide(t, k, 1, config, "app", "of-the-app", "RL.FIXED", "app:k", "1h", "5")[1])
 
 	conn, err := tls.Dial("tcp", k.address(podName(k.o, 1), "6380"), &tls.Config{RootCAs: config.RootCAs})
-	if err == nil { // TLS 1.3: the refusal comes with the first read
+	if err == nil { // TLS 1.3: the first read reports the rejection
 		defer conn.Close()
 		_, err = conn.Read(make([]byte, 1))
 	}
 	require.Error(t, err, "without a certificate nobody is let in")
 }
 
-// Policies are there from the start; after an upgrade the Job hands in what has changed.
+// TestPoliciesRun checks that nodes start with the policies, and that the Job applies changes after an upgrade.
 func TestPoliciesRun(t *testing.T) {
 	const file = "weir/examples/three-nodes-monitoring-policies.yaml"
 	k := deployed(t, file)
@@ -143,8 +144,8 @@ func clientTLS(t *testing.T, secret map[string]string) *tls.Config {
 		ServerName: release + "." + namespace + ".svc"}
 }
 
-// decide sends one command to the port for clients of a node, and returns the integers of
-// its reply, or its error. It repeats what was not counted, as clients do after an election.
+// decide sends one command to the client port of a node, and returns the integers of its reply, or its error. It
+// retries commands that were not counted, as clients do after an election.
 func decide(t *testing.T, k *kubelet, ordinal int, config *tls.Config, user, pass string,
 	args ...string) (reply []string) {
 	t.Helper()

@@ -21,8 +21,8 @@ import (
 
 const password = "of-the-user-default"
 
-// secretsOf are the Secrets that the examples name. Certificates have the names that docs
-// ask for, and 127.0.0.1, where the Service is on this machine.
+// secretsOf returns the Secrets that the examples name. The certificates have the names that the documents require,
+// and 127.0.0.1 for the Service on this machine.
 func secretsOf(t *testing.T, o *objects) map[string]map[string]string {
 	t.Helper()
 	var nodes []*url.URL
@@ -39,7 +39,7 @@ func secretsOf(t *testing.T, o *objects) map[string]map[string]string {
 	}
 }
 
-// certificate makes a Secret of the form kubernetes.io/tls with ca.crt, as cert-manager does.
+// certificate returns a Secret of type kubernetes.io/tls with ca.crt, as cert-manager creates it.
 func certificate(t *testing.T, names *x509.Certificate) map[string]string {
 	t.Helper()
 	key := func() *ecdsa.PrivateKey {

@@ -14,7 +14,7 @@ import (
 
 var variable = regexp.MustCompile(`\(\$WEIR_([A-Z_]+)\)`)
 
-// flags are those of weir serve, as settings name them.
+// flags returns the flags of weir serve under their names in settings.
 func flags(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -25,7 +25,7 @@ func flags(t *testing.T) []string {
 	return names
 }
 
-// notSettings are flags that no setting may give, with the reason.
+// notSettings are the flags that must not be settings, with the reason.
 var notSettings = map[string]string{
 	"listen": "chart", "http": "chart", "data-dir": "chart", "rls": "chart", "requirepass-file": "chart",
 	"users-file": "chart",
@@ -42,7 +42,7 @@ var notSettings = map[string]string{
 	"test-clock":     "for tests", "debug-commands": "for tests", "cpu-profile": "the file system is read-only",
 }
 
-// Every flag of weir serve is a setting, or there is a reason why not.
+// TestSettingsAreFlags checks that every flag of weir serve is a setting or has a reason in notSettings.
 func TestSettingsAreFlags(t *testing.T) {
 	var schema struct {
 		Properties struct {
@@ -57,7 +57,7 @@ func TestSettingsAreFlags(t *testing.T) {
 	}
 }
 
-// A setting reaches weir as it was written, large numbers too.
+// TestSettingsBecomeVariables checks that weir receives each setting as it was written, also large numbers.
 func TestSettingsBecomeVariables(t *testing.T) {
 	o := install(t, with(t, oneNode, "settings.max-clients", 2000000.0, "settings.max-memory", "600mb",
 		"settings.otlp-every", 12))
@@ -71,7 +71,7 @@ func TestSettingsBecomeVariables(t *testing.T) {
 	require.Equal(t, "json", given["WEIR_LOG_FORMAT"], "the chart's own stay")
 }
 
-// One node has nothing of a cluster, and all of three are told the same.
+// TestTheVariablesOfNodes checks that one node gets no cluster flags, and that all nodes of three get the same.
 func TestTheVariablesOfNodes(t *testing.T) {
 	one := install(t, valuesOf(t, oneNode))
 	require.Nil(t, one.budget)
@@ -93,7 +93,7 @@ func TestTheVariablesOfNodes(t *testing.T) {
 	require.Len(t, slices.Compact(joins), 1, "the same on all nodes")
 }
 
-// environment is that of the node with an ordinal, as the kubelet makes it.
+// environment returns the variables of the node with an ordinal, as the kubelet sets them.
 func environment(o *objects, ordinal int) map[string]string {
 	env := map[string]string{}
 	for _, v := range o.container().Env {
