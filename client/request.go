@@ -46,28 +46,28 @@ func (q *Request) check() error {
 	wrong := ""
 	switch r := q.Rule; {
 	case r == nil:
-		wrong = "it has no rule"
+		wrong = "Rule is missing"
 	case r.err != nil:
 		return r.err
 	case q.Key == "" || len(q.Key) > engine.MaxKeyLen:
-		wrong = fmt.Sprintf("the key has 1 to %d bytes, not %d", engine.MaxKeyLen, len(q.Key))
+		wrong = fmt.Sprintf("the key must have 1 to %d bytes, not %d", engine.MaxKeyLen, len(q.Key))
 	case q.Cost < 0 || q.Cost > engine.MaxUnits:
 		wrong = fmt.Sprintf("the cost must be 0 to 2^53, not %d", q.Cost)
 	case len(q.ID) > engine.MaxIDLen:
-		wrong = fmt.Sprintf("the ID has at most %d bytes, not %d", engine.MaxIDLen, len(q.ID))
+		wrong = fmt.Sprintf("the ID must have at most %d bytes, not %d", engine.MaxIDLen, len(q.ID))
 	case (q.High || len(q.Also) > 0) && r.policy == "":
-		wrong = "High and Also go with a policy"
+		wrong = "High and Also require a policy as the rule"
 	case len(q.Also) >= engine.MaxPairs:
-		wrong = fmt.Sprintf("a check names at most %d policies", engine.MaxPairs)
+		wrong = fmt.Sprintf("a check can name at most %d policies", engine.MaxPairs)
 	case q.MaxWait < 0 || q.MaxWait > 0 && r.kind != engine.TokenBucket:
-		wrong = "MaxWait goes with a token bucket, and is not negative"
+		wrong = "MaxWait requires a token bucket, and must not be negative"
 	case q.Partial && (q.MaxWait > 0 || r.kind == engine.LeakyBucket || r.kind == engine.Concurrency ||
 		r.kind == engine.Strike):
-		wrong = "Partial goes with token buckets, windows and policies, and not with MaxWait"
+		wrong = "Partial requires a token bucket, a window or a policy, and excludes MaxWait"
 	case q.hold > 0 && (r.policy == "" || q.Partial || q.Peek):
-		wrong = "units are held under a policy, and neither Peek nor Partial goes with that"
+		wrong = "a hold requires a policy, and excludes Peek and Partial"
 	case r.kind == engine.Concurrency && q.holder == "":
-		wrong = "slots are taken with Acquire"
+		wrong = "Slots require Acquire"
 	}
 	if wrong != "" {
 		return fmt.Errorf("%w: %s", ErrBadRequest, wrong)

@@ -35,7 +35,7 @@ func (r *Rule) Extended() *Rule {
 		return r
 	}
 	if r.kind != engine.Strike {
-		return bad(r.command, "only strikes and attempts are extended")
+		return bad(r.command, "Extended applies only to Strikes and Attempts")
 	}
 	limit := r.local[0]
 	limit.Strikes |= engine.Extend
@@ -58,12 +58,12 @@ func strikes(mode engine.StrikeMode, window time.Duration, steps []Step) *Rule {
 	packed := make([]engine.Step, len(steps))
 	for i, s := range steps {
 		if s.Penalty != 0 && s.Delay != 0 {
-			return bad(command, "a step has a penalty or a delay, not both")
+			return bad(command, "a step must have a penalty or a delay, not both")
 		}
 		span := s.Penalty + s.Delay
 		if s.Threshold <= last || s.Threshold > engine.MaxLogUnits || span <= 0 || int64(span) > engine.MaxWindowNs {
-			return bad(command, "thresholds must ascend up to %d, penalties be above 0 and at most 366 days, "+
-				"not %d and %v",
+			return bad(command, "thresholds must ascend and be at most %d, and penalties must be above 0 and at most "+
+				"366 days, not %d and %v",
 				engine.MaxLogUnits, s.Threshold, span)
 		}
 		last = s.Threshold

@@ -45,7 +45,7 @@ func (r *Route) checkAlso() error {
 	for i, l := range r.Also {
 		switch {
 		case l.Rule == nil || l.Key == nil:
-			return fmt.Errorf("limit %d of Also: a Rule and a Key must be given", i+1)
+			return fmt.Errorf("limit %d of Also: Key and Rule are required", i+1)
 		case l.Rule.Err() != nil:
 			return fmt.Errorf("limit %d of Also: %w", i+1, l.Rule.Err())
 		case !l.Rule.IsPolicy():

@@ -166,7 +166,7 @@ func TestRoutesThatCannotBeOneCheck(t *testing.T) {
 		`limit 1 of Also: the rule "RL.FIXED 1h 1" is not a policy`: {Rule: policy, Key: key,
 			Also: []httplimit.Limit{{Rule: rule, Key: key}}},
 		`only a policy has a part that is kept for high priority`: {Rule: rule, Key: key, Priority: high},
-		`limit 1 of Also: a Rule and a Key must be given`: {Rule: policy, Key: key,
+		`limit 1 of Also: Key and Rule are required`: {Rule: policy, Key: key,
 			Also: []httplimit.Limit{{Rule: policy}}},
 		`a route has at most 16 limits in all, not 17`:                     {Rule: policy, Key: key, Also: many},
 		`Queue: client: bad request: weir holds a request for 0 to 1h0m0s`: {Rule: policy, Key: key, Queue: -1},

@@ -98,10 +98,10 @@ func TestGatewayOptionsThatAreWrong(t *testing.T) {
 	c := newClient(t, s, client.Options{})
 	key, policy := httplimit.ByRoute(), func(*http.Request) string { return "p" }
 	for want, o := range map[string]httplimit.Options{
-		"a Policy takes the place of the Rule": {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy,
+		"a route with Policy must have no Rule": {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy,
 			Rule: client.Policy("q")}}},
-		"a Rule and a Key must": {Routes: []httplimit.Route{{Pattern: "/", Key: key}}},
-		"the policy's Name: give neither": {Routes: []httplimit.Route{{Pattern: "/", Key: key,
+		"Key, and Rule or Policy, are required": {Routes: []httplimit.Route{{Pattern: "/", Key: key}}},
+		"no Name: the policy provides both": {Routes: []httplimit.Route{{Pattern: "/", Key: key,
 			Policy: policy, Name: "n"}}},
 		"FallbackStatus must be 503 or 429": {Routes: []httplimit.Route{{Pattern: "/", Key: key, Policy: policy}},
 			FallbackStatus: 418},

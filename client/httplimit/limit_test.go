@@ -258,8 +258,8 @@ func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 
 	rule := client.FixedFirst(time.Hour, 4)
 	for name, o := range map[string]httplimit.Options{
-		"a route":          {},
-		"a Rule and a Key": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
+		"Routes is empty":          {},
+		"Key, and Rule or Policy, are required": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
 		"bad rule": {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0),
 			Key: httplimit.ByRoute()}}},
 		"no path": {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},

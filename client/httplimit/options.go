@@ -105,7 +105,7 @@ func (o *Options) complete() error {
 		return fmt.Errorf("%w: FallbackStatus must be 503 or 429, not %d", ErrBadOptions, o.FallbackStatus)
 	}
 	if len(o.Routes) == 0 {
-		return fmt.Errorf("%w: there must be a route", ErrBadOptions)
+		return fmt.Errorf("%w: Routes is empty", ErrBadOptions)
 	}
 	for i := range o.Routes {
 		r := &o.Routes[i]
@@ -122,17 +122,17 @@ const longestName = 128
 func (r *Route) complete() error {
 	if r.Policy != nil {
 		if r.Rule != nil || r.Name != "" {
-			return errors.New("a Policy takes the place of the Rule, and the route has the policy's Name: give neither")
+			return errors.New("a route with Policy must have no Rule and no Name: the policy provides both")
 		}
 		r.Rule = client.Policy("by-request") // replaced for each request
 	}
 	switch {
 	case r.Rule == nil || r.Key == nil:
-		return errors.New("a Rule and a Key must be given, or a Policy in place of the Rule")
+		return errors.New("Key, and Rule or Policy, are required")
 	case r.Rule.Err() != nil:
 		return r.Rule.Err()
 	case len(r.Name) > longestName || r.Name == "" && len(r.Pattern) > longestName:
-		return fmt.Errorf("the name must be at most %d bytes", longestName)
+		return fmt.Errorf("the name must have at most %d bytes", longestName)
 	}
 	if err := r.checkAlso(); err != nil {
 		return err

@@ -33,7 +33,8 @@ func parsePattern(text string) (p pattern, err error) {
 	case at < 0 && strings.HasPrefix(rest, "*"):
 		return p, errOneStar
 	case at < 0:
-		return p, errors.New(`there is no path, which begins with a slash: "/login", "POST /login", "/" for everything`)
+		return p, errors.New(`the pattern has no path; ` +
+			`a path begins with a slash: "/login", "POST /login", "/" for everything`)
 	}
 	p.path, p.glob = rest[at:], strings.Contains(wildcardNames.ReplaceAllString(rest[at:], ""), "*")
 	if err := checkMethod(p.method, rest); err != nil {
@@ -56,12 +57,13 @@ func checkMethod(method, rest string) error {
 	case method == "":
 		return nil
 	case method == "*" || upper == "ANY" || upper == "ALL":
-		return fmt.Errorf("no request has the method %q; for every method leave it out: %q", method, rest)
+		return fmt.Errorf("%q is not an HTTP method; to match every method, leave it out: %q", method, rest)
 	case strings.ContainsRune(method, '|'):
 		one, _, _ := strings.Cut(upper, "|")
-		return fmt.Errorf("a pattern has one method; give each a route, with one Name: %q, and so on", one+" "+rest)
+		return fmt.Errorf("a pattern has one method; write a route for each method, with the same Name: %q, and so on",
+			one+" "+rest)
 	case method != upper:
-		return fmt.Errorf("methods are in capitals: %q", upper+" "+rest)
+		return fmt.Errorf("write the method in capitals: %q", upper+" "+rest)
 	case !methodName.MatchString(method):
 		return fmt.Errorf("a method is a word in capitals, like %q", "POST "+rest)
 	}
@@ -78,10 +80,12 @@ func (p *pattern) checkPath() error {
 		}
 	}
 	if p.glob && strings.ContainsAny(p.path, "{}") {
-		return fmt.Errorf("a pattern with '*' has no {wildcards}: %q", wildcardNames.ReplaceAllString(p.path, "*"))
+		return fmt.Errorf("a pattern cannot combine '*' with {wildcards}: %q",
+			wildcardNames.ReplaceAllString(p.path, "*"))
 	}
 	if clean := strings.TrimPrefix(cleanPath(p.path), "/"); clean != strings.TrimPrefix(p.path, "/") {
-		return fmt.Errorf("paths are matched in their clean form: %q", "/"+clean)
+		return fmt.Errorf("the path is not in its clean form, so no request matches it; write %q",
+			"/"+clean)
 	}
 	return nil
 }
@@ -91,23 +95,23 @@ func checkSegment(segment, p string) error {
 		return nil // http.ServeMux checks it
 	}
 	if name, ok := strings.CutPrefix(segment, ":"); ok && name != "" {
-		return fmt.Errorf("a wildcard for one segment is written {name}, not %q: %q",
+		return fmt.Errorf("write a wildcard for one segment as {name}, not %q: %q",
 			segment, strings.Replace(p, segment, "{"+name+"}", 1))
 	}
 	at := strings.IndexAny(segment, refusedInPaths)
 	switch {
 	case at >= 0 && (segment[at] == '?' || segment[at] == '#'):
-		return errors.New("only the path of a request is matched, not what follows '?' or '#'; the character itself " +
-			"is written %3F or %23")
+		return errors.New("a pattern matches only the path, not the query after '?' or the fragment after '#'; " +
+			"write the character itself as %3F or %23")
 	case at >= 0:
-		return fmt.Errorf("%q is in no path as it stands: a wildcard is {name}, the rest of a path {name...}; the "+
-			"character itself is written %%%02X",
+		return fmt.Errorf("a path cannot contain %q: write a wildcard as {name}, the rest of a path as {name...}, and "+
+			"the character itself as %%%02X",
 			segment[at], segment[at])
 	case strings.HasSuffix(segment, "}"):
-		return fmt.Errorf("the segment %q ends a wildcard that does not begin: write {name}, or %%7D for the character",
+		return fmt.Errorf("the segment %q has '}' without '{': write {name}, or %%7D for the character",
 			segment)
 	case strings.HasSuffix(segment, "$") && len(segment) > 1:
-		return fmt.Errorf("a pattern is no regular expression: %q matches that path alone anyway; '/{$}' is for a "+
+		return fmt.Errorf("a pattern is not a regular expression: %q already matches only that path; '/{$}' matches a "+
 			"path that ends in a slash",
 			strings.TrimSuffix(p, "$"))
 	}
@@ -116,13 +120,13 @@ func checkSegment(segment, p string) error {
 
 // errOneStar is the error of a pattern that begins with a single '*'.
 var errOneStar = errors.New(
-	`a pattern begins with a slash, a host or "**": write "**/login" for any path that ends so, ` +
-		`"/*/login" for one segment before it; hosts have no wildcards`)
+	`a pattern begins with a slash, a host or "**": write "**/login" for any path with this end, ` +
+		`"/*/login" for one segment before it; hosts cannot have wildcards`)
 
 // checkPreflight refuses a route for OPTIONS requests if they pass anyway.
 func (o *Options) checkPreflight(text string) error {
 	if p, _ := parsePattern(text); p.method == http.MethodOptions && !o.LimitPreflight {
-		return errors.New("OPTIONS requests pass unless LimitPreflight is set: set it, or leave the route out")
+		return errors.New("OPTIONS requests pass unless LimitPreflight is set: set it, or remove the route")
 	}
 	return nil
 }

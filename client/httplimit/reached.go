@@ -26,9 +26,9 @@ func (rt *router) checkReached(routes []Route) error {
 
 func errShadowed(other *Route) error {
 	if other == nil {
-		return errors.New("no request reaches it: Exclude has all that it matches")
+		return errors.New("no request reaches this route: Exclude matches all its requests")
 	}
-	return fmt.Errorf("no request reaches it: %q, written before it, matches all that it does; "+
+	return fmt.Errorf("no request reaches this route: the earlier route %q matches all its requests; "+
 		"write the narrower pattern first", other.Pattern)
 }
 

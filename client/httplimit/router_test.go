@@ -132,7 +132,7 @@ func TestRoutesThatNothingReaches(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, ErrBadOptions)
-			require.ErrorContains(t, err, "no request reaches it")
+			require.ErrorContains(t, err, "no request reaches this route")
 			require.ErrorContains(t, err, c.taker)
 		})
 	}
