@@ -51,7 +51,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 	require.Contains(t, page, "<td>145k<small>(120k-170k)</small></td>")
 	require.NotContains(t, page, "ZgotmplZ")
 	for _, title := range []string{"decisions/s</h3>", "latency by percentile</h3>", "bytes/key</h3>",
-		"decisions/s over connections</h3>", "What this is run for", "Snapshots under load"} {
+		"decisions/s over connections</h3>", "Goals", "Snapshots under load"} {
 		require.Contains(t, page, title)
 	}
 	require.NotRegexp(t, `NaN|Inf`, page)

@@ -39,7 +39,7 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "    %s\n\n", shellLine(r.Command))
 	r.targetsGrid().markdown(&b)
 	if len(r.Results) > 0 {
-		b.WriteString("\n### What this is run for\n\n")
+		b.WriteString("\n### Goals\n\n")
 		resultsGrid(r.Results).markdown(&b)
 	}
 	for _, s := range r.Scenarios {

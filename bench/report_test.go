@@ -60,7 +60,7 @@ func TestTable(t *testing.T) {
 	require.Equal(t, "weir *1.75M (1.7M-1.8M) 0.60µs (0.50µs-0.70µs) 2.1 ms 4 ms 80 %", row("weir"))
 	require.Equal(t, "redis+lua 145k (120k-170k) 12.50x (10.00x-15.00x) 7.50µs (7.00µs-8.00µs) 45 ms 80 ms 100 %",
 		row("redis+lua"))
-	require.Contains(t, out.String(), "*: the load generator was the limit")
+	require.Contains(t, out.String(), "*: the load generator was the bottleneck")
 	require.Contains(t, out.String(), "generator itself used 0.10µs to 0.10µs of CPU a request")
 	require.NotContains(t, out.String(), "WARNING")
 }

@@ -120,23 +120,23 @@ func (r *Report) writeNotes(w io.Writer) {
 // Notes describe how figures were measured, and the reasons to doubt them.
 func (r *Report) Notes() []string {
 	notes := []string{
-		"server CPU: user and system time of all threads of all its processes a decision, saving included",
-		"p50 to max: of a whole pipeline, from when it was sent, in an open loop from when it was due; medians over " +
-			"the repetitions",
-		"disk: bytes sent to the disk a decision; admitted: share of the answers, 100 % for what does not limit",
+		"server CPU: user and system time of all server processes per decision, including saves",
+		"p50 to max: latency of a whole pipeline since it was sent, or in an open loop since it was due; medians " +
+			"of the repetitions",
+		"disk: bytes written to disk per decision; admitted: share of the answers, 100 % for a target without limits",
 	}
 	least, most := r.generatorCost()
 	if most > 0 {
 		notes = append(notes,
-			fmt.Sprintf("the load generator itself used %s to %s of CPU a request", micros(least), micros(most)))
+			fmt.Sprintf("the load generator used %s to %s of CPU per request", micros(least), micros(most)))
 	}
 	if r.any(func(row Row) bool { return row.GeneratorLimit }) {
 		notes = append(notes,
-			"*: the load generator was the limit: busy all the time, with a larger part of the cores than the "+
-				"server; it could do more")
+			"*: the load generator was the bottleneck: it was always busy and used more of the cores than the "+
+				"server, so the server could decide more")
 	}
 	if r.any(Row.late) {
-		notes = append(notes, "!: the load generator sent late itself, by half of the p99.9 or more")
+		notes = append(notes, "!: the load generator sent late, by at least half of the p99.9")
 	}
 	for _, l := range r.LeftOut {
 		notes = append(notes, fmt.Sprintf("left out: %s: %s", l.Name, l.Why))
@@ -148,11 +148,11 @@ func (r *Report) Notes() []string {
 func (r *Report) doubts() (notes []string) {
 	if r.FsyncMicros > 0 {
 		notes = append(notes,
-			fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
+			fmt.Sprintf("one fsync of a page takes %s on the disk of the servers", micros(r.FsyncMicros)))
 		if r.FsyncMicros < machine.LeastFsyncMicros {
 			notes = append(notes,
-				"WARNING: this is not a disk, or it acknowledges fsync before writing: figures with fsync are "+
-					"meaningless")
+				"WARNING: the servers' data is not on a disk, or the disk acknowledges fsync before writing: "+
+					"figures with fsync are meaningless")
 		}
 	}
 	if busy(r.Machine) {
