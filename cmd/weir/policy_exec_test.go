@@ -14,6 +14,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/commands"
+	"github.com/weir-project/weir/server/service"
 )
 
 // execServer is a server without policies that answers each EXEC with answer's result. An empty answer closes the
@@ -55,7 +56,7 @@ func execServer(t *testing.T, answer func(exec int) string) (addr string, execs 
 // TestApplyBeginsAnew checks that apply starts over after an error that changed nothing and may pass, and that it
 // gives up in the end.
 func TestApplyBeginsAnew(t *testing.T) {
-	changed := "-CHANGED the policy has another version"
+	changed := "-" + service.ErrPolicyChanged.Error()
 	for name, c := range map[string]struct {
 		answer func(exec int) string
 		execs  int64
