@@ -61,7 +61,7 @@ func TestTable(t *testing.T) {
 	require.Equal(t, "redis+lua 145k (120k-170k) 12.50x (10.00x-15.00x) 7.50µs (7.00µs-8.00µs) 45 ms 80 ms 100 %",
 		row("redis+lua"))
 	require.Contains(t, out.String(), "*: the load generator was the bottleneck")
-	require.Contains(t, out.String(), "generator itself used 0.10µs to 0.10µs of CPU a request")
+	require.Contains(t, out.String(), "generator used 0.10µs to 0.10µs of CPU per request")
 	require.NotContains(t, out.String(), "WARNING")
 }
 
