@@ -57,7 +57,7 @@ func (l *breaker) failed(err error) {
 		return
 	}
 	l.counts.switches.Add(1)
-	l.log.Warn("weir is not reached: the fallback decides until weir answers again", "error", err)
+	l.log.Warn("weir is not reached: the fallback decides until it is", "error", err)
 	l.prober.Go(l.probeUntilUp)
 }
 
