@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-// TestExamplesOfTheDocs: each has tests that pass, and that check each of its policies.
+// TestExamplesOfTheDocs checks that each example has passing tests, and that they cover each of its policies.
 func TestExamplesOfTheDocs(t *testing.T) {
 	files, err := filepath.Glob("../docs/examples/*.yaml")
 	require.NoError(t, err)

@@ -36,8 +36,7 @@ func read(t *testing.T, text string) *policyfile.File {
 	return f
 }
 
-// TestAFileSaysWhatTheCommandSays: loaded, it is in force, and loading it again changes
-// nothing.
+// TestAFileSaysWhatTheCommandSays checks that a loaded file is in force, and that a second load changes nothing.
 func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 	f := read(t, good)
 	table := engine.NewTable(engine.Options{})
@@ -105,8 +104,8 @@ func TestABadFileNamesTheLine(t *testing.T) {
 	require.ErrorIs(t, err, policyfile.ErrFile)
 }
 
-// TestWhatIsWrittenReadsTheSame: a file compared with what a server would tell of it
-// does not differ, and what Write makes of that reads as the file.
+// TestWhatIsWrittenReadsTheSame checks that a file does not differ from the policies of a server that loaded it. The
+// output of Write must read back as the same file.
 func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	told := []policyfile.Terms{
 		{Name: "api", Limits: []string{"SLIDINGCOUNTER 1h 1000"}, Shadow: true, Disabled: true, Reserved: "0%"},
@@ -133,8 +132,7 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	}, read(t, good).Compare(told).Steps)
 }
 
-// FuzzRead: whatever a file holds, reading it ends without a panic, and a table can
-// carry out what it says.
+// FuzzRead checks that Read never panics on any file, and that a table accepts the policies which Read returns.
 func FuzzRead(f *testing.F) {
 	f.Add(good)
 	f.Add(tested)

@@ -76,7 +76,7 @@ func openTests(t *testing.T, text string) (*policyfile.File, error) {
 	return policyfile.OpenTests(path)
 }
 
-// TestTestsOfAFile pass, each from the beginning and again.
+// TestTestsOfAFile checks that the tests of a file pass, each from the start and again.
 func TestTestsOfAFile(t *testing.T) {
 	f, err := openTests(t, tested)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestTestsOfAFile(t *testing.T) {
 	}
 }
 
-// TestWhatATestExpects: each expectation that is not met is told, with its line.
+// TestWhatATestExpects checks that each unmet expectation is reported with its line.
 func TestWhatATestExpects(t *testing.T) {
 	for _, c := range []struct{ change, with, expected, came string }{
 		{"COST 3, expect: allowed, by: org", "COST 3, expect: denied, by: org", "expect denied", "allowed"},
@@ -127,7 +127,7 @@ func TestWhatATestExpects(t *testing.T) {
 	}
 }
 
-// TestABadTestNamesTheLine.
+// TestABadTestNamesTheLine checks that the error of a bad test contains its line.
 func TestABadTestNamesTheLine(t *testing.T) {
 	const head = "policies: {p: {limits: [FIXED 1m 1]}}\ntests:\n"
 	const step = "  - name: n\n    steps:\n      - "
@@ -183,7 +183,7 @@ func TestABadTestNamesTheLine(t *testing.T) {
 	}
 }
 
-// TestTestsOfSeveralFiles are about the policies of all of them; no server takes such a file.
+// TestTestsOfSeveralFiles runs one test file against the policies of several files. A server rejects such a file.
 func TestTestsOfSeveralFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

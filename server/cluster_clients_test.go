@@ -19,10 +19,10 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// Real cluster clients against three servers whose leader changes. With MOVED
-// they must follow it at once; with forwarding they may stay, and are answered.
+// The tests below run real cluster clients against three servers whose leader changes. With MOVED a client must
+// follow the leader at once. With forwarding it may stay, and gets its answers.
 
-// clusterCaller is a client that was told of one node only.
+// clusterCaller is a client that was given the address of one node only.
 type clusterCaller struct {
 	do       func(ctx context.Context, args ...string) ([]int64, error)
 	pipeline func(ctx context.Context, n int, args ...string) error
@@ -79,8 +79,8 @@ func dialRueidisCluster(t *testing.T, addr string) clusterCaller {
 	}
 }
 
-// dialWeirCluster has weir's own client, of which a call has to be one that followTheLeader
-// makes.
+// dialWeirCluster returns a clusterCaller with weir's own client. Each call must have the form that followTheLeader
+// uses.
 func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true})
 	c, err := weirclient.New(rdb, weirclient.Options{WhenDown: weirclient.Closed, Timeout: servertest.Patience})

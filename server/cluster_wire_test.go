@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// One read index is enough for reads that arrived together, and none holds
-// beyond a decision.
+// TestReadsOfAPipelineShareAReadIndex checks that reads which arrive together share one ReadIndex, and that a
+// decision ends the share.
 func TestReadsOfAPipelineShareAReadIndex(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		t.Run(id, func(t *testing.T) { readsShareAReadIndex(t, id) })
@@ -52,7 +52,7 @@ func TestRedirectOfAPipeline(t *testing.T) {
 	require.Zero(t, node.Decided.Load())
 }
 
-// start serves the nodes on loopback ports under their right addresses.
+// start serves the nodes on loopback ports, and gives each node its real address.
 func startCluster(t testing.TB, f *servertest.FakeCluster, cfg Config) map[string]*servertest.FakeReplica {
 	t.Helper()
 	nodes, listeners := map[string]*servertest.FakeReplica{}, map[string]net.Listener{}

@@ -9,14 +9,14 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// TestAConnectionWithoutASession ends: to make one failed.
+// TestAConnectionWithoutASession checks that a connection ends if its session could not be created.
 func TestAConnectionWithoutASession(t *testing.T) {
 	over, polite := new(conn).loop()
 	require.True(t, over)
 	require.True(t, polite)
 }
 
-// TestBoundsOfTheConfiguration, from both sides.
+// TestBoundsOfTheConfiguration checks each bound with a value inside and a value outside.
 func TestBoundsOfTheConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)

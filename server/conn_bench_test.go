@@ -11,14 +11,13 @@ import (
 	"github.com/weir-project/weir/server/resp/resptest"
 )
 
-// replayConn is a client without a socket that sends the same pipeline again and
-// again. It throws the replies away unless written is set.
+// replayConn is a client without a socket that repeats one pipeline. It discards the replies unless written is set.
 type replayConn struct {
 	net.Conn
 	pipeline string
-	at       int // in pipeline
-	rest     int // pipelines to come
-	largest  int // write seen
+	at       int // offset in pipeline
+	rest     int // pipelines that remain
+	largest  int // largest write
 	written  *strings.Builder
 }
 
@@ -48,12 +47,12 @@ func (c *replayConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (c *replayConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 func (c *replayConn) Close() error                     { return nil }
 
-// BenchmarkConnection is the server's own work for a decision in a pipeline of
-// 128: everything but the kernel and the engine.
+// BenchmarkConnection measures the server's own cost of a decision in a pipeline of 128, without the kernel and the
+// engine.
 func BenchmarkConnection(b *testing.B) { benchmarkConnection(b, 128, nil) }
 
-// BenchmarkTracing is the same for a decision that comes alone, without a tracer, with
-// one that never wants to know and with one that always does.
+// BenchmarkTracing measures a decision outside a pipeline: without a tracer, with a tracer that never samples, and
+// with a tracer that always samples.
 func BenchmarkTracing(b *testing.B) {
 	for name, tracer := range map[string]commands.Tracer{"off": nil, "never": benchTracer(false),
 		"always": benchTracer(true)} {

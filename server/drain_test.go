@@ -17,8 +17,8 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// Every command that was decided is answered, although the server is told to
-// stop in the middle of pipelines that do not end.
+// TestDrainLosesNoReply checks that the server answers every decided command, although it must stop in the middle of
+// endless pipelines.
 func TestDrainLosesNoReply(t *testing.T) {
 	const clients = 20
 	decided := make(chan int, 1)
@@ -79,7 +79,7 @@ func TestDrainEndsIdleConnections(t *testing.T) {
 	assert.Empty(t, halfway.ExpectEnd())
 }
 
-// A decision under way when the server is told to stop is answered first.
+// TestDrainWaitsForTheDecisionUnderWay checks that a stopping server first answers a decision that is in progress.
 func TestDrainWaitsForTheDecisionUnderWay(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	lim := &wireLimiter{}
@@ -106,7 +106,7 @@ func TestDrainWaitsForTheDecisionUnderWay(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// When the time for draining is over the rest are cut.
+// TestShutdownCutsWhatDoesNotEnd checks that the server closes the remaining connections when the drain time is over.
 func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	lim := &wireLimiter{}
@@ -149,9 +149,9 @@ func TestServeEndsWithItsListener(t *testing.T) {
 	require.NoError(t, srv.Close())
 }
 
-// The last replies arrive although the client has sent more than was read, and
-// reads only when the server has long hung up: closing over unread input would
-// throw away what the client has no room for yet.
+// TestHangingUpDeliversWhatWasWritten checks that the last replies arrive, although the client has sent more than the
+// server read, and reads only long after the server hung up. A close with unread input would discard replies that do
+// not fit the client's buffer.
 func TestHangingUpDeliversWhatWasWritten(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	value := strings.Repeat("v", 50_000)

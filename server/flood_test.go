@@ -16,12 +16,12 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// floodAddr is where these tests' floods come from: another source than 127.0.0.1.
-// Where one source leaves room anyway, half of the flood comes from secondAddr.
+// floodAddr is the source of the floods in these tests, because 127.0.0.1 is the source of other clients. If one
+// source alone cannot fill the server, half of the flood comes from secondAddr.
 const floodAddr, secondAddr = "127.0.0.2", "127.0.0.4"
 
-// Connections of one address that send no whole command make room for clients from other
-// addresses, and for a client from his own.
+// TestSilentClientsMakeRoom checks that connections which send no whole command are evicted for clients from other
+// addresses, and for a client from the same address.
 func TestSilentClientsMakeRoom(t *testing.T) {
 	const most = 32 // two of them are reserved
 	srv := startWire(t, Config{MaxClients: most}, nil)
@@ -45,8 +45,8 @@ func TestSilentClientsMakeRoom(t *testing.T) {
 	require.Positive(t, srv.Wire.EvictedClients.Load())
 }
 
-// Clients that have sent commands are not evicted, however many one address has; a few
-// places are left for others.
+// TestClientsOfOneAddressLeaveRoom checks that clients which have sent commands are never evicted, and that one
+// address leaves a few places for others.
 func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 	const most, reserved = 32, 2
 	srv := startWire(t, Config{MaxClients: most}, nil)
@@ -71,7 +71,7 @@ func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 	require.Zero(t, srv.Wire.EvictedClients.Load())
 }
 
-// Where there is a password, only a login proves a client.
+// TestClientsWithoutALoginMakeRoom checks that with a password only a login protects a client from eviction.
 func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	const most = 32
 	srv := startWire(t, Config{MaxClients: most, Password: "sesame", AuthTimeout: time.Hour}, nil)
@@ -91,8 +91,8 @@ func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	require.Zero(t, srv.Wire.Rejected.Load())
 }
 
-// Whatever a flood has sent on as many HTTP connections as there may be, a probe from
-// another address is answered, also one that has connected before and is slow.
+// TestConnectionFloodKeepsNoProbeOut checks that a probe from another address is answered during a flood on all HTTP
+// connections. This also holds for a slow probe that has connected before.
 func TestConnectionFloodKeepsNoProbeOut(t *testing.T) {
 	const request = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 	for name, sent := range map[string]string{
@@ -106,7 +106,7 @@ func TestConnectionFloodKeepsNoProbeOut(t *testing.T) {
 			slow.Send(request)
 			for i := range 2 * httpapi.MaxConns {
 				p := servertest.DialAs(t, []string{floodAddr, secondAddr}[i%2], addr)
-				_, _ = io.WriteString(p, sent) // it may be cut already
+				_, _ = io.WriteString(p, sent) // it may be closed already
 			}
 			for range 20 {
 				probe := servertest.DialAs(t, "127.0.0.1", addr)
@@ -137,7 +137,8 @@ func startHTTP(t *testing.T) (srv *Server, addr string) {
 	return srv, ln.Addr().String()
 }
 
-// A connection is proven also by a request whose body nobody wanted.
+// TestAnAnsweredHTTPConnectionOutlivesSilentOnes checks that a request whose body the server ignored also protects
+// its connection from eviction.
 func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	srv, addr := startHTTP(t)
 	known := servertest.DialAs(t, floodAddr, addr)

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// longReply makes c's client hold a reply that is longer than what it may keep.
+// longReply makes the client hold a reply that is longer than its buffer.
 func sendLongReply(p *servertest.Peer) {
 	args := make([]string, resp.MaxArgs-2)
 	for i := range args {

@@ -20,8 +20,8 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// Every hostile frame gets the answers that are due, its error and a closed
-// connection, and costs nobody else anything.
+// TestHostileFramesOnTheWire checks that each hostile frame gets the earlier replies, its error and a closed
+// connection, and does not affect other clients.
 func TestHostileFramesOnTheWire(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	for name, c := range resptest.Hostile {
@@ -73,8 +73,8 @@ func TestRandomBytes(t *testing.T) {
 	assert.Zero(t, srv.Wire.Panics.Load())
 }
 
-// One command that arrives byte by byte is answered, and meanwhile holds no more
-// than it has sent.
+// TestSlowDrip checks that a command which arrives byte by byte is answered, and that it uses no more memory than it
+// has sent.
 func TestSlowDrip(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
@@ -96,8 +96,8 @@ func TestDeclaredLengthHoldsNothing(t *testing.T) {
 	assert.Zero(t, srv.pools.Oversize.Load())
 }
 
-// Without memory for larger buffers clients go on with the small ones, and only a
-// command that does not fit one is refused.
+// TestPooledBuffersAreBounded checks that clients continue with small buffers if there is no memory for larger ones.
+// Only a command that does not fit a small buffer is rejected.
 func TestPooledBuffersAreBounded(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	srv.pools.Pooled.Store(resp.MaxPooledBytes)
@@ -132,8 +132,8 @@ func TestLargestCommandPassesAndGivesItsMemoryBack(t *testing.T) {
 	assert.Zero(t, srv.pools.Oversize.Load())
 }
 
-// Beyond the memory set aside for large commands a client is told so and cut;
-// when it is there again the next one is served.
+// TestLargeCommandsShareBoundedMemory checks that a client gets an error and is disconnected if the memory for large
+// commands is used up, and that the next client is served once memory is free again.
 func TestLargeCommandsShareBoundedMemory(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	srv.pools.Oversize.Store(resp.MaxOversizeBytes)
@@ -149,8 +149,8 @@ func TestLargeCommandsShareBoundedMemory(t *testing.T) {
 	assert.Contains(t, p.ExpectEnd(), pong)
 }
 
-// A client that does not read is cut after the write timeout; others are served
-// while it stands.
+// TestReaderThatNeverReadsIsCut checks that the write timeout disconnects a client that does not read, and that
+// others are served meanwhile.
 func TestReaderThatNeverReadsIsCut(t *testing.T) {
 	srv := startWire(t, Config{WriteTimeout: 300 * time.Millisecond}, nil)
 	deaf := srv.dial(t)
@@ -208,7 +208,7 @@ func TestPanicCostsOneConnection(t *testing.T) {
 	assert.Contains(t, log.String(), "hostile_test.go", "the stack is logged")
 }
 
-// What the command that panicked had begun to answer is not sent.
+// TestPanicTearsNoReply checks that the partial reply of a command that panicked is not sent.
 func TestPanicTearsNoReply(t *testing.T) {
 	srv, err := New(Config{Logger: slog.New(slog.DiscardHandler)}, &wireLimiter{})
 	require.NoError(t, err)
@@ -225,7 +225,8 @@ func TestPanicTearsNoReply(t *testing.T) {
 	c.sess.Close()
 }
 
-// Replies leave in writes of bounded size, however many one read asked for.
+// TestRepliesAreFlushedAtAThreshold checks that the server writes replies in pieces of bounded size, however many
+// commands one read contains.
 func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	srv, err := New(Config{}, &wireLimiter{})
 	require.NoError(t, err)
@@ -239,7 +240,7 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	assert.EqualValues(t, 200_000*len(pong), srv.Wire.OutputBytes.Load())
 }
 
-// A client that must authenticate has AuthTimeout; one that has may be idle.
+// TestAuthTimeout checks that AuthTimeout disconnects a client before its login only. Afterwards it may be idle.
 func TestAuthTimeout(t *testing.T) {
 	srv := startWire(t, Config{Password: "secret", AuthTimeout: 200 * time.Millisecond}, nil)
 	idle, late := srv.dial(t), srv.dial(t)
@@ -264,7 +265,7 @@ func TestLimitsBeforeAndAfterAuth(t *testing.T) {
 	p.Expect("+OK\r\n$1025\r\n")
 }
 
-// Errors of accept are waited out with a growing pause.
+// TestAcceptErrorsAreWaitedOut checks that the server retries after errors of accept, with a growing pause.
 func TestAcceptErrorsAreWaitedOut(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

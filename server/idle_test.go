@@ -17,7 +17,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// liveBytes is what the process holds in heap objects and goroutine stacks.
+// liveBytes returns the bytes of heap objects and goroutine stacks.
 func liveBytes() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -26,11 +26,11 @@ func liveBytes() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// Ten thousand clients that were busy once and are idle now hold little, and
-// are still there. Both ends of every connection live in this process, so as
-// many run as the file descriptors allow.
+// TestIdleConnectionsHoldLittle checks that ten thousand clients which were busy once use little memory when idle,
+// and still work. Both ends of each connection are in this process, so the limit on file descriptors bounds their
+// number.
 func TestIdleConnectionsHoldLittle(t *testing.T) {
-	const most = 12 << 10 // bytes a connection, the test's own end included
+	const most = 12 << 10 // bytes per connection, including the test's end
 	n := 10_000
 	if testing.Short() {
 		n = 1000
@@ -42,7 +42,7 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	before := liveBytes()
 	clients := make([]net.Conn, n)
-	value := strings.Repeat("v", resp.MediumReadBytes+1) // fills the small buffer and the medium one
+	value := strings.Repeat("v", resp.MediumReadBytes+1) // fills the small and the medium buffer
 	burst, answer := resptest.Multibulk("ECHO", value), make([]byte, len("$16385\r\n\r\n")+len(value))
 	for i := range clients {
 		nc, err := net.Dial("tcp", srv.addr)
@@ -69,7 +69,7 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 	}
 }
 
-// sweepTwice does what two visits of the sweeper do.
+// sweepTwice has the effect of two passes of the sweeper.
 func (s *wireServer) sweepTwice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *wireServer) sweepTwice() {
 	}
 }
 
-// borrowed counts connections that have not come to rest.
+// borrowed counts the connections that are not at rest.
 func (s *wireServer) borrowed() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *wireServer) borrowed() (n int) {
 	return n
 }
 
-// A nudge in the middle of a command loses nothing of it.
+// TestNudgeKeepsAnUnfinishedCommand checks that a nudge in the middle of a command loses no part of it.
 func TestNudgeKeepsAnUnfinishedCommand(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	for _, size := range []int{10, 400, 5000, 40_000, 60_000} {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// tellingListener gives a second descriptor of each connection that it accepted.
+// tellingListener provides a second descriptor of each connection that it accepted.
 type tellingListener struct {
 	net.Listener
 	accepted chan *os.File
@@ -36,8 +36,8 @@ func newTellingListener(t *testing.T) *tellingListener {
 	return &tellingListener{ln, make(chan *os.File, 1)}
 }
 
-// TestVanishedPeersAreFound: the system probes each connection as limits.go says, and not as
-// package net would have it.
+// TestVanishedPeersAreFound checks that the kernel's keepalive probes have the settings of limits.go, and not the
+// defaults of package net.
 func TestVanishedPeersAreFound(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		ln := newTellingListener(t)

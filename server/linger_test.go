@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What still comes after the end is read at a pace and not for ever: nobody keeps a
-// processor busy with it, or a connection. Times are those of the bubble, so exact.
+// TestWhatComesAfterTheEndIsReadAtAPace checks that input after the end is read at a limited pace and for a limited
+// time, so that no client keeps a processor or a connection busy. The test uses fake time, so durations are exact.
 func TestWhatComesAfterTheEndIsReadAtAPace(t *testing.T) {
 	const step = lingerQuiet / 4
 	for name, c := range map[string]struct {
 		message   int           // bytes that the client sends
-		every     time.Duration // again and again; 0: as fast as they are taken
-		nudged    time.Duration // when the sweeper comes by; 0: never
-		from, to  time.Duration // how long it lasts
+		every     time.Duration // pause between messages; 0: none
+		nudged    time.Duration // when the sweeper nudges; 0: never
+		from, to  time.Duration // bounds on the duration
 		mostTaken int
 	}{
 		"silence":          {from: lingerQuiet, to: lingerQuiet},
@@ -48,12 +48,12 @@ func TestWhatComesAfterTheEndIsReadAtAPace(t *testing.T) {
 	}
 }
 
-// halfClosed can be told that no more comes, while the other side still sends.
+// halfClosed accepts CloseWrite, while the other side continues to send.
 type halfClosed struct{ net.Conn }
 
 func (halfClosed) CloseWrite() error { return nil }
 
-// Somebody who floods gives up here, so that a test ends in any case.
+// These bounds stop a flood, so that the test ends in any case.
 const (
 	enoughPoured  = 64 << 20
 	enoughPouring = 2 * lingerMax

@@ -6,8 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// net/http keeps the connection of a refused request half open for half a second, longer
-// than goleak waits.
+// net/http keeps the connection of a rejected request half open for half a second, longer than goleak waits.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// One honest client sends a pipeline without end, reading while it writes, and
-// the heap does not grow with it. WEIRTEST_LONG_PIPELINE=1 makes it 1 GiB.
+// TestLongPipelineInBoundedMemory checks that the heap does not grow while a client sends a very long pipeline and
+// reads the replies. WEIRTEST_LONG_PIPELINE=1 sends 1 GiB.
 func TestLongPipelineInBoundedMemory(t *testing.T) {
-	const most = 16 << 20 // bytes held more than before, garbage of the moment included
+	const most = 16 << 20 // bytes above the level before, including garbage
 	total := 64 << 20
 	if os.Getenv("WEIRTEST_LONG_PIPELINE") != "" {
 		total = 1 << 30
@@ -53,8 +53,8 @@ func TestLongPipelineInBoundedMemory(t *testing.T) {
 	assert.Less(t, peak-before, int64(most))
 }
 
-// A client that sends without reading is held back, not buffered for: what the
-// server has read stops growing.
+// TestUnreadRepliesHoldTheSenderBack checks back-pressure: the server stops reading from a client that does not read
+// its replies, and does not buffer for it.
 func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
 	srv := startWire(t, Config{WriteTimeout: time.Minute}, nil)
 	p := srv.dial(t)

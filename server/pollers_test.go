@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// stuckLimiter clears for ever, or until it is let go.
+// stuckLimiter blocks in Clear until the test releases it.
 type stuckLimiter struct {
 	wireLimiter
 	clearing, release chan struct{}
@@ -23,8 +23,8 @@ func (l *stuckLimiter) Clear() error {
 	return nil
 }
 
-// Commands that take long, as many as there can be pollers and more, keep nobody
-// else waiting.
+// TestASlowCommandKeepsNobodyWaiting checks that slow commands delay no other client, even if there are more of them
+// than pollers.
 func TestASlowCommandKeepsNobodyWaiting(t *testing.T) {
 	lim := &stuckLimiter{clearing: make(chan struct{}), release: make(chan struct{})}
 	srv := startWire(t, Config{}, lim)
@@ -45,7 +45,7 @@ func TestASlowCommandKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// A client that waits costs no goroutine, where pollers are to be had.
+// TestWaitingClientsHaveNoGoroutine checks that a waiting client needs no goroutine on systems with pollers.
 func TestWaitingClientsHaveNoGoroutine(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("pollers need Linux")

@@ -63,15 +63,15 @@ func TestPushedMessagesArriveInOrderAmongReplies(t *testing.T) {
 	}
 }
 
-// pushed is how many bytes of messages wait.
+// pushed returns the number of bytes of waiting messages.
 func (c *conn) pushed() int {
 	c.pushes.mu.Lock()
 	defer c.pushes.mu.Unlock()
 	return len(c.pushes.buf)
 }
 
-// What was pushed before a command is read is written before its reply, and
-// what is pushed while it runs comes after it: a subscription's confirmation
+// TestPushDuringACommandComesAfterItsReply checks the order of pushes and replies. A message pushed before a command
+// is read precedes the reply. A message pushed while the command runs follows it, so a subscription's confirmation
 // precedes its first message.
 func TestPushDuringACommandComesAfterItsReply(t *testing.T) {
 	var c *conn
@@ -90,7 +90,8 @@ func TestPushDuringACommandComesAfterItsReply(t *testing.T) {
 	p.Expect(decisionAnswer + pong + "+pushed\r\n" + decisionAnswer + "+pushed\r\n")
 }
 
-// A reader of events that does not keep up is cut; whoever pushes is not held up.
+// TestPushOverflowCutsTheClient checks that a slow reader of events is disconnected, and that the sender of the
+// events does not wait.
 func TestPushOverflowCutsTheClient(t *testing.T) {
 	srv := startWire(t, Config{MaxOutputBytes: flushBytes}, nil)
 	p, c := srv.dialOne(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// heldLine waits for longer than any test; what it waits for comes in an hour.
+// heldLine waits longer than any test runs, because its unit is free in an hour.
 const (
 	takenLine   = "RL.FIXED k 1h 1 FIRST\r\n"
 	takenAnswer = "*5\r\n:1\r\n:0\r\n:0\r\n:3600000\r\n:1\r\n"
@@ -77,8 +77,8 @@ func TestAHeldClientThatGoesLeavesTheLine(t *testing.T) {
 	}
 }
 
-// What was answered before goes out, messages come meanwhile, and what is sent behind
-// is answered after; a sweep of idle connections disturbs nobody.
+// TestAHeldClientIsServedAround checks a client that waits in RL.WAIT. Earlier replies are sent, messages arrive, and
+// later commands are answered after the wait. A sweep of idle connections changes nothing.
 func TestAHeldClientIsServedAround(t *testing.T) {
 	overWires(t, func(t *testing.T, srv *wireServer) {
 		p, other := srv.dial(t), srv.dial(t)
@@ -116,14 +116,14 @@ func TestShutdownAnswersHeldClients(t *testing.T) {
 	})
 }
 
-// TestWhatHeldClientsTake shows the memory of ten thousand of them.
+// TestWhatHeldClientsTake prints the memory of ten thousand waiting clients.
 func TestWhatHeldClientsTake(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const clients = service.MaxWaiters
 	ln := &remoteListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := serveWire(t, Config{MaxClients: 2 * clients}, servertest.NewTableLimiter(), ln) // all of one source
+	srv := serveWire(t, Config{MaxClients: 2 * clients}, servertest.NewTableLimiter(), ln) // one source
 	peers, empty := make([]*servertest.Peer, clients), heldMemory()
 	for i := range peers {
 		ours, theirs := net.Pipe()
@@ -149,7 +149,7 @@ func TestWhatHeldClientsTake(t *testing.T) {
 	assert.Less(t, each, int64(32<<10))
 }
 
-// heldMemory is the memory of objects and stacks.
+// heldMemory returns the bytes of objects and stacks.
 func heldMemory() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -52,7 +52,7 @@ func serveTLS(t *testing.T, cfg Config, auth tls.ClientAuthType, ln net.Listener
 	return s
 }
 
-// dialTLS shakes hands; change may alter what the client does.
+// dialTLS completes a handshake; change can alter the client's configuration.
 func (s *tlsServer) dialTLS(t *testing.T, change func(*tls.Config)) (*servertest.Peer, error) {
 	t.Helper()
 	config := &tls.Config{RootCAs: s.ca.Pool()}
@@ -100,7 +100,8 @@ func TestClientsOverTLS(t *testing.T) {
 	assert.Empty(t, p.ExpectEnd(), "a clean end: the last replies have arrived")
 }
 
-// An idle client is woken to give its buffers back, which must not harm its TLS.
+// TestNudgesDoNotHarmTLS checks that the nudge which frees the buffers of an idle client does not break its TLS
+// connection.
 func TestNudgesDoNotHarmTLS(t *testing.T) {
 	srv := startTLS(t, Config{}, tls.NoClientCert)
 	p, err := srv.dialTLS(t, nil)
@@ -138,7 +139,8 @@ func TestTLSVersions(t *testing.T) {
 	}
 }
 
-// Clients are let in by their certificate, or refused, before a byte of RESP.
+// TestClientCertificates checks that the server accepts or rejects clients by their certificate before the first byte
+// of RESP.
 func TestClientCertificates(t *testing.T) {
 	foreign := certtest.NewCA(t, "ca") // of the same name
 	for _, c := range []struct {
@@ -188,7 +190,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// A renewed certificate is shown to new clients; those that are connected stay.
+// TestReloadUnderLiveConnections checks that new clients get a renewed certificate, and that existing connections
+// continue.
 func TestReloadUnderLiveConnections(t *testing.T) {
 	srv := startTLS(t, Config{}, tls.NoClientCert)
 	old, err := srv.dialTLS(t, nil)
@@ -222,14 +225,13 @@ func TestTLSOnThePlainPort(t *testing.T) {
 	_, err := tls.Dial("tcp", srv.addr, &tls.Config{InsecureSkipVerify: true})
 	require.ErrorContains(t, err, "first record does not look like a TLS handshake")
 	p := srv.dial(t)
-	p.Send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may have by chance
+	p.Send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may contain by chance
 	assert.Equal(t, "-ERR Protocol error: TLS on a port without TLS\r\n", p.ExpectEnd())
 	srv.answers(t)
 }
 
-// A thousand clients that begin a handshake and never go on keep nobody out, whether
-// they come from elsewhere or from where everybody else does, and cut no client whose
-// handshake is complete.
+// TestHalfOpenHandshakesLeaveOthersServed checks that a thousand clients with an unfinished handshake lock nobody
+// out, from the same or another address. They cause no client with a complete handshake to be disconnected.
 func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
 	for _, from := range []string{"127.0.0.2", "127.0.0.1"} {
 		t.Run(from, func(t *testing.T) {
@@ -238,7 +240,7 @@ func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
 			require.NoError(t, err)
 			slow := servertest.DialAs(t, "127.0.0.3", srv.addr)
 			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-			var hello bytes.Buffer // how every handshake begins, without its end
+			var hello bytes.Buffer // the first bytes of a handshake
 			fmt.Fprintf(&hello, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
 			for range 1000 {
 				nc, err := dialer.Dial("tcp", srv.addr)
@@ -259,7 +261,7 @@ func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
 	}
 }
 
-// A stopped server begins no handshake, and ends those that are under way.
+// TestHandshakesEndWithTheServer checks that a stopped server starts no handshake, and ends those in progress.
 func TestHandshakesEndWithTheServer(t *testing.T) {
 	h := newHandshakes(new(atomic.Int64))
 	defer h.running.Done()
@@ -287,7 +289,8 @@ type addressed struct {
 func (a *addressed) RemoteAddr() net.Addr { return a.from }
 func (a *addressed) Close() error         { a.closed.Store(true); return a.Conn.Close() }
 
-// Behind certificates no password is needed beyond this machine; without them it is.
+// TestProtectedModeOverTLS checks that a server beyond loopback needs a password, unless it requires client
+// certificates.
 func TestProtectedModeOverTLS(t *testing.T) {
 	for auth, served := range map[tls.ClientAuthType]bool{tls.NoClientCert: false, tls.VerifyClientCertIfGiven: false,
 		tls.RequireAndVerifyClientCert: true} {
@@ -308,7 +311,7 @@ func TestProtectedModeOverTLS(t *testing.T) {
 	}
 }
 
-// foreignListener says that clients come from another machine.
+// foreignListener reports remote addresses of another machine.
 type foreignListener struct{ net.Listener }
 
 func (l *foreignListener) Accept() (net.Conn, error) {

@@ -83,7 +83,7 @@ func (s *wireServer) dial(t testing.TB) *servertest.Peer {
 	return &servertest.Peer{Conn: nc, T: t, In: bufio.NewReader(nc)}
 }
 
-// answers checks that the server still serves somebody else.
+// answers checks that the server still serves another client.
 func (s *wireServer) answers(t testing.TB) {
 	t.Helper()
 	p := s.dial(t)
@@ -150,7 +150,7 @@ func TestProtectedMode(t *testing.T) {
 	assert.Zero(t, open.Wire.Denied.Load())
 }
 
-// remoteListener hands out connections that seem to come from elsewhere.
+// remoteListener returns connections with a remote address of another machine.
 type remoteListener struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -10,8 +10,8 @@ import (
 
 var guesser = netip.MustParseAddr("192.0.2.7")
 
-// Guessing goes on at one guess each five seconds, however many connections guess, and
-// nobody else waits.
+// TestGuessesAreHeldBack checks that one address can guess once in five seconds, with any number of connections, and
+// that other clients do not wait.
 func TestGuessesAreHeldBack(t *testing.T) {
 	f := NewFailedLogins()
 	start := time.Unix(1_800_000_000, 0)
@@ -20,7 +20,7 @@ func TestGuessesAreHeldBack(t *testing.T) {
 		for range 100 { // connections that guess at the same time
 			wait, ok := f.Delay(guesser, now)
 			if !ok || wait > 0 {
-				continue // it waits, and is not done within this turn of the loop
+				continue // it waits longer than this pass of the loop
 			}
 			guesses++
 			f.Note(guesser, now)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/internal/rlspb"
 )
 
-// TestRLSFrom: Envoy's remote_address holds for all descriptors of a call.
+// TestRLSFrom checks that Envoy's remote_address applies to all descriptors of a call.
 func TestRLSFrom(t *testing.T) {
 	entry := func(key, value string) *rlspb.Entry { return &rlspb.Entry{Key: []byte(key), Value: []byte(value)} }
 	q, err := readRequest(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{

@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testWait is how long what must happen may take.
+// testWait bounds each wait for an expected event.
 const testWait = 20 * time.Second
 
-// rig is a group behind a listener; serve makes the read cycle of each connection.
+// rig is a group behind a listener; serve returns the read cycle of a connection.
 type rig struct {
 	*Group
 	addr  string
@@ -81,7 +81,7 @@ func (r *rig) dial(t *testing.T) *net.TCPConn {
 	return nc.(*net.TCPConn)
 }
 
-// echo answers everything with itself. meanwhile is called before each answer.
+// echo sends all input back. It calls meanwhile before each answer.
 func echo(c *Conn, meanwhile func()) func() bool {
 	b := make([]byte, 1024)
 	return func() bool {
@@ -105,8 +105,8 @@ func echo(c *Conn, meanwhile func()) func() bool {
 
 func nothing() {}
 
-// TestAnEventOfAnotherIsNotOurs: one that was taken before its connection was closed, and is
-// looked at when another has the descriptor.
+// TestAnEventOfAnotherIsNotOurs checks an event that was read before its connection was closed, and is handled after
+// another connection got the same descriptor.
 func TestAnEventOfAnotherIsNotOurs(t *testing.T) {
 	r := newRig(t, func(c *Conn) func() bool { return echo(c, nothing) })
 	nc := r.dial(t)
@@ -121,7 +121,7 @@ func TestAnEventOfAnotherIsNotOurs(t *testing.T) {
 	require.True(t, c.ending.Load())
 }
 
-// exchange sends b, reads as much and compares.
+// exchange sends b, reads the same number of bytes and compares them.
 func exchange(nc net.Conn, b []byte) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -138,8 +138,8 @@ func exchange(nc net.Conn, b []byte) error {
 	return <-sent
 }
 
-// Many clients, small and large messages, read cycles that detach now and then: every
-// byte comes back, in order.
+// TestEveryByteIsAnswered checks that every byte comes back in order, with many clients, small and large messages,
+// and read cycles that detach at times.
 func TestEveryByteIsAnswered(t *testing.T) {
 	const clients, rounds = 40, 60
 	r := newRig(t, func(c *Conn) func() bool {
@@ -173,7 +173,7 @@ func TestEveryByteIsAnswered(t *testing.T) {
 	}
 }
 
-// Whatever a read cycle that has detached waits for, others are served.
+// TestDetachedReadCycleDelaysNoOther checks that other connections are served while a detached read cycle waits.
 func TestDetachedReadCycleDelaysNoOther(t *testing.T) {
 	release := make(chan struct{})
 	first := atomic.Bool{}
@@ -201,8 +201,8 @@ func TestDetachedReadCycleDelaysNoOther(t *testing.T) {
 	require.Equal(t, "onemore", string(got))
 }
 
-// A client that reads nothing makes the writer wait until its deadline, and others
-// are served meanwhile.
+// TestAFullSocketKeepsNobodyWaiting checks that a write to a client that does not read waits until its deadline, and
+// that others are served meanwhile.
 func TestAFullSocketKeepsNobodyWaiting(t *testing.T) {
 	ended := make(chan error, 1)
 	r := newRig(t, func(c *Conn) func() bool {
@@ -240,7 +240,7 @@ func TestAFullSocketKeepsNobodyWaiting(t *testing.T) {
 	require.ErrorIs(t, <-ended, os.ErrDeadlineExceeded)
 }
 
-// What the writer waits for comes, and the rest is written.
+// TestASlowReaderGetsEverything checks that a blocked write continues when the client reads.
 func TestASlowReaderGetsEverything(t *testing.T) {
 	flood := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	r := newRig(t, func(c *Conn) func() bool {
@@ -261,7 +261,7 @@ func TestASlowReaderGetsEverything(t *testing.T) {
 	require.True(t, bytes.Equal(flood, got))
 }
 
-// The end of what a client sends is noticed, also when it comes with the last bytes.
+// TestTheEndIsNoticed checks that the end of a client's input is detected, also if it arrives with the last bytes.
 func TestTheEndIsNoticed(t *testing.T) {
 	closed := make(chan error, 100)
 	r := newRig(t, func(c *Conn) func() bool {
@@ -298,7 +298,7 @@ func TestTheEndIsNoticed(t *testing.T) {
 	}
 }
 
-// Close and deadlines reach a connection that rests, and one that waits.
+// TestRestingConnectionsAreWoken checks that Close and deadlines reach a resting connection and a waiting one.
 func TestRestingConnectionsAreWoken(t *testing.T) {
 	for name, wake := range map[string]struct {
 		do   func(c *Conn)
@@ -348,7 +348,7 @@ func TestRestingConnectionsAreWoken(t *testing.T) {
 	}
 }
 
-// A deadline taken back does not count.
+// TestADeadlineTakenBack checks that a removed deadline has no effect.
 func TestADeadlineTakenBack(t *testing.T) {
 	r := newRig(t, func(c *Conn) func() bool { return echo(c, nothing) })
 	nc := r.dial(t)
@@ -361,7 +361,7 @@ func TestADeadlineTakenBack(t *testing.T) {
 	}
 }
 
-// Connections of other kinds are left as they are.
+// TestOnlySocketsAreAdopted checks that the group leaves connections of other types unchanged.
 func TestOnlySocketsAreAdopted(t *testing.T) {
 	g, err := New()
 	require.NoError(t, err)

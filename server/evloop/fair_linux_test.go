@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Clients that send without a pause, as many as there can be pollers and more, keep
-// nobody waiting.
+// TestEndlessSendersKeepNobodyWaiting checks that clients which send without a pause delay no other client, even if
+// there are more of them than pollers.
 func TestEndlessSendersKeepNobodyWaiting(t *testing.T) {
 	r := newRig(t, func(c *Conn) func() bool {
 		b := make([]byte, 16)
@@ -62,7 +62,7 @@ func TestEndlessSendersKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// A poller that is busy without a pause gets help, and the help leaves afterwards.
+// TestHelpersComeAndGo checks that a poller which is always busy gets a helper, and that the helper ends afterwards.
 func TestHelpersComeAndGo(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor: nobody can help")
@@ -98,8 +98,8 @@ func TestHelpersComeAndGo(t *testing.T) {
 	require.Eventually(t, func() bool { return r.helpers.Load() == 0 }, testWait, time.Millisecond)
 }
 
-// A poller that cannot keep up is helped soon; one that can, though it never pauses, after
-// a while.
+// TestOverloaded checks that a poller which cannot keep up gets a helper soon, and that a poller which keeps up
+// without a pause gets one later.
 func TestOverloaded(t *testing.T) {
 	few, full := &poller{n: 1}, &poller{n: eventsAtOnce}
 	require.False(t, few.overloaded(busySpan))
