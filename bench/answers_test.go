@@ -15,7 +15,7 @@ const (
 	no  = "*5\r\n:0\r\n:0\r\n:-1\r\n:100\r\n:20\r\n"
 )
 
-// expected returns n answers of weir.
+// expected returns n replies of weir.
 func expected(n int) []Reply {
 	return mapOf(make([]struct{}, n), func(struct{}) Reply { return decisionReply(5) })
 }
@@ -97,7 +97,7 @@ func BenchmarkAnswers(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/replies, "ns/reply")
 }
 
-// TestATallyGoesOnWhereItWas continues a tally after some answers were late.
+// TestATallyGoesOnWhereItWas checks that a tally continues after late replies.
 func TestATallyGoesOnWhereItWas(t *testing.T) {
 	text := yes + "-ERR no\r\n" + "*5\r\n:1\r\n$3\r\nabc\r\n+x\r\n:1\r\n:2\r\n" + no
 	var r trickle
@@ -111,7 +111,7 @@ func TestATallyGoesOnWhereItWas(t *testing.T) {
 	require.Equal(t, tally{answers: 4, admitted: 2, errors: 1, said: "ERR no"}, got)
 }
 
-// trickle reads what has come.
+// trickle reads the available bytes.
 type trickle struct{ come []byte }
 
 func (r *trickle) Read(b []byte) (int, error) {

@@ -19,7 +19,8 @@ type manyNodes struct {
 
 func (m manyNodes) Nodes() []string { return m.addrs }
 
-// TestEveryNodeSettles checks that every node is told to settle. Otherwise it would defer its work into the next cell.
+// TestEveryNodeSettles checks that every node completes its deferred work before a cell. Otherwise the next cell
+// would pay for it.
 func TestEveryNodeSettles(t *testing.T) {
 	a, b := &fakeServer{}, &fakeServer{}
 	target := Target{Server: manyNodes{a, []string{startFake(t, a), startFake(t, b)}}, Settle: []string{"SAVE"}}

@@ -28,7 +28,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// changed is a report in which a row has other figures.
+// changed returns a report with other figures in one row.
 func changed(change func(*Sample)) *Report {
 	r := sampleReport()
 	rows := r.Scenarios[0].Rows

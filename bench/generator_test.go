@@ -100,7 +100,7 @@ func TestAClosedLoopEndsInItsTime(t *testing.T) {
 // stallingServer answers at once, except for one stall after this many requests.
 func stallingServer(t *testing.T, behind int64, stall time.Duration) string {
 	var asked atomic.Int64
-	var standing sync.RWMutex // held by the stall
+	var standing sync.RWMutex // waits during the stall
 	return startFake(t, &fakeServer{reply: func([]string) string {
 		if asked.Add(1) == behind {
 			standing.Lock()
@@ -113,10 +113,9 @@ func stallingServer(t *testing.T, behind int64, stall time.Duration) string {
 	}})
 }
 
-// A closed loop has one slow answer a connection in a stall, whatever it delays. An open
-// loop has all that were due meanwhile: half a second of two is a quarter. The stall is longer
-// than those of a busy machine, and one that stalls all the same does not so in each of
-// several runs.
+// TestAnOpenLoopCountsAStall compares the loops during a stall. A closed loop records one slow answer per connection.
+// An open loop records all requests that were due: half a second of two is a quarter. The stall is longer than the
+// pauses of a busy machine, and the test repeats runs that had another pause.
 func TestAnOpenLoopCountsAStall(t *testing.T) {
 	const stall, perSecond, attempts = 500 * time.Millisecond, 2000, 10
 	l := Load{Workload: TokenBucket, Clients: 4, Pipeline: 1, Keys: 100}

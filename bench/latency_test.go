@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/bench/servers"
 )
 
-// exactly is the percentile of sorted values: the least one that so many percent of
-// all do not exceed.
+// exactly returns the percentile of sorted values: the smallest value that the given percentage of values does not
+// exceed.
 func exactly(sorted []time.Duration, percentile float64) float64 {
 	rank := max(1, int(math.Ceil(percentile/100*float64(len(sorted)))))
 	return sorted[rank-1].Seconds() * 1e3

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWiresNeedFewMoreDescriptors than there are connections, at any moment: a load may have
-// half as many as a process may open.
+// TestWiresNeedFewMoreDescriptors checks that a load never needs many more descriptors than connections. A load may
+// use half of the descriptors that a process may open.
 func TestWiresNeedFewMoreDescriptors(t *testing.T) {
 	const count, few = 100, 20
 	w, _ := pollerOfPeers(t, count, func(conns []net.Conn) (connPoller, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pollersOf are all kinds of pollers.
+// pollersOf returns a poller of each kind.
 var pollersOf = map[string]func([]net.Conn) (connPoller, error){
 	"of this system": newConnPoller,
 	"buffered":       func(conns []net.Conn) (connPoller, error) { return newBuffered(conns), nil },
@@ -35,7 +35,7 @@ func pollerOfPeers(t *testing.T, count int, of func([]net.Conn) (connPoller, err
 	return w, peers
 }
 
-// await waits until some connections have something.
+// await waits until a connection has input.
 func await(t *testing.T, w connPoller) []int {
 	for range 1000 {
 		ready, err := w.wait(longestPause)

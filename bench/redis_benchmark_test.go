@@ -52,7 +52,8 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 	require.ErrorContains(t, err, "no such thing")
 }
 
-// TestRedisBenchmarkIsNotWaitedForInVain covers redis-benchmark's endless wait for a missing answer.
+// TestRedisBenchmarkIsNotWaitedForInVain checks that the run ends although redis-benchmark waits forever for a
+// missing answer.
 func TestRedisBenchmarkIsNotWaitedForInVain(t *testing.T) {
 	tools := needTools(t)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return "" }})

@@ -13,8 +13,7 @@ var fakeCommand = Command{Args: []string{"LIMIT", "{key}"}, Reply: decisionReply
 
 var fakeLoad = Load{Workload: TokenBucket, Clients: 10, Pipeline: 10, Keys: 1000}
 
-// fakes are a target of 4000 decisions a second and one of 1000, which has no sliding
-// log.
+// fakes returns a target with 4000 decisions per second and one with 1000, which has no sliding log.
 type fakes struct {
 	fast, slow *fakeServer
 	generator  *fakeGenerator
@@ -220,14 +219,15 @@ func TestAPlanThatIsTooLongIsRefused(t *testing.T) {
 	require.Empty(t, f.fast.seen(), "nothing is started")
 }
 
-// TestALateRunShortensItsCells covers a machine that is slower than planned. It has shorter cells, and then none.
+// TestALateRunShortensItsCells checks a machine that is slower than planned: its cells become shorter, and then the
+// run skips them.
 func TestALateRunShortensItsCells(t *testing.T) {
 	f := newFakes(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	runner := f.runner(1)
 	runner.CellTime = 0
-	var left time.Duration // of the hour, told to the runner through its context
+	var left time.Duration // of the hour, which the runner's context reports
 	late := &lateContext{Context: ctx, left: &left}
 	left = 20 * time.Second
 	f.generator.before = func() { left -= 2200 * time.Millisecond }

@@ -26,13 +26,13 @@ func needTools(t *testing.T) Tools {
 	return tools
 }
 
-// builtWeir is built once for all tests; TestMain removes it.
+// builtWeir is built once for all tests. TestMain removes it.
 var builtWeir = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "weir-bench-test-"); err != nil {
 		return "", err
 	}
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "weir"), "../cmd/weir")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it: what is compiled serves both
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it, so both share the build cache
 	out, err := build.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// weirWanted prevents TestMain from a build that no test needs.
+// weirWanted reports whether a test needs weir, so that TestMain does not build it in vain.
 var weirWanted bool
 
 func buildWeir(t *testing.T) string {
@@ -59,7 +59,7 @@ func buildWeir(t *testing.T) string {
 	return filepath.Join(dir, "weir")
 }
 
-// pidsOf starts nothing: it remembers the processes while the run still has them.
+// pidsOf wraps a server and records its processes after each start.
 type pidsOf struct {
 	servers.Server
 	pids map[int]bool
@@ -100,7 +100,7 @@ func newRealRun(t *testing.T, repetitions int, cell time.Duration) *realRun {
 	return r
 }
 
-// requireGone checks that this many processes were started, and that none is left.
+// requireGone checks that this many processes were started, and that all of them ended.
 func (r *realRun) requireGone(t *testing.T, started int) {
 	require.Len(t, r.pids, started)
 	for pid := range r.pids {
@@ -146,7 +146,7 @@ func TestSmokeComparesForReal(t *testing.T) {
 	}
 }
 
-// TestScriptsLimit checks that the scripts limit as their workload says, because the comparison would otherwise be
+// TestScriptsLimit checks that the scripts enforce the limits of their workload. Otherwise the comparison would be
 // unfair.
 func TestScriptsLimit(t *testing.T) {
 	tools := needTools(t)
@@ -161,7 +161,7 @@ func TestScriptsLimit(t *testing.T) {
 	defer conn.conn.Close()
 	for workload, c := range map[Workload]struct {
 		limit     int     // in units
-		givesBack float64 // units a second, while the test asks
+		givesBack float64 // units a second, during the test
 	}{TokenBucket: {20, 10}, SlidingLog: {100, 0}, FixedWindow: {100, 0}, Denied: {1, 0}} {
 		for try, cost := range []int{1, c.limit / 4} {
 			cost = max(cost, 1)

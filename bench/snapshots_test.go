@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampleWindows are two rounds in which every decision of a window takes as long.
+// sampleWindows are two rounds of windows. All decisions of a window have the same latency.
 func sampleWindows() []*window {
 	began := time.Now()
 	var all []*window

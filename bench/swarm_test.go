@@ -19,8 +19,8 @@ import (
 	"github.com/weir-project/weir/bench/servers"
 )
 
-// pipeSwarm is a swarm whose connections end in serve, all in one bubble of fake
-// time. serve gets the server's end and how many bytes a pipeline has.
+// pipeSwarm returns a swarm whose connections end in serve, in one bubble of fake time. serve receives the server's
+// end and the size of a pipeline in bytes.
 func pipeSwarm(t *testing.T, clients, requests int, serve func(conn net.Conn, bytes int)) *swarm {
 	s := &swarm{pipeline: requests}
 	var all sync.WaitGroup
@@ -41,8 +41,8 @@ func pipeSwarm(t *testing.T, clients, requests int, serve func(conn net.Conn, by
 	return s
 }
 
-// answerAll answers pipelines as they come. read is called behind each that has
-// been read, answer before each is answered.
+// answerAll answers pipelines as they arrive. It calls read after it reads each pipeline, and answer before it
+// answers it.
 func answerAll(requests int, read, answer func()) func(net.Conn, int) {
 	return func(conn net.Conn, bytes int) {
 		arrived := make(chan struct{}, maxAhead)
@@ -79,8 +79,8 @@ func (r *recorded) record(_ int, due, came time.Time, answers tally) {
 	r.tally.add(answers)
 }
 
-// steadyBeside runs a load of 400 a second, in pipelines of 10, for 3 s beside a
-// server that answers nothing for half a second, and checks the latency of each.
+// steadyBeside runs a load of 400 requests per second for 3 s, in pipelines of 10. Its server stalls for half a
+// second. The test checks the latency of each pipeline.
 func steadyBeside(t *testing.T, serve func(stall func() time.Duration) func(net.Conn, int)) {
 	const clients, requests, perSecond = 4, 10, 400
 	started := time.Now()
@@ -111,7 +111,8 @@ func steadyBeside(t *testing.T, serve func(stall func() time.Duration) func(net.
 	}
 }
 
-// A closed loop would see one slow answer a connection.
+// TestSteadyShowsAStallInEveryRequestItDelays checks that each delayed request counts. A closed loop would record one
+// slow answer per connection.
 func TestSteadyShowsAStallInEveryRequestItDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived, inTime atomic.Int64
@@ -124,7 +125,8 @@ func TestSteadyShowsAStallInEveryRequestItDelays(t *testing.T) {
 	})
 }
 
-// A server that does not even read makes requests leave late; they were due anyway.
+// TestSteadyCountsFromWhenARequestWasDue checks that latency starts at the due time, also if the server does not read
+// and requests are sent late.
 func TestSteadyCountsFromWhenARequestWasDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		steadyBeside(t, func(stall func() time.Duration) func(net.Conn, int) {
@@ -135,7 +137,7 @@ func TestSteadyCountsFromWhenARequestWasDue(t *testing.T) {
 
 func TestSteadyEndsWithItsConnections(t *testing.T) {
 	for name, c := range map[string]struct {
-		last string // what the server says before it hangs up
+		last string // the server's output before it closes the connection
 		want error
 	}{"cut": {"", io.EOF}, "no decision": {"+OK\r\n", ErrNotADecision}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestSteadyEndsWithItsConnections(t *testing.T) {
 					_, _ = io.WriteString(conn, [...]string{strings.Repeat(no, 10), c.last}[i/3])
 				}
 				if c.last != "" {
-					_, _ = io.Copy(io.Discard, conn) // whoever goes on sending is not stopped
+					_, _ = io.Copy(io.Discard, conn) // a client that continues to send is not stopped
 				}
 			})
 			var seen recorded
@@ -167,8 +169,8 @@ func TestSteadyEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestSteadyDoesNotWaitForTheSilent: one connection that answers nothing ends it, also
-// when all others do.
+// TestSteadyDoesNotWaitForTheSilent checks that one connection without answers ends the load, also if all others get
+// answers.
 func TestSteadyDoesNotWaitForTheSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var served atomic.Int64
@@ -185,7 +187,7 @@ func TestSteadyDoesNotWaitForTheSilent(t *testing.T) {
 	})
 }
 
-// TestSteadyWaitsForTheSlow: a connection that always has something under way is not
+// TestSteadyWaitsForTheSlow checks that a slow connection, which always has requests in flight, does not count as
 // silent.
 func TestSteadyWaitsForTheSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +199,7 @@ func TestSteadyWaitsForTheSlow(t *testing.T) {
 	})
 }
 
-// TestSteadyRefusesAnswersToNothing that come while nothing is under way.
+// TestSteadyRefusesAnswersToNothing checks that an answer without a request in flight is an error.
 func TestSteadyRefusesAnswersToNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pipeSwarm(t, 1, 10, func(conn net.Conn, bytes int) {
@@ -211,7 +213,8 @@ func TestSteadyRefusesAnswersToNothing(t *testing.T) {
 	})
 }
 
-// TestSteadyKeepsFewUnderWay on a connection whose server reads all and answers nothing.
+// TestSteadyKeepsFewUnderWay bounds the requests in flight on a connection whose server reads everything and answers
+// nothing.
 func TestSteadyKeepsFewUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var arrived atomic.Int64

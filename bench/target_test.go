@@ -24,7 +24,7 @@ func TestLoadRequests(t *testing.T) {
 		perSecond float64
 		want      int
 	}{
-		{0, 800},                       // never none
+		{0, 800},                       // never 0
 		{1000, 1600},                   // whole pipelines, rounded down
 		{1_000_000, 2_000_000},         // exact
 		{1e300, maxRequests},           // bounded

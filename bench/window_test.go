@@ -21,20 +21,20 @@ func TestAWindowGetsWhatWasUnderWayInIt(t *testing.T) {
 	record(10, 20)
 	seen.open(Quiet, at(50)) // is open
 	seen.open(OneSaves, at(100))
-	record(90, 110) // due before, delayed by it
+	record(90, 110) // due before, and delayed by the window
 	record(110, 120)
 	require.Equal(t, []int64{1, 2}, counts())
 	seen.open(Aftermath, at(200))
 	record(190, 210) // due in it
-	record(80, 220)  // under way all the time
+	record(80, 220)  // in flight all the time
 	require.Equal(t, []int64{1, 4, 0}, counts())
 	seen.open(Quiet, at(300))
-	record(290, 310) // due behind the snapshot, which has nothing to do with it
+	record(290, 310) // due after the snapshot, so not affected
 	record(300, 320)
 	record(150, 330)
 	require.Equal(t, []int64{1, 5, 1, 1}, counts())
 	seen.open(AllSave, at(400))
-	record(150, 410) // in both snapshots: the later one's
+	record(150, 410) // in both snapshots: counts for the later one
 	require.Equal(t, []int64{1, 5, 1, 1, 1}, counts())
 	seen.close(at(500))
 	require.Equal(t, at(500), seen.windows[4].ended)

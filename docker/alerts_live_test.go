@@ -22,8 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// watched is real nodes under the eyes of a real Prometheus, to which a minute of the
-// rules is four seconds.
+// watched is a set of real nodes that a real Prometheus scrapes. One minute of the rules lasts four seconds.
 type watched struct {
 	t      *testing.T
 	dir    string
@@ -38,8 +37,8 @@ type watchedNode struct {
 	cmd       *exec.Cmd
 }
 
-// TestAlertsLive makes alerts fire by what they are for, and clear by what mends it. While
-// there is trouble the dashboard shows it.
+// TestAlertsLive causes the condition of each alert and checks that the alert fires, then removes the condition and
+// checks that it clears. In between it checks that the dashboard shows data.
 func TestAlertsLive(t *testing.T) {
 	if os.Getenv("WEIRTEST_OPS") == "" {
 		t.Skip("SKIPPED: alerts are tested live with WEIRTEST_OPS=1 (make test-ops)")
@@ -58,7 +57,7 @@ func TestAlertsLive(t *testing.T) {
 	w.awaitTargets()
 
 	w.awaitFiring("WeirClockSkew")
-	w.kill("c") // before it may lead: its time would become the cluster's, and stay it
+	w.kill("c") // before it may become leader: otherwise its time would become the cluster's
 	w.start("c")
 	stop := w.trouble()
 	w.awaitFiring("WeirRequestsLimited", "WeirStrikesReported", "WeirLockouts", "WeirWrongPasswords", "WeirLeaderFlaps",
@@ -79,14 +78,14 @@ func TestAlertsLive(t *testing.T) {
 
 var wrongClock = map[string][]string{"c": {"--test-wall-offset=1m"}}
 
-// plan lays out a cluster of three and a node of its own, the latter narrow.
+// plan configures a cluster of three nodes and a single node with low bounds.
 func (w *watched) plan() {
 	names, raft := []string{"a", "b", "c"}, []string{w.freeAddr(), w.freeAddr(), w.freeAddr()}
 	for i, name := range names {
 		w.nodes[name] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
 			"--node-id=" + name, "--raft-addr=" + raft[i], "--join=" + strings.Join(raft, ","),
 			"--data-dir=" + filepath.Join(w.dir, name),
-			"--raft-heartbeat=3s", // a machine that stands still for less changes no leader
+			"--raft-heartbeat=3s", // a shorter pause of the machine changes no leader
 		}}
 	}
 	w.nodes["solo"] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
@@ -94,7 +93,7 @@ func (w *watched) plan() {
 	}}
 }
 
-// freeAddr is an address that nobody listens on.
+// freeAddr returns a free address.
 func (w *watched) freeAddr() string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(w.t, err)
@@ -108,7 +107,7 @@ func (w *watched) start(name string, more ...string) {
 		slices.Concat([]string{"serve", "--listen=" + n.addr, "--http=" + n.web}, n.args, more)...)
 }
 
-// run starts a program that writes to a log of its own until the test ends.
+// run starts a program with its own log file, and ends it with the test.
 func (w *watched) run(name, path string, args ...string) *exec.Cmd {
 	log, err := os.OpenFile(filepath.Join(w.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(w.t, err)
@@ -130,7 +129,7 @@ func (w *watched) kill(name string) {
 	_ = w.nodes[name].cmd.Wait()
 }
 
-// shorter makes a minute four seconds, and what is shorter one.
+// shorter replaces a minute by four seconds, and shorter times by one second.
 func shorter(rules string) string {
 	rules = regexp.MustCompile(`(\[|for: )\d+s`).ReplaceAllString(rules, "${1}1s")
 	return regexp.MustCompile(`(\[|for: )(\d+)m`).ReplaceAllStringFunc(rules, func(s string) string {
@@ -162,8 +161,7 @@ func (w *watched) awaitCluster() {
 	}, patience, 100*time.Millisecond)
 }
 
-// awaitTargets waits until Prometheus has scraped every node: an increase is seen
-// only by who saw what was before.
+// awaitTargets waits until Prometheus has scraped every node, because it sees an increase only after a first sample.
 func (w *watched) awaitTargets() {
 	w.await("all nodes are scraped", func() bool {
 		var reply struct {
@@ -190,7 +188,7 @@ func (w *watched) do(node, command string, args ...any) (any, error) {
 	return c.Do(command, args...)
 }
 
-// trouble makes what alerts are for, until the function it returns is called.
+// trouble causes the conditions of alerts until its result is called.
 func (w *watched) trouble() (stop func()) {
 	stopped, running := make(chan struct{}), sync.WaitGroup{}
 	again := func(what func(i int)) {
@@ -205,7 +203,7 @@ func (w *watched) trouble() (stop func()) {
 			}
 		})
 	}
-	// Errors are part of the trouble: leadership moves and clients are turned away.
+	// Errors are expected: leadership moves, and clients are rejected.
 	again(func(int) { _, _ = w.do("a", "RL.CHECK", "login", "42") })
 	_, _ = w.do("a", "RL.POLICY", "SET", "failed-logins", "LIMIT", "STRIKE", "15m", "1", "15m")
 	again(func(i int) { _, _ = w.do("a", "RL.CHECK", "failed-logins", fmt.Sprint("auth:", i)) })
@@ -226,7 +224,7 @@ func (w *watched) trouble() (stop func()) {
 	}
 }
 
-// hoard holds connections to the narrow node.
+// hoard opens many connections to the single node.
 func (w *watched) hoard(n int) (held []redis.Conn) {
 	for range n {
 		c, err := redis.Dial("tcp", w.nodes["solo"].addr, redis.DialPassword("right"))
@@ -236,7 +234,7 @@ func (w *watched) hoard(n int) (held []redis.Conn) {
 	return held
 }
 
-// flood makes a thousand keys up.
+// flood invents a thousand keys.
 func flood(c redis.Conn, from int) {
 	for i := range 1000 {
 		_ = c.Send("RL.TOKENBUCKET", fmt.Sprint("key:", from+i), "1/h", "10")
@@ -244,7 +242,7 @@ func flood(c redis.Conn, from int) {
 	_, _ = c.Do("")
 }
 
-// ask reads an answer of Prometheus' API; one that it cannot read is left as it is.
+// ask reads an answer of Prometheus' API. If it cannot read the answer, it leaves the value unchanged.
 func (w *watched) ask(what string, into any) {
 	reply, err := http.Get("http://" + w.prom + "/api/v1/" + what)
 	if err != nil {
@@ -297,12 +295,11 @@ func (w *watched) awaitFiring(names ...string) {
 	})
 }
 
-// mayFire is what says nothing about the trouble being over: the cluster's time stood still
-// while there was no quorum, and is made up for hours if a node that was down as well leads;
-// and the disk is that of whoever runs the test.
+// mayFire are the alerts that may still fire after the trouble. The cluster's clock stood still without a quorum, and
+// a new leader may take hours to catch up. The free disk space is a property of this machine.
 var mayFire = []string{"WeirClockBehind", "WeirDiskFillsUp", "WeirDiskSlow"}
 
-// awaitQuiet returns when nothing else fires.
+// awaitQuiet waits until no other alert fires.
 func (w *watched) awaitQuiet() {
 	w.t.Helper()
 	w.await("nothing fires", func() bool {

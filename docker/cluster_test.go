@@ -20,18 +20,17 @@ import (
 )
 
 const (
-	// replyTimeout bounds one command to a node: an answer later than the age at which
-	// decisions turn UNKNOWN helps nobody.
+	// replyTimeout bounds one command to a node. Later answers are useless, because decisions turn UNKNOWN at that
+	// age.
 	replyTimeout = 5 * time.Second
-	// composeTimeout bounds one compose command. Stopping takes the longest, with 30 s
-	// of grace.
+	// composeTimeout bounds one compose command. A stop takes the longest, with 30 s of grace.
 	composeTimeout = 2 * time.Minute
 )
 
-// cluster is what a compose file describes, running.
+// cluster is a running compose file.
 type cluster struct {
 	run    func(args ...string) (string, error) // of compose
-	addrs  map[string]string                    // by service, where clients on this machine reach it
+	addrs  map[string]string                    // by service: the address for clients on this machine
 	ids    map[string]string                    // by service, of the container
 	engine *engine
 	leader string // as awaitLeader found it
@@ -89,7 +88,7 @@ func (c *cluster) compose(t *testing.T, args ...string) string {
 	return out
 }
 
-// do sends one command on a connection of its own, as after a crash.
+// do sends one command on a new connection, as a client does after a crash.
 func (c *cluster) do(node string, args ...any) (any, error) {
 	conn, err := redis.Dial("tcp", c.addrs[node], redis.DialConnectTimeout(replyTimeout),
 		redis.DialReadTimeout(replyTimeout), redis.DialWriteTimeout(replyTimeout))
@@ -100,7 +99,7 @@ func (c *cluster) do(node string, args ...any) (any, error) {
 	return conn.Do(args[0].(string), args[1:]...)
 }
 
-// others are the nodes except one.
+// others returns all nodes except one.
 func (c *cluster) others(node string) (nodes []string) {
 	for id := range c.addrs {
 		if id != node {
@@ -110,7 +109,7 @@ func (c *cluster) others(node string) (nodes []string) {
 	return nodes
 }
 
-// awaitLeader waits until some node knows a leader that is not the former one.
+// awaitLeader waits until a node knows a leader other than the former one.
 func (c *cluster) awaitLeader(t *testing.T, former string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -127,7 +126,7 @@ func (c *cluster) awaitLeader(t *testing.T, former string) {
 	}, patience, time.Second/4)
 }
 
-// awaitHealth waits until the engine's own health checks find the nodes ready.
+// awaitHealth waits until the engine's health checks report the nodes as ready.
 func (c *cluster) awaitHealth(t *testing.T, nodes ...string) {
 	t.Helper()
 	for _, node := range nodes {
@@ -138,13 +137,13 @@ func (c *cluster) awaitHealth(t *testing.T, nodes ...string) {
 	}
 }
 
-// freePorts are ports of this machine that nothing uses now.
+// freePorts returns ports of this machine that are free.
 func freePorts(t *testing.T, n int) (ports []string) {
 	t.Helper()
 	for range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		defer ln.Close() // when all are chosen: no port is chosen twice
+		defer ln.Close() // after all are chosen, so that no port is chosen twice
 		_, port, err := net.SplitHostPort(ln.Addr().String())
 		require.NoError(t, err)
 		ports = append(ports, port)
@@ -152,8 +151,7 @@ func freePorts(t *testing.T, n int) (ports []string) {
 	return ports
 }
 
-// ownFiles lists what the export of a container holds, without what the engine adds
-// to every container.
+// ownFiles lists the files in the export of a container, without the files that the engine adds to every container.
 func ownFiles(t *testing.T, path string) (names []string) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -173,7 +171,7 @@ func ownFiles(t *testing.T, path string) (names []string) {
 	}
 }
 
-// command runs a program beside the compose files, and returns all that it said.
+// command runs a program in the directory of the compose files, and returns its output.
 func (e *engine) command(timeout time.Duration, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

@@ -1,10 +1,9 @@
-// Package docker_test takes the image and the compose file for what they claim:
-// three nodes as containers, one of them killed, no unit lost.
+// Package docker_test tests the image and the compose files: three nodes run as containers, one of them is killed, and
+// no unit is lost.
 //
-// It runs on any Docker engine that answers, and as root starts one of its own
-// where none does. No registry is asked: the last stage of the Dockerfile gets a
-// binary that is built here. WEIRTEST_IMAGE names an image to test instead, like
-// the one that "make docker" makes.
+// The tests use any Docker engine that answers. If there is none and the user is root, they start one. They need no
+// registry, because the last stage of the Dockerfile gets a binary that is built here. WEIRTEST_IMAGE names another
+// image to test, such as the image of "make docker".
 package docker_test
 
 import (
@@ -18,17 +17,17 @@ import (
 )
 
 const (
-	// patience bounds every wait: for an election, a health check every 10 s, a node
-	// that catches up. Far more than any needs on a machine that is not stuck.
+	// patience bounds every wait: for an election, for a health check every 10 s, for a node that catches up. It is
+	// far longer than each of them takes.
 	patience = time.Minute
-	// limit is more than the test takes, of a bucket that refills by one in 4 months:
-	// what remains tells how much was counted.
+	// limit is larger than the number of units that the test takes, of a bucket that refills by one in 4 months. So
+	// the remaining units show how many were counted.
 	limit = 1000
-	// burst is how much is taken in each stretch of the test.
+	// burst is the number of units that each part of the test takes.
 	burst = 100
 )
 
-// TestCompose is the life of a cluster of containers.
+// TestCompose runs a cluster of containers, kills a node and restarts all.
 func TestCompose(t *testing.T) {
 	e := findEngine(t)
 	c := e.up(t, e.image(t))
@@ -47,15 +46,15 @@ func TestCompose(t *testing.T) {
 	c.awaitRemaining(t, led, left)
 	left = c.take(t, left, led)
 
-	// Everything at once, as in an update of the machine.
+	// All at once, as in an update of the machine.
 	c.compose(t, "stop")
 	c.compose(t, "start")
 	c.awaitLeader(t, "")
 	require.Equal(t, limit-4*burst, c.take(t, left, "a", "b", "c"))
 }
 
-// take takes burst units of left, one by one and from the nodes in turn, and tells
-// how many are left: each reply must be the one that follows the last.
+// take takes burst units one by one, from each node in turn, and returns how many remain. Each reply must follow from
+// the last.
 func (c *cluster) take(t *testing.T, left int, nodes ...string) int {
 	t.Helper()
 	for i := range burst {
@@ -67,8 +66,7 @@ func (c *cluster) take(t *testing.T, left int, nodes ...string) int {
 	return left
 }
 
-// takeOne takes a unit under a name, so that asking again after an error counts
-// once.
+// takeOne takes a unit with an ID, so that a retry after an error counts once.
 func (c *cluster) takeOne(t *testing.T, node, id string) (allowed, remaining int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -83,7 +81,7 @@ func (c *cluster) takeOne(t *testing.T, node, id string) (allowed, remaining int
 	return allowed, remaining
 }
 
-// awaitRemaining waits until a node's own state says that so many are left.
+// awaitRemaining waits until a node's own state shows the given number of remaining units.
 func (c *cluster) awaitRemaining(t *testing.T, node string, left int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -95,7 +93,7 @@ func (c *cluster) awaitRemaining(t *testing.T, node string, left int) {
 	}, patience, time.Second/4)
 }
 
-// The image holds weir alone, does not run as root, and says why it does not start
+// TestImage checks that the image contains only weir, does not run as root, and explains why it does not start
 // without a password.
 func TestImage(t *testing.T) {
 	e := findEngine(t)
@@ -114,7 +112,7 @@ func TestImage(t *testing.T) {
 	require.Equal(t, []string{"data/", "usr/", "usr/local/", "usr/local/bin/", "usr/local/bin/weir"}, ownFiles(t, file))
 }
 
-// One node writes where it may, with a root that it may not change.
+// TestComposeSingle checks that one node writes only to its volume, with a read-only root file system.
 func TestComposeSingle(t *testing.T) {
 	e := findEngine(t)
 	c := e.upSingle(t, e.image(t))

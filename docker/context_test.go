@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every package that weir is made of is sent to the engine that builds the image: what
-// .dockerignore does not name is left out of it.
+// TestTheBuildHasEveryPackage checks that every package of weir is part of the build context. .dockerignore excludes
+// all paths that it does not name.
 func TestTheBuildHasEveryPackage(t *testing.T) {
 	ignore, err := os.ReadFile("../.dockerignore")
 	require.NoError(t, err)

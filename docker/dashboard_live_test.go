@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// asGrafana fills in what Grafana does: all jobs, all nodes, and an interval in which
-// there are scrapes.
+// asGrafana replaces variables as Grafana does: all jobs, all nodes, and an interval that contains scrapes.
 var asGrafana = strings.NewReplacer("$job", ".+", "$instance", ".+", "$__rate_interval", "4s")
 
-// awaitPanels waits until each expression of the dashboard has something to show. It
-// stands in for Grafana, which no package of Debian's brings.
+// awaitPanels waits until each expression of the dashboard returns data. It replaces Grafana, which Debian does not
+// package.
 func (w *watched) awaitPanels() {
 	w.t.Helper()
 	for _, panel := range readDashboard(w.t).Panels {

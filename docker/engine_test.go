@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// engineTimeout bounds the start of an engine, and its stop.
+	// engineTimeout bounds the start and the stop of an engine.
 	engineTimeout = 30 * time.Second
-	// dockerTimeout bounds one docker command; none of them fetches anything.
+	// dockerTimeout bounds one docker command. No command downloads anything.
 	dockerTimeout = time.Minute
-	// imageTag is what the test's image is called.
+	// imageTag is the name of the test's image.
 	imageTag = "weir-test"
 )
 
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 
 // engine is a Docker engine that answers.
 type engine struct {
-	host  string       // DOCKER_HOST; empty: what the client takes by itself
-	build func() error // makes the image, once
+	host  string       // DOCKER_HOST; empty: the client's default
+	build func() error // builds the image, once
 }
 
 // findEngine returns the engine of this machine, or skips the test.
@@ -50,7 +50,7 @@ func findEngine(t *testing.T) *engine {
 	return e
 }
 
-// theEngine is looked for, and started, once.
+// theEngine finds or starts the engine, once.
 var theEngine = sync.OnceValues(func() (*engine, error) {
 	e := new(engine)
 	e.build = sync.OnceValue(e.buildImage)
@@ -63,7 +63,7 @@ var theEngine = sync.OnceValues(func() (*engine, error) {
 	return e, e.startOwn()
 })
 
-// compose returns the words that call compose, or skips the test.
+// compose returns the command that runs compose, or skips the test.
 func compose(t *testing.T) []string {
 	t.Helper()
 	for _, words := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
@@ -92,15 +92,15 @@ func (e *engine) answers() bool {
 	return err == nil
 }
 
-// own is the engine that this test started, if it did.
+// own is the engine that this test started. It is empty if there is none.
 var own struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	dir   string
 }
 
-// startOwn starts an engine that leaves nothing behind: no bridge, no rules of a
-// firewall, no forwarding. Published ports go through its proxy process.
+// startOwn starts an engine that changes nothing on the host: no bridge, no firewall rules, no forwarding. Published
+// ports use its proxy process.
 func (e *engine) startOwn() (err error) {
 	if _, err = exec.LookPath("dockerd"); err != nil || os.Getuid() != 0 {
 		return errors.New("no Docker engine answers, and none can be started: that takes dockerd (on Debian: apt " +
@@ -137,7 +137,7 @@ func (e *engine) startOwn() (err error) {
 	return fmt.Errorf("dockerd does not answer after %v", engineTimeout)
 }
 
-// stopOwnEngine ends what startOwn began.
+// stopOwnEngine stops the engine of startOwn.
 func stopOwnEngine() {
 	if own.ended != nil {
 		_ = own.cmd.Process.Signal(syscall.SIGTERM)
@@ -153,7 +153,7 @@ func stopOwnEngine() {
 	}
 }
 
-// image names the image to test.
+// image returns the name of the image to test.
 func (e *engine) image(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("WEIRTEST_IMAGE"); given != "" {
@@ -163,8 +163,8 @@ func (e *engine) image(t *testing.T) string {
 	return imageTag
 }
 
-// buildImage runs the Dockerfile's last stage, on a binary that this machine's Go
-// builds in place of the first stage: that one needs an image from a registry.
+// buildImage runs the Dockerfile's last stage with a binary from this machine's Go. The first stage needs an image
+// from a registry.
 func (e *engine) buildImage() error {
 	dir, err := os.MkdirTemp("", "weir-image")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// alertRule is what the tests need of one.
+// alertRule has the fields of an alert that the tests need.
 type alertRule struct{ Alert, Expr string }
 
 func alertRules(t *testing.T) (rules []alertRule) {
@@ -33,8 +33,8 @@ var (
 	histograms = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// requireMetrics fails when an expression names a metric that docs/metrics.md does
-// not list, which is to say that the server does not have.
+// requireMetrics fails if an expression names a metric that is not in docs/metrics.md, because the server does not
+// export it.
 func requireMetrics(t *testing.T, expr string) {
 	t.Helper()
 	page, err := os.ReadFile("../docs/metrics.md")
@@ -46,7 +46,7 @@ func requireMetrics(t *testing.T, expr string) {
 	}
 }
 
-// tool finds a program of Debian's, or skips the test.
+// tool returns the path of a program from Debian, or skips the test.
 func tool(t *testing.T, name, pkg string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -63,7 +63,7 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 	}
 }
 
-// Each alert has been seen to fire and to be quiet, by promtool.
+// TestAlertRules checks with promtool that each alert fires and stays quiet as its tests say.
 func TestAlertRules(t *testing.T) {
 	tests, err := os.ReadFile("prometheus/alerts_test.yaml")
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestAlertRules(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// dashboard is what the tests need of Grafana's.
+// dashboard has the fields of Grafana's dashboard that the tests need.
 type dashboard struct {
 	Panels []struct {
 		ID      int
@@ -97,7 +97,7 @@ func readDashboard(t *testing.T) (board dashboard) {
 	return board
 }
 
-// Every panel of the dashboard asks for metrics that exist, and has a place of its own.
+// TestDashboard checks that every panel of the dashboard queries existing metrics, and that no panels overlap.
 func TestDashboard(t *testing.T) {
 	board := readDashboard(t)
 	taken, ids := map[[2]int]string{}, map[int]bool{}
@@ -121,7 +121,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// The files for monitoring fit together: what is mounted exists, and compose reads them.
+// TestComposeMonitoring checks that the mounted files exist, and that compose can read the compose files.
 func TestComposeMonitoring(t *testing.T) {
 	var file struct {
 		Services map[string]struct{ Volumes []string }

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestRateLimitNames: the rules that give weir's metrics other names read metrics that exist, and
-// promtool has seen each name with its value.
+// TestRateLimitNames checks that the recording rules read existing metrics, and with promtool that each recorded name
+// has its value.
 func TestRateLimitNames(t *testing.T) {
 	var file struct {
 		Groups []struct {

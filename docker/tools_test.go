@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Stand-ins for the programs that scripts/docker-tools.sh looks for and calls. This apt-get
-// installs nothing, but says what it was asked for.
+// These scripts replace the programs that scripts/docker-tools.sh looks for and calls. This apt-get installs nothing
+// and prints its arguments.
 var standIns = map[string]string{
-	"docker":          `[ "$1" = version ]`, // an engine answers, and there is no compose
+	"docker":          `[ "$1" = version ]`, // an engine answers, and compose is missing
 	"docker, dead":    `exit 1`,
 	"docker, compose": `[ "$1" = compose ]`,
 	"dockerd":         `exit 0`,
@@ -24,7 +24,8 @@ var standIns = map[string]string{
 	"id, no root":     `echo 1000`,
 }
 
-// Each piece is installed by itself, and one that stays missing is named.
+// TestToolsAreInstalledPieceByPiece checks that the script installs each tool separately, and names a tool that stays
+// missing.
 func TestToolsAreInstalledPieceByPiece(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	require.NoError(t, err)

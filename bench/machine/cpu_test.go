@@ -38,7 +38,7 @@ func TestCPUTimeGrowsWithWork(t *testing.T) {
 	self := []int{os.Getpid()}
 	before, err := CPUTime(self)
 	require.NoError(t, err)
-	for used := before; used == before; { // spins until the system has counted a tick
+	for used := before; used == before; { // spins until the system counts a tick
 		used, err = CPUTime(self)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, used, before)

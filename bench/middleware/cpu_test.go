@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuOf is the processor time that some processes have used so far, all their threads. The
-// kernel keeps it to the nanosecond, where /proc counts ticks.
+// cpuOf returns the processor time of all threads of some processes. The kernel reports it in nanoseconds, but /proc
+// counts ticks.
 func cpuOf(t *testing.T, pids ...int) (total time.Duration) {
 	for _, pid := range pids {
 		var used unix.Timespec
@@ -19,8 +19,8 @@ func cpuOf(t *testing.T, pids ...int) (total time.Duration) {
 	return total
 }
 
-// cpuClock is what clock_getcpuclockid(3) makes of a process: the complement of its id
-// above three bits, of which 2 asks for the scheduler's count.
+// cpuClock returns the clock id of a process as clock_getcpuclockid(3) does: the complement of its id, shifted by
+// three bits. The value 2 in these bits selects the scheduler's count.
 func cpuClock(pid int) int32 {
 	const scheduler = 2
 	return int32(^pid<<3 | scheduler)

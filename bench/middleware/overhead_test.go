@@ -25,31 +25,31 @@ import (
 )
 
 const (
-	// rounds of turns: the median is of so many. Short turns and many: what else the
-	// machine does then falls on all contenders.
+	// rounds is the number of turns behind each median. Many short turns spread the noise of the machine over all
+	// contenders.
 	rounds = 61
-	// requests of a turn, enough that starting it does not count.
+	// requests is the number of requests in a turn. It is large enough to make the cost of the start negligible.
 	requests = 500
-	// atOnce is how many requests run at the same time where they do not come alone.
+	// atOnce is the number of concurrent requests in the turns that have more than one.
 	atOnce = 32
-	// users is how many keys are limited, each by its own address.
+	// users is the number of limited keys. Each key is an address.
 	users = 1000
-	// generous is a limit that nobody reaches: every request goes all the way.
+	// generous is a limit that no key reaches, so every request passes.
 	generous = 1 << 30
 )
 
-// contender is the handler behind a middleware, and the server that this asks.
+// contender is the handler behind a middleware, and the server of that middleware.
 type contender struct {
 	name string
 	pids []int // of the application and the server
 	http.Handler
 }
 
-// cost is what a request takes.
+// cost is the cost of a request.
 type cost struct{ wall, cpu time.Duration }
 
-// TestOverhead prints what a request costs behind each middleware beyond the handler: from
-// its beginning to its end, and in processor time of the application and the server.
+// TestOverhead prints the cost that each middleware adds to a request of the handler: latency, and processor time of
+// the application and the server.
 func TestOverhead(t *testing.T) {
 	plain := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	ours, theirs, self := weir(t), redisServer(t), os.Getpid()
@@ -82,7 +82,7 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// turn is what a request costs in one turn.
+// turn returns the cost of a request in one turn.
 func (c *contender) turn(t *testing.T, workers int) cost {
 	began, used := time.Now(), cpuOf(t, c.pids...)
 	var running sync.WaitGroup

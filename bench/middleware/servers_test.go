@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startup bounds the start of a server; nothing passes or fails by how much is used.
+// startup bounds the start of a server. A slow start fails no test.
 const startup = 30 * time.Second
 
-// weir starts one that is built from this tree and keeps nothing on disk.
+// weir starts a server that is built from this tree and stores nothing on disk.
 func weir(t *testing.T) *process {
 	binary := filepath.Join(t.TempDir(), "weir")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/weir")
@@ -25,7 +25,7 @@ func weir(t *testing.T) *process {
 	return serve(t, addr, binary, "serve", "--listen", addr, "--http=", "--data-dir=")
 }
 
-// redisServer starts one that keeps nothing on disk either, or skips.
+// redisServer starts a Redis that stores nothing on disk, or skips the test.
 func redisServer(t *testing.T) *process {
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -43,7 +43,7 @@ type process struct {
 	pid int
 }
 
-// serve runs a server until the test ends, and returns once it answers.
+// serve runs a server until the test ends, and returns after its first answer.
 func serve(t *testing.T, addr, binary string, args ...string) *process {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = t.TempDir()
@@ -58,7 +58,7 @@ func serve(t *testing.T, addr, binary string, args ...string) *process {
 	return &process{rdb, cmd.Process.Pid}
 }
 
-// freeAddr is an address nobody listens on, unless another program is quicker.
+// freeAddr returns a free address. Another program may still take it first.
 func freeAddr(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

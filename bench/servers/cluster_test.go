@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startFake answers whatever it is asked with one reply, until the test ends.
+// startFake starts a server that answers every command with one reply, until the test ends.
 func startFake(t *testing.T, reply string) (addr string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
