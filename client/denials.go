@@ -68,8 +68,8 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 // maxExamined bounds how many denials dropIdle examines to find expired ones.
 const maxExamined = 8
 
-// dropIdle drops the expired denials among a few. If all are valid it drops one of them; weir is then asked
-// once more for its key.
+// dropExpired drops the expired denials among a few. If all are valid, it drops one of them. The next request for
+// that key then goes to weir.
 func (m *denials) dropExpired(now time.Time) {
 	n, victim := 0, ""
 	for key, kept := range m.keys {

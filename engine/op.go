@@ -48,7 +48,7 @@ type Op struct {
 	Partial bool
 	Dry     bool   // OpTake, OpCheck: answer without changing anything
 	High    bool   // OpCheck: may take the units that policies reserve for high priority
-	forced  bool   // take units that do not fit as well, as far as the algorithm can represent them
+	forced  bool   // also take units that do not fit, as far as the algorithm can represent them
 	Key     []byte // 1..MaxKeyLen bytes
 	Limit   Limit  // OpTake
 	Cost    int64  // units, 0..MaxUnits; 0 looks without taking

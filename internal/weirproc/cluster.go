@@ -88,8 +88,8 @@ func (c *Cluster) KillLeader() *Server {
 	return leader
 }
 
-// Servers listen on the same ports again after a restart. These ports are below the range from which the kernel takes
-// ports for outgoing connections (32768 on Linux), so no such connection can take them meanwhile.
+// lowestPort and the ports above it are below the range from which the kernel takes ports for outgoing connections
+// (32768 on Linux). So no such connection can take the port of a server while it restarts.
 const lowestPort, highestPort = 15000, 32000
 
 // FreeAddrs finds n free loopback addresses.

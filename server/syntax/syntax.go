@@ -8,7 +8,7 @@ import (
 // Argument is one argument of a command as COMMAND DOCS describes it.
 type Argument struct {
 	Name     string
-	Token    string // the word in front of the value; of a pure token the whole
+	Token    string // the word before the value; for a pure token the whole argument
 	Kind     string // key, string, pure-token, oneof, block
 	Optional bool
 	Multiple bool
@@ -44,8 +44,8 @@ func (p *parser) sequence() (args []Argument) {
 	return args
 }
 
-// Optional reads what stands in brackets. What ends in dots says again the
-// arguments in front of it, which become multiple, or may itself be repeated.
+// optional reads an argument in brackets. A bracket that ends in dots either repeats the arguments before it, which
+// become multiple, or may itself be repeated.
 func (p *parser) optional(before []Argument) []Argument {
 	inner := p.sequence()
 	last := len(inner) - 1
@@ -67,7 +67,7 @@ func sameNames(a, b []Argument) bool {
 	return slices.EqualFunc(a, b, func(x, y Argument) bool { return x.Name == y.Name })
 }
 
-// asOne makes a block of several arguments.
+// asOne combines several arguments into a block.
 func asOne(args []Argument) Argument {
 	if len(args) == 1 {
 		return args[0]
@@ -75,8 +75,7 @@ func asOne(args []Argument) Argument {
 	return Argument{Name: args[0].Name + "-block", Kind: "block", Inner: args}
 }
 
-// one reads a word, a WORD with its value, or alternatives. Among alternatives
-// outside of brackets a WORD stands alone.
+// one reads a word, a WORD with its value, or alternatives. A WORD among alternatives outside brackets has no value.
 func (p *parser) one() Argument {
 	first := p.value(p.depth > 0)
 	if !p.at("|") {
@@ -95,7 +94,7 @@ func (p *parser) one() Argument {
 	return choice
 }
 
-// value reads a word, and if it announces a value that too.
+// value reads a word, and its value if the word announces one.
 func (p *parser) value(takesValue bool) Argument {
 	a := simpleArgument(p.words[0])
 	p.words = p.words[1:]

@@ -7,34 +7,32 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Zone is a time zone as data: where its clocks stood from when on. A policy with a
-// calendar window carries one, so that every node finds the same boundary whatever
-// its own time zone database says, and at whatever time it decides. It does not
-// change once a policy has it.
+// Zone is a time zone as data: the offsets of its clocks over time. A policy with a calendar window contains a Zone.
+// So every node finds the same boundary at any time, whatever its own time zone database contains. The Zone of a
+// policy never changes.
 type Zone struct {
 	Name string // IANA name, 1..MaxNameLen bytes
-	// Changes are the offsets from UTC, ascending by time; before the first of them
-	// its offset holds already, and none means UTC. At most MaxChanges.
+	// Changes are the offsets from UTC, ascending by time. The first offset also applies before its time. No changes
+	// means UTC. There are at most MaxChanges.
 	Changes []Change
 
 	recent [rule.Year + 1]atomic.Pointer[zoneWindow] // by mode: the window asked for last
 }
 
-// Change says that clocks are OffsetSec ahead of UTC from an instant on.
+// Change sets the offset of clocks from UTC to OffsetSec from a time on.
 type Change struct {
 	AtSec     int64 // Unix seconds
 	OffsetSec int64 // within a day and a half
 }
 
-// MaxNameLen and MaxChanges bound a time zone: eighty years of two changes.
+// MaxNameLen and MaxChanges bound a time zone. MaxChanges is enough for two changes a year over eighty years.
 const (
 	MaxNameLen = 64
 	MaxChanges = 200
 )
 
-// Ends holds the ends of two neighbouring calendar windows on the wall
-// clock (Unix nanoseconds): the one in which the request was taken and the
-// next, for a request that is decided just after the boundary.
+// Ends holds the ends of two consecutive calendar windows on the wall clock (Unix nanoseconds). The first window
+// contains the time of the request. The second is for a request that is decided just after the boundary.
 type Ends struct{ EndNs, NextEndNs int64 }
 
 // zoneWindow is a calendar window on the wall clock, in Unix nanoseconds.
@@ -76,8 +74,8 @@ func (z *Zone) windowAt(wallNs int64, mode rule.WindowMode) *zoneWindow {
 	return w
 }
 
-// windowDays returns the day (since the epoch) on which the window around a day
-// begins, and how to get from there to the first day of the i-th window behind it.
+// windowDays returns the day (since the epoch) on which the window around a day begins. step returns the first day of
+// the i-th window after it.
 func windowDays(day int64, mode rule.WindowMode) (first int64, step func(first, i int64) int64) {
 	year, month, _ := civilOf(day)
 	switch mode {
@@ -92,7 +90,7 @@ func windowDays(day int64, mode rule.WindowMode) (first int64, step func(first, 
 	return dayOf(year, 1), func(_, i int64) int64 { return dayOf(year+i, 1) }
 }
 
-// offsetAt returns how far clocks are ahead of UTC at an instant.
+// offsetAt returns the offset of clocks from UTC at an instant.
 func (z *Zone) offsetAt(sec int64) int64 {
 	offset := int64(0)
 	for i, c := range z.Changes {
@@ -104,9 +102,8 @@ func (z *Zone) offsetAt(sec int64) int64 {
 	return offset
 }
 
-// startOfDay is the first instant of a local date, in Unix seconds. Where clocks
-// change at midnight there may be no 0:00, and the day begins with the change, or
-// two of them, and it begins with the first.
+// startOfDay returns the first instant of a local date, in Unix seconds. If clocks change at midnight, 0:00 may not
+// exist; then the day begins at the change. If 0:00 exists twice, the day begins at the first.
 func (z *Zone) startOfDay(day int64) int64 {
 	local := day * daySec
 	if len(z.Changes) == 0 {

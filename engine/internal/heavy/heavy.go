@@ -2,16 +2,13 @@ package heavy
 
 import "math"
 
-// A counter keeps a sketch of the keys that units were admitted for, and one of those that
-// they were denied to. Sketches say nothing about limits: they are no part of StateHash, are not
-// drained, and what is asked of them changes no answer.
+// A counter keeps two sketches of keys: one counts admitted units, the other denied units. Sketches do not affect
+// limits. They are not part of StateHash, are not drained, and reading them changes no answer.
 //
-// A sketch costs a decision next to nothing because most are not written into it.
-// Of units that come one by one it takes each as long as there are few, then one of
-// 2, 4, 8 ... for as many, but larger amounts always: threshold sampling (Duffield,
-// Lund and Thorup, "Learn more, sample less", IEEE Transactions on Information Theory
-// 51(5), 2005), which is right on average. What is passed over costs a step of a
-// random number generator and a comparison.
+// A sketch costs a decision almost nothing, because most units are sampled out. The sketch takes each single unit while
+// there are few, then one of 2, 4, 8 and so on. It always takes larger amounts. This is threshold sampling (Duffield,
+// Lund and Thorup, "Learn more, sample less", IEEE Transactions on Information Theory 51(5), 2005), whose estimates are
+// unbiased. A skipped unit costs a step of a random number generator and a comparison.
 
 // Verdict selects what Top counts: admitted or denied units.
 type Verdict uint8
@@ -27,18 +24,18 @@ const (
 	// topPeriodNs is the half-life of counts. An operator wants to know the current heavy hitters, compared with a
 	// minute ago.
 	topPeriodNs = int64(60e9)
-	// topSample is how many units a sketch holds at least for each one that it lets a
-	// sample stand for. So chance adds to a count of c among all w of a shard an error
-	// with a standard deviation below sqrt(c*w)/64; until w exceeds 8192 it adds none.
+	// topSample is the minimum number of units in a sketch for each unit that one sample represents. So sampling adds
+	// to a count of c, among all w of a shard, an error with a standard deviation below sqrt(c*w)/64. Until w exceeds
+	// 8192 it adds none.
 	topSample = 4096
 	// topMost bounds the units of a sketch, so that sums fit 64 bits. Units above it are not counted; reaching it
 	// takes hundreds of the largest costs in a minute.
 	topMost = math.MaxInt64 / 8
 )
 
-// chanceMultiplier makes a multiplicative congruential generator modulo 2^64, of which
-// the high bits are used: Steele and Vigna, "Computationally easy, spectrally good
-// multipliers for congruential pseudorandom number generators", 2021.
+// chanceMultiplier is the multiplier of a multiplicative congruential generator modulo 2^64, whose high bits are
+// used: Steele and Vigna, "Computationally easy, spectrally good multipliers for congruential pseudorandom number
+// generators", 2021.
 const chanceMultiplier = 0xf1357aea2e62a9c5
 
 // top is a shard's part of Top.

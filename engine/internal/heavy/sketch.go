@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// sketchSlots is how many keys a sketch holds. With 16 shards a table has about 500 keys, and every key with a
+// sketchSlots is the number of keys in a sketch. With 16 shards a table has about 500 keys, and every key with a
 // 500th of all units is among them. Searching the slots of a shard reads a few cache lines.
 const sketchSlots = 32
 
-// sketch finds the heaviest keys of a stream in bounded memory: Space-Saving, of
-// Metwally, Agrawal and El Abbadi, "Efficient Computation of Frequent and Top-k Elements
-// in Data Streams" (ICDT 2005), for units instead of single events.
+// sketch finds the heaviest keys of a stream in bounded memory. It implements Space-Saving (Metwally, Agrawal and El
+// Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005) for units instead of
+// single events.
 //
-// A key without a slot takes that of the key with the fewest units, and inherits
-// them. So with w units counted in all, no key has fewer units here than it had in the
-// stream, none has more than w/sketchSlots too many (over says how many at most),
-// and every key with more than w/sketchSlots units in the stream has a slot.
+// A key without a slot takes the slot of the key with the fewest units, and inherits these units. Let w be the number
+// of units counted in all. No key has fewer units here than in the stream. No key has more than w/sketchSlots too
+// many; over bounds the error of each key. Every key with more than w/sketchSlots units in the stream has a slot.
 type sketch struct {
 	used   int // slots
 	total  int64

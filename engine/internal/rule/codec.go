@@ -8,15 +8,14 @@ import (
 
 // Append appends the stored form of a limit, without its algorithm.
 func (l *Limit) Append(b []byte) []byte {
-	b = append(b, byte(l.Mode)|byte(l.Strikes)<<strikesShift) // versions that do not know Strikes refuse such a mode
+	b = append(b, byte(l.Mode)|byte(l.Strikes)<<strikesShift) // older versions reject a mode with unknown bits
 	for _, n := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
 		b = binary.AppendVarint(b, n)
 	}
 	return append(b, l.Steps...)
 }
 
-// ReadLimit reads the limit of an algorithm and checks it as far as the arithmetic
-// depends on it.
+// ReadLimit reads the limit of an algorithm, and checks the values on which the arithmetic depends.
 func ReadLimit(d *codec.Decoder, a Algorithm) Limit {
 	modes := d.Byte()
 	l := Limit{Algorithm: a, Mode: WindowMode(modes & (1<<strikesShift - 1)),

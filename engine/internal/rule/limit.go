@@ -1,9 +1,9 @@
 package rule
 
-// Algorithm names the rule a limiter follows.
+// Algorithm is the algorithm of a limiter.
 type Algorithm uint8
 
-// The algorithms. A key belongs to one of them while it is not idle.
+// The algorithms. A key that is not idle belongs to exactly one of them.
 const (
 	NoAlgorithm Algorithm = iota
 	TokenBucket
@@ -14,7 +14,7 @@ const (
 	Concurrency
 	Strike
 	Counter  // a plain counter with bounds and a time to live, for INCREX
-	Scripted // what a script of another library keeps, for OpScript
+	Scripted // the state of another library's script, for OpScript
 	NumAlgorithms
 )
 
@@ -31,8 +31,8 @@ func (a Algorithm) String() string {
 	return "unknown"
 }
 
-// Rate is a quantity of units per time, exact: Units every PerNs nanoseconds,
-// in lowest terms. Units is in 1..MaxUnits, PerNs in 1..MaxWindowNs.
+// Rate is an exact quantity of units per time: Units every PerNs nanoseconds, in lowest terms. Units is in
+// 1..MaxUnits, PerNs in 1..MaxWindowNs.
 type Rate struct{ Units, PerNs int64 }
 
 // WindowMode selects where the windows of FixedWindow begin and end.
@@ -56,9 +56,8 @@ type Limit struct {
 	Mode      WindowMode // FixedWindow
 	Strikes   StrikeMode // Strike
 	Rate      Rate       // TokenBucket, LeakyBucket
-	// Max is the burst, the capacity, the maximum or the last threshold: what a
-	// decision reports as its limit, in units. 1..MaxUnits; LeakyBucket 0..MaxUnits;
-	// SlidingLog and Strike 1..MaxLogUnits.
+	// Max is the limit that a decision reports, in units: the burst, the capacity, the maximum or the last threshold.
+	// It is in 1..MaxUnits; for LeakyBucket in 0..MaxUnits; for SlidingLog and Strike in 1..MaxLogUnits.
 	Max      int64
 	WindowNs int64 // SlidingLog, SlidingCounter, Strike, FixedWindow Aligned and FromFirst: 1..MaxWindowNs
 	Steps    Steps // Strike
@@ -69,17 +68,16 @@ type StrikeMode uint8
 
 // The bits of a StrikeMode.
 const (
-	// Attempts: a take is an attempt that begins, and counts as a failure until OpForgive or
-	// OpReset says that it succeeded. It is admitted unless a penalty runs, also when it reaches
-	// a threshold: the penalty holds for all behind it. So no more attempts run than the last
-	// threshold says, however many begin at once.
+	// Attempts: a take is the start of an attempt, and counts as a failure until OpForgive or OpReset reports
+	// success. It is admitted unless a penalty runs. If it reaches a threshold, it is still admitted, and the penalty
+	// applies to all later takes. So the last threshold bounds the concurrent attempts.
 	Attempts StrikeMode = 1 << iota
 	// Extend makes a take during a penalty count although it is denied. It restarts the penalty of the highest
 	// step reached.
 	Extend
 	numStrikeModes = iota
 
-	strikesShift = 4 // where the bits are in a limit's stored form, above those of Mode
+	strikesShift = 4 // the position of the bits in a limit's stored form, above those of Mode
 )
 
 // ValidFor reports whether limits of an algorithm may have the mode.
@@ -93,8 +91,8 @@ func (l *Limit) Is(other *Limit) bool {
 		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Strikes == other.Strikes && l.Steps == other.Steps
 }
 
-// Previewable reports whether what a decision leaves behind under the algorithm is a few
-// numbers, which can be computed before anything is taken.
+// Previewable reports whether a decision under the algorithm leaves only a few numbers, so that they can be computed
+// before anything is taken.
 func (a Algorithm) Previewable() bool {
 	return a == TokenBucket || a == FixedWindow || a == LeakyBucket || a == SlidingCounter
 }

@@ -2,13 +2,13 @@ package rule
 
 import "github.com/weir-project/weir/engine/internal/arith"
 
-// A bucket is measured by its deficit, in units of 1/Rate.PerNs: a nanosecond drains
-// exactly Rate.Units of these, so that neither a cost nor time ever has to be divided.
+// The state of a bucket is its deficit, in units of 1/Rate.PerNs. A nanosecond drains exactly Rate.Units of these
+// units, so no cost and no time is ever divided.
 
-// Grains returns a number of units in the unit of a deficit.
+// Grains converts units to the unit of a deficit.
 func (r Rate) Grains(units int64) arith.Uint128 { return arith.Mul(uint64(units), uint64(r.PerNs)) }
 
-// Most returns how many units the state of a counting algorithm can hold.
+// MostMissing returns the largest deficit that a bucket of this limit can have.
 func (l *Limit) MostMissing() arith.Uint128 {
 	if l.Algorithm == LeakyBucket {
 		return l.Rate.Grains(2*MaxUnits + 1)
@@ -16,10 +16,9 @@ func (l *Limit) MostMissing() arith.Uint128 {
 	return l.Rate.Grains(MaxUnits + l.Max)
 }
 
-// Carry brings a deficit measured under another limit into the measure of this
-// one. A token bucket keeps its tokens, rounded down and cut to the new burst; a
-// leaky one its backlog, rounded up. Where the clock was set back a deficit may have become
-// larger than any that was ever taken; it is cut too.
+// Carry converts a deficit under another limit to this limit. A token bucket keeps its tokens, rounded down and at
+// most the new burst. A leaky bucket keeps its backlog, rounded up. If the clock was set back, the deficit may exceed
+// MostMissing, and Carry reduces it to that.
 func (l *Limit) Carry(deficit arith.Uint128, old *Limit) arith.Uint128 {
 	return l.translate(deficit, old).Min(l.MostMissing())
 }
@@ -49,7 +48,7 @@ func regrain(q arith.Uint128, from, to Rate, up bool) arith.Uint128 {
 	return to.Grains(int64(whole)).Add(arith.Uint128{Hi: 0, Lo: grains})
 }
 
-// Most is how many units the state of a counting algorithm can hold.
+// Most returns how many units the state of a counting algorithm can hold.
 func (l *Limit) Most() int64 {
 	if l.Algorithm == SlidingLog {
 		return MaxLogUnits

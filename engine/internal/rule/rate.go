@@ -17,10 +17,9 @@ var (
 	ErrTooLong  = errors.New("must be at most 366 days")
 )
 
-// ParseRate reads a rate: units, an optional slash and the time they are given
-// per. "10" is 10 a second; "10/s", "5/m", "1000/h", "1/6s", "3/500ms" and
-// "0.5" say themselves. The units may have up to nine decimals; the result is
-// the exact fraction.
+// ParseRate reads a rate: units, an optional slash and a period. "10" is 10 per second. Other examples are "10/s",
+// "5/m", "1000/h", "1/6s", "3/500ms" and "0.5". The units may have up to nine decimals. The result is the exact
+// fraction.
 func ParseRate(b []byte) (Rate, error) {
 	units, perNs := b, int64(1e9)
 	for i, c := range b {
@@ -40,7 +39,7 @@ func ParseRate(b []byte) (Rate, error) {
 	return MakeRate(n, arith.Mul(uint64(perNs), uint64(scale)))
 }
 
-// MakeRate returns units per a number of nanoseconds in lowest terms.
+// MakeRate returns units per the given number of nanoseconds, in lowest terms.
 func MakeRate(units int64, perNs arith.Uint128) (Rate, error) {
 	// The greatest common divisor is at most units, so one wide division brings
 	// the pair into 64 bits.
@@ -82,8 +81,8 @@ func parsePer(b []byte) (int64, error) {
 	return ns, err
 }
 
-// ParseDuration reads a whole number and a unit (ns, us, ms, s, m, h, d, w;
-// none means seconds) and returns nanoseconds in 0..MaxWindowNs.
+// ParseDuration reads a whole number and a unit (ns, us, ms, s, m, h, d, w; seconds by default). It returns
+// nanoseconds in 0..MaxWindowNs.
 func ParseDuration(b []byte) (int64, error) {
 	n, used := parseDigits(b)
 	if used == 0 {
@@ -132,7 +131,7 @@ func FormatDuration(ns int64) string {
 	return strconv.FormatInt(ns, 10) + "ns"
 }
 
-// parseDigits reads leading digits, saturating far above every bound here.
+// parseDigits reads leading digits. It saturates far above every bound of this package.
 func parseDigits(b []byte) (n uint64, used int) {
 	for used < len(b) && b[used]-'0' <= 9 {
 		if n < 1<<58 {

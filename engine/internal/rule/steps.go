@@ -2,25 +2,22 @@ package rule
 
 import "encoding/binary"
 
-// Step is one threshold of a strike limit. When the strikes in the window reach Threshold, the key is blocked
-// for PenaltyNs. A Delay blocks no key: strikes from the threshold on, up to the threshold of the next Delay,
-// are admitted with a delay of PenaltyNs.
+// Steps are the packed steps of a strike limit; see MakeSteps. They are comparable.
 type Steps string
 
-// Step is one rung of a strike limit. When the strikes in the window reach Threshold, the key
-// is blocked for PenaltyNs. A Delay blocks nobody: whoever strikes from the threshold on, until
-// that of the next Delay, is to hold the response for PenaltyNs.
+// Step is one threshold of a strike limit. When the strikes in the window reach Threshold, the key is blocked for
+// PenaltyNs. A Delay blocks no key: strikes from the threshold on, up to the threshold of the next Delay, are
+// admitted with a delay of PenaltyNs.
 type Step struct {
 	Threshold int64 // units, 1..MaxLogUnits
 	PenaltyNs int64 // 1..MaxWindowNs
 	Delay     bool
 }
 
-// delayBit marks a packed penalty as a delay. Older versions read it as a negative penalty, which they refuse.
+// delayBit marks a packed penalty as a delay. Older versions read a negative penalty, and reject it.
 const delayBit = 1 << 63
 
-// MakeSteps packs steps, which must be 1..MaxSteps in number and strictly
-// ascending by threshold (the caller has checked).
+// MakeSteps packs 1..MaxSteps steps with strictly ascending thresholds. The caller has checked both.
 func MakeSteps(steps []Step) Steps {
 	b := make([]byte, 0, len(steps)*stepLen)
 	for _, s := range steps {
@@ -57,7 +54,7 @@ func (s Steps) Delays() bool {
 	return false
 }
 
-// Valid reports whether steps fulfil the requirements of MakeSteps.
+// Valid reports whether the steps meet the requirements of MakeSteps.
 func (s Steps) Valid() bool {
 	last := int64(0)
 	for i := range s.Len() {
@@ -71,9 +68,9 @@ func (s Steps) Valid() bool {
 	return s.Len() > 0 && s.Len() <= MaxSteps && len(s)%stepLen == 0
 }
 
-// Reached returns what going from one count to another leads to: the penalty of the highest
-// step that is passed, that is the last one, or with again that is reached at all; whether that
-// is the last step; and the highest delay.
+// Reached returns the effect of a count that grows from was to count. penaltyNs is the penalty of the highest step
+// that this growth reaches. The last step counts whenever count is at or above it. With again, so does every step.
+// last reports whether the penalty is the last step's. delayNs is the delay of the highest reached Delay.
 func (s Steps) Reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
 	for i := range s.Len() {
 		step := s.At(i)

@@ -62,8 +62,8 @@ func WriteBlock(state []byte, untilNs int64, everywhere bool, reason []byte) {
 	copy(state[BlockLen:], reason)
 }
 
-// Answer is a remembered answer: the numbers that whoever asks again gets. To a store it is a
-// denial if the first is 0 and the last is not negative, with a limit in its lowest bits.
+// Answer is a remembered answer: the numbers that a repeated request gets. It is a denial if the first number is 0
+// and the last is not negative. The lowest bits of the last number contain the limit.
 type Answer [5]int64
 
 // LimitBits is how many bits the limit has in the last number of an answer.
@@ -94,8 +94,7 @@ func WriteToken(state []byte, a *Answer, untilNs int64) {
 	le.PutUint64(state[40:], uint64(untilNs))
 }
 
-// A strike limiter keeps a log and the time until which it is blocked: log
-// blockedNs(8).
+// The state of a strike limiter is a log and the time until which it blocks: log blockedNs(8).
 
 // StrikeBlockedNs returns when the penalty of a strike limiter ends.
 func StrikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[unitlog.StateLen:])) }

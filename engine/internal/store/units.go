@@ -86,8 +86,8 @@ func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
 	return int64(n)
 }
 
-// Each algorithm gives back what was held so that in the end the limiter is as if what was
-// used had been taken when it was held, or is fuller than that, never emptier.
+// A release of held units leaves the limiter as if only the used units had been taken, at the time of the hold. The
+// limiter may end up with more units left, but never with fewer.
 
 // markOf returns the position of units just taken in a limiter.
 //

@@ -7,14 +7,13 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// block is a slab slot with a part of a log. Each of its records is the time
-// since the record before it, shifted left by one, as a varint, and, when the lowest
-// bit of that is set, the number of units as another (else it is one). A unit
-// admitted alone costs five to seven bytes.
+// block is a slab slot with a part of a log. A record is a varint: the time since the previous record, shifted left
+// by one. If its lowest bit is set, a second varint contains the number of units; otherwise the record has one unit.
+// A unit admitted alone costs five to seven bytes.
 //
-// A block starts with next(4) start(2) size and end(2) units(4) firstNs(8): its successor,
-// where its live records begin and end, how long it is, how many units they hold and the
-// time of the first. The first record's own difference is meaningless.
+// A block starts with next(4) start(2) size and end(2) units(4) firstNs(8): the next block, the bounds of the live
+// records, the size of the block, the number of units in the records and the time of the first record. The time
+// difference in the first record has no meaning.
 type block []byte
 
 const (
@@ -41,8 +40,7 @@ func (b block) setSize(n int)       { le.PutUint16(b[6:], uint16(n/8)<<blockEndB
 func (b block) setUnits(n int64)    { le.PutUint32(b[8:], uint32(n)) }
 func (b block) setFirst(ns int64)   { le.PutUint64(b[12:], uint64(ns)) }
 
-// record reads the record at i: the time since the one before, its units and
-// where the next one begins.
+// record reads the record at i: the time since the previous record, its units, and the start of the next record.
 func (b block) record(i int) (sinceNs, units int64, next int) {
 	v, n := uvarint(b[i:])
 	i += n
@@ -102,8 +100,8 @@ func (b block) records() func(yield func(Record) bool) {
 	}
 }
 
-// appendFrom appends the stored form of the records from i on; lastNs is the time of the
-// last of them. Theirs are differences, so that of the first follows from all others.
+// appendFrom appends the stored form of the records from i on. lastNs is the time of the last record. The records
+// contain time differences, so the first time follows from lastNs.
 func (b block) appendFrom(to []byte, i int, lastNs int64) []byte {
 	end := b.end()
 	for j := i; j < end; {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// A log that gains a few units between two drains and has many is stored in parts: only
-// the units it gained are handed out, unless it lost units otherwise than by time.
+// A long log that gains a few units between two drains is stored in parts: a drain contains only the new units. If
+// the log lost units for another reason than their age, the drain contains all units.
 
 // StoresMore reports whether the next stored value appends to the value before.
 func (l *Log) StoresMore() bool { return l.kept > 0 }
@@ -40,8 +40,8 @@ func (l *Log) AppendStored(b []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// Load adds what is stored. That may hold units that had left the window by then, but the
-// log keeps no more than the newest rule.MaxLogUnits, as when it gained them.
+// Load adds stored units. They may include units that had left the window already. The log keeps at most the newest
+// rule.MaxLogUnits of them.
 func (l *Log) Load(s *arena.Slab, d *codec.Decoder) {
 	atNs := int64(0)
 	for left := d.Within(0, rule.MaxLogUnits); left > 0 && !d.Bad; {
