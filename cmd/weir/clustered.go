@@ -23,7 +23,7 @@ type clusterFlags struct {
 	RaftAddr   string   `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
 	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Address to listen on for other nodes, if it differs from --raft-addr, like 0.0.0.0:6390 in a container."`
 	Join       []string `address:"" placeholder:"HOST:PORT" help:"Addresses for nodes (--raft-addr) of all nodes, in the same order on every node. A cluster of one names only its own. Ignored once this node belongs to a cluster."`
-	Expect     int      `least:"1" help:"Number of nodes that must be up before they found the cluster; all of --join by default, and always more than half of them. With fewer than all, a second cluster is possible in one case: docs/clustering.md describes it."`
+	Expect     int      `least:"1" help:"Number of nodes that must be up before they bootstrap the cluster: all of --join by default, and always more than half of them. With fewer than all, two clusters can form in one case, which docs/clustering.md describes."`
 	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, for cluster clients; --tls-listen by default if it is set, else --listen."`
 	Redirect   string   `default:"forward" enum:"forward,moved" help:"How a follower handles a decision: forward it to the leader, or answer MOVED."`
 
@@ -32,11 +32,11 @@ type clusterFlags struct {
 
 	RaftTLSCertFile string `name:"raft-tls-cert-file" placeholder:"FILE" help:"Certificate of this node, for TLS between nodes. One of its names must be the node id, as a DNS name, or weir://node/ID as a URI; it is read again when it is replaced."`
 	RaftTLSKeyFile  string `name:"raft-tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of nodes, and no others."`
+	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of nodes. They must sign no other certificates."`
 
 	Durability     string           `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
 	RaftHeartbeat  time.Duration    `default:"750ms" help:"A node that hears nothing from its leader for once to twice this time asks for an election. Choose longer than the worst pause of disk or processor. The default lets decisions continue within three seconds after a leader died."`
-	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"Greatest age of an answer; an older one becomes UNKNOWN. A late admission would come on top of the units that were admitted since, as a burst."`
+	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"Maximum age of an answer. weir answers UNKNOWN instead of an older answer, because a late admission would add a burst to the units that were admitted since."`
 	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"Size of the log after which a snapshot is written. A restart replays at most about as much."`
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`

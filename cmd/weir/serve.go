@@ -27,12 +27,12 @@ import (
 const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
-	Listen string `address:"listen" mayempty:"" default:"127.0.0.1:6380" group:"ports" help:"Address for clients. By default only this machine can connect, because without a password any client could reset limiters. Port 0 takes a free port. Empty turns it off, if --tls-listen is set."`
-	HTTP   string `name:"http" address:"listen" mayempty:"" default:"127.0.0.1:6381" group:"ports" help:"Address for /livez, /readyz, /metrics, the page for people and /check; empty for none."`
+	Listen string `address:"listen" mayempty:"" default:"127.0.0.1:6380" group:"ports" help:"Address for clients. By default only this machine can connect, because without a password any client could reset limiters. Port 0 takes a free port. Leave it empty to turn plain text off; then --tls-listen is required."`
+	HTTP   string `name:"http" address:"listen" mayempty:"" default:"127.0.0.1:6381" group:"ports" help:"Address for /livez, /readyz, /metrics, the status page and /check. Leave it empty for no HTTP port."`
 	Config string `placeholder:"FILE" group:"file" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
-	DataDir           string        `mayempty:"" default:"weir-data" group:"state" help:"Directory for the state. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
-	MaxDowntimeCredit time.Duration `default:"24h" group:"state" help:"How much of a downtime, at most, counts as passed time and refills limits. The wall clock measures it. Choose more than maintenance takes, and less than a week: then a wall clock that is years ahead refills no weekly or monthly quota. A cluster that was down as a whole follows the wall clocks of a majority. Give every node the same."`
+	DataDir           string        `mayempty:"" default:"weir-data" group:"state" help:"Directory for the state. Changes are saved every second and at shutdown, so a crash loses at most the last second. Leave it empty to keep no state on disk."`
+	MaxDowntimeCredit time.Duration `default:"24h" group:"state" help:"Maximum downtime that refills limits, as measured by the wall clock. Choose more than maintenance takes, and less than a week. Then a wall clock that is years ahead refills no weekly or monthly quota. A cluster that was down as a whole follows the wall clocks of a majority. Give every node the same."`
 	MaxCalendarStep   time.Duration `default:"8760h" group:"state" help:"How far, at most, windows of clock and calendar follow the wall clock after a downtime. With the default, a year, days begin at midnight again after any usual downtime. If the wall clock is further away, the log says so."`
 	TestClock         bool          `group:"state" help:"Use a clock that stands still until DEBUG CLOCK SET or ADVANCE moves it, to test programs without waiting. Allows DEBUG."`
 
@@ -47,7 +47,7 @@ type serveCmd struct {
 	DebugCommands   bool   `group:"access" help:"Allow the DEBUG command. Off by default, because DEBUG can stop and crash the server on purpose."`
 
 	MaxClients     int              `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer if the limit on file descriptors is too low. The default is the same as in Redis."`
-	MaxPerSource   int              `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
+	MaxPerSource   int              `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 means no such bound. Behind a proxy all clients have one address."`
 	MaxBulkBytes   cmdline.ByteSize `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
 	MaxValueBytes  cmdline.ByteSize `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Set --max-bulk-bytes to at least as much."`
 	MaxOutputBytes cmdline.ByteSize `least:"16kb" default:"1mb" group:"bounds" help:"Bytes of MONITOR and SUBSCRIBE messages that may wait for a client that does not read. With more the client is disconnected."`
@@ -55,7 +55,7 @@ type serveCmd struct {
 
 	MaxMemory  memoryBound   `default:"auto" group:"bounds" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound protects the process against a flood of invented keys."`
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"How a new key is handled when memory is full. least-harm evicts the keys that are nearest to idle, and counts them; deny answers OOM."`
-	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long weir remembers the ID of a command, so that sending it again takes nothing more. Choose longer than any client keeps retrying. In a cluster the setting of the node that founded it applies."`
+	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long weir remembers the ID of a command, so that sending it again takes nothing more. Choose longer than any client keeps retrying. In a cluster the setting of the node that bootstrapped the cluster applies."`
 
 	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 

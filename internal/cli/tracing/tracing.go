@@ -25,7 +25,7 @@ import (
 
 // Flags configure the export of traces to an OpenTelemetry collector.
 type Flags struct {
-	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They contain commands and times, and no key."`
+	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"URL to which weir sends OpenTelemetry traces, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces. By default it sends none. Traces contain commands and times, but no keys."`
 	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one in this many reads from clients, with its decisions, and one in this many entries of a cluster's log."`
 }
 
