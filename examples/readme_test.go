@@ -14,21 +14,21 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
-// readme is what the README of an example has a reader do.
+// readme contains the instructions in the README of an example.
 type readme struct {
 	path  string
 	start []string // the commands that install and start the example, one a line
 	steps []step
 }
 
-// step is commands of a reader, and what the last of them answers.
+// step is a list of commands and the answer of the last one.
 type step struct {
 	commands []string
-	answer   string // a status line, the headers that matter, and the body after an empty line
+	answer   string // a status line, the relevant headers, and the body after an empty line
 }
 
-// redisCLI and curl begin the commands of steps. Other commands start something: weir and the
-// server behind a proxy, which a test has already, and the example.
+// redisCLI and curl begin the commands of steps. Other commands start servers: weir and the server behind a proxy,
+// which the test has started already, and the example.
 const (
 	redisCLI = "redis-cli -p 6380 "
 	curl     = "curl -i "
@@ -74,8 +74,8 @@ func (r *readme) add(t *testing.T, commands []string) {
 	}
 }
 
-// follow does what the README says with an example that listens on addr and asks s, and holds the
-// answers against the README's. Time stands still, so that each is exact.
+// follow executes the README's steps against an example that listens on addr and uses s, and compares the answers
+// with the README. The test clock makes each answer exact.
 func (r *readme) follow(t *testing.T, s *weirtest.Server, addr string) {
 	t.Helper()
 	need(t, "on Debian: apt install curl", "curl")
@@ -88,7 +88,7 @@ func (r *readme) follow(t *testing.T, s *weirtest.Server, addr string) {
 		if step.answer == "" {
 			continue
 		}
-		// A client that remembers a denial takes some seconds to learn that the limit is another.
+		// A client that caches a denial needs some seconds to notice another limit.
 		want, _, _ := strings.Cut(step.answer, "\n")
 		last := step.commands[len(step.commands)-1]
 		for patience := time.Now().Add(weirtest.Wait); !strings.HasPrefix(said, want) && time.Now().Before(patience); {
@@ -101,7 +101,7 @@ func (r *readme) follow(t *testing.T, s *weirtest.Server, addr string) {
 		"%s shows a request that passes and one that is denied", r.path)
 }
 
-// send carries out a command and returns what it says.
+// send executes a command and returns its output.
 func (r *readme) send(t *testing.T, s *weirtest.Server, addr, command string) string {
 	t.Helper()
 	if words, ok := strings.CutPrefix(command, redisCLI); ok {
@@ -121,7 +121,7 @@ func (r *readme) send(t *testing.T, s *weirtest.Server, addr, command string) st
 	return string(out)
 }
 
-// same holds an answer against the README's, and returns its status.
+// same compares an answer with the README, and returns its status.
 func (r *readme) same(t *testing.T, step step, said string) (status string) {
 	t.Helper()
 	about := strings.Join(append([]string{r.path + ":"}, step.commands...), "\n") + "\nanswers\n" + said
@@ -139,8 +139,8 @@ func (r *readme) same(t *testing.T, step step, said string) (status string) {
 	return strings.Fields(gotLines[0])[1]
 }
 
-// TestIndex holds that the index names each example, and each has a README that can be followed.
-// The directories of systems have tests of their own.
+// TestIndex checks that the index names each example, and that each example has a README with steps. The directories
+// of systems have their own tests.
 func TestIndex(t *testing.T) {
 	index, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ func TestNetHTTP(t *testing.T) {
 	serve(t, "nethttp", []string{binary})
 }
 
-// needExamples skips a test that installs what it needs from a registry of packages.
+// needExamples skips a test that installs packages from a registry.
 func needExamples(t *testing.T) {
 	if os.Getenv("WEIRTEST_EXAMPLES") == "" {
 		t.Skip("SKIPPED: examples in other languages run with WEIRTEST_EXAMPLES=1 (make test-examples)")
@@ -37,7 +37,7 @@ func TestExpress(t *testing.T) {
 	serve(t, "express", nil)
 }
 
-// TestExpressClients needs no Express.
+// TestExpressClients tests the example's client addresses. It needs no Express.
 func TestExpressClients(t *testing.T) {
 	need(t, "on Debian: apt install nodejs", "node")
 	tellsClients(t, "express", "node", "--eval",
@@ -58,9 +58,9 @@ func TestSpring(t *testing.T) {
 	serve(t, "spring", nil)
 }
 
-// serve installs an example in a copy of its directory, which it returns, as its README says,
-// starts it before weir, and hammers it. argv is instead of the README's commands. An install that
-// fails, for want of a network perhaps, skips, but never in CI.
+// serve installs an example in a copy of its directory as its README says, starts it before weir, and runs hammer. It
+// returns the copy. argv replaces the README's commands. If the install fails, for example without a network, the
+// test is skipped, but never in CI.
 func serve(t *testing.T, example string, argv []string) (dir string) {
 	s, addr, page := startWeir(t), freeAddr(t), readmeOf(t, example)
 	dir = copied(t, example, nil)
@@ -80,7 +80,7 @@ func serve(t *testing.T, example string, argv []string) (dir string) {
 	}
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir = dir
-	// On a busy machine an answer may take longer than the examples would wait for it.
+	// On a busy machine an answer may take longer than the timeout of the examples.
 	cmd.Env = append(os.Environ(), "WEIR="+s.Addr, "LISTEN="+addr, "TIMEOUT_MS=10000")
 	s.Stop()
 	log := run(t, cmd, addr)
@@ -102,8 +102,8 @@ func serve(t *testing.T, example string, argv []string) (dir string) {
 	return dir
 }
 
-// tellsClients checks whom an example, which a program has of its arguments, takes some
-// addresses for: of IPv6 a /64 is one client.
+// tellsClients checks which client an example derives from some addresses. A program evaluates the example on its
+// arguments. For IPv6 a /64 is one client.
 func tellsClients(t *testing.T, dir string, argv ...string) {
 	clients := [][2]string{
 		{"192.0.2.7", "192.0.2.7"}, {"::ffff:192.0.2.7", "192.0.2.7"}, {"::1", "::/64"},
