@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs after the files are there: deb calls it with "configure" and the version before, if any;
-# rpm with how many versions are installed.
+# Runs after the files are installed. deb passes "configure" and the previous version, if any.
+# rpm passes the number of installed versions.
 set -e
 
 [ -d /run/systemd/system ] || exit 0

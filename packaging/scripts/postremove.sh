@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs after the files are gone. State and settings stay, except for deb's "purge".
+# Runs after the files are removed. State and settings stay, except with deb's "purge".
 set -e
 
 if [ "$1" = purge ]; then

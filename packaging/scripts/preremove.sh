@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs before the files go: deb calls it with "remove" or "upgrade", rpm with how many versions stay.
+# Runs before the files are removed. deb passes "remove" or "upgrade", rpm the number of versions that remain.
 set -e
 
 [ -d /run/systemd/system ] || exit 0

@@ -1,4 +1,4 @@
-{{/* The variables of a node: what weir serve is told. */}}
+{{/* The variables of a node, which set the flags of weir serve. */}}
 {{- define "weir.environment" -}}
 {{- $password := "/etc/weir/secret/password" -}}
 - {name: WEIR_DATA_DIR, value: /data}
@@ -41,7 +41,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Numbers of values are floats, and would be written like 1e+06. */}}
+{{/* Helm reads numbers as floats, and would write a large one as 1e+06. */}}
 {{- define "weir.plain" -}}
 {{- if kindIs "float64" . -}}
 {{- if eq . (floor .) -}}{{ int64 . }}{{- else -}}{{ . }}{{- end -}}

@@ -15,14 +15,14 @@
 {{- include "weir.fullname" . }}-nodes
 {{- end -}}
 
-{{/* The labels by which everything selects the nodes, and nothing but the nodes. */}}
+{{/* The labels by which all objects select the pods of nodes, and no other pods. */}}
 {{- define "weir.selector" -}}
 app.kubernetes.io/name: weir
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: node
 {{- end -}}
 
-{{/* The labels of pods that ask the nodes: the Job of policies, helm test. */}}
+{{/* The labels of client pods: the Job of policies, helm test. */}}
 {{- define "weir.clientLabels" -}}
 app.kubernetes.io/name: weir
 app.kubernetes.io/instance: {{ .Release.Name }}

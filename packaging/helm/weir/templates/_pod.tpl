@@ -1,4 +1,4 @@
-{{/* What no pod of the chart may do. */}}
+{{/* The security context of every pod of the chart. */}}
 {{- define "weir.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -29,11 +29,11 @@ name: tls
 secret: {secretName: {{ include "weir.tlsSecret" . }}, defaultMode: 0440}
 {{- end -}}
 
-{{/* A pod that asks the nodes and ends. */}}
+{{/* A client pod: it sends commands to the nodes and ends. */}}
 {{- define "weir.clientPod" -}}
 restartPolicy: {{ .restart }}
 automountServiceAccountToken: false
-# Variables of a Service named weir-... could pass for flags.
+# Kubernetes would set variables for a Service named weir-..., which weir could take for flags.
 enableServiceLinks: false
 securityContext: {{- include "weir.podSecurity" .root | nindent 2 }}
 {{- with .root.Values.imagePullSecrets }}
@@ -47,7 +47,7 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* A container of it: name, args. */}}
+{{/* A container of a client pod: name, args. */}}
 {{- define "weir.client" -}}
 name: {{ .name }}
 image: {{ include "weir.image" .root }}
