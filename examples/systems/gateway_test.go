@@ -26,12 +26,12 @@ import (
 
 const (
 	gatewayRoute = "550e8400-e29b-41d4-a716-446655440000"
-	// The limits of its route, and those of the fallback.
+	// The limits of the gateway's route, and those of the fallback.
 	gatewayRate, gatewayBurst           = 10, 15
 	gatewayLocalRate, gatewayLocalBurst = 5, 7
 )
 
-// gatewayWords are what a gateway logs when an outage begins and when it ends.
+// gatewayWords are the log messages of a gateway at the beginning and the end of an outage.
 type gatewayWords struct{ begins, ends, warning string }
 
 var (
@@ -61,8 +61,8 @@ func (p *gatewayProcess) get(path, client string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// storm sends requests of one client from several sides until one is denied, and holds what was
-// admitted against the limit: the burst, and what came back in the time that it took.
+// storm sends concurrent requests of one client until one is denied. It checks the number of admitted requests
+// against the limit: the burst, and the refill during the test.
 func (p *gatewayProcess) storm(client string, rate, burst int) (denied *http.Response, body string) {
 	p.t.Helper()
 	begun, admitted := time.Now(), atomic.Int64{}
@@ -94,7 +94,7 @@ func (p *gatewayProcess) storm(client string, rate, burst int) (denied *http.Res
 	return denied, body
 }
 
-// gatewayDrive goes through what the document says a client and an operator see.
+// gatewayDrive checks what a client and an operator observe according to the document.
 func gatewayDrive(t *testing.T, p *gatewayProcess, s gatewayStore, words gatewayWords) {
 	gatewayHeaders(t, p)
 	gatewayDenial(t, p)
@@ -131,7 +131,7 @@ func gatewayHeaders(t *testing.T, p *gatewayProcess) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, reset, before.Unix(), "a date")
 	require.LessOrEqual(t, reset, time.Now().Unix()+2)
-	// The proxy's word counts, and not what its client wrote before it.
+	// The proxy's entry counts, and not the entries that its client wrote before it.
 	res, _ = p.get("/api/orders", "10.1.1.1, 192.168.1.101")
 	require.Equal(t, strconv.Itoa(gatewayBurst-1), res.Header.Get("X-RateLimit-Remaining"))
 }
@@ -169,7 +169,7 @@ func gatewayMetrics(t *testing.T, p *gatewayProcess) {
 	require.Positive(t, n)
 }
 
-// gatewayPackage builds the gateway in Java once, and returns its jar.
+// gatewayPackage builds the Java gateway once, and returns its jar.
 var gatewayPackage = sync.OnceValues(func() (string, error) {
 	cmd := exec.Command("mvn", "--batch-mode", "--quiet", "-DskipTests", "package")
 	cmd.Dir = "gateway"
@@ -198,8 +198,8 @@ func startGatewayJava(t *testing.T, s gatewayStore, withScript bool, more ...str
 	return startGateway(t, listen, []string{"java", "-jar", jar, "--spring.config.location=file:" + file})
 }
 
-// The system of the document, on Redis as it is there, and on weir by nothing but the address; then
-// with one command of weir in place of the script.
+// TestGatewayJava runs the system of the document: on Redis, then on weir with only the address changed, then with
+// one command of weir instead of the script.
 func TestGatewayJava(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		s := startGatewayRedis(t)
@@ -216,8 +216,8 @@ func TestGatewayJava(t *testing.T) {
 	})
 }
 
-// With the fallback switched off requests pass uncounted while the store is away. An answer that is
-// an error is the same to the gateway.
+// TestGatewayJavaErrors checks that requests pass uncounted during an outage of the store if the fallback is off. The
+// gateway treats an error reply like an outage.
 func TestGatewayJavaErrors(t *testing.T) {
 	s := startGatewayWeir(t)
 	off := startGatewayJava(t, s, false, "command: script", "command: tokenbucket", "fallback-enabled: true",
@@ -243,7 +243,7 @@ func TestGatewayJavaErrors(t *testing.T) {
 	require.Equal(t, 1, off.count(gatewayJavaWords.warning))
 }
 
-// The document's own tests, as the gateway has them, on Redis and on weir.
+// TestGatewayJavaTests runs the document's own tests on Redis and on weir.
 func TestGatewayJavaTests(t *testing.T) {
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
 	text := script(t, gatewayScript)
@@ -265,7 +265,7 @@ func TestGatewayJavaTests(t *testing.T) {
 	}
 }
 
-// buildGatewayGo builds the gateway in Go.
+// buildGatewayGo builds the Go gateway.
 func buildGatewayGo(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "gateway")
@@ -274,7 +274,7 @@ func buildGatewayGo(t *testing.T) string {
 	return binary
 }
 
-// The gateway in Go: policies at weir, and none of their limits in the fallback's code.
+// TestGatewayGo runs the Go gateway with policies in weir. Its fallback contains no limits of its own.
 func TestGatewayGo(t *testing.T) {
 	s, listen := startGatewayWeir(t), gatewayFreeAddr(t)
 	file := gatewayConfig(t, s.addr(), listen, gatewayUpstream(t))
@@ -282,7 +282,7 @@ func TestGatewayGo(t *testing.T) {
 	gatewayDrive(t, p, s, gatewayGoWords)
 	require.Zero(t, p.count("redis:"), "go-redis is silent")
 
-	// An error of weir is an outage of the route, and the limits are the last known ones.
+	// An error of weir counts as an outage of the route. The last known limits apply.
 	rdb := s.Redis()
 	p.get("/api/orders", "192.168.5.9")
 	keys, err := rdb.Keys(t.Context(), "ratelimit:"+gatewayRoute+":*").Result()
@@ -305,8 +305,8 @@ func TestGatewayGo(t *testing.T) {
 	p.storm("192.168.5.3", gatewayRate, 30)
 }
 
-// Three nodes, and the leader killed in the middle: the gateway on a follower goes on, and every
-// request that was admitted by weir has been counted.
+// TestGatewayGoInACluster kills the leader of three nodes. The gateway on a follower continues, and weir has counted
+// every request that it admitted.
 func TestGatewayGoInACluster(t *testing.T) {
 	const each, burst = 40, 10_000
 	cluster := weirproc.StartCluster(t)
@@ -329,7 +329,7 @@ func TestGatewayGoInACluster(t *testing.T) {
 	}
 	send()
 	cluster.KillLeader()
-	for range each { // another client: meanwhile the fallback may decide
+	for range each { // another client, because the fallback may decide meanwhile
 		res, _ := p.get("/api/orders", "192.168.1.101")
 		require.Equal(t, http.StatusOK, res.StatusCode)
 	}
@@ -343,7 +343,7 @@ func TestGatewayGoInACluster(t *testing.T) {
 	require.LessOrEqual(t, left, burst-2*each+time.Since(begun).Seconds(), "a count was lost")
 }
 
-// gatewayTokens are the tokens that are left of the client's bucket.
+// gatewayTokens returns the remaining tokens in the client's bucket.
 func gatewayTokens(t *testing.T, rdb *redis.Client) float64 {
 	t.Helper()
 	fields, err := rdb.Do(t.Context(), "RL.INSPECT", "policy|"+gatewayRoute+"|0|192.168.1.100").Result()

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// lockedAt is the failure that locks an account in the marketplace's table.
+	// lockedAt is the number of failures that locks an account in the marketplace's table.
 	lockedAt = 11
 	lockFor  = 15 * time.Minute
 	// attackers try passwords at the same time.
@@ -32,14 +32,14 @@ var lockoutSteps = []client.Step{
 	{Threshold: lockedAt, Penalty: lockFor},
 }
 
-// loginPage checks passwords as the marketplace does, and counts those it looked at.
+// loginPage checks passwords as the marketplace does, and counts the checked passwords.
 type loginPage struct {
 	weir  []*client.Client // of each node
 	begin func(user string) client.Request
 	tried sync.Map // of each user, *atomic.Int64
 }
 
-// newLoginPage is a page on some nodes.
+// newLoginPage returns a page that uses the given nodes.
 func newLoginPage(t *testing.T, begin func(string) client.Request, nodes ...*weirproc.Server) *loginPage {
 	page := &loginPage{begin: begin}
 	for _, node := range nodes {
@@ -55,8 +55,8 @@ func newLoginPage(t *testing.T, begin func(string) client.Request, nodes ...*wei
 	return page
 }
 
-// login says whether somebody is in, and whether the answer is one of weir's. It leaves it to
-// the caller to hold the response: attackers do not wait for it.
+// login reports whether the user is logged in, and whether weir answered. It does not delay the response, because
+// attackers do not wait for it.
 func (p *loginPage) login(ctx context.Context, user string, right bool) (in, answered bool,
 	d client.Decision, err error) {
 	a, d, err := p.weir[rand.N(len(p.weir))].Begin(ctx, p.begin(user))
@@ -72,14 +72,14 @@ func (p *loginPage) login(ctx context.Context, user string, right bool) (in, ans
 	return true, true, d, a.Succeed(ctx)
 }
 
-// triedOf is how many passwords of a user were looked at.
+// triedOf returns the number of checked passwords of a user.
 func (p *loginPage) triedOf(user string) int64 {
 	tried, _ := p.tried.LoadOrStore(user, new(atomic.Int64))
 	return tried.(*atomic.Int64).Load()
 }
 
-// attack tries passwords for the users in turn, from many threads, until each thread has been
-// denied for every user. before is called before each try.
+// attack tries passwords for the users in turn, from many threads. Each thread ends after a denial for every user.
+// attack calls before ahead of each try.
 func (p *loginPage) attack(t *testing.T, users []string, before func()) {
 	var threads sync.WaitGroup
 	start := make(chan struct{})
@@ -101,7 +101,7 @@ func (p *loginPage) guess(t *testing.T, user string, before func()) {
 		before()
 		_, answered, d, err := p.login(t.Context(), user, false)
 		switch {
-		case err != nil || !answered: // no leader, or this node is gone: another
+		case err != nil || !answered: // no leader, or this node is down: try another
 			time.Sleep(rand.N(20 * time.Millisecond))
 		case !d.Allowed:
 			return
@@ -110,7 +110,7 @@ func (p *loginPage) guess(t *testing.T, user string, before func()) {
 	t.Errorf("%s was not locked", user)
 }
 
-// both are the page with a rule of its own and with a policy.
+// both returns the page with its own rule and with a policy.
 func both(t *testing.T, weir *client.Client) map[string]func(string) client.Request {
 	rule := client.Attempts(lockFor, lockoutSteps...)
 	_, err := weir.SetPolicy(t.Context(), "lockout", client.PolicyTerms{Limits: []*client.Rule{rule}})
@@ -122,8 +122,8 @@ func both(t *testing.T, weir *client.Client) map[string]func(string) client.Requ
 	}
 }
 
-// TestLoginAttack: however many threads guess the password of an account, and whenever, no more
-// than eleven guesses are looked at before it is locked.
+// TestLoginAttack checks that at most eleven guesses for an account are checked before it is locked, with any number
+// of concurrent attackers.
 func TestLoginAttack(t *testing.T) {
 	s := weirproc.Start(t)
 	for name, begin := range both(t, newLoginPage(t, nil, s).weir[0]) {
@@ -143,8 +143,7 @@ func TestLoginAttack(t *testing.T) {
 	}
 }
 
-// TestHonestLogins: who mistypes twice is neither delayed nor locked, as often as that happens,
-// also while others are under attack.
+// TestHonestLogins checks that a user who mistypes twice is never delayed or locked, also during an attack on others.
 func TestHonestLogins(t *testing.T) {
 	s := weirproc.Start(t)
 	for name, begin := range both(t, newLoginPage(t, nil, s).weir[0]) {
@@ -169,8 +168,7 @@ func TestHonestLogins(t *testing.T) {
 	}
 }
 
-// TestLoginAttackOnACluster: the same while the leader is killed. Nothing that was counted is
-// lost, on no node.
+// TestLoginAttackOnACluster repeats the attack while the leader is killed. No node may lose a counted attempt.
 func TestLoginAttackOnACluster(t *testing.T) {
 	c := weirproc.StartCluster(t)
 	requests := both(t, newLoginPage(t, nil, c.Leader()).weir[0])
@@ -209,8 +207,8 @@ func TestLoginAttackOnACluster(t *testing.T) {
 	}
 }
 
-// TestLockoutsAreTold: on each node of a cluster a program that listens there hears once of each
-// account that is locked through the node, whom to notify and for how long.
+// TestLockoutsAreTold checks that a subscriber on each node gets one message for each account that is locked through
+// that node. The message contains the account and the duration.
 func TestLockoutsAreTold(t *testing.T) {
 	c := weirproc.StartCluster(t)
 	requests := both(t, newLoginPage(t, nil, c.Leader()).weir[0])

@@ -18,12 +18,12 @@ import (
 
 const websitePolicies = "../../docs/examples/website.yaml"
 
-// startPolicies starts a weir with the website's policies, in which time stands still.
+// startPolicies starts a weir with a test clock and the website's policies.
 func startPolicies(t *testing.T, args ...string) *weirproc.Server {
 	return weirproc.Start(t, append([]string{"--policies", websitePolicies, "--test-clock"}, args...)...)
 }
 
-// TestWebsiteInSpring: the Java program with weir's policies in place of Bucket4j.
+// TestWebsiteInSpring runs the Java program with weir's policies instead of Bucket4j.
 func TestWebsiteInSpring(t *testing.T) {
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
 	s := startPolicies(t)
@@ -35,7 +35,7 @@ func TestWebsiteInSpring(t *testing.T) {
 		"Endpoint: POST /api/auth/login, Limit: login, Retry after: 60s\n")
 }
 
-// TestWebsiteInGo: the middleware for net/http.
+// TestWebsiteInGo runs the middleware for net/http.
 func TestWebsiteInGo(t *testing.T) {
 	s := startPolicies(t)
 	binary := filepath.Join(t.TempDir(), "website")
@@ -56,7 +56,7 @@ func TestWebsiteInGo(t *testing.T) {
 	}
 }
 
-// TestWebsiteInNginx: nginx asks weir before it hands a request to a website without limits.
+// TestWebsiteInNginx checks that nginx asks weir before it forwards a request to a website without limits.
 func TestWebsiteInNginx(t *testing.T) {
 	need(t, "on Debian: apt install nginx-light", "nginx")
 	s := startPolicies(t, "--http-check", "protected")
@@ -82,8 +82,8 @@ func TestWebsiteInNginx(t *testing.T) {
 		"Endpoint: POST /api/auth/login, Limit: login, Retry after: 60s\n")
 }
 
-// limits holds what all programs with the website's policies share against the document. Time stands
-// still, so the answers are exact.
+// limits runs the checks of the document that all programs with the website's policies share. The test clock makes
+// the answers exact.
 func (w *website) limits(s *weirproc.Server) {
 	const ip = "192.168.1.100"
 	for left := 9; left >= 0; left-- {
@@ -127,7 +127,7 @@ func (w *website) limits(s *weirproc.Server) {
 	w.refuses("login", 60, from(ip, "POST", websiteLogin))
 }
 
-// counts holds that paths are counted as logins, however they are written and whatever page is served.
+// counts checks that a path counts as a login in every spelling, and for every served page.
 func (w *website) counts(ip string, left int, paths ...string) {
 	w.t.Helper()
 	for _, path := range paths {
@@ -138,7 +138,7 @@ func (w *website) counts(ip string, left int, paths ...string) {
 	}
 }
 
-// users: X-Real-IP without X-Forwarded-For, and users before addresses.
+// users checks X-Real-IP without X-Forwarded-For, and that the user takes precedence over the address.
 func (w *website) users() {
 	w.says("200 4", websiteRequest{"POST", "/recovery", []string{"X-Real-IP", "192.0.2.9"}})
 	w.says("200 3", from("192.0.2.9", "POST", "/recovery"))
