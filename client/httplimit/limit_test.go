@@ -258,7 +258,7 @@ func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 
 	rule := client.FixedFirst(time.Hour, 4)
 	for name, o := range map[string]httplimit.Options{
-		"Routes is empty":          {},
+		"Routes is empty":                       {},
 		"Key, and Rule or Policy, are required": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
 		"bad rule": {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0),
 			Key: httplimit.ByRoute()}}},
