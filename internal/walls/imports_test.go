@@ -53,6 +53,7 @@ var walls = []wall{
 			"engine/internal/rule engine/internal/script engine/internal/store " +
 			"engine/internal/unitlog",
 		"decides: without a clock, a disk or a network every node computes the same"},
+	{"engine/hashslot", "", "maps keys to slots as Redis Cluster does, and knows no limit"},
 	{"engine/internal/arena", "", "keeps slots of bytes and does not know what they hold"},
 	{"engine/internal/arith", "", "computes with numbers whose meaning its users know"},
 	{"engine/internal/calendar",
@@ -235,7 +236,7 @@ var walls = []wall{
 	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
 	{"server/arg", "engine server/resp", "reads single arguments into what the engine takes, and knows no command"},
 	{"server/clienttest", "", "drives the program with other people's clients"},
-	{"server/commands", "engine internal/connlimit internal/nearest limiter server/acl server/arg " +
+	{"server/commands", "engine/hashslot engine internal/connlimit internal/nearest limiter server/acl server/arg " +
 		"server/info server/policytext server/resp server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
 	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
@@ -244,7 +245,7 @@ var walls = []wall{
 	{"server/httpapi", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/metrics " +
 		"server/policytext server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
-	{"server/info", "engine limiter server/service",
+	{"server/info", "engine/hashslot engine limiter server/service",
 		"reads the layer under all protocols and writes what it reads as Redis does"},
 	{"server/metrics", "engine latency limiter server/service", "reads the counters of the layer under all protocols"},
 	{"server/policytext", "engine server/arg server/resp server/timezone",

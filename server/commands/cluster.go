@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
@@ -30,7 +31,7 @@ func clusterCommands() []*command {
 				}},
 				{name: "MYID", arity: 2, summary: "The id of this node", run: runClusterMyID},
 				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key",
-					run: func(s *Session, args [][]byte) { s.Int(int64(info.KeySlot(args[2]))) }},
+					run: func(s *Session, args [][]byte) { s.Int(int64(hashslot.Of(args[2]))) }},
 				clustered("NODES", "", 2, "The nodes, one a line", func(s *Session, t *limiter.Topology, _ [][]byte) {
 					s.Verbatim(info.ClusterNodes(t))
 				}),
@@ -74,11 +75,11 @@ func countKeysCommand() *command {
 
 func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
 	slot, ok := arg.Int(args[2])
-	if !ok || slot < 0 || slot >= info.Slots {
+	if !ok || slot < 0 || slot >= hashslot.Count {
 		s.fail(errBadSlot)
 		return
 	}
-	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(info.KeySlot(key)) == slot }}
+	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(hashslot.Of(key)) == slot }}
 	n := 0
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
@@ -106,7 +107,7 @@ func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
 	s.Array(1)
 	s.Array(2 + len(nodes))
 	s.Int(0)
-	s.Int(info.Slots - 1)
+	s.Int(hashslot.Count - 1)
 	for _, m := range nodes {
 		host, port, _ := m.HostPort()
 		s.Array(4)
@@ -128,7 +129,7 @@ func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
 	s.Bulk("slots")
 	s.Array(2)
 	s.Int(0)
-	s.Int(info.Slots - 1)
+	s.Int(hashslot.Count - 1)
 	s.Bulk("nodes")
 	s.Array(len(nodes))
 	for i, m := range nodes {

@@ -5,8 +5,8 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -85,7 +85,7 @@ func unknownCommand(args [][]byte) error {
 // moved returns the reply for one key of operations that the leader runs. The slot is the slot of the key, because some
 // clients update their map of slots from it.
 func moved(to service.Elsewhere, key []byte) error {
-	return resp.Error(fmt.Sprintf("MOVED %d %s", info.KeySlot(key), string(to)))
+	return resp.Error(fmt.Sprintf("MOVED %d %s", hashslot.Of(key), string(to)))
 }
 
 // forKey completes a redirect error for a reply about key.

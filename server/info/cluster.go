@@ -1,13 +1,13 @@
 package info
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/service"
 )
@@ -38,7 +38,7 @@ func NodeID(id string) string {
 func ClusterState(replica limiter.Replica) string {
 	t, slots, up, size, known := &limiter.Topology{}, 0, true, 0, 1
 	if replica != nil {
-		t, slots, size = replica.Topology(), Slots, 1
+		t, slots, size = replica.Topology(), hashslot.Count, 1
 		up, known = t.Leader != "", len(t.Nodes)
 	}
 	state, served := "ok", slots
@@ -88,7 +88,7 @@ func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
 	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", NodeID(m.ID), address, busPort(m), nodeFlags(t, m),
 		primary, pongMs, t.Term, link)
 	if m == t.Primary() {
-		line += fmt.Sprintf(" 0-%d", Slots-1)
+		line += fmt.Sprintf(" 0-%d", hashslot.Count-1)
 	}
 	return line + "\n"
 }
@@ -143,32 +143,4 @@ func Replicas(t *limiter.Topology) (all []*limiter.Member) {
 		}
 	}
 	return all
-}
-
-// Slots is the number of hash slots of a Redis cluster.
-const Slots = 16384
-
-// KeySlot hashes a key, or the part of it in braces, as Redis clusters do.
-func KeySlot(key []byte) uint16 {
-	if open := bytes.IndexByte(key, '{'); open >= 0 {
-		if length := bytes.IndexByte(key[open+1:], '}'); length > 0 {
-			key = key[open+1 : open+1+length]
-		}
-	}
-	return crc16(key) % Slots
-}
-
-// crc16 is CRC-16/XMODEM: polynomial 0x1021, from zero, nothing reflected.
-func crc16(b []byte) (crc uint16) {
-	for _, c := range b {
-		crc ^= uint16(c) << 8
-		for range 8 {
-			carry := crc&0x8000 != 0
-			crc <<= 1
-			if carry {
-				crc ^= 0x1021
-			}
-		}
-	}
-	return crc
 }
