@@ -117,6 +117,7 @@ const (
 	BlocksFull             // MaxBlocksEverywhere are in force
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 	PolicyChanged          // a conditional change of a policy found another version
+	WrongGroup             // another Raft group owns the slot of the key; only package raftstore sets it
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
 	LayoutTaken            // the layout of another policy can make the same name
 	NotInteger             // the key has a byte string that is not an integer

@@ -76,6 +76,15 @@ func (n *Node) status() host.Status {
 		Format: n.host.Options.Format, WallNs: n.host.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
 		MaxMemory: n.host.MaxMemory, Members: members, MembersAt: at,
 		Stopping: n.host.Stopping.Load(), WebURL: n.host.Options.WebURL,
-		Held: &host.Held{Index: seen.Index, Ns: max(n.host.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
+		Groups: severalGroups(n.Groups()),
+		Held:   &host.Held{Index: seen.Index, Ns: max(n.host.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}
+}
+
+// severalGroups returns 0 for one group, which an older weir does not report either.
+func severalGroups(groups int) int {
+	if groups == 1 {
+		return 0
+	}
+	return groups
 }

@@ -6,6 +6,18 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
+// Groups returns the number of Raft groups of the node's cluster, or of the cluster that it would found.
+func (n *Node) Groups() int {
+	if groups, ok := n.host.Identity.ClusterGroups(); ok {
+		return groups
+	}
+	return max(n.host.Options.Groups, 1)
+}
+
+// ClusterGroups returns the number of Raft groups of the node's cluster. It returns false while the node knows of no
+// cluster.
+func (n *Node) ClusterGroups() (int, bool) { return n.host.Identity.ClusterGroups() }
+
 // Storage describes the log's disk, which decisions wait for.
 func (n *Node) Storage() (limiter.Storage, bool) {
 	// A file system without these figures leaves zeros.

@@ -23,4 +23,5 @@ const (
 	ReadLocally                       // skip ReadIndex: take this node's own state for the newest
 	FreshByContact                    // take the time since the last contact with the leader for the age of the state
 	NoReadIndex                       // refuse ReadIndex questions, as an older weir does
+	NoSlotCheck                       // carry out operations on slots that another group owns
 )

@@ -48,7 +48,7 @@ var walls = []wall{
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/cli/manpage",
 		"measures weir as another process"},
 	{"engine",
-		"engine/internal/arena engine/internal/arith engine/internal/calendar " +
+		"engine/hashslot engine/internal/arena engine/internal/arith engine/internal/calendar " +
 			"engine/internal/codec engine/internal/heavy engine/internal/leases " +
 			"engine/internal/rule engine/internal/script engine/internal/store " +
 			"engine/internal/unitlog",
@@ -158,12 +158,12 @@ var walls = []wall{
 			"raftstore/internal/fsm raftstore/internal/host raftstore/wire",
 		"agrees with all members on the form of entries"},
 	{"raftstore/internal/fsm",
-		"engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
+		"engine/hashslot engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/images " +
 			"raftstore/internal/raftlog raftstore/wire",
 		"applies the log to the table: a pure function of its entries"},
 	{"raftstore/internal/host",
-		"engine internal/faults limiter persistence raftstore/internal/calls " +
+		"engine/hashslot engine internal/faults limiter persistence raftstore/internal/calls " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
 			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wallog " +
 			"raftstore/wire",
@@ -182,7 +182,7 @@ var walls = []wall{
 		"leads: keeps the clock that stamps entries, and hands over"},
 	{"raftstore/internal/logging", "", "passes on what the Raft library logs"},
 	{"raftstore/internal/membership",
-		"internal/guards limiter raftstore/internal/calls raftstore/internal/consensus " +
+		"raftstore/wire internal/guards limiter raftstore/internal/calls raftstore/internal/consensus " +
 			"raftstore/internal/failure raftstore/internal/format raftstore/internal/fsm " +
 			"raftstore/internal/host raftstore/internal/identity raftstore/internal/leadership " +
 			"raftstore/internal/timers raftstore/peer",

@@ -22,7 +22,12 @@ import (
 //   - byte strings (SET and scripts that compare and swap),
 //   - scripts that keep hashes,
 //   - the script that keeps a sliding log.
-const Oldest, Version = 1, 5
+//
+// Format 6 adds clusters of several Raft groups: the constants of such a group, and the slots that it owns.
+const Oldest, Version = 1, 6
+
+// Groups is the format of the first entry of a cluster with several Raft groups.
+const Groups = 6
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

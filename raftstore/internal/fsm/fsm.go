@@ -202,16 +202,52 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 			return err
 		}
 		out := m.answersFor(answers, done, len(call.Ops))
-		if call.Atomic {
-			table.DecideAtomic(s.At, call.Ops, out)
-		} else {
-			table.Decide(s.At, call.Ops, out)
-		}
+		m.call(table, s, call, out)
 		if m.Faults.Has(faults.WrongDecisions) && len(out) > 0 {
 			out[0].Remaining++
 		}
 		s.History = foldDecisions(s.History, out)
 		done += len(call.Ops)
+	}
+}
+
+// call decides one call. A call that is not atomic is decided without the operations on slots of other groups.
+func (m *FSM) call(table *engine.Table, s *State, call wire.Call, out []engine.Decision) {
+	wrong := m.wrongGroup(s, call.Ops)
+	switch {
+	case call.Atomic && wrong < len(call.Ops):
+		refuse(out)
+	case call.Atomic:
+		table.DecideAtomic(s.At, call.Ops, out)
+	default:
+		for ops := call.Ops; ; wrong = m.wrongGroup(s, ops) {
+			table.Decide(s.At, ops[:wrong], out[:wrong])
+			if wrong == len(ops) {
+				return
+			}
+			refuse(out[wrong : wrong+1])
+			ops, out = ops[wrong+1:], out[wrong+1:]
+		}
+	}
+}
+
+// wrongGroup returns the position of the first operation on a slot of another group, or len(ops).
+func (m *FSM) wrongGroup(s *State, ops []engine.Op) int {
+	if s.Founding.Slots == nil || m.Faults.Has(faults.NoSlotCheck) {
+		return len(ops)
+	}
+	for i := range ops {
+		if !ops[i].Within(*s.Founding.Slots) {
+			guards.WrongGroup.Hit()
+			return i
+		}
+	}
+	return len(ops)
+}
+
+func refuse(out []engine.Decision) {
+	for i := range out {
+		out[i] = engine.Decision{Status: engine.WrongGroup}
 	}
 }
 

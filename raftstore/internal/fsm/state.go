@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 )
 
 // State is the state of the FSM besides the table. Every image contains it.
@@ -26,6 +27,43 @@ type Constants struct {
 	ClusterID    string
 	IDLifetimeNs int64
 	TestClock    bool
+	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. Both are 0 in a
+	// cluster with one group.
+	Groups int `json:",omitempty"`
+	Group  int `json:",omitempty"`
+	// Slots are the hash slots that the group owns; nil: all. The group answers engine.WrongGroup for other slots.
+	Slots *hashslot.Range `json:",omitempty"`
+}
+
+// ConstantsOf returns the constants of a group among a number of groups, without what all groups share.
+func ConstantsOf(group, groups int) (f Constants) {
+	if groups > 1 {
+		slots := hashslot.OfGroup(group, groups)
+		f.Groups, f.Group, f.Slots = groups, group, &slots
+	}
+	return f
+}
+
+// Owned returns the slots that the group owns.
+func (f Constants) Owned() hashslot.Range {
+	if f.Slots == nil {
+		return hashslot.All
+	}
+	return *f.Slots
+}
+
+// check returns an error for constants that no leader proposes.
+func (f Constants) check() error {
+	switch {
+	case f.ClusterID == "" || f.IDLifetimeNs <= 0:
+		return fmt.Errorf("a founding entry without %q", "ClusterID")
+	case f.Slots == nil && f.Groups == 0 && f.Group == 0:
+		return nil
+	case f.Slots == nil || !hashslot.ValidGroups(f.Groups) || f.Group < 0 || f.Group >= f.Groups ||
+		f.Slots.First > f.Slots.Last || f.Slots.Last >= hashslot.Count:
+		return fmt.Errorf("a founding entry of group %d of %d, which owns %v", f.Group, f.Groups, f.Slots)
+	}
+	return nil
 }
 
 func (f Constants) Encode() []byte {
@@ -40,10 +78,7 @@ func decodeFounding(b []byte) (f Constants, err error) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return f, err
 	}
-	if f.ClusterID == "" || f.IDLifetimeNs <= 0 {
-		return f, fmt.Errorf("a founding entry without %q", "ClusterID")
-	}
-	return f, nil
+	return f, f.check()
 }
 
 func (s State) Encode() []byte {

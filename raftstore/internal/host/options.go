@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -52,6 +53,10 @@ type Options struct {
 	// Secret and Certificates authenticate nodes. One of them is required if other machines can reach the port.
 	Secret       []byte
 	Certificates peer.Certificates
+
+	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. 0 and 1 groups
+	// mean one group, which owns all hash slots. The cluster keeps the number with which it was founded.
+	Groups, Group int
 
 	Durability identity.Durability // "" is Fsync
 	// Heartbeat is the heartbeat timeout: a follower without a message from its leader starts an election after one to
@@ -158,6 +163,10 @@ func (o *Options) check() error {
 	case 2*o.Expect <= len(o.Join):
 		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d",
 			len(o.Join), o.Expect)
+	case !hashslot.ValidGroups(max(o.Groups, 1)):
+		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
+	case o.Group < 0 || o.Group >= max(o.Groups, 1):
+		return fmt.Errorf("there is no group %d among %d", o.Group, max(o.Groups, 1))
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}

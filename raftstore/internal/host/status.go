@@ -19,6 +19,8 @@ type Status struct {
 	Held                 *Held    `json:",omitempty"` // nil: an older weir does not tell
 	Stopping             bool     `json:",omitempty"`
 	WebURL               string   `json:",omitempty"` // of its page; "": nowhere, or an older weir
+	// Groups is the number of Raft groups of the node's cluster, or the number that it would found; 0: one.
+	Groups int `json:",omitempty"`
 }
 
 // Held describes how long a node has had the entry whose stamp it applied last.

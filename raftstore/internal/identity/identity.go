@@ -24,6 +24,7 @@ type Identity struct {
 	JoinedAt   uint64 // log index of the first such configuration
 	Restored   bool   `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
 	ClusterID  string // "" until the node has read the cluster's first entry
+	Groups     int    `json:",omitempty"` // of the cluster; 0: one, or not known yet
 	Diverged   string // why the node must not start again; "" when it may
 
 	unsummed bool // the file has no checksum: an older weir wrote it

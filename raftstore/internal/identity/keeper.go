@@ -85,15 +85,23 @@ func (k *Keeper) MarkJoined(at uint64) error {
 	return k.write()
 }
 
-// BelongTo records the cluster of this node, and reports whether the record has changed.
-func (k *Keeper) BelongTo(clusterID string) (news bool, err error) {
+// BelongTo records the cluster of this node and its number of Raft groups, and reports whether the record has changed.
+func (k *Keeper) BelongTo(clusterID string, groups int) (news bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ClusterID == clusterID {
 		return false, nil
 	}
-	k.ClusterID = clusterID
+	k.ClusterID, k.Groups = clusterID, groups
 	return true, k.write()
+}
+
+// ClusterGroups returns the number of Raft groups of this node's cluster. It returns false while the node knows of no
+// cluster.
+func (k *Keeper) ClusterGroups() (groups int, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return max(k.Groups, 1), k.ClusterID != ""
 }
 
 // HasLog records that a restored node now has a log.

@@ -152,9 +152,14 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 		l.Fatal(err)
 		return false
 	}
-	f := fsm.Constants{ClusterID: id, IDLifetimeNs: l.IdLifetimeNs, TestClock: l.TestClock}
+	f := fsm.ConstantsOf(l.Options.Group, l.Options.Groups)
+	f.ClusterID, f.IDLifetimeNs, f.TestClock = id, l.IdLifetimeNs, l.TestClock
 	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
-	wire.Header{Kind: wire.Bootstrap, Term: r.Number, At: r.Clock.Now()}.Put(data)
+	h := wire.Header{Kind: wire.Bootstrap, Term: r.Number, At: r.Clock.Now()}
+	if f.Slots != nil {
+		h.Format = wire.Groups
+	}
+	h.Put(data)
 	future := l.Raft.Apply(data, l.ElectionTimeout())
 	if err := l.Raft.Await(future); err != nil {
 		l.Log.Warn("the cluster could not be founded yet", "error", err)

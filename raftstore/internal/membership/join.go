@@ -22,6 +22,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 const (
@@ -118,6 +119,9 @@ func (m *Membership) TryJoin() error {
 			guards.FoundedAround.Hit()
 			return fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
 		}
+		if err := m.checkGroups(s); err != nil {
+			return err
+		}
 		pristine = append(pristine, raft.Server{ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr)})
 	}
 	switch {
@@ -127,6 +131,18 @@ func (m *Membership) TryJoin() error {
 		return fmt.Errorf("waiting for %s to found the cluster%s", m.Options.Join[0], strings.Join(silent, ""))
 	}
 	return m.foundWith(pristine)
+}
+
+// checkGroups returns an error for a node that cannot found a cluster with this node's number of Raft groups.
+func (m *Membership) checkGroups(s host.Status) error {
+	switch mine := max(m.Options.Groups, 1); {
+	case mine != max(s.Groups, 1) && s.Format >= wire.Groups:
+		return fmt.Errorf("%s was started with --groups %d, this node with --groups %d: give all nodes the same",
+			s.NodeID, max(s.Groups, 1), mine)
+	case mine > 1 && s.Format < wire.Groups:
+		return fmt.Errorf("%s runs an older weir, which knows no --groups: upgrade it first", s.NodeID)
+	}
+	return nil
 }
 
 // foundWith bootstraps a cluster with nodes that belong to none, after all of them have recorded their invitation on
@@ -326,7 +342,7 @@ func (m *Membership) Joined(f fsm.Constants) {
 			"cluster's setting applies",
 			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(m.IdLifetimeNs))
 	}
-	news, err := m.Identity.BelongTo(f.ClusterID)
+	news, err := m.Identity.BelongTo(f.ClusterID, f.Groups)
 	if err != nil {
 		m.Fatal(err)
 	}
