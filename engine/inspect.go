@@ -10,7 +10,6 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/leases"
-	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
 	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
@@ -68,24 +67,6 @@ func tokensText(l *Limit, missing arith.Uint128) string {
 	}
 	digits := strconv.FormatUint(1e9+billionths, 10)[1:]
 	return text + "." + strings.TrimRight(digits, "0")
-}
-
-// Stats are the counters of a table.
-type Stats struct {
-	Keys           int64 // limiters and blocks that are not idle
-	KeysBy         [rule.NumAlgorithms]int64
-	MemoryBytes    int64 // pages, index, limits
-	MaxMemoryBytes int64 // 0: no bound
-	Expired        int64 // idle entries collected
-	Evicted        int64 // entries dropped for memory before they were idle
-	ForgivenUnits  int64 // units in use that evictions forgot
-	Admitted       [rule.NumAlgorithms]int64
-	Denied         [rule.NumAlgorithms]int64
-	Strikes        int64 // strikes that counted; for limits with Attempts, all attempts
-	Successes      int64 // attempts that succeeded
-	Delays         int64 // strikes that were admitted with a delay
-	Penalties      int64 // penalties that strikes began
-	Lockouts       int64 // penalties of the last threshold
 }
 
 // Inspect describes a key. It returns false if the key is idle and has no block of its own, but still reports a

@@ -117,12 +117,21 @@ const (
 	BlocksFull             // MaxBlocksEverywhere are in force
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 	PolicyChanged          // a conditional change of a policy found another version
-	WrongGroup             // another Raft group owns the slot of the key; only package raftstore sets it
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
 	LayoutTaken            // the layout of another policy can make the same name
 	NotInteger             // the key has a byte string that is not an integer
 	KeyBlocked             // the key is blocked, and only its client could interpret a denial in its value
 	ValueTooLong           // the value would be longer than allowed
+
+	// The engine sets none of the following statuses. A Limiter in front of several Raft groups does, because its
+	// groups can fail one by one. Package limiter has an error for each of them.
+	WrongGroup     // another Raft group owns the slot of the key
+	CrossSlot      // the keys of the operation are in different slots
+	NotApplied     // not applied, and can be sent again
+	NoLeader       // not applied, because the group has no leader
+	Overloaded     // not applied, because too many operations wait
+	NotReadable    // not applied, because not every node supports the operation
+	UnknownOutcome // it may have been applied
 )
 
 // Decision answers an Op. OpTake, OpCheck and OpReserve fill all five numbers. The other operations answer as

@@ -48,6 +48,14 @@ func (h *Histogram) Snapshot() (s Snapshot) {
 	return s
 }
 
+// Add adds the counts of another snapshot.
+func (s *Snapshot) Add(other *Snapshot) {
+	for i, n := range other.Counts {
+		s.Counts[i] += n
+	}
+	s.Count, s.Sum = s.Count+other.Count, s.Sum+other.Sum
+}
+
 // bucketOf returns the bucket with the smallest bound that is not below d.
 func bucketOf(d time.Duration) int {
 	if d <= unit {

@@ -22,6 +22,9 @@ var (
 		"send it in parts")
 	// ErrOverloaded: rejected before any decision.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
+	// ErrCrossSlot: rejected before any decision, because an atomic step cannot span Raft groups.
+	ErrCrossSlot = errors.New("keys in request don't hash to the same slot, nothing was counted: give them one hash " +
+		"tag, like {user42}:a and {user42}:b")
 	// ErrUnknownOutcome: the operations may have been applied.
 	ErrUnknownOutcome = errors.New("no answer in time, it may have been counted")
 )

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/weir-project/weir/engine/hashslot"
 )
 
 // Replica is implemented by a Limiter that is a node of a cluster. A Limiter that does not implement it runs alone.
@@ -51,6 +53,19 @@ type Topology struct {
 	CommitIndex  uint64   // as known to this node
 	Format       byte     // the newest form of the log that may be written
 	Nodes        []Member // in order of their ids
+	// Groups are the Raft groups of the cluster in the order of their slots; nil: one group with all slots, which the
+	// fields above describe. With several groups these fields describe the first one.
+	Groups []Group
+}
+
+// Group is one Raft group of a cluster as one node sees it.
+type Group struct {
+	Slots        hashslot.Range // that the group owns
+	Leader       string         // id of the leader, empty while unknown
+	LastLeader   string         // the last known leader
+	Term         uint64
+	AppliedIndex uint64 // of this node
+	CommitIndex  uint64 // as known to this node
 }
 
 // Member is one node of a cluster.
@@ -84,6 +99,23 @@ func (t *Topology) Member(id string) *Member {
 // Primary returns the node that cluster clients see as the owner of all slots. It is the leader or, without one, the
 // last known leader, so that clients keep their slot map. It may be nil.
 func (t *Topology) Primary() *Member { return t.Member(cmp.Or(t.Leader, t.LastLeader)) }
+
+// Each returns the groups in the order of their slots, also of a cluster with one group.
+func (t *Topology) Each() []Group {
+	if t.Groups != nil {
+		return t.Groups
+	}
+	return []Group{{hashslot.All, t.Leader, t.LastLeader, t.Term, t.AppliedIndex, t.CommitIndex}}
+}
+
+// GroupOf returns the group that owns a slot.
+func (t *Topology) GroupOf(slot uint16) Group {
+	groups := t.Each()
+	return groups[hashslot.Group(slot, len(groups))]
+}
+
+// PrimaryOf returns the node that cluster clients see as the owner of a group's slots, as Primary does.
+func (t *Topology) PrimaryOf(g Group) *Member { return t.Member(cmp.Or(g.Leader, g.LastLeader)) }
 
 // Count returns the number of nodes for which is returns true.
 func (t *Topology) Count(is func(*Member) bool) (n int) {

@@ -132,7 +132,7 @@ var walls = []wall{
 	{"internal/weirtest", "engine persistence server server/envoyrls server/httpapi",
 		"runs a server in a test's own process"},
 	{"latency", "", "counts durations for every part that measures some"},
-	{"limiter", "engine latency", "is the contract between what decides and what serves, and holds only types"},
+	{"limiter", "engine/hashslot engine latency", "is the contract between what decides and what serves, and holds only types"},
 	{"persistence", "engine latency limiter", "stores what the engine decides; protocols and clusters are built on it"},
 	{"policyfile", "engine internal/nearest limiter server server/commands server/policytext",
 		"reads policies from a file with the parser of the commands"},

@@ -58,6 +58,8 @@ func ErrorText(err error) string {
 		return "TRYAGAIN " + err.Error()
 	case errors.Is(err, limiter.ErrClusterDown):
 		return "CLUSTERDOWN " + err.Error()
+	case errors.Is(err, limiter.ErrCrossSlot):
+		return "CROSSSLOT " + err.Error()
 	case errors.Is(err, limiter.ErrOverloaded):
 		return "OVERLOADED " + err.Error()
 	default:
@@ -83,7 +85,18 @@ var StatusErrors = [...]resp.Error{
 	engine.NotInteger:      arg.ErrNotInteger,
 	engine.KeyBlocked:      ErrKeyBlocked,
 	engine.ValueTooLong:    ErrValueTooLong,
+
+	engine.WrongGroup:     replyTo(limiter.ErrTryAgain),
+	engine.CrossSlot:      replyTo(limiter.ErrCrossSlot),
+	engine.NotApplied:     replyTo(limiter.ErrTryAgain),
+	engine.NoLeader:       replyTo(limiter.ErrClusterDown),
+	engine.Overloaded:     replyTo(limiter.ErrOverloaded),
+	engine.NotReadable:    replyTo(limiter.ErrOldMember),
+	engine.UnknownOutcome: replyTo(limiter.ErrUnknownOutcome),
 }
+
+// replyTo returns the error reply of an error of a Limiter.
+func replyTo(err error) resp.Error { return resp.Error(ErrorText(err)) }
 
 // StatusError returns the error reply for an operation that the engine did not execute.
 func StatusError(op *engine.Op, d *engine.Decision) error {

@@ -1,0 +1,41 @@
+package engine
+
+import "github.com/weir-project/weir/engine/internal/rule"
+
+// Stats are the counters of a table.
+type Stats struct {
+	Keys           int64 // limiters and blocks that are not idle
+	KeysBy         [rule.NumAlgorithms]int64
+	MemoryBytes    int64 // pages, index, limits
+	MaxMemoryBytes int64 // 0: no bound
+	Expired        int64 // idle entries collected
+	Evicted        int64 // entries dropped for memory before they were idle
+	ForgivenUnits  int64 // units in use that evictions forgot
+	Admitted       [rule.NumAlgorithms]int64
+	Denied         [rule.NumAlgorithms]int64
+	Strikes        int64 // strikes that counted; for limits with Attempts, all attempts
+	Successes      int64 // attempts that succeeded
+	Delays         int64 // strikes that were admitted with a delay
+	Penalties      int64 // penalties that strikes began
+	Lockouts       int64 // penalties of the last threshold
+}
+
+// Add adds the counters of another table.
+func (s *Stats) Add(other *Stats) {
+	for i := range s.KeysBy {
+		s.KeysBy[i] += other.KeysBy[i]
+		s.Admitted[i] += other.Admitted[i]
+		s.Denied[i] += other.Denied[i]
+	}
+	for _, pair := range [...]struct {
+		sum *int64
+		n   int64
+	}{
+		{&s.Keys, other.Keys}, {&s.MemoryBytes, other.MemoryBytes}, {&s.MaxMemoryBytes, other.MaxMemoryBytes},
+		{&s.Expired, other.Expired}, {&s.Evicted, other.Evicted}, {&s.ForgivenUnits, other.ForgivenUnits},
+		{&s.Strikes, other.Strikes}, {&s.Successes, other.Successes}, {&s.Delays, other.Delays},
+		{&s.Penalties, other.Penalties}, {&s.Lockouts, other.Lockouts},
+	} {
+		*pair.sum += pair.n
+	}
+}

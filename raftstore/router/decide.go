@@ -1,0 +1,204 @@
+package router
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
+)
+
+// Decide decides a pipeline; see limiter.Limiter. It returns an error only if one group owns all keys and could not
+// decide. Otherwise the operations of a group that could not decide have a status that tells why.
+func (r *Router) Decide(ops []engine.Op, out []engine.Decision) error {
+	for from := 0; from < len(ops); {
+		end := from
+		for end < len(ops) && !everywhere(&ops[end]) {
+			end++
+		}
+		if end > from {
+			if err := r.decideRun(ops[from:end], out[from:end]); err != nil {
+				if from == 0 && end == len(ops) {
+					return err
+				}
+				fail(out[from:end], err)
+			}
+		}
+		if end < len(ops) {
+			r.decideEverywhere(ops[end:end+1], out[end:end+1])
+			end++
+		}
+		from = end
+	}
+	return nil
+}
+
+// DecideAtomic decides a transaction. All of its operations must be on one slot, or all of them change policies.
+func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	policies := 0
+	for i := range ops {
+		if ops[i].Code == engine.OpPolicy {
+			policies++
+		}
+	}
+	if policies == len(ops) {
+		return r.changePolicies(ops, out)
+	}
+	slot := engine.SlotOf(ops[0].Key)
+	for i := range ops {
+		if everywhere(&ops[i]) || !onSlot(&ops[i], slot) {
+			return limiter.ErrCrossSlot
+		}
+	}
+	return r.groups[hashslot.Group(slot, len(r.groups))].DecideAtomic(ops, out)
+}
+
+// onSlot reports whether all keys of an operation, and the id of its hold, are in a slot.
+func onSlot(op *engine.Op, slot uint16) bool {
+	return op.Within(hashslot.Range{First: slot, Last: slot})
+}
+
+// nowhere marks an operation in a plan that no group may decide.
+const nowhere = -1
+
+// plan divides a run of operations among groups. A router reuses plans.
+type plan struct {
+	group  []int // of each operation, or nowhere
+	counts []int // operations by group
+	ends   []int // of the groups' operations in ops, by group
+	ops    []engine.Op
+	out    []engine.Decision
+}
+
+// divide fills group and counts, and returns the only group of all operations, or nowhere.
+func (p *plan) divide(r *Router, ops []engine.Op) (only int) {
+	clear(p.counts)
+	p.group = p.group[:0]
+	for i := range ops {
+		slot := engine.SlotOf(ops[i].Key)
+		g := hashslot.Group(slot, len(r.groups))
+		if (len(ops[i].Also) > 0 || ops[i].Code == engine.OpReserve) && !onSlot(&ops[i], slot) {
+			g = nowhere
+		} else {
+			p.counts[g]++
+		}
+		p.group = append(p.group, g)
+	}
+	if g := p.group[0]; g != nowhere && p.counts[g] == len(ops) {
+		return g
+	}
+	return nowhere
+}
+
+// gather copies the operations, sorted by group. Operations of one group keep their order.
+func (p *plan) gather(ops []engine.Op) {
+	if p.ends == nil {
+		p.ends = make([]int, len(p.counts))
+	}
+	if cap(p.ops) < len(ops) {
+		p.ops, p.out = make([]engine.Op, len(ops)), make([]engine.Decision, len(ops))
+	}
+	p.ops, p.out = p.ops[:len(ops)], p.out[:len(ops)]
+	at := 0
+	for g, n := range p.counts {
+		p.ends[g] = at
+		at += n
+	}
+	for i, g := range p.group {
+		if g != nowhere {
+			p.ops[p.ends[g]] = ops[i]
+			p.ends[g]++
+		}
+	}
+}
+
+// scatter copies the answers back to the order of the operations.
+func (p *plan) scatter(out []engine.Decision) {
+	for g, n := range p.counts {
+		p.ends[g] -= n
+	}
+	for i, g := range p.group {
+		if g == nowhere {
+			out[i] = engine.Decision{Status: engine.CrossSlot}
+			continue
+		}
+		out[i] = p.out[p.ends[g]]
+		p.ends[g]++
+	}
+}
+
+// release drops what the operations refer to, so that a reused plan keeps no memory of its last caller.
+func (p *plan) release() {
+	clear(p.ops)
+	clear(p.out)
+}
+
+// decideRun decides operations that have a slot each. It returns the error of the group if one group decides them all.
+func (r *Router) decideRun(ops []engine.Op, out []engine.Decision) error {
+	p := r.plans.Get().(*plan)
+	defer r.plans.Put(p)
+	if only := p.divide(r, ops); only != nowhere {
+		return r.groups[only].Decide(ops, out)
+	}
+	p.gather(ops)
+	defer p.release()
+	var wait sync.WaitGroup
+	last := nowhere
+	for g, n := range p.counts {
+		if n == 0 {
+			continue
+		}
+		if last != nowhere {
+			before := last
+			wait.Go(func() { r.decidePart(p, before) })
+		}
+		last = g
+	}
+	if last != nowhere {
+		r.decidePart(p, last) // on this goroutine: a pipeline of two groups starts one goroutine
+	}
+	wait.Wait()
+	p.scatter(out)
+	return nil
+}
+
+// decidePart decides the operations of one group in a plan.
+func (r *Router) decidePart(p *plan, g int) {
+	from, end := p.ends[g]-p.counts[g], p.ends[g]
+	if err := r.groups[g].Decide(p.ops[from:end], p.out[from:end]); err != nil {
+		fail(p.out[from:end], err)
+	}
+}
+
+// fail answers operations whose group could not decide.
+func fail(out []engine.Decision, err error) {
+	for i := range out {
+		out[i] = engine.Decision{Status: statusOf(err)}
+	}
+}
+
+// statuses are the statuses of the errors of a Limiter. Every other error means an unknown outcome.
+var statuses = []struct {
+	err error
+	is  engine.Status
+}{
+	{limiter.ErrTryAgain, engine.NotApplied},
+	{limiter.ErrNotLeader, engine.NotApplied},
+	{limiter.ErrClusterDown, engine.NoLeader},
+	{limiter.ErrOverloaded, engine.Overloaded},
+	{limiter.ErrOldMember, engine.NotReadable},
+	{limiter.ErrCrossSlot, engine.CrossSlot},
+}
+
+func statusOf(err error) engine.Status {
+	for _, s := range statuses {
+		if errors.Is(err, s.err) {
+			return s.is
+		}
+	}
+	return engine.UnknownOutcome
+}

@@ -1,0 +1,162 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+)
+
+// limitOf is a policy of one limit.
+func limitOf(most int64) *engine.Policy {
+	return &engine.Policy{Limits: []engine.PolicyLimit{{
+		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}}}
+}
+
+func setPolicy(name string, most int64) engine.Op {
+	return change(name, engine.PolicyChange{Do: engine.PolicySet, Terms: limitOf(most), Own: true})
+}
+
+// mostOf returns the maximum of a policy in each group, and 0 where it is unknown.
+func mostOf(groups []*fakeGroup, name string) (most []int64) {
+	for _, g := range groups {
+		p := g.Policies().Get([]byte(name))
+		if p == nil {
+			most = append(most, 0)
+			continue
+		}
+		most = append(most, p.Limits[0].Limit.Max)
+	}
+	return most
+}
+
+// TestAPolicyIsInEveryGroup: a change reaches all groups, its condition is compared in the first group alone, and a
+// refused change reaches none.
+func TestAPolicyIsInEveryGroup(t *testing.T) {
+	r, groups := newTest(t, 4)
+	require.Equal(t, engine.OK, decide(t, r, setPolicy("p", 5))[0].Status)
+	require.Equal(t, []int64{5, 5, 5, 5}, mostOf(groups, "p"))
+	for g := range groups {
+		key := keysOf(r, g, 1)[0]
+		check := engine.Op{Code: engine.OpCheck, Cost: 1, Key: []byte(key), Text: []byte("p")}
+		require.EqualValues(t, 4, decide(t, r, check)[0].Remaining)
+	}
+	groups[2].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1)) // another version there
+	when := setPolicy("p", 6)
+	when.Policy.If, when.Policy.Version = true, 1
+	require.Equal(t, engine.OK, decide(t, r, when)[0].Status)
+	require.Equal(t, []int64{6, 6, 6, 6}, mostOf(groups, "p"))
+	require.Equal(t, engine.PolicyChanged, decide(t, r, when)[0].Status)
+	require.Equal(t, []int64{6, 6, 6, 6}, mostOf(groups, "p"))
+}
+
+// TestPoliciesOfOneTransaction: all groups get them in one step each, or none does.
+func TestPoliciesOfOneTransaction(t *testing.T) {
+	r, groups := newTest(t, 2)
+	ops := []engine.Op{setPolicy("a", 1), setPolicy("b", 2)}
+	out := make([]engine.Decision, 2)
+	require.NoError(t, r.DecideAtomic(ops, out))
+	require.Equal(t, []int{1, 1}, []int{groups[0].atomic, groups[1].atomic})
+	require.Equal(t, []int64{2, 2}, mostOf(groups, "b"))
+
+	ops[0].Policy.If, ops[0].Policy.Version = true, 9
+	ops[1] = setPolicy("b", 3)
+	require.NoError(t, r.DecideAtomic(ops, out))
+	require.Equal(t, []engine.Status{engine.PolicyChanged, engine.Abandoned},
+		[]engine.Status{out[0].Status, out[1].Status})
+	require.Equal(t, []int64{2, 2}, mostOf(groups, "b"))
+	require.Equal(t, 1, groups[1].atomic, "the second group was not asked")
+}
+
+// TestPoliciesAreRepaired: a group that missed a change gets it from the node that leads the first group, once the
+// difference has stayed for two comparisons.
+func TestPoliciesAreRepaired(t *testing.T) {
+	r, groups := newTest(t, 2)
+	decide(t, r, setPolicy("stays", 1), setPolicy("goes", 2), setPolicy("changes", 3))
+	override := override("stays", engine.PolicyOverride, engine.Override{
+		Pattern: "vip:*", Limits: limitOf(99).Limits, UntilNs: engine.Never}, int64(time.Minute))
+	decide(t, r, override)
+	groups[1].fail(limiter.ErrClusterDown)
+	require.Equal(t, engine.UnknownOutcome, decide(t, r, setPolicy("changes", 4))[0].Status)
+	decide(t, r, setPolicy("new", 5), change("goes", engine.PolicyChange{Do: engine.PolicyDelete}),
+		change("stays", engine.PolicyChange{Do: engine.PolicyDisable}))
+	other := engine.Override{Pattern: "x", Limits: limitOf(1).Limits, UntilNs: engine.Never}
+	groups[1].table.Decide(at, []engine.Op{overrideOf("stays", other)}, make([]engine.Decision, 1))
+	suspects := make([]bool, 2)
+	r.repairPolicies(suspects)
+	require.Equal(t, []bool{false, false}, suspects, "this node does not lead the first group")
+
+	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
+	r.repairPolicies(suspects)
+	require.Equal(t, []bool{false, true}, suspects)
+	groups[1].fail(nil)
+	require.Equal(t, []int64{4, 3}, mostOf(groups, "changes"))
+	r.repairPolicies(suspects)
+	require.Equal(t, []int64{4, 4}, mostOf(groups, "changes"))
+	require.Equal(t, []int64{5, 5}, mostOf(groups, "new"))
+	require.Equal(t, []int64{0, 0}, mostOf(groups, "goes"))
+	p := groups[1].Policies().Get([]byte("stays"))
+	require.True(t, p.Disabled)
+	require.Len(t, p.Overrides, 1)
+	require.Equal(t, "vip:*", p.Overrides[0].Pattern)
+	require.Equal(t, at.NowNs+int64(time.Minute), p.Overrides[0].UntilNs)
+	r.repairPolicies(suspects)
+	require.Equal(t, []bool{false, false}, suspects)
+}
+
+func overrideOf(name string, o engine.Override) engine.Op {
+	return override(name, engine.PolicyOverride, o, 0)
+}
+
+// TestNothingIsRepairedWithoutAReadIndex: a deposed leader of the first group must not overwrite newer policies.
+func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
+	r, groups := newTest(t, 2)
+	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
+	groups[1].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1))
+	groups[0].fail(limiter.ErrTryAgain)
+	suspects := []bool{false, true}
+	r.repairPolicies(suspects)
+	require.Equal(t, []int64{0, 7}, mostOf(groups, "p"))
+	groups[0].fail(nil)
+	r.repairPolicies(suspects)
+	require.Equal(t, []int64{0, 0}, mostOf(groups, "p"))
+}
+
+// TestLeadersAreSpread: a node gives a group to its preferred leader once that has been up and close behind for a while,
+// and one group at a time.
+func TestLeadersAreSpread(t *testing.T) {
+	r, groups := newTest(t, 4)
+	member := func(id string) limiter.Member { return limiter.Member{ID: id, Voter: true, Up: true} }
+	for _, g := range groups {
+		g.topology = limiter.Topology{Self: "a", Leader: "a", Nodes: []limiter.Member{member("a"), member("b"), member("c")}}
+	}
+	seen := make([]int, 4)
+	moved := func() string {
+		return fmt.Sprint(groups[0].moved, groups[1].moved, groups[2].moved, groups[3].moved)
+	}
+	for range steadyFor - 1 {
+		r.spreadOne(seen)
+	}
+	groups[2].topology.Nodes[2].Up = false // for a moment
+	require.Equal(t, "[] [] [] []", moved())
+	r.spreadOne(seen)
+	require.Equal(t, "[] [b] [] []", moved())
+	groups[1].topology.Leader = "b"
+	r.spreadOne(seen)
+	groups[2].topology.Nodes[2].Up = true
+	for range steadyFor - 1 {
+		r.spreadOne(seen)
+	}
+	require.Equal(t, "[] [b] [] []", moved(), "the count begins again")
+	r.spreadOne(seen)
+	require.Equal(t, "[] [b] [c] []", moved())
+	groups[2].topology.Nodes[2].LagEntries = closeBehind + 1
+	for range 2 * steadyFor {
+		r.spreadOne(seen)
+	}
+	require.Equal(t, "[] [b] [c] []", moved())
+}

@@ -1,0 +1,146 @@
+package router
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
+)
+
+// Now returns the stamp of a decision of the first group. The clocks of the groups differ by milliseconds.
+func (r *Router) Now() engine.Stamp { return r.groups[0].Now() }
+
+// Inspect describes a key; see limiter.Limiter.
+func (r *Router) Inspect(key []byte) (engine.Info, bool) { return r.owner(key).Inspect(key) }
+
+// Len returns the number of keys in all groups. A block everywhere, which every group has, counts once.
+func (r *Router) Len() (n int64) {
+	for _, g := range r.groups {
+		n += g.Len()
+	}
+	return n - int64(len(r.groups)-1)*int64(len(r.BlocksEverywhere()))
+}
+
+// A cursor of Scan has the number of the group and the group's own cursor. The own cursor is the leading bits of a hash
+// of 48 bits. Their last lostBits are always 0, because a cursor is the beginning of a segment, and no table has 2^43
+// segments. So a cursor has 53 bits at most, which a JavaScript number can represent.
+const (
+	ownBits  = 43
+	lostBits = 48 - ownBits
+)
+
+// Scan visits the keys of one group after the other; see engine.Table.Scan.
+func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
+	number, own := int(cursor>>ownBits), cursor&(1<<ownBits-1)<<lostBits
+	if number >= len(r.groups) {
+		return 0
+	}
+	for number < len(r.groups) {
+		own = r.groups[number].Scan(own, count, func(key []byte, a engine.Algorithm) {
+			if r.groupOf(key) == number { // every group has the blocks everywhere
+				count--
+				visit(key, a)
+			}
+		})
+		if own == 0 {
+			number++
+		}
+		if count <= 0 {
+			break
+		}
+	}
+	if number >= len(r.groups) {
+		return 0
+	}
+	return uint64(number)<<ownBits | own>>lostBits
+}
+
+// RandomKey returns a random key of a random group, or nil if no group has a key. A group with more keys is chosen more
+// often.
+func (r *Router) RandomKey() []byte {
+	sizes, total := make([]int64, len(r.groups)), int64(0)
+	for i, g := range r.groups {
+		sizes[i] = g.Len()
+		total += sizes[i]
+	}
+	if total <= 0 {
+		return nil
+	}
+	pick := rand.Int64N(total)
+	for i, n := range sizes {
+		if pick -= n; pick < 0 {
+			return r.groups[i].RandomKey()
+		}
+	}
+	return nil
+}
+
+// BlocksEverywhere lists the keys that are blocked everywhere.
+func (r *Router) BlocksEverywhere() []string { return r.groups[0].BlocksEverywhere() }
+
+// Top returns the heaviest keys of all groups; see engine.Table.Top.
+func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
+	for _, g := range r.groups {
+		all = append(all, g.Top(v, n)...)
+	}
+	slices.SortStableFunc(all, func(a, b engine.Heavy) int { return cmp.Compare(b.Units, a.Units) })
+	return all[:min(n, len(all))]
+}
+
+// Policies returns the policies in force in the first group, which decides about them.
+func (r *Router) Policies() *engine.Policies { return r.groups[0].Policies() }
+
+// Stats returns the sums of the statistics of all groups.
+func (r *Router) Stats() (sum engine.Stats) {
+	for _, g := range r.groups {
+		s := g.Stats()
+		sum.Add(&s)
+	}
+	return sum
+}
+
+// Save takes a snapshot of one group after the other, so that the disk is used for one at a time.
+func (r *Router) Save() error { return r.Snapshot() }
+
+// LastSave returns when the group that was saved longest ago was saved, or the zero time if one never was.
+func (r *Router) LastSave() (oldest time.Time) {
+	for i, g := range r.groups {
+		if at := g.LastSave(); i == 0 || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return oldest
+}
+
+// Clear deletes everything but the policies in all groups. After an error some groups may be empty.
+func (r *Router) Clear() error {
+	errs := r.forAll(func(_ int, g Group) error { return g.Clear() })
+	return partly(errs)
+}
+
+// Advance moves the test clocks of all groups forward.
+func (r *Router) Advance(d time.Duration) bool {
+	moved := true
+	for _, g := range r.groups {
+		moved = g.Advance(d) && moved
+	}
+	return moved
+}
+
+// Slots returns the range of slots that a group owns.
+func (r *Router) Slots(group int) hashslot.Range { return hashslot.OfGroup(group, len(r.groups)) }
+
+// partly returns the error of a change in all groups: nil if all succeeded, their error if all failed with it, and else
+// ErrUnknownOutcome.
+func partly(errs []error) error {
+	for _, err := range errs {
+		if (err == nil) != (errs[0] == nil) || err != nil && statusOf(err) != statusOf(errs[0]) {
+			return limiter.ErrUnknownOutcome
+		}
+	}
+	return errs[0]
+}

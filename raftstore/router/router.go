@@ -1,0 +1,72 @@
+package router
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
+)
+
+// Group is one Raft group as this node sees it. *raftstore.Node is one.
+type Group interface {
+	limiter.Limiter
+	limiter.Replica
+	limiter.StorageReporter
+	limiter.ConsensusReporter
+}
+
+// Router is a Limiter in front of all groups of a cluster. Its methods may be called from any goroutine.
+type Router struct {
+	groups []Group // in the order of their slots
+	log    *slog.Logger
+	plans  sync.Pool // of *plan
+	views  viewCache
+
+	stop  chan struct{}
+	tasks sync.WaitGroup
+}
+
+var (
+	_ limiter.Limiter           = (*Router)(nil)
+	_ limiter.Replica           = (*Router)(nil)
+	_ limiter.StorageReporter   = (*Router)(nil)
+	_ limiter.ConsensusReporter = (*Router)(nil)
+)
+
+// New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be
+// valid for package hashslot. Close ends its goroutines, and not the groups.
+func New(groups []Group, log *slog.Logger) *Router {
+	if !hashslot.ValidGroups(len(groups)) {
+		panic("router: the number of groups must be a power of two")
+	}
+	r := &Router{groups: groups, log: log, stop: make(chan struct{})}
+	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
+	r.tasks.Go(r.keepPolicies)
+	r.tasks.Go(r.spreadLeaders)
+	return r
+}
+
+// Close ends the goroutines of the router.
+func (r *Router) Close() {
+	close(r.stop)
+	r.tasks.Wait()
+}
+
+// groupOf returns the number of the group that owns the slot of a limiter.
+func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.groups)) }
+
+// owner returns the group that owns the slot of a limiter.
+func (r *Router) owner(name []byte) Group { return r.groups[r.groupOf(name)] }
+
+// forAll calls each with every group at the same time, and returns the errors in the order of the groups.
+func (r *Router) forAll(each func(i int, g Group) error) []error {
+	errs := make([]error, len(r.groups))
+	var wait sync.WaitGroup
+	for i, g := range r.groups {
+		wait.Go(func() { errs[i] = each(i, g) })
+	}
+	wait.Wait()
+	return errs
+}

@@ -1,0 +1,301 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
+)
+
+// fakeGroup is a group with a table of its own and without a log. Its zero error lets it decide.
+type fakeGroup struct {
+	Group // the methods that no test calls
+	table *engine.Table
+	slots hashslot.Range
+
+	mu       sync.Mutex
+	err      error // of the next calls
+	calls    [][]engine.Op
+	atomic   int
+	topology limiter.Topology
+	moved    []string // calls of TransferLeadership
+}
+
+var at = engine.Stamp{NowNs: int64(time.Hour)}
+
+func (g *fakeGroup) Now() engine.Stamp { return at }
+
+func (g *fakeGroup) Decide(ops []engine.Op, out []engine.Decision) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls = append(g.calls, ops)
+	if g.err != nil {
+		return g.err
+	}
+	for i := range ops {
+		if !ops[i].Within(g.slots) {
+			return fmt.Errorf("slot %d is not in %v", engine.SlotOf(ops[i].Key), g.slots)
+		}
+	}
+	g.table.Decide(at, ops, out)
+	return nil
+}
+
+func (g *fakeGroup) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.atomic++; g.err != nil {
+		return g.err
+	}
+	g.table.DecideAtomic(at, ops, out)
+	return nil
+}
+
+func (g *fakeGroup) ReadIndex() error { return g.failure() }
+
+func (g *fakeGroup) failure() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+func (g *fakeGroup) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = err
+}
+
+func (g *fakeGroup) Inspect(key []byte) (engine.Info, bool) { return g.table.Inspect(at, key) }
+func (g *fakeGroup) Len() int64                             { return g.table.Len(at) }
+func (g *fakeGroup) BlocksEverywhere() []string             { return g.table.BlocksEverywhere(at) }
+func (g *fakeGroup) Policies() *engine.Policies             { return g.table.Policies() }
+func (g *fakeGroup) RandomKey() []byte                      { return g.table.RandomKey(at, 7) }
+func (g *fakeGroup) Stats() engine.Stats                    { return g.table.Stats(at) }
+
+func (g *fakeGroup) Top(v engine.Verdict, n int) []engine.Heavy { return g.table.Top(at, v, n) }
+
+func (g *fakeGroup) Scan(cursor uint64, count int, visit func([]byte, engine.Algorithm)) uint64 {
+	return g.table.Scan(at, cursor, count, visit)
+}
+
+func (g *fakeGroup) Topology() *limiter.Topology {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.topology
+	return &t
+}
+
+func (g *fakeGroup) TransferLeadership(to string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.moved = append(g.moved, to)
+	return nil
+}
+
+// newTest returns a router in front of fake groups whose background work does not run.
+func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
+	var fakes []*fakeGroup
+	var groups []Group
+	for i := range n {
+		g := &fakeGroup{table: engine.NewTable(engine.Options{}), slots: hashslot.OfGroup(i, n)}
+		fakes, groups = append(fakes, g), append(groups, g)
+	}
+	r := New(groups, slog.New(slog.DiscardHandler))
+	t.Cleanup(r.Close)
+	return r, fakes
+}
+
+func quota(key string, most int64) engine.Op {
+	return engine.Op{Key: []byte(key), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
+}
+
+func decide(t *testing.T, r *Router, ops ...engine.Op) []engine.Decision {
+	out := make([]engine.Decision, len(ops))
+	require.NoError(t, r.Decide(ops, out))
+	return out
+}
+
+// keysOf returns n keys of a group.
+func keysOf(r *Router, group, n int) (keys []string) {
+	for i := 0; len(keys) < n; i++ {
+		if key := fmt.Sprint("k", i); r.groupOf([]byte(key)) == group {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// TestAPipelineIsSplitByGroup: each group gets the operations on its slots in one call and in their order, and the
+// answers stand where their operations stood.
+func TestAPipelineIsSplitByGroup(t *testing.T) {
+	r, groups := newTest(t, 4)
+	var ops []engine.Op
+	for round := range 3 {
+		for key := range 50 {
+			ops = append(ops, quota(fmt.Sprint("key", key), int64(100+key)))
+		}
+		_ = round
+	}
+	for i, d := range decide(t, r, ops...) {
+		require.Equal(t, engine.OK, d.Status)
+		key, round := i%50, i/50
+		require.EqualValues(t, 100+key, d.Limit, "operation %d", i)
+		require.EqualValues(t, 99+key-round, d.Remaining, "operation %d", i)
+	}
+	total := 0
+	for _, g := range groups {
+		require.Len(t, g.calls, 1)
+		total += len(g.calls[0])
+	}
+	require.Equal(t, len(ops), total)
+	require.EqualValues(t, 50, r.Len())
+}
+
+// TestAGroupFailsAlone: the operations of a group that cannot decide get its error as a status, and the others are
+// answered. If all operations are of one group, the caller gets its error.
+func TestAGroupFailsAlone(t *testing.T) {
+	r, groups := newTest(t, 2)
+	mine, others := keysOf(r, 0, 2), keysOf(r, 1, 2)
+	for err, want := range map[error]engine.Status{
+		fmt.Errorf("x: %w", limiter.ErrTryAgain): engine.NotApplied, limiter.ErrNotLeader: engine.NotApplied,
+		limiter.ErrClusterDown: engine.NoLeader, limiter.ErrOverloaded: engine.Overloaded,
+		limiter.ErrOldMember: engine.NotReadable, limiter.ErrUnknownOutcome: engine.UnknownOutcome,
+		errors.New("anything else"): engine.UnknownOutcome,
+	} {
+		groups[1].fail(err)
+		out := decide(t, r, quota(mine[0], 10), quota(others[0], 10), quota(mine[1], 20), quota(others[1], 10))
+		require.Equal(t, []engine.Status{0, want, 0, want}, []engine.Status{out[0].Status, out[1].Status,
+			out[2].Status, out[3].Status}, "%v", err)
+		require.Equal(t, engine.Decision{Status: want}, out[1])
+		require.EqualValues(t, 20, out[2].Limit)
+		require.ErrorIs(t, r.Decide([]engine.Op{quota(others[0], 10), quota(others[1], 10)}, out), err)
+	}
+}
+
+// TestOneStepIsOnOneSlot: a check, a hold or a transaction over several slots is refused as a whole, also if one group
+// owns both slots.
+func TestOneStepIsOnOneSlot(t *testing.T) {
+	r, groups := newTest(t, 2)
+	keys := keysOf(r, 0, 2)
+	check := engine.Op{Code: engine.OpCheck, Cost: 1, Key: []byte(keys[0]), Text: []byte("p"),
+		Also: []engine.Pair{{Policy: []byte("p"), Key: []byte(keys[1])}}}
+	hold := engine.Op{Code: engine.OpReserve, Cost: 1, Key: []byte(keys[0]), Text: []byte("p"), ID: []byte(keys[1])}
+	out := decide(t, r, quota(keys[0], 5), check, hold, quota(keys[0], 5))
+	require.Equal(t, []engine.Status{engine.OK, engine.CrossSlot, engine.CrossSlot, engine.OK},
+		[]engine.Status{out[0].Status, out[1].Status, out[2].Status, out[3].Status})
+	require.EqualValues(t, 3, out[3].Remaining)
+
+	require.ErrorIs(t, r.DecideAtomic([]engine.Op{quota(keys[0], 5), quota(keys[1], 5)}, out), limiter.ErrCrossSlot)
+	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(keys[0]), TTLNs: engine.Never}
+	require.ErrorIs(t, r.DecideAtomic([]engine.Op{quota(keys[0], 5), block}, out), limiter.ErrCrossSlot)
+	require.Zero(t, groups[0].atomic+groups[1].atomic)
+	tagged := []engine.Op{quota("{"+keys[0]+"}a", 5), quota("{"+keys[0]+"}b", 7)}
+	require.NoError(t, r.DecideAtomic(tagged, out))
+	require.Equal(t, []int64{4, 6}, []int64{out[0].Remaining, out[1].Remaining})
+}
+
+// TestABlockEverywhereIsInEveryGroup: it denies keys of all groups that end in its key, counts as one key, and a plain
+// block of the key replaces it in all groups.
+func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
+	r, groups := newTest(t, 4)
+	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never, Text: []byte("abuse")}
+	var keys []string
+	for g := range groups {
+		for i := 0; ; i++ {
+			if key := fmt.Sprintf("r%d|ip:1", i); r.groupOf([]byte(key)) == g {
+				keys = append(keys, key)
+				break
+			}
+		}
+	}
+	allowed := func() (n int64) {
+		for _, key := range keys {
+			n += decide(t, r, quota(key, 100))[0].Allowed
+		}
+		return n
+	}
+	require.EqualValues(t, 4, allowed())
+	// The decision before the block in the pipeline is allowed, and the one after it is denied.
+	out := decide(t, r, quota(keys[1], 100), block, quota(keys[1], 100))
+	require.Equal(t, []int64{1, 1, 0}, []int64{out[0].Allowed, out[1].Allowed, out[2].Allowed})
+	require.Zero(t, allowed())
+	require.Equal(t, []string{"ip:1"}, r.BlocksEverywhere())
+	require.EqualValues(t, 5, r.Len(), "four keys, and one block")
+	var seen []string
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		cursor = r.Scan(cursor, 1, func(key []byte, _ engine.Algorithm) { seen = append(seen, string(key)) })
+	}
+	require.ElementsMatch(t, append(keys, "ip:1"), seen)
+
+	plain := engine.Op{Code: engine.OpBlock, Key: []byte("ip:1"), TTLNs: engine.Never}
+	require.Equal(t, engine.OK, decide(t, r, plain)[0].Status)
+	require.EqualValues(t, 4, allowed())
+	require.Zero(t, decide(t, r, quota("ip:1", 9))[0].Allowed)
+	require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: []byte("ip:1")})[0].Allowed)
+	require.EqualValues(t, 1, decide(t, r, quota("ip:1", 9))[0].Allowed)
+}
+
+// TestABlockThatMissesAGroup: the caller learns that the outcome is unknown, and sends it again.
+func TestABlockThatMissesAGroup(t *testing.T) {
+	r, groups := newTest(t, 2)
+	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
+	home := r.groupOf(block.Key)
+	groups[1-home].fail(limiter.ErrTryAgain)
+	require.Equal(t, engine.UnknownOutcome, decide(t, r, block)[0].Status)
+	groups[1-home].fail(nil)
+	require.Equal(t, engine.OK, decide(t, r, block)[0].Status)
+	groups[home].fail(limiter.ErrClusterDown)
+	require.Equal(t, engine.NoLeader, decide(t, r, block)[0].Status)
+}
+
+// TestScanVisitsEveryKeyOnce: a scan goes through all groups with cursors that a JavaScript number can represent.
+func TestScanVisitsEveryKeyOnce(t *testing.T) {
+	for _, n := range []int{1, 2, 16} {
+		r, _ := newTest(t, n)
+		var ops []engine.Op
+		for i := range 3000 {
+			ops = append(ops, quota(fmt.Sprint("key", i), 10))
+		}
+		decide(t, r, ops...)
+		seen, calls := map[string]int{}, 0
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			cursor = r.Scan(cursor, 10, func(key []byte, _ engine.Algorithm) { seen[string(key)]++ })
+			require.Less(t, cursor, uint64(1)<<53)
+			calls++
+		}
+		require.Len(t, seen, 3000, "%d groups", n)
+		require.Greater(t, calls, n)
+		require.Zero(t, r.Scan(1<<63, 10, func([]byte, engine.Algorithm) { t.Fatal("a cursor of no scan") }))
+	}
+}
+
+// TestReadsOfAllGroups: reads of one key ask its group, and reads of the tier add up all groups.
+func TestReadsOfAllGroups(t *testing.T) {
+	r, _ := newTest(t, 4)
+	require.Nil(t, r.RandomKey())
+	for g := range 4 {
+		for i, key := range keysOf(r, g, 2) {
+			for range g*2 + i + 1 {
+				decide(t, r, quota(key, 100))
+			}
+			info, found := r.Inspect([]byte(key))
+			require.True(t, found)
+			require.EqualValues(t, g*2+i+1, info.Used)
+		}
+	}
+	require.EqualValues(t, 8, r.Stats().Keys)
+	require.EqualValues(t, 36, r.Stats().Admitted[engine.FixedWindow])
+	require.NotNil(t, r.RandomKey())
+	top := r.Top(engine.Admitted, 3)
+	require.Len(t, top, 3)
+	require.Equal(t, []int64{8, 7, 6}, []int64{top[0].Units, top[1].Units, top[2].Units})
+}
