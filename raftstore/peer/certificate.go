@@ -53,20 +53,20 @@ func names(cert *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// acceptTLS carries out the TLS handshake of the accepting side, if the port has certificates.
-func (p *Port) acceptTLS(c *trackedConn) error {
-	if p.config.Certificates == nil {
+// acceptTLS carries out the TLS handshake of the accepting side, if the hub has certificates.
+func (h *Hub) acceptTLS(c *trackedConn) error {
+	if h.config.Certificates == nil {
 		return nil
 	}
-	return c.shake(tls.Server(c.raw, p.config.Certificates.NodeServer()))
+	return c.shake(tls.Server(c.raw, h.config.Certificates.NodeServer()))
 }
 
-// dialTLS carries out the TLS handshake of the dialing side, if the port has certificates.
-func (p *Port) dialTLS(c *trackedConn) error {
-	if p.config.Certificates == nil {
+// dialTLS carries out the TLS handshake of the dialing side, if the hub has certificates.
+func (h *Hub) dialTLS(c *trackedConn) error {
+	if h.config.Certificates == nil {
 		return nil
 	}
-	return c.shake(tls.Client(c.raw, p.config.Certificates.NodeClient()))
+	return c.shake(tls.Client(c.raw, h.config.Certificates.NodeClient()))
 }
 
 // shake carries out a TLS handshake. The connection uses TLS from then on.
@@ -91,14 +91,6 @@ func explained(err error) error {
 		return fmt.Errorf("%w: %w", ErrOwnRefused, remote.Err)
 	}
 	return err
-}
-
-// mayServe checks that the certificate of the other node matches its id, and then that the node may use the service.
-func (p *Port) mayServe(c *trackedConn, service Service, from Identity) error {
-	if err := c.vouched(from.NodeID); err != nil {
-		return err
-	}
-	return p.judge(service, from)
 }
 
 // vouched checks that the certificate of the other side names the given node.

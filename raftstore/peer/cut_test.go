@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -47,18 +48,22 @@ func (c *cutConn) Write(b []byte) (int, error) {
 	return n, errors.Join(errCut, err, c.Close())
 }
 
+// welcomes returns the judge of an acceptor that accepts every node.
+func welcomes(self Identity) func(greeting) (Identity, error) {
+	return func(greeting) (Identity, error) { return self, nil }
+}
+
 // handshake runs both sides over a connection that is cut on one of them.
-func handshake(cut func(dialer, acceptor *cutConn)) (dialed, accepted error) {
+func handshake(group uint16, cut func(dialer, acceptor *cutConn)) (dialed, accepted error) {
 	near, far := net.Pipe()
 	dialer, acceptor := &cutConn{near, -1, -1}, &cutConn{far, -1, -1}
 	cut(dialer, acceptor)
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := receive(acceptor, []byte("secret"), Identity{NodeID: "b", ClusterID: "one"},
-			func(Service, Identity) error { return nil })
+		_, err := receive(acceptor, []byte("secret"), welcomes(Identity{NodeID: "b", ClusterID: "one"}))
 		done <- errors.Join(err, acceptor.Close())
 	}()
-	_, err := greet(dialer, []byte("secret"), CallService, Identity{NodeID: "a", ClusterID: "one"})
+	_, err := greet(dialer, []byte("secret"), newGreeting(CallService, group, Identity{NodeID: "a", ClusterID: "one"}))
 	dialer.Close()
 	return err, <-done
 }
@@ -66,25 +71,32 @@ func handshake(cut func(dialer, acceptor *cutConn)) (dialed, accepted error) {
 // TestACutHandshake cuts a handshake at each byte. Both sides must report the cut and accept no node, and neither may
 // blame a secret.
 func TestACutHandshake(t *testing.T) {
-	dialed, accepted := handshake(func(_, _ *cutConn) {})
+	for group, fields := range map[uint16]int{0: 2, 3: 4} {
+		t.Run(fmt.Sprint("group ", group), func(t *testing.T) { cutHandshake(t, group, fields) })
+	}
+}
+
+// cutHandshake cuts handshakes of a group, whose greeting has so many bytes besides its head and the names.
+func cutHandshake(t *testing.T, group uint16, fields int) {
+	dialed, accepted := handshake(group, func(_, _ *cutConn) {})
 	require.NoError(t, dialed)
 	require.NoError(t, accepted)
-	greetingLen := len(magic) + 2 + nonceLen + 2 + len("a"+"one")
+	greetingLen := len(magic) + 2 + nonceLen + fields + len("a"+"one")
 	sent, got := greetingLen+macLen, challengeLen+greetingLen+macLen+2
 	for n := range sent {
-		dialed, accepted := handshake(func(dialer, _ *cutConn) { dialer.writes = n })
+		dialed, accepted := handshake(group, func(dialer, _ *cutConn) { dialer.writes = n })
 		require.ErrorIs(t, dialed, errCut, "dialer, %d of %d bytes written", n, sent)
 		require.Error(t, accepted)
-		dialed, accepted = handshake(func(_, acceptor *cutConn) { acceptor.reads = n })
+		dialed, accepted = handshake(group, func(_, acceptor *cutConn) { acceptor.reads = n })
 		require.ErrorIs(t, accepted, errCut, "acceptor, %d of %d bytes read", n, sent)
 		require.Error(t, dialed)
 		require.NotErrorIs(t, errors.Join(dialed, accepted), ErrSecret)
 	}
 	for n := range got {
-		dialed, _ := handshake(func(dialer, _ *cutConn) { dialer.reads = n })
+		dialed, _ := handshake(group, func(dialer, _ *cutConn) { dialer.reads = n })
 		require.ErrorIs(t, dialed, errCut, "dialer, %d of %d bytes read", n, got)
 		require.NotErrorIs(t, dialed, ErrSecret)
-		dialed, accepted := handshake(func(_, acceptor *cutConn) { acceptor.writes = n })
+		dialed, accepted := handshake(group, func(_, acceptor *cutConn) { acceptor.writes = n })
 		require.ErrorIs(t, accepted, errCut, "acceptor, %d of %d bytes written", n, got)
 		require.Error(t, dialed)
 		require.NotErrorIs(t, errors.Join(dialed, accepted), ErrSecret)
@@ -144,7 +156,7 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	empty := strings.Repeat("\x00", MaxNameLen+1) // this would pass for empty names
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: empty}}), ErrNotWeir)
 
-	sent := newGreeting(RaftService, Identity{"a", "one"})
+	sent := newGreeting(RaftService, 0, Identity{"a", "one"})
 	got, raw, err := readGreeting(bytes.NewReader(append(sent.encode(), "more"...)))
 	require.NoError(t, err)
 	require.Equal(t, sent, got)
@@ -193,7 +205,7 @@ func TestAnImpostor(t *testing.T) {
 			if err != nil {
 				return
 			}
-			mine := newGreeting(CallService, Identity{NodeID: "b", ClusterID: "one"})
+			mine := newGreeting(CallService, 0, Identity{NodeID: "b", ClusterID: "one"})
 			challenge := append(append([]byte(magic), protocolVersion), mine.nonce[:]...)
 			_, _ = far.Write(challenge)
 			_, _ = io.ReadFull(far, make([]byte, macLen))
@@ -201,7 +213,7 @@ func TestAnImpostor(t *testing.T) {
 			_, _ = far.Write(append(said, proof(secret, "acceptor", append(heard, challenge...), said)...))
 			_ = writeVerdict(far, nil)
 		}()
-		who, err := greet(near, []byte("secret"), CallService, Identity{NodeID: "a", ClusterID: "one"})
+		who, err := greet(near, []byte("secret"), newGreeting(CallService, 0, Identity{NodeID: "a", ClusterID: "one"}))
 		require.ErrorIs(t, err, ErrSecret, name)
 		require.Empty(t, who)
 		near.Close()

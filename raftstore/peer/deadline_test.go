@@ -47,8 +47,8 @@ func TestNoDeadlineStays(t *testing.T) {
 	}, func(net.Conn, Identity) {})
 	defer b.Close()
 	a, _ := open(t, "a", "one", "secret")
-	dial := a.config.Dialer
-	a.config.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+	dial := a.hub.config.Dialer
+	a.hub.config.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, addr)
 		return dialed.on(conn), err
 	}

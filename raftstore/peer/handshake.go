@@ -22,7 +22,9 @@ var (
 	ErrCluster  = errors.New("the peer belongs to another cluster")
 	ErrSameNode = errors.New("the peer has the id of this node")
 	ErrRefused  = errors.New("refused by the peer")
-	ErrWrongID  = errors.New("another node answers at this address")
+	// ErrNoGroup: this host does not have the group, or not yet. The dialer receives it as ErrRefused and tries again.
+	ErrNoGroup = errors.New("this node has no group")
+	ErrWrongID = errors.New("another node answers at this address")
 )
 
 // Identity is the node id and the cluster id that a node sends in the handshake.
@@ -37,11 +39,15 @@ const MaxNameLen = 64
 // Service is the purpose of a connection.
 type Service byte
 
-// The services of the port.
+// The services of a port. The greeting names the service with this letter for group 0, and with the lower case of the
+// letter for any other group.
 const (
 	RaftService Service = 'R'
 	CallService Service = 'C'
 )
+
+// lowerCase is the difference between a letter and its lower case.
+const lowerCase = 'a' - 'A'
 
 const (
 	magic = "weir-node"
@@ -54,25 +60,37 @@ const (
 	maxRefusalLen   = 512
 )
 
-// greeting is the message in which a side names itself.
+// greeting is the message in which a side names itself:
+//
+//	magic version service nonce length node-id length cluster-id [group]
+//
+// group has two bytes, the lower one first. The greeting of group 0 does not contain it.
 type greeting struct {
 	version byte
 	service Service
+	group   uint16
 	nonce   [nonceLen]byte
 	self    Identity
 }
 
-func newGreeting(service Service, self Identity) greeting {
-	g := greeting{version: protocolVersion, service: service, self: self}
+func newGreeting(service Service, group uint16, self Identity) greeting {
+	g := greeting{version: protocolVersion, service: service, group: group, self: self}
 	_, _ = rand.Read(g.nonce[:]) // Read never fails: it ends the process instead
 	return g
 }
 
 func (g *greeting) encode() []byte {
-	b := append([]byte(magic), g.version, byte(g.service))
+	service := byte(g.service)
+	if g.group > 0 {
+		service += lowerCase
+	}
+	b := append([]byte(magic), g.version, service)
 	b = append(b, g.nonce[:]...)
 	for _, s := range []string{g.self.NodeID, g.self.ClusterID} {
 		b = append(append(b, byte(len(s))), s...)
+	}
+	if g.group > 0 {
+		b = binary.LittleEndian.AppendUint16(b, g.group)
 	}
 	return b
 }
@@ -95,8 +113,27 @@ func readGreeting(r io.Reader) (g greeting, raw []byte, err error) {
 	if g.self.NodeID, raw, err = readName(r, head); err != nil {
 		return g, nil, err
 	}
-	g.self.ClusterID, raw, err = readName(r, raw)
+	if g.self.ClusterID, raw, err = readName(r, raw); err != nil {
+		return g, nil, err
+	}
+	if upper := g.service - lowerCase; upper == RaftService || upper == CallService {
+		g.service = upper
+		g.group, raw, err = readGroup(r, raw)
+	}
 	return g, raw, err
+}
+
+// readGroup reads the number of a group above 0, and appends its bytes to raw.
+func readGroup(r io.Reader, raw []byte) (uint16, []byte, error) {
+	var b [2]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return 0, nil, fmt.Errorf("%w (%w)", ErrNotWeir, err)
+	}
+	group := binary.LittleEndian.Uint16(b[:])
+	if group == 0 { // the greeting of group 0 has another form
+		return 0, nil, ErrNotWeir
+	}
+	return group, append(raw, b[:]...), nil
 }
 
 // readName reads a name after its length, and appends both to raw.
@@ -139,9 +176,8 @@ func proof(secret []byte, role string, first, second []byte) []byte {
 // challengeLen is the length of the acceptor's first message.
 const challengeLen = len(magic) + 1 + nonceLen
 
-// greet carries out the dialer's side of the handshake.
-func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identity, error) {
-	mine := newGreeting(service, self)
+// greet carries out the dialer's side of the handshake, and returns the identity of the acceptor.
+func greet(conn net.Conn, secret []byte, mine greeting) (Identity, error) {
 	said := mine.encode()
 	if _, err := conn.Write(said); err != nil {
 		return Identity{}, err
@@ -190,32 +226,34 @@ func readChallenge(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// receive carries out the acceptor's side of the handshake. It sends the error of judge to the dialer, which has
-// proved by then that it knows the secret.
-func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity,
+// receive carries out the acceptor's side of the handshake, and returns the greeting of the dialer. When the dialer has
+// proved that it knows the secret, receive calls judge for this side's identity and its verdict. It sends both to the
+// dialer.
+func receive(conn net.Conn, secret []byte, judge func(theirs greeting) (self Identity, verdict error)) (greeting,
 	error) {
 	theirs, heard, err := readGreeting(conn)
 	if err != nil {
-		return 0, Identity{}, err
+		return greeting{}, err
 	}
-	mine := newGreeting(theirs.service, self)
+	mine := newGreeting(theirs.service, theirs.group, Identity{})
 	challenge := append(append([]byte(magic), protocolVersion), mine.nonce[:]...)
 	if _, err := conn.Write(challenge); err != nil {
-		return 0, Identity{}, err
+		return greeting{}, err
 	}
 	mac := make([]byte, macLen)
 	if _, err := io.ReadFull(conn, mac); err != nil {
-		return 0, Identity{}, ended(ErrEnded, err)
+		return greeting{}, ended(ErrEnded, err)
 	}
 	if !hmac.Equal(mac, proof(secret, "dialer", heard, challenge)) {
-		return 0, Identity{}, ErrSecret
+		return greeting{}, ErrSecret
 	}
+	self, verdict := judge(theirs)
+	mine.self = self
 	said := mine.encode()
 	if _, err := conn.Write(append(said, proof(secret, "acceptor", append(heard, challenge...), said)...)); err != nil {
-		return 0, Identity{}, err
+		return greeting{}, err
 	}
-	err = judge(theirs.service, theirs.self)
-	return theirs.service, theirs.self, errors.Join(err, writeVerdict(conn, err))
+	return theirs, errors.Join(verdict, writeVerdict(conn, verdict))
 }
 
 func writeVerdict(w io.Writer, verdict error) error {

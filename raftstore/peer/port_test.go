@@ -120,7 +120,7 @@ func TestStoppedPeerIsNotReportedAsUnauthenticated(t *testing.T) {
 
 	conn, err := net.Dial("tcp", a.Addr().String())
 	require.NoError(t, err)
-	mine := newGreeting(CallService, Identity{NodeID: "b"})
+	mine := newGreeting(CallService, 0, Identity{NodeID: "b"})
 	_, err = conn.Write(mine.encode())
 	require.NoError(t, err)
 	_, err = readChallenge(conn)
@@ -199,9 +199,9 @@ func TestALaterVersionIsWelcome(t *testing.T) {
 	secret := []byte("secret")
 	received := make(chan error, 1)
 	go func() {
-		_, who, err := receive(acceptor, secret, Identity{NodeID: "b"}, func(Service, Identity) error { return nil })
-		if err == nil && who.NodeID != "a" {
-			err = errors.New("it is " + who.NodeID)
+		theirs, err := receive(acceptor, secret, welcomes(Identity{NodeID: "b"}))
+		if err == nil && theirs.self.NodeID != "a" {
+			err = errors.New("it is " + theirs.self.NodeID)
 		}
 		received <- err
 	}()
@@ -380,6 +380,7 @@ func TestHugeFramesEndTheConnection(t *testing.T) {
 // FuzzGreeting checks that reading a greeting ends without a panic, and consumes no more than its bytes.
 func FuzzGreeting(f *testing.F) {
 	f.Add((&greeting{version: protocolVersion, service: RaftService, self: Identity{"a", "one"}}).encode())
+	f.Add((&greeting{version: protocolVersion, service: CallService, group: 258, self: Identity{"a", "one"}}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		g, raw, err := readGreeting(bytes.NewReader(b))
 		if err != nil {
@@ -404,7 +405,7 @@ func TestHandshakeFloodEvictsNoNode(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	conn := dialAs(t, "127.0.0.1", b.Addr().String())
 	conn.SetDeadline(time.Now().Add(patience))
-	mine := newGreeting(CallService, Identity{NodeID: "a", ClusterID: "one"})
+	mine := newGreeting(CallService, 0, Identity{NodeID: "a", ClusterID: "one"})
 	_, err := conn.Write(mine.encode())
 	require.NoError(t, err)
 	challenge, err := readChallenge(conn)
@@ -414,7 +415,7 @@ func TestHandshakeFloodEvictsNoNode(t *testing.T) {
 		_, _ = flooder.Write(mine.encode()[:i%len(magic)]) // the port may have closed it already
 	}
 	require.Eventually(t, func() bool { return b.Evicted() >= MaxHandshakes }, patience, time.Millisecond)
-	require.LessOrEqual(t, b.handshakes.Len(), MaxHandshakes)
+	require.LessOrEqual(t, b.hub.handshakes.Len(), MaxHandshakes)
 	_, err = conn.Write(proof([]byte("secret"), "dialer", mine.encode(), challenge))
 	require.NoError(t, err)
 	_, _, err = readGreeting(conn)

@@ -56,7 +56,7 @@ func TestStreamsToAnyNode(t *testing.T) {
 // else.
 func TestWhatAPortServes(t *testing.T) {
 	no := errors.New("not now")
-	p := Port{config: Config{Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} }}}
+	p := Port{config: PortConfig{Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} }}}
 	for _, c := range []struct {
 		service Service
 		from    Identity
@@ -82,7 +82,7 @@ func TestWhatAPortServes(t *testing.T) {
 func TestComplaintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := &journal{}
-		p := Port{config: Config{Logger: slog.New(slog.NewTextHandler(said, nil))}}
+		p := Port{hub: &Hub{}, config: PortConfig{Logger: slog.New(slog.NewTextHandler(said, nil))}}
 		complain := func() { p.complain("refused", address("somewhere"), io.EOF) }
 		complain()
 		time.Sleep(complaintsEvery - time.Nanosecond)
@@ -103,9 +103,9 @@ func TestAClosedPort(t *testing.T) {
 	_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
 	require.ErrorIs(t, err, net.ErrClosed)
 	near, far := net.Pipe()
-	slot, err := a.handshakes.Admit(connlimit.SourceOf("127.0.0.2:1"), func() { near.Close() })
+	slot, err := a.hub.handshakes.Admit(connlimit.SourceOf("127.0.0.2:1"), func() { near.Close() })
 	require.NoError(t, err)
-	a.welcome(near, slot)
+	a.hub.welcome(near, slot)
 	_, err = far.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 	require.Zero(t, a.held())
