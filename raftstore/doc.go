@@ -1,9 +1,13 @@
 // Package raftstore implements a limiter that several nodes replicate with Raft: the table of package engine behind a
 // replicated log.
 //
-// A Node only connects its parts. The host (internal/host) holds the parts of the process: the inter-node port and
-// the other nodes, the identity, the disk, the timers and the memory bound. A group (group.go) holds the parts of one
+// A Node only connects its parts. The host (internal/host) holds the parts of the node: the inter-node port and the
+// other nodes, the identity, the disk, the timers and the memory bound. A group (group.go) holds the parts of one
 // Raft group. A host has one group.
+//
+// A process may have several groups, and then one Node for each. Every group has its own directory, identity,
+// membership, log and timers. The groups share only the inter-node port, which Options.Hub provides. A node bootstraps
+// or joins the cluster of its group at the addresses of --join, and waits there for hosts that lack the group.
 //
 // A decision takes the following path. Callers append their operations to the open batch (internal/queue). When
 // nothing is in flight, or enough operations wait, the pump takes the batch (internal/pipeline). The leader stamps it

@@ -14,7 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Node is one node of a cluster: a limiter for a server. It only connects the host and its group; see doc.go.
+// Node is one node of a cluster: a limiter for a server. It only connects the host and its group; see doc.go. A
+// process with several groups has a Node for each group.
 type Node struct {
 	host  *host.Host
 	group *group
@@ -54,7 +55,9 @@ func (n *Node) open() error {
 	if err := n.group.load(); err != nil {
 		return err
 	}
-	n.host.OpenPort(n.serveCalls)
+	if err := n.host.OpenPort(n.serveCalls); err != nil {
+		return err
+	}
 	return n.group.openRaft()
 }
 

@@ -159,7 +159,8 @@ func TestAGroupThatAHostDoesNotHave(t *testing.T) {
 	}
 	require.Zero(t, here.held())
 	require.False(t, said.has("refused"), "it is normal while a group starts")
-	require.Eventually(t, func() bool { return far.held() == 0 && far.handshakes.Len() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return far.held() == 0 && far.handshakes.Len() == 0 }, patience,
+		time.Millisecond)
 
 	stranger, _ := openHub(t, "guess")
 	_, _, err := groupOf(t, stranger, 3, "a").Dial(context.Background(), far.Addr().String(), CallService)
@@ -324,7 +325,8 @@ func TestGroupsThatComeAndGo(t *testing.T) {
 					case <-done:
 						return
 					default:
-						if conn, _, err := here.Dial(context.Background(), far.Addr().String(), CallService); err == nil {
+						conn, _, err := here.Dial(context.Background(), far.Addr().String(), CallService)
+						if err == nil {
 							conn.Close()
 						}
 					}

@@ -17,8 +17,9 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Host holds the parts that belong to the process and not to a Raft group: the inter-node port, the other nodes, the
-// identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it.
+// Host holds the parts that belong to a node and not to its Raft group: the inter-node port, the other nodes, the
+// identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it. A process with
+// several groups has one host for each of them, and the hosts share only the listener of the inter-node port.
 type Host struct {
 	Options  Options
 	Log      *slog.Logger
@@ -55,6 +56,9 @@ func New(o Options) *Host {
 	}
 	if h.IdLifetimeNs == 0 {
 		h.IdLifetimeNs = int64(time.Minute)
+	}
+	if o.Group > 0 {
+		h.Log = h.Log.With("group", o.Group)
 	}
 	h.Fatal = h.Stopper(o.OnFatal)
 	h.Ctx, h.Cancel = context.WithCancel(context.Background())
@@ -95,15 +99,24 @@ func (h *Host) Claim() error {
 	return nil
 }
 
-// OpenPort opens the inter-node port.
-func (h *Host) OpenPort(serve func(net.Conn, peer.Identity)) {
-	h.Port = peer.NewPort(h.Options.Listener, peer.Config{
-		Secret: h.Options.Secret, Certificates: h.Options.Certificates, Self: h.Identity.Self,
-		ServesRaft: h.Identity.ServesRaft, Stops: h.Peers.StopsExplain, Logger: h.Log, Dialer: h.Options.Dialer,
+// OpenPort opens the port of the group, on the hub of the process or on a hub of its own.
+func (h *Host) OpenPort(serve func(net.Conn, peer.Identity)) error {
+	o, group := &h.Options, uint16(h.Options.Group)
+	if o.Hub == nil {
+		h.Port = peer.NewPort(o.Listener, peer.Config{
+			Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Group: group,
+			Self: h.Identity.Self, ServesRaft: h.Identity.ServesRaft, Stops: h.Peers.StopsExplain, Logger: h.Log,
+		}, serve)
+		return nil
+	}
+	var err error
+	h.Port, err = o.Hub.Open(group, peer.PortConfig{
+		Self: h.Identity.Self, ServesRaft: h.Identity.ServesRaft, Stops: h.Peers.StopsExplain, Logger: h.Log,
 	}, serve)
+	return err
 }
 
-// ClosePort closes the port, or the listener if the port was not opened.
+// ClosePort closes the port, or the listener if the port was not opened. A hub of the process stays open.
 func (h *Host) ClosePort() error {
 	if h.Port != nil {
 		return h.Port.Close()

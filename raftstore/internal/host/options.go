@@ -40,10 +40,13 @@ type Options struct {
 	// takes the id of a later incarnation; see Topology.Self.
 	NodeID  string
 	DataDir string
-	// Listener accepts the connections of other nodes; the node owns it. Other nodes connect to RaftAddr, and clients
-	// connect to the server at ClientAddr.
+	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Hub. Other nodes connect
+	// to RaftAddr, and clients connect to the server at ClientAddr.
 	Listener             net.Listener
 	RaftAddr, ClientAddr string
+	// Hub accepts the connections for all groups of this process, and replaces Listener, Secret, Certificates and
+	// Dialer. Its owner closes it after the nodes. nil: the node makes a hub of its own.
+	Hub *peer.Hub
 	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
 	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the
@@ -167,14 +170,24 @@ func (o *Options) check() error {
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
 	case o.Group < 0 || o.Group >= max(o.Groups, 1):
 		return fmt.Errorf("there is no group %d among %d", o.Group, max(o.Groups, 1))
+	case o.Hub != nil && (o.Listener != nil || o.Dialer != nil || len(o.Secret) > 0 || o.Certificates != nil):
+		return errors.New("a node with a hub must have no listener, dialer, secret or certificates of its own")
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}
 	host, _, _ := net.SplitHostPort(o.RaftAddr)
-	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
+	if !o.authenticates() && !loopback(host) {
 		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(failure.ErrNoSecret))
 	}
 	return nil
+}
+
+// authenticates reports whether other nodes must prove their identity.
+func (o *Options) authenticates() bool {
+	if o.Hub != nil {
+		return o.Hub.Authenticates()
+	}
+	return len(o.Secret) > 0 || o.Certificates != nil
 }
 
 // CheckNode returns an error for an id or an address that no node can have.

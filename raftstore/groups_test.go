@@ -1,0 +1,251 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// multiGroup is a set of hosts in this process. Each host has a hub, and a node of each group on it.
+type multiGroup struct {
+	t      *testing.T
+	addrs  []string
+	hubs   []*peer.Hub
+	groups []*cluster
+	said   []*lines // by group
+	count  int      // of the groups that the cluster has, also of those that no host has opened
+}
+
+// newMultiGroup starts n hosts with the first groups of a cluster. Their nodes bootstrap each group at the same
+// addresses.
+func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
+	m := &multiGroup{t: t, count: count}
+	t.Cleanup(m.close)
+	for range n {
+		m.addrs, m.hubs = append(m.addrs, ""), append(m.hubs, nil)
+	}
+	for host := range n {
+		m.listen(host)
+	}
+	for group := range first {
+		m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &lines{})
+		for host := range n {
+			m.open(group, host)
+		}
+	}
+	return m
+}
+
+// open starts the node of a group on a host for the first time.
+func (m *multiGroup) open(group, host int) {
+	c := m.groups[group]
+	o := c.options(host, m.addrs[host])
+	o.Join, o.Expect, o.Hub, o.Group, o.Groups = m.addrs, len(m.addrs), m.hubs[host], group, m.count
+	o.Heartbeat = busy
+	o.Logger = slog.New(slog.NewTextHandler(m.said[group], nil))
+	c.add(o)
+}
+
+// keyOf returns a key whose slot a group owns.
+func keyOf(group, groups int) string {
+	for i := 0; ; i++ {
+		key := fmt.Sprint("key", i)
+		if hashslot.Group(hashslot.Of([]byte(key)), groups) == group {
+			return key
+		}
+	}
+}
+
+// listen gives a host a hub, at its earlier address if it had one.
+func (m *multiGroup) listen(host int) {
+	addr := m.addrs[host]
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
+	require.NoError(m.t, err)
+	m.addrs[host] = l.Addr().String()
+	m.hubs[host] = peer.NewHub(l, peer.HubConfig{
+		Secret: []byte("secret"), Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+func (m *multiGroup) close() {
+	for _, c := range m.groups {
+		c.close()
+	}
+	for _, hub := range m.hubs {
+		if hub != nil {
+			hub.Close()
+		}
+	}
+}
+
+// reopen starts the closed node of a group again.
+func (m *multiGroup) reopen(group, host int) {
+	m.t.Helper()
+	c := m.groups[group]
+	c.opts[host].Hub = m.hubs[host]
+	node, err := raftstore.Open(c.opts[host])
+	require.NoError(m.t, err)
+	c.nodes[host] = node
+}
+
+// take takes a unit at the leader of a group, which must leave so many.
+func (m *multiGroup) take(group int, remaining int64) {
+	m.t.Helper()
+	leader, _ := m.groups[group].leader()
+	require.Equal(m.t, remaining, m.groups[group].take(leader, keyOf(group, m.count), 100).Remaining)
+}
+
+// TestGroupsOnOnePort: two groups on the same hosts found their own clusters, decide apart, and each has its own
+// leader. The end of a node in one group does not disturb the other group. Both groups survive the loss of a host.
+func TestGroupsOnOnePort(t *testing.T) {
+	m := newMultiGroup(t, 3, 2, 2)
+	for group := range m.groups {
+		m.take(group, 99)
+	}
+	m.take(1, 98)
+	m.take(0, 98)
+	one, two := m.groups[0].nodes[0].Topology(), m.groups[1].nodes[0].Topology()
+	require.NotEqual(t, one.ClusterID, two.ClusterID)
+	require.False(t, m.said[0].has("group="))
+	require.True(t, m.said[1].has("group=1"))
+	m.groups[0].moveTo(0)
+	m.groups[1].moveTo(1)
+	for host := range m.addrs {
+		for group, c := range m.groups {
+			require.EqualValues(t, 97-host, c.take(c.nodes[host], keyOf(group, 2), 100).Remaining,
+				"host %d forwards for group %d", host, group)
+		}
+	}
+
+	m.endsAlone()
+	m.loseHost(1)
+	for _, c := range m.groups {
+		c.agree()
+		require.Empty(t, c.fatal)
+	}
+}
+
+// endsAlone closes and reopens the node of group 0 on the host that leads group 1. Group 1 keeps its leader, and its
+// decisions do not fail.
+func (m *multiGroup) endsAlone() {
+	m.t.Helper()
+	leader := m.groups[1].moveTo(1)
+	leader.Topology() // counts the change of before
+	changes := leader.Consensus().LeaderChanges
+	began := time.Now()
+	m.groups[0].stop(1)
+	for out := make([]engine.Decision, 1); time.Since(began) < 2*busy; {
+		require.NoError(m.t, leader.Decide([]engine.Op{quota("{"+keyOf(1, 2)+"}undisturbed", 1<<30)}, out))
+		require.EqualValues(m.t, 1, out[0].Allowed)
+		time.Sleep(5 * time.Millisecond)
+	}
+	m.take(0, 94)
+	m.reopen(0, 1)
+	m.groups[0].agree()
+	require.NoError(m.t, leader.Confirm())
+	require.Equal(m.t, changes, leader.Consensus().LeaderChanges)
+	_, err := raftstore.Open(m.groups[1].opts[1])
+	require.Error(m.t, err, "the node is running")
+	require.NoError(m.t, leader.Confirm())
+}
+
+// loseHost ends all connections of a host that leads group 1. Both groups go on, and go on with it when it is back.
+func (m *multiGroup) loseHost(host int) {
+	m.t.Helper()
+	lost := make([]*raftstore.Node, len(m.groups))
+	require.NoError(m.t, m.hubs[host].Cut())
+	for group, c := range m.groups {
+		lost[group], c.nodes[host] = c.nodes[host], nil
+	}
+	m.take(0, 93)
+	m.take(1, 94)
+	for _, n := range lost {
+		require.NoError(m.t, n.Close())
+	}
+	require.NoError(m.t, m.hubs[host].Close())
+	m.listen(host)
+	for group := range m.groups {
+		m.reopen(group, host)
+	}
+	m.take(0, 92)
+	m.take(1, 93)
+}
+
+// TestAGroupStartsLater: a node of a group waits for the other hosts to have the group, and then founds its cluster.
+func TestAGroupStartsLater(t *testing.T) {
+	m := newMultiGroup(t, 3, 1, 2)
+	m.take(0, 99)
+	m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &lines{})
+	m.open(1, 0)
+	require.Eventually(t, func() bool { return m.said[1].has("this node has no group 1") }, patience,
+		10*time.Millisecond)
+	m.open(1, 1)
+	m.open(1, 2)
+	m.take(1, 99)
+	m.groups[1].agree()
+	require.Empty(t, m.groups[1].fatal)
+	m.take(0, 98)
+}
+
+// TestOneNodePerGroup: a second node of a group does not open, and does not disturb the first.
+func TestOneNodePerGroup(t *testing.T) {
+	m := newMultiGroup(t, 1, 1, 1)
+	m.take(0, 99)
+	o := m.groups[0].opts[0]
+	o.DataDir = t.TempDir()
+	_, err := raftstore.Open(o)
+	require.ErrorIs(t, err, peer.ErrGroupOpen)
+	m.take(0, 98)
+}
+
+// TestAGroupWithAListener: a node without a hub makes its own, for any group.
+func TestAGroupWithAListener(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Group, o.Groups = 5, 8 })
+	for i, node := range c.nodes {
+		require.EqualValues(t, 9-i, c.take(node, keyOf(5, 8), 10).Remaining)
+	}
+	c.stop(0)
+	c.restart(0)
+	c.agree()
+}
+
+// TestHubOptions: a hub has the listener and what authenticates nodes, so a node with a hub has none of them.
+func TestHubOptions(t *testing.T) {
+	l := listener(t)
+	plain := peer.NewHub(l, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})
+	defer plain.Close()
+	secure := peer.NewHub(listener(t), peer.HubConfig{
+		Secret: []byte("secret"), Logger: slog.New(slog.DiscardHandler),
+	})
+	defer secure.Close()
+	for name, c := range map[string]struct {
+		change func(o *raftstore.Options)
+		says   string
+	}{
+		"as it is":         {func(*raftstore.Options) {}, ""},
+		"a secret":         {func(o *raftstore.Options) { o.Secret = []byte("s") }, "of its own"},
+		"other machines":   {func(o *raftstore.Options) { o.RaftAddr = "10.0.0.1:1" }, "--cluster-secret-file"},
+		"with a secret":    {func(o *raftstore.Options) { o.RaftAddr, o.Hub = "10.0.0.1:1", secure }, ""},
+		"another listener": {func(o *raftstore.Options) { o.Listener = l }, "of its own"},
+	} {
+		o := raftstore.Options{NodeID: "a", RaftAddr: "127.0.0.1:1", Hub: plain}
+		c.change(&o)
+		if err := o.Complete(); c.says == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, c.says, name)
+		}
+	}
+}
