@@ -29,7 +29,6 @@ type multiGroup struct {
 // addresses.
 func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 	m := &multiGroup{t: t, count: count}
-	t.Cleanup(m.close)
 	for range n {
 		m.addrs, m.hubs = append(m.addrs, ""), append(m.hubs, nil)
 	}
@@ -42,6 +41,7 @@ func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 			m.open(group, host)
 		}
 	}
+	t.Cleanup(m.close) // registered after the directories of the nodes, so it runs before they are removed
 	return m
 }
 
