@@ -1,6 +1,9 @@
 package raftstore
 
 import (
+	"fmt"
+	"path/filepath"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/raftstore/internal/host"
@@ -23,11 +26,34 @@ const (
 	Memory = identity.Memory
 )
 
+// DefaultSnapshotBytes is the default of Options.SnapshotBytes.
+const DefaultSnapshotBytes = host.DefaultSnapshotBytes
+
 // OwnerOf returns the id of the node that a data directory belongs to, or "" if it belongs to none. It does not open
 // the directory, because the node may be using it. It returns ErrNewer if this program does not know the format.
 func OwnerOf(dir string) (nodeID string, err error) {
 	id, _, err := identity.Read(vfs.Default, dir)
 	return id.NodeID, err
+}
+
+// GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to. ok is false if the
+// directory belongs to no node, or to one that has not joined a cluster yet.
+func GroupsOf(o *Options) (groups int, ok bool, err error) {
+	on := o.FS
+	if on == nil {
+		on = vfs.Default
+	}
+	id, found, err := identity.Read(on, o.DataDir)
+	return max(id.Groups, 1), found && id.ClusterID != "", err
+}
+
+// GroupDir returns the data directory of a group in the data directory of its host. The first group uses the host's own
+// directory, as the only group of a cluster does.
+func GroupDir(hostDir string, group int) string {
+	if group == 0 {
+		return hostDir
+	}
+	return filepath.Join(hostDir, identity.GroupsName, fmt.Sprintf("%04d", group))
 }
 
 // IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.

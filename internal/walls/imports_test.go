@@ -229,6 +229,8 @@ var walls = []wall{
 			"raftstore/internal/timers",
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
+	{"raftstore/router", "engine engine/hashslot limiter raftstore raftstore/peer",
+		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
 	{"server", "internal/connlimit limiter server/acl server/commands server/evloop server/resp",

@@ -37,7 +37,7 @@ func (r *Router) view() *limiter.Topology {
 	for i, g := range r.groups {
 		v := g.Topology()
 		t.Groups[i] = limiter.Group{
-			Slots: hashslot.OfGroup(i, len(r.groups)), Leader: v.Leader, LastLeader: v.LastLeader,
+			Slots: hashslot.OfGroup(i, len(r.groups)), Leader: idIn(&t, v, v.Leader), LastLeader: idIn(&t, v, v.LastLeader),
 			Term: v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
 		}
 		t.Format = min(t.Format, v.Format)
@@ -68,43 +68,72 @@ func (r *Router) StaleFor() (oldest time.Duration) {
 	return oldest
 }
 
-// AddNode adds a node to every group. It can be repeated after an error: groups that have the node are passed over.
+// idIn returns the id that a group has for the node that another group calls id, or "" if it has none. A node has an
+// incarnation in each group, so its ids may differ. Its inter-node address is the same.
+func idIn(to, from *limiter.Topology, id string) string {
+	if m := from.Member(id); m != nil {
+		for i := range to.Nodes {
+			if to.Nodes[i].RaftAddr == m.RaftAddr {
+				return to.Nodes[i].ID
+			}
+		}
+	}
+	return ""
+}
+
+// AddNode adds a node to every group that lacks it, so it can be repeated after an error.
 func (r *Router) AddNode(id, raftAddr string) error {
-	return r.inTurn(func(g Group) error {
-		if g.Topology().Member(id) != nil && !r.everyGroupHas(id) {
+	added := false
+	err := r.inTurn(func(g Group) error {
+		if has(g.Topology(), raftAddr) {
 			return nil
 		}
+		added = true
 		return g.AddNode(id, raftAddr)
 	})
+	if err == nil && !added {
+		return r.groups[0].AddNode(id, raftAddr) // which knows why not
+	}
+	return err
 }
 
-// RemoveNode removes a node from every group. It can be repeated after an error.
+// RemoveNode removes a node from every group that has it, so it can be repeated after an error. id is the node's id in
+// the first group that still has it.
 func (r *Router) RemoveNode(id string) error {
-	return r.inTurn(func(g Group) error {
-		if g.Topology().Member(id) == nil && r.someGroupHas(id) {
-			return nil
+	for _, of := range r.groups {
+		t := of.Topology()
+		m := t.Member(id)
+		if m == nil {
+			continue
 		}
-		return g.RemoveNode(id)
-	})
+		return r.inTurn(func(g Group) error {
+			if own := idIn(g.Topology(), t, id); own != "" {
+				return g.RemoveNode(own)
+			}
+			return nil
+		})
+	}
+	return r.groups[0].RemoveNode(id) // which knows why not
 }
 
-func (r *Router) everyGroupHas(id string) bool {
-	return !slices.ContainsFunc(r.groups, func(g Group) bool { return g.Topology().Member(id) == nil })
+func has(t *limiter.Topology, raftAddr string) bool {
+	return slices.ContainsFunc(t.Nodes, func(m limiter.Member) bool { return m.RaftAddr == raftAddr })
 }
 
-func (r *Router) someGroupHas(id string) bool {
-	return slices.ContainsFunc(r.groups, func(g Group) bool { return g.Topology().Member(id) != nil })
-}
-
-// TransferLeadership transfers the leadership of the groups that this node leads to a node, or with "" to any node. With
-// a node's id it transfers the leadership of every other group, too.
+// TransferLeadership transfers the leadership of every group to a node. With "" it transfers the leadership of the
+// groups that this node leads, to any other node.
 func (r *Router) TransferLeadership(to string) error {
+	first := r.groups[0].Topology()
+	if to != "" && first.Member(to) == nil {
+		return r.groups[0].TransferLeadership(to) // which knows why not
+	}
 	return r.inTurn(func(g Group) error {
 		t := g.Topology()
-		if t.Leader == to || to == "" && !t.Leads() {
+		own := idIn(t, first, to)
+		if to != "" && t.Leader == own || to == "" && !t.Leads() {
 			return nil
 		}
-		return g.TransferLeadership(to)
+		return g.TransferLeadership(own)
 	})
 }
 

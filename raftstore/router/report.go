@@ -34,7 +34,7 @@ func (r *Router) Consensus() (sum limiter.Consensus) {
 		sum.LogBytes += c.LogBytes
 		sum.Snapshots.Add(&c.Snapshots)
 		sum.Standstill = max(sum.Standstill, c.Standstill)
-		sum.Evicted += c.Evicted
+		sum.Evicted = c.Evicted // of the port, which all groups share
 	}
 	return sum
 }

@@ -36,6 +36,8 @@ func RestartAdvice(err error, alone bool) string {
 		return "no: to have it join again, move its data directory away first"
 	case errors.Is(err, ErrLostState):
 		return "no: remove the node of this id from the cluster first"
+	case errors.Is(err, ErrGroups):
+		return "yes: it opens as many groups as the cluster has"
 	case errors.Is(err, ErrRemovedID):
 		return "yes: it joins as a new node"
 	case errors.Is(err, ErrDisputed):

@@ -43,4 +43,6 @@ var (
 	ErrNoSecret = errors.New(
 		"the inter-node port is reachable from other machines and needs certificates or a cluster secret")
 	ErrUnavailable = errors.New("not possible at present")
+	ErrGroups      = errors.New("the cluster has another number of Raft groups than this node has opened: start this " +
+		"node again, it has recorded the number")
 )

@@ -72,6 +72,7 @@ func (h *Host) UsedBytes() int64 {
 			info, err := h.Options.FS.Stat(path)
 			switch {
 			case err != nil:
+			case info.IsDir() && name == identity.GroupsName: // of other groups
 			case info.IsDir():
 				visit(path)
 			case !seen[file{name, info.Size()}]:

@@ -29,9 +29,9 @@ const (
 	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
 	// far longer than the transfer and the load of an image.
 	stalledAfter = 20 * time.Second
-	// snapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this
+	// DefaultSnapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this
 	// size bounds the log, with the entries kept for slow followers.
-	snapshotBytes = 64 << 20
+	DefaultSnapshotBytes = 64 << 20
 )
 
 // Options configure a node.
@@ -120,7 +120,7 @@ func (o *Options) Complete() error {
 		o.MaxDecisionAge = defaultMaxDecisionAge
 	}
 	if o.SnapshotBytes == 0 {
-		o.SnapshotBytes = snapshotBytes
+		o.SnapshotBytes = DefaultSnapshotBytes
 	}
 	if o.StalledAfter == 0 {
 		o.StalledAfter = stalledAfter

@@ -17,7 +17,7 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	require.Equal(t, identity.Fsync, o.Durability)
 	require.Equal(t, defaultHeartbeat, o.Heartbeat)
 	require.Equal(t, defaultMaxDecisionAge, o.MaxDecisionAge)
-	require.EqualValues(t, snapshotBytes, o.SnapshotBytes)
+	require.EqualValues(t, DefaultSnapshotBytes, o.SnapshotBytes)
 	require.Equal(t, stalledAfter, o.StalledAfter)
 	require.NotZero(t, o.MaxCalendarStep)
 	require.EqualValues(t, wire.Version, o.Format)

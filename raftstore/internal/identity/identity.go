@@ -34,8 +34,11 @@ const (
 	FileName  = persistence.NodeName
 	TableName = "table" // the directory of images
 	LogName   = "log"   // the directory of the log
-	version   = 1
-	MaxBytes  = 4 << 10
+	// GroupsName is the directory in a host's data directory that has a data directory for each Raft group but the
+	// first.
+	GroupsName = "groups"
+	version    = 1
+	MaxBytes   = 4 << 10
 )
 
 // Read returns the identity of a directory. It reports false if the directory has no identity file.

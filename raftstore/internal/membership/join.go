@@ -346,6 +346,9 @@ func (m *Membership) Joined(f fsm.Constants) {
 	if err != nil {
 		m.Fatal(err)
 	}
+	if has, want := max(f.Groups, 1), max(m.Options.Groups, 1); has != want {
+		m.Fatal(fmt.Errorf("%w: it has %d and this node has opened %d", failure.ErrGroups, has, want))
+	}
 	if news {
 		m.Log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
 	}

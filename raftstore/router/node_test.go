@@ -1,0 +1,188 @@
+package router_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/router"
+)
+
+const patience = 30 * time.Second
+
+// tier is a set of nodes with several groups each, on loopback and real disks.
+type tier struct {
+	t     *testing.T
+	nodes []*router.Node
+	opts  []raftstore.Options
+	fatal chan error
+}
+
+func newTier(t *testing.T, size, groups int) *tier {
+	c := &tier{t: t, fatal: make(chan error, 100)}
+	var listeners []net.Listener
+	var join []string
+	for range size {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		listeners, join = append(listeners, l), append(join, l.Addr().String())
+	}
+	var out = slog.New(slog.DiscardHandler)
+	if os.Getenv("WEIRTEST_LOG") != "" {
+		out = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	for i := range size {
+		o := raftstore.Options{
+			NodeID: fmt.Sprint("n", i), DataDir: t.TempDir(), RaftAddr: join[i], ClientAddr: fmt.Sprint("client", i),
+			Join: join, Expect: size, Listener: listeners[i], Groups: groups,
+			Heartbeat: 500 * time.Millisecond, Logger: out.With("node", i),
+			OnFatal: func(err error) { c.fatal <- err; runtime.Goexit() },
+		}
+		n, err := router.Open(o)
+		require.NoError(t, err)
+		c.nodes, c.opts = append(c.nodes, n), append(c.opts, o)
+	}
+	t.Cleanup(func() {
+		for i := range c.nodes {
+			c.stop(i)
+		}
+	})
+	return c
+}
+
+func (c *tier) stop(i int) {
+	if c.nodes[i] != nil {
+		c.nodes[i].Close()
+		c.nodes[i] = nil
+	}
+}
+
+func (c *tier) restart(i int) {
+	o := c.opts[i]
+	l, err := net.Listen("tcp", o.RaftAddr)
+	require.NoError(c.t, err)
+	o.Listener = l
+	c.nodes[i], err = router.Open(o)
+	require.NoError(c.t, err)
+}
+
+// led waits until every group has a leader, as a node sees it.
+func (c *tier) led(n *router.Node) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		for _, g := range n.Topology().Each() {
+			if g.Leader == "" {
+				return false
+			}
+		}
+		return n.ReadIndex() == nil
+	}, patience, 10*time.Millisecond, "a group has no leader")
+}
+
+func quota(key string, most int64) engine.Op {
+	return engine.Op{Key: []byte(key), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
+}
+
+// take takes a unit of each key on a node, and retries what was certainly not applied.
+func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
+	c.t.Helper()
+	left := keys
+	require.Eventually(c.t, func() bool {
+		ops, out := []engine.Op{}, make([]engine.Decision, len(left))
+		for _, key := range left {
+			ops = append(ops, quota(key, 1_000_000))
+		}
+		if err := n.Decide(ops, out); err != nil {
+			return false
+		}
+		var again []string
+		for i, d := range out {
+			switch d.Status {
+			case engine.OK:
+				allowed += d.Allowed
+			case engine.NotApplied, engine.NoLeader:
+				again = append(again, left[i])
+			default:
+				require.Failf(c.t, "a decision failed", "%s: status %d", left[i], d.Status)
+			}
+		}
+		left = again
+		return len(left) == 0
+	}, patience, 10*time.Millisecond)
+	return allowed
+}
+
+// TestATierOfGroups checks that three nodes host four groups: a pipeline on any node is decided by all groups, nothing is
+// lost when a node stops and starts again, and every node ends with the same state.
+func TestATierOfGroups(t *testing.T) {
+	const size, groups = 3, 4
+	c := newTier(t, size, groups)
+	for _, n := range c.nodes {
+		c.led(n)
+	}
+	var keys []string
+	in := map[int]int{}
+	for i := range 64 {
+		keys = append(keys, fmt.Sprint("key", i))
+		in[hashslot.Group(hashslot.Of([]byte(keys[i])), groups)]++
+	}
+	require.Len(t, in, groups)
+	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{
+		Do: engine.PolicySet, Own: true, Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 5).Limit}}}}}
+	out := make([]engine.Decision, 1)
+	require.NoError(t, c.nodes[1].Decide([]engine.Op{policy}, out))
+	require.Equal(t, engine.OK, out[0].Status)
+
+	taken := int64(0)
+	for range 3 {
+		for _, n := range c.nodes {
+			taken += c.take(n, keys)
+		}
+	}
+	require.EqualValues(t, 3*size*len(keys), taken)
+
+	c.stop(0)
+	c.led(c.nodes[1])
+	taken += c.take(c.nodes[1], keys)
+	c.restart(0)
+	c.led(c.nodes[0])
+	taken += c.take(c.nodes[0], keys)
+	for _, n := range c.nodes {
+		c.led(n)
+		used := int64(0)
+		for _, key := range keys {
+			info, found := n.Inspect([]byte(key))
+			require.True(t, found)
+			used += info.Used
+		}
+		require.Equal(t, taken, used)
+		require.EqualValues(t, len(keys), n.Len())
+		require.NotNil(t, n.Policies().Get([]byte("p")))
+	}
+	require.Eventually(t, func() bool {
+		at, hash := c.nodes[0].Digest()
+		for _, n := range c.nodes[1:] {
+			if i, h := n.Digest(); i != at || h != hash {
+				return false
+			}
+		}
+		return true
+	}, patience, 50*time.Millisecond)
+	require.Empty(t, c.fatal)
+	for i := range groups {
+		got, ok, err := raftstore.GroupsOf(&raftstore.Options{DataDir: raftstore.GroupDir(c.opts[0].DataDir, i)})
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, groups, got)
+	}
+}
