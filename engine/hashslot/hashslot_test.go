@@ -80,3 +80,12 @@ func BenchmarkOf(b *testing.B) {
 		})
 	}
 }
+
+func TestTagIsInItsSlot(t *testing.T) {
+	for slot := range uint16(hashslot.Count) {
+		tag := hashslot.Tag(slot)
+		require.Equal(t, slot, hashslot.Of([]byte(tag)))
+		require.Equal(t, slot, hashslot.Of([]byte("{"+tag+"}x")))
+		require.LessOrEqual(t, len(tag), 4)
+	}
+}
