@@ -83,7 +83,7 @@ type Member struct {
 	WebURL       string        // URL of its page; "": not reachable from other machines, or unknown
 }
 
-// Leads reports whether this node is the leader, as far as it knows.
+// Leads reports whether this node is the leader, as far as it knows. With several groups it is about the first one.
 func (t *Topology) Leads() bool { return t.Leader != "" && t.Leader == t.Self }
 
 // Member returns the node with an id, or nil.
@@ -116,6 +116,26 @@ func (t *Topology) GroupOf(slot uint16) Group {
 
 // PrimaryOf returns the node that cluster clients see as the owner of a group's slots, as Primary does.
 func (t *Topology) PrimaryOf(g Group) *Member { return t.Member(cmp.Or(g.Leader, g.LastLeader)) }
+
+// Led returns the number of groups that this node leads, as far as it knows.
+func (t *Topology) Led() (n int) {
+	for _, g := range t.Each() {
+		if g.Leader != "" && g.Leader == t.Self {
+			n++
+		}
+	}
+	return n
+}
+
+// Leaderless returns the number of groups without a known leader.
+func (t *Topology) Leaderless() (n int) {
+	for _, g := range t.Each() {
+		if g.Leader == "" {
+			n++
+		}
+	}
+	return n
+}
 
 // Count returns the number of nodes for which is returns true.
 func (t *Topology) Count(is func(*Member) bool) (n int) {

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-project/weir/latency"
 )
 
-// A Limiter may also implement the two reporting interfaces below.
+// A Limiter may also implement the reporting interfaces below.
 
 // StorageReporter is a Limiter that stores its state on a disk.
 type StorageReporter interface {
@@ -25,6 +25,12 @@ type Storage struct {
 
 // ConsensusReporter is a Replica that counts events of its consensus.
 type ConsensusReporter interface{ Consensus() Consensus }
+
+// LeaderReporter is a Replica of several groups whose Topology may be older than what it knows about leaders.
+type LeaderReporter interface {
+	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown.
+	LeaderOf(slot uint16) string
+}
 
 // Consensus counts events of one node since its start.
 type Consensus struct {

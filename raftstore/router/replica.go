@@ -45,6 +45,12 @@ func (r *Router) view() *limiter.Topology {
 	return &t
 }
 
+// LeaderOf returns the leader of the group that owns a slot. A redirect asks it, because two nodes that each redirect to
+// the other one by an old description would send a client to and fro.
+func (r *Router) LeaderOf(slot uint16) string {
+	return r.groups[hashslot.Group(slot, len(r.groups))].Topology().Leader
+}
+
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.
 func (r *Router) ReadIndex() error {
 	return first(r.forAll(func(_ int, g Group) error { return g.ReadIndex() }))
