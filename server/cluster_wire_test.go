@@ -52,6 +52,24 @@ func TestRedirectOfAPipeline(t *testing.T) {
 	require.Zero(t, node.Decided.Load())
 }
 
+// TestPipelineOnSeveralGroups checks that of a pipeline this node decides the commands on the groups that it leads, in their order, and redirects the others.
+func TestPipelineOnSeveralGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "a", "b", "") // foo is in the third group, bar in the second, x in the fourth
+	node := f.Node("b")
+	p := startWire(t, Config{Redirect: service.RedirectMoved}, node).dial(t)
+	const bar, x = "RL.FIXED bar FOREVER 9", "RL.FIXED x FOREVER 9"
+	p.Send(strings.Join([]string{takeFoo, bar, "DEL foo bar", takeFoo, x, "PING", takeFoo, bar, ""}, "\r\n"))
+	const moved = "-MOVED 5061 10.0.0.1:6380\r\n"
+	const first, second = "*5\r\n:1\r\n:8\r\n:0\r\n:-1\r\n:9\r\n", "*5\r\n:1\r\n:7\r\n:0\r\n:-1\r\n:9\r\n"
+	const down = "-CLUSTERDOWN the cluster has no leader, nothing was counted\r\n"
+	p.Expect(first + moved + ":1\r\n" + first + down + pong + second + moved)
+
+	p = startWire(t, Config{}, node).dial(t)
+	p.Send(takeFoo + "\r\n" + bar + "\r\n" + x + "\r\n")
+	p.Expect("*5\r\n:1\r\n:6\r\n:0\r\n:-1\r\n:9\r\n" + first + down)
+}
+
 // start serves the nodes on loopback ports, and gives each node its real address.
 func startCluster(t testing.TB, f *servertest.FakeCluster, cfg Config) map[string]*servertest.FakeReplica {
 	t.Helper()

@@ -255,7 +255,7 @@ var walls = []wall{
 	{"server/resp", "", "reads and writes bytes and knows no command"},
 	{"server/resp/resptest", "", "has streams for tests of packages that read the protocol"},
 	{"server/scripts", "engine server/arg server/resp", "recognises scripts by their text and knows no client"},
-	{"server/servertest", "engine limiter", "stands in for limiters and clients in tests of the packages beside it"},
+	{"server/servertest", "engine engine/hashslot limiter", "stands in for limiters and clients in tests of the packages beside it"},
 	{"server/service", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/resp",
 		"makes, counts and tells decisions for every protocol, and knows none of them"},
 	{"server/syntax", "", "reads the syntax lines of commands and knows no command"},

@@ -40,10 +40,7 @@ func (s *Session) Settle() {
 	if len(b.Queue) > 0 {
 		start := time.Now()
 		ds := b.Decisions()
-		err := s.srv.Redirect()
-		if err == nil {
-			err = s.srv.Limiter.Decide(b.Ops, ds)
-		}
+		away, err := s.srv.DecideHere(b, ds)
 		if s.Trace != nil {
 			s.Trace.decided(b, start, err)
 		}
@@ -54,7 +51,11 @@ func (s *Session) Settle() {
 			if cmd == nil || d.Cmd != &cmd.Command {
 				cmd = s.srv.table.bySlot[d.Cmd.Slot]
 			}
-			s.answer(cmd, b.Ops[at:at+d.Ops], ds[at:at+d.Ops], err)
+			failed := err
+			if away != nil && away[i] != nil {
+				failed = away[i]
+			}
+			s.answer(cmd, b.Ops[at:at+d.Ops], ds[at:at+d.Ops], failed)
 			at += d.Ops
 		}
 		s.srv.Account(&s.about, b, ds, err, start)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
@@ -12,9 +13,12 @@ import (
 )
 
 const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other " +
-	"nodes are its replicas. Node ids are the SHA-1 of the " +
-	"names of the nodes, the epoch is Raft's term. While no leader is known, the map shows the last leader and " +
-	"`cluster_state` is `fail`."
+	"nodes are its replicas. With several Raft groups each group owns a range of slots, and its leader is the primary " +
+	"of the range. In `CLUSTER SLOTS` and `CLUSTER SHARDS` a node that leads a group is also a replica of the ranges " +
+	"of other primaries. `CLUSTER NODES` has one line for a node: it shows a primary with its ranges, and any other " +
+	"node as a replica of the first primary. Node ids are the SHA-1 of the " +
+	"names of the nodes, the epoch is Raft's term. While a group has no known leader, the map shows its last leader " +
+	"and `cluster_state` is `fail`."
 
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
@@ -25,7 +29,7 @@ func clusterCommands() []*command {
 		{
 			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale",
 			summary: "Commands for cluster clients", details: clusterDetails,
-			subs: []*command{
+			subs: append([]*command{
 				{name: "INFO", arity: 2, summary: "The state of the cluster", run: func(s *Session, _ [][]byte) {
 					s.Verbatim(info.ClusterState(s.srv.Replica))
 				}},
@@ -35,11 +39,12 @@ func clusterCommands() []*command {
 				clustered("NODES", "", 2, "The nodes, one a line", func(s *Session, t *limiter.Topology, _ [][]byte) {
 					s.Verbatim(info.ClusterNodes(t))
 				}),
-				clustered("SLOTS", "", 2, "The leader and its replicas as owners of all slots", runClusterSlots),
-				clustered("SHARDS", "", 2, "The one shard and its nodes", runClusterShards),
+				clustered("SLOTS", "", 2, "The owners of the slots and their replicas", runClusterSlots),
+				clustered("SHARDS", "", 2, "The owners of slots with their ranges and replicas", runClusterShards),
 				clustered("LINKS", "", 2, "The other nodes that are up", runClusterLinks),
-				countKeysCommand(),
-			},
+				clustered("REPLICAS", "node-id", 3, "The nodes that replicate a node, one a line",
+					runClusterReplicas),
+			}, slotCommands()...),
 		},
 		{name: "READONLY", arity: 1, summary: "Allow stale reads on this connection", group: groupCluster,
 			flags: "loading stale fast",
@@ -67,19 +72,23 @@ func clustered(name, syntax string, arity int, summary string,
 	}}
 }
 
-func countKeysCommand() *command {
-	cmd := clustered("COUNTKEYSINSLOT", "slot", 3, "How many keys hash to a slot", runCountKeys)
-	cmd.flags, cmd.bulky, cmd.cost = "readonly", true, "O(n) in the keys of the server"
-	return cmd
+// slotCommands are the subcommands that look for the keys of a slot.
+func slotCommands() []*command {
+	count := clustered("COUNTKEYSINSLOT", "slot", 3, "How many keys hash to a slot", runCountKeys)
+	get := clustered("GETKEYSINSLOT", "slot count", 4, "Keys that hash to a slot", runGetKeysInSlot)
+	get.params = []param{{"count", "the greatest number of keys to list, at most 10000"}}
+	for _, cmd := range []*command{count, get} {
+		cmd.flags, cmd.bulky, cmd.cost = "readonly", true, "O(n) in the keys of the server"
+	}
+	return []*command{count, get}
 }
 
 func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
-	slot, ok := arg.Int(args[2])
-	if !ok || slot < 0 || slot >= hashslot.Count {
-		s.fail(errBadSlot)
+	slot, err := slotArg(args[2])
+	if !s.guarded(err) {
 		return
 	}
-	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(hashslot.Of(key)) == slot }}
+	found := keysInSlot(s.srv, slot)
 	n := 0
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
@@ -88,6 +97,46 @@ func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
 		found.n, found.replies = 0, found.replies[:0]
 	}
 	s.Int(int64(n))
+}
+
+func runGetKeysInSlot(s *Session, _ *limiter.Topology, args [][]byte) {
+	slot, err := slotArg(args[2])
+	if !s.guarded(err) {
+		return
+	}
+	count, err := arg.Units("count", args[3], 0, maxKeysReply)
+	if !s.guarded(err) {
+		return
+	}
+	found := keysInSlot(s.srv, slot)
+	found.listed = true
+	for cursor, more := uint64(0), true; more && int64(found.n) < count; more = cursor != 0 {
+		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		found.sift()
+	}
+	names := found.names[:min(int64(len(found.names)), count)]
+	s.Array(len(names))
+	for _, name := range names {
+		s.BulkBytes(name)
+	}
+}
+
+func slotArg(b []byte) (slot uint16, err error) {
+	n, ok := arg.Int(b)
+	if !ok || n < 0 || n >= hashslot.Count {
+		return 0, errBadSlot
+	}
+	return uint16(n), nil
+}
+
+// keysInSlot makes a list of the keys in a slot, by their own names. With several groups the limiters of a policy are
+// in the slot of their key, because the group of this slot has them.
+func keysInSlot(srv *Shared, slot uint16) keyList {
+	of := hashslot.Of
+	if srv.Groups() > 1 {
+		of = engine.SlotOf
+	}
+	return keyList{keep: func(key []byte, _ engine.Algorithm) bool { return of(key) == slot }}
 }
 
 func runClusterMyID(s *Session, _ [][]byte) {
@@ -99,42 +148,62 @@ func runClusterMyID(s *Session, _ [][]byte) {
 }
 
 func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
-	nodes := info.Serving(t)
-	if len(nodes) == 0 {
-		s.Array(0)
-		return
-	}
-	s.Array(1)
-	s.Array(2 + len(nodes))
-	s.Int(0)
-	s.Int(hashslot.Count - 1)
-	for _, m := range nodes {
-		host, port, _ := m.HostPort()
-		s.Array(4)
-		s.Bulk(host)
-		s.Int(int64(port))
-		s.Bulk(info.NodeID(m.ID))
-		s.Map(0) // further addresses
+	owners := slices.DeleteFunc(info.Owners(t), func(o info.Owner) bool { return !hasAddress(o.Primary) })
+	s.Array(len(owners))
+	for _, o := range owners {
+		nodes := info.Serving(t, o.Primary)
+		s.Array(2 + len(nodes))
+		s.Int(int64(o.Slots.First))
+		s.Int(int64(o.Slots.Last))
+		for _, m := range nodes {
+			host, port, _ := m.HostPort()
+			s.Array(4)
+			s.Bulk(host)
+			s.Int(int64(port))
+			s.Bulk(info.NodeID(m.ID))
+			s.Map(0) // further addresses
+		}
 	}
 }
 
+func hasAddress(m *limiter.Member) bool {
+	_, _, ok := m.HostPort()
+	return ok
+}
+
 func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
-	nodes := info.Serving(t)
-	if len(nodes) == 0 {
-		s.Array(0)
+	shards := slices.DeleteFunc(info.Shards(t), func(o info.Shard) bool { return !hasAddress(o.Primary) })
+	s.Array(len(shards))
+	for _, shard := range shards {
+		s.Map(2)
+		s.Bulk("slots")
+		s.Array(2 * len(shard.Slots))
+		for _, r := range shard.Slots {
+			s.Int(int64(r.First))
+			s.Int(int64(r.Last))
+		}
+		nodes := info.Serving(t, shard.Primary)
+		s.Bulk("nodes")
+		s.Array(len(nodes))
+		for i, m := range nodes {
+			writeShardNode(&s.Writer, t, m, i == 0)
+		}
+	}
+}
+
+// runClusterReplicas answers the lines of CLUSTER NODES about the replicas of a node.
+func runClusterReplicas(s *Session, t *limiter.Topology, args [][]byte) {
+	at := slices.IndexFunc(t.Nodes, func(m limiter.Member) bool { return info.NodeID(m.ID) == string(args[2]) })
+	if at < 0 {
+		s.fail(resp.Error("ERR Unknown node " + resp.Printable(args[2], maxNodeIDBytes)))
 		return
 	}
-	s.Array(1)
-	s.Map(2)
-	s.Bulk("slots")
-	s.Array(2)
-	s.Int(0)
-	s.Int(hashslot.Count - 1)
-	s.Bulk("nodes")
-	s.Array(len(nodes))
-	for i, m := range nodes {
-		writeShardNode(&s.Writer, t, m, i == 0)
+	lines, ok := info.ReplicaLines(t, &t.Nodes[at])
+	if !ok {
+		s.fail(errNotMaster)
+		return
 	}
+	s.Strings(lines)
 }
 
 func writeShardNode(w *resp.Writer, t *limiter.Topology, m *limiter.Member, primary bool) {
@@ -174,7 +243,7 @@ func runRole(s *Session, _ [][]byte) {
 		writeMasterRole(&s.Writer, new(limiter.Topology))
 		return
 	}
-	if t := s.srv.Replica.Topology(); t.Leads() {
+	if t := s.srv.Replica.Topology(); t.Led() > 0 {
 		writeMasterRole(&s.Writer, t)
 	} else {
 		writeReplicaRole(&s.Writer, t)
@@ -194,9 +263,10 @@ func writeMasterRole(w *resp.Writer, t *limiter.Topology) {
 }
 
 func writeReplicaRole(w *resp.Writer, t *limiter.Topology) {
-	host, port, _ := t.Primary().HostPort()
+	primary, up := info.Upstream(t)
+	host, port, _ := primary.HostPort()
 	state := "connected"
-	if t.Leader == "" {
+	if !up {
 		state = "connect"
 	}
 	w.Array(5)

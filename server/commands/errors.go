@@ -24,6 +24,7 @@ const (
 	errDBIndex      resp.Error = "ERR DB index is out of range: db must be 0, there is one"
 	errNoSuchClient resp.Error = "ERR No such client"
 	errNoCluster    resp.Error = "ERR This instance has cluster support disabled"
+	errNotMaster    resp.Error = "ERR The specified node is not a master"
 	errBadSlot      resp.Error = "ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383"
 
 	errMultiNested  resp.Error = "ERR MULTI calls can not be nested"

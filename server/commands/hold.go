@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -116,10 +117,18 @@ func planReserve(s *Session, args [][]byte) error {
 			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
 	}
 	if _, _, err = arg.Options(op, rest, arg.Priority|arg.From|arg.ID); err == nil && op.ID == nil {
-		// The id is made before the request is replicated, so that every node uses the same id for the hold.
-		op.ID = []byte(rand.Text())
+		op.ID = newHoldID(s.srv, op.Key)
 	}
 	return err
+}
+
+// newHoldID returns an unguessable id for a hold. It is made before the request is replicated, so that every node uses
+// the same id. With several groups it has a hash tag, because a hold must be in the slot of its key.
+func newHoldID(srv *Shared, key []byte) []byte {
+	if srv.Groups() == 1 {
+		return []byte(rand.Text())
+	}
+	return []byte("{" + hashslot.Tag(hashslot.Of(key)) + "}" + rand.Text())
 }
 
 func planCommit(s *Session, args [][]byte) (err error) {

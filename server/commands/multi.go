@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"errors"
 	"time"
 
 	"github.com/weir-project/weir/limiter"
@@ -134,7 +135,7 @@ func rehearse(s *Session, cmd *command, args [][]byte) (ops, values int, err err
 	}
 	err = s.plan(cmd, args)
 	if ops, values = s.Pending(), s.batch.Values; err == nil {
-		err = forKey(s.srv.Redirect(), s.batch.Ops[0].Key)
+		err = forKey(s.srv.Redirect(&s.batch.Ops[0]), s.batch.Ops[0].Key)
 	}
 	s.dropBatch()
 	return ops, values, err
@@ -184,11 +185,15 @@ func decideAll(s *Session, tx *transaction, b *service.Batch) {
 	start, ds := time.Now(), b.Decisions()
 	var err error
 	if len(b.Ops) > 0 {
-		if err := s.srv.Redirect(); err != nil {
+		if err := s.srv.Redirect(&b.Ops[0]); err != nil {
 			s.fail(forKey(err, b.Ops[0].Key))
 			return
 		}
 		err = s.srv.Limiter.DecideAtomic(b.Ops, ds)
+		if errors.Is(err, limiter.ErrCrossSlot) { // Redis answers EXEC itself with it
+			s.fail(err)
+			return
+		}
 	}
 	s.executing = true
 	defer func() { s.executing = false }()

@@ -23,7 +23,7 @@ var readers = map[string]string{
 	"sismember":       "SISMEMBER rl:blacklist:ip 192.0.2.1", "smismember": "SMISMEMBER rl:blacklist:ip 192.0.2.1",
 	"smembers":                "SMEMBERS rl:blacklist:ip",
 	"scard":                   "SCARD rl:blacklist:ip",
-	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1",
+	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1", "cluster|getkeysinslot": "CLUSTER GETKEYSINSLOT 1 1",
 }
 
 // TestEveryReadIsLinearizable checks each command with the flag readonly on every node, alone and in a transaction.

@@ -224,7 +224,7 @@ func (r *heldRequest) answer(b *service.Batch, ds []engine.Decision, err error) 
 
 // decideOne decides the one operation of a batch.
 func decideOne(srv *Shared, b *service.Batch) error {
-	if err := srv.Redirect(); err != nil {
+	if err := srv.Redirect(&b.Ops[0]); err != nil {
 		return err
 	}
 	return srv.Limiter.Decide(b.Ops, b.Decisions())

@@ -194,7 +194,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 		err = s.srv.ReadIndex()
 	}
 	if err == nil {
-		err = forKey(s.srv.Redirect(), pattern)
+		err = forKey(s.srv.RedirectAll(), pattern)
 	}
 	var names [][]byte
 	if err == nil {
@@ -257,6 +257,11 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 		return 0, err
 	}
 	s.srv.Waits.NotifyGiven(b.Ops)
+	for i := range ds { // some groups may have failed
+		if ds[i].Status != engine.OK {
+			return 0, s.statusError(&b.Ops[i], &ds[i])
+		}
+	}
 	return resetNames(b.Ops, ds), nil
 }
 

@@ -297,7 +297,7 @@ func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 	for pause := waitPollMin; ; pause = min(2*pause, waitPollMax) {
 		have = max(have, replicasAt(t, index))
 		left := time.Until(end)
-		if have >= want || left <= 0 || !t.Leads() || s.Draining.Load() {
+		if have >= want || left <= 0 || !seesReplicas(t) || s.Draining.Load() {
 			return have
 		}
 		s.Sleep(min(pause, left))
@@ -306,12 +306,16 @@ func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 }
 
 // replicasAt returns how many nodes besides the leader have the log up to a committed index. A majority of the voters
-// always has it. The leader also counts the nodes that it has seen to have it.
+// always has it. The leader also counts the nodes that it has seen to have it, unless there are several groups: it sees
+// the progress of the other nodes in the first group only.
 func replicasAt(t *limiter.Topology, index uint64) int64 {
 	majority := t.Count(limiter.IsVoter) / 2
-	if !t.Leads() {
+	if !seesReplicas(t) {
 		return int64(majority)
 	}
 	seen := t.Count(func(m *limiter.Member) bool { return m.ID != t.Self && m.AppliedIndex >= index })
 	return int64(max(majority, seen))
 }
+
+// seesReplicas reports whether this node sees which nodes have an entry.
+func seesReplicas(t *limiter.Topology) bool { return t.Groups == nil && t.Leads() }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,16 +35,22 @@ func NodeID(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ClusterState returns the reply to CLUSTER INFO.
+// ClusterState returns the reply to CLUSTER INFO. A group without a leader makes the state fail, as a slot without a primary
+// does in Redis.
 func ClusterState(replica limiter.Replica) string {
-	t, slots, up, size, known := &limiter.Topology{}, 0, true, 0, 1
+	t, slots, served, size, known, epoch := &limiter.Topology{}, 0, 0, 0, 1, uint64(0)
 	if replica != nil {
-		t, slots, size = replica.Topology(), hashslot.Count, 1
-		up, known = t.Leader != "", len(t.Nodes)
+		t, slots = replica.Topology(), hashslot.Count
+		size, known = max(1, len(primaries(Owners(t)))), len(t.Nodes)
+		for _, g := range t.Each() {
+			if epoch = max(epoch, g.Term); g.Leader != "" {
+				served += g.Slots.Len()
+			}
+		}
 	}
-	state, served := "ok", slots
-	if !up {
-		state, served = "fail", 0
+	state := "ok"
+	if replica != nil && served < slots {
+		state = "fail"
 	}
 	var w writer
 	w.flag("cluster_enabled", replica != nil)
@@ -54,28 +61,126 @@ func ClusterState(replica limiter.Replica) string {
 	w.field("cluster_slots_fail", slots-served)
 	w.field("cluster_known_nodes", known)
 	w.field("cluster_size", size)
-	w.field("cluster_current_epoch", t.Term)
-	w.field("cluster_my_epoch", t.Term)
+	w.field("cluster_current_epoch", epoch)
+	w.field("cluster_my_epoch", epochOf(t, t.Member(t.Self)))
 	return w.String()
+}
+
+// Owner is a range of slots and the node that cluster clients see as its primary.
+type Owner struct {
+	Slots   hashslot.Range
+	Primary *limiter.Member
+}
+
+// Owners returns the owners of all slots in the order of the slots, without slots that have no known primary. Ranges
+// that follow each other and have the same primary are one.
+func Owners(t *limiter.Topology) (all []Owner) {
+	for _, g := range t.Each() {
+		p := t.PrimaryOf(g)
+		if n := len(all); n > 0 && all[n-1].Primary == p && all[n-1].Slots.Last+1 == g.Slots.First {
+			all[n-1].Slots.Last = g.Slots.Last
+		} else if p != nil {
+			all = append(all, Owner{g.Slots, p})
+		}
+	}
+	return all
+}
+
+// primaries returns the nodes that own slots, in the order of their first slots.
+func primaries(owners []Owner) (all []*limiter.Member) {
+	for _, o := range owners {
+		if !slices.Contains(all, o.Primary) {
+			all = append(all, o.Primary)
+		}
+	}
+	return all
+}
+
+// Shard is a node that owns slots, with all of its ranges.
+type Shard struct {
+	Primary *limiter.Member
+	Slots   []hashslot.Range
+}
+
+// Shards returns the nodes that own slots, in the order of their first slots.
+func Shards(t *limiter.Topology) (all []Shard) {
+	for _, o := range Owners(t) {
+		i := slices.IndexFunc(all, func(s Shard) bool { return s.Primary == o.Primary })
+		if i < 0 {
+			i, all = len(all), append(all, Shard{Primary: o.Primary})
+		}
+		all[i].Slots = append(all[i].Slots, o.Slots)
+	}
+	return all
+}
+
+// upstream returns the primary that a node which owns no slots replicates, as cluster clients see it. In fact it
+// replicates the slots of all primaries. It returns nil for a node that owns slots, and while no primary is known.
+func upstream(owners []Owner, m *limiter.Member) *limiter.Member {
+	if len(owners) == 0 || slices.Contains(primaries(owners), m) {
+		return nil
+	}
+	return owners[0].Primary
+}
+
+// Upstream returns the primary of this node as CLUSTER NODES shows it, and whether its group has a leader.
+func Upstream(t *limiter.Topology) (p *limiter.Member, up bool) {
+	if t.Groups == nil {
+		return t.Primary(), t.Leader != ""
+	}
+	p = upstream(Owners(t), t.Member(t.Self))
+	return p, p != nil && slices.ContainsFunc(t.Groups, func(g limiter.Group) bool { return g.Leader == p.ID })
+}
+
+// epochOf returns the greatest term of the groups whose slots a node owns. A node that owns none has the epoch of its
+// primary.
+func epochOf(t *limiter.Topology, m *limiter.Member) (epoch uint64) {
+	if t.Groups == nil {
+		return t.Term
+	}
+	if p := upstream(Owners(t), m); p != nil {
+		m = p
+	}
+	for _, g := range t.Groups {
+		if t.PrimaryOf(g) == m {
+			epoch = max(epoch, g.Term)
+		}
+	}
+	return epoch
 }
 
 // ClusterNodes returns the reply to CLUSTER NODES: id address@bus flags primary ping pong epoch link slots.
 func ClusterNodes(t *limiter.Topology) string {
-	var text strings.Builder
-	now := time.Now()
-	for i := range t.Nodes {
-		text.WriteString(nodeLine(t, &t.Nodes[i], now))
-	}
-	return text.String()
+	return strings.Join(append(nodeLines(t, nil), ""), "\n")
 }
 
-func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
+// ReplicaLines returns the lines of CLUSTER NODES about the replicas of a node. It returns false if the node owns no
+// slots.
+func ReplicaLines(t *limiter.Topology, primary *limiter.Member) (lines []string, ok bool) {
+	if !slices.Contains(primaries(Owners(t)), primary) {
+		return nil, false
+	}
+	return nodeLines(t, primary), true
+}
+
+// nodeLines returns the lines about the replicas of a primary, or about all nodes.
+func nodeLines(t *limiter.Topology, of *limiter.Member) (lines []string) {
+	now, owners := time.Now(), Owners(t)
+	for i := range t.Nodes {
+		if m := &t.Nodes[i]; of == nil || upstream(owners, m) == of {
+			lines = append(lines, nodeLine(t, owners, m, now))
+		}
+	}
+	return lines
+}
+
+func nodeLine(t *limiter.Topology, owners []Owner, m *limiter.Member, now time.Time) string {
 	address := ":0"
 	if host, port, ok := m.HostPort(); ok {
 		address = service.RedisAddr(host, port)
 	}
 	primary := "-"
-	if p := t.Primary(); p != nil && p != m {
+	if p := upstream(owners, m); p != nil {
 		primary = NodeID(p.ID)
 	}
 	link, pongMs := "connected", now.Add(-m.LastHeard).UnixMilli()
@@ -85,12 +190,14 @@ func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
 	case !m.Up:
 		link = "disconnected"
 	}
-	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", NodeID(m.ID), address, busPort(m), nodeFlags(t, m),
-		primary, pongMs, t.Term, link)
-	if m == t.Primary() {
-		line += fmt.Sprintf(" 0-%d", hashslot.Count-1)
+	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", NodeID(m.ID), address, busPort(m), nodeFlags(t, owners, m),
+		primary, pongMs, epochOf(t, m), link)
+	for _, o := range owners {
+		if o.Primary == m {
+			line += fmt.Sprintf(" %d-%d", o.Slots.First, o.Slots.Last)
+		}
 	}
-	return line + "\n"
+	return line
 }
 
 // busPort returns the inter-node port, in place of Redis' cluster bus port.
@@ -101,9 +208,9 @@ func busPort(m *limiter.Member) string {
 	return "0"
 }
 
-func nodeFlags(t *limiter.Topology, m *limiter.Member) string {
+func nodeFlags(t *limiter.Topology, owners []Owner, m *limiter.Member) string {
 	flags := "slave"
-	if m == t.Primary() {
+	if slices.Contains(primaries(owners), m) {
 		flags = "master"
 	}
 	if m.ID == t.Self {
@@ -117,10 +224,9 @@ func nodeFlags(t *limiter.Topology, m *limiter.Member) string {
 	return flags
 }
 
-// Serving returns the nodes with a known address, the primary first. It returns none while the primary's address is
-// unknown.
-func Serving(t *limiter.Topology) (all []*limiter.Member) {
-	first := t.Primary()
+// Serving returns the nodes with a known address, the primary of a range of slots first. It returns none while the
+// primary's address is unknown.
+func Serving(t *limiter.Topology, first *limiter.Member) (all []*limiter.Member) {
 	if _, _, ok := first.HostPort(); !ok {
 		return nil
 	}

@@ -13,7 +13,7 @@ func writeReplication(s *Server, w *writer) {
 		return
 	}
 	t := s.Replica.Topology()
-	if id := NodeID(t.ClusterID); t.Leads() {
+	if id := NodeID(t.ClusterID); t.Led() > 0 {
 		writeMaster(t, id, w)
 	} else {
 		writeReplica(t, id, w)
@@ -34,10 +34,10 @@ func writeMaster(t *limiter.Topology, id string, w *writer) {
 }
 
 func writeReplica(t *limiter.Topology, id string, w *writer) {
-	leader := t.Primary()
+	leader, up := Upstream(t)
 	host, port, _ := leader.HostPort()
 	link, heardSeconds := "up", int64(-1)
-	if t.Leader == "" {
+	if !up {
 		link = "down"
 	}
 	if leader != nil {
@@ -56,12 +56,13 @@ func writeReplica(t *limiter.Topology, id string, w *writer) {
 	w.field("master_repl_offset", t.CommitIndex)
 }
 
+// writeRaft writes the state of the consensus. With several groups, leader, term and indexes are those of the first one.
 func writeRaft(s *Server, w *writer) {
 	t := s.Replica.Topology()
 	w.field("raft_cluster_id", t.ClusterID)
 	w.field("raft_node_id", t.Self)
 	w.field("raft_leader_id", t.Leader)
-	w.flag("raft_is_leader", t.Leads())
+	w.flag("raft_is_leader", t.Led() > 0)
 	w.field("raft_term", t.Term)
 	w.field("raft_applied_index", t.AppliedIndex)
 	w.field("raft_commit_index", t.CommitIndex)
@@ -69,4 +70,9 @@ func writeRaft(s *Server, w *writer) {
 	w.field("raft_nodes", len(t.Nodes))
 	w.field("raft_nodes_up", t.Count(limiter.IsUp))
 	w.field("raft_voters", t.Count(limiter.IsVoter))
+	if t.Groups != nil {
+		w.field("raft_groups", len(t.Groups))
+		w.field("raft_groups_led", t.Led())
+		w.field("raft_groups_leaderless", t.Leaderless())
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -57,6 +58,24 @@ func (f *FakeCluster) Lead(id string) {
 	})
 }
 
+// Split divides the slots among groups with these leaders. An empty leader is unknown. The last leader of a group that
+// has a leader stays its last leader. The number of leaders is a power of two. Lead is for one group only.
+func (f *FakeCluster) Split(leaders ...string) {
+	f.Change(func(t *limiter.Topology) {
+		before := t.Groups
+		t.Groups = make([]limiter.Group, len(leaders))
+		for i, leader := range leaders {
+			g := limiter.Group{Slots: hashslot.OfGroup(i, len(leaders)), Leader: leader, LastLeader: leader,
+				Term: t.Term + uint64(i), AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex}
+			if leader == "" && len(before) == len(leaders) {
+				g.LastLeader = before[i].LastLeader
+			}
+			t.Groups[i] = g
+		}
+		t.Leader, t.LastLeader = leaders[0], t.Groups[0].LastLeader
+	})
+}
+
 // FakeReplica is the Limiter of one node.
 type FakeReplica struct {
 	*FakeCluster
@@ -77,15 +96,50 @@ func (r *FakeReplica) Topology() *limiter.Topology {
 
 func (r *FakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
 	r.Decided.Add(1)
-	if r.Topology().Leader == "" && !ops[0].Dry {
+	t := r.Topology()
+	if t.Groups != nil {
+		return r.decideByGroup(t, ops, out)
+	}
+	if t.Leader == "" && !ops[0].Dry {
 		return limiter.ErrClusterDown
 	}
 	return r.FakeCluster.Decide(ops, out)
 }
 
+// decideByGroup gives operations of groups without a leader, and operations on several slots, their own status.
+func (r *FakeReplica) decideByGroup(t *limiter.Topology, ops []engine.Op, out []engine.Decision) error {
+	for i := range ops {
+		slot := engine.SlotOf(ops[i].Key)
+		switch {
+		case ops[i].Slotless():
+		case !ops[i].Within(hashslot.Range{First: slot, Last: slot}):
+			out[i] = engine.Decision{Status: engine.CrossSlot}
+			continue
+		case t.GroupOf(slot).Leader == "" && !ops[i].Dry:
+			out[i] = engine.Decision{Status: engine.NoLeader}
+			continue
+		}
+		if err := r.FakeCluster.Decide(ops[i:i+1], out[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *FakeReplica) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	t := r.Topology()
+	for i := range ops {
+		slot := engine.SlotOf(ops[0].Key)
+		if t.Groups != nil && !ops[i].Within(hashslot.Range{First: slot, Last: slot}) {
+			return limiter.ErrCrossSlot
+		}
+	}
+	return r.FakeCluster.DecideAtomic(ops, out)
+}
+
 func (r *FakeReplica) ReadIndex() error {
 	r.Confirms.Add(1)
-	if r.Topology().Leader == "" {
+	if r.Topology().Leaderless() > 0 {
 		return limiter.ErrClusterDown
 	}
 	r.mu.Lock()

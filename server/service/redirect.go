@@ -3,7 +3,9 @@ package service
 import (
 	"strconv"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // Values of Config.Redirect.
@@ -18,13 +20,56 @@ type Elsewhere string
 
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }
 
-// Redirect returns nil if this node executes operations, else an Elsewhere or ErrClusterDown. While the leader's
-// address is unknown it returns nil, and the operations are forwarded.
-func (s *Service) Redirect() error {
+// Redirect returns nil if this node executes an operation, else an Elsewhere, a MOVED reply or ErrClusterDown. While the
+// leader's address is unknown it returns nil, and the operation is forwarded. With one group the result is the same for
+// all operations.
+//
+// This node also executes a change of policies, which concerns every group, and the further operations of a command whose
+// first operation it executes. A cluster client sends a command to the owner of its first key only.
+func (s *Service) Redirect(op *engine.Op) error {
 	if s.Replica == nil || !s.Redirects {
 		return nil
 	}
-	t := s.Replica.Topology()
+	return s.redirect(s.Replica.Topology(), op)
+}
+
+// RedirectAll is Redirect for a command on the keys of all groups. With several groups every node executes it.
+func (s *Service) RedirectAll() error {
+	if s.Replica == nil || !s.Redirects {
+		return nil
+	}
+	if t := s.Replica.Topology(); t.Groups == nil {
+		return redirectToLeader(t)
+	}
+	return nil
+}
+
+func (s *Service) redirect(t *limiter.Topology, op *engine.Op) error {
+	switch {
+	case t.Groups == nil:
+		return redirectToLeader(t)
+	case op.Code == engine.OpPolicy:
+		return nil
+	}
+	slot := engine.SlotOf(op.Key)
+	leader := t.GroupOf(slot).Leader
+	if reporter, ok := s.Replica.(limiter.LeaderReporter); ok && leader != t.Self {
+		leader = reporter.LeaderOf(slot)
+	}
+	switch leader {
+	case "":
+		return limiter.ErrClusterDown
+	case t.Self:
+		return nil
+	}
+	if host, port, ok := t.Member(leader).HostPort(); ok {
+		return resp.Error("MOVED " + strconv.Itoa(int(slot)) + " " + RedisAddr(host, port))
+	}
+	return nil
+}
+
+// redirectToLeader is the redirect of a cluster with one group.
+func redirectToLeader(t *limiter.Topology) error {
 	switch {
 	case t.Leader == "":
 		return limiter.ErrClusterDown
@@ -32,6 +77,62 @@ func (s *Service) Redirect() error {
 		return nil
 	}
 	return LeaderElsewhere(t)
+}
+
+// DecideHere decides the operations of a batch, except those of commands that Redirect redirects. away has an error for
+// each redirected command and nil for each other one. It is nil if the commands share their fate. The decisions on
+// redirected commands have a status that is not OK.
+func (s *Service) DecideHere(b *Batch, ds []engine.Decision) (away []error, err error) {
+	if s.Replica == nil || !s.Redirects {
+		return nil, s.Limiter.Decide(b.Ops, ds)
+	}
+	t := s.Replica.Topology()
+	if t.Groups == nil {
+		if err := redirectToLeader(t); err != nil {
+			return nil, err
+		}
+		return nil, s.Limiter.Decide(b.Ops, ds)
+	}
+	at := 0
+	for i := range b.Queue {
+		if err := s.redirect(t, &b.Ops[at]); err != nil {
+			if away == nil {
+				away = make([]error, len(b.Queue))
+			}
+			away[i] = err
+		}
+		at += b.Queue[i].Ops
+	}
+	if away == nil {
+		return nil, s.Limiter.Decide(b.Ops, ds)
+	}
+	return away, s.decideRest(b, ds, away)
+}
+
+// decideRest decides the operations of the commands without an error in away.
+func (s *Service) decideRest(b *Batch, ds []engine.Decision, away []error) error {
+	var ops []engine.Op
+	var to []int // the places of ops in the batch
+	at := 0
+	for i := range b.Queue {
+		for range b.Queue[i].Ops {
+			if ds[at] = (engine.Decision{Status: engine.WrongGroup}); away[i] == nil {
+				ops, to = append(ops, b.Ops[at]), append(to, at)
+			}
+			at++
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	out := make([]engine.Decision, len(ops))
+	if err := s.Limiter.Decide(ops, out); err != nil {
+		return err
+	}
+	for i, at := range to {
+		ds[at] = out[i]
+	}
+	return nil
 }
 
 // LeaderElsewhere returns an Elsewhere with the leader's address, or nil if the address is unknown.
@@ -45,17 +146,14 @@ func LeaderElsewhere(t *limiter.Topology) error {
 // RedisAddr joins host and port as Redis does, without brackets.
 func RedisAddr(host string, port int) string { return host + ":" + strconv.Itoa(port) }
 
-// OnlyLeader guards state that only the leader has, independent of Redirects. It returns nil on the leader and on a
-// server that runs alone. Otherwise it returns an Elsewhere or ErrClusterDown.
+// OnlyLeader guards state that only the leader has, independent of Redirects. It returns nil on a node that leads a
+// group, and on a server that runs alone. Otherwise it returns an Elsewhere for the leader of the first group, or
+// ErrClusterDown.
 func (s *Service) OnlyLeader() error {
-	if s.Replica == nil {
+	if s.Leads() {
 		return nil
 	}
-	t := s.Replica.Topology()
-	if t.Leads() {
-		return nil
-	}
-	if err := LeaderElsewhere(t); err != nil {
+	if err := LeaderElsewhere(s.Replica.Topology()); err != nil {
 		return err
 	}
 	return limiter.ErrClusterDown

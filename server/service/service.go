@@ -76,8 +76,16 @@ func (s *Service) Sleep(d time.Duration) {
 	}
 }
 
-// Leads reports whether this node is the leader. A server that runs alone is.
-func (s *Service) Leads() bool { return s.Replica == nil || s.Replica.Topology().Leads() }
+// Leads reports whether this node leads any group. A server that runs alone does.
+func (s *Service) Leads() bool { return s.Replica == nil || s.Replica.Topology().Led() > 0 }
+
+// Groups returns the number of Raft groups. A server that runs alone is one.
+func (s *Service) Groups() int {
+	if s.Replica == nil {
+		return 1
+	}
+	return max(1, len(s.Replica.Topology().Groups))
+}
 
 // ReadIndex makes the following reads linearizable. See limiter.Replica.
 func (s *Service) ReadIndex() error {
@@ -91,7 +99,7 @@ func (s *Service) ReadIndex() error {
 // Without a leader the page shows this node's own state, because a dashboard matters most during a failure.
 func (s *Service) ReadForPeople() (staleMs int64) {
 	r := s.Replica
-	if r == nil || r.Topology().Leader != "" && r.ReadIndex() == nil {
+	if r == nil || r.Topology().Leaderless() == 0 && r.ReadIndex() == nil {
 		return 0
 	}
 	return CeilMs(r.StaleFor())

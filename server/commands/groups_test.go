@@ -1,0 +1,263 @@
+package commands
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/servertest"
+	"github.com/weir-project/weir/server/service"
+)
+
+// With four groups the slots of these keys, in this order, are in the groups 0 to 3.
+const (
+	take0 = "RL.FIXED hello FOREVER 9" // slot 866
+	take1 = "RL.FIXED bar FOREVER 9"   // slot 5061
+	take2 = "RL.FIXED foo FOREVER 9"   // slot 12182
+	take3 = "RL.FIXED x FOREVER 9"     // slot 16287
+)
+
+func TestClusterViewOfGroups(t *testing.T) {
+	nodeA, nodeB := "10.0.0.1 6380 "+idA+" ", "10.0.0.2 6380 "+idB+" "
+	nodeC := "c.example 6380 " + idC + " "
+	shardA := func(role string) string {
+		return "id " + idA + " port 6380 ip 10.0.0.1 endpoint 10.0.0.1 role " + role +
+			" replication-offset 42 health online"
+	}
+	shardB := func(role string) string {
+		return "id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role " + role +
+			" replication-offset 41 health online"
+	}
+	shardC := "id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 health online"
+	for _, test := range []struct {
+		name, self    string
+		leaders       []string
+		change        func(*limiter.Topology)
+		nodes         []string // lines, with P for the pong time
+		slots, shards []string
+		state         string // of CLUSTER INFO
+	}{
+		{
+			name: "two primaries and a replica", self: "a", leaders: []string{"a", "b", "b", "a"},
+			nodes: []string{
+				idA + " 10.0.0.1:6380@6390 myself,master - 0 0 10 connected 0-4095 12288-16383",
+				idB + " 10.0.0.2:6380@6391 master - 0 P 9 connected 4096-12287",
+				idC + " c.example:6380@6392 slave " + idA + " 0 P 10 connected",
+			},
+			slots: []string{"0 4095 " + nodeA, nodeB, nodeC + " 4096 12287 " + nodeB, nodeA,
+				nodeC + " 12288 16383 " + nodeA, nodeB, nodeC},
+			shards: []string{"slots 0 4095 12288 16383 nodes " + shardA("master"), shardB("replica"),
+				shardC + " slots 4096 12287 nodes " + shardB("master"), shardA("replica"), shardC},
+			state: "1 ok 16384 16384 0 0 3 2 10 10",
+		},
+		{
+			name: "groups without a leader", self: "c", leaders: []string{"", "b", "", "a"},
+			nodes: []string{
+				idA + " 10.0.0.1:6380@6390 master - 0 P 10 connected 0-4095 12288-16383",
+				idB + " 10.0.0.2:6380@6391 master - 0 P 9 connected 4096-12287",
+				idC + " c.example:6380@6392 myself,slave " + idA + " 0 0 10 connected",
+			},
+			slots: []string{"0 4095 " + nodeA, nodeB, nodeC + " 4096 12287 " + nodeB, nodeA,
+				nodeC + " 12288 16383 " + nodeA, nodeB, nodeC},
+			shards: []string{"slots 0 4095 12288 16383 nodes " + shardA("master"), shardB("replica"),
+				shardC + " slots 4096 12287 nodes " + shardB("master"), shardA("replica"), shardC},
+			state: "1 fail 16384 8192 0 8192 3 2 10 10",
+		},
+		{
+			name: "a group that never had a leader, a primary without an address", self: "a",
+			leaders: []string{"a", "b", "b", "a"},
+			change: func(t *limiter.Topology) {
+				t.Groups[0].Leader, t.Groups[0].LastLeader = "", ""
+				t.Nodes[1].ClientAddr = ""
+			},
+			nodes: []string{
+				idA + " 10.0.0.1:6380@6390 myself,master - 0 0 10 connected 12288-16383",
+				idB + " :0@6391 master,noaddr - 0 P 9 connected 4096-12287",
+				idC + " c.example:6380@6392 slave " + idB + " 0 P 9 connected",
+			},
+			slots:  []string{"12288 16383 " + nodeA, nodeC},
+			shards: []string{"slots 12288 16383 nodes " + shardA("master"), shardC},
+			state:  "1 fail 16384 12288 0 4096 3 2 10 10",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := servertest.NewFakeCluster()
+			f.Split("a", "b", "b", "a")
+			f.Split(test.leaders...)
+			if test.change != nil {
+				f.Change(test.change)
+			}
+			c, _ := clusterClient(t, f, test.self, Config{})
+			pong := regexp.MustCompile(` 0 [1-9][0-9]{12} `)
+			assert.Equal(t, strings.Join(test.nodes, "\n")+"\n", pong.ReplaceAllString(c.say("CLUSTER NODES"), " 0 P "))
+			assert.Equal(t, strings.Join(test.slots, " "), c.say("CLUSTER SLOTS"))
+			assert.Equal(t, strings.Join(test.shards, " "), c.say("CLUSTER SHARDS"))
+			names := regexp.MustCompile(`cluster_[a-z_]+:`)
+			values := strings.Fields(names.ReplaceAllString(c.say("CLUSTER INFO"), ""))
+			assert.Equal(t, test.state, strings.Join(values, " "))
+		})
+	}
+}
+
+func TestClusterReplicas(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, _ := clusterClient(t, f, "b", Config{})
+	require.Contains(t, c.say("CLUSTER REPLICAS "+idA),
+		idB+" 10.0.0.2:6380@6391 myself,slave "+idA+" 0 0 7 connected "+idC)
+	assert.Equal(t, "-ERR The specified node is not a master", c.say("CLUSTER REPLICAS "+idB))
+	assert.Equal(t, "-ERR Unknown node x", c.say("CLUSTER REPLICAS x"))
+
+	f.Split("a", "b")
+	assert.Contains(t, c.say("CLUSTER REPLICAS "+idA), idC+" c.example:6380@6392 slave "+idA)
+	assert.Empty(t, c.say("CLUSTER REPLICAS "+idB))
+	assert.Equal(t, "-ERR The specified node is not a master", c.say("CLUSTER REPLICAS "+idC))
+}
+
+// The fields of a policy's limiter must be found in the slot of its key, whose group has it.
+func TestKeysInSlot(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, _ := clusterClient(t, f, "b", Config{})
+	for _, send := range []string{"RL.FIXED {x}1 FOREVER 9", "RL.FIXED {x}2 FOREVER 9", "RL.FIXED y FOREVER 9",
+		"RL.POLICY SET p LIMIT FIXED 1m 5", "RL.CHECK p x"} {
+		c.say(send)
+	}
+	assert.Len(t, strings.Fields(c.say("CLUSTER GETKEYSINSLOT 16287 9")), 2)
+	assert.Equal(t, "-ERR count must be a whole number from 0 to 10000, not 'x'", c.say("CLUSTER GETKEYSINSLOT 1 x"))
+	assert.Equal(t, "-"+string(errBadSlot), c.say("CLUSTER GETKEYSINSLOT 16384 1"))
+	assert.Empty(t, c.say("CLUSTER GETKEYSINSLOT 16287 0"))
+
+	f.Split("a", "b")
+	assert.Equal(t, "3", c.say("CLUSTER COUNTKEYSINSLOT 16287"))
+	assert.Len(t, strings.Fields(c.say("CLUSTER GETKEYSINSLOT 16287 9")), 3)
+	assert.Len(t, strings.Fields(c.say("CLUSTER GETKEYSINSLOT 16287 1")), 1)
+}
+
+func TestRedirectByGroup(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "a", "b", "c")
+	c, node := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})
+	assert.Equal(t, "1 8 0 -1 9", c.say(take0))
+	assert.Equal(t, "-MOVED 5061 10.0.0.1:6380", c.say(take1))
+	assert.Equal(t, "1 8 0 -1 9", c.say(take2))
+	assert.Equal(t, "-MOVED 16287 c.example:6380", c.say(take3))
+	assert.Equal(t, "fixed", c.say("TYPE hello"))
+	assert.Equal(t, "none", c.say("TYPE bar"), "reads must not be redirected")
+
+	f.Split("b", "", "", "b")
+	assert.Equal(t, "-CLUSTERDOWN the cluster has no leader, nothing was counted", c.say(take1))
+	assert.Equal(t, "1 8 0 -1 9", c.say(take3), "a group without a leader must not stop the others")
+
+	f.Change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr, t.Groups[1].Leader = "", "a" })
+	before := node.Decided.Load()
+	assert.Equal(t, "1 8 0 -1 9", c.say(take1), "forwarded: there is nowhere to send the client")
+	assert.EqualValues(t, 1, node.Decided.Load()-before)
+
+	assert.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED 1m 5"), "a policy is in every group")
+	f.Split("a", "b", "a", "a")
+	assert.Equal(t, "2", c.say("RL.POLICY SET p LIMIT FIXED 1m 6"))
+	assert.Equal(t, "1 5 0 60000 6 p", c.say("RL.CHECK p bar"))
+	assert.Equal(t, "-CROSSSLOT", strings.Fields(c.say("RL.CHECK p bar p hello"))[0])
+	f.Split("c", "b", "a", "a")
+	assert.Equal(t, "-MOVED 866 c.example:6380", c.say("RL.CHECK p hello"))
+}
+
+// A client sends a command with keys of several groups to the owner of the first key. A redirect for a later key would
+// send it to and fro.
+func TestSeveralKeysOfSeveralGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "a", "b", "a")
+	b, _ := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})
+	a, _ := clusterClient(t, f, "a", Config{Redirect: service.RedirectMoved})
+	b.say(take0)
+	a.say(take1)
+	assert.Equal(t, "-MOVED 5061 10.0.0.1:6380", b.say("DEL bar hello"))
+	assert.Equal(t, "2", a.say("DEL bar hello"))
+	b.say("SET hello 1")
+	a.say("SET bar 2")
+	assert.Equal(t, "1 2", b.say("MGET hello bar"))
+	assert.Equal(t, "2", b.say("EXISTS hello bar"))
+	assert.Equal(t, "2", b.say("EVAL \""+deleteAllBegin+"*"+deleteAllEnd+"\" 0"))
+}
+
+func TestTransactionOfGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "a", "b", "a")
+	c, _ := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})
+	c.say("MULTI")
+	assert.Equal(t, "-MOVED 5061 10.0.0.1:6380", c.say(take1))
+	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
+
+	for _, redirect := range []string{service.RedirectMoved, service.RedirectForward} {
+		c, _ := clusterClient(t, f, "b", Config{Redirect: redirect})
+		c.say("MULTI")
+		assert.Equal(t, "QUEUED", c.say(take0))
+		assert.Equal(t, "QUEUED", c.say(take2))
+		assert.True(t, strings.HasPrefix(c.say("EXEC"), "-CROSSSLOT "), redirect)
+		assert.Equal(t, "-"+string(errExecNoMulti), c.say("EXEC"))
+		assert.EqualValues(t, 0, f.Len())
+	}
+
+	c.say("MULTI")
+	assert.Equal(t, "QUEUED", c.say("RL.FIXED {foo}1 FOREVER 9"))
+	assert.Equal(t, "QUEUED", c.say("RL.FIXED {foo}2 FOREVER 9"))
+	assert.Equal(t, "1 8 0 -1 9 1 8 0 -1 9", c.say("EXEC"))
+}
+
+// A hold must be in the slot of its key, so that one group has both.
+func TestHoldIDsOfGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "b", "b", "b")
+	c, _ := clusterClient(t, f, "b", Config{})
+	c.say("RL.POLICY SET p LIMIT FIXED 1m 5")
+	for _, key := range []string{"foo", "x", "a}b", "{user}7"} {
+		reply := strings.Fields(c.say("RL.RESERVE p " + key + " 2 1m"))
+		require.Len(t, reply, 6, reply)
+		id := reply[5]
+		assert.Equal(t, hashslot.Of([]byte(key)), hashslot.Of([]byte(id)))
+		assert.LessOrEqual(t, len(id), 32)
+		assert.Equal(t, "1", c.say("RL.CANCEL "+id))
+	}
+	assert.True(t, strings.HasPrefix(c.say("RL.RESERVE p foo 2 1m ID other"), "-CROSSSLOT "))
+}
+
+func TestRolesOfGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("b", "a", "b", "b")
+	clients := map[string]*testClient{}
+	for _, id := range []string{"a", "b", "c"} {
+		clients[id], _ = clusterClient(t, f, id, Config{})
+	}
+	for _, id := range []string{"a", "b"} {
+		assert.Contains(t, clients[id].say("ROLE"), "master ")
+		assert.Contains(t, clients[id].say("HELLO 3"), "mode cluster role master")
+		assert.Contains(t, clients[id].say("INFO replication"), "role:master\r\nconnected_slaves:2\r\n")
+	}
+	assert.Contains(t, clients["a"].say("INFO raft"),
+		"raft_leader_id:b\r\nraft_is_leader:1\r\n")
+	assert.Contains(t, clients["a"].say("INFO raft"),
+		"raft_groups:4\r\nraft_groups_led:1\r\nraft_groups_leaderless:0\r\n")
+	assert.Equal(t, "slave 10.0.0.2 6380 connected 40", clients["c"].say("ROLE"))
+	assert.Contains(t, clients["c"].say("HELLO 3"), "role replica")
+	assert.Contains(t, clients["c"].say("INFO replication"),
+		"role:slave\r\nmaster_host:10.0.0.2\r\nmaster_port:6380\r\nmaster_link_status:up\r\n")
+	assert.Contains(t, clients["c"].say("RL.TOP DENIED"), "-MOVED 0 10.0.0.2:6380")
+	assert.Empty(t, clients["a"].say("RL.TOP DENIED"), "a node shows the denials of the groups that it leads")
+
+	f.Split("", "", "", "")
+	assert.Equal(t, "slave 10.0.0.2 6380 connect 40", clients["c"].say("ROLE"))
+	assert.Contains(t, clients["c"].say("INFO raft"), "raft_groups_leaderless:4\r\n")
+}
+
+// Only the first group's progress of each node is known, so more than a majority must not be claimed.
+func TestWaitWithGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("a", "a")
+	f.Change(func(t *limiter.Topology) { t.Nodes[1].AppliedIndex = 42 })
+	c, _ := clusterClient(t, f, "a", Config{})
+	assert.Equal(t, "1", c.say("WAIT 2 1"))
+}
