@@ -43,7 +43,8 @@ var walls = []wall{
 	{"client/internal/keys", "", "turns what identifies a caller into a key"},
 	{"cmd/weir",
 		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
-			"raftstore/peer server server/acl server/commands server/envoyrls server/httpapi server/scripts",
+			"raftstore/peer raftstore/router server server/acl server/commands server/envoyrls server/httpapi " +
+			"server/scripts",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline internal/cli/manpage",
 		"measures weir as another process"},
