@@ -163,6 +163,58 @@ func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, 
 	calls("b")
 }
 
+// Nodes that lead some ranges of slots and follow in others must not confuse a client: each call must reach the node that
+// leads the group of its key, and after a change again.
+func TestClusterClientsOnSeveralGroups(t *testing.T) {
+	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
+		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,
+	} {
+		t.Run(name, func(t *testing.T) { reachTheGroups(t, dial) })
+	}
+}
+
+func reachTheGroups(t *testing.T, dial func(*testing.T, string) clusterCaller) {
+	f := servertest.NewFakeCluster()
+	f.Split("a", "b", "c", "a")
+	nodes := startCluster(t, f, Config{Redirect: service.RedirectMoved})
+	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
+	defer cancel()
+	c := dial(t, f.Addr("b"))
+	defer c.close()
+
+	left := map[string]int64{}
+	call := func(key string) {
+		t.Helper()
+		reply, err := c.do(ctx, "RL.FIXED", key, "FOREVER", "1000")
+		require.NoError(t, err)
+		left[key]++
+		require.Equal(t, []int64{1, 1000 - left[key], 0, -1, 1000}, reply)
+	}
+	decided := func() (all [3]int64) {
+		for i, id := range []string{"a", "b", "c"} {
+			all[i] = nodes[id].Decided.Load()
+		}
+		return all
+	}
+	for _, leaders := range [][]string{{"a", "b", "c", "a"}, {"c", "c", "b", "a"}, {"b", "b", "b", "b"}} {
+		f.Split(leaders...)
+		for i, key := range []string{"hello", "bar", "foo", "x"} { // of the groups 0 to 3
+			call(key) // it may follow a redirect
+			before := decided()
+			for range 10 {
+				call(key)
+			}
+			require.NoError(t, c.pipeline(ctx, 20, "RL.FIXED", key, "FOREVER", "1000"))
+			left[key] += 20
+			leader := leaders[i][0] - 'a'
+			after := decided()
+			require.Greater(t, after[leader], before[leader]+10)
+			after[leader] = before[leader]
+			require.Equal(t, before, after, "only the leader of the group of the key may decide")
+		}
+	}
+}
+
 func TestRedisCLIFollowsTheLeader(t *testing.T) {
 	path, err := exec.LookPath("redis-cli")
 	if err != nil {
@@ -187,4 +239,11 @@ func TestRedisCLIFollowsTheLeader(t *testing.T) {
 	assert.EqualValues(t, 1, nodes["c"].Decided.Load())
 	assert.Equal(t, "OK\n", cli("-c", "WEIR.CLUSTER", "TRANSFER", "b"))
 	assert.Contains(t, cli("--cluster", "check", f.Addr("b")), "[OK] All 16384 slots covered.")
+
+	f.Split("a", "b", "c", "a")
+	assert.Equal(t, "1\n6\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
+	assert.EqualValues(t, 2, nodes["c"].Decided.Load())
+	check := cli("--cluster", "check", f.Addr("b"))
+	assert.Contains(t, check, "[OK] All nodes agree about slots configuration.")
+	assert.Contains(t, check, "[OK] All 16384 slots covered.")
 }
