@@ -118,14 +118,28 @@ func (t *Topology) GroupOf(slot uint16) Group {
 func (t *Topology) PrimaryOf(g Group) *Member { return t.Member(cmp.Or(g.Leader, g.LastLeader)) }
 
 // Led returns the number of groups that this node leads, as far as it knows.
-func (t *Topology) Led() (n int) {
+func (t *Topology) Led() int { return t.LedBy(t.Self) }
+
+// LedBy returns the number of groups that a node leads, as far as this one knows.
+func (t *Topology) LedBy(id string) (n int) {
 	for _, g := range t.Each() {
-		if g.Leader != "" && g.Leader == t.Self {
+		if g.Leader != "" && g.Leader == id {
 			n++
 		}
 	}
 	return n
 }
+
+// Behind returns the most entries of one group that this node knows to be committed and has not applied.
+func (t *Topology) Behind() (most uint64) {
+	for _, g := range t.Each() {
+		most = max(most, g.Behind())
+	}
+	return most
+}
+
+// Behind returns the number of entries that this node knows to be committed and has not applied.
+func (g *Group) Behind() uint64 { return g.CommitIndex - min(g.AppliedIndex, g.CommitIndex) }
 
 // Leaderless returns the number of groups without a known leader.
 func (t *Topology) Leaderless() (n int) {

@@ -45,8 +45,8 @@ func (r *Router) view() *limiter.Topology {
 	return &t
 }
 
-// LeaderOf returns the leader of the group that owns a slot. A redirect asks it, because two nodes that each redirect to
-// the other one by an old description would send a client to and fro.
+// LeaderOf returns the leader of the group that owns a slot. A redirect asks it. By old descriptions, two nodes could
+// redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
 	return r.groups[hashslot.Group(slot, len(r.groups))].Topology().Leader
 }

@@ -1,9 +1,11 @@
 package commands
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,7 +35,8 @@ func TestClusterViewOfGroups(t *testing.T) {
 		return "id " + idB + " port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role " + role +
 			" replication-offset 41 health online"
 	}
-	shardC := "id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 health online"
+	shardC := "id " + idC + " port 6380 ip c.example endpoint c.example role replica replication-offset 42 " +
+		"health online"
 	for _, test := range []struct {
 		name, self    string
 		leaders       []string
@@ -260,4 +263,57 @@ func TestWaitWithGroups(t *testing.T) {
 	f.Change(func(t *limiter.Topology) { t.Nodes[1].AppliedIndex = 42 })
 	c, _ := clusterClient(t, f, "a", Config{})
 	assert.Equal(t, "1", c.say("WAIT 2 1"))
+}
+
+func TestStatusOfGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("a", "")
+	c, _ := clusterClient(t, f, "b", Config{})
+	status := c.say("WEIR.CLUSTER STATUS")
+	assert.Contains(t, status, " groups first_slot 0 last_slot 8191 leader a last_leader a term 7 applied_index 40 "+
+		"commit_index 42 first_slot 8192 last_slot 16383 leader  last_leader  term 8 ")
+	c.say("HELLO 3")
+	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%11\r\n"))
+}
+
+// A node stays ready for the keys of groups that have a leader.
+func TestReadinessOfGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.SetAge(1500 * time.Millisecond)
+	srv, err := NewShared(silent(Config{}), f.Node("b"))
+	require.NoError(t, err)
+	h := newHTTP(srv)
+	ready := func(status int, want string) {
+		t.Helper()
+		w := ask(h, http.MethodGet, "/readyz")
+		assert.Equal(t, want, w.Body.String())
+		assert.Equal(t, status, w.Code)
+	}
+	f.Split("a", "b")
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 2 of 2 groups)\n[+]state ok\n")
+	f.Split("", "b")
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 1 of 2 groups)\n[+]state unknown: a group has no leader\n")
+	f.Split("", "")
+	ready(http.StatusServiceUnavailable,
+		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be reached\n")
+	f.Split("a", "a")
+	f.Change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader of 2 of 2 groups, whose client addresses are not known "+
+		"yet\n[+]state ok\n")
+	f.SetDown(limiter.ErrTryAgain)
+	assert.Equal(t, http.StatusServiceUnavailable, ask(h, http.MethodGet, "/readyz").Code)
+}
+
+func TestMetricsOfGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	f.Split("a", "b", "", "b")
+	f.Change(func(t *limiter.Topology) { t.Groups[3].CommitIndex = 99 })
+	srv, err := NewShared(silent(Config{}), f.Node("b"))
+	require.NoError(t, err)
+	for series, want := range map[string]string{
+		"weir_cluster_groups": "4", "weir_cluster_groups_led": "2", "weir_cluster_groups_leaderless": "1",
+		"weir_cluster_groups_behind_entries": "59", "weir_cluster_is_leader": "1", "weir_cluster_has_leader": "0",
+	} {
+		assert.Equal(t, want, value(t, srv, series), series)
+	}
 }

@@ -27,7 +27,10 @@ func weirClusterCommand() *command {
 		"known nodes read), and `nodes`. " +
 		"Of each node: `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (since its last " +
 		"message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's " +
-		"wall clock), `log_format` (the newest it reads; 0: unknown)."
+		"wall clock), `log_format` (the newest it reads; 0: unknown). " +
+		"With several Raft groups also `groups`, in the order of their slots. Of each group: `first_slot`, " +
+		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`. The other fields with these " +
+		"names, and those of the nodes, are then of the first group."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
@@ -47,7 +50,11 @@ func weirClusterCommand() *command {
 }
 
 func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
-	s.Map(10)
+	fields := 10
+	if t.Groups != nil {
+		fields++
+	}
+	s.Map(fields)
 	s.Pair("cluster_id", t.ClusterID)
 	s.Pair("node", t.Self)
 	s.Pair("leader", t.Leader)
@@ -62,6 +69,24 @@ func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
 	for i := range t.Nodes {
 		writeNodeStatus(&s.Writer, &t.Nodes[i])
 	}
+	if t.Groups != nil {
+		s.Bulk("groups")
+		s.Array(len(t.Groups))
+		for i := range t.Groups {
+			writeGroupStatus(&s.Writer, &t.Groups[i])
+		}
+	}
+}
+
+func writeGroupStatus(w *resp.Writer, g *limiter.Group) {
+	w.Map(7)
+	w.PairInt("first_slot", int64(g.Slots.First))
+	w.PairInt("last_slot", int64(g.Slots.Last))
+	w.Pair("leader", g.Leader)
+	w.Pair("last_leader", g.LastLeader)
+	w.PairInt("term", int64(g.Term))
+	w.PairInt("applied_index", int64(g.AppliedIndex))
+	w.PairInt("commit_index", int64(g.CommitIndex))
 }
 
 func writeNodeStatus(w *resp.Writer, m *limiter.Member) {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -82,6 +83,16 @@ type ClusterStatus struct {
 	StaleMs int64        `json:"stale_ms"` // upper bound of the age of the limiters in this status; 0: linearizable
 	Term    uint64       `json:"term"`
 	Nodes   []NodeStatus `json:"nodes"`
+	// Groups describes the Raft groups; null for one group. Leader and Term are those of the first group.
+	Groups *GroupsStatus `json:"groups,omitempty"`
+}
+
+// GroupsStatus counts Raft groups as this node sees them.
+type GroupsStatus struct {
+	Count      int    `json:"count"`
+	Led        int    `json:"led"`        // by this node
+	Leaderless int    `json:"leaderless"` // their leaders are unknown
+	Behind     uint64 `json:"behind"`     // the most entries of one group that this node has not applied
 }
 
 // NodeStatus describes one node. Lag is in log entries.
@@ -162,6 +173,9 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 	}
 	t := s.Replica.Topology()
 	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term}
+	if t.Groups != nil {
+		v.Groups = &GroupsStatus{len(t.Groups), t.Led(), t.Leaderless(), t.Behind()}
+	}
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{
@@ -174,8 +188,11 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 }
 
 func roleOf(t *limiter.Topology, m *limiter.Member) string {
+	led := t.LedBy(m.ID)
 	switch {
-	case m.ID == t.Leader:
+	case led > 0 && t.Groups != nil:
+		return fmt.Sprintf("leads %d of %d groups", led, len(t.Groups))
+	case led > 0:
 		return "leader"
 	case m.Voter:
 		return "follower"

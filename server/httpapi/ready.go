@@ -81,6 +81,9 @@ func (s *probes) readiness() []readiness {
 	case t.Member(t.Self) == nil:
 		node = readiness{"node", false, "not a member of the cluster yet"}
 	}
+	if t.Groups != nil {
+		return []readiness{node, groupsReady(t), s.stateReady(t)}
+	}
 	leader := readiness{"leader", false, "none"}
 	if m := t.Member(t.Leader); m != nil {
 		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
@@ -88,16 +91,41 @@ func (s *probes) readiness() []readiness {
 			leader = readiness{"leader", false, fmt.Sprintf("%s, whose client address is not known yet", t.Leader)}
 		}
 	}
-	return []readiness{node, leader, s.stateReady()}
+	return []readiness{node, leader, s.stateReady(t)}
 }
 
-// stateReady reports whether this node has applied the entries committed before the call.
-func (s *probes) stateReady() readiness {
+// groupsReady reports whether any group can decide. A group without a leader must not make all nodes unready, because
+// clients need them for the keys of the other groups.
+func groupsReady(t *limiter.Topology) readiness {
+	led, named := 0, 0
+	for _, g := range t.Groups {
+		if m := t.Member(g.Leader); m != nil {
+			led++
+			if _, _, known := m.HostPort(); known { // else CLUSTER SLOTS cannot name it
+				named++
+			}
+		}
+	}
+	said := fmt.Sprintf("of %d of %d groups", led, len(t.Groups))
+	switch {
+	case led == 0:
+		return readiness{"leader", false, "none"}
+	case named == 0:
+		return readiness{"leader", false, said + ", whose client addresses are not known yet"}
+	}
+	return readiness{"leader", true, "ok (" + said + ")"}
+}
+
+// stateReady reports whether this node has applied the entries committed before the call. While some of several groups
+// have no leader, it cannot tell and does not make the node unready.
+func (s *probes) stateReady(t *limiter.Topology) readiness {
 	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
 	why := fmt.Sprintf("this node did not apply the committed entries within %v", readyWait)
 	switch {
 	case err == nil:
 		return readiness{"state", true, "ok"}
+	case errors.Is(err, limiter.ErrClusterDown) && t.Leaderless() < len(t.Groups):
+		return readiness{"state", true, "unknown: a group has no leader"}
 	case errors.Is(err, limiter.ErrClusterDown):
 		why = "no leader can be reached"
 	case !errors.Is(err, errNotApplied):

@@ -35,8 +35,8 @@ func NodeID(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ClusterState returns the reply to CLUSTER INFO. A group without a leader makes the state fail, as a slot without a primary
-// does in Redis.
+// ClusterState returns the reply to CLUSTER INFO. A group without a leader makes the state fail, as a slot without a
+// primary does in Redis.
 func ClusterState(replica limiter.Replica) string {
 	t, slots, served, size, known, epoch := &limiter.Topology{}, 0, 0, 0, 1, uint64(0)
 	if replica != nil {

@@ -56,7 +56,7 @@ func writeReplica(t *limiter.Topology, id string, w *writer) {
 	w.field("master_repl_offset", t.CommitIndex)
 }
 
-// writeRaft writes the state of the consensus. With several groups, leader, term and indexes are those of the first one.
+// writeRaft writes the state of the consensus. With several groups, leader, term and indexes are those of the first.
 func writeRaft(s *Server, w *writer) {
 	t := s.Replica.Topology()
 	w.field("raft_cluster_id", t.ClusterID)

@@ -11,12 +11,19 @@ func (s collector) clusterMetrics() []metric {
 	}
 	t := s.Replica.Topology()
 	ms := []metric{
-		gauge("cluster_is_leader", "1 if this node is the leader, else 0.", truth(t.Leads())),
-		gauge("cluster_has_leader", "1 if this node knows a leader, else 0.", truth(t.Leader != "")),
-		gauge("cluster_term", "Raft term of this node.", t.Term),
-		gauge("cluster_applied_index", "Log index of the last entry that this node has applied.", t.AppliedIndex),
+		gauge("cluster_is_leader", "1 if this node leads a Raft group, else 0.", truth(t.Led() > 0)),
+		gauge("cluster_has_leader", "1 if this node knows a leader of every Raft group, else 0.",
+			truth(t.Leaderless() == 0)),
+		gauge("cluster_groups", "Raft groups of the cluster, which share the hash slots.", len(t.Each())),
+		gauge("cluster_groups_led", "Raft groups that this node leads.", t.Led()),
+		gauge("cluster_groups_leaderless", "Raft groups whose leader this node does not know.", t.Leaderless()),
+		gauge("cluster_groups_behind_entries", "Committed entries that this node has not applied, in the group with "+
+			"the most of them.", t.Behind()),
+		gauge("cluster_term", "Raft term of this node, in the first group.", t.Term),
+		gauge("cluster_applied_index", "Log index of the last entry that this node has applied, in the first "+
+			"group.", t.AppliedIndex),
 		gauge("cluster_commit_index", "Log index of the last entry that this node knows to be "+
-			"committed.", t.CommitIndex),
+			"committed, in the first group.", t.CommitIndex),
 		gauge("cluster_stale_seconds", "Upper bound on the age of the state that READONLY reads: the time since "+
 			"this node last confirmed that it had applied every acknowledged entry. Every node checks this twice a "+
 			"second. Before the first check after a start the value is a hundred "+

@@ -20,12 +20,12 @@ type Elsewhere string
 
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }
 
-// Redirect returns nil if this node executes an operation, else an Elsewhere, a MOVED reply or ErrClusterDown. While the
-// leader's address is unknown it returns nil, and the operation is forwarded. With one group the result is the same for
-// all operations.
+// Redirect returns nil if this node executes an operation, else an Elsewhere, a MOVED reply or ErrClusterDown. While
+// the leader's address is unknown it returns nil, and the operation is forwarded. With one group the result is the same
+// for all operations.
 //
-// This node also executes a change of policies, which concerns every group, and the further operations of a command whose
-// first operation it executes. A cluster client sends a command to the owner of its first key only.
+// Every node executes changes of policies, which concern all groups. A node executes all operations of a command if it
+// executes the first one, because a cluster client sends a command to the owner of its first key.
 func (s *Service) Redirect(op *engine.Op) error {
 	if s.Replica == nil || !s.Redirects {
 		return nil

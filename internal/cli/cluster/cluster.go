@@ -59,7 +59,7 @@ func (t *transferCmd) Run(c *Command) error {
 		if err != nil {
 			return err
 		}
-		if status.Leader != status.Node {
+		if status.LedBy(status.Node) == 0 {
 			_, err = fmt.Printf("%s is not the leader\n", status.Node)
 			return err
 		}
@@ -77,6 +77,14 @@ func (s *snapshotCmd) Run(c *Command) error {
 var errNoLeader = errors.New(
 	"the cluster has no leader: nothing is decided until a majority of its voters are up and reach each other")
 
+func noLeader(s *remote.Status) error {
+	if len(s.Groups) == 0 {
+		return errNoLeader
+	}
+	return fmt.Errorf("%d of %d groups have no leader: nothing is decided for their keys until a majority of the "+
+		"voters are up and reach each other", s.Leaderless(), len(s.Groups))
+}
+
 func (s *statusCmd) Run(c *Command) error { return s.show(os.Stdout, c) }
 
 func (s *statusCmd) show(w io.Writer, c *Command) error {
@@ -89,8 +97,8 @@ func (s *statusCmd) show(w io.Writer, c *Command) error {
 	} else {
 		err = status.WriteTable(w)
 	}
-	if err == nil && status.Leader == "" {
-		return errNoLeader
+	if err == nil && status.Leaderless() > 0 {
+		return noLeader(&status)
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/weirproc"
 	"github.com/weir-project/weir/limiter"
@@ -137,6 +138,35 @@ func TestClusterStatusWithoutALeader(t *testing.T) {
 	require.ErrorIs(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}), errNoLeader)
 	require.Contains(t, out.String(), "none, the last was a\n")
 	require.NotContains(t, out.String(), " leader ")
+}
+
+func TestClusterStatusOfGroups(t *testing.T) {
+	nodes := startNodes(t, "a", "")
+	nodes["b"].mu.Lock()
+	nodes["b"].topo.Groups = []limiter.Group{
+		{Slots: hashslot.OfGroup(0, 2), Leader: "a", LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9},
+		{Slots: hashslot.OfGroup(1, 2), LastLeader: "b", Term: 4, AppliedIndex: 7, CommitIndex: 7},
+	}
+	nodes["b"].mu.Unlock()
+	var out bytes.Buffer
+	require.ErrorContains(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}),
+		"1 of 2 groups have no leader: nothing is decided for their keys")
+	lines := strings.Split(out.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	require.Equal(t, []string{"cluster c1", "keys 2 groups, 1 without a leader", "log form 1"}, lines[:3])
+	require.Contains(t, lines, "a leads 1 yes "+nodes["a"].addr+" 127.0.0.1:7 9 form 2 0s ago")
+	require.Equal(t, []string{
+		"SLOTS LEADER TERM BEHIND", "0-8191 a 3 1", "8192-16383 none, the last was b 4 0", "",
+	}, lines[len(lines)-4:])
+
+	out.Reset()
+	require.Error(t, (&statusCmd{JSON: true}).show(&out, &Command{Addr: nodes["b"].addr}))
+	var status remote.Status
+	require.NoError(t, json.Unmarshal(out.Bytes(), &status))
+	require.Equal(t, remote.GroupStatus{FirstSlot: 8192, LastSlot: 16383, LastLeader: "b", Term: 4, AppliedIndex: 7,
+		CommitIndex: 7}, status.Groups[1])
 }
 
 func TestClusterChangesGoToTheLeader(t *testing.T) {

@@ -50,7 +50,11 @@ func (d *Subject) lookAtMembers(up *running) []Finding {
 
 // judgeStatus reports the problems of a cluster, and whether a majority is up.
 func judgeStatus(s *remote.Status) (found []Finding) {
-	if s.Leader == "" {
+	if n := s.Leaderless(); n > 0 && len(s.Groups) > 0 {
+		found = append(found, Finding{Wrong, "cluster", fmt.Sprintf("%d of %d groups have no leader: nothing is "+
+			"decided for their keys", n, len(s.Groups)),
+			"start nodes until a majority is up, and check that they reach each other"})
+	} else if n > 0 {
 		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided",
 			"start nodes until a majority is up, and check that they reach each other"})
 	}
@@ -66,7 +70,9 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 		found = append(found, judgeNode(n)...)
 	}
 	said := fmt.Sprintf("%d of %d voters are up", up, voters)
-	if s.Leader != "" {
+	if len(s.Groups) > 0 {
+		said += fmt.Sprintf(", %d groups", len(s.Groups))
+	} else if s.Leader != "" {
 		said += ", " + s.Leader + " is the leader"
 	}
 	if s.Node != "" {

@@ -33,6 +33,10 @@ func TestDoctorJudges(t *testing.T) {
 		}
 		return s
 	}
+	grouped := status("a", true, true, true)
+	grouped.Groups = []remote.GroupStatus{{Leader: "a"}, {Leader: "b"}}
+	leaderless := status("a", true, true, true)
+	leaderless.Groups = []remote.GroupStatus{{Leader: "a"}, {}}
 	judge := func(s remote.Status) []Finding { return judgeStatus(&s) }
 	const spare = 1000 // file descriptors beyond those of clients
 	slow := status("a", true, true, true)
@@ -51,6 +55,8 @@ func TestDoctorJudges(t *testing.T) {
 		{judge(status("", true, false, false)), Wrong, "1 of 3 voters are up"},
 		{judge(status("a", true, true, true, true)), Doubt, "4 of 4 voters"},
 		{judge(status("a", true)), Fine, "1 of 1 voters"},
+		{judge(grouped), Fine, "3 of 3 voters are up, 2 groups"},
+		{judge(leaderless), Wrong, "1 of 2 groups have no leader"},
 		{judge(slow), Doubt, "b is 10001 entries behind"},
 		{judge(slow), Doubt, "the clock of c is -2s ahead"},
 		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, Fine,

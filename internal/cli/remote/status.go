@@ -26,6 +26,19 @@ type Status struct {
 	StaleMs      int64        `redis:"stale_ms" json:"stale_ms"`
 	LogFormat    int          `redis:"log_format" json:"log_format"`
 	Nodes        []NodeStatus `redis:"-" json:"nodes"`
+	// Groups are the Raft groups; none: one group with all slots. Leader, Term and the indexes are of the first one.
+	Groups []GroupStatus `redis:"-" json:"groups,omitempty"`
+}
+
+// GroupStatus is one Raft group in a Status. The indexes are of the node that answered.
+type GroupStatus struct {
+	FirstSlot    int    `redis:"first_slot" json:"first_slot"`
+	LastSlot     int    `redis:"last_slot" json:"last_slot"`
+	Leader       string `redis:"leader" json:"leader"`
+	LastLeader   string `redis:"last_leader" json:"last_leader"`
+	Term         uint64 `redis:"term" json:"term"`
+	AppliedIndex uint64 `redis:"applied_index" json:"applied_index"`
+	CommitIndex  uint64 `redis:"commit_index" json:"commit_index"`
 }
 
 // NodeStatus is one node in a Status.
@@ -53,33 +66,53 @@ func ReadStatus(reply any) (s Status, err error) {
 	if err != nil {
 		return s, err
 	}
-	nodes, err := nodesOf(fields)
-	for _, node := range nodes {
-		var n NodeStatus
-		values, errValues := redis.Values(node, nil)
-		if err = cmp.Or(err, errValues); err == nil {
-			err = redis.ScanStruct(values, &n)
-		}
-		s.Nodes = append(s.Nodes, n)
+	nodes, ok := listIn(fields, "nodes")
+	if !ok {
+		return s, errNoNodes
+	}
+	if s.Nodes, err = readAll[NodeStatus](nodes); err != nil {
+		return s, err
+	}
+	if groups, ok := listIn(fields, "groups"); ok {
+		s.Groups, err = readAll[GroupStatus](groups)
 	}
 	return s, err
 }
 
-// nodesOf finds the value of nodes in a list of names and values.
-func nodesOf(fields []any) ([]any, error) {
+// listIn finds the value of a name in a list of names and values.
+func listIn(fields []any, wanted string) (value any, ok bool) {
 	for i := 0; i+1 < len(fields); i += 2 {
-		if name, _ := redis.String(fields[i], nil); name == "nodes" {
-			return redis.Values(fields[i+1], nil)
+		if name, _ := redis.String(fields[i], nil); name == wanted {
+			return fields[i+1], true
 		}
 	}
-	return nil, errNoNodes
+	return nil, false
+}
+
+// readAll reads a list of maps.
+func readAll[T any](list any) (all []T, err error) {
+	items, err := redis.Values(list, nil)
+	for _, item := range items {
+		var v T
+		values, errValues := redis.Values(item, nil)
+		if err = cmp.Or(err, errValues); err == nil {
+			err = redis.ScanStruct(values, &v)
+		}
+		all = append(all, v)
+	}
+	return all, err
 }
 
 // WriteTable writes the status as a table.
 func (s *Status) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID,
-		s.leaderName(), s.Term, s.LogFormat)
+	fmt.Fprintf(t, "cluster\t%s\n", s.ClusterID)
+	if len(s.Groups) > 0 {
+		fmt.Fprintf(t, "keys\t%s\n", s.groupsText())
+	} else {
+		fmt.Fprintf(t, "leader\t%s\nterm\t%d\n", leaderText(s.Leader, s.LastLeader), s.Term)
+	}
+	fmt.Fprintf(t, "log\tform %d\n", s.LogFormat)
 	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d%s\n\n",
 		s.Node, s.CommitIndex, s.AppliedIndex, StaleText(s.StaleMs))
 	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD")
@@ -89,22 +122,69 @@ func (s *Status) WriteTable(w io.Writer) error {
 			n.ID, s.role(n), UpText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex,
 			n.reads(), s.heard(n))
 	}
+	s.writeGroups(t)
 	return t.Flush()
 }
 
-func (s *Status) leaderName() string {
+// writeGroups writes a table of the groups. BEHIND is how many entries the node that answered has not applied.
+func (s *Status) writeGroups(t io.Writer) {
+	if len(s.Groups) == 0 {
+		return
+	}
+	fmt.Fprintln(t, "\nSLOTS\tLEADER\tTERM\tBEHIND")
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		fmt.Fprintf(t, "%d-%d\t%s\t%d\t%d\n", g.FirstSlot, g.LastSlot, leaderText(g.Leader, g.LastLeader), g.Term,
+			g.CommitIndex-min(g.AppliedIndex, g.CommitIndex))
+	}
+}
+
+// Leaderless returns the number of groups without a leader.
+func (s *Status) Leaderless() (n int) {
+	if len(s.Groups) == 0 && s.Leader == "" {
+		return 1
+	}
+	for i := range s.Groups {
+		if s.Groups[i].Leader == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Status) groupsText() string {
+	return fmt.Sprintf("%d groups, %d without a leader", len(s.Groups), s.Leaderless())
+}
+
+// LedBy returns the number of groups that a node leads.
+func (s *Status) LedBy(id string) (n int) {
+	if len(s.Groups) == 0 && s.Leader == id && id != "" {
+		return 1
+	}
+	for i := range s.Groups {
+		if s.Groups[i].Leader == id && id != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func leaderText(leader, last string) string {
 	switch {
-	case s.Leader != "":
-		return terminal.PlainText(s.Leader)
-	case s.LastLeader != "":
-		return "none, the last was " + terminal.PlainText(s.LastLeader)
+	case leader != "":
+		return terminal.PlainText(leader)
+	case last != "":
+		return "none, the last was " + terminal.PlainText(last)
 	}
 	return "none"
 }
 
 func (s *Status) role(n *NodeStatus) string {
+	led := s.LedBy(n.ID)
 	switch {
-	case n.ID == s.Leader:
+	case led > 0 && len(s.Groups) > 0:
+		return fmt.Sprintf("leads %d", led)
+	case led > 0:
 		return "leader"
 	case n.Voter:
 		return "follower"
@@ -146,12 +226,12 @@ func StaleText(ms int64) string {
 	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)
 }
 
-// AllUp reports whether the cluster has a leader and this many nodes that are up.
+// AllUp reports whether every group has a leader and the cluster has this many nodes that are up.
 func (s *Status) AllUp(nodes int) bool {
 	for i := range s.Nodes {
 		if s.Nodes[i].Up {
 			nodes--
 		}
 	}
-	return s.Leader != "" && nodes <= 0
+	return s.Leaderless() == 0 && nodes <= 0
 }

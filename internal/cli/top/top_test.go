@@ -70,6 +70,10 @@ func TestTopRatesAndTimes(t *testing.T) {
 	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "; answered by a, stale: age unknown")
 	cluster.Cluster.Leader, cluster.Cluster.StaleMs = "b", 0
 	require.Equal(t, "leader b; answered by a", (&view{"x", &cluster, nil, nil}).leaderText())
+	cluster.Cluster.Groups = &httpapi.GroupsStatus{Count: 4}
+	require.Equal(t, "all 4 groups have a leader; answered by a", (&view{"x", &cluster, nil, nil}).leaderText())
+	cluster.Cluster.Groups.Leaderless = 1
+	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "1 of 4 groups have NO LEADER")
 	require.Contains(t, text, "NODE ROLE UP ENTRIES BEHIND CLOCK AHEAD CLIENTS a follower yes 7 -3 ms h:1")
 }
 

@@ -144,13 +144,14 @@ const memory = (s) => {
 };
 
 // whom returns the name of the node that answered, and the age of its state.
-const whom = (c) => "answered by " + c.self + "; " + (c.leader ? "leader " + c.leader : "no leader") + (c.stale_ms ? "; stale: " + (c.stale_ms < unknownMs ? time(c.stale_ms / 1000) : "age unknown") : "");
+const whom = (c) => "answered by " + c.self + (c.groups ? "" : "; " + (c.leader ? "leader " + c.leader : "no leader")) + (c.stale_ms ? "; stale: " + (c.stale_ms < unknownMs ? time(c.stale_ms / 1000) : "age unknown") : "");
 
 const cluster = (s) => {
   const c = s.cluster;
   $("cluster").hidden = !c;
   if (!c) return;
-  say("term", "term " + c.term + "; " + whom(c));
+  const g = c.groups;
+  say("term", (g ? g.count + " groups, " + g.leaderless + " without a leader, " + g.led + " led by this node" : "term " + c.term) + "; " + whom(c));
   rows("nodes", c.nodes.map((n) => [
     n.id + (n.id === c.self ? " (this one)" : ""), n.role, n.up ? "yes" : "no", number(n.lag),
     n.id === c.self ? "–" : (n.clock_ahead_ms > 0 ? "+" : "") + n.clock_ahead_ms + " ms", n.addr,
@@ -161,7 +162,7 @@ const cluster = (s) => {
 // leaderPage links to the leader's page, if this browser can reach it.
 const leaderPage = (c) => {
   const leader = c.nodes.find((n) => n.id === c.leader);
-  if (!leader || leader.id === c.self) return say("leader-page", "");
+  if (c.groups || !leader || leader.id === c.self) return say("leader-page", "");
   if (!/^https?:\/\//.test(leader.web_url || "")) {
     return say("leader-page", "The leader is " + leader.id + ". Its page is off, or open to its own machine only.");
   }
@@ -187,8 +188,10 @@ const show = (s) => {
   rows("top-admitted", s.top_admitted.map((k) => [k.key, number(k.units)]), "none recently");
   rows("top-denied", (s.top_denied || []).map((k) => [k.key, number(k.units)]), s.top_denied ? "none recently" : "only the leader has this list");
   chart();
-  const leaderless = s.cluster && !s.cluster.leader;
-  state(leaderless ? "no leader: weir decides nothing" : "up " + span(s.uptime_s), leaderless);
+  const g = s.cluster && s.cluster.groups;
+  const leaderless = g ? g.leaderless : s.cluster && !s.cluster.leader;
+  state(g && leaderless ? leaderless + " of " + g.count + " groups have no leader: weir decides nothing for their keys" :
+    leaderless ? "no leader: weir decides nothing" : "up " + span(s.uptime_s), leaderless);
 };
 
 const state = (text, bad) => {
