@@ -90,7 +90,7 @@ func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 
 func (t *Traffic) drawHold(r *rand.Rand, trail *Trail) Op {
 	op := Op{
-		Verb: Reserve, Pairs: t.pairs(r, trail.Name), ID: fmt.Sprintf("%s-%d", trail.Name, len(trail.holds)),
+		Verb: Reserve, Pairs: t.pairs(r, trail.Name), ID: fmt.Sprintf("{%s}-%d", trail.Name, len(trail.holds)),
 		Units: 1 + r.Int64N(5), TTLNs: int64(t.TTL),
 	}
 	if t.Spread > 0 {
@@ -111,7 +111,7 @@ func (t *Traffic) pairs(r *rand.Rand, name string) (pairs []Pair) {
 	for len(pairs) == 0 {
 		for _, i := range r.Perm(len(t.Policies)) {
 			if p := t.Policies[i]; r.IntN(3) > 0 {
-				pairs = append(pairs, Pair{p.Policy, fmt.Sprint(name, ":", r.IntN(p.Keys))})
+				pairs = append(pairs, Pair{p.Policy, tagged(name, r.IntN(p.Keys))})
 			}
 		}
 	}
@@ -127,8 +127,11 @@ func (t *Traffic) Looks(trail *Trail) (ops []Op) {
 	}
 	for _, p := range t.Policies {
 		for key := range p.Keys {
-			ops = append(ops, Op{Verb: Check, Pairs: []Pair{{p.Policy, fmt.Sprint(trail.Name, ":", key)}}})
+			ops = append(ops, Op{Verb: Check, Pairs: []Pair{{p.Policy, tagged(trail.Name, key)}}})
 		}
 	}
 	return ops
 }
+
+// tagged returns a key of a history. All of its keys have one hash tag, so that one group of a cluster owns them.
+func tagged(name string, key int) string { return fmt.Sprintf("{%s}:%d", name, key) }
