@@ -156,13 +156,14 @@ func (r *Router) inTurn(each func(Group) error) error {
 	return nil
 }
 
-// Digest returns the sum of the last applied log indexes, and a hash of the states of all groups. Both are equal on
+// Digest returns a hash of the last applied log indexes of all groups, and a hash of their states. Both are equal on
 // every node once all nodes have applied the same entries of every group.
 func (r *Router) Digest() (index, hash uint64) {
-	const prime = 1099511628211 // of FNV-1a, so that the order of the groups counts
+	const offset, prime = 14695981039346656037, 1099511628211 // of FNV-1a
+	index, hash = offset, offset
 	for _, g := range r.groups {
 		at, state := g.Digest()
-		index, hash = index+at, (hash^state)*prime
+		index, hash = (index^at)*prime, (hash^state)*prime
 	}
 	return index, hash
 }
