@@ -45,10 +45,11 @@ func (r *Router) view() *limiter.Topology {
 	return &t
 }
 
-// LeaderOf returns the leader of the group that owns a slot. A redirect asks it. By old descriptions, two nodes could
-// redirect a client to each other.
+// LeaderOf returns the leader of the group that owns a slot, by its id in the first group. A redirect asks it. By old
+// descriptions, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
-	return r.groups[hashslot.Group(slot, len(r.groups))].Topology().Leader
+	v := r.groups[hashslot.Group(slot, len(r.groups))].Topology()
+	return idIn(r.groups[0].Topology(), v, v.Leader)
 }
 
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.

@@ -310,6 +310,14 @@ func TestANodeHasAnIdInEachGroup(t *testing.T) {
 		Nodes: []limiter.Member{member("a~x", "1"), member("b~y", "2")}}
 	shown := r.Topology().Groups
 	require.Equal(t, []string{"b", "a", "b"}, []string{shown[0].Leader, shown[1].Leader, shown[1].LastLeader})
+	require.Equal(t, []string{"b", "a"}, []string{r.LeaderOf(0), r.LeaderOf(hashslot.Count - 1)})
+	groups[1].mu.Lock()
+	groups[1].topology.Leader = "b~y"
+	groups[1].mu.Unlock()
+	require.Equal(t, "b", r.LeaderOf(hashslot.Count-1), "a redirect must not wait for the next description")
+	groups[1].mu.Lock()
+	groups[1].topology.Leader = "a~x"
+	groups[1].mu.Unlock()
 	require.NoError(t, r.TransferLeadership("b"))
 	require.Empty(t, groups[0].moved)
 	require.Equal(t, []string{"b~y"}, groups[1].moved)
