@@ -30,7 +30,7 @@ func weirClusterCommand() *command {
 		"wall clock), `log_format` (the newest it reads; 0: unknown). " +
 		"With several Raft groups also `groups`, in the order of their slots. Of each group: `first_slot`, " +
 		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`. The other fields with these " +
-		"names, and those of the nodes, are then of the first group."
+		"names, and the fields of the nodes, are then of the first group."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
