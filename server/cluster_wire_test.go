@@ -52,7 +52,8 @@ func TestRedirectOfAPipeline(t *testing.T) {
 	require.Zero(t, node.Decided.Load())
 }
 
-// TestPipelineOnSeveralGroups checks that of a pipeline this node decides the commands on the groups that it leads, in their order, and redirects the others.
+// TestPipelineOnSeveralGroups checks that of a pipeline this node decides the commands on the groups that it leads, in
+// their order, and redirects the others.
 func TestPipelineOnSeveralGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.Split("b", "a", "b", "") // foo is in the third group, bar in the second, x in the fourth

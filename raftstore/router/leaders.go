@@ -9,8 +9,8 @@ import (
 const (
 	// spreadEvery is how often a node looks for groups that another node should lead.
 	spreadEvery = time.Second
-	// steadyFor is how many times in a row the other node must be seen up and close behind, before it gets a group back.
-	// A node that comes and goes therefore moves no leadership.
+	// steadyFor is how many times in a row the other node must be seen up and close behind, before it gets a group
+	// back. A node that comes and goes therefore moves no leadership.
 	steadyFor = 10
 	// closeBehind is the most entries that the other node may lack.
 	closeBehind = 1000
@@ -32,8 +32,8 @@ func (r *Router) spreadLeaders() {
 	}
 }
 
-// spreadOne gives at most one group to its preferred leader. seen counts for each group how often in a row the preferred
-// leader could have led it.
+// spreadOne gives at most one group to its preferred leader. seen counts for each group how often in a row the
+// preferred leader could have led it.
 func (r *Router) spreadOne(seen []int) {
 	for i, g := range r.groups {
 		t := g.Topology()

@@ -122,8 +122,8 @@ func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 	return allowed
 }
 
-// TestATierOfGroups checks that three nodes host four groups: a pipeline on any node is decided by all groups, nothing is
-// lost when a node stops and starts again, and every node ends with the same state.
+// TestATierOfGroups checks that three nodes host four groups: a pipeline on any node is decided by all groups, nothing
+// is lost when a node stops and starts again, and every node ends with the same state.
 func TestATierOfGroups(t *testing.T) {
 	const size, groups = 3, 4
 	c := newTier(t, size, groups)
@@ -138,7 +138,8 @@ func TestATierOfGroups(t *testing.T) {
 	}
 	require.Len(t, in, groups)
 	policy := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{
-		Do: engine.PolicySet, Own: true, Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 5).Limit}}}}}
+		Do: engine.PolicySet, Own: true,
+		Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 5).Limit}}}}}
 	out := make([]engine.Decision, 1)
 	require.NoError(t, c.nodes[1].Decide([]engine.Op{policy}, out))
 	require.Equal(t, engine.OK, out[0].Status)

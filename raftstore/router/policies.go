@@ -11,9 +11,9 @@ import (
 // comparePoliciesEvery is how often the node that leads the first group compares the policies of all groups.
 const comparePoliciesEvery = 500 * time.Millisecond
 
-// keepPolicies gives every group the policies of the first one, on the node that leads the first group. A change reaches
-// all groups by itself; see changePolicies. This repairs what a failure between two groups, or two changes at the same
-// time, left different.
+// keepPolicies gives every group the policies of the first one, on the node that leads the first group. A change
+// reaches all groups by itself; see changePolicies. This repairs what a failure between two groups, or two changes at
+// the same time, left different.
 func (r *Router) keepPolicies() {
 	tick := time.NewTicker(comparePoliciesEvery)
 	defer tick.Stop()
@@ -92,7 +92,8 @@ func differenceOf(want, have *engine.Policy, nowNs int64) (ops []engine.Op) {
 		had = have.Overrides
 	}
 	for _, o := range had {
-		if o.UntilNs > nowNs && !slices.ContainsFunc(want.Overrides, func(w engine.Override) bool { return same(w, o) }) {
+		if o.UntilNs > nowNs &&
+			!slices.ContainsFunc(want.Overrides, func(w engine.Override) bool { return same(w, o) }) {
 			ops = append(ops, override(want.Name, engine.PolicyUnoverride, o, 0))
 		}
 	}

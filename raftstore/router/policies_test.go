@@ -126,13 +126,14 @@ func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
 	require.Equal(t, []int64{0, 0}, mostOf(groups, "p"))
 }
 
-// TestLeadersAreSpread: a node gives a group to its preferred leader once that has been up and close behind for a while,
-// and one group at a time.
+// TestLeadersAreSpread: a node gives a group to its preferred leader once that has been up and close behind for a
+// while, and one group at a time.
 func TestLeadersAreSpread(t *testing.T) {
 	r, groups := newTest(t, 4)
 	member := func(id string) limiter.Member { return limiter.Member{ID: id, Voter: true, Up: true} }
 	for _, g := range groups {
-		g.topology = limiter.Topology{Self: "a", Leader: "a", Nodes: []limiter.Member{member("a"), member("b"), member("c")}}
+		g.topology = limiter.Topology{Self: "a", Leader: "a",
+			Nodes: []limiter.Member{member("a"), member("b"), member("c")}}
 	}
 	seen := make([]int, 4)
 	moved := func() string {

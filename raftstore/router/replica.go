@@ -37,8 +37,9 @@ func (r *Router) view() *limiter.Topology {
 	for i, g := range r.groups {
 		v := g.Topology()
 		t.Groups[i] = limiter.Group{
-			Slots: hashslot.OfGroup(i, len(r.groups)), Leader: idIn(&t, v, v.Leader), LastLeader: idIn(&t, v, v.LastLeader),
-			Term: v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
+			Slots: hashslot.OfGroup(i, len(r.groups)), Leader: idIn(&t, v, v.Leader),
+			LastLeader: idIn(&t, v, v.LastLeader),
+			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
 		}
 		t.Format = min(t.Format, v.Format)
 	}

@@ -300,12 +300,13 @@ func TestReadsOfAllGroups(t *testing.T) {
 	require.Equal(t, []int64{8, 7, 6}, []int64{top[0].Units, top[1].Units, top[2].Units})
 }
 
-// TestANodeHasAnIdInEachGroup checks that the router knows a node by its address, because its incarnations in two groups
-// have different ids.
+// TestANodeHasAnIdInEachGroup checks that the router knows a node by its address, because its incarnations in two
+// groups have different ids.
 func TestANodeHasAnIdInEachGroup(t *testing.T) {
 	r, groups := newTest(t, 2)
 	member := func(id, addr string) limiter.Member { return limiter.Member{ID: id, RaftAddr: addr, Voter: true} }
-	groups[0].topology = limiter.Topology{Self: "a", Leader: "b", Nodes: []limiter.Member{member("a", "1"), member("b", "2")}}
+	groups[0].topology = limiter.Topology{Self: "a", Leader: "b",
+		Nodes: []limiter.Member{member("a", "1"), member("b", "2")}}
 	groups[1].topology = limiter.Topology{Self: "a~x", Leader: "a~x", LastLeader: "b~y",
 		Nodes: []limiter.Member{member("a~x", "1"), member("b~y", "2")}}
 	shown := r.Topology().Groups

@@ -15,7 +15,8 @@ import (
 const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other " +
 	"nodes are its replicas. With several Raft groups each group owns a range of slots, and its leader is the " +
 	"primary of the range. In `CLUSTER SLOTS` and `CLUSTER SHARDS` a node that leads a group is also a " +
-	"replica of the ranges of other primaries. `CLUSTER NODES` has one line for a node: it shows a primary with its ranges, and any other " +
+	"replica of the ranges of other primaries. `CLUSTER NODES` has one line for a node: it shows a primary with its " +
+	"ranges, and any other " +
 	"node as a replica of the first primary. Node ids are the SHA-1 of the " +
 	"names of the nodes, the epoch is Raft's term. While a group has no known leader, the map shows its last leader " +
 	"and `cluster_state` is `fail`."

@@ -66,7 +66,8 @@ func (v *view) leaderText() string {
 	case c.Groups != nil:
 		return groupsText(c.Groups) + "; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
 	case c.Leader == "":
-		return "NO LEADER: weir decides nothing; answered by " + terminal.PlainText(c.Self) + remote.StaleText(c.StaleMs)
+		return "NO LEADER: weir decides nothing; answered by " + terminal.PlainText(c.Self) +
+			remote.StaleText(c.StaleMs)
 	default:
 		return "leader " + terminal.PlainText(c.Leader) + "; answered by " + terminal.PlainText(c.Self) +
 			remote.StaleText(c.StaleMs)

@@ -62,8 +62,8 @@ func TestABatchOnOtherSlotsIsRefusedWhole(t *testing.T) {
 	require.EqualValues(t, []int64{1, 1}, []int64{out[0].Allowed, out[1].Allowed})
 }
 
-// TestEverySlotOfAnOperationCounts: all keys of a check, and the key and the id of a hold, must be the group's. Policies
-// and blocks everywhere belong to every group.
+// TestEverySlotOfAnOperationCounts: all keys of a check, and the key and the id of a hold, must be the group's.
+// Policies and blocks everywhere belong to every group.
 func TestEverySlotOfAnOperationCounts(t *testing.T) {
 	slots := ConstantsOf(1, 2).Owned()
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("key"), Text: []byte("p")}

@@ -29,8 +29,8 @@ const (
 	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
 	// far longer than the transfer and the load of an image.
 	stalledAfter = 20 * time.Second
-	// DefaultSnapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this
-	// size bounds the log, with the entries kept for slow followers.
+	// DefaultSnapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times
+	// this size bounds the log, with the entries kept for slow followers.
 	DefaultSnapshotBytes = 64 << 20
 )
 
