@@ -3,7 +3,6 @@ package guards
 // These guards of the packages below raftstore protect against races of terms, identities and foundings. Each has a
 // test that fails without it.
 var (
-	WrongGroup       = newGuard("slot of another group")
 	VoidEntry        = newGuard("entry of another term")
 	SecondFounding   = newGuard("second founding")
 	TimeBack         = newGuard("stamp goes back")

@@ -238,7 +238,6 @@ func (m *FSM) wrongGroup(s *State, ops []engine.Op) int {
 	}
 	for i := range ops {
 		if !ops[i].Within(*s.Founding.Slots) {
-			guards.WrongGroup.Hit()
 			return i
 		}
 	}
