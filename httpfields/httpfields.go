@@ -25,7 +25,8 @@ const (
 	remainingParam, effectiveParam = "r", "t" // of RateLimit
 )
 
-// Problem types that the draft asks IANA to register, and their titles.
+// The parts of problem documents, and the bounds of integers and windows in the fields. The draft asks IANA to
+// register the problem types.
 const (
 	QuotaExceeded         = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	QuotaExceededTitle    = "Request cannot be satisfied as assigned quota has been exceeded"

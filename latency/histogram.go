@@ -76,8 +76,8 @@ func Bound(i int) time.Duration {
 	return unit << octave * time.Duration(steps+step+1) / steps
 }
 
-// Cumulative returns how many durations were at most each power of two of a microsecond. These are the buckets
-// of a Prometheus histogram of moderate size.
+// Cumulative returns the buckets of a Prometheus histogram: for each bound, how many durations were at most that long.
+// The bounds are 1, 2, 4 and more microseconds, given in seconds.
 func (s *Snapshot) Cumulative() map[float64]uint64 {
 	bounds := make(map[float64]uint64, octaves+1)
 	var sum int64

@@ -35,7 +35,8 @@ ratelimit_current_usage{app="api",key="all",policy="service"} 2
 ratelimit_current_usage{app="api",key="idle",policy="service"} 0
 `
 
-// TestRateLimitNames checks that the metrics have the names of other rate limiters, and that a scrape does not count.
+// TestRateLimitNames checks that the metrics have the names of other rate limiters, and that a scrape changes no
+// counter.
 func TestRateLimitNames(t *testing.T) {
 	s := weirtest.Start(t)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))

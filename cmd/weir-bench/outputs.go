@@ -68,7 +68,7 @@ type compareCmd struct {
 	After  string `arg:"" type:"existingfile" help:"JSON of the later run."`
 }
 
-// Run compares two reports. A change for the worse is not an error.
+// Run compares two reports. It returns no error when the second report is slower.
 func (c *compareCmd) Run() error {
 	before, err := readReport(c.Before)
 	if err != nil {

@@ -5,8 +5,8 @@ import "bytes"
 // Count is the number of slots.
 const Count = 16384
 
-// Of returns the slot of a key, from 0 to Count-1. The hash tag is the text between the first '{' and the first '}'
-// after it, unless it is empty.
+// Of returns the slot of a key, from 0 to Count-1. If the key has a non-empty hash tag, only the tag is hashed. The
+// hash tag is the text between the first '{' and the first '}' after it.
 func Of(key []byte) uint16 {
 	if open := bytes.IndexByte(key, '{'); open >= 0 {
 		if length := bytes.IndexByte(key[open+1:], '}'); length > 0 {

@@ -4,5 +4,5 @@
 // new package, and a new import, need a change of the table. So a review sees each new dependency between packages. A
 // permission that no import needs fails the test as well.
 //
-// TestEngineIsPure also forbids the engine to import a clock, a socket, a file, a logger or a source of chance.
+// TestEngineIsPure also forbids the engine to import packages for clocks, sockets, files and loggers, and math/rand.
 package walls

@@ -21,7 +21,7 @@ func each(t *testing.T, run func(t *testing.T, o *objects)) {
 	}
 }
 
-// TestSelectorsSelectTheNodes checks that every selector matches the pods of nodes, and no pods of clients.
+// TestSelectorsSelectTheNodes checks that every selector matches the pods of nodes, and not the pod of the helm test.
 func TestSelectorsSelectTheNodes(t *testing.T) {
 	each(t, func(t *testing.T, o *objects) {
 		nodes, asks := labels.Set(o.set.Spec.Template.Labels), labels.Set(o.test.Labels)

@@ -10,8 +10,8 @@ import (
 
 var guesser = netip.MustParseAddr("192.0.2.7")
 
-// TestGuessesAreHeldBack checks that one address can guess once in five seconds, with any number of connections, and
-// that other clients do not wait.
+// TestGuessesAreHeldBack checks that one address can guess once in five seconds, with any number of connections. The
+// first FreeFailures guesses are free. Other clients do not wait.
 func TestGuessesAreHeldBack(t *testing.T) {
 	f := NewFailedLogins()
 	start := time.Unix(1_800_000_000, 0)

@@ -49,7 +49,8 @@ func TestReadBufferFollowsWhatArrives(t *testing.T) {
 	}
 }
 
-// Small reads stay in the small buffer; the front is used again.
+// TestReadBufferStaysSmall checks that small reads need no larger buffer, because the buffer reuses the space of
+// consumed bytes.
 func TestReadBufferStaysSmall(t *testing.T) {
 	r := ReadBuffer{Pools: &BufferPools{}}
 	for range 100 {

@@ -24,8 +24,8 @@ func TestSlotClasses(t *testing.T) {
 	}
 }
 
-// TestSlab takes and frees slots of all sizes, so that pages come, go and change their class. It marks some slots as
-// changed. Every slot must keep its contents, and every mark must be found once.
+// TestSlab takes and frees slots of all sizes, so that pages are made, released, and are reused for slots of another
+// size. It marks some slots as changed. Every slot must keep its contents, and every mark must be found once.
 func TestSlab(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -216,7 +216,7 @@ func TestClusterMoved(t *testing.T) {
 	}
 }
 
-// TestClusterCommandLine checks the command line against a standalone server and against a closed port.
+// TestClusterCommandLine checks the command line against a standalone server, a closed port and a cluster.
 func TestClusterCommandLine(t *testing.T) {
 	run := func(args ...string) (said string, code int) {
 		cmd := weirproc.Command(append([]string{"cluster"}, args...)...)

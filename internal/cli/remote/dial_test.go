@@ -30,8 +30,8 @@ func saying(t *testing.T, what string) (addr string) {
 	return ln.Addr().String()
 }
 
-// TestWhatAnswersIsNamed checks that the error names the cause. A client may have reached a wrong port, or used a
-// wrong password.
+// TestWhatAnswersIsNamed checks that the error of Dial names the cause: a port of another protocol, TLS on one side
+// only, a password for a server without one, or a closed port.
 func TestWhatAnswersIsNamed(t *testing.T) {
 	page := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(page.Close)

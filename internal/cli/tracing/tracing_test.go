@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSeldom checks that a collector which is down for a long time does not fill the log.
+// TestSeldom checks that a collector which is down for ten minutes gets ten lines in the log, one a minute.
 func TestSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		complain := seldom(time.Minute)

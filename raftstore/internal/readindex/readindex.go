@@ -138,7 +138,8 @@ func (rd *Reads) take() *readIndexRound {
 	return r
 }
 
-// Run asks for the read index whenever reads wait, and every observeEvery for StaleFor. It ends when the node closes.
+// Run asks for the read index whenever reads wait. It also asks every observeEvery, so that StaleFor knows the age of
+// the state. It ends when the node closes.
 func (rd *Reads) Run() {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
