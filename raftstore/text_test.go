@@ -92,7 +92,10 @@ func TestTextsWaitForEveryMember(t *testing.T) {
 func TestLongAnswersComeThroughFollowers(t *testing.T) {
 	const valueBytes = 256 << 10
 	c := newCluster(t, 3,
-		func(_ int, o *raftstore.Options) { o.MaxValueBytes, o.MaxDecisionAge = valueBytes, patience })
+		func(_ int, o *raftstore.Options) {
+			// The answers are long, so a busy machine must not lose the leader meanwhile.
+			o.MaxValueBytes, o.MaxDecisionAge, o.Heartbeat = valueBytes, patience, busy
+		})
 	c.awaitFormat(5)
 	_, at := c.leader()
 	follower := c.nodes[(at+1)%3]
