@@ -80,7 +80,7 @@ func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 			if to, ok := index.Load(addr); ok && err == nil {
-				conn = &deafConn{Conn: conn, deaf: &deaf[to.(int)]}
+				conn = &deafConn{Conn: conn, deaf: deaf[to.(int)].Load}
 			}
 			return conn, err
 		}
