@@ -230,8 +230,13 @@ func (h *Hub) refused(port *Port, node net.Addr, err error) {
 	}
 }
 
-// stops reports whether connections end because nodes of some group stop.
+// stops reports whether connections end because this host stops, or because nodes of some group stop.
 func (h *Hub) stops() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+	}
 	h.groups.Lock()
 	ports := make([]*Port, 0, len(h.ports))
 	for _, p := range h.ports {

@@ -428,3 +428,23 @@ func TestRefusalsOfAGroup(t *testing.T) {
 		require.Equal(t, logged, said.has("refused"))
 	}
 }
+
+// TestAClosingHubExplainsItsOwnCuts checks that a hub which closes logs no refusal of the handshakes that it cuts: the
+// stop of a node is no event for an operator.
+func TestAClosingHubExplainsItsOwnCuts(t *testing.T) {
+	h, said := openHub(t, "secret")
+	var conns []net.Conn
+	for range 8 {
+		conn, err := net.Dial("tcp", h.Addr().String())
+		require.NoError(t, err)
+		_, err = conn.Write([]byte(magic)) // half a greeting
+		require.NoError(t, err)
+		conns = append(conns, conn)
+	}
+	require.Eventually(t, func() bool { return h.held() == len(conns) }, patience, time.Millisecond)
+	require.NoError(t, h.Close())
+	require.False(t, said.has("refused"), "of %d cut handshakes", len(conns))
+	for _, conn := range conns {
+		conn.Close()
+	}
+}
