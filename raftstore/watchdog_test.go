@@ -40,7 +40,8 @@ func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 	var victim atomic.Value // the address of that follower
 	victim.Store("")
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		o.StalledAfter, o.Heartbeat = 500*time.Millisecond, 2*busy
+		// A leader learns once a second what a member has applied. With a shorter limit every member looks stalled.
+		o.StalledAfter, o.Heartbeat = 3*time.Second, 2*busy
 		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 			if err != nil {
