@@ -14,12 +14,15 @@ import (
 // Mend verifies a log and repairs its last segment after a crash where raft-wal (v0.4.2) does not. Callers must run
 // it before the library opens the log. It does not change a damaged log. loose tells that appends were never synced,
 // so an incomplete batch of the last segment may have been lost with the machine.
+//
+// Mend keeps no mark. The last segment of its callers may therefore be short for the reason for which a marked one may
+// be: a crash at its creation.
 func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore, loose bool) error {
 	state, err := meta.Load(dir)
 	if err != nil {
 		return err
 	}
-	v := verifier{dir: dir, files: files, state: state, loose: loose}
+	v := verifier{dir: dir, files: files, state: state, loose: loose, mayBeShort: true}
 	end, err := v.verify()
 	if err == nil {
 		_, err = mend(&v, end, segments, meta)

@@ -116,6 +116,19 @@ func TestMend(t *testing.T) {
 	require.NoError(t, mend(), "Mend must succeed before the file of the new segment exists")
 }
 
+// TestMendOfAShortSegment checks that Mend accepts a last segment that a crash at its creation left short, and that took
+// several batches since.
+func TestMendOfAShortSegment(t *testing.T) {
+	m, k := logImage(t, logsToDamage["one segment"])
+	require.Greater(t, k.last, uint64(1))
+	name := segmentName(1, 0)
+	m[name] = m[name][:len(m[name])-1]
+	dir, meta := memoryDir(t), &memoryMeta{}
+	m.write(t, dir)
+	require.NoError(t, wallog.ChangeState(dir, func(s *types.PersistentState) { meta.state = *s }))
+	require.NoError(t, wallog.Mend(dir, fs.New(), segment.NewFiler(dir, fs.New()), meta, false))
+}
+
 // TestMetadataOfEarlier checks that old metadata are refused if they lack a segment with acknowledged entries.
 func TestMetadataOfEarlier(t *testing.T) {
 	images, _ := steps(t)

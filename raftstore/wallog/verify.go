@@ -22,8 +22,10 @@ type verifier struct {
 	// loose tells that the operating system decided when appends were written, so a failed machine may have lost any
 	// part of them. An incomplete batch of the last segment then ends the log.
 	loose bool
-	buf   []byte
-	rest  int // length of the non-zero bytes after the last whole batch of the last segment
+	// mayBeShort tells that the length of the last segment says nothing, although no mark records where it ends.
+	mayBeShort bool
+	buf        []byte
+	rest       int // length of the non-zero bytes after the last whole batch of the last segment
 }
 
 // verify checks every segment. If the last segment is not sealed, verify returns the end of its last complete batch.
@@ -133,7 +135,7 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	}
 	// A full disk, or a crash at its creation, can leave a file short that still takes entries. So the length counts
 	// only if no mark records how far the entries went.
-	if s.batches > 1 && v.mark.seq == 0 {
+	if s.batches > 1 && v.mark.seq == 0 && !v.mayBeShort {
 		return v.corrupt(info, s, "the file is shorter than when it was made")
 	}
 	return nil
