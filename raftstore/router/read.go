@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -130,9 +129,6 @@ func (r *Router) Advance(d time.Duration) bool {
 	}
 	return moved
 }
-
-// Slots returns the range of slots that a group owns.
-func (r *Router) Slots(group int) hashslot.Range { return hashslot.OfGroup(group, len(r.groups)) }
 
 // partly returns the error of a change in all groups: nil if all succeeded, their error if all failed with it, and else
 // ErrUnknownOutcome.

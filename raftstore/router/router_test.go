@@ -100,7 +100,7 @@ func (g *fakeGroup) TransferLeadership(to string) error {
 	return nil
 }
 
-// newTest returns a router in front of fake groups whose background work does not run.
+// newTest returns a router in front of fake groups. No group has a leader, so its background work changes nothing.
 func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
 	var fakes []*fakeGroup
 	var groups []Group
@@ -139,11 +139,10 @@ func keysOf(r *Router, group, n int) (keys []string) {
 func TestAPipelineIsSplitByGroup(t *testing.T) {
 	r, groups := newTest(t, 4)
 	var ops []engine.Op
-	for round := range 3 {
+	for range 3 {
 		for key := range 50 {
 			ops = append(ops, quota(fmt.Sprint("key", key), int64(100+key)))
 		}
-		_ = round
 	}
 	for i, d := range decide(t, r, ops...) {
 		require.Equal(t, engine.OK, d.Status)
