@@ -53,7 +53,8 @@ type Hub struct {
 	ports  map[uint16]*Port // by group; guarded by groups, and nil once the hub is closed
 
 	telling sync.Mutex
-	told    time.Time // time of the last logged refusal; guarded by telling
+	// The times of the last logged refusal and of the last logged connection that broke off; guarded by telling.
+	toldRefusal, toldBroken time.Time
 }
 
 // NewHub serves a listener, and owns it from then on. It refuses the connections of a group until Open has been
@@ -251,13 +252,18 @@ func (h *Hub) stops() bool {
 	return false
 }
 
-// complain logs an error of a connection to another node, at most once in complaintsEvery for all groups.
+// complain logs an error of a connection to another node, at most once in complaintsEvery for each level and for all
+// groups. A connection that broke off is information: the node at its other end may have stopped.
 func (h *Hub) complain(log *slog.Logger, what string, node net.Addr, err error) {
+	level, told := slog.LevelWarn, &h.toldRefusal
+	if brokenOff(err) {
+		level, told = slog.LevelInfo, &h.toldBroken
+	}
 	h.telling.Lock()
 	defer h.telling.Unlock()
-	if time.Since(h.told) < complaintsEvery {
+	if time.Since(*told) < complaintsEvery {
 		return
 	}
-	h.told = time.Now()
-	log.Warn(what, "node", node.String(), "error", err)
+	*told = time.Now()
+	log.Log(context.Background(), level, what, "node", node.String(), "error", err)
 }

@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -415,17 +417,30 @@ func TestRefusalsOfAGroup(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	far.refused(nil, address("somewhere"), ErrEnded)
-	require.True(t, said.has(ErrEnded.Error()))
-	far.told, said.buf = time.Time{}, bytes.Buffer{}
+	require.True(t, said.has("level=WARN") && said.has(ErrEnded.Error()))
+	far.toldRefusal, said.buf = time.Time{}, bytes.Buffer{}
 	_, _, err = groupOf(t, near, 1, "a").Dial(context.Background(), far.Addr().String(), CallService)
 	require.ErrorIs(t, err, ErrRefused)
 	require.Eventually(t, func() bool { return said.has("group=1") && said.has(ErrSameNode.Error()) }, patience,
 		time.Millisecond)
 	for _, logged := range []bool{false, true} {
 		stops = !logged
-		far.told, said.buf = time.Time{}, bytes.Buffer{}
+		far.toldBroken, said.buf = time.Time{}, bytes.Buffer{}
 		far.refused(nil, address("somewhere"), io.EOF)
 		require.Equal(t, logged, said.has("refused"))
+	}
+}
+
+// TestNodesThatBreakOff checks that a connection which breaks off in its handshake is information, because the node at
+// its other end may have stopped. It keeps no warning out of the log.
+func TestNodesThatBreakOff(t *testing.T) {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		h, said := openHub(t, "secret")
+		h.refused(nil, address("somewhere"), &net.OpError{Op: "write", Err: os.NewSyscallError("write", end)})
+		require.True(t, said.has("level=INFO") && said.has("refused"), end)
+		require.False(t, said.has("level=WARN"), end)
+		h.refused(nil, address("somewhere"), ErrSecret)
+		require.True(t, said.has("level=WARN") && said.has(ErrSecret.Error()), end)
 	}
 }
 

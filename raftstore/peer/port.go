@@ -130,8 +130,12 @@ func (p *Port) stops() bool { return p.config.Stops != nil && p.config.Stops() }
 
 // brokenOff reports whether a connection ended without an invalid message from the other side.
 func brokenOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err,
-		syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // judge returns an error unless the other node may use the service.
