@@ -26,6 +26,10 @@ var docScripts = map[string]docScript{
 		before: `make() { exec weir demo; }`,
 		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | tr "\n" " " | grep "yes .*yes .*yes"'; kill $!; wait $!`,
 	},
+	"clustering.md: make run-cluster GROUPS=4 CLUSTER_DIR=weir-data-groups": {
+		before: `make() { export WEIR_GROUPS=4; exec weir demo; }`,
+		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | grep "4 groups, 0 without a leader"'; kill $!; wait $!`,
+	},
 	"operations.md: listen: 0.0.0.0:6380": {
 		before: `mkdir /etc/weir; echo secret > /etc/weir/password; cat > /etc/weir/weir.yaml <<'END'`,
 		after:  "END\nweir serve --config /etc/weir/weir.yaml & await weir healthcheck; ls /var/lib/weir | grep .",

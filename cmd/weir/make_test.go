@@ -32,6 +32,19 @@ func TestMakeAsksForGo(t *testing.T) {
 	}
 }
 
+// TestMakeRunsSeveralGroups checks that make run-cluster founds a cluster with the number of groups that it is given.
+func TestMakeRunsSeveralGroups(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("SKIPPED: make is missing (on Debian: apt install make)")
+	}
+	for set, want := range map[string]string{"": "1", "GROUPS=4": "4"} {
+		args := append([]string{"-n", "--no-print-directory", "-C", "../..", "run-cluster"}, strings.Fields(set)...)
+		out, err := exec.Command("make", args...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), `WEIR_GROUPS="`+want+`" bin/weir demo`, set)
+	}
+}
+
 // TestMakeNamesTests checks that every -run pattern of the Makefile matches a test in each of the packages behind it.
 // The go command succeeds if a pattern matches nothing, so a test that moves would no longer run.
 func TestMakeNamesTests(t *testing.T) {
