@@ -30,7 +30,8 @@ func checkAddress(how, addr string, listens bool) error {
 	return fmt.Errorf("%s must be HOST:PORT like 127.0.0.1:6380, not %q%s", how, addr, addressHint(addr, port, listens))
 }
 
-// addressHint suggests the likely intended address.
+// addressHint returns the end of an error message, which names the likely mistake in addr. It returns "" if it
+// recognises no mistake.
 func addressHint(addr, port string, listens bool) string {
 	_, notNumber := strconv.Atoi(addr)
 	switch {

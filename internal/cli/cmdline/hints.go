@@ -13,8 +13,8 @@ import (
 	"github.com/weir-project/weir/internal/nearest"
 )
 
-// OtherNames lists weir's flags under the names that other servers and clients use. The first flag that a command has
-// is the suggestion.
+// OtherNames maps names of flags in other servers and clients to weir's flags. An error message suggests the first of
+// them that the command has.
 var OtherNames = map[string][]string{
 	"port": {"listen", "addr", "http"}, "p": {"listen", "addr", "http"}, "bind": {"listen"},
 	"host": {"listen", "addr", "http"}, "address": {"listen", "addr"},
@@ -28,7 +28,7 @@ var OtherNames = map[string][]string{
 	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
 }
 
-// otherCommands lists weir's commands under the names that other programs use.
+// otherCommands maps names of commands in other programs to weir's commands.
 var otherCommands = map[string]string{
 	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call",
 	"send": "call", "exec": "call",
@@ -36,11 +36,11 @@ var otherCommands = map[string]string{
 	"dump": "backup", "apply": "policy apply",
 }
 
-// otherPrograms lists former commands of weir that are programs now.
+// otherPrograms maps former commands of weir to the programs that replaced them.
 var otherPrograms = map[string]string{"bench": "weir-bench"}
 
-// meant returns the flags of known that word most likely means. It accepts a word in the form of any place:
-// --max_memory, WEIR_MAX_MEMORY, maxmemory.
+// meant returns the flags of known that word most likely means. word may be written as on a command line, as a
+// variable, or without separators: --max_memory, WEIR_MAX_MEMORY, maxmemory.
 func meant(word string, known []string) []string {
 	word = strings.ReplaceAll(strings.ToLower(strings.TrimLeft(word, "-")), "_", "-")
 	word = strings.TrimPrefix(word, strings.ToLower(EnvPrefix)+"-")
@@ -52,8 +52,8 @@ func meant(word string, known []string) []string {
 	return nearest.Names(word, known)
 }
 
-// Suggest returns text that suggests names for an unknown name in a message. It returns "" if no name is similar. as
-// formats a flag for the place of the message.
+// Suggest returns the end of an error message about an unknown name: a suggestion of similar names, or "" if no name
+// is similar. as writes a flag in the form of the message, such as --addr or WEIR_ADDR.
 func Suggest(word string, known []string, as func(flag string) string) string {
 	near := meant(word, known)
 	for i := range near {
@@ -113,7 +113,7 @@ func explained(ctx *kong.Context, text string) string {
 	if m := noArgument.FindStringSubmatch(text); m != nil {
 		return command + " needs " + m[1] + help
 	}
-	return strings.ReplaceAll(text, `must be one of "",`, "must be one of ") // "" is how an enum has none
+	return strings.ReplaceAll(text, `must be one of "",`, "must be one of ") // the empty value of an enum
 }
 
 // written returns a flag with a value, as on a command line.
@@ -121,7 +121,7 @@ func written(flag *kong.Flag) string {
 	return "--" + flag.Name + "=" + cmp.Or(flag.PlaceHolder, flag.Default, "VALUE")
 }
 
-// selectedOf returns the command that the words before an error have selected.
+// selectedOf returns the command that kong had selected when the error occurred, or nil.
 func selectedOf(ctx *kong.Context) *kong.Node {
 	for _, step := range slices.Backward(ctx.Path) {
 		if step.Command != nil {
@@ -138,7 +138,7 @@ func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
 	}
 	hint := Suggest(word, Names(FlagsOf(at)), func(name string) string { return written(FlagOf(at, "--"+name)) })
 	if hint == "" {
-		return text // kong may suggest better: weir-bench is weir-bench run
+		return text // kong may know better: it also suggests flags of a default command, as weir-bench run is
 	}
 	return "unknown flag " + word + hint
 }

@@ -20,7 +20,8 @@ func FlagsOf(at *kong.Node) (all []*kong.Flag) {
 	return all
 }
 
-// FlagOf returns the flag with a written form such as --addr or -f, or nil.
+// FlagOf returns the flag of at that a user writes as dashed, such as --addr or -f. It returns nil if at has no such
+// flag.
 func FlagOf(at *kong.Node, dashed string) *kong.Flag {
 	for _, flag := range FlagsOf(at) {
 		if dashed == "--"+flag.Name || flag.Short != 0 && dashed == "-"+string(flag.Short) {

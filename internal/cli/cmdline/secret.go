@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// SecretFrom returns a secret from a flag or a file.
+// SecretFrom returns value, or the content of file without its line end if file is given. flag names the flag of
+// value in errors, without its hyphens. Both a value and a file are an error, and so is an empty file.
 func SecretFrom(flag, value, file string) (string, error) {
 	if file == "" {
 		return value, nil

@@ -12,16 +12,16 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// These tags restrict the value of a flag further than its type.
+// These struct tags of flags restrict a value further than its Go type does. CheckValues enforces them.
 const (
-	AddressTag  = "address" // HOST:PORT; with the value of listenTag: an address of this machine
+	AddressTag  = "address" // the value is HOST:PORT; address:"listen" marks an address of this machine
 	listenTag   = "listen"
 	LeastTag    = "least"    // the smallest number, duration or size
 	MayEmptyTag = "mayempty" // an empty value has a meaning
 )
 
-// HowGiven returns how the user gave a flag its value: --join, WEIR_JOIN, or "join in weir.yaml". It is empty for a
-// default.
+// HowGiven returns how the user gave a flag its value: "--join", "WEIR_JOIN", or "join in the configuration file". It
+// returns "" for a default.
 func HowGiven(ctx *kong.Context, flag *kong.Flag) string {
 	inFile := false
 	for _, step := range ctx.Path {

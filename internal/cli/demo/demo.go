@@ -23,7 +23,8 @@ type Command struct {
 }
 
 const (
-	// NodeName begins with two underscores, like all commands that users do not type.
+	// NodeName is the hidden command that runs one node. The names of commands that users do not type begin with two
+	// underscores.
 	NodeName = "__demo-node"
 	name     = "demo"
 	// lockFile is locked while a demo runs in a directory. pidFileName contains the id of that process.

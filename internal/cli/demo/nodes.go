@@ -56,8 +56,8 @@ type demo struct {
 	weir      string // the program, as a user may type it
 	nodes     []*node
 	clusterID string
-	parent    *os.File // its closing stops the nodes
-	children  *os.File // the end of parent that the nodes read
+	parent    *os.File // the demo's end of a pipe: closing it stops the nodes
+	children  *os.File // the nodes' end of that pipe
 	ended     chan end
 }
 
@@ -176,7 +176,8 @@ func (n *node) tail() string {
 	return "    " + strings.Join(lines[max(0, len(lines)-lastWords):], "\n    ")
 }
 
-// stop ends all nodes, children or not, and waits for their end. A signal meanwhile kills the children at once.
+// stop ends all nodes, also a node that a user started in another terminal, and waits for their end. A signal during
+// the wait kills the children at once.
 func (d *demo) stop(signals <-chan os.Signal) {
 	d.parent.Close()
 	defer d.children.Close()
@@ -208,7 +209,7 @@ func (d *demo) stop(signals <-chan os.Signal) {
 // stopStray stops a node that was started in another terminal to replace one that ended.
 func (d *demo) stopStray(n *node) error {
 	if status, err := n.status(); err != nil || status.Node != n.config.NodeID || status.ClusterID != d.clusterID {
-		return nil // no server answers at the address, or another one
+		return nil // the address is free, or another server uses it
 	}
 	conn, err := new(remote.Flags).Dial(n.config.Listen, "")
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// clockErrorMax is the maximum error of the wall clock by the kernel's estimate. The alert for nodes whose clocks
-	// differ has the same bound.
+	// clockErrorMax is the maximum error of the wall clock by the kernel's estimate. The alert WeirClockSkew has the
+	// same bound.
 	clockErrorMax = time.Second
-	// clockBehindMax is how far windows may differ from the wall clock. The alert has the same bound.
+	// clockBehindMax is how far windows may differ from the wall clock. The alert WeirClockBehind has the same bound.
 	clockBehindMax = 5 * time.Second
 	// futureSlack is how far in the future the time of a file may lie, for file systems that round.
 	futureSlack = 2 * time.Second

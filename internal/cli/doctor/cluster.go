@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// lagMax is how many entries a node may be behind. The alert has the same bound.
+	// lagMax is how many entries a node may be behind. The alert WeirFollowerLags has the same bound.
 	lagMax = 10_000
-	// clockAheadMax is how far a node's clock may differ from this node's. The alert has the same bound.
+	// clockAheadMax is how far a node's clock may differ from this node's. The alert WeirClockSkew has the same
+	// bound.
 	clockAheadMax = time.Second
 )
 

@@ -13,20 +13,21 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// These file systems keep less than a disk does.
+// These file systems lose their files: tmpfs when the machine restarts, overlay together with the container.
 const (
 	tmpfs   = "tmpfs"
 	overlay = "overlay"
 )
 
 const (
-	// diskTightParts: the alert fires when less than one part in diskTightParts is free.
+	// diskTightParts is the bound of the alert WeirDiskFillsUp, which fires when less than one part in diskTightParts
+	// is free.
 	diskTightParts = 10
-	// diskLeast is the free space below which a start makes no sense. The log of the store and its files take that much
-	// before compaction.
+	// diskLeast is the free space without which weir should not start. Its log and its files need that much before
+	// the first compaction.
 	diskLeast = 256 << 20
-	// syncSlow is how long a decision of a cluster should wait for its disk at most. syncStuck is as long as the time
-	// between two flushes of a single node.
+	// syncSlow is the longest time that a decision of a cluster should wait for its disk. syncStuck is longer than
+	// the interval between two flushes of a single node.
 	syncSlow, syncStuck = 20 * time.Millisecond, time.Second
 	// syncTimes is enough for a median that one outlier does not change.
 	syncTimes, syncBytes = 9, 4096

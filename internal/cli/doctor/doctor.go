@@ -39,7 +39,7 @@ type Subject struct {
 	FileLimit                          func() (uint64, error)
 	BesidesClients                     uint64 // file descriptors that are reserved for other uses than clients
 	MachineMemory                      int64
-	MemoryBound                        func(machine int64) int64 // of the limiters
+	MemoryBound                        func(machine int64) int64 // bound of the limiters' memory, by the machine's
 	User, Password                     string                    // the login at the running server
 	PasswordError                      error
 }
@@ -104,7 +104,7 @@ func write(w io.Writer, found []Finding, asJSON bool) error {
 		if f.Do != "" {
 			f.Found += ": " + f.Do
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, terminal.PlainText(f.Found)) // may be text of other programs
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, terminal.PlainText(f.Found)) // may quote another program
 	}
 	return t.Flush()
 }

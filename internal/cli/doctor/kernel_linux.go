@@ -11,7 +11,7 @@ import (
 // staUnsync is STA_UNSYNC of adjtimex(2).
 const staUnsync = 0x40
 
-// clockDiscipline asks the kernel. Any user may do that.
+// clockDiscipline asks the kernel how well the wall clock is synchronized. The query needs no privilege.
 func clockDiscipline() (k discipline, ok bool) {
 	var t unix.Timex // no modes: only a query
 	state, err := unix.Adjtimex(&t)
@@ -26,7 +26,7 @@ func clockDiscipline() (k discipline, ok bool) {
 	}, true
 }
 
-// fileSystems are the file systems that weaken a promise, by their magic numbers.
+// fileSystems names the file systems that doctor knows, by the magic number in statfs(2).
 var fileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", 0x2fc12fc1: "zfs",
 	unix.TMPFS_MAGIC: tmpfs, unix.RAMFS_MAGIC: tmpfs, unix.OVERLAYFS_SUPER_MAGIC: overlay,

@@ -72,7 +72,7 @@ func (d *Subject) lookAtClientPort() (*running, Finding) {
 		conn.Close()
 		return nil, Finding{Doubt, "ports", addr + " answers " + string(said),
 			"log in as a user that may send INFO: --user and --password-file"}
-	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert: // with TLS 1.3 only now
+	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert: // TLS 1.3 refuses only here
 		conn.Close()
 		return nil, noCertificate
 	case err != nil:
@@ -113,7 +113,7 @@ func (d *Subject) connect() (conn redis.Conn, known bool, err error) {
 		return nil, false, err
 	}
 	conn, err = flags.DialWith(d.TLSListen, d.Password, &tls.Config{
-		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // compared with the certificate of the flags instead
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // VerifyConnection compares the certificate instead
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if leaf := state.PeerCertificates[0]; !leaf.Equal(store.Leaf()) {
 				return fmt.Errorf("%s presents another certificate than %s, for %s", d.TLSListen, d.TLSCertFile,

@@ -25,8 +25,8 @@ var (
 	ErrNoHTTP   = errors.New("--http must not be empty: the health check requests /readyz there")
 )
 
-// Command asks a server whether it is ready. It is for images that contain only weir, and reads the variable that serve
-// reads.
+// Command asks a server whether it is ready. It serves container images without a shell or curl. It reads the
+// variables of weir serve, such as WEIR_HTTP.
 type Command struct {
 	HTTP    string `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS bool   `name:"http-tls" help:"Use HTTPS, for a server with --http-tls. Its certificate is not verified: no secret is sent or received."`

@@ -86,7 +86,7 @@ func (s *server) reset(key string, policies bool) (had bool, err error) {
 			return false, err
 		}
 	}
-	for _, name := range names { // one command each: further names could be read as ID and its token
+	for _, name := range names { // one command for each name: RL.RESET could read a second name as its option ID
 		one, err := redis.Bool(s.conn.Do("RL.RESET", name))
 		if err != nil {
 			return had, err

@@ -12,8 +12,8 @@ import (
 
 var ErrExposed = errors.New("refusing to listen beyond this machine without a password")
 
-// CheckExposure refuses an address that other machines can reach without authentication, because any client could reset
-// such a limiter.
+// CheckExposure refuses an address that other machines can reach without authentication, because any client could
+// reset the limiters there.
 func CheckExposure(flag, addr string, logins, protected bool) error {
 	if !protected || logins || IsLoopback(addr) {
 		return nil
@@ -23,7 +23,8 @@ func CheckExposure(flag, addr string, logins, protected bool) error {
 		ErrExposed, flag, addr)
 }
 
-// IsLoopback reports whether only this machine can reach an address. A name counts by its current addresses.
+// IsLoopback reports whether only this machine can reach an address. It looks a host name up, and wants all its
+// addresses to be loopback.
 func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
@@ -64,7 +65,8 @@ func Listen(flag, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// HowToConnect returns a command line that reaches the server.
+// HowToConnect returns a command line that reaches the server. password and secure report whether the server wants a
+// password and TLS.
 func HowToConnect(addr net.Addr, password, secure bool) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

@@ -54,8 +54,8 @@ func writeManFlag(w io.Writer, flag *kong.Flag) {
 	}
 }
 
-// placeHolder returns the word for a flag's value. If --help shows the default there, it returns the flag's type,
-// because the text states the default.
+// placeHolder returns the word that stands for a flag's value: its placeholder, or else the flag's name in capitals.
+// --help may show the default there. A man page states the default in the text.
 func placeHolder(flag *kong.Flag) string {
 	if flag.PlaceHolder != "" {
 		return flag.PlaceHolder

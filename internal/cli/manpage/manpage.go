@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
-// exitCodes are the same for every command.
+// exitCodes is the same text on every page. A command with further codes names them in its help.
 const exitCodes = "0 on success, 80 for an invalid command line, 1 for every other failure."
 
 // Write writes a page for a program and a page for each of its commands into an existing directory. Their text is the

@@ -50,7 +50,7 @@ type ExportCmd struct {
 	JSON  bool   `env:"-" name:"json" help:"Print JSON instead of YAML, in the server's terms."`
 }
 
-// AnyOwner is the owner of a file that contains all policies.
+// AnyOwner is the value of --owner for the policies of all owners.
 const AnyOwner = "*"
 
 // ErrDiffers makes diff exit with the code for a difference.

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-// oneOwner returns the owner of all policies, because a file has one owner.
+// oneOwner returns the owner that all policies have, because a file has one owner. Several owners are an error.
 func oneOwner(all []policyfile.Terms) (string, error) {
 	var owners []string
 	for _, t := range all {
@@ -48,7 +48,7 @@ func stepsJSON(steps []policyfile.Step) []stepJSON {
 	return list
 }
 
-// reportDiff writes both halves of a plan.
+// reportDiff writes the policies that the file lacks, and then the changes that apply would make.
 func reportDiff(w io.Writer, plan *policyfile.Plan) error {
 	if len(plan.Extra) == 0 {
 		return report(w, plan.Steps, "to change")

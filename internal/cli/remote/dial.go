@@ -24,8 +24,8 @@ const (
 	MaxHops = 3
 )
 
-// Flags configure the login and TLS of a connection. They have no variables, because the variables of weir serve have
-// another meaning.
+// Flags configure the login and TLS of a connection. They read no environment variables, because the same names
+// belong to flags of weir serve: WEIR_TLS_CERT_FILE is the server's certificate.
 type Flags struct {
 	User        string `env:"-" placeholder:"NAME" help:"Log in as this user; default unless given."`
 	TLS         bool   `name:"tls" env:"-" help:"Speak TLS."`

@@ -64,7 +64,7 @@ func sayWhom(w io.Writer, conn redis.Conn, addr string) {
 	}
 }
 
-// MovedTo reads the address from MOVED slot address.
+// MovedTo returns the address in an error of the form MOVED <slot> <address>. ok is false for any other error.
 func MovedTo(err error) (addr string, ok bool) {
 	var refused redis.Error
 	if !errors.As(err, &refused) {

@@ -26,7 +26,8 @@ type Status struct {
 	StaleMs      int64        `redis:"stale_ms" json:"stale_ms"`
 	LogFormat    int          `redis:"log_format" json:"log_format"`
 	Nodes        []NodeStatus `redis:"-" json:"nodes"`
-	// Groups are the Raft groups; none: one group with all slots. Leader, Term and the indexes are of the first one.
+	// Groups lists the Raft groups. It is empty if one group owns all slots. Otherwise Leader, Term and the indexes
+	// above are those of the first group.
 	Groups []GroupStatus `redis:"-" json:"groups,omitempty"`
 }
 

@@ -19,8 +19,8 @@ const (
 	narrowWidth = 80
 )
 
-// fit lays out the view on a screen. Keys and policies share the height that the rest leaves. Policies get half, or the
-// rows that keys do not need, and each table keeps at least one key.
+// fit lays out the view on a screen. The head and the nodes come first; keys and policies share the remaining height.
+// Policies get half of it, or the rows that keys do not need. Each table keeps at least one key.
 func (v *view) fit(width, height int) []string {
 	var lines []string
 	for _, line := range v.head() {

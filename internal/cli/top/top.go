@@ -76,7 +76,7 @@ func (c *Command) Run() error {
 // live reports whether the view is refreshed in place.
 func (c *Command) live(stdout int) bool { return !c.Once && !c.JSON && term.IsTerminal(stdout) }
 
-// watch shows each status together with the one before it.
+// watch passes each status to show, together with the previous status.
 func (c *Command) watch(ctx context.Context, look func(context.Context) (*httpapi.Status, error),
 	show func(*view) error) error {
 	every := time.NewTicker(max(c.Every, leastEvery))
