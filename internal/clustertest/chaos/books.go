@@ -10,16 +10,17 @@ import (
 )
 
 const (
-	// fleetingTTL is the minimum duration of a fleeting hold. Some of these holds expire while the cluster has no
-	// leader.
+	// fleetingTTL is the minimum lifetime of a hold of Books.Fleeting. Some of these holds expire while the cluster
+	// has no leader.
 	fleetingTTL = 1500 * time.Millisecond
-	// fleetingOver is the time after which the last fleeting hold has expired, with a margin.
+	// fleetingOver is the time after which the last hold of Books.Fleeting has expired, with a margin.
 	fleetingOver = 2*fleetingTTL + 500*time.Millisecond
-	// bookClients work on each kind of books.
+	// bookClients is the number of clients for each ring of Books.
 	bookClients = 3
 )
 
-// Books is the traffic of policies: checks of several policies at once, holds, and policy changes.
+// Books is the traffic of policies: checks and holds under several policies (Lasting), policy changes (Turns), and
+// holds that expire (Fleeting).
 type Books struct{ Lasting, Turns, Fleeting ledger.Ring }
 
 func newBooks() *Books {
@@ -31,7 +32,7 @@ func newBooks() *Books {
 
 func (b *Books) rings() []*ledger.Ring { return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting} }
 
-// errUnsettled reports a missing answer within persistFor although no fault is active.
+// errUnsettled reports that a command got no answer within persistFor although no fault is active.
 var errUnsettled = errors.New("no answer in time")
 
 // found creates the policies before the first fault.
@@ -67,9 +68,9 @@ func (w *Workload) enter(c *Client, trail *ledger.Trail, op ledger.Op, withID bo
 	return op, a.Outcome
 }
 
-// book sends an operation and returns its answer. It repeats an operation that names a hold by its ID, and a check with
-// an ID; see ledger.Op.Doubt. It does not repeat a cancellation, because the hold may be committed between two attempts
-// and the second answer then differs.
+// book sends an operation and returns its answer. It repeats a reservation and a commit, which name a hold by its ID,
+// and a check with an ID; see ledger.Op.Doubt. It does not repeat a cancellation, because the hold may be committed
+// between two attempts and the second answer then differs.
 func (c *Client) book(op ledger.Op, withID bool) (ledger.Op, Answer) {
 	args, ask := bookArgs(op), c.Call
 	switch {
@@ -92,9 +93,9 @@ func (c *Client) book(op ledger.Op, withID bool) (ledger.Op, Answer) {
 	return op, a
 }
 
-// settleBooks asks for the units that remain in every history, after all faults and the last fleeting hold have ended.
-// An active hold could otherwise hide a lost unit. It asks a second time if the answers are not explained, because the
-// cluster's clock stands still while it has no leader.
+// settleBooks asks for the units that remain in every history, after all faults and the last fleeting hold have
+// ended. An active hold could otherwise hide a lost unit. If ledger.Explained rejects the answers, it waits and asks
+// a second time: the cluster's clock stands still without a leader, so a hold may have outlived the first wait.
 func (w *Workload) settleBooks(c *Client) {
 	ended, cancel := context.WithTimeout(context.Background(), 2*w.over)
 	defer cancel()

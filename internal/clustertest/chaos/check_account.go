@@ -14,8 +14,8 @@ var (
 
 // Account sums up the history of one limit that never refills.
 type Account struct {
-	Granted, Refunded           int64 // acknowledged
-	MaybeGranted, MaybeRefunded int64 // unknown
+	Granted, Refunded           int64 // with a known outcome
+	MaybeGranted, MaybeRefunded int64 // with an unknown outcome
 }
 
 // accountOf sums up a history without resets.
@@ -35,9 +35,9 @@ func accountOf(ops []Op) (a Account) {
 	return a
 }
 
-// Accounted compares the remaining units of a limit of max units with the history of its clients, after all operations
-// have ended. Every acknowledged grant must be counted, and no unit that could not have been granted. Without unknown
-// operations both bounds are equal, which also checks exactly-once.
+// Accounted compares the remaining units of a limit of maxUnits with the history of its clients, after all operations
+// have ended. Every acknowledged grant must be counted. No unit may be counted that no operation can have taken.
+// Without unknown outcomes both bounds are equal, which also checks that each operation ran exactly once.
 func Accounted(maxUnits, left int64, ops []Op) error {
 	a := accountOf(ops)
 	most := maxUnits - a.Granted + a.Refunded + a.MaybeRefunded

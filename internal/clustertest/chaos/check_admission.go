@@ -35,7 +35,7 @@ func OverAdmittedBucket(burst, perSecond float64, ops []Op) error {
 	perNs := perSecond * (1 + Rho) / 1e9
 	ends := newMaxTree(len(grants))
 	for _, i := range byCall {
-		ends.raise(i, -perNs*float64(grants[i].ReturnNs)) // from now on an end like any other
+		ends.raise(i, -perNs*float64(grants[i].ReturnNs)) // its return is a possible end from now on
 		ends.addFrom(i, float64(grants[i].Granted))
 		start := grants[i].CallNs
 		worst, end := ends.max()

@@ -52,7 +52,7 @@ func usefulnessOf(perSecond float64, seconds []Second) Usefulness {
 	return u
 }
 
-// minAsked is the number of answers from which on a grant must be among them.
+// minAsked is the number of answers among which at least one must be a grant.
 const minAsked = 100
 
 // Granting checks that a limit which refills was granted at least once.

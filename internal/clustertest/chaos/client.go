@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// dialTimeout is long for loopback. A paused process still accepts connections.
+	// dialTimeout is long for loopback. The kernel accepts connections also for a paused process.
 	dialTimeout = 500 * time.Millisecond
 	// persistFor is how long an operation with an ID is repeated. The server
 	// remembers an ID for 60 s.
@@ -115,13 +115,13 @@ func (c *Client) move(a Answer, err error) {
 	}
 }
 
-// follow changes to the node that MOVED names, or sometimes to any other node.
+// follow changes to the node that MOVED names. After any other reply it changes to a random node half of the time.
 func (c *Client) follow(reply any) {
 	var text ErrorReply
 	if err, ok := reply.(ErrorReply); ok {
 		text = err
 	}
-	next := c.rng.IntN(2 * len(c.addrs)) // half of the time it stays
+	next := c.rng.IntN(2 * len(c.addrs)) // from len(c.addrs) on: it stays
 	if fields := strings.Fields(string(text)); len(fields) == 3 && fields[0] == "MOVED" {
 		next = slices.Index(c.addrs, fields[2])
 	}

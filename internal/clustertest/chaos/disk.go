@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// smallDiskBytes holds a node's log and state for a long run. A tmpfs takes memory only for its content. A full one
-	// takes all of this.
+	// smallDiskBytes holds a node's log and state for a long run. A tmpfs takes memory only for its content, so only
+	// a full disk takes this much.
 	smallDiskBytes = 512 << 20
 	ballastName    = "ballast"
 	ballastChunk   = 1 << 20

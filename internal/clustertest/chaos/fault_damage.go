@@ -119,7 +119,7 @@ func (h hand) replace(n *Node) error {
 		return err
 	}
 	err = poll(ctx, replaceTimeout, func() bool {
-		return n.Start() == nil && h.whole() // the node stops once to take another id
+		return n.Start() == nil && h.whole() // the node ends once, to start again under another id
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s does not join: %w\n%s", ErrNotReplaced, id, err, n.LogTail())

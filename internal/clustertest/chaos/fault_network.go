@@ -12,8 +12,8 @@ const (
 	mostJitter = 100 * time.Millisecond
 )
 
-// cut injects a network fault for a while. Half of the time the held bytes are delivered at its end, and half of the
-// time they are lost.
+// cut injects the network fault of how for the duration of the step. At its end the bytes that the network held are
+// delivered half of the time, and lost half of the time.
 func (h hand) cut(ctx context.Context, how func()) error {
 	broken := h.rng.IntN(2) == 0
 	how()

@@ -86,7 +86,7 @@ func (h hand) anyone() int { return h.rng.IntN(len(h.Nodes)) }
 
 // leader returns the index of the leader, or of a random node if the cluster has no leader.
 func (h hand) leader() int {
-	other := h.anyone() // always drawn, so that later draws do not depend on it
+	other := h.anyone() // always drawn, so that later draws do not depend on the leader
 	if i := h.LeaderNow(); i >= 0 {
 		return i
 	}

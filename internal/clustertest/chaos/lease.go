@@ -51,7 +51,7 @@ func (w *Workload) lease(ctx context.Context, c *Client) {
 	c.pause(ctx, thinkTime)
 	back := c.Persist("RL.RELEASE", leaseKey, holder)
 	if figures == nil {
-		return // the client may have held a slot
+		return // the client held a slot perhaps, and at no time for certain
 	}
 	h := Hold{Holder: holder, FromNs: got.ReturnNs, TillNs: min(back.CallNs, expiryNs(got.CallNs)), Units: 1}
 	w.Leases.add(h)

@@ -49,7 +49,7 @@ func transfer(w *Wire, from, to net.Conn, done <-chan struct{}) {
 		read(w, from, travelling, stop)
 	})
 	defer reader.Wait()
-	defer func() { close(stop); from.Close() }() // the reader may wait for either
+	defer func() { close(stop); from.Close() }() // the reader may wait for room in travelling, or for bytes
 	for c := range travelling {
 		if !sleepUntil(c.due, done) || !w.await(done) {
 			return

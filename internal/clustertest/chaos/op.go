@@ -32,7 +32,8 @@ type Op struct {
 	CallNs, ReturnNs int64 // the clients' shared monotonic clock, from the start of the run
 	Outcome          Outcome
 	Granted          int64 // Take, answered: units admitted, 0 for a denial
-	// answered: units left after it; Reset: how many limiters were forgotten; Exists: how many there are
+	// Left is set in an answered operation: the units left after it. For Reset it is the number of limiters that were
+	// forgotten, for Exists the number that exist.
 	Left int64
 }
 

@@ -82,7 +82,7 @@ func (p *Proxy) carry(from net.Conn) {
 	both.Wait()
 }
 
-// register adds a connection to those that Reset breaks, unless the proxy is closed already.
+// register adds a connection to the ones that Reset breaks. It returns false if the proxy is closed already.
 func (p *Proxy) register(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -32,7 +32,7 @@ var (
 // Reads counts the outcomes of the readers. It is safe for use by several goroutines.
 type Reads struct {
 	mu     sync.Mutex
-	tally  Tally // separate from the decisions, whose gaps it would hide
+	tally  Tally // of reads alone, because answered reads would hide a gap between decisions
 	counts ReadCounts
 }
 

@@ -39,7 +39,7 @@ func (r *run) report() *Report {
 		r.violations.Add("cluster", Useful(useful))
 	}
 	r.mu.Lock()
-	selfStops := maps.Clone(r.selfStops) // the nodes are still up
+	selfStops := maps.Clone(r.selfStops) // the nodes still run and may add to the original
 	r.mu.Unlock()
 	rep := &Report{
 		Seed: r.cfg.Seed, Refused: r.cluster.Refused.Load(), Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration,

@@ -25,7 +25,7 @@ type RunConfig struct {
 	// Meanwhile, if set, runs during the traffic and ends with it.
 	Meanwhile func(context.Context, *Cluster) error
 	Restless  bool // faults follow too quickly for a judgement of usefulness
-	// callers have long timeouts, so a timeout is never due to a slow machine
+	// Patient gives all callers long timeouts, so that a timeout is never due to a slow machine.
 	Patient   bool
 	StaleOnly bool                             // followers run a weir from before ReadIndex: no read is judged
 	Logf      func(format string, args ...any) // reports events as they happen

@@ -85,7 +85,8 @@ func (w *Watch) Leader() string {
 	return ""
 }
 
-// saw records that a leader exists now, or with false the end of the watch.
+// saw records a report of leadership, or with false the end of the watch. The time since the last report is a gap
+// without a leader if it exceeds longestSilence.
 func (w *Watch) saw(leader bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +99,8 @@ func (w *Watch) saw(leader bool) {
 	}
 }
 
-// digests compares the node's digest with those of others, if the server supports the command.
+// digests adds the digest of a node to Replicas at intervals of digestEvery. It skips a digest that the node does not
+// send.
 func (w *Watch) digests(ctx context.Context, n *Node) {
 	for ; ctx.Err() == nil; _ = sleep(ctx, digestEvery) {
 		d, err := n.Digest()

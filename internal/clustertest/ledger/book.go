@@ -48,7 +48,7 @@ func (b *book) hash() (h uint64) {
 	return h
 }
 
-// charged returns a book with units more in use of each pair.
+// charged returns a book in which units more units of each pair are in use.
 func (b *book) charged(pairs []int, units int64) *book {
 	next := *b
 	next.used = slices.Clone(b.used)

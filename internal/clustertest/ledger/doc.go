@@ -8,7 +8,7 @@
 //     saw half of a policy change.
 //   - [Explained] asks less and suits long histories. The final use equals the acknowledged operations, plus some of
 //     the unknown operations, each counted whole or not at all.
-//   - [OverHeld] checks every instant between.
+//   - [OverHeld] checks that the units held and used exceed the limit at no instant of the history.
 //
 // The package knows nothing of nodes, connections and faults. The harnesses of packages chaos and sim run the
 // operations that a [Traffic] draws, and write the [Trail].

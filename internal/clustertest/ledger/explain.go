@@ -13,7 +13,7 @@ var ErrUnexplained = errors.New("the units in use are not explained")
 // MaxUnknown bounds the charges with an unknown outcome in one history, because each doubles the sums to check.
 const MaxUnknown = 16
 
-// charge is a number of units that every pair uses, or none.
+// charge is the use of one operation: the same number of units of each of its pairs.
 type charge struct {
 	pairs []Pair
 	units int64

@@ -9,7 +9,7 @@ import (
 type index struct {
 	policies, pairs, holds, known map[string]int
 	owners                        []int     // the policy of each pair
-	terms                         [][]int64 // 0: none
+	terms                         [][]int64 // maxima, by entry.terms; 0 stands for no policy
 	byHold                        map[string][]Pair
 }
 

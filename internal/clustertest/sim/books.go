@@ -9,11 +9,11 @@ import (
 	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
-// holdTTL is the minimum duration of a fleeting hold. Some of these holds expire during an election.
+// holdTTL is the minimum lifetime of a hold of books.fleeting. Some of these holds expire during an election.
 const holdTTL = time.Second
 
-// holdsOver is the time after which all of them have expired: at most twice holdTTL after the last was made, and the
-// rest for the limiter time that elections lose.
+// holdsOver is the time after which all holds of books.fleeting have expired. The last one expires at most twice
+// holdTTL after it was made. The remaining time is for elections, in which limiter time stands still.
 const holdsOver = 6 * holdTTL
 
 // books are the histories of policies and holds.

@@ -20,9 +20,10 @@ const (
 // disk is the file system of one process: a view of the machine's file system that can be made to fail.
 type disk struct {
 	vfs.FS
-	// broke is called instead of a failure at the failing operation below the state images.
+	// broke ends the process. judge calls it where a write to the state images would fail; the package comment says
+	// why.
 	broke func()
-	dead  atomic.Bool // does not fail any more
+	dead  atomic.Bool // the process has ended: no write fails any more
 
 	mu     sync.Mutex
 	left   int // writes until one fails; 0: no write fails

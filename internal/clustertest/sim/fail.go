@@ -49,7 +49,8 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 		s.net.resetSome(0.3 + 0.7*rng.Float64())
 		s.event("connections are reset")
 	case "wall clock step":
-		// Always the same machine, because a majority's wall clocks are trusted after the whole cluster was down.
+		// Only one machine's wall clock steps, and always the same. After the whole cluster was down, the wall clocks
+		// of a majority are trusted.
 		h = hosts[s.config.Seed%uint64(s.config.Nodes)]
 		by := time.Duration(1-2*rng.IntN(2)) * time.Hour
 		h.clock.step(by)
@@ -97,7 +98,7 @@ func (s *Simulation) trouble(kind string, h *host, rng *rand.Rand) {
 	}
 }
 
-// later runs do after wait, unless all faults end before.
+// later runs do after wait, in a goroutine of s.tasks.
 func (s *Simulation) later(wait time.Duration, do func()) {
 	s.tasks.Go(func() {
 		time.Sleep(wait)

@@ -18,7 +18,7 @@ const (
 	longCall = 1500
 	// partTakes is more than half of the maximum duration of a decision.
 	partTakes = 1200 * time.Millisecond
-	// denialsTried is enough for a leader to expect denials, also between denials of clients.
+	// denialsTried is how many takes of spent make a leader expect denials, even among the calls of clients.
 	denialsTried = 24
 )
 

@@ -22,7 +22,7 @@ const (
 	snapshotBytes = 6 << 10
 	// idLifetime is longer than any run.
 	idLifetime = time.Hour
-	// maxCredit and maxStep are the flags --max-downtime-credit and --max-calendar-step.
+	// maxCredit and maxStep are the values of --max-downtime-credit and --max-calendar-step.
 	maxCredit, maxStep = 2 * time.Hour, 5 * time.Hour
 )
 

@@ -39,7 +39,8 @@ func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 	})
 }
 
-// closeCrashed closes a crashed process. It is not a fault if that is impossible, but the goroutines stay.
+// closeCrashed closes a crashed process. A process that cannot be closed is not a violation. The report counts it as
+// a leak, because its goroutines stay.
 func (p *process) closeCrashed() {
 	time.Sleep(closeCrashedAfter)
 	if err := p.close(); errors.Is(err, errHangs) {

@@ -16,7 +16,8 @@ type read struct {
 	age          time.Duration // the age that it reports, if stale
 }
 
-// look reads a counted key at some node: the decided state, or the state of that node.
+// look reads a counted key at some node: the committed state after a ReadIndex round, or the node's own state
+// (stale).
 func (c *client) look() {
 	p := c.sim.anyProcess(c.rng)
 	if p == nil {
@@ -44,8 +45,8 @@ func (c *client) look() {
 }
 
 // checkReads compares reads of a bucket that only fills up with the acknowledged operations. A read counts every unit
-// that was acknowledged before it, or before it less its age. It counts no unit that was requested after it.
-// Consecutive reads do not go back.
+// that was acknowledged before its call. A stale read may lack the units of its age. No read counts a unit that was
+// requested after it. Consecutive linearizable reads do not go back.
 func checkReads(key string, records []record, reads []read) (violations []string) {
 	takes := slices.DeleteFunc(
 		distinct(records), func(r record) bool { return r.op.Code != engine.OpTake || r.outcome == refused })

@@ -32,7 +32,7 @@ type Config struct {
 }
 
 const (
-	// usualLength is the duration of the faults: ten to a hundred.
+	// usualLength is the time during which faults begin. A plan has ten to a hundred of them.
 	usualLength = 14 * time.Second
 	// settleIn is how long the clients work before the first fault.
 	settleIn = time.Second
@@ -56,7 +56,7 @@ type Simulation struct {
 	mu    sync.Mutex
 	hosts []*host
 
-	mute    bool        // the members did not answer
+	mute    bool        // a member gave no answer in time: no member is asked any more
 	quiet   atomic.Bool // the clients must stop
 	losing  atomic.Bool // a machine that lost its disk has not rejoined yet
 	tasks   sync.WaitGroup
