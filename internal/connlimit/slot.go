@@ -23,7 +23,7 @@ type Slot struct {
 	freed    bool
 	kind     kind
 	at       *list.Element // in of.slots[kind]; nil: cannot be evicted
-	since    uint64        // the order of its arrival there
+	since    uint64        // Table.arrived at that time: the lowest is the oldest
 }
 
 // Begin records that a request is in flight. The connection is not evicted before an End for each Begin. A connection

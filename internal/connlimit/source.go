@@ -24,8 +24,8 @@ func SourceOf(remote string) netip.Addr {
 	return ip
 }
 
-// source is an address or network with connections in a table. nil is a source without connections. The table's mu
-// guards it.
+// source is an address or network with connections in a table. A nil *source has no connections. Table.mu guards the
+// fields.
 type source struct {
 	addr  netip.Addr
 	open  int              // all of its connections, including busy ones
@@ -73,8 +73,8 @@ type ranking struct {
 	sources []*source
 }
 
-// heaviest returns the source with the most connections, or nil. In a tie it returns own, which is about to have
-// one more.
+// heaviest returns the source with the most connections, or nil. own is the source of the new connection. It wins a
+// tie, because it is about to have one connection more.
 func (r *ranking) heaviest(own *source) *source {
 	if len(r.sources) == 0 {
 		return nil

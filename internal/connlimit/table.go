@@ -57,9 +57,9 @@ func New(most, perSource int, evicted *atomic.Int64) *Table {
 	return t
 }
 
-// Admit gives a connection from a source a slot. If it takes the slot from another connection, it calls the cut
-// function of that connection, which closes it and must not block. The owner of an admitted connection calls Release
-// after it is closed, also after a cut.
+// Admit gives a connection from a source a slot. Its error is ErrFull or ErrSourceFull. If it takes the slot from
+// another connection, it calls the cut function of that connection, which closes it and must not block. The owner of
+// an admitted connection calls Release after it is closed, also after a cut.
 func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
 	t.mu.Lock()
 	victim, err := t.selectVictim(from)

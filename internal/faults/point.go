@@ -10,8 +10,7 @@ const (
 	BeforeProposal Point = iota
 	// BeforeForward: this follower is about to send a batch to the leader.
 	BeforeForward
-	// DuringDenial: this leader may have asked a majority for its term, and has not looked at
-	// its state yet.
+	// DuringDenial: this leader may have begun a ReadIndex round for a denial, and has not read its state yet.
 	DuringDenial
 	// BeforeLeadership: this leader has applied what was committed, and does not serve yet.
 	BeforeLeadership

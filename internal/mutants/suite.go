@@ -222,7 +222,8 @@ func (s *suite) run(id int, notes string, limit time.Duration, names ...string) 
 	return "crashes", nil
 }
 
-// command runs in the package's directory, as go test does. None of its children outlives it.
+// command runs the test binary in the package's directory, as go test does. WaitDelay bounds the wait for children
+// that keep its output open.
 func (s *suite) command(ctx context.Context, id int, notes string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.binary, append(args, s.quiet...)...)
 	cmd.Dir = s.dir

@@ -23,7 +23,7 @@ type block struct {
 
 var linkMarkup = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// parse returns the headings, the fenced blocks, and the lines of a page. In the lines the blocks are empty.
+// parse returns the headings, the fenced blocks, and the lines of a page. A line of a block is empty in prose.
 func parse(page string) (headings []heading, blocks []block, prose []string) {
 	seen := map[string]int{}
 	var open *block

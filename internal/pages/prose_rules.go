@@ -14,8 +14,8 @@ const (
 	nameAgain     = "name the component again"
 )
 
-// rules are about the English of the pages. A reader can search for the field's term, and for the
-// name of a component; he cannot search for a word of our own.
+// rules are about the English of the pages. A reader can search for the field's term and for the name of a component,
+// but not for a word that weir invented.
 var rules = []rule{
 	subject(`^(?:Who|Whoever|Whom|Whatever)\b`, nameComponent),
 	subject(`^What (?:is|are|was|were|the|a|an|came|counts|comes|no|follows|cannot|must) `, nameComponent),

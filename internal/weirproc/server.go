@@ -70,7 +70,7 @@ func New(t *testing.T, addr, http string, args ...string) *Server {
 	return s
 }
 
-// Start starts the process again after Kill, and waits until it accepts clients.
+// Start starts the process, for the first time or after Kill, and waits until it accepts clients.
 func (s *Server) Start() {
 	s.t.Helper()
 	usual := []string{"serve", "--listen", s.Addr, "--http", s.HTTP, "--log-format", "json"}
@@ -89,7 +89,7 @@ func (s *Server) Start() {
 	}
 }
 
-// Kill ends the process with SIGKILL. A server that is dead stays so.
+// Kill ends the process with SIGKILL. It does nothing if the process does not run.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
@@ -112,7 +112,7 @@ func Command(args ...string) *exec.Cmd { return exec.Command(binary, args...) }
 // Running reports whether the process has been started and not killed.
 func (s *Server) Running() bool { return s.cmd != nil }
 
-// Log is what the server has logged in this life.
+// Log returns what the server has logged since its last Start.
 func (s *Server) Log() string { return s.log.String() }
 
 // Redis returns a client that ends with the test.
@@ -145,7 +145,7 @@ func (l *serverLog) read(r io.Reader) {
 		if json.Unmarshal(lines.Bytes(), &entry) == nil && Accepts(entry.Msg) {
 			select {
 			case l.ready <- struct{}{}:
-			default: // a node of a cluster logs both
+			default: // a node of a cluster logs both messages
 			}
 		}
 	}

@@ -121,8 +121,8 @@ func (s *Server) HTTP() string {
 	return ln.Addr().String()
 }
 
-// RLS serves Envoy's rate limit service of this life of the server until the test ends or
-// stop is called, and returns its host:port.
+// RLS serves Envoy's rate limit service on the running server until the test ends or stop is called. It returns its
+// host:port.
 func (s *Server) RLS() (addr string, stop func()) {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,8 +137,8 @@ func (s *Server) RLS() (addr string, stop func()) {
 	return ln.Addr().String(), stop
 }
 
-// Instead calls f before every batch of decisions. f returns whether the batch is run, and which error is answered. nil
-// ends that.
+// Instead calls f before every batch of decisions. f returns whether the batch is run, and which error is answered. A
+// nil f removes the previous one.
 func (s *Server) Instead(f func(ops []engine.Op) (carryOut bool, err error)) {
 	if f == nil {
 		s.node.instead.Store(nil)
