@@ -24,7 +24,7 @@ const (
 	quickQuiet       = time.Second
 	// quickTimeout is long enough for quick cells of the longest suite.
 	quickTimeout = 30 * time.Minute
-	// longTimeout is for the full suite. Filling ten million keys through scripts takes minutes each time.
+	// longTimeout is for the long suites. Filling ten million keys through scripts takes minutes each time.
 	longTimeout = 90 * time.Minute
 )
 

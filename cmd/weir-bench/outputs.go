@@ -16,8 +16,8 @@ type benchOutputs struct {
 	Markdown string `env:"-" placeholder:"FILE" help:"Replace the figures between the markers in this file, like docs/benchmarks.md; not after a run that failed or was interrupted."`
 }
 
-// write writes the requested files, and reports their paths. Results from before a failure or an interrupt are written
-// to a file of their own. They do not replace the results of a complete run in a page.
+// write writes the requested files, and reports their paths. After a failure or an interrupt, JSON and HTML get the
+// results so far. The Markdown page keeps the results of its last complete run.
 func (b benchOutputs) write(said io.Writer, report *bench.Report, failed error) error {
 	err := errors.Join(
 		writeFile(said, b.JSON, report.WriteJSON),

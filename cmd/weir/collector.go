@@ -30,8 +30,8 @@ func watchCollector() {
 	}
 }
 
-// cycle is an object that the next collection frees. An object without pointers might share its memory with a live
-// object.
+// cycle is an object that the next collection frees. Its pointer field matters: the runtime may put a small object
+// without pointers into the memory block of a live object.
 type cycle struct{ _ *heapTarget }
 
 func (t *heapTarget) watch() { runtime.AddCleanup(&cycle{}, (*heapTarget).collected, t) }

@@ -33,13 +33,12 @@ func (m *memoryBound) UnmarshalText(text []byte) error {
 }
 
 const (
-	// leastMemory is the smallest useful bound. Below it, the minimum pages of the parts of the table leave no memory
-	// for keys.
+	// leastMemory is the smallest useful bound. Below it, the minimum pages of the shards leave no memory for keys.
 	leastMemory = 16 << 20
 	// autoPercent of the memory is for limiters. The rest is for connections, for saving and for the system. Without a
 	// bound, the kernel would kill the process after a flood of invented keys, and all limiters would be lost.
 	autoPercent = 75
-	// collectorPercent of the memory is the size at which Go's collector starts to work harder. By default garbage may
+	// collectorPercent of the memory is the memory limit of Go's collector (GOMEMLIMIT). Without a limit, garbage may
 	// grow as large as the live heap.
 	collectorPercent = 90
 )

@@ -126,8 +126,8 @@ func defaultOf(flag *kong.Flag) string {
 	return "none"
 }
 
-// writeCommand writes the section of a command and of the commands below it. Of weir doctor, which
-// takes the flags of weir serve, it leaves those out.
+// writeCommand writes the section of a command and of the commands below it. For weir doctor it omits the flags of
+// weir serve, which doctor takes too.
 func writeCommand(b *strings.Builder, command *kong.Node, serve []*kong.Flag) {
 	if command.Hidden {
 		return
