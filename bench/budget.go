@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// calibrationParts is the part of a cell that a calibration lasts: long enough to determine the requests of a cell,
-	// and to warm the server up.
+	// A calibration lasts one part in calibrationParts of a cell. That is long enough to determine the requests of a
+	// cell, and to warm the server up.
 	calibrationParts = 4
-	// calibrationPipelines on each connection take some milliseconds.
+	// calibrationPipelines is how many pipelines each connection sends in a first calibration. They take some
+	// milliseconds.
 	calibrationPipelines = 4
 	// overheadPercent is the time of a cell in addition to its load: connecting and settling.
 	overheadPercent = 20

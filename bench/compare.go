@@ -98,7 +98,7 @@ func (r *Report) row(scenario, label string) (Row, bool) {
 	return Row{}, false
 }
 
-// doubtsBetween lists differences other than the program.
+// doubtsBetween lists differences of the conditions, which make the figures of the two runs hard to compare.
 func doubtsBetween(before, after *Report) (doubts []string) {
 	for _, c := range []struct{ what, before, after string }{
 		{"the machine", before.Machine.String(), after.Machine.String()},

@@ -35,7 +35,7 @@ const (
 	customName   = "address given"
 )
 
-// Contenders makes targets by name. It makes each server once for an instance.
+// Contenders makes targets by name.
 type Contenders struct {
 	Tools Tools
 	Dir   string // for state and logs
@@ -47,8 +47,8 @@ type Contenders struct {
 	made     int
 }
 
-// Target returns a new target, or the reason why it is not available. Targets of one cluster share the cluster within
-// an instance.
+// Target returns a new target, or the reason why it is not available. Targets with the same instance share a cluster
+// of the same size and durability.
 func (c *Contenders) Target(name, instance string) (Target, error) {
 	t, err := c.target(name, instance)
 	t.Name = name

@@ -16,7 +16,7 @@ func WeirCluster(binary, dir string, size int, durability string) *servers.Clust
 		Size: size, Durability: durability}
 }
 
-// clustered is the leader of a cluster. It returns the same cluster at every call.
+// clustered returns a target at the leader of a cluster. It makes the cluster at the first call for an instance.
 func (c *Contenders) clustered(instance string, size int, durability string) (Target, error) {
 	key := fmt.Sprint(size, durability, instance)
 	if c.clusters[key] == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/bench/servers"
 )
 
-// redisTarget is a method to limit with Redis or Valkey, without persistence.
+// redisTarget returns a target that limits with Redis or Valkey, without persistence.
 func (c *Contenders) redisTarget(name string) (Target, error) {
 	makers := map[string]func() (Target, error){
 		luaName:      func() (Target, error) { return Target{Server: c.redis(), Commands: luaCommands()}, nil },
@@ -34,7 +34,7 @@ func (c *Contenders) redis(more ...string) *servers.Process {
 		Binary: c.Tools.RedisServer,
 		Args: append([]string{
 			"--bind", "127.0.0.1", "--port", servers.PortPlaceholder, "--save", "", "--appendonly", "no",
-			// replicas write received data
+			// a replica stores the data of its primary there
 			"--dir", filepath.Dir(log), "--dbfilename", servers.PortPlaceholder + ".rdb",
 		}, more...),
 		LogFile: log,

@@ -57,7 +57,7 @@ const (
 	usualClients = 50
 	// usualKeys is far more than a CPU cache holds.
 	usualKeys = 100_000
-	// manyClients wait for one decision each, as a fleet without pipelining does.
+	// manyClients is a fleet of connections without pipelining. Each waits for one decision.
 	manyClients = 512
 	// hotKeys is the number of exhausted keys. They are few, as under an attack, and used up by the first warm-up
 	// requests.

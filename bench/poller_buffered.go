@@ -14,7 +14,7 @@ type bufferedConns struct {
 	conns   []net.Conn
 	buffers []readBuffer
 	arrived chan int // numbers of connections whose buffers were filled
-	filled  []int    // connections with filled buffers, unless full says otherwise
+	filled  []int    // connections whose buffer may be full: readBuffer.full says so
 	readers sync.WaitGroup
 }
 

@@ -30,7 +30,7 @@ func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
 	prober := startProber(ctx, job.Addr, job.Commands[job.Load.Workload], job.Load)
 	outcome, err := r.run(ctx, job)
 	if err != nil {
-		prober.abandon() // the server may not answer it either
+		prober.abandon() // the server may not answer the prober either
 	}
 	seen, probeErr := prober.stop()
 	if err != nil {

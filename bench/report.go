@@ -132,7 +132,7 @@ func ratios(of, over []Sample, figure func(Sample) float64) []float64 {
 	return values
 }
 
-// admittedShare is 0 without an answer.
+// admittedShare returns the admitted part of the answers that were read, or 0 without any.
 func admittedShare(samples []Sample) float64 {
 	read, admitted := 0, 0
 	for _, s := range samples {
@@ -142,7 +142,7 @@ func admittedShare(samples []Sample) float64 {
 	return float64(admitted) / float64(max(read, 1))
 }
 
-// curveOfAll is nil if the generator knows only percentiles.
+// curveOfAll returns the latency of all repetitions together, or nil if the generator knows only percentiles.
 func curveOfAll(samples []Sample) []CurvePoint {
 	all := newHistogram()
 	for _, s := range samples {

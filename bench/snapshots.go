@@ -26,8 +26,8 @@ type Snapshots struct {
 	Progress          func(Step) // called before each step; may be nil
 }
 
-// UsualSnapshots are the snapshots of the cluster's suite. Between two snapshots of a node the load changes as much as
-// triggers an automatic snapshot: some tens of MB of log.
+// UsualSnapshots are the snapshots of the cluster's suite. Between two snapshots of a node the load writes as much
+// log as triggers an automatic snapshot: some tens of MB.
 func UsualSnapshots(keys int) Snapshots {
 	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients,
 		Pipeline: 16, Share: UsualShare}

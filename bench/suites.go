@@ -94,7 +94,8 @@ func liveKeys() Scenario {
 	}
 }
 
-// steadyKeys does the same at a rate that leaves the machine idle time: about half of what Redis takes with its script.
+// steadyKeys compares the same as liveKeys, at a rate that leaves the machine idle time: about half of what Redis
+// takes with its script.
 func steadyKeys() Scenario {
 	s := liveKeys()
 	s.Name, s.About, s.RateOf, s.RateShare = "live-keys-steady",

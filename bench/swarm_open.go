@@ -203,10 +203,10 @@ func (o *openLoop) lookForStuck() error {
 
 // outstanding are the pending pipelines of a link.
 type outstanding struct {
-	due     []time.Time // from next on
+	due     []time.Time // when each pipeline was due; those from next on are pending
 	next    int
-	since   time.Time // the last was answered, or the first sent
-	answers tally     // to the next
+	since   time.Time // when the last answer came, or the first pipeline left
+	answers tally     // to the pipeline at next
 }
 
 func (c *outstanding) count() int { return len(c.due) - c.next }
