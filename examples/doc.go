@@ -1,4 +1,3 @@
-// Package examples has a limit in front of a web server, once for each of some frameworks
-// and proxies. Every one is started by a test and driven against a real weir; a test
-// whose tools are missing skips, and says which.
+// Package examples contains a web server with a limit for each of several frameworks and proxies. A test starts each
+// example and sends it requests, with a real weir behind it. A test whose tools are missing skips, and names them.
 package examples

@@ -26,13 +26,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Without weir everything is denied. client.Local would apply half of the policy instead.
+	// Closed denies every request while weir is not reached. client.Local would apply half of the policy's limits in
+	// this process instead.
 	limits, err := client.New(
 		rdb, client.Options{WhenDown: client.Closed, Timeout: time.Duration(timeoutMs) * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}
-	nobody, err := httplimit.Trust() // no proxy in front: the address is the peer's
+	nobody, err := httplimit.Trust() // trusts no proxy: the client is the TCP peer
 	if err != nil {
 		log.Fatal(err)
 	}

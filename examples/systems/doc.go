@@ -1,5 +1,4 @@
-// Package systems has a directory for each of five systems that other people have described:
-// the system as its document has it, with weir in place of Redis. A test starts each of them
-// and goes through the document's own examples. A test whose tools are missing skips, and
-// says which.
+// Package systems has a directory for each of five systems that other people have described. Each contains the system
+// of its document, with weir in place of Redis. A test starts the system and runs the examples of the document. A
+// test whose tools are missing skips, and names them.
 package systems

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/client/httplimit"
 )
 
-// limited puts the limits before a handler: those of public-api.yaml for the endpoints that it names, those of
-// the environment for all others.
+// limited puts the limits in front of a handler. An endpoint that public-api.yaml names gets the limits of that file,
+// and any other endpoint the limits of the environment.
 func limited(limits *client.Client, settings *httplimit.Settings, handler http.Handler) (http.Handler, error) {
 	proxies, err := httplimit.Trust(strings.FieldsFunc(os.Getenv("TRUSTED_PROXIES"), comma)...)
 	if err != nil {
@@ -30,7 +30,8 @@ func limited(limits *client.Client, settings *httplimit.Settings, handler http.H
 	ip, customer := proxies.ByIP(), httplimit.ByUser(customerOf)
 	gold := func(r *http.Request) bool { return strings.HasPrefix(customerOf(r), "gold:") }
 
-	// One check: the endpoint, the address, the API key if there is one, and the whole service.
+	// endpoint returns a route with one check: of the endpoint, the address, the API key if the request has one, and
+	// the whole service.
 	endpoint := func(pattern, policy string, key httplimit.Key) httplimit.Route {
 		return httplimit.Route{
 			Pattern: pattern, Rule: client.Policy(policy), Key: key,
@@ -62,10 +63,10 @@ func limited(limits *client.Client, settings *httplimit.Settings, handler http.H
 	return limit(handler), nil
 }
 
-// everybody is the one key of limits that all requests share.
+// everybody returns the key of the limits that all requests share.
 func everybody(*http.Request) string { return "all" }
 
-// customers finds the customer of a request by its API key. A key that was not given out belongs to nobody.
+// customers returns a function that finds the customer of a request by its API key. An unknown key has no customer.
 func customers(list string) func(*http.Request) string {
 	known := map[string]string{}
 	for _, pair := range strings.FieldsFunc(list, comma) {

@@ -45,7 +45,7 @@ func run() error {
 		return err
 	}
 	if settings.Enabled {
-		settings.Prefix = "env:" // its policies beside those of public-api.yaml
+		settings.Prefix = "env:" // keeps its policies apart from the policies of public-api.yaml
 		if handler, err = limited(limits, &settings, handler); err != nil {
 			return err
 		}
@@ -70,7 +70,8 @@ func connect() (*client.Client, error) {
 		ContextTimeoutEnabled: true,
 		DialerRetries:         1,
 	})
-	// A request that is sent again, because a leader was lost, counts once. Without weir nothing passes.
+	// IDs: a request that the client repeats after the loss of a leader counts once. Closed: without weir no request
+	// passes.
 	return client.New(rdb,
 		client.Options{WhenDown: client.Closed, IDs: true, Timeout: time.Duration(timeoutMs) * time.Millisecond})
 }
@@ -87,7 +88,7 @@ func install(limits *client.Client, settings *httplimit.Settings) {
 	}
 }
 
-// routes are the metrics, and the API itself: the server that BACKEND names, or else a list without users.
+// routes returns the metrics, and the API itself: the server that BACKEND names, or else a list without users.
 func routes(limits *client.Client) (http.Handler, error) {
 	metrics, err := clientprom.NewRateLimit(limits, clientprom.RateLimitOptions{
 		Usage: []client.Pair{{Policy: "service", Key: "all"}},

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// config is what application.yml says. The gateway in Java reads the same file.
+// config is the content of application.yml, which the gateway in Java reads too.
 type config struct {
 	Server struct {
 		Address string `yaml:"address"`
@@ -31,7 +31,7 @@ type config struct {
 	} `yaml:"gateway"`
 }
 
-// rateLimitConfig is the part gateway.ratelimit.
+// rateLimitConfig is the section gateway.ratelimit.
 type rateLimitConfig struct {
 	FallbackEnabled      bool    `yaml:"fallback-enabled"`
 	FallbackReduction    float64 `yaml:"fallback-reduction"`
@@ -39,7 +39,7 @@ type rateLimitConfig struct {
 	RedisKeyPrefix       string  `yaml:"redis-key-prefix"`
 }
 
-// route leads the requests of a path to a server, under a limit or none.
+// route forwards the requests of a path to a server. RateLimit is nil for a route without a limit.
 type route struct {
 	ID        string `yaml:"id"`
 	Path      string `yaml:"path"`
@@ -52,7 +52,7 @@ type route struct {
 	proxy *httputil.ReverseProxy
 }
 
-// readConfig reads a file. The routes are complete, or there is an error.
+// readConfig reads a file. It returns an error if a route is incomplete.
 func readConfig(file string) (*config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

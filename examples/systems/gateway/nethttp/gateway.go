@@ -16,21 +16,21 @@ import (
 
 const (
 	correlationHeader = "X-Correlation-Id"
-	// policyRetry is the pause before policies are sent again that weir has not taken.
+	// policyRetry is the pause before the gateway sends the policies again that weir did not accept.
 	policyRetry = time.Second
 )
 
-// gateway leads requests to the servers of their routes. The table of routes is replaced as a
-// whole, so that a request sees one of them.
+// gateway forwards requests to the servers of their routes. The table of routes is replaced as a whole, so that a
+// request sees a single version of the file.
 type gateway struct {
 	client   *client.Client
 	table    atomic.Pointer[table]
-	changed  chan struct{} // a token: the policies at weir are not those of the table
+	changed  chan struct{} // a token while weir may lack policies of the table
 	requests *prometheus.CounterVec
 	registry *prometheus.Registry
 }
 
-// table is the routes by path, as of one reading of the file.
+// table holds the routes of one version of the file, by path.
 type table struct {
 	conf   *config
 	routes map[string]*route
@@ -62,8 +62,8 @@ func (g *gateway) use(conf *config) {
 
 func (g *gateway) routeOf(r *http.Request) *route { return g.table.Load().routes[r.URL.Path] }
 
-// keepPolicies gives weir a policy for each route that has a limit, after each change of the
-// routes, and again until weir has taken all of them.
+// keepPolicies sends weir a policy for each route that has a limit, after each change of the routes. It repeats that
+// until weir has accepted all of them.
 func (g *gateway) keepPolicies(ctx context.Context) {
 	for {
 		select {
@@ -90,7 +90,7 @@ func (g *gateway) setPolicies(ctx context.Context) error {
 		_, err := g.client.SetPolicy(ctx, r.ID, client.PolicyTerms{
 			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(r.RateLimit.RequestsPerSecond),
 				r.RateLimit.BurstSize)},
-			// X-RateLimit-Limit tells the rate
+			// Report makes X-RateLimit-Limit the rate per second.
 			Layout: t.conf.Gateway.RateLimit.RedisKeyPrefix + ":{policy}:{key}", Report: time.Second,
 		})
 		if err != nil {
@@ -101,11 +101,11 @@ func (g *gateway) setPolicies(ctx context.Context) error {
 	return nil
 }
 
-// limits are the options of the middleware.
+// limits returns the options of the middleware.
 func (g *gateway) limits() httplimit.Options {
-	proxies, err := httplimit.Trust("127.0.0.0/8", "::1") // who is believed about X-Forwarded-For
+	proxies, err := httplimit.Trust("127.0.0.0/8", "::1") // only these peers may set X-Forwarded-For
 	if err != nil {
-		panic(err) // the networks above are wrong
+		panic(err) // a network above is invalid
 	}
 	return httplimit.Options{
 		Routes: []httplimit.Route{{
@@ -130,7 +130,7 @@ func (g *gateway) limits() httplimit.Options {
 	}
 }
 
-// ServeHTTP hands a request to the server of its route.
+// ServeHTTP forwards a request to the server of its route.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route := g.routeOf(r)
 	if route == nil {
@@ -156,7 +156,7 @@ func (g *gateway) count(next http.Handler) http.Handler {
 	})
 }
 
-// answer remembers the status.
+// answer records the status of a response.
 type answer struct {
 	http.ResponseWriter
 	status int

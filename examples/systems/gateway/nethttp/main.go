@@ -1,5 +1,5 @@
-// nethttp is the gateway in Go, on weir's client and middleware. It reads the same
-// application.yml as the one in Java, and again at SIGHUP.
+// nethttp is the gateway in Go, with weir's client and middleware. It reads the same application.yml as the gateway in
+// Java, and reads it again at SIGHUP.
 package main
 
 import (
@@ -71,7 +71,7 @@ func run(file string) error {
 	return http.Serve(ln, mux)
 }
 
-// options are the settings of gateway.ratelimit in the client's words.
+// options returns the client's options for the settings of gateway.ratelimit.
 func options(c *rateLimitConfig, timeout time.Duration) client.Options {
 	o := client.Options{
 		WhenDown: client.Open, FallBackOnErrors: true, LocalFraction: c.FallbackReduction,
@@ -83,7 +83,7 @@ func options(c *rateLimitConfig, timeout time.Duration) client.Options {
 	return o
 }
 
-// follow reads the routes again at each SIGHUP. A file that is wrong changes nothing.
+// follow reads the routes again at each SIGHUP. An invalid file changes nothing.
 func (g *gateway) follow(ctx context.Context, file string) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)

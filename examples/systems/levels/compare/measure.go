@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sizes are what is measured.
+// sizes are the parameters of a measurement.
 type sizes struct {
 	limit     int
 	window    time.Duration
@@ -16,7 +16,7 @@ type sizes struct {
 	decisions int
 }
 
-// algorithm is a command and the words behind its key that admit so many in a window.
+// algorithm is a limiter command. words returns its arguments after the key, for limit requests in a window.
 type algorithm struct {
 	name, command string
 	words         func(limit int, window time.Duration) []any
@@ -24,7 +24,7 @@ type algorithm struct {
 
 var algorithms = []algorithm{
 	{"token bucket", "RL.TOKENBUCKET", func(n int, w time.Duration) []any { return []any{rate(n, w), n} }},
-	// Beside those that wait in the queue, one leaves at once.
+	// One request leaves at once. The queue holds the others.
 	{"leaky bucket", "RL.LEAKYBUCKET", func(n int, w time.Duration) []any { return []any{rate(n, w), n - 1} }},
 	{"fixed window", "RL.FIXED", windowed},
 	{"sliding log", "RL.SLIDING", windowed},
@@ -39,15 +39,15 @@ func windowed(n int, window time.Duration) []any {
 	return []any{fmt.Sprintf("%dms", window.Milliseconds()), n}
 }
 
-// figures are what one algorithm does.
+// figures are the results of one algorithm.
 type figures struct {
 	algorithm
-	most  int // let through in some window, where the limit is asked for
-	burst int // let through in some tenth of a window
+	most  int // most requests that were let through in any window
+	burst int // most requests that were let through in any tenth of a window
 	again int // admitted at once, a window after the limit was used up
 
-	bytes, longBytes int64         // of a key that has used up its limit, and of one with a long limit
-	each             time.Duration // a decision
+	bytes, longBytes int64         // of a key that has used up sizes.limit, and of one that has used up sizes.long
+	each             time.Duration // per decision
 }
 
 func measureAll(ctx context.Context, w *weir, timed *redis.Client, s sizes) (all []figures, err error) {
@@ -73,8 +73,8 @@ func measureAll(ctx context.Context, w *weir, timed *redis.Client, s sizes) (all
 	return all, timeAll(ctx, timed, all, s)
 }
 
-// timeAll measures the algorithms in turn, several times, and takes the best of each: whatever
-// else the machine does meanwhile makes a decision slower, never faster.
+// timeAll measures the algorithms in turn, in several rounds, and keeps the shortest time of each. Other work of the
+// machine can only make a decision slower.
 func timeAll(ctx context.Context, rdb *redis.Client, all []figures, s sizes) error {
 	const rounds = 5
 	for round := range rounds {
@@ -92,7 +92,7 @@ func timeAll(ctx context.Context, rdb *redis.Client, all []figures, s sizes) err
 	return nil
 }
 
-// most is how many of some times, ascending, lie in one span.
+// most returns how many of times, which ascend, lie within one span at most.
 func most(times []time.Duration, span time.Duration) (n int) {
 	first := 0
 	for i, at := range times {

@@ -9,20 +9,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// probe asks one algorithm.
+// probe sends requests to one algorithm.
 type probe struct {
 	ctx context.Context
 	*weir
 	algorithm
 	window time.Duration
-	keys   int // whose memory was measured
+	keys   int // number of keys whose memory was measured
 }
 
 func (p *probe) request(key string, limit int) []any {
 	return append([]any{p.command, key}, p.words(limit, p.window)...)
 }
 
-// ask sends n requests at once and returns how long each that was admitted is to be held.
+// ask sends n requests at once. For each admitted request it returns how long the caller must delay the request.
 func (p *probe) ask(rdb *redis.Client, key string, limit, n int) (waits []time.Duration, err error) {
 	pipe := rdb.Pipeline()
 	for range n {
@@ -44,7 +44,7 @@ func (p *probe) ask(rdb *redis.Client, key string, limit, n int) (waits []time.D
 	return waits, nil
 }
 
-// toWindow moves the clock so far into a window, as fixed windows are aligned.
+// toWindow moves the clock forward until it is part after the start of an aligned window.
 func (p *probe) toWindow(part time.Duration) error {
 	now, err := p.rdb.Time(p.ctx).Result()
 	if err != nil {
@@ -55,8 +55,8 @@ func (p *probe) toWindow(part time.Duration) error {
 	return nil
 }
 
-// overload asks for more than there is, twenty times a window, from shortly before the end of a
-// window on. It returns when each request was let through, after the first was asked for.
+// overload sends as many requests as the limit admits in a window, twenty times a window. It begins shortly before
+// the end of a window. For each request that is let through, it returns the time since the first request.
 func (p *probe) overload(limit int) (through []time.Duration, err error) {
 	const ticks = 60
 	if err := p.toWindow(p.window * 19 / 20); err != nil {
@@ -76,8 +76,8 @@ func (p *probe) overload(limit int) (through []time.Duration, err error) {
 	return through, nil
 }
 
-// again uses up the limit shortly after the begin of a window, and once more a window later,
-// when a limiter that is exact has forgotten all of it.
+// again uses up the limit shortly after the start of a window, and asks again one window later. An exact limiter has
+// forgotten the first requests by then. again returns how many requests are admitted then.
 func (p *probe) again(limit int) (int, error) {
 	if err := p.toWindow(p.window / 20); err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (p *probe) again(limit int) (int, error) {
 	return len(waits), err
 }
 
-// bytes is the memory of a key of 15 bytes that has used up its limit, evenly over half a window.
+// bytes returns the memory of a key of 15 bytes whose limit was used up evenly over half a window.
 func (p *probe) bytes(limit int) (int64, error) {
 	p.keys++
 	key := fmt.Sprintf("user:%010d", p.keys)
@@ -106,8 +106,7 @@ func (p *probe) bytes(limit int) (int64, error) {
 	return p.rdb.MemoryUsage(p.ctx, key).Result()
 }
 
-// time is how long a decision takes of one connection with a hundred requests under way, over a
-// thousand keys.
+// time returns the time of a decision on one connection with a hundred requests in flight, over a thousand keys.
 func (p *probe) time(rdb *redis.Client, limit, decisions int) (time.Duration, error) {
 	const keys, together = 1000, 100
 	began, sent := time.Now(), 0

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/server"
 )
 
-// weir is a server in this process whose clock moves by pass alone.
+// weir is a server in this process. Only pass moves its clock.
 type weir struct {
 	rdb   *redis.Client
 	node  *persistence.Node

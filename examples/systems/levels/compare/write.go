@@ -23,7 +23,7 @@ func write(to io.Writer, all []figures, s sizes) error {
 	return err
 }
 
-// short writes a duration without the units that are zero.
+// short formats a duration without its units that are zero.
 func short(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -66,7 +66,7 @@ func options(proxies *httplimit.Proxies, userHeader string, enabled bool) httpli
 	return o
 }
 
-// members are those of the problem document that the website's own has.
+// members returns the members of the problem document, as the website in Java sends them.
 func members(_ *http.Request, d httplimit.Denial) map[string]any {
 	return map[string]any{
 		"detail": fmt.Sprintf("Rate limit exceeded for %s requests. Please retry after %d seconds.",
@@ -76,7 +76,7 @@ func members(_ *http.Request, d httplimit.Denial) map[string]any {
 	}
 }
 
-// page is all pages of the website. Nobody has the right password here.
+// page answers for all pages of the website. No password is right here.
 func page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/api/auth/login" {
