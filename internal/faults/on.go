@@ -23,7 +23,7 @@ var byName = map[string]Fault{
 	"heartbeat-fast-path": HeartbeatFastPath, "no-sync": NoSync, "wall-clock": WallClock, "no-clamp": NoClamp,
 	"collect-early": CollectEarly, "early-reply": EarlyReply, "snapshot-without-stamp": SnapshotWithoutStamp,
 	"stale-index": StaleIndex, "fastest-wall": FastestWall, "read-locally": ReadLocally,
-	"fresh-by-contact": FreshByContact, "no-slot-check": NoSlotCheck,
+	"fresh-by-contact": FreshByContact, "no-slot-check": NoSlotCheck, "stale-map": StaleMap,
 }
 
 // Named returns the set of the mistakes with these names.

@@ -117,8 +117,8 @@ var walls = []wall{
 		"judges processes from outside and believes nothing that they say"},
 	{"internal/clustertest/ledger", "", "judges histories without the code that made them"},
 	{"internal/clustertest/sim",
-		"engine internal/clustertest/ledger internal/faults internal/guards limiter persistence " +
-			"raftstore raftstore/peer raftstore/wallog",
+		"engine engine/hashslot internal/clustertest/ledger internal/faults internal/guards limiter persistence " +
+			"raftstore raftstore/peer raftstore/router raftstore/wallog",
 		"runs real nodes on simulated disks, networks and clocks"},
 	{"internal/connlimit", "", "shares the connections of a port between its users"},
 	{"internal/documents", "", "reads examples out of documents for tests"},
@@ -231,7 +231,7 @@ var walls = []wall{
 			"raftstore/internal/timers",
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
-	{"raftstore/router", "engine engine/hashslot limiter raftstore raftstore/peer",
+	{"raftstore/router", "engine engine/hashslot internal/faults limiter raftstore raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},

@@ -21,22 +21,27 @@ type Node struct {
 const minSnapshotBytes = 4 << 20
 
 // Open starts a node of a cluster with o.Groups groups, at least two. See raftstore.Open.
-func Open(o raftstore.Options) (*Node, error) {
+func Open(o raftstore.Options) (opened *Node, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	n := &Node{hub: peer.NewHub(o.Listener, peer.HubConfig{
 		Secret: o.Secret, Certificates: o.Certificates, Logger: o.Logger, Dialer: o.Dialer,
 	})}
+	defer func() {
+		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
+			err = errors.Join(err, n.closeGroups())
+		}
+	}()
 	var groups []Group
 	for i := range o.Groups {
 		node, err := raftstore.Open(ofGroup(o, i, n.hub))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("group %d: %w", i, err), n.closeGroups())
+			return nil, fmt.Errorf("group %d: %w", i, err)
 		}
 		n.nodes, groups = append(n.nodes, node), append(groups, node)
 	}
-	n.Router = New(groups, o.Logger)
+	n.Router = New(groups, o.Logger, o.Faults)
 	return n, nil
 }
 
@@ -45,6 +50,9 @@ func ofGroup(o raftstore.Options, group int, hub *peer.Hub) raftstore.Options {
 	o.Group, o.Hub = group, hub
 	o.Listener, o.Secret, o.Certificates, o.Dialer = nil, nil, nil, nil // the hub has them
 	o.DataDir = raftstore.GroupDir(o.DataDir, group)
+	if o.Logs != nil {
+		o.Log = o.Logs[group]
+	}
 	o.SnapshotBytes = max(cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)/int64(o.Groups), minSnapshotBytes)
 	o.Table.MaxMemoryBytes /= int64(o.Groups)
 	return o

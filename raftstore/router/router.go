@@ -2,10 +2,12 @@ package router
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -21,6 +23,7 @@ type Group interface {
 type Router struct {
 	groups []Group // in the order of their slots
 	log    *slog.Logger
+	faults faults.Set
 	plans  sync.Pool // of *plan
 	views  viewCache
 
@@ -38,11 +41,11 @@ var (
 
 // New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be
 // valid for package hashslot. Close ends its goroutines, and not the groups.
-func New(groups []Group, log *slog.Logger) *Router {
+func New(groups []Group, log *slog.Logger, mistakes faults.Set) *Router {
 	if !hashslot.ValidGroups(len(groups)) {
 		panic("router: the number of groups must be a power of two")
 	}
-	r := &Router{groups: groups, log: log, stop: make(chan struct{})}
+	r := &Router{groups: groups, log: log, faults: mistakes, stop: make(chan struct{})}
 	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
 	r.tasks.Go(r.keepPolicies)
 	r.tasks.Go(r.spreadLeaders)
@@ -56,7 +59,18 @@ func (r *Router) Close() {
 }
 
 // groupOf returns the number of the group that owns the slot of a limiter.
-func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.groups)) }
+func (r *Router) groupOf(name []byte) int { return r.groupOfSlot(engine.SlotOf(name)) }
+
+// groupOfSlot returns the number of the group that owns a slot.
+func (r *Router) groupOfSlot(slot uint16) int {
+	if r.faults.Has(faults.StaleMap) && rand.IntN(2) == 0 {
+		return hashslot.Group(slot, len(r.groups)/2)
+	}
+	return hashslot.Group(slot, len(r.groups))
+}
+
+// Group returns a group of this node by its number.
+func (r *Router) Group(number int) Group { return r.groups[number] }
 
 // owner returns the group that owns the slot of a limiter.
 func (r *Router) owner(name []byte) Group { return r.groups[r.groupOf(name)] }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -108,7 +109,7 @@ func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
 		g := &fakeGroup{table: engine.NewTable(engine.Options{}), slots: hashslot.OfGroup(i, n)}
 		fakes, groups = append(fakes, g), append(groups, g)
 	}
-	r := New(groups, slog.New(slog.DiscardHandler))
+	r := New(groups, slog.New(slog.DiscardHandler), faults.Set{})
 	t.Cleanup(r.Close)
 	return r, fakes
 }

@@ -35,8 +35,8 @@ func (s *Simulation) makePolicies() {
 				if p == nil {
 					return false
 				}
-				_, err := p.ask([]engine.Op{engineOp(op)}, false)
-				return err == nil
+				out, err := p.ask([]engine.Op{engineOp(op)}, false)
+				return err == nil && out[0].Status == engine.OK
 			})
 			if !made {
 				s.violation("%v was not made", op)
@@ -65,6 +65,9 @@ func (c *client) enter(trail *ledger.Trail, op ledger.Op) outcome {
 	out, err := p.ask([]engine.Op{engineOp(op)}, c.rng.IntN(3) == 0)
 	op.ReturnNs = c.sim.elapsed().Nanoseconds()
 	o := outcomeOf(err)
+	if o == acked {
+		o = c.sim.outcomeOf(engineOp(op), out[0].Status)
+	}
 	if o == acked {
 		op.Answer = c.sim.answerOf(op, out[0])
 	}

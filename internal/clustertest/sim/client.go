@@ -9,6 +9,8 @@ import (
 )
 
 const (
+	// mostGroupsWithKeys bounds how the number of keys grows with the groups. The checks need many operations on a key.
+	mostGroupsWithKeys = 4
 	// think is the mean pause of a client between two calls.
 	think = 30 * time.Millisecond
 	// attempts bounds how often one ID is sent.
@@ -54,7 +56,10 @@ func (c *client) pause(mean time.Duration) {
 	time.Sleep(time.Duration(c.rng.ExpFloat64() * float64(mean)))
 }
 
-func (c *client) key(kind byte, n int) string { return fmt.Sprintf("%c%d", kind, c.rng.IntN(n)) }
+// key draws one of the keys of a kind: n, or more in a cluster with several groups.
+func (c *client) key(kind byte, n int) string {
+	return fmt.Sprintf("%c%d", kind, c.rng.IntN(n*min(c.sim.groups(), mostGroupsWithKeys)))
+}
 
 func (c *client) op(key string, code engine.OpCode, cost int64) engine.Op {
 	return engine.Op{Code: code, Key: []byte(key), Limit: limitOf(key), Cost: cost}
@@ -71,7 +76,13 @@ func (c *client) pipeline() {
 		kind := []byte{refilling, refilling, counted, counted, tight, sliding}[c.rng.IntN(6)]
 		ops[i] = c.op(c.key(kind, 3), engine.OpTake, 1+c.rng.Int64N(2))
 	}
-	c.send(ops, c.rng.IntN(8) == 0)
+	atomic := c.rng.IntN(8) == 0
+	for i := range ops {
+		if atomic && c.sim.groups() > 1 { // the keys of a transaction must have one slot
+			ops[i].Key, ops[i].Limit = ops[0].Key, ops[0].Limit
+		}
+	}
+	c.send(ops, atomic)
 }
 
 // insist sends an operation with an ID until it is answered, and sometimes once more.
@@ -132,16 +143,20 @@ func (c *client) sendAs(ops, sent []engine.Op, atomic bool) outcome {
 	if back-called > maxCall {
 		c.sim.violation("a call took %v", back-called)
 	}
-	o := outcomeOf(err)
-	rs := make([]record, len(ops))
+	rs, all := make([]record, len(ops)), outcomeOf(err)
 	for i, op := range ops {
+		o := all
+		if err == nil {
+			o = c.sim.outcomeOf(op, out[i].Status)
+		}
 		rs[i] = record{op: op, key: string(op.Key), id: string(op.ID), called: called, back: back, outcome: o}
 		if o == acked {
 			rs[i].answer = out[i]
 		}
+		all = max(all, o)
 	}
 	c.sim.history.add(rs)
-	return o
+	return all
 }
 
 // errCrashed is the error of a call to a process that ended meanwhile.

@@ -12,9 +12,10 @@ import (
 
 // The directories of a machine.
 const (
-	dataDir  = "/data"
-	logDir   = "/log"
-	tableDir = "/data/table"
+	dataDir = "/data"
+	logDir  = "/log" // of the first group
+	// tableDir is a directory in the data directory of each group.
+	tableDir = "/table/"
 )
 
 // disk is the file system of one process: a view of the machine's file system that can be made to fail.
@@ -68,7 +69,7 @@ func (d *disk) judge(op errorfs.Op) error {
 	if d.dead.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || !d.due() {
 		return nil
 	}
-	if strings.HasPrefix(op.Path, tableDir) {
+	if strings.HasPrefix(op.Path, dataDir) && strings.Contains(op.Path+"/", tableDir) {
 		d.broke()
 		return nil
 	}

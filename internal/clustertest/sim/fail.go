@@ -85,9 +85,9 @@ func (s *Simulation) trouble(kind string, h *host, rng *rand.Rand) {
 		s.event("the disk of %s fails at write %d from now", h.id, nth)
 		s.reviveLater(h, between(rng, time.Second, 5*time.Second))
 	case "disk stall":
-		p.log.hang()
+		p.logs.hang()
 		s.event("the disk of %s hangs", h.id)
-		s.later(between(rng, 50*time.Millisecond, 7*time.Second), func() { p.log.release(false) })
+		s.later(between(rng, 50*time.Millisecond, 7*time.Second), func() { p.logs.release(false) })
 		s.reviveLater(h, between(rng, 7*time.Second, 9*time.Second))
 	case "snapshot":
 		s.event("a snapshot of %s", h.id)

@@ -49,18 +49,17 @@ func (s *Simulation) shrinks() bool {
 	})
 }
 
-// settled reports whether the host's node is a member that votes.
+// settled reports whether the host's node is a member of every group that votes.
 func (h *host) settled() bool {
 	p := h.running()
 	if p == nil {
 		return false
 	}
-	for _, m := range p.node.Topology().Nodes {
-		if m.ID == p.node.Topology().Self {
-			return m.Voter
-		}
-	}
-	return false
+	return !slices.ContainsFunc(p.group, func(g replica) bool {
+		t := g.Topology()
+		self := t.Member(t.Self)
+		return self == nil || !self.Voter
+	})
 }
 
 // replaced acts as an operator: it removes the id of the lost disk, restarts the machine whenever it has stopped, and

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/faults"
 )
 
@@ -22,9 +23,9 @@ const (
 	denialsTried = 24
 )
 
-// spent is a bucket of one unit that only the races use.
+// spent is a bucket of one unit that only the races use. It is in the first group, whose leader the races stop.
 var spent = engine.Op{
-	Key: []byte("x"), Cost: 1,
+	Key: []byte("{" + hashslot.Tag(0) + "}x"), Cost: 1,
 	Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
 }
 
@@ -118,7 +119,7 @@ func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
 		}
 	}
 	fresh := spent
-	fresh.Key = []byte("xfresh")
+	fresh.Key = []byte("{" + hashslot.Tag(0) + "}xfresh")
 	fresh.Limit.Max = plenty
 	held := p.stopAt(faults.DuringDenial, 0)
 	defer held.release()

@@ -51,7 +51,7 @@ func (p *process) expected(err error) bool {
 	case errors.Is(err, raftstore.ErrLogFailed):
 		return p.disk.hasFailed()
 	case errors.Is(err, raftstore.ErrStuck):
-		return p.log.hasHung() || isHandover(err) || isReplacedLog(err)
+		return p.logs.hasHung() || isHandover(err) || isReplacedLog(err)
 	}
 	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrDisputed,
 		raftstore.ErrBadEntry, raftstore.ErrNewer} {

@@ -12,7 +12,7 @@ import (
 // TestWhatAFailedDiskExcuses checks which fatal errors a failed disk explains. A failed disk may stop a node, but it
 // damages and reorders nothing.
 func TestWhatAFailedDiskExcuses(t *testing.T) {
-	p := &process{host: &host{}, disk: &disk{failed: true}, log: &faultyLog{}}
+	p := &process{host: &host{}, disk: &disk{failed: true}, logs: logs{{}}}
 	for err, excused := range map[error]bool{
 		raftstore.ErrLogFailed: true, errCrashed: true,
 		raftstore.ErrDiverged: false, raftstore.ErrDisputed: false, raftstore.ErrBadEntry: false,

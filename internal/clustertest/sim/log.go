@@ -35,16 +35,16 @@ var (
 	_ raft.MonotonicLogStore = (*faultyLog)(nil)
 )
 
-func openLog(d *disk, noSync bool, dead <-chan struct{}, broke func()) (*faultyLog, error) {
-	if err := persistence.MakeDirectory(d, logDir); err != nil {
+func openLog(dir string, d *disk, noSync bool, dead <-chan struct{}, broke func()) (*faultyLog, error) {
+	if err := persistence.MakeDirectory(d, dir); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	files := walFiles{d, noSync}
-	segments, meta := segment.NewFiler(logDir, files), &walMeta{on: d}
-	if err := wallog.Mend(logDir, files, segments, meta, noSync); err != nil {
+	segments, meta := segment.NewFiler(dir, files), &walMeta{on: d}
+	if err := wallog.Mend(dir, files, segments, meta, noSync); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	w, err := wal.Open(logDir,
+	w, err := wal.Open(dir,
 		wal.WithSegmentFiler(segments),
 		wal.WithMetaStore(meta),
 		wal.WithSegmentSize(segmentBytes),

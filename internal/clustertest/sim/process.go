@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -29,9 +28,10 @@ const (
 // process is one run of a node.
 type process struct {
 	host  *host
-	node  *raftstore.Node
+	node  node
+	group []replica // of this node, by number
 	disk  *disk
-	log   *faultyLog
+	logs  logs // by group
 	end   *endpoint
 	dead  chan struct{} // closed at its end
 	once  sync.Once
@@ -47,33 +47,26 @@ type process struct {
 func (p *process) open() (err error) {
 	h, s := p.host, p.host.sim
 	p.end = s.net.attach(h.addr)
-	p.log, err = openLog(p.disk, s.config.Faults.Has(faults.NoSync), p.dead,
+	p.logs, err = openLogs(s.groups(), p.disk, s.config.Faults.Has(faults.NoSync), p.dead,
 		func() { p.crash("the term could not be stored", 100, 0) })
 	if err != nil {
 		return err
 	}
-	p.node, err = openNode(raftstore.Options{
+	o := raftstore.Options{
 		NodeID: h.id, DataDir: dataDir, Listener: p.end, RaftAddr: h.addr, ClientAddr: h.id,
 		Join: s.foundersFor(h), Expect: len(s.founders), Secret: []byte(secret),
 		Heartbeat: heartbeat, SnapshotBytes: snapshotBytes, MaxDowntimeCredit: maxCredit, MaxCalendarStep: maxStep,
 		Table:   engine.Options{Shards: 8, IDLifetimeNs: int64(idLifetime)},
 		Logger:  s.logger.With(slog.String("node", h.id)),
 		OnFatal: p.fatal, Faults: s.config.Faults,
-		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Log: p.log, Failpoint: p.failpoint,
-	})
-	if err != nil {
-		return errors.Join(err, p.log.Close())
+		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Failpoint: p.failpoint,
+		Groups: s.groups(), Log: p.logs[0],
+	}
+	for _, l := range p.logs {
+		o.Logs = append(o.Logs, l)
+	}
+	if p.node, p.group, err = openNode(o); err != nil {
+		return errors.Join(err, p.logs.Close())
 	}
 	return nil
-}
-
-// openNode calls raftstore.Open. The Raft library panics if it cannot read its log, and openNode turns that into an
-// error.
-func openNode(o raftstore.Options) (n *raftstore.Node, err error) {
-	defer func() {
-		if failure := recover(); failure != nil {
-			n, err = nil, fmt.Errorf("panic: %v", failure)
-		}
-	}()
-	return raftstore.Open(o)
 }

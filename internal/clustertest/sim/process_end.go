@@ -33,9 +33,7 @@ func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 		}
 		h.mu.Unlock()
 		p.disk.dead.Store(true)
-		if p.log != nil {
-			p.log.release(true)
-		}
+		p.logs.release(true)
 	})
 }
 
@@ -46,7 +44,7 @@ func (p *process) closeCrashed() {
 	if err := p.close(); errors.Is(err, errHangs) {
 		p.host.sim.report.leak()
 	}
-	p.log.Close()
+	p.logs.Close()
 }
 
 // errHangs reports that a node did not close.
@@ -77,7 +75,7 @@ func (p *process) stop() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	err := p.close()
-	if err != nil && !p.over() && !p.log.hasHung() {
+	if err != nil && !p.over() && !p.logs.hasHung() {
 		h.sim.violation("%s could not be closed: %v", h.id, err)
 	}
 	if errors.Is(err, errHangs) {
@@ -86,7 +84,7 @@ func (p *process) stop() {
 	p.once.Do(func() {
 		close(p.dead)
 		h.sim.net.detach(p.end, 0)
-		p.log.Close()
+		p.logs.Close()
 		p.disk.dead.Store(true)
 		h.mu.Lock()
 		defer h.mu.Unlock()

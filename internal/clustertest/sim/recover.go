@@ -25,7 +25,7 @@ func (s *Simulation) heal() {
 	for _, h := range s.machines() {
 		if p := h.running(); p != nil {
 			p.disk.failAt(0, false)
-			p.log.release(true)
+			p.logs.release(true)
 		}
 	}
 	for _, h := range s.machines() {
@@ -75,8 +75,10 @@ func (s *Simulation) allAnswer() bool {
 		return false
 	}
 	for _, p := range members {
-		if _, ok := p.look("n0"); !ok {
-			return false
+		for _, key := range s.probes() {
+			if _, ok := p.look(key); !ok {
+				return false
+			}
 		}
 	}
 	return true
@@ -85,7 +87,7 @@ func (s *Simulation) allAnswer() bool {
 // look asks a node how many units of a key are in use.
 func (p *process) look(key string) (used int64, ok bool) {
 	out, err := p.ask([]engine.Op{{Key: []byte(key), Limit: limitOf(key)}}, false)
-	if err != nil {
+	if err != nil || out[0].Status != engine.OK {
 		return 0, false
 	}
 	return out[0].Limit - out[0].Remaining, true
@@ -123,16 +125,33 @@ func (s *Simulation) ask(key string) (used int64, ok bool) {
 	return values[0], true
 }
 
-// members returns the running processes of the leader's members. It returns none without a leader, or while a member
-// does not run.
-func (s *Simulation) members() (members []*process) {
+// members returns the running processes of the members of all groups. It returns none while a group has no leader, or
+// a member does not run.
+func (s *Simulation) members() (all []*process) {
+	for i := range s.groups() {
+		members := s.membersOf(i)
+		if members == nil {
+			return nil
+		}
+		for _, p := range members {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// membersOf returns the running processes of the members of a group, as its leader knows them. It returns none without
+// a leader, or while a member does not run.
+func (s *Simulation) membersOf(group int) (members []*process) {
 	hosts := s.machines()
 	for _, h := range hosts {
 		p := h.running()
 		if p == nil {
 			continue
 		}
-		t := p.node.Topology()
+		t := p.group[group].Topology()
 		if !h.is(t.Leader) {
 			continue
 		}

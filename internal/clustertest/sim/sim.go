@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Seed   uint64
 	Nodes  int
+	Groups int        // Raft groups; 0: one
 	Faults faults.Set // mistakes that the run must detect
 	Logger *slog.Logger
 
@@ -188,7 +189,8 @@ func (s *Simulation) event(format string, args ...any) {
 
 // violation records a broken guarantee at once, because the run may not reach its end.
 func (s *Simulation) violation(format string, args ...any) {
-	line := fmt.Sprintf("seed %d, %d nodes: ", s.config.Seed, s.config.Nodes) + fmt.Sprintf(format, args...)
+	line := fmt.Sprintf("seed %d, %d nodes, %d groups: ", s.config.Seed, s.config.Nodes, s.groups()) +
+		fmt.Sprintf(format, args...)
 	s.event("VIOLATION: %s", line)
 	if s.config.Faults == (faults.Set{}) {
 		fmt.Fprintln(os.Stderr, line)

@@ -14,10 +14,11 @@ import (
 )
 
 var (
-	seedsFlag = flag.Int("sim.seeds", 8, "how many seeds to run")
-	seedFlag  = flag.Uint64("sim.seed", 1, "the first of them")
-	nodesFlag = flag.Int("sim.nodes", 0, "nodes of a cluster; 0: three or five, by the seed")
-	logFlag   = flag.Bool("sim.log", false, "print what nodes log and what happens")
+	seedsFlag  = flag.Int("sim.seeds", 8, "how many seeds to run")
+	seedFlag   = flag.Uint64("sim.seed", 1, "the first of them")
+	nodesFlag  = flag.Int("sim.nodes", 0, "nodes of a cluster; 0: three or five, by the seed")
+	groupsFlag = flag.Int("sim.groups", 1, "Raft groups of a cluster")
+	logFlag    = flag.Bool("sim.log", false, "print what nodes log and what happens")
 )
 
 // stuckAfter is how long one seed may take in real time. It is a hundred times the usual duration.
@@ -29,7 +30,7 @@ func TestSeeds(t *testing.T) {
 	for i := range *seedsFlag {
 		seed := *seedFlag + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), rivals: seed%4 < 2})
+			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), Groups: *groupsFlag, rivals: seed%4 < 2})
 			total.Add(r)
 			if len(r.Violations) > 0 {
 				t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Story())

@@ -1,57 +1,68 @@
 package sim
 
-// states are the hashes of nodes, by the last applied entry.
-type states map[uint64]struct {
+// entry is an entry of the log of a group.
+type entry struct {
+	group int
+	index uint64
+}
+
+// states are the hashes of nodes, by the last applied entry of a group.
+type states map[entry]struct {
 	hash uint64
 	of   string
 }
 
 // compare compares the states of all nodes with each other, and with earlier ones at the same entry.
-func (s *Simulation) compare() (indexes []uint64) {
+func (s *Simulation) compare() {
 	s.atRest()
 	for _, h := range s.machines() {
-		p := h.running()
-		if p == nil {
-			continue
-		}
-		index, hash := p.node.Digest()
-		indexes = append(indexes, index)
-		was, ok := s.seen[index]
-		if !ok {
-			was.hash, was.of = hash, h.id
-			s.seen[index] = was
-			continue
-		}
-		s.report.Comparison++
-		if was.hash != hash {
-			s.violation("at entry %d the state of %s is not that of %s", index, h.id, was.of)
+		if p := h.running(); p != nil {
+			for i, g := range p.group {
+				s.compareOne(h, i, g)
+			}
 		}
 	}
-	return indexes
 }
 
-// agree waits until all members have applied the same entry.
+func (s *Simulation) compareOne(h *host, group int, g replica) {
+	index, hash := g.Digest()
+	at := entry{group, index}
+	was, ok := s.seen[at]
+	if !ok {
+		was.hash, was.of = hash, h.id
+		s.seen[at] = was
+		return
+	}
+	s.report.Comparison++
+	if was.hash != hash {
+		s.violation("at entry %d of group %d the state of %s is not that of %s", index, group, h.id, was.of)
+	}
+}
+
+// agree waits until all members have applied the same entries.
 func (s *Simulation) agree() {
 	same := s.within(maxRecovery, func() bool {
 		s.compare()
-		return s.sameIndex()
+		return s.sameIndexes()
 	})
 	if !same {
 		s.violation("the members do not catch up")
 	}
 }
 
-func (s *Simulation) sameIndex() bool {
-	var first uint64
-	members := s.members()
-	for i, p := range members {
-		index, _ := p.node.Digest()
-		if i == 0 {
-			first = index
+// sameIndexes reports whether the members of every group have applied the same entries.
+func (s *Simulation) sameIndexes() bool {
+	for i := range s.groups() {
+		members := s.membersOf(i)
+		for _, p := range members {
+			index, _ := p.group[i].Digest()
+			if first, _ := members[0].group[i].Digest(); index != first {
+				return false
+			}
 		}
-		if index != first {
+		if len(members) == 0 {
 			return false
 		}
 	}
-	return len(members) > 0
+	return true
 }

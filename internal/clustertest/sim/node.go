@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/router"
+)
+
+// node is what a process runs: a raftstore.Node, or a router.Node with several groups.
+type node interface {
+	limiter.Limiter
+	limiter.Replica
+	Close() error
+}
+
+// replica is one Raft group as a node sees it.
+type replica interface {
+	Topology() *limiter.Topology
+	Digest() (index, hash uint64)
+}
+
+// openNode opens a node, and returns its groups. The Raft library panics if it cannot read its log, and openNode turns
+// that into an error.
+func openNode(o raftstore.Options) (n node, groups []replica, err error) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			n, err = nil, fmt.Errorf("panic: %v", failure)
+		}
+	}()
+	if o.Groups == 1 {
+		one, err := raftstore.Open(o)
+		return one, []replica{one}, err
+	}
+	many, err := router.Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range o.Groups {
+		groups = append(groups, many.Group(i))
+	}
+	return many, groups, nil
+}
+
+// groups returns the number of Raft groups of the cluster.
+func (s *Simulation) groups() int { return max(s.config.Groups, 1) }
+
+// groupOf returns the number of the group that owns a key.
+func (s *Simulation) groupOf(key []byte) int { return hashslot.Group(engine.SlotOf(key), s.groups()) }
+
+// probes returns a counted key of each group.
+func (s *Simulation) probes() (keys []string) {
+	if s.groups() == 1 {
+		return []string{"n0"}
+	}
+	for i := range s.groups() {
+		keys = append(keys, fmt.Sprintf("%c{%s}", counted, hashslot.Tag(hashslot.OfGroup(i, s.groups()).First)))
+	}
+	return keys
+}
