@@ -54,7 +54,7 @@ func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 			return limiter.ErrCrossSlot
 		}
 	}
-	return r.groups[r.groupOfSlot(slot)].DecideAtomic(ops, out)
+	return r.all()[r.groupOfSlot(slot)].DecideAtomic(ops, out)
 }
 
 // onSlot reports whether all keys of an operation, and the id of its hold, are in a slot.
@@ -142,7 +142,7 @@ func (r *Router) decideRun(ops []engine.Op, out []engine.Decision) error {
 	p := r.plans.Get().(*plan)
 	defer r.plans.Put(p)
 	if only := p.divide(r, ops); only != nowhere {
-		return r.groups[only].Decide(ops, out)
+		return r.all()[only].Decide(ops, out)
 	}
 	p.gather(ops)
 	defer p.release()
@@ -169,7 +169,7 @@ func (r *Router) decideRun(ops []engine.Op, out []engine.Decision) error {
 // decidePart decides the operations of one group in a plan.
 func (r *Router) decidePart(p *plan, g int) {
 	from, end := p.ends[g]-p.counts[g], p.ends[g]
-	if err := r.groups[g].Decide(p.ops[from:end], p.out[from:end]); err != nil {
+	if err := r.all()[g].Decide(p.ops[from:end], p.out[from:end]); err != nil {
 		fail(p.out[from:end], err)
 	}
 }

@@ -29,7 +29,7 @@ func (r *Router) decideEverywhere(op []engine.Op, out []engine.Decision) {
 // changeBlock carries out a change of a block in the group of the key, whose answer counts, and then in all others.
 func (r *Router) changeBlock(op []engine.Op, out []engine.Decision) error {
 	home := r.groupOf(op[0].Key)
-	if err := r.groups[home].Decide(op, out); err != nil || out[0].Status != engine.OK {
+	if err := r.all()[home].Decide(op, out); err != nil || out[0].Status != engine.OK {
 		return err
 	}
 	other := op[0]
@@ -44,9 +44,9 @@ func (r *Router) changeBlock(op []engine.Op, out []engine.Decision) error {
 // Several changes are one transaction.
 func (r *Router) changePolicies(ops []engine.Op, out []engine.Decision) error {
 	atomic := len(ops) > 1
-	decide := r.groups[0].Decide
+	decide := r.all()[0].Decide
 	if atomic {
-		decide = r.groups[0].DecideAtomic
+		decide = r.all()[0].DecideAtomic
 	}
 	if err := decide(ops, out); err != nil {
 		return err
@@ -84,6 +84,6 @@ func (r *Router) others(except int, ops []engine.Op, atomic bool) error {
 		return nil
 	}
 	// Not %w for their errors, which may say that nothing was changed.
-	return fmt.Errorf("%w: %d of %d groups did not answer: %v", limiter.ErrUnknownOutcome, len(failed), len(r.groups),
+	return fmt.Errorf("%w: %d of %d groups did not answer: %v", limiter.ErrUnknownOutcome, len(failed), len(r.all()),
 		errors.Join(failed...))
 }

@@ -21,7 +21,7 @@ const (
 func (r *Router) spreadLeaders() {
 	tick := time.NewTicker(spreadEvery)
 	defer tick.Stop()
-	seen := make([]int, len(r.groups))
+	seen := make([]int, len(r.all()))
 	for {
 		select {
 		case <-r.stop:
@@ -35,7 +35,7 @@ func (r *Router) spreadLeaders() {
 // spreadOne gives at most one group to its preferred leader. seen counts for each group how often in a row the
 // preferred leader could have led it.
 func (r *Router) spreadOne(seen []int) {
-	for i, g := range r.groups {
+	for i, g := range r.all() {
 		t := g.Topology()
 		want := preferred(t, i)
 		if want == nil || !t.Leads() || want.ID == t.Self || !want.Up || want.LagEntries > closeBehind {

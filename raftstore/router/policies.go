@@ -17,7 +17,7 @@ const comparePoliciesEvery = 500 * time.Millisecond
 func (r *Router) keepPolicies() {
 	tick := time.NewTicker(comparePoliciesEvery)
 	defer tick.Stop()
-	suspects := make([]bool, len(r.groups))
+	suspects := make([]bool, len(r.all()))
 	for {
 		select {
 		case <-r.stop:
@@ -31,12 +31,12 @@ func (r *Router) keepPolicies() {
 // repairPolicies changes the policies of groups that differed from the first group at the last call as well. A
 // difference that was not there before may be a change on its way.
 func (r *Router) repairPolicies(suspects []bool) {
-	lead := r.groups[0]
+	lead := r.all()[0]
 	if !lead.Topology().Leads() {
 		clear(suspects)
 		return
 	}
-	for i, g := range r.groups[1:] {
+	for i, g := range r.all()[1:] {
 		differs := len(difference(lead.Policies(), g.Policies(), lead.Now().NowNs)) > 0
 		again := differs && suspects[i+1]
 		suspects[i+1] = differs
@@ -49,7 +49,7 @@ func (r *Router) repairPolicies(suspects []bool) {
 // repairGroup gives a group the policies of the first one. Both are read after a ReadIndex, so that neither a deposed
 // leader nor a follower that lags repairs what is right.
 func (r *Router) repairGroup(number int, g Group) {
-	lead := r.groups[0]
+	lead := r.all()[0]
 	if lead.ReadIndex() != nil || g.ReadIndex() != nil {
 		return
 	}

@@ -11,17 +11,17 @@ import (
 )
 
 // Now returns the stamp of a decision of the first group. The clocks of the groups differ by milliseconds.
-func (r *Router) Now() engine.Stamp { return r.groups[0].Now() }
+func (r *Router) Now() engine.Stamp { return r.all()[0].Now() }
 
 // Inspect describes a key; see limiter.Limiter.
 func (r *Router) Inspect(key []byte) (engine.Info, bool) { return r.owner(key).Inspect(key) }
 
 // Len returns the number of keys in all groups. A block everywhere, which every group has, counts once.
 func (r *Router) Len() (n int64) {
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		n += g.Len()
 	}
-	return n - int64(len(r.groups)-1)*int64(len(r.BlocksEverywhere()))
+	return n - int64(len(r.all())-1)*int64(len(r.BlocksEverywhere()))
 }
 
 // A cursor of Scan has the number of the group and the group's own cursor. The own cursor is the leading bits of a hash
@@ -35,11 +35,11 @@ const (
 // Scan visits the keys of one group after the other; see engine.Table.Scan.
 func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
 	number, own := int(cursor>>ownBits), cursor&(1<<ownBits-1)<<lostBits
-	if number >= len(r.groups) {
+	if number >= len(r.all()) {
 		return 0
 	}
-	for number < len(r.groups) {
-		own = r.groups[number].Scan(own, count, func(key []byte, a engine.Algorithm) {
+	for number < len(r.all()) {
+		own = r.all()[number].Scan(own, count, func(key []byte, a engine.Algorithm) {
 			if r.groupOf(key) == number { // every group has the blocks everywhere
 				count--
 				visit(key, a)
@@ -52,7 +52,7 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 			break
 		}
 	}
-	if number >= len(r.groups) {
+	if number >= len(r.all()) {
 		return 0
 	}
 	return uint64(number)<<ownBits | own>>lostBits
@@ -61,8 +61,8 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 // RandomKey returns a random key of a random group, or nil if no group has a key. A group with more keys is chosen more
 // often.
 func (r *Router) RandomKey() []byte {
-	sizes, total := make([]int64, len(r.groups)), int64(0)
-	for i, g := range r.groups {
+	sizes, total := make([]int64, len(r.all())), int64(0)
+	for i, g := range r.all() {
 		sizes[i] = g.Len()
 		total += sizes[i]
 	}
@@ -72,18 +72,18 @@ func (r *Router) RandomKey() []byte {
 	pick := rand.Int64N(total)
 	for i, n := range sizes {
 		if pick -= n; pick < 0 {
-			return r.groups[i].RandomKey()
+			return r.all()[i].RandomKey()
 		}
 	}
 	return nil
 }
 
 // BlocksEverywhere lists the keys that are blocked everywhere.
-func (r *Router) BlocksEverywhere() []string { return r.groups[0].BlocksEverywhere() }
+func (r *Router) BlocksEverywhere() []string { return r.all()[0].BlocksEverywhere() }
 
 // Top returns the heaviest keys of all groups; see engine.Table.Top.
 func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		all = append(all, g.Top(v, n)...)
 	}
 	slices.SortStableFunc(all, func(a, b engine.Heavy) int { return cmp.Compare(b.Units, a.Units) })
@@ -91,11 +91,11 @@ func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
 }
 
 // Policies returns the policies in force in the first group, which decides about them.
-func (r *Router) Policies() *engine.Policies { return r.groups[0].Policies() }
+func (r *Router) Policies() *engine.Policies { return r.all()[0].Policies() }
 
 // Stats returns the sums of the statistics of all groups.
 func (r *Router) Stats() (sum engine.Stats) {
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		s := g.Stats()
 		sum.Add(&s)
 	}
@@ -107,7 +107,7 @@ func (r *Router) Save() error { return r.Snapshot() }
 
 // LastSave returns when the group that was saved longest ago was saved, or the zero time if one never was.
 func (r *Router) LastSave() (oldest time.Time) {
-	for i, g := range r.groups {
+	for i, g := range r.all() {
 		if at := g.LastSave(); i == 0 || at.Before(oldest) {
 			oldest = at
 		}
@@ -124,7 +124,7 @@ func (r *Router) Clear() error {
 // Advance moves the test clocks of all groups forward.
 func (r *Router) Advance(d time.Duration) bool {
 	moved := true
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		moved = g.Advance(d) && moved
 	}
 	return moved

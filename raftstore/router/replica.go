@@ -32,12 +32,12 @@ func (r *Router) Topology() *limiter.Topology {
 }
 
 func (r *Router) view() *limiter.Topology {
-	t := *r.groups[0].Topology()
-	t.Groups = make([]limiter.Group, len(r.groups))
-	for i, g := range r.groups {
+	t := *r.all()[0].Topology()
+	t.Groups = make([]limiter.Group, len(r.all()))
+	for i, g := range r.all() {
 		v := g.Topology()
 		t.Groups[i] = limiter.Group{
-			Slots: hashslot.OfGroup(i, len(r.groups)), Leader: idIn(&t, v, v.Leader),
+			Slots: hashslot.OfGroup(i, len(r.all())), Leader: idIn(&t, v, v.Leader),
 			LastLeader: idIn(&t, v, v.LastLeader),
 			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
 		}
@@ -49,8 +49,8 @@ func (r *Router) view() *limiter.Topology {
 // LeaderOf returns the leader of the group that owns a slot, by its id in the first group. A redirect asks it. By old
 // descriptions, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
-	v := r.groups[hashslot.Group(slot, len(r.groups))].Topology()
-	return idIn(r.groups[0].Topology(), v, v.Leader)
+	v := r.all()[hashslot.Group(slot, len(r.all()))].Topology()
+	return idIn(r.all()[0].Topology(), v, v.Leader)
 }
 
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.
@@ -70,7 +70,7 @@ func first(errs []error) error {
 
 // StaleFor returns an upper bound of the age of the state of every group.
 func (r *Router) StaleFor() (oldest time.Duration) {
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		oldest = max(oldest, g.StaleFor())
 	}
 	return oldest
@@ -100,7 +100,7 @@ func (r *Router) AddNode(id, raftAddr string) error {
 		return g.AddNode(id, raftAddr)
 	})
 	if err == nil && !added {
-		return r.groups[0].AddNode(id, raftAddr) // which knows why not
+		return r.all()[0].AddNode(id, raftAddr) // which knows why not
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (r *Router) AddNode(id, raftAddr string) error {
 // RemoveNode removes a node from every group that has it, so it can be repeated after an error. id is the node's id in
 // the first group that still has it.
 func (r *Router) RemoveNode(id string) error {
-	for _, of := range r.groups {
+	for _, of := range r.all() {
 		t := of.Topology()
 		m := t.Member(id)
 		if m == nil {
@@ -121,7 +121,7 @@ func (r *Router) RemoveNode(id string) error {
 			return nil
 		})
 	}
-	return r.groups[0].RemoveNode(id) // which knows why not
+	return r.all()[0].RemoveNode(id) // which knows why not
 }
 
 func has(t *limiter.Topology, raftAddr string) bool {
@@ -131,9 +131,9 @@ func has(t *limiter.Topology, raftAddr string) bool {
 // TransferLeadership transfers the leadership of every group to a node. With "" it transfers the leadership of the
 // groups that this node leads, to any other node.
 func (r *Router) TransferLeadership(to string) error {
-	first := r.groups[0].Topology()
+	first := r.all()[0].Topology()
 	if to != "" && first.Member(to) == nil {
-		return r.groups[0].TransferLeadership(to) // which knows why not
+		return r.all()[0].TransferLeadership(to) // which knows why not
 	}
 	return r.inTurn(func(g Group) error {
 		t := g.Topology()
@@ -150,7 +150,7 @@ func (r *Router) Snapshot() error { return r.inTurn(func(g Group) error { return
 
 // inTurn calls each with one group after the other, until an error.
 func (r *Router) inTurn(each func(Group) error) error {
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		if err := each(g); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (r *Router) inTurn(each func(Group) error) error {
 func (r *Router) Digest() (index, hash uint64) {
 	const offset, prime = 14695981039346656037, 1099511628211 // of FNV-1a
 	index, hash = offset, offset
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		at, state := g.Digest()
 		index, hash = (index^at)*prime, (hash^state)*prime
 	}

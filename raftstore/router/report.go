@@ -6,7 +6,7 @@ import (
 
 // Storage describes the disk of all groups. They share one file system.
 func (r *Router) Storage() (sum limiter.Storage, ok bool) {
-	for i, g := range r.groups {
+	for i, g := range r.all() {
 		s, has := g.Storage()
 		if !has {
 			return limiter.Storage{}, false
@@ -23,7 +23,7 @@ func (r *Router) Storage() (sum limiter.Storage, ok bool) {
 
 // Consensus returns the sums of the counters of all groups, and the longest standstill.
 func (r *Router) Consensus() (sum limiter.Consensus) {
-	for _, g := range r.groups {
+	for _, g := range r.all() {
 		c := g.Consensus()
 		sum.LeaderChanges += c.LeaderChanges
 		sum.Clamps += c.Clamps

@@ -3,7 +3,9 @@ package router
 import (
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
@@ -21,7 +23,7 @@ type Group interface {
 
 // Router is a Limiter in front of all groups of a cluster. Its methods may be called from any goroutine.
 type Router struct {
-	groups []Group // in the order of their slots
+	groups atomic.Pointer[[]Group] // in the order of their slots; replaced when a group ends, and never changed
 	log    *slog.Logger
 	faults faults.Set
 	plans  sync.Pool // of *plan
@@ -45,7 +47,8 @@ func New(groups []Group, log *slog.Logger, mistakes faults.Set) *Router {
 	if !hashslot.ValidGroups(len(groups)) {
 		panic("router: the number of groups must be a power of two")
 	}
-	r := &Router{groups: groups, log: log, faults: mistakes, stop: make(chan struct{})}
+	r := &Router{log: log, faults: mistakes, stop: make(chan struct{})}
+	r.groups.Store(&groups)
 	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
 	r.tasks.Go(r.keepPolicies)
 	r.tasks.Go(r.spreadLeaders)
@@ -58,28 +61,43 @@ func (r *Router) Close() {
 	r.tasks.Wait()
 }
 
+// all returns the groups in the order of their slots.
+func (r *Router) all() []Group { return *r.groups.Load() }
+
 // groupOf returns the number of the group that owns the slot of a limiter.
 func (r *Router) groupOf(name []byte) int { return r.groupOfSlot(engine.SlotOf(name)) }
 
 // groupOfSlot returns the number of the group that owns a slot.
 func (r *Router) groupOfSlot(slot uint16) int {
 	if r.faults.Has(faults.StaleMap) && rand.IntN(2) == 0 {
-		return hashslot.Group(slot, len(r.groups)/2)
+		return hashslot.Group(slot, len(r.all())/2)
 	}
-	return hashslot.Group(slot, len(r.groups))
+	return hashslot.Group(slot, len(r.all()))
 }
 
 // Group returns a group of this node by its number.
-func (r *Router) Group(number int) Group { return r.groups[number] }
+func (r *Router) Group(number int) Group { return r.all()[number] }
+
+// replace puts another object in the place of a group.
+func (r *Router) replace(number int, g Group) {
+	for {
+		old := r.groups.Load()
+		groups := slices.Clone(*old)
+		groups[number] = g
+		if r.groups.CompareAndSwap(old, &groups) {
+			return
+		}
+	}
+}
 
 // owner returns the group that owns the slot of a limiter.
-func (r *Router) owner(name []byte) Group { return r.groups[r.groupOf(name)] }
+func (r *Router) owner(name []byte) Group { return r.all()[r.groupOf(name)] }
 
 // forAll calls each with every group at the same time, and returns the errors in the order of the groups.
 func (r *Router) forAll(each func(i int, g Group) error) []error {
-	errs := make([]error, len(r.groups))
+	errs := make([]error, len(r.all()))
 	var wait sync.WaitGroup
-	for i, g := range r.groups {
+	for i, g := range r.all() {
 		wait.Go(func() { errs[i] = each(i, g) })
 	}
 	wait.Wait()
