@@ -5,6 +5,6 @@
 // therefore renews a certificate. Unusable files, such as a new certificate without its key, change nothing and are
 // logged. Open connections keep their certificate.
 //
-// The authorities decide which peers may connect. The user of a connection decides what a certificate's name permits.
-// Package raftstore/peer does so for nodes.
+// The authorities decide which peers may connect. The package that uses a connection decides what the name in the
+// peer's certificate permits. For nodes that is package raftstore/peer.
 package certs

@@ -56,7 +56,7 @@ func (s *Store) Reload() error {
 	return s.read(s.files.stamps())
 }
 
-// read reads the files, whose stamps are seen. The caller holds mu.
+// read reads the files and records seen, the stamps that the caller took before. The caller holds mu.
 func (s *Store) read(seen stamps) error {
 	s.seen = seen // an unusable file is not read again until it changes
 	fresh, err := s.files.read()

@@ -26,7 +26,7 @@ type CA struct {
 	t    testing.TB
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// File is the path of its certificate.
+	// File is the path of the authority's certificate.
 	File string
 }
 
@@ -54,8 +54,8 @@ func (ca *CA) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue writes a certificate and key for 127.0.0.1 and a DNS name into a new directory. change may modify the
-// certificate before it is signed.
+// Issue writes a certificate and its key into a new directory. The certificate is for 127.0.0.1 and for the DNS name
+// name, and lasts an hour. change, unless it is nil, may modify the certificate before the authority signs it.
 func (ca *CA) Issue(name string, change func(*x509.Certificate)) certs.Files {
 	dir := ca.t.TempDir()
 	f := certs.Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), CA: ca.File}
@@ -63,7 +63,7 @@ func (ca *CA) Issue(name string, change func(*x509.Certificate)) certs.Files {
 	return f
 }
 
-// IssueTo is Issue for given files, which it replaces.
+// IssueTo is Issue with the paths of f. It replaces the files f.Cert and f.Key.
 func (ca *CA) IssueTo(f certs.Files, name string, change func(*x509.Certificate)) {
 	key := newKey(ca.t)
 	template := &x509.Certificate{
@@ -84,10 +84,10 @@ func (ca *CA) IssueTo(f certs.Files, name string, change func(*x509.Certificate)
 	writePEM(ca.t, f.Cert, "CERTIFICATE", der)
 }
 
-// Expired makes a certificate expire a minute ago.
+// Expired is a change for Issue: the certificate expired a minute ago.
 func Expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }
 
-// URI adds a URI name and removes the DNS names.
+// URI returns a change for Issue that adds a URI name and removes the DNS names.
 func URI(uri string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) {
 		u, err := url.Parse(uri)
