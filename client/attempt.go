@@ -7,18 +7,18 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Attempt is an attempt that has begun: a login, a code, a card. It counts as a failure unless Succeed is
-// called, even if this process dies.
+// Attempt is an attempt that has begun, for instance to log in, or to enter a code. It counts as a failure unless
+// Succeed is called. This holds even if the process dies.
 type Attempt struct {
 	client *Client
 	q      Request
-	local  bool // counted by the local limiter, or not counted
+	local  bool // the fallback decided: the local limiter counted the attempt, or nothing did (Open)
 }
 
-// Begin begins an attempt under a rule made with Attempts, or under policies with such limits (q.Also names
-// more policies). If the Decision is a denial, the attempt is nil and must not be made. Otherwise the caller
+// Begin begins an attempt under a rule made with Attempts, or under policies whose limits count attempts. q.Also
+// names more policies. If the Decision is a denial, the Attempt is nil and must not be made. Otherwise the caller
 // delays its response by Decision.RetryAfter. Decision.Remaining is how many more attempts may fail before the
-// last step.
+// threshold of the last Step.
 //
 // While weir is not reached, Options.WhenDown decides. Open admits attempts without counting them. A policy
 // that extends its penalties does not count attempts that this client denies from memory: see
@@ -38,15 +38,15 @@ func (c *Client) Begin(ctx context.Context, q Request) (*Attempt, Decision, erro
 	return &Attempt{client: c, q: q, local: d.Source == FromFallback}, d, nil
 }
 
-// Succeed reports that the attempt succeeded. weir forgets the failures before it, and ends a penalty that it
-// may have begun. After an error it may be called again.
+// Succeed reports that the attempt succeeded. weir forgets the strikes of its key, this attempt included, and ends
+// the key's penalty. After an error Succeed may be called again.
 func (a *Attempt) Succeed(ctx context.Context) error {
 	c, q := a.client, &a.q
 	pairs := append([]Pair{{Policy: q.Rule.policy, Key: q.Key}}, q.Also...)
 	switch {
 	case a.local && c.local != nil:
 		c.local.forgive(pairs)
-	case a.local: // it was not counted
+	case a.local: // Open admitted the attempt without counting it
 	case q.Rule.policy == "":
 		_, err := c.Reset(ctx, q.Key)
 		return err
@@ -57,8 +57,8 @@ func (a *Attempt) Succeed(ctx context.Context) error {
 	return nil
 }
 
-// Forgive forgets the strikes of policies for their keys, and ends their penalties. It reports the success of
-// an attempt that was begun elsewhere, for instance by a middleware. It returns how many limiters had strikes.
+// Forgive forgets the strikes of policies for their keys, and ends the penalties of these keys. It serves an attempt
+// that was begun elsewhere, for instance by a middleware, and succeeded. It returns how many limiters had strikes.
 func (c *Client) Forgive(ctx context.Context, pairs ...Pair) (int64, error) {
 	args := make([]any, 0, 1+2*len(pairs)+usualOptionArgs)
 	args = append(args, "RL.FORGIVE")

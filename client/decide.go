@@ -34,8 +34,8 @@ func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	return c.conclude(ctx, &q, k)
 }
 
-// DecideAll answers requests in one pipeline, each independently. The error joins the errors of single
-// requests; the decisions of these requests are denials.
+// DecideAll answers requests in one pipeline within Options.Timeout, each request independently. The error joins the
+// errors of single requests. The decisions of the requests with errors are denials.
 func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error) {
 	out := make([]Decision, len(qs))
 	var failed []error
@@ -70,7 +70,8 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 	return out, errors.Join(failed...)
 }
 
-// beforehand answers a request that needs no round trip. Otherwise it completes the request.
+// beforehand answers a request that needs no round trip: known is true then. Otherwise it gives the request an ID if
+// Options.IDs is set.
 func (c *Client) beforehand(ctx context.Context, q *Request) (d Decision, known bool, err error) {
 	if err := q.check(); err != nil {
 		return d, false, err

@@ -46,7 +46,8 @@ type Decision struct {
 	ResetAfter time.Duration
 	// Limit is the burst, capacity or maximum in force, or 0 if it is not known.
 	Limit int64
-	// Policy is the policy that binds, for a request that names policies. Reserve does not return it.
+	// Policy names the policy whose limit the other fields describe, if the request names policies. Reserve leaves
+	// it empty.
 	Policy string
 	Source Source
 }
@@ -70,7 +71,8 @@ func decisionOf(q *Request, reply any) (Decision, error) {
 	return d, nil
 }
 
-// decisionFrom converts the five integers of a decision.
+// decisionFrom converts the five integers of a decision: units granted (or 1 for allowed), units remaining, retry
+// time and reset time in milliseconds, and the limit.
 func decisionFrom(q *Request, five [5]int64) Decision {
 	d := Decision{
 		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis(five[2]), ResetAfter: millis(five[3]),

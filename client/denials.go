@@ -22,10 +22,10 @@ type denial struct {
 	units   int64 // the units asked for: more units need a longer wait, fewer may fit
 	high    bool
 	maxWait time.Duration
-	from    netip.Addr // a block of this address applies to it only
+	from    netip.Addr // Request.From: a block of this address denies only the requests from it
 	at      time.Time
 	until   time.Time // the retry time; a monotonic reading, like at
-	forget  time.Time
+	forget  time.Time // when the client asks weir again: until, or after maxDenialAge
 	d       Decision
 }
 
@@ -33,14 +33,14 @@ func newDenials(most int) *denials {
 	return &denials{most: most, keys: make(map[string]denial)}
 }
 
-// memorable reports whether a denial of q stays valid for a while. Denials of slots and holds do not, because
-// others may free units at any time. Checks of several keys and rules with extended penalties are not
-// remembered either.
+// memorable reports whether a denial of q stays valid until its retry time. A denial of a slot or of a hold does
+// not, because another client may free units at any time. A check of several keys is not remembered. Neither is a
+// denial under a rule with extended penalties, because weir has to count each request.
 func memorable(q *Request) bool {
 	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && !q.Rule.strikes(engine.Extend)
 }
 
-// units returns the least number of units that would have admitted anything.
+// units returns the least number of units that q accepts.
 func (q *Request) units() int64 {
 	if q.Partial {
 		return 1
@@ -65,11 +65,11 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 	m.keys[q.Key] = kept
 }
 
-// maxExamined bounds how many denials dropIdle examines to find expired ones.
+// maxExamined bounds how many entries of their maps denials.dropExpired and idleKeys.dropIdle examine.
 const maxExamined = 8
 
-// dropExpired drops the expired denials among a few. If all are valid, it drops one of them. The next request for
-// that key then goes to weir.
+// dropExpired examines at most maxExamined denials and drops the expired ones. If it found none, it drops a valid
+// one, so that there is space. The next request for that key goes to weir.
 func (m *denials) dropExpired(now time.Time) {
 	n, victim := 0, ""
 	for key, kept := range m.keys {
@@ -114,8 +114,8 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops the denials of all keys that a block of this key may apply to, and of all requests that
-// came from an address.
+// forgetBehind drops the denials that a block or unblock of key may change. These are the denials of key, of the
+// keys that end in "|" and key, and of all requests with an address (Request.From).
 func (m *denials) forgetBehind(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -43,8 +43,8 @@ const (
 	inDoubt                   // it may have been carried out
 )
 
-// soonOtherwise has the error prefixes that mean that nothing was done, and that the same command may soon
-// succeed. Every other error refuses the command, except UNKNOWN.
+// soonOtherwise has the prefixes of errors after which nothing was done and the same command may soon succeed. Every
+// other error except UNKNOWN means that resending does not help.
 var soonOtherwise = []string{"TRYAGAIN", "CLUSTERDOWN", "OVERLOADED", "LOADING", "ERR max number of clients"}
 
 func outcomeOf(err error) outcome {

@@ -13,13 +13,13 @@ import (
 type Hold struct {
 	client *Client
 	id     string
-	key    string // its denials are forgotten when units are given back; empty: not known
+	key    string // the client forgets the denials of this key when the hold ends; empty: not known
 	local  bool   // made by the local limiter, or by Open
 }
 
-// Reserve holds q.Cost units under a policy (and those of q.Also) until Commit or Cancel. After ttl the units
-// go back by themselves. q.ID names the hold; Reserve generates an ID if it is empty. If the Decision is a
-// denial, the hold is nil.
+// Reserve holds q.Cost units under a policy and under the policies of q.Also, until Commit or Cancel. weir gives the
+// units back if neither is called within ttl. q.ID names the hold; Reserve generates an ID if it is empty. If the
+// Decision is a denial, the hold is nil.
 func (c *Client) Reserve(ctx context.Context, q Request, ttl time.Duration) (*Hold, Decision, error) {
 	if ttl <= 0 || int64(ttl) > engine.MaxWindowNs {
 		return nil, Decision{}, fmt.Errorf("%w: the ttl of a hold must be above 0 and at most 366 days, not %v",
@@ -41,9 +41,10 @@ func (c *Client) Hold(id string) *Hold { return &Hold{client: c, id: id} }
 // ID returns the id of the hold for Client.Hold.
 func (h *Hold) ID() string { return h.id }
 
-// Commit completes the hold with its true cost. If the cost is lower than the held units, the rest is given
-// back. If it is higher, more units are taken, even if the limits do not have them. Commit returns the units
-// left of the limit with the fewest left, or -1 if that is not known. A repeated Commit has no further effect.
+// Commit completes the hold with its true cost. If the cost is lower than the held units, weir gives the difference
+// back. If the cost is higher, weir takes the difference as well, even if the limits do not have it.
+// Commit returns the units left of the limit with the fewest left, or -1 if that is not known. A repeated Commit has
+// no further effect.
 func (h *Hold) Commit(ctx context.Context, actual int64) (left int64, err error) {
 	if actual < 0 || actual > engine.MaxUnits {
 		return 0, fmt.Errorf("%w: what was used must be 0 to 2^53, not %d", ErrBadRequest, actual)
@@ -70,7 +71,8 @@ func (h *Hold) Cancel(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-// here completes or cancels a hold of the local limiter. No limiter counted a hold that Open granted.
+// here completes or cancels a hold of the local limiter. ok is false for a hold that Open granted, because no limiter
+// counted it.
 func (h *Hold) here(code engine.OpCode, actual int64) (d engine.Decision, ok bool) {
 	if h.client.local == nil {
 		return d, false
@@ -79,7 +81,7 @@ func (h *Hold) here(code engine.OpCode, actual int64) (d engine.Decision, ok boo
 	return d, d.Status == engine.OK
 }
 
-// Slot is a lease on one of the units that may be held at the same time.
+// Slot is one of the places of a rule made with Slots. It is held until Release, or until its ttl has passed.
 type Slot struct {
 	client *Client
 	rule   *Rule

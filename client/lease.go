@@ -44,14 +44,14 @@ type Lease struct {
 	closed  bool
 }
 
-// batch is units in the lease. It is over when its time has passed or it is empty.
+// batch is the units of one decision in the lease. It is over when its time has passed or no unit is left.
 type batch struct {
 	left     atomic.Int64
 	untilNs  int64         // since the start of the lease
 	refund   time.Time     // units may be given back until then: see refundable
 	d        Decision      // the decision that granted it
-	timer    *time.Timer   // gives back the rest when the time has passed
-	returned chan struct{} // closed when the rest was given back
+	timer    *time.Timer   // calls giveBack when the time has passed
+	returned chan struct{} // closed when giveBack has ended
 }
 
 // refusal is a denial. It is valid until its retry time, but only for a bounded time: another client may reset
@@ -59,7 +59,7 @@ type batch struct {
 type refusal struct {
 	d    Decision
 	at   time.Time
-	good time.Duration
+	good time.Duration // how long after at the denial is valid
 }
 
 func newRefusal(d Decision) *refusal {
@@ -70,7 +70,8 @@ func newRefusal(d Decision) *refusal {
 	return &refusal{d: d, at: time.Now(), good: min(d.RetryAfter, longest)}
 }
 
-// spent is so far below zero that no number of takes wraps it to a positive number.
+// spent is the value of batch.left after giveBack. Takes still decrement it, and 2^62 of them do not wrap it to a
+// positive number.
 const spent = -1 << 62
 
 // Lease begins a lease of a key. Only token buckets and windows can be leased, because a part of what they
@@ -120,8 +121,8 @@ func (r *refusal) left() Decision {
 	return d
 }
 
-// fill fetches a batch and decides by it. If another goroutine fetches a batch, fill waits for it and returns
-// again, and the caller retries.
+// fill fetches a batch and decides by it. If another goroutine is fetching a batch, fill waits for that batch, and
+// again is true: the caller retries.
 func (l *Lease) fill(ctx context.Context) (d Decision, again bool, err error) {
 	batch, denied := l.batch.Load(), l.denied.Load()
 	select {
@@ -189,7 +190,8 @@ func (l *Lease) refundable(d *Decision) time.Duration {
 	return d.ResetAfter
 }
 
-// giveBack empties a batch and gives its units back, if there is still time. It is called once for each batch.
+// giveBack empties a batch and gives its units back, unless it is too late for that (batch.refund). It is called once
+// for each batch.
 func (l *Lease) giveBack(b *batch) {
 	defer close(b.returned)
 	left := b.left.Swap(spent)

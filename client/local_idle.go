@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// maxIdleKeys bounds the keys whose last use is recorded, with some megabytes. The limiter of a key beyond the
-// bound is kept until it is full again, which is the stricter side.
+// maxIdleKeys bounds the keys whose last use is recorded, and their memory to some megabytes. The limiter of a key
+// beyond the bound is kept until it is idle by itself. That is stricter than Options.LocalIdle asks for.
 const maxIdleKeys = 100_000
 
 // idleKeys records when each key was used last, for Options.LocalIdle.
@@ -37,7 +37,8 @@ func (k *idleKeys) touch(key string, now time.Time) (idle bool) {
 	return there && now.Sub(last) >= k.ttl
 }
 
-// dropIdle drops the idle keys among a few. Their limiters are full again, or are kept.
+// dropIdle examines at most maxExamined keys, and drops those that were unused for ttl. Their limiters stay in the
+// table until they are idle by themselves.
 func (k *idleKeys) dropIdle(now time.Time) {
 	n := 0
 	for key, last := range k.last {

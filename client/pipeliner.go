@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxInFlight is how many commands or pipelines are in flight at once. A single caller never waits for another.
-	// Commands of many callers share a system call, in the client and in weir.
+	// maxInFlight bounds the commands and pipelines in flight at once. Up to this number, callers do not wait for each
+	// other. The commands of more callers share a pipeline, and so they share system calls in the client and in weir.
 	maxInFlight = 2
 	// maxPipelineLen bounds a pipeline. It is several times the size of weir's batch.
 	maxPipelineLen = 512
@@ -21,8 +21,8 @@ const (
 // errNotSent means that the deadline passed before the command was sent.
 var errNotSent = errors.New("not sent in time")
 
-// pipeliner is the pipeliner: it coalesces simultaneous commands into one pipeline. It never delays a command on
-// purpose. A command waits only while maxInFlight commands or pipelines are in flight.
+// pipeliner coalesces simultaneous commands into one pipeline. It never delays a command on purpose. A command waits
+// only while maxInFlight commands or pipelines are in flight.
 type pipeliner struct {
 	rdb     redis.UniversalClient
 	timeout time.Duration // of a pipeline; each command has its own deadline as well
@@ -31,7 +31,7 @@ type pipeliner struct {
 	idle    sync.Cond // signals that busy has become 0
 	busy    int       // commands and pipelines in flight
 	waiting []*queuedCmd
-	closed  bool // no command waits any more
+	closed  bool // process sends each command on its own
 }
 
 // queuedCmd is a command that waits for a pipeline, and then for its answer.
@@ -84,7 +84,7 @@ func (t *pipeliner) abandon(ctx context.Context, p *queuedCmd) error {
 	return errNotSent
 }
 
-// sendNext replaces a command or pipeline that has finished by a pipeline of waiting commands.
+// sendNext is called when a command or pipeline has finished. It sends the waiting commands as the next pipeline.
 func (t *pipeliner) sendNext() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,8 @@ func (t *pipeliner) send(pipeline []*queuedCmd) {
 	}
 }
 
-// ownError returns the error of one command of a pipeline.
+// ownError returns the error of one command of a pipeline. A command with neither a reply nor an error gets ofAll,
+// the error of the whole pipeline.
 func ownError(cmd once, ofAll error) error {
 	if err := cmd.Err(); err != nil || cmd.Val() != nil {
 		return err

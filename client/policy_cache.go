@@ -33,18 +33,18 @@ type policyCache struct {
 	log     *slog.Logger
 	counts  *counters
 
-	byName sync.Map // name: *cachedPolicy
-	wake   chan struct{}
+	byName sync.Map      // name: *cachedPolicy
+	wake   chan struct{} // holds a token when policies wait for their first fetch
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows, and additions to byName
+	mu      sync.Mutex // guards size, started, and additions to byName
 	size    int
 	started bool
 	fetcher sync.WaitGroup
 }
 
-// cachedPolicy is one cached policy. Only used is accessed outside of the goroutine.
+// cachedPolicy is one cached policy. Only the goroutine of policyCache accesses its fields, except the field used.
 type cachedPolicy struct {
 	given  bool        // defined by the program's own rules; never fetched
 	used   atomic.Bool // since the last refresh
@@ -133,8 +133,8 @@ func (p *policyCache) again() {
 	}
 }
 
-// pass fetches the policies that are new, or with all the policies in use. It stops if weir is not reached, and
-// reports whether it was.
+// pass fetches the policies that have not been fetched yet, or with all the policies in use. It stops and returns
+// false if weir is not reached.
 func (p *policyCache) pass(all bool) (reached bool) {
 	reached = true
 	p.byName.Range(func(key, value any) bool {

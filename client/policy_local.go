@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// sameTerms reports whether two descriptions have the same terms. It does not rely on the version, which may
+// sameTerms reports whether two descriptions have the same terms. It does not rely on the version alone, which may
 // repeat after a policy was deleted.
 func (p *PolicyInfo) sameTerms(o *PolicyInfo) bool {
 	return p.Version == o.Version && p.Shadow == o.Shadow && p.Disabled == o.Disabled && p.RetryAfter == o.RetryAfter &&
@@ -102,7 +102,7 @@ func parseReport(text string) (int64, error) {
 	return engine.ParseDuration([]byte(text))
 }
 
-// parseReserved parses a part like "12.5%", in thousandths.
+// parseReserved parses a part like "12.5%". It returns the part in thousandths.
 func parseReserved(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

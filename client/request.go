@@ -28,13 +28,14 @@ type Request struct {
 	// From is the address that the request comes from. A block everywhere of this address denies the request,
 	// whatever its key is. An invalid address means none.
 	From netip.Addr
-	// Also are more policies with their keys. The request takes from all of them or from none.
+	// Also are more policies with their keys, at most 15. The request takes units under all of them and under Rule,
+	// or under none.
 	Also []Pair
 	// ID is an idempotency key of up to 64 bytes: the same ID on the same key within a minute returns the first
 	// answer. See Options.IDs.
 	ID string
 
-	holder string        // of Slots
+	holder string        // of Acquire: the holder of the slot
 	hold   time.Duration // of Reserve: how long the units are held
 }
 
@@ -86,8 +87,8 @@ func (q *Request) cost() int64 {
 	return q.Cost
 }
 
-// repeatable reports whether the request counts once however often it is sent. An ID ensures that, and a holder
-// renews its slot.
+// repeatable reports whether the request counts once however often it is sent. An ID ensures that. So does a holder,
+// because a repeated RL.ACQUIRE renews the holder's slot.
 func (q *Request) repeatable() bool { return q.ID != "" || q.holder != "" }
 
 // usualOptionArgs is the capacity for an ID. A request with more options allocates more.

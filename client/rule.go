@@ -20,9 +20,9 @@ type Rule struct {
 	policy  string // of RL.CHECK
 	kind    engine.Algorithm
 	max     int64
-	window  time.Duration // in which max units become available again; 0: not known, or never
-	local   []engine.Limit
-	ttl     time.Duration // of slots
+	window  time.Duration  // in which max units become available again; 0: not known, or never
+	local   []engine.Limit // the limits by which the fallback Local decides
+	ttl     time.Duration  // of slots
 	err     error
 }
 

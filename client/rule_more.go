@@ -79,7 +79,8 @@ func Policy(name string, locally ...*Rule) *Rule {
 	return r
 }
 
-// someLimit completes a policy that has no limits in this process.
+// someLimit is a placeholder for the limits of a policy that has none in this process, because Policy.Validate
+// requires a limit.
 var someLimit = []engine.Limit{{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}}
 
 // terms returns the policy with the given limits, as the engine has it.

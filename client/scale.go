@@ -32,7 +32,8 @@ func slower(r engine.Rate, f float64) engine.Rate {
 	return Rate{r.Units, time.Duration(longer(r.PerNs, 1/f))}.lowest()
 }
 
-// longer rounds up, so that no limit exceeds its fraction, and stays within the engine's bounds.
+// longer multiplies a time by a factor, at most to the engine's bound. It rounds up, so that no limit exceeds its
+// fraction.
 func longer(ns int64, factor float64) int64 {
 	return int64(min(math.Ceil(float64(ns)*factor), float64(engine.MaxWindowNs)))
 }

@@ -38,7 +38,8 @@ type call struct {
 	err  error
 }
 
-// again reports whether the call may be resent. If dialing failed, go-redis has already tried several times.
+// again reports whether the call may be resent. A call that failed to dial is not, because go-redis has already
+// dialled several times.
 func (c *call) again() bool {
 	o := outcomeOf(c.err)
 	return o == notApplied && !dialing(c.err) || o == inDoubt && c.safe
@@ -139,8 +140,8 @@ func (c *Client) judge(ctx context.Context, err error) error {
 	}
 }
 
-// contextError returns why ctx ended. A reached deadline counts even if the context has not noticed it: a
-// connection notices it a moment earlier.
+// contextError returns why ctx ended, or nil. A deadline that has passed counts even while ctx.Err is still nil,
+// because a connection reports the deadline a moment before ctx does.
 func contextError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

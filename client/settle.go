@@ -9,9 +9,8 @@ import (
 	"github.com/weir-project/weir/client/internal/keys"
 )
 
-// The commands below change limiters. While weir is not reached they fail with
-// ErrUnavailable; each carries an ID where weir takes one, so that it happens once
-// however often it had to be sent.
+// The methods of this file change limiters. While weir is not reached they fail with ErrUnavailable. They send an ID
+// if the command accepts one, so that a resent command takes effect once.
 
 // Refund gives back n units that were taken from a key and not used. It returns the units left, or -1 if the
 // limiter is idle and the refund had no effect.

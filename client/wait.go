@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// longestQueue bounds how far ahead Wait reserves if its context has no deadline. A caller that is killed
-	// leaves a gap of at most this length.
+	// longestQueue bounds how far ahead Wait reserves units if its context has no deadline. The units that a killed
+	// caller had reserved stay unused, and later callers wait at most this long for nothing.
 	longestQueue = time.Minute
-	// waitJitter bounds the random part that is added to a wait, as a fraction of the wait. Callers that wait for
-	// the same window must not all return at its first instant.
+	// waitJitter is the divisor of the random part that is added to a wait: up to 1/waitJitter of the wait. Callers
+	// that wait for the same window must not all return at its first instant.
 	waitJitter = 8
 )
 
@@ -64,8 +64,8 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 	}
 }
 
-// reserveUntil lets all token buckets be reserved as far ahead as ctx lasts. A request that may not wait would
-// only be denied, without a time to wait for.
+// reserveUntil sets the MaxWait of all token buckets to the time that ctx lasts, at most longestQueue without a
+// deadline. Without MaxWait, weir would deny a request and reserve no units for it.
 func reserveUntil(ctx context.Context, qs []Request) {
 	ahead := longestQueue
 	if deadline, ok := ctx.Deadline(); ok {
@@ -139,8 +139,8 @@ func (c *Client) undo(ctx context.Context, qs []Request, ds []Decision) {
 	}
 }
 
-// giveBack gives units back to the source that granted them. If that fails, the units stay used: too few units
-// are safe, too many are not.
+// giveBack gives units back to the source that granted them, except units of policies, which cannot be given back.
+// If a refund fails, the units stay used: too few units are safe, too many are not.
 func (c *Client) giveBack(ctx context.Context, q *Request, n int64, from Source) {
 	switch {
 	case from == FromFallback && c.local != nil:

@@ -24,14 +24,14 @@ import (
 // Limiter provides the interceptors.
 type Limiter struct {
 	client   *client.Client
-	methods  map[string]*Method // nil: not limited
+	methods  map[string]*Method // by Method.Name; nil: excluded
 	fields   httpfields.Style
 	decided  func(ctx context.Context, method, key string, d client.Decision)
 	log      *slog.Logger
 	loggedAt atomic.Int64 // Unix seconds
 }
 
-// Unary limits unary calls.
+// Unary limits unary calls. It is a grpc.UnaryServerInterceptor.
 func (l *Limiter) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if err := l.admit(ctx, info.FullMethod, func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (l *Limiter) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	return next(ctx, req)
 }
 
-// Stream limits streams.
+// Stream limits streams when they begin. It is a grpc.StreamServerInterceptor.
 func (l *Limiter) Stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	if err := l.admit(s.Context(), info.FullMethod, s.SetHeader); err != nil {
 		return err
@@ -58,7 +58,8 @@ func (l *Limiter) methodOf(full string) *Method {
 	return nil
 }
 
-// admit returns nil for a call that may proceed, and otherwise the error of the call.
+// admit returns nil for a call that may proceed, and otherwise the error of the call. It delays an admitted call by
+// the delay of its decision.
 func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadata.MD) error) error {
 	m := l.methodOf(full)
 	if m == nil {
@@ -117,7 +118,7 @@ func (l *Limiter) undecided(ctx context.Context, name string, err error) error {
 	return status.Error(codes.Unavailable, "the limit of this call could not be checked")
 }
 
-// hold delays a call until its time.
+// hold waits for d, the delay of an admitted call. It returns the call's error if the call ends first.
 func hold(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -67,11 +67,11 @@ func New(c *client.Client, o Options) (*Limiter, error) {
 	return l, nil
 }
 
-// longestName bounds the name of a method, so that the key after it fits.
+// longestName bounds Method.Name, so that the name and a key together are not longer than weir accepts.
 const longestName = 256
 
-// methodName matches a full method, or all methods of a service. A star has no special meaning, and the service
-// of a call is never empty.
+// methodName matches Method.Name. It refuses a star, which would have no special meaning, and an empty service, which
+// no call has.
 var methodName = regexp.MustCompile(`^/([^/*?\s]+/[^/*?\s]*)?$`)
 
 func (l *Limiter) add(name string, m *Method) error {

@@ -62,7 +62,7 @@ type Breaker struct {
 	period  uint64    // counts the changes of state; outcomes of earlier periods are ignored
 	recent  uint64    // the last answers, the newest in the lowest bit: 1 is a failure
 	openEnd time.Time // open: when it becomes half-open
-	nextTry time.Time // half-open: when another request passes if the last has no outcome
+	nextTry time.Time // half-open: when the next probe passes if the last probe has no outcome until then
 }
 
 // NewBreaker returns a closed breaker.
@@ -92,8 +92,8 @@ func (b *Breaker) State() BreakerState {
 	return b.state
 }
 
-// pass reports whether a request passes. If it does, its outcome belongs to the period. If not, wait is its
-// retry time.
+// pass reports whether a request passes. If it does, the caller reports its outcome with settle and the returned
+// period. If not, wait is its retry time.
 func (b *Breaker) pass() (period uint64, wait time.Duration, ok bool) {
 	now := b.now()
 	b.mu.Lock()
@@ -129,7 +129,8 @@ const (
 	unknown // the client has disconnected
 )
 
-// settle applies the outcome of a request of a period.
+// settle applies the outcome of a request that passed in the given period. It ignores a request of an earlier
+// period.
 func (b *Breaker) settle(period uint64, what outcome) {
 	now := b.now()
 	b.mu.Lock()

@@ -49,7 +49,7 @@ type watchedWriter struct {
 func (w *watchedWriter) answered(status int) {
 	switch {
 	case w.ended:
-	case status < http.StatusOK && status != http.StatusSwitchingProtocols: // another follows
+	case status < http.StatusOK && status != http.StatusSwitchingProtocols: // informational: the final status follows
 	case w.breaker.o.Failed(status):
 		w.end(failed)
 	default:
@@ -57,8 +57,8 @@ func (w *watchedWriter) answered(status int) {
 	}
 }
 
-// end applies the first outcome. If the client has disconnected, a failure says nothing about the handler:
-// reverse proxies answer with 502 then.
+// end reports the outcome of the request to the breaker, once. If the client has disconnected, a failure says nothing
+// about the handler, because reverse proxies answer with 502 then.
 func (w *watchedWriter) end(what outcome) {
 	if w.ended {
 		return

@@ -20,11 +20,11 @@ const maxGlobBytes = 127
 // A slash at the end of a path is optional. glob is a nondeterministic automaton (Glushkov),
 // simulated by bits: state i says that the first i bytes of the pattern match.
 type glob struct {
-	next    [256]bits // by byte of the path: the states that it leads to from the state before
-	any     bits      // the states with a '**': every byte leads back to them
-	segment bits      // the states with a '*': every byte but the slash does
-	skip    bits      // the states behind the first slash of "/**/": the second one is optional
-	accept  bits
+	next    [256]bits // by byte of the path: bit i is set if the i-th byte of the pattern is this byte
+	any     bits      // the states before a "**": every byte of the path leads back to them
+	segment bits      // the states before a '*': every byte but the slash leads back to them
+	skip    bits      // the states after the first slash of "/**/": the second slash may be absent
+	accept  bits      // the states in which the whole pattern matches
 }
 
 // bits is a set of states. It is a struct because the compiler keeps structs in registers, but not arrays.
@@ -96,7 +96,7 @@ func compileGlob(pattern string) (*glob, error) {
 	return g, nil
 }
 
-// star adds the one or two stars at byte i, after n bytes of the pattern.
+// star adds the one or two stars at byte i of the pattern, which follow n bytes that are not stars.
 func (g *glob) star(pattern string, i, stars, n int) error {
 	switch {
 	case stars > 2:

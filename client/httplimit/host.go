@@ -11,8 +11,8 @@ import (
 var hostName = regexp.MustCompile(`^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_-]+)*$`)
 
 // parseHost returns the host of a pattern in the form that plainHost gives to hosts of requests. A name of one
-// label must end in a dot, as fully qualified names may. Without the dot it is probably a path without its
-// slash.
+// label, except localhost, must end in a dot, as fully qualified names may. Without the dot it is probably a path
+// without its slash. rest is the path after the host, for error messages.
 func parseHost(host, rest string) (string, error) {
 	name := strings.TrimSuffix(host, ".")
 	isName := hostName.MatchString(name) && strings.Contains(host, ".")
@@ -42,7 +42,7 @@ func plainHost(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// muxKnows reports whether http.ServeMux derives the plain host from the host of a request. It only removes a
+// muxKnows reports whether http.ServeMux derives the plain host from the host of a request. The mux only removes the
 // port.
 func muxKnows(host, plain string) bool {
 	return strings.HasPrefix(host, plain) && (len(host) == len(plain) || host[len(plain)] == ':')

@@ -50,7 +50,8 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// admit reports whether a request of a route proceeds. If not, it has answered the request.
+// admit reports whether a request of a route proceeds. If not, admit has answered the request, or its client has
+// disconnected. It delays an admitted request by the delay of its decision.
 func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bool {
 	q := route.request(r)
 	if l.o.Address != nil {
@@ -85,7 +86,7 @@ func (l *limiter) routeOf(r *http.Request) *Route {
 	return l.router.route(r).of(r)
 }
 
-// held delays a request until its time, and reports whether its client still waits.
+// held waits for d, the delay of an admitted request. It returns false if ctx ends first.
 func held(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true

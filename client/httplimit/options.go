@@ -116,7 +116,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// longestName bounds the name of a route, so that the key after it fits.
+// longestName bounds the name of a route, so that the name and a key together are not longer than weir accepts.
 const longestName = 128
 
 func (r *Route) complete() error {
@@ -161,8 +161,8 @@ func (r *Route) of(req *http.Request) *Route {
 	return &own
 }
 
-// request returns the client's request for an HTTP request. Policies keep their keys apart. Under other rules,
-// the route's name does.
+// request returns the client's request for an HTTP request. Each policy has limiters of its own for its keys. Under
+// other rules, the route's name before the key separates the limiters of routes.
 func (r *Route) request(req *http.Request) client.Request {
 	key := cmp.Or(r.Key(req), keys.Anonymous)
 	if !r.Rule.IsPolicy() {

@@ -131,7 +131,8 @@ func (o *Options) checkPreflight(text string) error {
 	return nil
 }
 
-// registeredAt matches the source position in panics of http.ServeMux, which is always in this file.
+// registeredAt matches the source position in panics of http.ServeMux. It is always a position in this package, so it
+// does not help the user.
 var registeredAt = regexp.MustCompile(` \(registered at [^)]*\)|(?s:\n.*)`)
 
 // muxComplaint returns the panic of http.ServeMux about a pattern, without source positions.

@@ -11,10 +11,11 @@ import (
 
 // Denial describes a request that is not served.
 type Denial struct {
-	// Status is 429. It is 503 if weir has no capacity or is not reached, or if the breaker is open.
+	// Status is 429 for a request over a limit. It is 503 if weir could not decide, or if the breaker is open. It is
+	// Options.FallbackStatus if weir is not reached.
 	Status int
 	Route  string // Route.Name
-	Limit  string // the limit that binds: Route.Name, or the name of a policy in Route.Also
+	Limit  string // the limit that denied: Route.Name, or the name of a policy in Route.Also
 	Detail string // a sentence for people
 	// BreakerOpen means that the request was within its limits, and that Route.Breaker is open.
 	BreakerOpen bool

@@ -9,8 +9,8 @@ import (
 // encodedSlash represents an encoded slash in a reading that keeps it.
 const encodedSlash = "%2F"
 
-// readings are the ways in which servers interpret an unusual path. Globs match both readings, so that no path
-// reaches a server's login without matching "**/login".
+// readings are the two ways in which servers interpret an unusual path. A route's glob is matched against both, so
+// that no spelling of a path reaches a server's login without matching "**/login".
 type readings struct {
 	// plain is the decoded path in its clean form. An encoded slash does not separate segments.
 	plain string

@@ -95,7 +95,7 @@ func FromEnv(getenv func(string) string) (s Settings, err error) {
 	return s, e.err
 }
 
-// limit is one of the settings' limits.
+// limit is one limit of Settings: the policy without Settings.Prefix, the variable, and the number of requests.
 type limit struct {
 	policy, env string
 	max         int64

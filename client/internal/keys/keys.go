@@ -18,7 +18,8 @@ const (
 	// clientBitsV6 is the prefix of an IPv6 address that identifies a client. A household or a machine has a /64,
 	// and may use another address in it for each request.
 	clientBitsV6 = 64
-	// longestAddr is the capacity for any address, on the stack.
+	// longestAddr is the capacity of a buffer for the key of any address. Its size is constant, so that the buffer
+	// stays on the stack.
 	longestAddr = 64
 )
 
