@@ -114,9 +114,9 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops the denials that a block or unblock of key may change. These are the denials of key, of the
+// forgetBlocked drops the denials that a block or unblock of key may change. These are the denials of key, of the
 // keys that end in "|" and key, and of all requests with an address (Request.From).
-func (m *denials) forgetBehind(key string) {
+func (m *denials) forgetBlocked(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	addr := strings.TrimPrefix(key, "ip:")

@@ -43,9 +43,9 @@ const (
 	inDoubt                   // it may have been carried out
 )
 
-// soonOtherwise has the prefixes of errors after which nothing was done and the same command may soon succeed. Every
+// retryableErrors has the prefixes of errors after which nothing was done and the same command may soon succeed. Every
 // other error except UNKNOWN means that resending does not help.
-var soonOtherwise = []string{"TRYAGAIN", "CLUSTERDOWN", "OVERLOADED", "LOADING", "ERR max number of clients"}
+var retryableErrors = []string{"TRYAGAIN", "CLUSTERDOWN", "OVERLOADED", "LOADING", "ERR max number of clients"}
 
 func outcomeOf(err error) outcome {
 	if err == nil {
@@ -66,7 +66,7 @@ func outcomeOf(err error) outcome {
 }
 
 func outcomeOfReply(text string) outcome {
-	for _, word := range soonOtherwise {
+	for _, word := range retryableErrors {
 		if strings.HasPrefix(text, word) {
 			return notApplied
 		}

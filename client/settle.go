@@ -55,14 +55,14 @@ func (c *Client) block(ctx context.Context, key string, d time.Duration, reason 
 	if reason != "" {
 		args = append(args, "REASON", reason)
 	}
-	defer c.denials.forgetBehind(key) // their retry times no longer hold
+	defer c.denials.forgetBlocked(key) // their retry times no longer hold
 	_, err := c.do(ctx, true, append(args, "ID", newID())...)
 	return err
 }
 
 // Unblock removes a block, of the key alone or everywhere, and returns whether there was one.
 func (c *Client) Unblock(ctx context.Context, key string) (bool, error) {
-	defer c.denials.forgetBehind(key)
+	defer c.denials.forgetBlocked(key)
 	n, err := c.integer(ctx, "RL.UNBLOCK", key)
 	return n == 1, err
 }
