@@ -31,16 +31,16 @@ func mostQueued(rdb redis.UniversalClient) int {
 	return max(cmp.Or(size, defaultPool)/2, 1)
 }
 
-// Queue makes weir hold the request back until it is admitted, for at most the given time. After that time it
-// returns the denial. Requests for one key are queued on their node in the order of their arrival, without
-// polling.
+// Queue makes weir hold the request back until it is admitted, but not longer than longest. After that time it
+// returns the denial. Each node queues the requests that it receives for one key in the order of their arrival.
+// Nothing is polled.
 //
 // Wait, in contrast, waits in this process and works for several limits. Queue takes one connection of the pool
 // while it waits. go-redis releases the connection at the deadline of ctx, but not when ctx is cancelled.
 // Requests of one client take at most half of the connections of its pool. At weir, at most 1000 requests wait
 // for one key. A request beyond these bounds gets ErrQueueFull at once.
 //
-// The Redis client's ReadTimeout must be longer than the given time, or -1 for none.
+// The Redis client's ReadTimeout must be longer than longest, or -1 for none.
 func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (Decision, error) {
 	if deadline, ok := ctx.Deadline(); ok { // leave time for the answer, so that the connection is kept
 		longest = max(min(longest, time.Until(deadline)-c.options.Timeout), 0)

@@ -19,8 +19,9 @@ const (
 	// retryPause is the pause before the second attempt. It doubles, and a random part of up to the same length is
 	// added, so that clients that failed together do not return together.
 	retryPause = 2 * time.Millisecond
-	// mostAtOnce bounds a pipeline. go-redis writes all of it before it reads, and weir disconnects a client with
-	// 1 MiB of unread replies.
+	// mostAtOnce bounds a pipeline of DecideAll or Usages. go-redis writes a whole pipeline before it reads a reply,
+	// and weir does not read from a client that does not read its replies. A pipeline whose replies exceed the
+	// buffers of the connection would therefore block both sides.
 	mostAtOnce = 4096
 )
 
