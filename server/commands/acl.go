@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// genPassBits is the default length of a password of ACL GENPASS, and genPassMost the maximum. Both are Redis'
-	// numbers.
+	// genPassBits is the default length of a password of ACL GENPASS in bits, and genPassMost the maximum. Both are
+	// Redis' numbers.
 	genPassBits = 256
 	genPassMost = 4096
 )
@@ -97,7 +97,7 @@ func runACLLoad(s *Session, _ [][]byte) {
 	s.OK()
 }
 
-// maxErrorBytes bounds the position of a mistake in a users file and its description.
+// maxErrorBytes bounds the text about a mistake in a users file in a reply.
 const maxErrorBytes = 512
 
 func runACLGenPass(s *Session, args [][]byte) {
@@ -137,7 +137,8 @@ func runACLCat(s *Session, args [][]byte) {
 	s.Strings(commands)
 }
 
-// begin gives a new session its user: the user default if that needs no password, else no user.
+// begin gives a new session its user: the user default if that needs no password, else no user. It begins again if
+// ReloadUsers has replaced the users meanwhile, because ReloadUsers may have missed this session.
 func (s *Session) begin() {
 	for {
 		users := s.srv.Users.Load()
@@ -210,8 +211,8 @@ func (s *Shared) ReloadUsers() error {
 	return nil
 }
 
-// allowed checks whether the user may send a command with these arguments. Operations check their keys when they are
-// planned, because every decision passes through there.
+// allowed checks whether the user may send a command with these arguments. It does not check the keys of operations:
+// plan does, because every decision passes through plan.
 func (s *Session) allowed(cmd *command, args [][]byte) error {
 	u := s.limits
 	if u == nil {

@@ -49,7 +49,8 @@ type backupSlot struct {
 	idle *time.Timer // ends the backup
 }
 
-// begin makes s the owner of the backup that open returns. It returns errBackingUp while another backup is under way.
+// begin makes s the owner of the backup that open returns. An earlier backup of s ends. begin returns errBackingUp
+// while another session has a backup.
 func (b *backupSlot) begin(s *Session, open func() (*limiter.Backup, error)) (bytes int64, err error) {
 	if b.owner.Load() != s && !b.owner.CompareAndSwap(nil, s) {
 		return 0, errBackingUp
@@ -63,7 +64,7 @@ func (b *backupSlot) begin(s *Session, open func() (*limiter.Backup, error)) (by
 		return 0, err
 	}
 	bytes = b.file.Bytes
-	b.owner.Store(s) // the backup may have ended while Store waited
+	b.owner.Store(s) // an earlier backup of s may have ended, and cleared owner, while begin waited for mu
 	b.idle = time.AfterFunc(backupPatience, func() { b.end(s) })
 	return bytes, nil
 }
@@ -103,7 +104,7 @@ func (b *backupSlot) end(s *Session) {
 	}
 }
 
-// letGo closes the file, if a file is open. The caller holds mu.
+// letGo closes the backup, if one is open. The caller holds mu.
 func (b *backupSlot) letGo() {
 	if b.file == nil {
 		return

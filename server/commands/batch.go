@@ -44,7 +44,7 @@ func (s *Session) Settle() {
 		if s.Trace != nil {
 			s.Trace.decided(b, start, err)
 		}
-		var cmd *command // of d; looked up once for a run of the same command
+		var cmd *command // the command of d; looked up only when it differs from the command before
 		at := 0
 		for i := range b.Queue {
 			d := &b.Queue[i]
@@ -106,7 +106,8 @@ func (s *Session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
 	return op, nil
 }
 
-// memo remembers the last argument of its kind. Clients repeat their limits, and a comparison is cheaper than parsing.
+// memo holds the last argument of one kind, such as a rate, and its parsed value. Clients repeat their limits, and a
+// comparison is cheaper than parsing.
 type memo[T any] struct {
 	text  [16]byte
 	len   int

@@ -12,10 +12,10 @@ import (
 //	@read        look at limiters and policies
 //	@policy      look at policies and change them
 //	@admin       change the basis of other clients' decisions: limiters, blocks, the server, the cluster
-//	@dangerous   end, delay or see everything: part of @admin, and of @read the commands that list keys
+//	@dangerous   end, delay, flush or observe the whole server, or list keys: a part of @admin, and a few of @read
 //	@connection  commands that client libraries send on their own
 //
-// A command of @admin is in no other category that is for every client.
+// No command of @admin is in @decide or @connection, the categories for every client.
 
 // settlesOwn are the settling commands that only give back units which their sender took. RL.FORGIVE belongs to them: a
 // client that counts attempts must report the successful ones.
@@ -96,7 +96,7 @@ func (t *commandTable) each(visit func(*command)) {
 // Len returns the number of commands and subcommands.
 func (t *commandTable) Len() int { return len(t.bySlot) }
 
-// Named returns the slots of the commands that a rule names; see Commands.
+// Named returns the slots of the commands that a rule names. A slot is the number of a command in acl.Commands.
 func (t *commandTable) Named(rule string) (slots []int) {
 	if cmd := t.named([]byte(rule)); cmd != nil {
 		slots = append(slots, cmd.Slot)

@@ -255,7 +255,8 @@ func parseKillFilter(users *acl.Users, args [][]byte) (filter killFilter, err er
 	return filter, nil
 }
 
-// killTest reads one option of CLIENT KILL and its value.
+// killTest reads one option of CLIENT KILL and its value. It returns the condition that a client must meet. For SKIPME
+// it sets self and returns nil.
 func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) bool, error) {
 	text := string(value)
 	switch {

@@ -73,7 +73,7 @@ func clustered(name, syntax string, arity int, summary string,
 	}}
 }
 
-// slotCommands are the subcommands that look for the keys of a slot.
+// slotCommands are the subcommands that search for the keys of a hash slot.
 func slotCommands() []*command {
 	count := clustered("COUNTKEYSINSLOT", "slot", 3, "How many keys hash to a slot", runCountKeys)
 	get := clustered("GETKEYSINSLOT", "slot count", 4, "Keys that hash to a slot", runGetKeysInSlot)
@@ -130,8 +130,8 @@ func slotArg(b []byte) (slot uint16, err error) {
 	return uint16(n), nil
 }
 
-// keysInSlot makes a list of the keys in a slot, by their own names. With several groups the limiters of a policy are
-// in the slot of their key, because the group of this slot has them.
+// keysInSlot returns a keyList that keeps the keys of a hash slot, by their own names. With several Raft groups, the
+// limiters of a policy belong to the slot of the key that they count, because the group of this slot has them.
 func keysInSlot(srv *Shared, slot uint16) keyList {
 	of := hashslot.Of
 	if srv.Groups() > 1 {
@@ -226,7 +226,7 @@ func writeShardNode(w *resp.Writer, t *limiter.Topology, m *limiter.Member, prim
 	w.Pair("health", health)
 }
 
-// runClusterLinks answers the fields of Redis that weir knows.
+// runClusterLinks answers those of Redis' fields whose values weir knows.
 func runClusterLinks(s *Session, t *limiter.Topology, _ [][]byte) {
 	others := t.Count(func(m *limiter.Member) bool { return m.Up && m.ID != t.Self })
 	s.Array(others)

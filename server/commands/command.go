@@ -26,20 +26,22 @@ type command struct {
 	cost    string // complexity; empty: O(1)
 	shown   []example
 
-	// A command is either an operation of the engine or runs at once. plan turns arguments into operations at the end
-	// of s.ops. After the decision, answer writes the reply to these operations.
+	// A command is either an operation of the engine or runs at once (run). plan appends the operations for its
+	// arguments to s.batch. After the decision, answer writes the reply to these operations.
 	plan   func(s *Session, args [][]byte) error
 	answer func(s *Session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *Session, args [][]byte)
 	// alone runs the command if plan returns errAlone. All commands before it have been answered then.
 	alone func(s *Session, args [][]byte)
 	subs  []*command
-	// carried returns the command that the arguments contain, or nil. When the contained command is planned, its keys
-	// are checked. The permission to send it is checked too, unless it is only looked at.
+	// carried returns the command that the arguments of RL.WAIT and RL.EXPLAIN contain. It is nil for other commands.
+	// planDecision checks the permissions for the contained command.
 	carried func(args [][]byte) [][]byte
-	// bulky: the work or the reply of the command grows with the server, so only a few run at a time.
+	// bulky: the work or the reply of the command grows with the keys or clients of the server, so only a few bulky
+	// commands run at a time (Shared.bulky).
 	bulky bool
-	// instant: the command never waits, not even at a pause (exempt), so it needs no goroutine of its own.
+	// instant: the command never waits, not even during CLIENT PAUSE (Exempt), so it may run on the goroutine of a
+	// poller.
 	instant bool
 
 	// newCommandTable sets the following fields.
@@ -198,7 +200,7 @@ func (c *command) has(flag string) bool {
 	return slices.Contains(strings.Fields(c.flags), flag)
 }
 
-// keysOf returns the positions of the keys in args.
+// keysOf returns the positions of the keys among n arguments, the name included.
 func (c *command) keysOf(n int) []int {
 	if c.keys.first == 0 {
 		return nil

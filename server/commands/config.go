@@ -20,8 +20,8 @@ type setting struct {
 	set  func(*Shared, []byte) error // nil: fixed at start
 }
 
-// settings lists the parameters that CONFIG GET answers: values that are true under names that clients and exporters
-// ask for. The password is never in the list.
+// settings lists the parameters that CONFIG GET answers. Their names are those that clients and exporters ask for, and
+// their values are true for weir. The password is never in the list.
 func settings() []setting {
 	fixed := func(name, value string) setting {
 		return setting{name: name, get: func(*Shared) string { return value }}
@@ -125,7 +125,8 @@ func runConfigGet(s *Session, args [][]byte) {
 	}
 }
 
-// runConfigSet changes nothing unless all the parameters can be changed.
+// runConfigSet changes nothing unless all parameters exist and can be changed. A bad value ends it after the parameters
+// before it have been changed.
 func runConfigSet(s *Session, args [][]byte) {
 	if len(args)%2 != 0 {
 		s.fail(wrongArity(s.srv.table.find([]byte("CONFIG")).sub([]byte("SET"))))

@@ -87,8 +87,8 @@ func answerCount(s *Session, _ []engine.Op, ds []engine.Decision) {
 	scripts.ReplyOne(&s.Writer, ds[0].ScriptAnswer())
 }
 
-// planCountSet plans SET of a count with a time to live or none, in the form that every version of weir uses. It
-// returns nil for any other SET.
+// planCountSet plans SET of a whole number without options or with EX or PX. It uses the operation CountSet, which
+// nodes of every version of weir know. It returns nil for any other SET.
 func planCountSet(s *Session, args [][]byte) (call *engine.Script, err error) {
 	n, ok := redisInt(args[2])
 	if !ok || n < -engine.MaxUnits || n > engine.MaxUnits || len(args) != 3 && len(args) != 5 {
@@ -137,8 +137,9 @@ func stepArg(b []byte) (int64, error) {
 	return n, nil
 }
 
-// planExpire reads a time to live in the unit that word names for SET, and conditions. Without a condition it makes the
-// operation that every version of weir makes.
+// planExpire returns the plan of a command that sets a time to live, with conditions. word is the option of SET with
+// the same unit: EX, PX, EXAT or PXAT. Without a condition the plan uses the operation CountExpire, which nodes of
+// every version of weir know.
 func planExpire(name, word string) func(*Session, [][]byte) error {
 	return func(s *Session, args [][]byte) error {
 		how, err := expireConditions(args[3:])

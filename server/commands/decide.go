@@ -375,7 +375,7 @@ func planStrike(s *Session, args [][]byte) error {
 	return err
 }
 
-// packSteps remembers the last steps that it packed, because a client repeats its limits.
+// packSteps converts steps for an operation. The session keeps the last result, because a client repeats its limits.
 func packSteps(s *Session, steps []engine.Step) engine.Steps {
 	same := s.steps.Len() == len(steps)
 	for i := 0; same && i < len(steps); i++ {

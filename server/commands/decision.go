@@ -12,8 +12,8 @@ import (
 // line end. Eight more bytes are for the last store, which may write beyond the end.
 const maxDecisionBytes = 4 + 5*(1+1+19+2) + 8
 
-// appendDecision writes the five integers. It is on the hot path, so it writes in place instead of appending byte by
-// byte.
+// appendDecision appends header, which begins a RESP array, and the five integers of a decision. It is on the hot path,
+// so it writes in place instead of appending byte by byte.
 func appendDecision(out []byte, header string, d *engine.Decision) []byte {
 	n := len(out)
 	if cap(out)-n < maxDecisionBytes {
@@ -50,7 +50,7 @@ func putInt(buf []byte, at int, v int64) int {
 	return len(line)
 }
 
-// putDigits does the same as putInt for numbers from 1 to 1e8: times and large limits.
+// putDigits does the same as putInt for numbers from 1 to 1e8-1: times and large limits.
 func putDigits(buf []byte, at int, u uint64) int {
 	digits := digitsOf(u)
 	zeros := bits.TrailingZeros64(digits) / 8 // leading zeros
@@ -64,10 +64,10 @@ func putDigits(buf []byte, at int, u uint64) int {
 // eachByte times a byte repeats that byte eight times.
 const eachByte = 0x0101_0101_0101_0101
 
-// digitsOf returns the eight digits of a number below 1e8, the first in the lowest byte.
-// It halves them three times, all parts at once (Paul Khuong, "How to print integers
-// really fast", pvk.ca, 2017): 10486/2^20 is 1/100 as far as it matters below 1e4, and
-// 103/2^10 is 1/10 below 100.
+// digitsOf returns the eight decimal digits of a number below 1e8, one in each byte, the first in the lowest byte. It
+// splits the number into two groups of four digits, then into four groups of two, then into single digits. Each step
+// splits all groups with one multiplication (Paul Khuong, "How to print integers really fast", pvk.ca, 2017):
+// n*10486>>20 equals n/100 for n below 1e4, and n*103>>10 equals n/10 for n below 100.
 func digitsOf(u uint64) uint64 {
 	fours := u/1e4 | u%1e4<<32
 	hundreds := fours * 10486 >> 20 & 0x7f_0000_007f

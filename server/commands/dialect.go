@@ -167,7 +167,8 @@ func planGCRA(s *Session, args [][]byte) error {
 	return err
 }
 
-// planBucket reads key, max_burst and count; the period is period times unitNs.
+// planBucket begins a decision of a token bucket from the arguments key, max_burst and count. The size of the bucket is
+// max_burst + extra. The period is period times unitNs nanoseconds.
 func planBucket(s *Session, args [][]byte, extra, period, unitNs int64) (*engine.Op, error) {
 	op, err := s.take(args[1], engine.TokenBucket)
 	if err != nil {
@@ -206,8 +207,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// decimalSeconds reads seconds with up to nine decimals as n units of unitNs, exactly. The value must be above zero and
-// below 10^12, as in Redis.
+// decimalSeconds reads seconds with up to nine decimals. It returns them exactly, as n times unitNs nanoseconds. The
+// value must be above zero and below 10^12, as in Redis.
 func decimalSeconds(b []byte) (n, unitNs int64, ok bool) {
 	const most = 1e12
 	unitNs = 1e9

@@ -101,7 +101,7 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	if s.prepared(cmd) {
 		run(s, args)
 	}
-	took := time.Since(start) - s.heldFor // time in line is not work
+	took := time.Since(start) - s.heldFor // the time in a queue of RL.WAIT is not work
 	s.heldFor = 0
 	s.about.Touch(&cmd.Command, start)
 	s.srv.Stats.Count(&cmd.Command, 1, took, s.failed)
@@ -110,8 +110,8 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	}
 }
 
-// prepared readies the session for a command, and reports whether the command may run. A command that reads limiters
-// needs a ReadIndex, which any other command between two reads makes necessary again.
+// prepared reports whether a command may run now. A command that reads limiters needs a ReadIndex first (fresh). Reads
+// in a row share one ReadIndex. Any other command makes the next read need a new one.
 func (s *Session) prepared(cmd *command) bool {
 	if cmd.reads {
 		return s.guarded(s.fresh())
@@ -135,7 +135,7 @@ func (s *Session) ProtocolError(err error) {
 	s.Closing = true
 }
 
-// fail answers err, and counts its first word.
+// fail answers err, and counts the error by its first word.
 func (s *Session) fail(err error) {
 	if err == arg.ErrSyntax && s.running != nil {
 		err = syntaxError(s.running)

@@ -18,6 +18,6 @@
 //
 // # What it leaves to others
 //
-// Package server reads, frames and writes, and owns connections. Package service counts, emits events, and keeps the
-// lines of waiting requests; all protocols share it.
+// Package server owns the connections: it reads bytes, cuts them into commands, and writes replies. Package service
+// counts, emits events, and keeps the queues of waiting requests. All protocols share package service.
 package commands

@@ -83,13 +83,14 @@ func unknownCommand(args [][]byte) error {
 	return resp.Error(text)
 }
 
-// moved returns the reply for one key of operations that the leader runs. The slot is the slot of the key, because some
-// clients update their map of slots from it.
+// moved returns the redirect of an operation on key to another node. It contains the hash slot of the key, because some
+// clients update their map of slots from the reply.
 func moved(to service.Elsewhere, key []byte) error {
 	return resp.Error(fmt.Sprintf("MOVED %d %s", hashslot.Of(key), string(to)))
 }
 
-// forKey completes a redirect error for a reply about key.
+// forKey converts err to the redirect of an operation on key if err is a service.Elsewhere. It returns any other err
+// unchanged.
 func forKey(err error, key []byte) error {
 	if to, ok := err.(service.Elsewhere); ok {
 		return moved(to, key)
@@ -97,7 +98,7 @@ func forKey(err error, key []byte) error {
 	return err
 }
 
-// isHostPort reports whether b is the address of a port on another machine.
+// isHostPort reports whether b is host:port with a host and a port other than 0.
 func isHostPort(b []byte) bool {
 	host, text, err := net.SplitHostPort(string(b))
 	port, errPort := strconv.ParseUint(text, 10, 16)

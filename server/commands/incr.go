@@ -103,7 +103,7 @@ func setIncrValue(srv *Shared, incr *engine.Incr, word string, value []byte) (er
 	return err
 }
 
-// incrLifetime turns EX, PX, EXAT and PXAT into a duration from now.
+// incrLifetime returns the time to live that EX, PX, EXAT or PXAT gives, in nanoseconds from now.
 func incrLifetime(srv *Shared, word string, value []byte) (int64, error) {
 	unitNs := int64(1e9)
 	if word[0] == 'P' {

@@ -181,11 +181,11 @@ func runKeys(s *Session, args [][]byte) {
 // long to match. A visit therefore only copies the key.
 type keyList struct {
 	keep    func(key []byte, a engine.Algorithm) bool
-	set     *engine.Policies // their layouts name the keys; nil: no layout does
+	set     *engine.Policies // sift shows the names that the layouts of these policies make; nil: own names
 	n       int
 	replies []byte
-	seen    map[string]struct{} // names that several limiters share
-	listed  bool                // the names are needed too
+	seen    map[string]struct{} // names that several limiters share, and that are in the reply
+	listed  bool                // sift collects names as well
 	names   [][]byte
 
 	text    []byte // the keys visited since the last sift
@@ -235,8 +235,8 @@ func (l *keyList) twice(key []byte) bool {
 	return false
 }
 
-// newKeyList makes a list of the keys that keep accepts. A pattern for own names of policies' limiters gets own names.
-// Any other pattern gets the names of their layouts.
+// newKeyList returns a keyList of the keys that keep accepts. If the pattern begins like the own names of policies'
+// limiters, the list has their own names. Otherwise it has the names that layouts make.
 func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
 	if set := srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {

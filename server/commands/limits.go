@@ -23,7 +23,8 @@ const (
 	// at the default --max-value-bytes.
 	maxBatchValues = MaxBatch * DefaultMaxValueBytes
 	// MaxHeldBytes bounds the bytes that all connections together hold: in transactions that wait for EXEC, in replies
-	// beyond keptReplyBytes, and in pushed messages that wait for a reader. A few hundred such clients need that much.
+	// beyond keptReplyBytes of package server, and in pushed messages that wait for a reader. It is enough for a few
+	// hundred clients at their own limits.
 	MaxHeldBytes = 256 << 20
 	// freeTransactionBytes of each transaction do not count in MaxHeldBytes, so that large transactions never prevent
 	// an ordinary one.
@@ -32,8 +33,8 @@ const (
 	// bytes of the arguments.
 	queuedCommandBytes = 64
 	queuedArgBytes     = 32
-	// maxExecBytes bounds the replies of one transaction. Beyond it the remaining lookups are refused: a thousand KEYS
-	// would take gigabytes.
+	// maxExecBytes bounds the replies of one transaction. Beyond it, weir refuses the remaining commands that are not
+	// operations, because a thousand KEYS would take gigabytes.
 	maxExecBytes = 1 << 20
 	// maxClientTextBytes bounds the names that a client gives to itself and its library, because CLIENT LIST shows them
 	// to other clients.

@@ -16,7 +16,7 @@ import (
 // every client. It belongs to one goroutine.
 type Local struct{ s *Session }
 
-// Local returns a client without a login.
+// Local returns a client that has not logged in. It is the user default if that needs no password.
 func (s *Shared) Local() *Local { return &Local{NewSession(s, &localClient{id: s.LastID.Add(1)})} }
 
 // Close releases the resources of the client on the server.
@@ -61,7 +61,7 @@ func (*localClient) Push([]byte) bool                     { return false }
 func (*localClient) MayBlock()                            {}
 func (*localClient) Hold(wait func(gone <-chan struct{})) { wait(nil) }
 
-// byHand are the commands that ByHand runs: the actions of the page on a key.
+// byHand are the commands that ByHand runs: the actions of the web page (package httpapi) on a key.
 var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
 
 const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")

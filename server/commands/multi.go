@@ -15,9 +15,9 @@ const maxQueuedBytes = 1 << 20
 // transaction holds the commands since MULTI. Its arguments are copies, because the read buffer is reused before EXEC.
 type transaction struct {
 	queue  []queued
-	ops    int // operations that the queue will make, at most MaxBatch
-	values int // bytes of strings that their answers may have, at most maxBatchValues
-	bytes  int
+	ops    int  // operations that the queue will make, at most MaxBatch
+	values int  // bytes of strings that their answers may have, at most maxBatchValues
+	bytes  int  // memory of the queue
 	held   int  // the part of bytes that counts in Shared.Held
 	broken bool // a command was refused while queueing
 }
@@ -25,7 +25,7 @@ type transaction struct {
 type queued struct {
 	cmd  *command
 	args [][]byte
-	err  error // found when EXEC read the command again
+	err  error // of plan at EXEC
 	ops  int
 }
 
@@ -116,7 +116,8 @@ func (s *Session) enqueue(cmd *command, args [][]byte) {
 	s.Simple("QUEUED")
 }
 
-// reserve counts size more bytes. Bytes beyond the free ones count in held as well.
+// reserve adds size to the bytes of the transaction. It takes the bytes beyond freeTransactionBytes from held, and
+// returns false if held has too few.
 func (tx *transaction) reserve(size int, held *Budget) bool {
 	more := max(tx.bytes+size-freeTransactionBytes, 0) - tx.held
 	if !held.Take(more) {
@@ -127,8 +128,8 @@ func (tx *transaction) reserve(size int, held *Budget) bool {
 	return true
 }
 
-// rehearse reads the arguments of an operation without keeping it. It returns how many operations they make, and how
-// many bytes of strings these may answer. EXEC reads the arguments again, because their meaning may depend on the time.
+// rehearse plans a command and drops its operations. It returns how many operations they are, and how many bytes of
+// strings they may answer. EXEC plans the command again, because the meaning of its arguments may depend on the time.
 func rehearse(s *Session, cmd *command, args [][]byte) (ops, values int, err error) {
 	if cmd.plan == nil {
 		return 0, 0, nil
@@ -190,7 +191,7 @@ func decideAll(s *Session, tx *transaction, b *service.Batch) {
 			return
 		}
 		err = s.srv.Limiter.DecideAtomic(b.Ops, ds)
-		if errors.Is(err, limiter.ErrCrossSlot) { // Redis answers EXEC itself with it
+		if errors.Is(err, limiter.ErrCrossSlot) { // as in Redis, EXEC as a whole is answered with this error
 			s.fail(err)
 			return
 		}

@@ -31,7 +31,8 @@ func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
 }
 
 // inspectPolicy describes the limit of a policy that binds for a key: the limit with the longest penalty, or else the
-// one with the least left. It exists until the limiters of all limits are idle, and its memory is the sum of theirs.
+// limit with the fewest units left. ok is false when the limiters of all limits are idle. IdleInMs is the time until
+// then, and Bytes is the memory of all of them.
 func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
 	idleInMs, bytes := int64(0), 0
 	for _, name := range p.NamesOf(key) {
@@ -49,7 +50,7 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 		bytes += info.Bytes
 	}
 	binding.IdleInMs, binding.Bytes = idleInMs, bytes
-	about, _ := srv.Limiter.Inspect(key) // a block of the key denies the checks
+	about, _ := srv.Limiter.Inspect(key) // a block of the key denies the policy's checks of the key
 	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs,
 		about.BlockedBy, about.Reason
 	binding.Everywhere = about.Everywhere
@@ -99,7 +100,8 @@ func checkBlockable(srv *Shared, name []byte) error {
 	return nil
 }
 
-// shownName returns the name by which KEYS and SCAN show a limiter. It may use the memory of b.
+// shownName returns the name by which KEYS and SCAN show a limiter, and whether several limiters share it. shown may
+// use the memory of b.
 func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool) {
 	if shown, shared, ok := set.ShownAs(b[:0], name); ok {
 		return shown, shared

@@ -62,7 +62,8 @@ func policyCommands() []*command {
 	return append([]*command{checkCommand(), policy}, holdCommands()...)
 }
 
-// policyChange completes the row of a subcommand that changes a policy with the help texts of package policytext.
+// policyChange completes the row of a subcommand that changes a policy with the arity, the syntax and the parser of
+// package policytext.
 func policyChange(cmd *command) *command {
 	c := policytext.Find([]byte(cmd.name))
 	cmd.arity, cmd.syntax = c.Arity, c.Syntax
@@ -133,7 +134,7 @@ func policyOverrideCommand() *command {
 
 func answerDeleted(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Allowed) }
 
-// runPolicyList reads: [OWNER owner].
+// runPolicyList reads the arguments [OWNER owner].
 func runPolicyList(s *Session, args [][]byte) {
 	all := s.srv.Limiter.Policies().All()
 	if len(args) > 2 {

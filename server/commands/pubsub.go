@@ -177,7 +177,7 @@ func oneIf(b bool) int32 {
 	return 0
 }
 
-// Deliver pushes a message in the protocol of the session. Another goroutine calls it.
+// Deliver pushes a message in the protocol of the session. The goroutine of service.Events calls it.
 func (s *Session) Deliver(t service.Topic, channel string, payload []byte) {
 	proto := s.about.Protocol()
 	var buf []byte
@@ -193,5 +193,5 @@ func (s *Session) Deliver(t service.Topic, channel string, payload []byte) {
 	s.client.Push(redcon.AppendBulk(buf, payload))
 }
 
-// Show pushes a command to a session with MONITOR.
+// Show pushes a line that describes a command to a session with MONITOR.
 func (s *Session) Show(line []byte) { s.client.Push(line) }

@@ -7,7 +7,8 @@ import "github.com/weir-project/weir/server/service"
 // READONLY selects stale reads for a connection. Stale reads ask no other node, work without a leader, and report an
 // upper bound of their age.
 
-// fresh prepares for a read. A non-nil error is the answer to the command.
+// fresh prepares for a read: by a ReadIndex, or for a stale read by noting the age of the state. A non-nil error is the
+// answer to the command.
 func (s *Session) fresh() error {
 	r := s.srv.Replica
 	if r == nil || s.Confirmed {
@@ -26,7 +27,7 @@ func (s *Session) fresh() error {
 // staleFields returns how many fields stale adds to a map.
 func (s *Session) staleFields() int { return int(oneIf(s.srv.Replica != nil)) }
 
-// stale adds the last field of a map that describes a read. A server without a cluster adds nothing.
+// stale adds stale_ms, the last field of a map that describes a read. A server without a cluster adds nothing.
 func (s *Session) stale() {
 	if s.srv.Replica != nil {
 		s.PairInt("stale_ms", s.staleMs)

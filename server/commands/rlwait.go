@@ -81,12 +81,12 @@ type heldRequest struct {
 	by    *command // RL.WAIT
 	cmd   *command
 	args  [][]byte
-	line  string
-	until time.Time
+	line  string    // the name of its queue: see service.LineOf
+	until time.Time // when TIMEOUT has passed
 
 	*service.Waiter
-	front bool      // in line
-	next  time.Time // at the front: when the request fits, according to its last attempt
+	front bool      // the request is the first of its queue
+	next  time.Time // if front: when the request fits, according to its last attempt
 }
 
 // newHeldRequest reads the arguments of RL.WAIT.
@@ -159,8 +159,8 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 	}
 }
 
-// late reports whether the time is up and no attempt is due before that. Only a request at the front of its line has a
-// next attempt.
+// late reports whether the time is up and no attempt was due before until. Only the first request of a queue has a next
+// attempt.
 func (r *heldRequest) late() bool {
 	return (r.next.IsZero() || r.next.After(r.until)) && !time.Now().Before(r.until)
 }
@@ -173,7 +173,7 @@ func (r *heldRequest) nap() time.Duration {
 	return time.Until(r.until)
 }
 
-// try makes an ordinary decision. It answers unless the request shall be tried again later.
+// try makes an ordinary decision. It answers the request, or returns false if the request fits later.
 func (r *heldRequest) try() (answered bool) {
 	s := r.s
 	s.srv.Pause.Wait(&r.cmd.Command, s.srv.Stop)
@@ -192,7 +192,8 @@ func (r *heldRequest) try() (answered bool) {
 	return true
 }
 
-// giveUp answers a denial by a dry run. Units that fit now belong to the requests ahead in the line.
+// giveUp answers a denial with the numbers of a dry run. If the request would fit now, the units belong to the requests
+// before it in the queue. The answer then has the retry time 0.
 func (r *heldRequest) giveUp() {
 	b, err := r.plan()
 	if !r.s.guarded(err) {
@@ -222,7 +223,7 @@ func (r *heldRequest) answer(b *service.Batch, ds []engine.Decision, err error) 
 	}
 }
 
-// decideOne decides the one operation of a batch.
+// decideOne decides the one operation of a batch, unless this node must redirect it.
 func decideOne(srv *Shared, b *service.Batch) error {
 	if err := srv.Redirect(&b.Ops[0]); err != nil {
 		return err

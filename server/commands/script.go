@@ -186,7 +186,8 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
 }
 
-// runDeleteAll runs that line: EVAL script numkeys [key ...] [arg ...].
+// runDeleteAll runs the Lua line that deletes all keys which match a pattern. args are those of EVAL script numkeys
+// [key ...] [arg ...].
 func runDeleteAll(s *Session, args [][]byte) {
 	pattern, _ := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
@@ -217,7 +218,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	}
 }
 
-// namesLike returns the names that match a pattern, all of which the user may use.
+// namesLike returns the names that match a pattern. It returns an error if the user may not use all of them.
 func namesLike(s *Session, pattern []byte) ([][]byte, error) {
 	found := newKeyList(
 		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
@@ -257,7 +258,7 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 		return 0, err
 	}
 	s.srv.Waits.NotifyGiven(b.Ops)
-	for i := range ds { // some groups may have failed
+	for i := range ds { // some Raft groups may have failed
 		if ds[i].Status != engine.OK {
 			return 0, s.statusError(&b.Ops[i], &ds[i])
 		}
@@ -265,7 +266,7 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 	return resetNames(b.Ops, ds), nil
 }
 
-// scriptKeys reads numkeys, the keys after it and the arguments of a script.
+// scriptKeys parses numkeys, the first of args, and checks that at least so many arguments follow.
 func scriptKeys(args [][]byte) (keys int, err error) {
 	n, ok := arg.Int(args[0])
 	switch {

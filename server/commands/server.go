@@ -85,7 +85,7 @@ func (v *saver) status() (saving, failed bool) {
 	return v.saving, v.failed
 }
 
-// begin reserves the saver, or reports that it is busy.
+// begin reserves the saver. It returns false while a save runs.
 func (v *saver) begin() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -26,12 +26,12 @@ type client interface {
 }
 
 // Session is the state of one client above the transport. Its methods belong to the connection's goroutine. Other
-// goroutines may read about.
+// goroutines may read the field about, and call Deliver and Show.
 type Session struct {
 	resp.Writer
 	srv    *Shared
 	client client
-	// Closing asks the connection to close once out is written.
+	// Closing asks the connection to close when Out has been written.
 	Closing bool
 
 	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
@@ -47,7 +47,7 @@ type Session struct {
 	staleMs   int64
 	readonly  bool
 	executing bool          // running the commands of a transaction
-	heldFor   time.Duration // time that the running command has waited in line
+	heldFor   time.Duration // time that the running command has waited in a queue of RL.WAIT
 	Mute      muteMode
 	batch     *service.Batch // operations not yet decided, or nil
 	Trace     *Trace         // trace of the last read, if the tracer picked it
@@ -72,9 +72,9 @@ type muteMode uint8
 
 const (
 	MuteNone muteMode = iota
-	muteAll
-	muteNext // SKIP: the reply of the next command
-	muteThis
+	muteAll           // OFF: every reply
+	muteNext          // SKIP: the reply of the next command
+	muteThis          // the reply of the running command, which follows SKIP
 )
 
 func NewSession(srv *Shared, c client) *Session {
@@ -104,7 +104,7 @@ func (s *Session) Pending() int {
 	return len(s.batch.Ops)
 }
 
-// Full reports whether the batch has no space for this many more operations.
+// Full reports whether the batch has no space for this many more operations, or for more strings in their answers.
 func (s *Session) Full(more int) bool {
 	return s.batch != nil && (len(s.batch.Ops)+more > MaxBatch || s.batch.Values >= maxBatchValues)
 }

@@ -53,7 +53,7 @@ type Shared struct {
 	suggestions suggestions
 
 	Held    Budget         // bytes that connections hold beyond their free share
-	LastID  atomic.Int64   // of sessions
+	LastID  atomic.Int64   // the id of the newest session
 	Running sync.WaitGroup // work that the server waits for when it stops
 }
 
