@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// FreeFailures is the number of failures after which the logins of a source are delayed. A client with an old
-	// password and a connection pool may reach it at once.
+	// FreeFailures is the number of failures after which the logins of a source are delayed. A source is a client's
+	// address as connlimit.SourceOf returns it. A connection pool with an old password may fail this often at once.
 	FreeFailures = 10
 	// loginPauseMin is the first pause between two logins of such a source. It doubles with each further failure, up to
 	// LoginPauseMax. A thousand passwords thus take more than an hour.
@@ -18,18 +18,19 @@ const (
 	forgetFailures = 5 * time.Minute
 	// maxFailedSources bounds the number of recorded sources.
 	maxFailedSources = 4096
-	// forgetAmong is the sample size for the eviction of a source: the source whose last failure is oldest is evicted.
+	// forgetAmong is how many recorded sources an eviction compares.
 	forgetAmong = 8
 )
 
-// FailedLogins delays password guesses. Logins of a source with too many failures are tried sequentially with a pause
-// between them. A login that would wait longer than LoginPauseMax is refused without a try, so that more connections
-// allow no more guesses.
+// FailedLogins delays password guesses. It is safe for concurrent use. Logins of a source with too many failures are
+// tried one after another, with a pause between them. A login that would wait longer than LoginPauseMax is refused
+// without a try. So a client with more connections cannot guess faster.
 type FailedLogins struct {
 	Mu sync.Mutex
 	By map[netip.Addr]*Failures
 }
 
+// Failures are the failed logins of one source.
 type Failures struct {
 	Count int
 	last  time.Time
@@ -38,7 +39,8 @@ type Failures struct {
 
 func NewFailedLogins() *FailedLogins { return &FailedLogins{By: make(map[netip.Addr]*Failures)} }
 
-// Delay returns the time that a login from a source must wait. It returns false if the login must not be tried.
+// Delay returns how long a login from a source must wait before it is tried, and reserves that time: the next login of
+// the source waits longer. It returns false if the login must not be tried.
 func (f *FailedLogins) Delay(from netip.Addr, now time.Time) (wait time.Duration, ok bool) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -54,7 +56,7 @@ func (f *FailedLogins) Delay(from netip.Addr, now time.Time) (wait time.Duration
 	return wait, true
 }
 
-// pause returns the time between two logins.
+// pause returns the time between two logins of the source.
 func (p *Failures) pause() time.Duration {
 	doubled := min(p.Count-FreeFailures, 10) // 10 doublings far exceed LoginPauseMax
 	return min(loginPauseMin<<doubled, LoginPauseMax)
@@ -77,7 +79,8 @@ func (f *FailedLogins) Note(from netip.Addr, now time.Time) (first bool) {
 	return past.Count == FreeFailures
 }
 
-// forget evicts one source. Map iteration begins at a random position.
+// forget evicts one of forgetAmong random sources: the one whose last failure is oldest. A map is iterated from a
+// random position.
 func (f *FailedLogins) forget() {
 	var least netip.Addr
 	seen := 0

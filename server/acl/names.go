@@ -10,8 +10,8 @@ func ownNames(policy string, key []byte) (names [][]byte) {
 	return names
 }
 
-// ownNamesOf returns the names of the limiters that an operation reaches through a client-supplied name. It returns nil
-// for any other operation.
+// ownNamesOf returns the names of all limiters that an operation reaches although the client sent another name, which
+// the LAYOUT of a policy makes. It returns nil for an operation that reaches only the keys that it names.
 func ownNamesOf(op *engine.Op) [][]byte {
 	switch {
 	case op.Code == engine.OpResetPolicy:
@@ -23,7 +23,8 @@ func ownNamesOf(op *engine.Op) [][]byte {
 	return nil
 }
 
-// MayReach reports whether a user may use the limiters to which a name refers, besides the name itself.
+// MayReach reports whether a user may use the limiters behind a name that the LAYOUT of a policy makes. It returns true
+// for any other name. MayUse checks the name itself.
 func (u *User) MayReach(policies *engine.Policies, name []byte) bool {
 	p, key := policies.OfLayout(name)
 	return p == nil || u.AllKeys || u.mayUseAll(ownNames(p.Name, key))

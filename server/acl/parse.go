@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Bounds of a users file. They exceed any list of services and cost little memory.
+// Bounds of a users file. They are larger than any list of services needs, and cost little memory.
 const (
 	// MaxUsersBytes bounds the file.
 	MaxUsersBytes = 1 << 20

@@ -144,14 +144,15 @@ func (u *User) MayDecide(ops []engine.Op) bool {
 	return true
 }
 
-// Same reports whether the users are equal for clients that are logged in.
+// Same reports whether a client that is logged in as u may stay logged in after other has replaced u: the state, the
+// passwords and the permissions are equal.
 func (u *User) Same(other *User) bool {
 	return other != nil && u.on == other.on && u.NoPassword == other.NoPassword &&
 		slices.Equal(u.passwords, other.passwords) &&
 		slices.Equal(u.Rules, other.Rules)
 }
 
-// Flags returns the words that say whether the user may log in.
+// Flags returns the flags that ACL LIST and ACL GETUSER show: on or off, nopass, and the constant sanitize-payload.
 func (u *User) Flags() []string {
 	flags := []string{"off"}
 	if u.on {
@@ -163,7 +164,7 @@ func (u *User) Flags() []string {
 	return append(flags, "sanitize-payload")
 }
 
-// RulesOn returns the rules about keys, or the rules about commands.
+// RulesOn returns the rules about keys, or without keys the rules about commands.
 func (u *User) RulesOn(keys bool) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(u.Rules), func(rule string) bool {
 		return rule[0] == '&' || keys != (rule[0] == '~' || rule == "allkeys")

@@ -8,7 +8,7 @@ import (
 // ClientBitsV6 is the prefix length that identifies an IPv6 client, because a client may use any address of its /64.
 const ClientBitsV6 = 64
 
-// AddressPrefix begins keys that are addresses, for keys that name their kind.
+// AddressPrefix begins a key that is an address and names its kind, like ip:192.0.2.66.
 const AddressPrefix = "ip:"
 
 // KeyOf normalises a key that is an address, alone or after "ip:". An IPv6 client becomes its /64.

@@ -49,6 +49,8 @@ func Fits(arity, n int) bool {
 	return n >= -arity
 }
 
+// CheckKey checks the length of a key: 1 to engine.MaxKeyLen bytes, or up to engine.MaxNameLen for the name of a
+// limiter of a policy.
 func CheckKey(key []byte) error {
 	if len(key) == 0 || len(key) > engine.MaxKeyLen && (!engine.Reserved(key) || len(key) > engine.MaxNameLen) {
 		return lengthError("key", engine.MaxKeyLen, key)
@@ -78,6 +80,7 @@ func Units(name string, b []byte, least, most int64) (int64, error) {
 	return n, nil
 }
 
+// Rate parses a rate, like 10/s.
 func Rate(b []byte) (engine.Rate, error) {
 	const name = "rate"
 	r, err := engine.ParseRate(b)
@@ -91,7 +94,7 @@ func Rate(b []byte) (engine.Rate, error) {
 	}
 }
 
-// Duration parses a duration that may be zero.
+// Duration parses a duration that may be zero. It returns nanoseconds.
 func Duration(name string, b []byte) (int64, error) {
 	ns, err := engine.ParseDuration(b)
 	if err != nil {
@@ -100,7 +103,7 @@ func Duration(name string, b []byte) (int64, error) {
 	return ns, nil
 }
 
-// Span parses a duration above zero.
+// Span parses a duration above zero. It returns nanoseconds.
 func Span(name string, b []byte) (int64, error) {
 	ns, err := Duration(name, b)
 	if err == nil && ns == 0 {
@@ -109,7 +112,8 @@ func Span(name string, b []byte) (int64, error) {
 	return ns, err
 }
 
-// OrWords adds the accepted words to the error of a duration.
+// OrWords returns an error that names the words which the argument b accepts besides a duration. It returns err itself
+// if b is a duration, but out of range.
 func OrWords(err error, words, name string, b []byte) error {
 	if _, bad := engine.ParseDuration(b); errors.Is(bad, engine.ErrDuration) {
 		return Bad(name, bad.Error()+"; or "+words, b)

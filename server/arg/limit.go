@@ -17,6 +17,7 @@ func WindowMode(b []byte) engine.WindowMode {
 	return engine.Aligned
 }
 
+// WindowWords are the words of commands for the calendar windows and FOREVER.
 var WindowWords = [...]string{
 	engine.Day: "DAY", engine.Week: "WEEK", engine.Month: "MONTH", engine.Year: "YEAR", engine.Forever: "FOREVER",
 }

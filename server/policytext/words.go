@@ -216,6 +216,7 @@ func Report(ns int64) string {
 	return engine.FormatDuration(ns)
 }
 
+// Limits formats each limit as Limit does.
 func Limits(limits []engine.PolicyLimit) []string {
 	texts := make([]string, len(limits))
 	for i := range limits {

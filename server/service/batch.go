@@ -14,7 +14,7 @@ import (
 // Batch, so ten thousand idle connections hold none. Elements beyond the length of Ops and incrs are zero.
 type Batch struct {
 	Ops     []engine.Op
-	room    []engine.Decision
+	room    []engine.Decision // memory for Decisions
 	Queue   []Deferred
 	incrs   []engine.Incr   // Ops point to these
 	scripts []engine.Script // Ops point to these
@@ -26,7 +26,7 @@ type Batch struct {
 // Deferred is one command whose reply waits for its operations.
 type Deferred struct {
 	Cmd *Command
-	Ops int
+	Ops int // the number of its operations
 }
 
 type batchPool struct{ pool sync.Pool }

@@ -52,7 +52,7 @@ func ErrorText(err error) string {
 		return string(reply)
 	case errors.Is(err, limiter.ErrNoDisk), errors.Is(err, limiter.ErrOldMember), errors.Is(err, limiter.ErrTooLarge):
 		return "ERR " + err.Error()
-	case errors.Is(err, limiter.ErrTryAgain): // only the log tells the cause
+	case errors.Is(err, limiter.ErrTryAgain): // the cause is in the log only
 		return "TRYAGAIN " + limiter.ErrTryAgain.Error()
 	case errors.Is(err, limiter.ErrNotLeader):
 		return "TRYAGAIN " + err.Error()
@@ -113,7 +113,7 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 	return NoPolicy(UnknownPolicy(op, d))
 }
 
-// UnknownPolicy returns the name in an operation that no policy has.
+// UnknownPolicy returns the policy name because of which an operation got the status UnknownPolicy.
 func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 	switch op.Code {
 	case engine.OpCheck, engine.OpReserve, engine.OpForgive:

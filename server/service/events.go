@@ -26,18 +26,18 @@ const (
 	MaxPolicyChannels = 2 * engine.MaxPolicies
 )
 
-// Events publishes events to listeners. Without listeners it costs a decision one atomic load.
+// Events publishes events to listeners. Without listeners a denial costs one atomic load.
 type Events struct {
 	Listeners atomic.Int32  // subscriptions of all listeners
 	slowPath  *atomic.Int32 // Service.SlowPath; each monitor adds 1
 	Dropped   atomic.Int64
-	second    atomic.Int64 // the second that sent counts
-	sent      atomic.Int64
+	second    atomic.Int64 // the Unix second in which sent is counted
+	sent      atomic.Int64 // messages sent in that second
 
 	mu       sync.RWMutex
 	denials  [engine.Scripted + 1]*denialChannel
 	lockouts *denialChannel            // of RL.STRIKE
-	Policies map[string]*denialChannel // of policies that recently denied or locked out
+	Policies map[string]*denialChannel // by name; of policies that recently denied or locked out
 	All      map[subscription]struct{}
 	topics   map[Topic]int // subscribers of each
 	monitors map[Listener]struct{}
@@ -204,7 +204,7 @@ func (h *Events) publish(ch *denialChannel, key []byte) {
 	}
 }
 
-// spend takes one message from the budget of the second now.
+// spend takes one message from the budget of the second now. It returns false if the budget is used up.
 func (h *Events) spend(now int64) bool {
 	if second := h.second.Load(); second != now && h.second.CompareAndSwap(second, now) {
 		h.sent.Store(0)

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// loginMemory holds the last valid credentials of an HTTP connection. Its next request is then no new login, and
-// guesses of other clients do not delay it, as on a RESP port. The memory belongs to the connection and not to the
-// address, because guesses come from the same address. A guess that is not delayed would be recognised as right.
+// loginMemory holds the last valid credentials of an HTTP connection. The next request with the same credentials is
+// then no new login, and guesses of other clients do not delay it, as on a RESP port. The memory does not belong to the
+// address: guesses may come from the same address, and only the right guess would be answered without a delay.
 type loginMemory struct {
 	key [sha256.Size]byte // random for each connection
 

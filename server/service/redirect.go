@@ -80,8 +80,8 @@ func redirectToLeader(t *limiter.Topology) error {
 }
 
 // DecideHere decides the operations of a batch, except those of commands that Redirect redirects. away has an error for
-// each redirected command and nil for each other one. It is nil if the commands share their fate. The decisions on
-// redirected commands have a status that is not OK.
+// each redirected command and nil for each other command. A nil away means that err, or its absence, applies to all
+// commands. The decisions on redirected commands have a status that is not OK.
 func (s *Service) DecideHere(b *Batch, ds []engine.Decision) (away []error, err error) {
 	if s.Replica == nil || !s.Redirects {
 		return nil, s.Limiter.Decide(b.Ops, ds)

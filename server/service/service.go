@@ -22,7 +22,7 @@ type Service struct {
 
 	Stats   *commandStats
 	Wire    WireStats
-	Book    *PolicyStats
+	Book    *PolicyStats // outcomes by policy
 	Recent  *RecentDenials
 	Events  *Events
 	Slowlog *slowlog
@@ -38,7 +38,7 @@ type Service struct {
 	Check      *Command // RL.CHECK, the command of the other protocols
 	Inspect    *Command // RL.INSPECT, the permission that a user of the page needs
 	MaxClients int
-	Clients    atomic.Int64 // sessions
+	Clients    atomic.Int64 // the number of sessions
 	// SlowPath is above zero while every command must take the slow path: each monitor and each pause adds 1.
 	SlowPath *atomic.Int32
 

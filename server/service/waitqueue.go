@@ -34,7 +34,7 @@ type WaitQueues struct {
 	Lines map[string]*list.List // of *Waiter; no list is empty
 }
 
-// Waiter is one request in a queue.
+// Waiter is one request in a queue of WaitQueues.
 type Waiter struct {
 	key   string
 	place *list.Element
@@ -119,7 +119,7 @@ func (l *WaitQueues) callKey(key string) {
 	}
 }
 
-// NotifyAll notifies all fronts, for a jump of limiter time.
+// NotifyAll notifies the front of every queue: after a jump of limiter time, or the end of a block.
 func (l *WaitQueues) NotifyAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ type WireStats struct {
 	CrossProtocol                                              atomic.Int64 // HTTP sent to a RESP port
 	AuthTimeouts                                               atomic.Int64
 	BadHandshakes                                              atomic.Int64 // failed TLS handshakes
-	// disconnected: they did not read their replies
+	// SlowReaders counts clients that were disconnected because they did not read their replies.
 	SlowReaders   atomic.Int64
 	PushOverflows atomic.Int64 // disconnected: their queue of pushed messages overflowed
 	Panics        atomic.Int64

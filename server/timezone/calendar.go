@@ -39,8 +39,8 @@ func NewCalendars() *Calendars {
 	return &Calendars{utc: &zone{location: time.UTC}, zones: make(map[string]*zone)}
 }
 
-// At returns the end of the window of mode that contains the wall time of the stamp, and the end of the next window. An
-// empty zone is UTC.
+// At returns the end of the window of mode that contains the wall time of the stamp, and the end of the next window. A
+// nil zoneName means UTC. The result is shared and must not be changed.
 func (c *Calendars) At(now engine.Stamp, mode engine.WindowMode, zoneName []byte) (*engine.Calendar, error) {
 	z := c.utc
 	if zoneName != nil {
