@@ -11,7 +11,8 @@ import (
 // waiter lets one goroutine wait until a connection becomes readable or writable.
 type waiter struct{ signal atomic.Pointer[chan struct{}] }
 
-// arm starts a wait. The channel receives every later event.
+// arm starts a wait. The channel receives a value at the next event, and another at an event after that value was
+// received.
 func (w *waiter) arm() <-chan struct{} {
 	signal := make(chan struct{}, 1)
 	w.signal.Store(&signal)

@@ -104,8 +104,8 @@ func (c *Conn) claim() bool {
 }
 
 // runCycles runs the read cycle on the goroutine of p, or on the caller's own goroutine if p is nil. It repeats the
-// read cycle if an event arrived meanwhile. It reports whether p still has its goroutine. The caller has claimed the
-// connection.
+// read cycle if an event arrived meanwhile. It returns true if p continues on this goroutine, and false if the read
+// cycle has detached or p is nil. The caller has claimed the connection.
 func (c *Conn) runCycles(p *poller) (kept bool) {
 	c.reads = 0 // counts all repeated read cycles, because other connections wait behind each of them
 	for {
@@ -118,7 +118,7 @@ func (c *Conn) runCycles(p *poller) (kept bool) {
 	}
 }
 
-// rest ends the claim, unless an event arrived meanwhile.
+// rest ends the claim. If an event arrived meanwhile, it returns false, and the caller runs the read cycle again.
 func (c *Conn) rest() bool {
 	c.poller = nil
 	return c.state.CompareAndSwap(running, resting) || !c.state.CompareAndSwap(again, running)
@@ -132,7 +132,8 @@ func (c *Conn) Detach() {
 	}
 }
 
-// kick starts a read cycle soon, on a separate goroutine. Any goroutine may call it.
+// kick makes the connection run a read cycle soon, without an event. It wakes a blocked Read. If no read cycle runs, it
+// starts one on a separate goroutine, otherwise the running one repeats. Any goroutine may call it.
 func (c *Conn) kick() {
 	c.readable.wake()
 	if c.claim() {

@@ -21,9 +21,9 @@ const edgeTriggered = 1 << 31
 // Group is a set of connections and the goroutines that poll for them.
 type Group struct {
 	epoll  int
-	bell   int // an eventfd, written to end the pollers
+	bell   int // an eventfd: Close writes to it, so that the pollers wake up and end
 	closed atomic.Bool
-	ended  sync.WaitGroup // pollers
+	ended  sync.WaitGroup // counts the running pollers
 
 	helpers atomic.Int32
 

@@ -53,7 +53,8 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// ring handles the timer, unless another deadline was set meanwhile.
+// ring is called when the timer of a read deadline fires. It makes reads fail and starts a read cycle, unless another
+// deadline was set meanwhile.
 func (c *Conn) ring(timer **time.Timer) {
 	c.alarm.mu.Lock()
 	defer c.alarm.mu.Unlock()

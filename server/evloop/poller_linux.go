@@ -16,7 +16,7 @@ const (
 	// busySpan is the busy time after which a poller always starts a helper. Two connections with long pipelines never
 	// fill an event batch.
 	busySpan = time.Millisecond
-	// pause is longer than a call takes that returns pending events.
+	// pause is longer than an epoll_wait takes when events are pending. A poller whose call took longer was idle.
 	pause = 5 * time.Microsecond
 )
 
@@ -27,7 +27,7 @@ type poller struct {
 	events [eventsAtOnce]syscall.EpollEvent
 	next   int // events[next:n] are still to be handled
 	n      int
-	idleAt time.Time // time when no event was last pending
+	idleAt time.Time // when the poller was last idle or started a helper
 }
 
 // run polls until the group is closed, a helper finds no event, or another goroutine has taken over the poller.
