@@ -19,8 +19,8 @@ const (
 )
 
 // Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns ErrServerClosed if the
-// server has already stopped. Serve owns ln and closes it when the server stops. It retries Accept after an error. Only
-// a listener that another party closed ends it, with net.ErrClosed.
+// server has already stopped. Serve owns ln and closes it when the server stops. It retries Accept after an error,
+// except after net.ErrClosed: the caller has closed ln, and Serve returns that error.
 func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
 
 // accept passes each connection of ln to welcome. Serve documents the results.
@@ -48,7 +48,8 @@ func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	}
 }
 
-// adopt registers ln, so that the server closes it when it stops. It starts the sweep of idle connections.
+// adopt registers ln, so that the server closes ln when it stops. If the server has stopped already, adopt closes ln
+// and returns false. The first call starts the goroutine of sweep.
 func (s *Server) adopt(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +134,7 @@ func keepAlive(nc net.Conn) {
 	}
 }
 
-// warnCrossProtocol logs an HTTP request, at most once per warnEvery.
+// warnCrossProtocol logs an HTTP request to a RESP port, at most once per warnEvery.
 func (s *Server) warnCrossProtocol(from string) {
 	now := time.Now().Unix()
 	last := s.lastCrossWarn.Load()

@@ -16,8 +16,8 @@ import (
 
 // conn is one client's connection. Each read cycle reads, cuts the bytes into commands and passes each command
 // to the session. It writes the replies of one read together. The read cycles of a connection never run concurrently.
-// They run on a poller's goroutine if the connection has a poller, otherwise on the connection's own goroutine. A read
-// cycle owns every field above the marked group.
+// They run on a poller's goroutine if the connection has a poller, otherwise on the connection's own goroutine. Only
+// read cycles use the fields before writeMu.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
@@ -38,8 +38,8 @@ type conn struct {
 	// Other goroutines share the fields below.
 	writeMu  sync.Mutex // held while a batch of replies or pushed messages is written
 	pushes   pushQueue
-	pushing  atomic.Bool // set by the first pushed message
-	activity atomic.Int32
+	pushing  atomic.Bool  // set by the first pushed message
+	activity atomic.Int32 // resting, nudged, quiet or active: see wake.go
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {
@@ -97,7 +97,7 @@ func (c *conn) batch() (more, polite bool) {
 	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
-	s.Confirmed = false // the ReadIndex check preceded the commands that follow
+	s.Confirmed = false // an earlier ReadIndex does not cover the commands that have just been read
 	s.BeginTrace()
 	for !s.Closing {
 		args, used, err := c.frames.Next(c.in.Unread())

@@ -91,7 +91,8 @@ func (c *conn) loop() (over, polite bool) {
 	return true, true
 }
 
-// lockWrites acquires writeMu. It detaches from the poller if pushed messages are being written.
+// lockWrites acquires writeMu. If another goroutine is writing pushed messages, it first detaches from the poller,
+// because it has to wait.
 func (c *conn) lockWrites() {
 	if !c.writeMu.TryLock() {
 		c.MayBlock()

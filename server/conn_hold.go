@@ -24,7 +24,8 @@ func (c *conn) Hold(wait func(gone <-chan struct{})) {
 	wait(gone)
 }
 
-// watch detects that the client disconnects while no goroutine reads from the connection.
+// watch detects that the client disconnects while no goroutine reads from the connection. gone receives a value or is
+// closed then; it is nil if the connection cannot be watched. release ends the watch.
 func (c *conn) watch() (gone <-chan struct{}, release func()) {
 	if c.polled != nil {
 		return c.polled.AwaitEnd()
@@ -67,7 +68,7 @@ func (w *endWatch) run() {
 	defer close(w.ended)
 	for {
 		err := w.raw.Read(func(fd uintptr) (done bool) { return w.released.Load() || peerEnded(fd) })
-		if errors.Is(err, os.ErrDeadlineExceeded) { // a nudge, handled after the wait
+		if errors.Is(err, os.ErrDeadlineExceeded) { // a nudge (wake.go); its reason is checked after the wait
 			_ = w.c.nc.SetReadDeadline(time.Time{})
 			if !w.released.Load() {
 				continue
@@ -86,5 +87,5 @@ func (w *endWatch) release() {
 	w.c.nudge()
 	<-w.ended
 	_ = w.c.nc.SetReadDeadline(w.c.authBy)
-	w.c.activity.Store(active) // the watch may have consumed a nudge of the sweeper
+	w.c.activity.Store(active) // the watch may have consumed a nudge of Server.sweep
 }

@@ -39,8 +39,8 @@ func (c *conn) flush() bool {
 // errHeldMemory: the replies that wait for slow readers have reached their common memory bound.
 var errHeldMemory = errors.New("the memory for replies that wait for their readers is full")
 
-// write sends b by w. It fails if the client reads nothing for the write timeout, or if the replies held for all
-// clients exceed their memory bound. The caller holds writeMu.
+// write writes b to w in parts. It fails if the client reads nothing for the write timeout, or if the replies held for
+// all clients exceed their memory bound. The caller holds writeMu.
 func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
 		if !c.srv.Held.Take(over) {

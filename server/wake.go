@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A connection mostly waits for input. Only its read deadline can end this wait without input. AUTH may be overdue, the
-// server may drain, or an idle connection must release its buffers. One deadline serves all three and costs a busy
-// client nothing.
+// A connection mostly waits for input. Only its read deadline can end this wait without input. The wait must end when
+// AUTH is overdue, when the server drains, and when an idle connection must release its buffers. One deadline serves
+// all three and costs a busy client nothing.
 
-// The values of conn.activity tell the sweeper which connections to nudge.
+// The values of conn.activity tell Server.sweep which connections to nudge.
 const (
 	resting int32 = iota // holds no large buffer and has read nothing since
 	nudged               // must release its buffers
@@ -31,7 +31,8 @@ func (c *conn) setAuthed(authed bool) {
 	_ = c.nc.SetReadDeadline(c.authBy)
 }
 
-// nudge starts a read cycle without input. Any goroutine may call it.
+// nudge starts a read cycle without input: it sets a read deadline in the past, and woken handles the failed read. Any
+// goroutine may call it.
 func (c *conn) nudge() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
 // nudgeIfIdle nudges a connection once if it has read nothing between two sweeps.
@@ -44,8 +45,9 @@ func (c *conn) nudgeIfIdle() {
 	}
 }
 
-// woken handles an expired read deadline, and reports whether to read on. It reports false if AUTH is overdue.
-// Otherwise the sweeper woke the connection or the server is draining, which the caller checks next.
+// woken handles an expired read deadline, and reports whether the connection may continue. It reports false if AUTH is
+// overdue. Otherwise the deadline was a nudge: woken releases the buffers, and the caller checks whether the server
+// drains.
 func (c *conn) woken() bool {
 	if !c.authed && !time.Now().Before(c.authBy) {
 		c.srv.Wire.AuthTimeouts.Add(1)

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// rlsConns holds the open connections of Envoy. A connection is exempt from eviction once a complete call of an
-// authenticated user has arrived on it. Clients without credentials can open connections and begin endless calls, but
-// cannot lock out Envoy.
+// rlsConns holds the open connections of Envoy. A connection is exempt from eviction while a complete call of an
+// authenticated user is in flight, and counts as idle after it. Package connlimit defines the order of eviction. So
+// clients without credentials can open connections and begin endless calls, but cannot lock out Envoy.
 type rlsConns struct {
 	count *atomic.Int64 // number of open connections
 
@@ -101,8 +101,8 @@ func inFlight(ctx context.Context) (done func()) {
 	return c.Slot.End
 }
 
-// rlsTags attaches a login memory and its slot to each connection. Package grpc offers no other way to attach data to a
-// connection.
+// rlsTags attaches a login memory and the rlsConn to the context of each connection. Package grpc offers no other way
+// to attach data to a connection.
 type rlsTags struct{ conns *rlsConns }
 
 // TagConn is called for each new connection.

@@ -138,7 +138,7 @@ func policyOf(domain []byte, entries []*rlspb.Entry) string {
 	return name
 }
 
-// hashed returns a hash that replaces a text that is too long.
+// hashed returns n bytes of the SHA-256 of a text in hexadecimal, in place of a text that is too long.
 func hashed(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:n])
@@ -184,7 +184,8 @@ func keyOf(entries []*rlspb.Entry) string {
 	return key
 }
 
-// bringLimit decides a descriptor under the limit that it carries, in fixed windows aligned to the clock.
+// bringLimit makes op a decision under l, the limit that the descriptor itself carries, in place of a check of a
+// policy. The windows are fixed and aligned to the clock.
 func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	window, known := rlsUnits[l.Unit]
 	if !known {

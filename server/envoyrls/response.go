@@ -104,8 +104,8 @@ func windowUnit(l *engine.Limit) rlspb.Unit {
 	return rlspb.Unit_NONE
 }
 
-// bindsMore reports which of two decisions clients are told: a denial before an admission, then the longer wait or the
-// smaller remainder.
+// bindsMore reports whether clients are told decision a rather than b. A denial precedes an admission. Of two denials
+// the longer wait counts, and of two admissions the smaller remainder.
 func bindsMore(a, b *engine.Decision) bool {
 	switch {
 	case a.Allowed == 0 && b.Allowed == 0:

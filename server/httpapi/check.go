@@ -40,7 +40,7 @@ const (
 type httpCheck struct {
 	*service.Service
 	open bool // every client may ask
-	// running is read-locked during a decision. close locks it, so no later check reaches the limiter.
+	// running is read-locked during a decision. close locks it to set closed, so no later check reaches the limiter.
 	running sync.RWMutex
 	closed  bool
 }
@@ -149,7 +149,7 @@ func (h *httpCheck) undecided(w http.ResponseWriter, q *checkRequest, err error)
 	writePlain(w, q.errorStatus, service.ErrorText(err))
 }
 
-// hold delays an answer under a pacing policy.
+// hold delays the answer to an admitted check by d, which a pacing policy asks for, but at most by maxCheckHold.
 func (h *httpCheck) hold(r *http.Request, d time.Duration) {
 	if d <= 0 {
 		return

@@ -18,8 +18,9 @@ var proxyHeaders = []string{
 }
 
 // isThisMachine reports whether a program on this machine sent the request to this machine. It excludes requests that a
-// proxy forwards, and pages whose DNS name an attacker pointed here (DNS rebinding). No browser speaks HTTP/1.0. nginx
-// does by default, adds no header about itself, and sends weir's configured name as the Host.
+// proxy forwards, and pages whose DNS name an attacker pointed here (DNS rebinding). It excludes HTTP/1.0, because
+// nginx forwards requests in HTTP/1.0 by default, adds no header about itself, and sends weir's configured name as the
+// Host. No browser speaks HTTP/1.0.
 func isThisMachine(r *http.Request) bool {
 	return fromThisMachine(r) && namesThisMachine(r) && !handedOn(r) && r.ProtoAtLeast(1, 1)
 }
@@ -62,9 +63,9 @@ func handedOn(r *http.Request) bool {
 }
 
 // mayBeBrowsers reports whether a browser may have sent a request directly to weir. Proxies forward the headers of
-// their clients' browsers, so Origin and Sec-Fetch-Site prove nothing. But proxies identify themselves, speak HTTP/1.0,
-// send no Connection header, or close the connection. Browsers always keep or upgrade theirs, and no script can change
-// that.
+// their clients' browsers, so Origin and Sec-Fetch-Site prove nothing. But a proxy identifies itself, speaks HTTP/1.0,
+// sends no Connection header, or sends Connection: close. A browser sends Connection: keep-alive or upgrade, or speaks
+// HTTP/2, and no script can change that.
 func mayBeBrowsers(r *http.Request) bool {
 	if handedOn(r) || !r.ProtoAtLeast(1, 1) {
 		return false

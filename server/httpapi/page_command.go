@@ -36,7 +36,8 @@ type Hand interface {
 type pageCommander struct {
 	*service.Service
 	hand Hand
-	// running is read-locked while a command runs. close locks it, so no later command reaches the limiter.
+	// running is read-locked while a command runs. close locks it to set closed, so no later command reaches the
+	// limiter.
 	running sync.RWMutex
 	closed  bool
 }

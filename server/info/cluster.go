@@ -123,7 +123,8 @@ func upstream(owners []Owner, m *limiter.Member) *limiter.Member {
 	return owners[0].Primary
 }
 
-// Upstream returns the primary of this node as CLUSTER NODES shows it, and whether its group has a leader.
+// Upstream returns the primary of this node as CLUSTER NODES shows it. up reports whether that primary leads a group
+// now. If not, it is the last known leader.
 func Upstream(t *limiter.Topology) (p *limiter.Member, up bool) {
 	if t.Groups == nil {
 		return t.Primary(), t.Leader != ""
@@ -163,7 +164,7 @@ func ReplicaLines(t *limiter.Topology, primary *limiter.Member) (lines []string,
 	return nodeLines(t, primary), true
 }
 
-// nodeLines returns the lines about the replicas of a primary, or about all nodes.
+// nodeLines returns the lines about the replicas of the primary of, or about all nodes if of is nil.
 func nodeLines(t *limiter.Topology, of *limiter.Member) (lines []string) {
 	now, owners := time.Now(), Owners(t)
 	for i := range t.Nodes {
@@ -224,8 +225,8 @@ func nodeFlags(t *limiter.Topology, owners []Owner, m *limiter.Member) string {
 	return flags
 }
 
-// Serving returns the nodes with a known address, the primary of a range of slots first. It returns none while the
-// primary's address is unknown.
+// Serving returns the nodes with a known address: first the given primary of a range of slots, then the other nodes. It
+// returns none while the primary's address is unknown.
 func Serving(t *limiter.Topology, first *limiter.Member) (all []*limiter.Member) {
 	if _, _, ok := first.HostPort(); !ok {
 		return nil

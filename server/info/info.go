@@ -10,7 +10,7 @@ import (
 // RedisVersion is the version of Redis that the server reports. Clients select their commands by it.
 const RedisVersion = "7.4.0"
 
-// Server is what INFO reads. All but the service layer is what the caller knows at this moment.
+// Server is what INFO reads. The caller fills in all fields besides Service for each reply.
 type Server struct {
 	*service.Service
 	RunID              string // 40 hexadecimal digits, new at every start
@@ -20,7 +20,7 @@ type Server struct {
 	Subscribed         func() int // clients with subscriptions
 }
 
-// section is one part of INFO. extra: only in INFO all and everything.
+// section is one part of INFO. An extra section is shown only by its name, and by INFO all and everything.
 type section struct {
 	name  string
 	extra bool

@@ -18,7 +18,7 @@ var (
 	errExpectedBulk          = errors.New("expected '$'")
 	errBulkEnd               = errors.New("bulk string does not end in CRLF")
 	errBigCommand            = errors.New("too big command")
-	// errTLSHere: a TLS client would wait for an answer that it understands.
+	// errTLSHere: the client speaks TLS. Without this error it would wait for the answer to its handshake.
 	errTLSHere = errors.New("TLS on a port without TLS")
 	// ErrCrossProtocol: a line of an HTTP request reached the port.
 	ErrCrossProtocol = errors.New("HTTP request on a RESP port")
@@ -32,6 +32,7 @@ type Limits struct {
 	argsErr, bulkErr              error // errors for a command that exceeds them
 }
 
+// OpenLimits returns the limits after AUTH, with a bound on one argument.
 func OpenLimits(maxBulkBytes int) *Limits {
 	return &Limits{
 		args: MaxArgs, bulkBytes: maxBulkBytes, commandBytes: maxBulkBytes + commandRoomBytes,
@@ -39,6 +40,7 @@ func OpenLimits(maxBulkBytes int) *Limits {
 	}
 }
 
+// PreAuthLimits returns the limits before AUTH.
 func PreAuthLimits() *Limits {
 	return &Limits{
 		args: preAuthArgs, bulkBytes: PreAuthBulkBytes,

@@ -1,14 +1,14 @@
 package resp
 
-// Values of header in place of a length.
+// Results of header in place of used, for a malformed header.
 const (
 	badNumber  = -1 // not a number and its CRLF
 	longNumber = -2 // longer than maxHeaderBytes
 )
 
-// header reads a decimal and its CRLF from the start of b. It returns the number of bytes, or 0 while they are
-// incomplete. As in Redis, the number has an optional minus, no plus, no leading zero and no space. It saturates far
-// above every limit instead of overflowing.
+// header reads a decimal and its CRLF from the start of b. used is the number of bytes that it read, 0 while the header
+// is incomplete, or badNumber or longNumber. As in Redis, the decimal has an optional minus, no plus, no leading zero
+// and no space. n saturates far above every limit instead of overflowing.
 func header(b []byte) (n, used int) {
 	if len(b) > 2 && b[0]-'0' <= 9 && b[1] == '\r' && b[2] == '\n' {
 		return int(b[0] - '0'), 3 // nearly every count
@@ -44,7 +44,7 @@ func header(b []byte) (n, used int) {
 	return n, i + 2
 }
 
-// visible returns c if it is printable, because a reply must stay one line of text.
+// visible returns c if it is printable, and otherwise a question mark, because a reply must stay one line of text.
 func visible(c byte) byte {
 	if c < ' ' || c > '~' {
 		return '?'

@@ -8,7 +8,7 @@ import (
 )
 
 // slidingSet is a published pattern and not a library. The script adds the client's time to a sorted set for each
-// admitted request. The client sends the begin of the window, its time, the limit and the window.
+// admitted request. The client sends the beginning of the window, its own time, the limit and the length of the window.
 func slidingSet() *dialect {
 	return &dialect{
 		name: "sliding log over a sorted set, with the client's time", registry: "pattern",

@@ -26,7 +26,7 @@ func springGateway() *dialect {
 	return d
 }
 
-// springTellsTime makes the client's time count.
+// springTellsTime makes weir decide by the time that the client sends.
 func springTellsTime(call *engine.Script, _ [][]byte) error {
 	call.Args[4] = 1
 	return nil
@@ -40,7 +40,7 @@ func springIsKept(call *engine.Script, argv [][]byte) error {
 	return springTellsTime(call, argv)
 }
 
-// springMayTellTime makes the client's time count if the client sends one.
+// springMayTellTime makes weir decide by the client's time if the client sends one.
 func springMayTellTime(call *engine.Script, argv [][]byte) error {
 	if now, err := number(2, argv[2]); err == nil {
 		call.Args[2], call.Args[4] = now, 1

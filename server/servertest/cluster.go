@@ -20,9 +20,9 @@ type FakeCluster struct {
 	mu   sync.Mutex
 	Topo limiter.Topology // without Self
 	down error            // if set, the result of every node's ReadIndex
-	old  time.Duration
-	did  []string // requested changes
-	fail error    // result of a change
+	old  time.Duration    // result of StaleFor
+	did  []string         // requested changes
+	fail error            // result of a change
 }
 
 // NewFakeCluster returns a cluster of the nodes a, b and c. Node a leads.

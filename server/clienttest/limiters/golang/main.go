@@ -1,7 +1,7 @@
-// Command limiters lets libraries of Go say the same again: random calls from a seed,
-// while the server's clock goes on. limiters_test.go says how it is called; every
-// answer is one line. It is a module of its own, to keep what go-zero depends on away
-// from weir.
+// Command limiters makes random calls of a Go limiter library against a server, and moves the server's test clock
+// between them. A seed determines the calls, so that they can be repeated against another server. limiters_test.go
+// passes the arguments: library, port, seed, and number of calls. The command prints one line for each answer. It is a
+// module of its own, so that weir does not depend on the dependencies of go-zero.
 package main
 
 import (
@@ -87,7 +87,7 @@ func zeroPeriod(addr string, _ *goredis.Client, rng *rand.Rand) func() any {
 	}
 }
 
-// zeroToken has the time with the client: it may step back.
+// zeroToken calls a limiter to which the client passes the time. That time may step back.
 func zeroToken(addr string, client *goredis.Client, rng *rand.Rand) func() any {
 	conn := redis.MustNewRedis(redis.RedisConf{Host: addr, Type: redis.NodeType})
 	var limiters []*limit.TokenLimiter
