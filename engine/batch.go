@@ -91,7 +91,7 @@ const opsPerLock = 64
 
 // enter locks a shard and returns true. It returns false if the cursor still holds the shard.
 func (t *lockCursor) enter(s *shard) (locked bool) {
-	if s.t.high() {
+	if s.t.memory.High() {
 		t.leave()
 		s.t.reclaim(false)
 	}

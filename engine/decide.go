@@ -44,7 +44,7 @@ func (t *Table) narrow(ops []Op) int {
 // DecideAtomic carries out ops in order as one atomic step. No caller sees a state between them, and all of
 // them happen at the same instant.
 func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
-	if t.high() {
+	if t.memory.High() {
 		t.reclaim(true)
 	}
 	var few [2 * MaxPairs]int

@@ -102,6 +102,22 @@ func (n *decided) count(a Algorithm, admitted bool) {
 	}
 }
 
+// weight returns how many units Top counts for a decision.
+func (op *Op) weight(d *Decision) int64 {
+	if op.Partial && d.Allowed > 0 {
+		return d.Allowed
+	}
+	return op.Cost
+}
+
+// verdict reports whether a decision admitted something.
+func (d *Decision) verdict() Verdict {
+	if d.Allowed > 0 {
+		return Admitted
+	}
+	return Denied
+}
+
 // tokenLen returns the size of the token that the operation adds.
 func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
 

@@ -171,22 +171,6 @@ type Decision struct {
 	Value string
 }
 
-// weight returns how many units Top counts for a decision.
-func (op *Op) weight(d *Decision) int64 {
-	if op.Partial && d.Allowed > 0 {
-		return d.Allowed
-	}
-	return op.Cost
-}
-
-// verdict reports whether a decision admitted something.
-func (d *Decision) verdict() Verdict {
-	if d.Allowed > 0 {
-		return Admitted
-	}
-	return Denied
-}
-
 // pair returns the i-th pair of a check, and whether the check has as many.
 func (op *Op) pair(i int) (Pair, bool) {
 	if i == 0 {

@@ -7,9 +7,6 @@ import "github.com/weir-project/weir/engine/internal/arena"
 // entries and compaction moves entries. It works on the shard with the most memory, whichever shard the
 // operation needs. So shards share the memory bound according to their need.
 
-// high reports whether memory is above the level at which reclaiming begins.
-func (t *Table) high() bool { return t.memory.High() }
-
 // reclaimPause is how many operations pass before a table that had nothing to reclaim is searched again. A
 // search looks at every shard.
 const reclaimPause = 1024
@@ -21,7 +18,7 @@ func (t *Table) reclaim(much bool) {
 	if t.skips.Load() > 0 && t.skips.Add(-1) >= 0 {
 		return
 	}
-	for t.high() {
+	for t.memory.High() {
 		s := t.largest()
 		if s == nil {
 			t.skips.Store(reclaimPause)

@@ -69,7 +69,9 @@ func (s *shard) look(at Stamp) {
 
 // unlock ends a look and unlocks the shard.
 func (s *shard) unlock() {
-	s.EndLook()
+	if s.Looking {
+		s.EndLook()
+	}
 	s.mu.Unlock()
 }
 

@@ -20,16 +20,6 @@ func (p *page) isDirty(word uint16) bool {
 	return p.dirty[i/64]>>(i%64)&1 != 0
 }
 
-// setDirty sets the dirty bit of a slot. It reports whether the page was clean, so that the caller must list
-// it.
-func (p *page) setDirty(word uint16) (first bool) {
-	i := word / WordsPerDirtyBit
-	p.dirty[i/64] |= 1 << (i % 64)
-	first = !p.listedDirty
-	p.listedDirty = true
-	return first
-}
-
 // takeDirty clears a dirty bit and returns the first word of its slot.
 func (p *page) takeDirty() (word uint16, ok bool) {
 	for i, m := range p.dirty {
@@ -65,7 +55,11 @@ func (p *page) prefetchDirty(n int) (sum uint64) {
 // the caller must list it.
 func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
 	page = r >> wordBits
-	return page, s.pages[page].setDirty(uint16(r & (1<<wordBits - 1)))
+	p, i := s.pages[page], uint16(r&(1<<wordBits-1))/WordsPerDirtyBit
+	p.dirty[i/64] |= 1 << (i % 64)
+	first = !p.listedDirty
+	p.listedDirty = true
+	return page, first
 }
 
 // IsDirty reports whether the entry in a slot changed.

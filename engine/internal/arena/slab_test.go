@@ -44,7 +44,7 @@ func TestSlab(t *testing.T) {
 					fillSlot(s.slot(r), slots[r])
 					if rng.IntN(2) == 0 {
 						marked[r] = true
-						if s.pages[r>>wordBits].setDirty(uint16(r & (1<<wordBits - 1))) {
+						if _, first := s.MarkDirty(r); first {
 							listed[r>>wordBits] = true
 						}
 					}

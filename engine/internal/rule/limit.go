@@ -1,5 +1,7 @@
 package rule
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // Algorithm is the algorithm of a limiter.
 type Algorithm uint8
 
@@ -34,6 +36,9 @@ func (a Algorithm) String() string {
 // Rate is an exact quantity of units per time: Units every PerNs nanoseconds, in lowest terms. Units is in
 // 1..MaxUnits, PerNs in 1..MaxWindowNs.
 type Rate struct{ Units, PerNs int64 }
+
+// Grains converts units to the unit of a bucket's deficit, which is 1/PerNs.
+func (r Rate) Grains(units int64) arith.Uint128 { return arith.Mul(uint64(units), uint64(r.PerNs)) }
 
 // WindowMode selects where the windows of FixedWindow begin and end.
 type WindowMode uint8

@@ -5,9 +5,6 @@ import "github.com/weir-project/weir/engine/internal/arith"
 // The state of a bucket is its deficit, in units of 1/Rate.PerNs. A nanosecond drains exactly Rate.Units of these
 // units, so no cost and no time is ever divided.
 
-// Grains converts units to the unit of a deficit.
-func (r Rate) Grains(units int64) arith.Uint128 { return arith.Mul(uint64(units), uint64(r.PerNs)) }
-
 // MostMissing returns the largest deficit that a bucket of this limit can have.
 func (l *Limit) MostMissing() arith.Uint128 {
 	if l.Algorithm == LeakyBucket {

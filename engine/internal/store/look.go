@@ -49,13 +49,11 @@ func (s *Store) BeginLook(nowNs, offsetNs int64) {
 	s.NowNs, s.OffsetNs = max(s.NowNs, nowNs), offsetNs
 }
 
-// EndLook ends a look, if there is one.
+// EndLook ends the look that BeginLook began.
 func (s *Store) EndLook() {
-	if s.Looking {
-		s.freeCopies()
-		s.Looking = false
-		s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
-	}
+	s.freeCopies()
+	s.Looking = false
+	s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
 }
 
 // SpanMs returns the time from now until an instant in milliseconds, rounded up, or -1 for Never.
