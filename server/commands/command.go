@@ -177,7 +177,7 @@ func (t *commandTable) resolve(args [][]byte) (*command, error) {
 		}
 		cmd = sub
 	}
-	if !cmd.fits(len(args)) {
+	if !arg.Fits(cmd.arity, len(args)) {
 		return cmd, wrongArity(cmd)
 	}
 	return cmd, nil
@@ -192,9 +192,6 @@ func (c *command) sub(name []byte) *command {
 	}
 	return nil
 }
-
-// fits reports whether n arguments, the name included, are a valid number.
-func (c *command) fits(n int) bool { return arg.Fits(c.arity, n) }
 
 func (c *command) has(flag string) bool {
 	return slices.Contains(strings.Fields(c.flags), flag)

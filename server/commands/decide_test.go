@@ -237,13 +237,15 @@ func TestAppendDecision(t *testing.T) {
 	}
 }
 
-// TestDigitsOf covers all values of each half of the digits, which are computed separately.
-func TestDigitsOf(t *testing.T) {
+// TestPutDigits covers all values of each half of the digits, which are computed separately.
+func TestPutDigits(t *testing.T) {
 	for half := range uint64(10_000) {
 		for _, n := range []uint64{half, half * 1e4, half + 9999e4, half*1e4 + 9999} {
-			var digits [8]byte
-			le.PutUint64(digits[:], digitsOf(n)|'0'*eachByte)
-			require.Equal(t, fmt.Sprintf("%08d", n), string(digits[:]))
+			if n == 0 {
+				continue // putDigits writes numbers above 0 only
+			}
+			var buf [24]byte
+			require.Equal(t, fmt.Sprintf(":%d\r\n", n), string(buf[:putDigits(buf[:], 0, n)]))
 		}
 	}
 }

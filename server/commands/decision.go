@@ -51,8 +51,17 @@ func putInt(buf []byte, at int, v int64) int {
 }
 
 // putDigits does the same as putInt for numbers from 1 to 1e8-1: times and large limits.
+//
+// digits has the eight decimal digits of the number, one in each byte, the first in the lowest byte. The number is split
+// into two groups of four digits, then into four groups of two, then into single digits. Each step splits all groups
+// with one multiplication (Paul Khuong, "How to print integers really fast", pvk.ca, 2017): n*10486>>20 equals n/100
+// for n below 1e4, and n*103>>10 equals n/10 for n below 100.
 func putDigits(buf []byte, at int, u uint64) int {
-	digits := digitsOf(u)
+	fours := u/1e4 | u%1e4<<32
+	hundreds := fours * 10486 >> 20 & 0x7f_0000_007f
+	twos := hundreds | (fours-100*hundreds)<<16
+	tens := twos * 103 >> 10 & 0x0f_000f_000f_000f
+	digits := tens | (twos-10*tens)<<8
 	zeros := bits.TrailingZeros64(digits) / 8 // leading zeros
 	buf[at] = ':'
 	le.PutUint64(buf[at+1:], (digits|'0'*eachByte)>>(8*zeros))
@@ -63,18 +72,6 @@ func putDigits(buf []byte, at int, u uint64) int {
 
 // eachByte times a byte repeats that byte eight times.
 const eachByte = 0x0101_0101_0101_0101
-
-// digitsOf returns the eight decimal digits of a number below 1e8, one in each byte, the first in the lowest byte. It
-// splits the number into two groups of four digits, then into four groups of two, then into single digits. Each step
-// splits all groups with one multiplication (Paul Khuong, "How to print integers really fast", pvk.ca, 2017):
-// n*10486>>20 equals n/100 for n below 1e4, and n*103>>10 equals n/10 for n below 100.
-func digitsOf(u uint64) uint64 {
-	fours := u/1e4 | u%1e4<<32
-	hundreds := fours * 10486 >> 20 & 0x7f_0000_007f
-	twos := hundreds | (fours-100*hundreds)<<16
-	tens := twos * 103 >> 10 & 0x0f_000f_000f_000f
-	return tens | (twos-10*tens)<<8
-}
 
 var le = binary.LittleEndian
 

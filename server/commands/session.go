@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -124,7 +125,7 @@ func (s *Session) Do(args [][]byte) {
 		s.Settle()
 	}
 	cmd := s.lookup(args[0])
-	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
+	if cmd == nil || !cmd.quick || !s.plain || !arg.Fits(cmd.arity, len(args)) ||
 		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.SlowPath.Load() != 0 {
 		s.doWithCare(args)
 		return
