@@ -28,10 +28,11 @@ type Source interface {
 	WallNs() int64
 }
 
+// systemSource is the Source of this machine. Its MonotonicNs depends on the operating system.
 type systemSource struct{}
 
-func (systemSource) MonotonicNs() int64 { return monotonicNs() }
-func (systemSource) WallNs() int64      { return time.Now().UnixNano() }
+// WallNs reads the clock of the operating system.
+func (systemSource) WallNs() int64 { return time.Now().UnixNano() }
 
 const (
 	// slewDivisor bounds the speed of the offset to the wall clock: 1/2000, 0.05 % of real time, as adjtime does. This

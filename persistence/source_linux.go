@@ -2,10 +2,10 @@ package persistence
 
 import "golang.org/x/sys/unix"
 
-// monotonicNs reads CLOCK_MONOTONIC_RAW. Time daemons slew the plain monotonic clock, by up to eight percent while they
+// MonotonicNs reads CLOCK_MONOTONIC_RAW. Time daemons slew the plain monotonic clock, by up to eight percent while they
 // correct a large error, and limiters would admit as much more. The raw clock runs at the speed of the crystal. Neither
 // clock advances while the machine is suspended.
-func monotonicNs() int64 {
+func (systemSource) MonotonicNs() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &t); err != nil {
 		panic("cannot read CLOCK_MONOTONIC_RAW: " + err.Error()) // Linux has had it since 2.6.28

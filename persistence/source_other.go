@@ -6,5 +6,5 @@ import "time"
 
 var processStart = time.Now()
 
-// monotonicNs uses the monotonic clock of the Go runtime.
-func monotonicNs() int64 { return int64(time.Since(processStart)) }
+// MonotonicNs uses the monotonic clock of the Go runtime.
+func (systemSource) MonotonicNs() int64 { return int64(time.Since(processStart)) }
