@@ -202,7 +202,14 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 			return err
 		}
 		out := m.answersFor(answers, done, len(call.Ops))
-		m.call(table, s, call, out)
+		switch {
+		case s.Founding.Slots != nil:
+			m.decideWithin(table, s, call, out)
+		case call.Atomic:
+			table.DecideAtomic(s.At, call.Ops, out)
+		default:
+			table.Decide(s.At, call.Ops, out)
+		}
 		if m.Faults.Has(faults.WrongDecisions) && len(out) > 0 {
 			out[0].Remaining++
 		}
@@ -211,8 +218,9 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 	}
 }
 
-// call decides one call. A call that is not atomic is decided without the operations on slots of other groups.
-func (m *FSM) call(table *engine.Table, s *State, call wire.Call, out []engine.Decision) {
+// decideWithin decides a call in a group that owns a range of slots. It refuses an atomic call if one of its
+// operations is on a slot of another group, and otherwise only such operations.
+func (m *FSM) decideWithin(table *engine.Table, s *State, call wire.Call, out []engine.Decision) {
 	wrong := m.wrongGroup(s, call.Ops)
 	switch {
 	case call.Atomic && wrong < len(call.Ops):
@@ -233,7 +241,7 @@ func (m *FSM) call(table *engine.Table, s *State, call wire.Call, out []engine.D
 
 // wrongGroup returns the position of the first operation on a slot of another group, or len(ops).
 func (m *FSM) wrongGroup(s *State, ops []engine.Op) int {
-	if s.Founding.Slots == nil || m.Faults.Has(faults.NoSlotCheck) {
+	if m.Faults.Has(faults.NoSlotCheck) {
 		return len(ops)
 	}
 	for i := range ops {

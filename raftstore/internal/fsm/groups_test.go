@@ -54,11 +54,11 @@ func TestABatchOnOtherSlotsIsRefusedWhole(t *testing.T) {
 	m := theGroup(t)
 	out := make([]engine.Decision, 2)
 	call := wire.Call{Ops: []engine.Op{keyOf("key"), keyOf("bar")}, Atomic: true}
-	m.call(m.Table.Load(), &m.State, call, out)
+	m.decideWithin(m.Table.Load(), &m.State, call, out)
 	require.Equal(t, []engine.Decision{{Status: engine.WrongGroup}, {Status: engine.WrongGroup}}, out)
 	require.Zero(t, m.Table.Load().Len(at(0)))
 	call.Ops[1] = keyOf("foo")
-	m.call(m.Table.Load(), &m.State, call, out)
+	m.decideWithin(m.Table.Load(), &m.State, call, out)
 	require.EqualValues(t, []int64{1, 1}, []int64{out[0].Allowed, out[1].Allowed})
 }
 

@@ -117,7 +117,9 @@ func (p *Pipeline) CompleteProposals() {
 			err, _ = sent.Future.Response().(error) // the FSM returns an error if the entry has no effect
 		}
 		p.Queue.Complete(sent.Batch, err)
-		p.traceEntry(sent, err)
+		if p.Options.OnEntry != nil {
+			p.traceEntry(sent, err)
+		}
 	}
 }
 
