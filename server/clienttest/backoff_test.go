@@ -15,15 +15,16 @@ import (
 const (
 	// fastifySHA1 is the script of @fastify/rate-limit whose window grows as a power of 2.
 	fastifySHA1 = "b8a19d47785922bb04e7a9fdb49e90d89be1b8af"
-	// powerInRedis does the same arithmetic in Redis' own Lua: window, limit, of the second hit.
+	// powerInRedis computes in Redis' own Lua the window after the second hit. Its arguments are the first window and
+	// the limit.
 	powerInRedis = `"return string.format('%.0f',math.min(ARGV[1]*2^(2-ARGV[2]-1),2^53-1))"`
-	// unlikeRedis bounds how many of a thousand powers may differ in the last digit: the pow of
-	// the C library under Redis does not always round to the nearest double. 1 is usual.
+	// unlikeRedis bounds how many of a thousand powers may differ from Redis in the last digit. The function pow of
+	// the C library that Redis uses does not always round to the nearest double. Usually one power differs.
 	unlikeRedis = 10
 )
 
-// TestBackoffIsThatOfRedis compares powers of 2 with fractional exponents. The window is
-// so long that its last digit shows the last bit of the power.
+// TestBackoffIsThatOfRedis compares the growing windows of @fastify/rate-limit with Redis, for powers of 2 with
+// fractional exponents. The first window is so long that its last digit shows the last bit of the power.
 func TestBackoffIsThatOfRedis(t *testing.T) {
 	const windowMs, powers = int64(1)<<52 + 1, 1000
 	redis, weir := dialLines(t, "unix", startRedis(t)), dialLines(t, "tcp", startWeir(t).addr)

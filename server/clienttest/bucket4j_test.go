@@ -18,13 +18,14 @@ var bucket4j = language{
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "Spend"},
 }
 
-// spent is what the program says in the end.
+// spent is the result that the Java program prints: tokens given, calls that failed, and whether an answer was wrong.
 type spent struct {
 	given, failed int
 	wrong         bool
 }
 
-// spend runs the program against a server; half is called when half of the capacity is spent.
+// spend runs the Java program, whose threads take tokens of one bucket of a server. It calls half when half of the
+// capacity is spent.
 func spend(t *testing.T, addr string, expires bool, capacity, threads int, half func()) (all spent) {
 	t.Helper()
 	dir := bucket4j.prepare(t)
@@ -48,8 +49,8 @@ func spend(t *testing.T, addr string, expires bool, capacity, threads int, half 
 	return all
 }
 
-// TestBucket4j: Bucket4j on Lettuce, unchanged, gives exactly the tokens of a bucket to threads that
-// race for them, with and without a time to live.
+// TestBucket4j checks that the unmodified Bucket4j, with Lettuce, gives concurrent threads exactly the tokens of a
+// bucket. The bucket has a time to live, or none.
 func TestBucket4j(t *testing.T) {
 	skipWithoutClients(t)
 	for _, expires := range []bool{false, true} {
@@ -62,9 +63,8 @@ func TestBucket4j(t *testing.T) {
 	}
 }
 
-// TestBucket4jWhileTheLeaderDies: the leader is killed while the threads race. They never get more than
-// the bucket has; what is missing are calls that ended with an error, each of which may have
-// taken one.
+// TestBucket4jWhileTheLeaderDies kills the leader while the threads take tokens. They never get more tokens than the
+// bucket has. Each token that nobody got belongs to a call that ended with an error.
 func TestBucket4jWhileTheLeaderDies(t *testing.T) {
 	skipWithoutClients(t)
 	c := startCluster(t, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// cluster is three nodes with everything at its default but their addresses.
+// cluster is three nodes with default settings, except for their addresses and --id-lifetime.
 type cluster struct {
 	t     *testing.T
 	nodes map[string]*weir
@@ -22,9 +22,8 @@ type cluster struct {
 
 var nodeIDs = []string{"a", "b", "c"}
 
-// startCluster starts the nodes and waits for a leader. They end with the test.
-// advertise, unless nil, says by which address clients reach a node that listens
-// on another.
+// startCluster starts the nodes and waits until they know each other. The nodes end with the test. advertise, unless
+// it is nil, returns the address by which clients reach the node that listens on a given address.
 func startCluster(t *testing.T, advertise func(listen string) string, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, nodes: map[string]*weir{}}
@@ -36,7 +35,7 @@ func startCluster(t *testing.T, advertise func(listen string) string, args ...st
 			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes, ","), "--expect",
 			strconv.Itoa(len(nodeIDs)),
 			"--data-dir", filepath.Join(dir, id),
-			"--id-lifetime=5m", // lettuce sends again what it kept for a dead node for a minute
+			"--id-lifetime=5m", // lettuce resends commands that it kept for a dead node for a minute
 		}, args...)
 		if advertise != nil {
 			all = append(all, "--advertise", advertise(clients[i]))
@@ -48,7 +47,7 @@ func startCluster(t *testing.T, advertise func(listen string) string, args ...st
 	return c
 }
 
-// introduced waits until every node knows all addresses of the others.
+// introduced waits until every node knows the addresses of all other nodes.
 func (c *cluster) introduced() {
 	c.t.Helper()
 	for _, w := range c.nodes {
@@ -59,12 +58,12 @@ func (c *cluster) introduced() {
 	}
 }
 
-// ofLostNodes excuses what a node says of others that it cannot reach.
+// ofLostNodes reports whether a log line may be about nodes that this node cannot reach. Such a line is no failure.
 func ofLostNodes(line string) bool {
 	return strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"msg":"raft: `)
 }
 
-// addrs are where the nodes of these ids listen.
+// addrs returns the addresses at which the nodes with these ids listen.
 func (c *cluster) addrs(ids ...string) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
@@ -73,7 +72,7 @@ func (c *cluster) addrs(ids ...string) []string {
 	return list
 }
 
-// ask sends one command to one node, without anything that a client would add.
+// ask sends one command to one node. The connection sends no other command.
 func (w *weir) ask(args ...string) (any, error) {
 	conn, err := redis.Dial("tcp", w.addr, redis.DialConnectTimeout(testWait), redis.DialReadTimeout(testWait))
 	if err != nil {
@@ -83,8 +82,8 @@ func (w *weir) ask(args ...string) (any, error) {
 	return conn.Do(args[0], anys(args[1:])...)
 }
 
-// leader waits for the one node that leads. A node that was the leader may not
-// know better yet; so all that run must agree.
+// leader waits until all running nodes name the same leader, and that leader runs. A former leader may still name
+// itself for a while.
 func (c *cluster) leader() (id string) {
 	c.t.Helper()
 	until(c.t, "there is no leader", func() bool {
@@ -104,7 +103,8 @@ func (c *cluster) leader() (id string) {
 	return id
 }
 
-// until polls in the caller's goroutine, so that ok may fail the test.
+// until polls ok, and fails the test with otherwise after clusterWait. It polls in the caller's goroutine, so that ok
+// itself may fail the test.
 func until(t *testing.T, otherwise string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(clusterWait)
@@ -118,12 +118,12 @@ func until(t *testing.T, otherwise string, ok func() bool) {
 
 const (
 	pollEvery = 5 * time.Millisecond
-	// clusterWait bounds every wait for a client to find the leader. With its defaults
-	// lettuce keeps commands for a dead node for a minute before it gives them up.
+	// clusterWait bounds every wait for a client to find the leader. By default lettuce keeps commands for a dead node
+	// for a minute before it returns their errors.
 	clusterWait = 3 * time.Minute
 )
 
-// headOf keeps the values of a map's reply that are text, so all but the nodes.
+// headOf returns the text fields of a reply to WEIR.CLUSTER STATUS: all fields but numbers and the nodes.
 func headOf(reply any, err error) (any, error) {
 	list, err := redis.Values(reply, err)
 	var head []any
@@ -135,7 +135,7 @@ func headOf(reply any, err error) (any, error) {
 	return head, err
 }
 
-// other is a node that runs and is none of these.
+// other returns the id of a running node that is not listed in than.
 func (c *cluster) other(than ...string) string {
 	for _, id := range nodeIDs {
 		if c.nodes[id].Running() && !strings.Contains(strings.Join(than, " "), id) {
@@ -146,8 +146,8 @@ func (c *cluster) other(than ...string) string {
 	return ""
 }
 
-// transfer hands leadership to a node, as an operator does: by asking the leader.
-// A node that was just started must catch up first.
+// transfer transfers the leadership to a node, by a command to the leader, as an operator does. It retries, because
+// a node that has just started must catch up first.
 func (c *cluster) transfer(to string) {
 	c.t.Helper()
 	until(c.t, "leadership does not go to "+to, func() bool {
@@ -156,8 +156,8 @@ func (c *cluster) transfer(to string) {
 	})
 }
 
-// awaitReady waits until a node has a leader and has applied what was committed: a
-// linearizable read tells. Leadership is handed to no other.
+// awaitReady waits until a node knows a leader and has applied the committed entries. A linearizable read shows both.
+// Leadership can be transferred to such a node only.
 func (c *cluster) awaitReady(id string) {
 	c.t.Helper()
 	until(c.t, id+" is not ready", func() bool {
@@ -166,7 +166,7 @@ func (c *cluster) awaitReady(id string) {
 	})
 }
 
-// calls says how often clients have sent a node RL.FIXED, which all load is made of.
+// calls returns how often clients have sent RL.FIXED to a node. A load consists of these commands.
 func (w *weir) calls() (n int) {
 	w.t.Helper()
 	text, err := redis.String(w.ask("INFO", "commandstats"))
@@ -178,7 +178,7 @@ func (w *weir) calls() (n int) {
 	return n
 }
 
-// strays is how often clients have asked nodes that do not lead.
+// strays returns how often clients have sent RL.FIXED to nodes that do not lead.
 func (c *cluster) strays(leader string) (n int) {
 	c.t.Helper()
 	for id, w := range c.nodes {
@@ -189,7 +189,7 @@ func (c *cluster) strays(leader string) (n int) {
 	return n
 }
 
-// left asks the leader what a limiter still has.
+// left asks the leader how many units a limiter has left.
 func (c *cluster) left(key string) int64 {
 	c.t.Helper()
 	five, err := redis.Int64s(

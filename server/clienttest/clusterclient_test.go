@@ -9,40 +9,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// clusterClient is a client in its cluster mode, behind its generic call. Safe for
-// use by several goroutines.
+// clusterClient is a client library in its cluster mode. send uses the library's function for any command. It is safe
+// for concurrent use.
 type clusterClient interface {
 	// send sends one command, or several as a pipeline, and returns an answer for each.
 	send(commands [][]string) []answer
 	close()
 }
 
-// clientKind is a kind of client and how it behaves.
+// clientKind describes a client library and how it behaves in a cluster.
 type clientKind struct {
 	name string
-	// dial connects with the client's defaults, given some of the nodes.
+	// dial connects with the library's defaults. seeds are the addresses of some nodes.
 	dial func(t *testing.T, seeds []string) clusterClient
-	// callers is how many use one client at a time; 1 for one that cannot more.
+	// callers is the number of goroutines that use one client at a time, 1 if the library is not safe for more.
 	callers int
-	// resends is a client that itself sends a command again after its connection
-	// was lost, so that without an ID it may be counted twice.
+	// resends: the client itself resends a command after it lost the connection. Without an ID the command may then
+	// count twice.
 	resends bool
-	// learns is a client that needs one node's address only, whoever leads. With
-	// MOVED it is given that of a node that will lead and die.
+	// learns: the client needs the address of one node only, whether or not that node leads. With --redirect=moved the
+	// test gives it the address of the node that will lead and be killed.
 	learns bool
-	// remembersDeath is a client that tells of a refused connection again, without
-	// trying, for up to a second after the node is back.
+	// remembersDeath: for up to a second after the node is back, the client returns the error of a refused connection
+	// without a new attempt.
 	remembersDeath bool
-	// stateless is a client that forgets who leads from one call to the next.
+	// stateless: the client does not remember the leader from one call to the next.
 	stateless bool
-	// complaints returns what the library has logged since it was last asked; nil
-	// for one that logs nothing. lost says whether a line is about lost connections.
+	// complaints returns the lines that the library has logged since the last call. It is nil for a library that logs
+	// nothing. lost reports whether a line is about lost connections.
 	complaints func() []string
 	lost       func(line string) bool
 }
 
-// quiet checks the client's log. While a node is dead it may say that it has lost
-// its connections, and nothing else.
+// quiet checks that the client has logged nothing. While a node is dead, lines about lost connections are allowed.
 func (k clientKind) quiet(t *testing.T, dead bool) {
 	t.Helper()
 	if k.complaints == nil {
@@ -55,13 +54,13 @@ func (k clientKind) quiet(t *testing.T, dead bool) {
 func TestClusterClients(t *testing.T) {
 	for _, kind := range goClusterClients(t) {
 		t.Run(kind.name, func(t *testing.T) {
-			t.Parallel() // each mostly waits for elections and disks
+			t.Parallel() // each test mostly waits for elections and disks
 			testClusterClient(t, kind)
 		})
 	}
 }
 
-// testClusterClient is what every client must live through in its cluster mode.
+// testClusterClient runs the tests that every client must pass in its cluster mode.
 func testClusterClient(t *testing.T, kind clientKind) {
 	for _, redirect := range []string{"forward", "moved"} {
 		t.Run(redirect, func(t *testing.T) { testFollowsLeader(t, kind, redirect) })
@@ -69,8 +68,8 @@ func testClusterClient(t *testing.T, kind clientKind) {
 	t.Run("LostReply", func(t *testing.T) { testLostReply(t, kind) })
 }
 
-// testFollowsLeader changes the leader in every way while a client counts: by
-// handing over, by a kill, and by handing back to the node that was killed.
+// testFollowsLeader changes the leader while a client counts units: by a transfer, by a kill, and by a transfer back
+// to the node that was killed. Without redirects, the first transfer is left out.
 func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	c := startCluster(t, nil, "--redirect", redirect)
 	victim := c.leader()
@@ -94,7 +93,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	handOver := func() {
 		t.Helper()
 		c.transfer(victim)
-		if redirect == "moved" { // with forwarding it may stay where it is
+		if redirect == "moved" { // with forwarding the client may stay at its node
 			settled()
 		}
 	}
@@ -131,8 +130,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	kind.quiet(t, false)
 }
 
-// reaches waits until what the client sends goes to the leader, and nothing to
-// any other node.
+// reaches waits until the client sends commands to the leader and to no other node.
 func (l *load) reaches(t *testing.T, c *cluster, leader string) {
 	t.Helper()
 	until(t, "the client does not go to the leader", func() bool {
@@ -142,7 +140,8 @@ func (l *load) reaches(t *testing.T, c *cluster, leader string) {
 	})
 }
 
-// speakInCluster sends commands of every kind. None of their replies tells a time.
+// speakInCluster sends commands of every kind, first one by one, then as a pipeline. It leaves out replies that
+// contain a time, because the cluster has no test clock.
 func speakInCluster(t *testing.T, client clusterClient) {
 	t.Helper()
 	number := func(n string) json.Number { return json.Number(n) }
@@ -177,7 +176,7 @@ func speakInCluster(t *testing.T, client clusterClient) {
 		a := client.send(commands[i : i+1])[0]
 		require.Empty(t, v.check(a.reply, a.err))
 	}
-	// Once more as a pipeline: what was done has been undone.
+	// The commands have undone their effects, so the pipeline gets the same replies. It leaves out the last three.
 	for i, a := range client.send(commands[:len(commands)-3]) {
 		assert.Empty(t, checks[i].check(a.reply, a.err), "pipelined")
 	}

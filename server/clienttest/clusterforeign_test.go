@@ -10,18 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The cluster modes of clients in other languages. Their programs are called with
-// the client and the addresses of some nodes, connect with the client's defaults
-// and say READY. Then each line they read is a JSON list of commands, to be sent
-// by the client's generic call, more than one as a pipeline; they answer with a
-// line of as many {"reply": ...} or {"error": text, "own": whether it is the
-// client's own error and not the server's}. When their input ends they close the
-// client, say DONE and end. What the client logs goes to standard error.
+// This file tests the cluster modes of clients in other languages. Each language has a program for them. Its arguments
+// are the client and the addresses of some nodes. The program
+//
+//   - connects with the client's defaults and prints READY;
+//   - reads lines, each a JSON list of commands, and sends the commands with the client's function for any command:
+//     several commands as a pipeline;
+//   - answers each line with a line: a JSON list with {"reply": ...} or {"error": text, "own": bool} for each command,
+//     where own means an error of the client and not of the server;
+//   - closes the client at the end of the input, prints DONE and ends.
+//
+// The log of the client goes to standard error.
 
-// foreignCluster is such a program at work.
+// foreignCluster is such a program while it runs.
 type foreignCluster struct{ *conversation }
 
-// inCluster completes a kind of client with how to start it.
+// inCluster completes kind with the functions that start the program in dir and read its log.
 func (l language) inCluster(dir string, kind clientKind) clientKind {
 	p := program{dir: dir, argv: append(l.cluster[:len(l.cluster):len(l.cluster)], kind.name)}
 	var current *conversation
@@ -55,7 +59,7 @@ func (c foreignCluster) send(commands [][]string) []answer {
 	for i := range answers {
 		switch {
 		case err != nil:
-			answers[i].err = serverError(err.Error()) // never allowed
+			answers[i].err = serverError(err.Error()) // an error of the server that no test allows
 		case said[i].Own:
 			answers[i].err = fmt.Errorf("%s", said[i].Error)
 		case said[i].Error != "":
@@ -67,7 +71,7 @@ func (c foreignCluster) send(commands [][]string) []answer {
 	return answers
 }
 
-// said is an answer as programs write it.
+// said is one answer in a line that a program prints.
 type said struct {
 	Reply any
 	Error string
@@ -95,7 +99,7 @@ func (c foreignCluster) exchange(commands [][]string) (list []said, err error) {
 
 func (c foreignCluster) close() {
 	if c.t.Failed() {
-		_ = c.cmd.Cancel() // it may wait for ever
+		_ = c.cmd.Cancel() // the program may wait for ever
 		return
 	}
 	require.NoError(c.t, c.stdin.Close())

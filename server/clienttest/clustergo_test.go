@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goClusterClients are the Go clients, and redis-cli. Only one of each is used at
-// a time, for the library's log is one.
+// goClusterClients are the Go clients, and redis-cli. Only one client of each library may run at a time, because all
+// clients of a library share one log.
 func goClusterClients(t *testing.T) []clientKind {
 	hook := new(logHook)
 	redis.SetLogger(hook)
@@ -31,8 +31,8 @@ func goClusterClients(t *testing.T) []clientKind {
 	}
 }
 
-// aboutConnections is what clients log of a connection that ended or could not be
-// made, with the stack traces that go with it.
+// aboutConnections matches the lines that clients log about a connection that ended or failed, and the lines of their
+// stack traces.
 var aboutConnections = regexp.MustCompile(`(?i)connection (refused|reset)|ECONNREFUSED|ECONNRESET|EOF|broken pipe|error with connection|unexpected end of stream|^\s+at |^Caused by: java\.(net|io)\.|JedisConnectionException`)
 
 type goRedisCluster struct {
@@ -40,9 +40,8 @@ type goRedisCluster struct {
 	*redis.ClusterClient
 }
 
-// goRedisReload is the one setting that is not go-redis' own. A lost connection
-// alone does not make it ask again who leads: by default (0) it goes on calling a
-// dead node until its map is a minute old.
+// goRedisReload is the only setting that differs from the defaults of go-redis. A lost connection alone does not make
+// go-redis read the map of slots again. By default (0) it calls a dead node until its map is a minute old.
 const goRedisReload = time.Second
 
 func dialGoRedisCluster(t *testing.T, seeds []string) clusterClient {
@@ -61,7 +60,7 @@ func (c goRedisCluster) send(commands [][]string) []answer {
 	for i, args := range commands {
 		sent[i] = pipe.Do(c.ctx, anys(args)...)
 	}
-	_, _ = pipe.Exec(c.ctx) // the first of the commands' errors
+	_, _ = pipe.Exec(c.ctx) // returns the first of the commands' errors
 	answers := make([]answer, len(sent))
 	for i, cmd := range sent {
 		answers[i] = goRedisAnswer(cmd)
@@ -118,8 +117,8 @@ func rueidisAnswer(result rueidis.RedisResult) answer {
 	return answer{reply, err}
 }
 
-// redisCLI is "redis-cli -c" as scripts use it: a process for each call, and
-// after a node that does not answer another one is asked.
+// redisCLI is "redis-cli -c" as scripts use it: each call is a process. If a node does not answer, the next call asks
+// another node.
 type redisCLI struct {
 	t     *testing.T
 	path  string
@@ -157,7 +156,7 @@ func (c *redisCLI) send(commands [][]string) []answer {
 			return strings.HasPrefix(line, "-> Redirected to slot")
 		})
 	for i := range answers {
-		if len(lines) != len(commands) { // it does not say which of them were answered
+		if len(lines) != len(commands) { // redis-cli does not tell which commands were answered
 			answers[i].err = errors.New("redis-cli: " + stderr.String() + stdout.String())
 			continue
 		}

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// pipelined is how many commands go together: enough that a failover meets
-	// some of them on their way.
+	// pipelined is the length of a pipeline: enough commands that a failover happens while some are in flight.
 	pipelined = 16
-	// backOff is how long a user waits before sending again what was refused.
+	// backOff is how long a caller waits before it resends a refused command.
 	backOff = 20 * time.Millisecond
 )
 
-// load is commands through one client, by several callers at a time.
+// load sends commands through one client, from several goroutines (callers).
 type load struct {
 	client  clusterClient
 	callers int
-	once    *tally // with an ID, sent until it is acknowledged
-	plain   *tally // sent once, without
+	once    *tally // of commands with an ID, which are resent until they are acknowledged
+	plain   *tally // of commands without an ID, which are sent once
 	worries *worries
 	tokens  atomic.Int64
 }
@@ -38,8 +37,8 @@ func newLoad(client clusterClient, callers int) *load {
 	}
 }
 
-// during has the callers call while what is done, and until some more decisions
-// are acknowledged.
+// during runs what while the callers send commands. Some decisions are acknowledged before what begins, and some after
+// it has ended.
 func (l *load) during(t *testing.T, name string, what func()) {
 	t.Helper()
 	began := l.acknowledged()
@@ -58,7 +57,7 @@ func (l *load) during(t *testing.T, name string, what func()) {
 	t.Logf("%s: %d acknowledged, errors %v", name, l.acknowledged()-began, l.worries.take())
 }
 
-// goesOn waits for some more acknowledged decisions.
+// goesOn waits until some more decisions are acknowledged.
 func (l *load) goesOn(t *testing.T) {
 	t.Helper()
 	const some = 5 * pipelined
@@ -69,7 +68,7 @@ func (l *load) goesOn(t *testing.T) {
 	require.Empty(t, l.unexpected())
 }
 
-// unexpected are the errors and answers that must not be.
+// unexpected returns the errors and answers that must not occur.
 func (l *load) unexpected() []string {
 	return slices.Concat(l.worries.unexpected(), l.once.unexpected(), l.plain.unexpected())
 }
@@ -94,7 +93,7 @@ func (l *load) call(stop <-chan struct{}) {
 	}
 }
 
-// take takes one unit.
+// take returns a command that takes one unit, with further arguments.
 func take(key string, more ...string) []string {
 	return append([]string{"RL.FIXED", key, "FOREVER", strconv.FormatInt(most, 10)}, more...)
 }
@@ -115,8 +114,7 @@ func (l *load) sendPlain(n int) {
 	}
 }
 
-// sendOnce sends each command until it is acknowledged, or an error came that
-// must not come.
+// sendOnce sends n commands with IDs. It resends each until it is acknowledged, or until an unexpected error occurs.
 func (l *load) sendOnce(n int) {
 	commands := make([][]string, n)
 	for i := range commands {
@@ -138,7 +136,7 @@ func (l *load) sendOnce(n int) {
 	}
 }
 
-// takeRest takes all that is left, and shows that there is no more.
+// takeRest takes all units that are left, and checks that further requests are denied.
 func (l *load) takeRest(t *testing.T, left int64) {
 	t.Helper()
 	const last = 3

@@ -12,12 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testLostReply cuts the connection after a command was carried out and before
-// its reply arrives. Some clients then send the command again by themselves; with
-// an ID it counts once all the same, also when the user sends it again.
+// testLostReply closes the connection after a command was executed and before its reply arrives. Some clients then
+// resend the command. With an ID the command counts once, also if the caller resends it.
 func testLostReply(t *testing.T, kind clientKind) {
 	lossy := &lossyNetwork{t: t}
-	// Only one reply is lost: a machine that stands still for less changes no leader.
+	// The long heartbeat prevents an election on a slow machine, which would lose further replies.
 	c := startCluster(t, lossy.inFrontOf, "--raft-heartbeat=2s")
 	seeds := c.addrs(nodeIDs...)
 	for i := range seeds {
@@ -52,7 +51,7 @@ func testLostReply(t *testing.T, kind clientKind) {
 		assert.Equal(t, most-lost.used, c.left(lost.key), lost.key)
 	}
 
-	// The user sends again what the client did not, and it is the same decision.
+	// The caller resends the command with the ID, and gets the same decision.
 	until(t, "the client does not find the cluster again", func() bool {
 		a := client.send([][]string{take("with-id", "ID", "the same")})[0]
 		if a.err == nil {
@@ -64,18 +63,17 @@ func testLostReply(t *testing.T, kind clientKind) {
 	kind.quiet(t, true)
 }
 
-// lossyNetwork is a way to every node on which a reply can be lost, and the
-// connection with it.
+// lossyNetwork has a proxy before each node. A proxy can lose a reply, and then closes the connection.
 type lossyNetwork struct {
 	t       *testing.T
-	way     map[string]string // from where a node listens to where it is reached
-	pending atomic.Pointer[string]
+	way     map[string]string      // the address of a node's proxy, by the address of the node
+	pending atomic.Pointer[string] // the argument of lose, until a command has it
 }
 
 // lose loses the reply to the next command with this argument.
 func (n *lossyNetwork) lose(argument string) { n.pending.Store(&argument) }
 
-// inFrontOf makes a way to a node and returns its address.
+// inFrontOf starts a proxy before the node that listens on an address, and returns the address of the proxy.
 func (n *lossyNetwork) inFrontOf(listen string) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(n.t, err)
@@ -100,7 +98,7 @@ func (n *lossyNetwork) inFrontOf(listen string) string {
 	return n.way[listen]
 }
 
-// carry carries one connection until either side ends it.
+// carry forwards one connection until either side ends it.
 func (n *lossyNetwork) carry(client net.Conn, listen string) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial("tcp", listen)
@@ -129,7 +127,7 @@ func (n *lossyNetwork) carry(client net.Conn, listen string) {
 	back.Wait()
 }
 
-// writerFunc hands on what is written.
+// writerFunc is a function as an io.Writer.
 type writerFunc func(b []byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

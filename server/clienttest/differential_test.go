@@ -16,23 +16,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How much of its answer weir shares with Redis.
+// sameness is how much of its answer weir shares with Redis.
 type sameness int
 
 const (
 	exactly  sameness = iota // every byte
-	byWord                   // the word of an error, the type of anything else
-	byFields                 // the names in a map
+	byWord                   // the first word of an error, and the type of any other reply
+	byFields                 // the names of the fields in a map
 )
 
-// dialogue is what one connection sends, line by line. Lines are sent as they
-// stand, so inline commands unless they say otherwise.
+// dialogue is a sequence of lines that one connection sends. Lines are sent unchanged, so they are usually inline
+// commands.
 type dialogue struct {
 	same  sameness
 	lines []string
 }
 
-// What weir answers as Redis does. Programs compare these texts and types.
+// dialogues are the commands that weir answers as Redis does. Programs compare these texts and types.
 var dialogues = []dialogue{
 	{exactly, []string{"PING", "PING hello", "PING a b", "ping"}},
 	{exactly, []string{"ECHO hi", "ECHO", "ECHO a b", `ECHO "a\x00\r\n\"b"`, `ECHO 'it\'s'`}},
@@ -92,8 +92,8 @@ var dialogues = []dialogue{
 	{exactly, []string{"SHUTDOWN NOPE", "SHUTDOWN ABORT", "SAVE x"}},
 }
 
-// The same where a password is required. There weir asks for it before it says
-// anything about a command; Redis corrects names and arguments first.
+// guardedDialogues are such commands on servers that require a password. Before the login, weir answers every command
+// with NOAUTH, while Redis first checks its name and arguments.
 var guardedDialogues = []dialogue{
 	{exactly, []string{"PING", "ECHO hi", "HELLO 4", "COMMAND COUNT", "MULTI", "QUIT"}},
 	{byWord, []string{"HELLO", "HELLO 2", "HELLO 3", "HELLO 3 SETNAME x", "PING"}},
@@ -127,7 +127,7 @@ func compare(t *testing.T, dialogues []dialogue, redisSocket, weirAddr string) {
 	}
 }
 
-// asRedisSays cuts from errors what weir says behind the text of Redis: what is accepted.
+// asRedisSays cuts off the part of weir's errors that follows the text of Redis. That part states the accepted values.
 func asRedisSays(got, want []string) []string {
 	short := slices.Clone(got)
 	for i := range min(len(got), len(want)) {
@@ -140,14 +140,14 @@ func asRedisSays(got, want []string) []string {
 	return short
 }
 
-// speaksRESP3 tells whether a dialogue may be repeated in the other protocol: a
-// dialogue about HELLO chooses its own.
+// speaksRESP3 reports whether a dialogue may be repeated in RESP3. A dialogue with HELLO or AUTH may not, because it
+// chooses the protocol itself, or logs in itself.
 func speaksRESP3(d dialogue) bool {
 	return !slices.ContainsFunc(
 		d.lines, func(line string) bool { return strings.Contains(line, "HELLO") || strings.Contains(line, "AUTH") })
 }
 
-// startRedis starts a Redis on a socket of its own, which ends with the test.
+// startRedis starts a Redis on a Unix socket. It ends with the test.
 func startRedis(t *testing.T, args ...string) (socket string) {
 	t.Helper()
 	path := tool(t, "redis-server", "redis-server")
@@ -175,8 +175,8 @@ func startRedis(t *testing.T, args ...string) (socket string) {
 	return socket
 }
 
-// answers sends the lines at once, with a QUIT behind them, and returns what the
-// server said until it hung up, down to what has to be the same.
+// answers sends all lines at once, followed by QUIT. It returns the replies until the server closes the connection,
+// reduced to the parts that must equal those of Redis.
 func (d dialogue) answers(t *testing.T, network, addr, proto string) []string {
 	t.Helper()
 	c, err := net.Dial(network, addr)
@@ -238,7 +238,7 @@ func readFrame(in *bufio.Reader) (frame, error) {
 	return f, err
 }
 
-// part is the part of a reply that has to be the same.
+// part returns the part of a reply that must equal that of Redis.
 func (s sameness) part(f frame) string {
 	word, _, _ := strings.Cut(f.raw, " ")
 	switch {

@@ -19,22 +19,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// language is a program that drives the clients of one language. It is called
-// with the client, what to do, the vectors, host and port, and for "password" the
-// right password.
+// language is a program that calls the clients of one language. Its arguments are the client, the task, the file of
+// vectors, host and port, and for the task password the right password.
 //
 //	restart   run the vectors, print READY, wait for a line, run them again
 //	password  run them with the password; be refused with a wrong one and with none
 //
-// It ends with status 0 after a last line DONE; whatever the client logs or warns
-// of, and every difference, it writes to standard error.
+// The program prints DONE at the end and exits with status 0. It writes every difference, and every line that the
+// client logs, to standard error.
 type language struct {
-	name    string // and its directory
-	tools   []string
-	install [][]string // run in a copy of the directory
-	program []string   // run there too
+	name    string     // of the language, and of the directory with the program
+	tools   []string   // programs that must be installed
+	install [][]string // commands that build the program, in a copy of the directory
+	program []string   // the command that runs the program, in the same copy
 	clients []string
-	cluster []string // another program, for the cluster modes; clusterforeign_test.go says how it is called
+	cluster []string // the command of another program, for the cluster modes: see clusterforeign_test.go
 	kinds   []clientKind
 }
 
@@ -82,7 +81,7 @@ var languages = []language{
 	},
 }
 
-// TestForeign is one subtest for each client: TestForeign/node/ioredis.
+// TestForeign has a subtest for each client, such as TestForeign/node/ioredis.
 func TestForeign(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: clients of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
@@ -105,9 +104,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// prepare installs the program and returns where. Without the toolchain the test
-// skips; so it does when the install fails, for want of a network perhaps, but
-// never in CI.
+// prepare installs the program and returns its directory. The test is skipped if the toolchain is missing. It is also
+// skipped if the installation fails, for instance without a network. In CI such a failure fails the test.
 func (l language) prepare(t *testing.T) string {
 	t.Helper()
 	for _, name := range l.tools {
@@ -133,7 +131,7 @@ func (l language) prepare(t *testing.T) string {
 	return dir
 }
 
-// copyFiles copies a tree over another, which may have more in it.
+// copyFiles copies the files of one directory tree into another. Other files there remain.
 func copyFiles(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -152,23 +150,23 @@ func copyFiles(from, to string) error {
 			return err
 		}
 		if old, err := os.ReadFile(target); err == nil && bytes.Equal(old, text) {
-			return nil // as new to the build tool as it was
+			return nil // an unchanged modification time lets the build tool skip the file
 		}
 		return os.WriteFile(target, text, 0o644)
 	})
 }
 
-// program is an installed program, with the client it is to use.
+// program is an installed program and the client that it uses.
 type program struct {
 	dir  string
 	argv []string
 }
 
-// programWait bounds a program's whole run: some clients never give up connecting.
-// It has room for several clusterWaits.
+// programWait bounds the run of a program, because some clients try to connect for ever. It is longer than several
+// clusterWaits.
 const programWait = 8 * time.Minute
 
-// conversation is a running program.
+// conversation is a running program, with its input and output.
 type conversation struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -210,7 +208,7 @@ func (p program) launch(t *testing.T, args []string) *conversation {
 	c := &conversation{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	c.cmd.Dir = p.dir
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		// they have words of their own to say
+		// these variables make the runtimes print lines of their own
 		return strings.HasPrefix(v, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(v, "NODE_OPTIONS=")
 	})
 	c.cmd.Stderr = &c.stderr
@@ -225,7 +223,7 @@ func (p program) launch(t *testing.T, args []string) *conversation {
 	return c
 }
 
-// hear waits for a line.
+// hear waits until the program prints the given line. Any other line fails the test.
 func (c *conversation) hear(line string) {
 	c.t.Helper()
 	if !c.stdout.Scan() {
@@ -235,7 +233,7 @@ func (c *conversation) hear(line string) {
 	require.Equal(c.t, line, c.stdout.Text())
 }
 
-// end waits for the last line and a good end without a word of complaint.
+// end waits until the program prints DONE and exits with status 0. Any text on standard error fails the test.
 func (c *conversation) end() {
 	c.t.Helper()
 	c.hear("DONE")
@@ -255,14 +253,13 @@ func (p program) testRestart(t *testing.T) {
 
 func (p program) testPassword(t *testing.T) {
 	w := startWeir(t, "--requirepass", password)
-	// Some clients try a wrong password ten times, and are noticed.
+	// Some clients try a wrong password ten times, and the server logs that.
 	usual := w.excused
 	w.excused = func(line string) bool { return usual(line) || strings.Contains(line, "too many failed logins") }
 	p.start(t, "password", vectorsFile, w, password).end()
 }
 
-// testSeesDifferences gives the program vectors that are wrong in one place: it
-// must notice each.
+// testSeesDifferences gives the program vectors with one wrong value. The program must report each of them.
 func (p program) testSeesDifferences(t *testing.T) {
 	for _, wrong := range []struct{ from, to, complaint string }{
 		{`[1, 99, 0, 100, 100]`, `[1, 98, 0, 100, 100]`, "answered"},

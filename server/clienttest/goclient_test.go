@@ -7,21 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goClient is a Go client library behind its generic call.
+// goClient is a Go client library, used through its function for any command.
 type goClient interface {
 	do(args []string) (any, error)
-	// pipeline sends the commands in one go and returns their replies.
+	// pipeline sends the commands as a pipeline and returns their replies.
 	pipeline(commands [][]string) ([]any, error)
-	// transaction sends them between MULTI and EXEC.
+	// transaction sends the commands between MULTI and EXEC.
 	transaction(commands [][]string) ([]any, error)
 	close()
 }
 
-// dialer makes a client with its defaults; no password is "".
+// dialer returns a client with default settings. An empty password means none.
 type dialer func(t *testing.T, addr, password string) (goClient, error)
 
-// testGoClient is what every client must live through. complaints returns what
-// the library has logged; nil for one that logs nothing.
+// testGoClient runs the tests that every Go client must pass. complaints returns the lines that the library has logged
+// since the last call. It is nil for a library that logs nothing.
 func testGoClient(t *testing.T, dial dialer, complaints func() []string) {
 	quiet := func(t *testing.T) {
 		if complaints != nil {
@@ -41,7 +41,7 @@ func testGoClient(t *testing.T, dial dialer, complaints func() []string) {
 			return err == nil && shown(answer) == `"PONG"`
 		}, testWait, testWait/1000, "the client does not find the server again")
 		if complaints != nil {
-			complaints() // the lost connection may be mentioned
+			complaints() // lines about the lost connection are allowed
 		}
 		speak(t, client)
 		quiet(t)
@@ -58,8 +58,7 @@ func testGoClient(t *testing.T, dial dialer, complaints func() []string) {
 	})
 }
 
-// refused returns the error by which a client learns that its password is wrong,
-// be it when it connects or with its first command.
+// refused returns the error that a client with a wrong password gets: when it connects, or for its first command.
 func refused(t *testing.T, dial dialer, addr, password string) error {
 	client, err := dial(t, addr, password)
 	if err != nil {
@@ -70,7 +69,7 @@ func refused(t *testing.T, dial dialer, addr, password string) error {
 	return err
 }
 
-// speak runs the vectors on a server that was just started.
+// speak runs the vectors on a server that has just started.
 func speak(t *testing.T, client goClient) {
 	t.Helper()
 	all := loadVectors(t)
@@ -106,7 +105,7 @@ func speak(t *testing.T, client goClient) {
 	}
 }
 
-// anys makes the argument list of calls that take ...any.
+// anys converts arguments for functions that take ...any.
 func anys(args []string) []any {
 	list := make([]any, len(args))
 	for i, arg := range args {

@@ -39,7 +39,7 @@ func (c goRedis) exec(pipe redis.Pipeliner, commands [][]string) ([]any, error) 
 	return replies, err
 }
 
-// logHook keeps what go-redis logs.
+// logHook collects the lines that go-redis logs.
 type logHook struct {
 	mu    sync.Mutex
 	lines []string
@@ -51,7 +51,7 @@ func (h *logHook) Printf(_ context.Context, format string, args ...any) {
 	h.lines = append(h.lines, fmt.Sprintf(format, args...))
 }
 
-// take returns the lines since it was last called.
+// take returns the lines since the last call.
 func (h *logHook) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,17 +17,16 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// judge is a real Redis that obeys DEBUG CLOCK as weir does with a test clock: a
-// library says the same to both, and must hear the same. Scripts run in Redis' own
-// Lua, byte for byte as the library sent them, behind judge.lua, which answers for
-// the time and keeps the expiries.
+// judge is a proxy before a real Redis. It answers DEBUG CLOCK as weir does with a test clock. A library sends the same
+// calls to the judge and to weir, and must get the same answers. The scripts of the library run unchanged in Redis'
+// own Lua. judge.lua precedes each script: it replaces the commands that depend on the time, and keeps the expiries.
 type judge struct {
 	socket string
 	addr   string
 
 	mu    sync.Mutex
 	nowUs int64
-	texts map[string]string // by SHA-1: what clients have sent
+	texts map[string]string // the scripts that clients have sent, by SHA-1
 }
 
 //go:embed judge.lua
@@ -57,7 +56,7 @@ func startJudge(t *testing.T, nowMs int64) *judge {
 			})
 			conns.Go(func() {
 				select {
-				case <-t.Context().Done(): // just before the cleanups
+				case <-t.Context().Done(): // shortly before the cleanups run
 				case <-stop:
 				}
 				_ = c.Close()
@@ -67,7 +66,7 @@ func startJudge(t *testing.T, nowMs int64) *judge {
 	return j
 }
 
-// serve answers one client until it goes.
+// serve answers one client until it disconnects.
 func (j *judge) serve(c net.Conn) {
 	up, err := net.Dial("unix", j.socket)
 	if err != nil {
@@ -117,7 +116,7 @@ func (j *judge) serve(c net.Conn) {
 	}
 }
 
-// passed are the commands that have nothing to do with keys.
+// passed are the commands without keys, which go to Redis unchanged.
 var passed = []string{"PING", "ECHO", "CLIENT", "INFO", "COMMAND", "SELECT", "CONFIG", "QUIT", "FLUSHALL",
 	"FLUSHDB", "CLUSTER", "ROLE"}
 
@@ -125,7 +124,7 @@ func (j *judge) answer(args []string, ask func(...string) []byte) []byte {
 	name := strings.ToUpper(args[0])
 	switch {
 	case name == "HELLO":
-		return redcon.AppendError(nil, "ERR unknown command 'HELLO'") // clients go on in RESP2
+		return redcon.AppendError(nil, "ERR unknown command 'HELLO'") // so that clients use RESP2
 	case name == "DEBUG" && len(args) > 3:
 		return j.clock(args[2:])
 	case name == "SCRIPT" && strings.EqualFold(args[1], "LOAD"):
@@ -176,7 +175,7 @@ func (j *judge) text(sum string) (string, bool) {
 	return text, ok
 }
 
-// clock is DEBUG CLOCK SET ms and ADVANCE ms [us].
+// clock executes DEBUG CLOCK SET ms and DEBUG CLOCK ADVANCE ms [us].
 func (j *judge) clock(args []string) []byte {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -222,7 +221,7 @@ func readRaw(r *bufio.Reader) []byte {
 	return line
 }
 
-// twins are a weir and a judge whose clocks show the same.
+// twins starts a weir and a judge whose clocks show the same time.
 func twins(t *testing.T) (weirAddr, judgeAddr string) {
 	t.Helper()
 	w := startWeir(t)
@@ -237,7 +236,7 @@ func twins(t *testing.T) (weirAddr, judgeAddr string) {
 	}
 	nowMs, err := strconv.ParseInt(strings.TrimPrefix(ask("DEBUG CLOCK GET"), ":"), 10, 64)
 	require.NoError(t, err)
-	nowMs++ // the clock began between two milliseconds
+	nowMs++ // weir's clock started within a millisecond, and cannot be set back to its beginning
 	require.Equal(t, "+OK", ask(fmt.Sprint("DEBUG CLOCK SET ", nowMs)))
 	return w.addr, startJudge(t, nowMs).addr
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The limiter libraries whose scripts weir knows, by language. Each program is
-// called with a library, a port, a seed and a number of calls, and prints a line for
-// each answer. What it prints must not depend on whether weir or a Redis answers.
+// limiterLanguages are the programs that call the limiter libraries whose scripts weir recognises, by language. The
+// arguments of a program are a library, a port, a seed and a number of calls. It prints a line for each answer. The
+// lines must be the same for weir and for the judge.
 var limiterLanguages = []language{
 	{
 		name: "limiters/node", tools: []string{"node", "npm"},
@@ -52,11 +52,10 @@ var limiterLanguages = []language{
 	},
 }
 
-// limiterCalls is how often a library is called.
+// limiterCalls is the number of calls of each library.
 const limiterCalls = "2000"
 
-// TestForeignLimiters is one subtest for each library:
-// TestForeignLimiters/limiters/node/fastify.
+// TestForeignLimiters has a subtest for each library, such as TestForeignLimiters/limiters/node/fastify.
 func TestForeignLimiters(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: limiter libraries of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
@@ -79,7 +78,7 @@ func TestForeignLimiters(t *testing.T) {
 	}
 }
 
-// drive runs the program and returns what it printed.
+// drive runs the program with a library against a server, and returns the lines that it printed.
 func (l language) drive(t *testing.T, dir, library, addr string) []string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)

@@ -11,24 +11,23 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// testWait bounds what a test waits for; nothing passes or fails by how much of
-// it is used.
+// testWait bounds the waits of a test. No result depends on how much of it is used.
 const testWait = weirproc.Wait
 
 const password = "open sesame"
 
 func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
 
-// weir is a server process whose log must hold no complaint.
+// weir is a server process. A warning or an error in its log fails the test, unless it is excused.
 type weir struct {
 	*weirproc.Server
 	t       *testing.T
-	addr    string                 // host:port, the same in every life
-	excused func(line string) bool // whether it may complain so
+	addr    string                 // host:port, the same after a restart
+	excused func(line string) bool // whether this line may be in the log
 }
 
-// newWeir returns a server that is still to be started, without an HTTP side. It ends with the
-// test, which fails when the server had anything to complain about.
+// newWeir returns a server without an HTTP port, which the caller has to start. It ends with the test. The test fails
+// if the log has a line that is neither information nor excused.
 func newWeir(t *testing.T, addr string, excused func(line string) bool, args ...string) *weir {
 	w := &weir{Server: weirproc.New(t, addr, "", args...), t: t, addr: addr, excused: excused}
 	t.Cleanup(w.kill)
@@ -45,8 +44,7 @@ func startWeir(t *testing.T, args ...string) *weir {
 	return w
 }
 
-// kill ends the process as a crash would: clients hear nothing but the end of
-// their connections.
+// kill ends the process as a crash does: clients only see their connections end.
 func (w *weir) kill() {
 	if w.Running() {
 		w.Kill()
@@ -66,7 +64,7 @@ func (w *weir) port() string {
 	return port
 }
 
-// complaints are the lines of the log that are not information, but for those excused.
+// complaints returns the lines of the log that are neither information nor excused.
 func (w *weir) complaints() (found []string) {
 	for line := range strings.Lines(w.Log()) {
 		if !strings.Contains(line, `"level":"INFO"`) && !w.excused(line) {

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readmeProgram is a program of the README: its fence's language, and how it is run.
+// readmeProgram is a program in the README: the language of its code block, its first words, and how to run it.
 type readmeProgram struct {
 	fence, begins string
-	language      string // of languages, whose directory has the client; "": this module has it
+	language      string // the entry of languages whose directory has the client; "": this module has it
 	file          string
 	run           []string
 }
@@ -26,8 +26,8 @@ var readmePrograms = []readmeProgram{
 	{"go", "package main", "", "readme.go", []string{"go", "run", "readme.go"}},
 }
 
-// TestReadme runs the programs of the README three times each, as they stand there but for
-// the port. Against a bucket of two they tell what is left, and of a denial how long to wait.
+// TestReadme runs each program of the README three times, unchanged except for the port. The bucket has two tokens. The
+// programs print the remaining tokens, and how long to wait after the denial.
 func TestReadme(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: the programs of the README run with WEIRTEST_CLIENTS=1 (make test-clients)")
@@ -51,7 +51,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// cut returns the program's block of the page, with a bucket that three requests exhaust.
+// cut returns the program's code block of the page, with a smaller bucket, which denies the third request.
 func (p readmeProgram) cut(t *testing.T, page string) string {
 	t.Helper()
 	for _, block := range strings.Split(page, "\n```"+p.fence+"\n")[1:] {
@@ -65,7 +65,8 @@ func (p readmeProgram) cut(t *testing.T, page string) string {
 	return ""
 }
 
-// install writes the program where its client is, and returns that directory and how it is run.
+// install writes the program into the directory of its client. It returns the directory and the command that runs the
+// program.
 func (p readmeProgram) install(t *testing.T, text, port string) (string, []string) {
 	t.Helper()
 	require.Contains(t, text, "6380")

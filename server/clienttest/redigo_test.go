@@ -7,8 +7,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// redigo speaks RESP2 and sends nothing by itself. Its pool asks with PING
-// whether a connection that waited is still alive, as its documentation advises.
+// redigoPool is a client of redigo, which uses RESP2 and sends no commands of its own. The pool tests an idle
+// connection with PING, as redigo's documentation advises.
 type redigoPool struct{ *redis.Pool }
 
 func dialRedigo(_ *testing.T, addr, password string) (goClient, error) {
@@ -38,8 +38,8 @@ func (p redigoPool) transaction(commands [][]string) ([]any, error) {
 	return p.flush(append([][]string{{"MULTI"}}, commands...), "EXEC")
 }
 
-// flush sends the commands together with a last one and returns its reply, or
-// with an empty last one the replies to all.
+// flush sends the commands and the command last at once. It returns the reply to last, or the replies to all commands
+// if last is empty.
 func (p redigoPool) flush(commands [][]string, last string) ([]any, error) {
 	c := p.Get()
 	defer func() { _ = c.Close() }()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRedisRateAnswersAsItsScripts lets the library say the same to weir and to a
-// Redis, thousands of times, while their clocks go on in steps of microseconds.
+// TestRedisRateAnswersAsItsScripts checks that the library gets the same answers from weir and from the judge, for
+// thousands of random calls, while both clocks advance in steps of microseconds.
 func TestRedisRateAnswersAsItsScripts(t *testing.T) {
 	weirAddr, judgeAddr := twins(t)
 	clients := []*redis.Client{redis.NewClient(&redis.Options{Addr: weirAddr}),

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tool returns the path of a program, or skips the test and says why.
+// tool returns the path of a program, or skips the test and names the package to install.
 func tool(t *testing.T, name, from string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -23,8 +23,8 @@ func tool(t *testing.T, name, from string) string {
 	return path
 }
 
-// redisTool runs a program of redis-tools against the server and returns what it
-// prints. A word on its standard error fails the test.
+// redisTool runs a program of redis-tools against the server and returns its standard output. Any text on its standard
+// error fails the test.
 func redisTool(t *testing.T, w *weir, stdin, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), tool(t, name, "redis-tools"), append([]string{"-p", w.port()}, args...)...)
@@ -36,7 +36,7 @@ func redisTool(t *testing.T, w *weir, stdin, name string, args ...string) string
 	return stdout.String()
 }
 
-// needJSON skips where redis-cli is older than its --json.
+// needJSON skips the test if redis-cli does not have --json yet.
 func needJSON(t *testing.T) {
 	t.Helper()
 	version, err := exec.Command(tool(t, "redis-cli", "redis-tools"), "--version").Output()
@@ -63,8 +63,7 @@ func TestRedisCLI(t *testing.T) {
 	assert.Contains(t, redisTool(t, server, "", "redis-cli", "info"), "redis_version:7.4.0\r\n")
 }
 
-// speakCLI runs everything in vectors.json through one connection of redis-cli,
-// fed as from a script.
+// speakCLI sends everything in vectors.json to the standard input of one redis-cli, as a script does.
 func speakCLI(t *testing.T, server *weir) {
 	t.Helper()
 	all := loadVectors(t)
@@ -91,7 +90,7 @@ func speakCLI(t *testing.T, server *weir) {
 	admitted := 0
 	for i, v := range checks {
 		got, err := cliReply(t, lines[i])
-		if v.Reply == nil && v.Map == nil && v.Error == "" { // one of the pipeline
+		if v.Reply == nil && v.Map == nil && v.Error == "" { // a command of the pipeline, which has no expected reply
 			require.NoError(t, err)
 			if shown(got.([]any)[0]) == "1" {
 				admitted++

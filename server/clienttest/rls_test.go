@@ -25,7 +25,7 @@ const (
 	limitOfAll, limitOfMember = 1500, 25
 )
 
-// rlsAddr is where a server answers Envoys.
+// rlsAddr returns the address of a server's rate limit service for Envoy, from its log.
 func (w *weir) rlsAddr() string {
 	for line := range strings.Lines(w.Log()) {
 		var ready struct{ Msg, RLS string }
@@ -37,14 +37,14 @@ func (w *weir) rlsAddr() string {
 	return ""
 }
 
-// TestEnvoys has Envoy's own generated client call with 64 connections at once: each
-// descriptor is counted by itself, and exactly.
+// TestEnvoys calls the rate limit service with Envoy's own generated client, over 64 connections at once. Each
+// descriptor is counted separately and exactly.
 func TestEnvoys(t *testing.T) {
 	w := startWeir(t, "--rls=127.0.0.1:0")
 	require.Zero(t, hammerRLS(t, w, w), "one node knows what it counted")
 }
 
-// TestEnvoysOfACluster does so through the nodes that do not lead.
+// TestEnvoysOfACluster does the same through the nodes that do not lead.
 func TestEnvoysOfACluster(t *testing.T) {
 	c := startCluster(t, nil, "--rls=127.0.0.1:0")
 	leader := c.leader()
@@ -53,8 +53,8 @@ func TestEnvoysOfACluster(t *testing.T) {
 	require.Less(t, unknown, int64(envoys*callsOfEach/2), "a cluster that stands still does so for moments")
 }
 
-// hammerRLS makes the policies at one node and calls others. It returns how many calls had
-// no answer that says whether they were counted.
+// hammerRLS creates the policies at one node and calls other nodes. It returns the number of calls with an unknown
+// outcome, which may have been counted.
 func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 	for name, limit := range map[string]int{"web:all": limitOfAll, "web:member": limitOfMember} {
 		_, err := policies.ask("RL.POLICY", "SET", name, "LIMIT", "FIXED", "366d", strconv.Itoa(limit), "FIRST")
@@ -98,7 +98,7 @@ func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 		})
 	}
 	all.Wait()
-	// A cluster that stood still may have counted what it does not answer for: usually nothing.
+	// If the cluster stands still, calls with an unknown outcome may have been counted. Usually there are none.
 	require.EqualValues(t, envoys*callsOfEach, calls.Load()+unknown.Load())
 	exact := func(want int, got int64, msg string) {
 		require.LessOrEqual(t, got, int64(want), msg)
@@ -110,7 +110,7 @@ func hammerRLS(t *testing.T, policies *weir, called ...*weir) int64 {
 	return unknown.Load()
 }
 
-// askForAnAnswer asks again as long as the answer is that nothing was counted.
+// askForAnAnswer repeats a call while it is answered with UNAVAILABLE, which means that nothing was counted.
 func askForAnAnswer(t *testing.T, envoy rlsv3.RateLimitServiceClient,
 	r *rlsv3.RateLimitRequest) (*rlsv3.RateLimitResponse, error) {
 	for end := time.Now().Add(clusterWait); ; {
@@ -122,7 +122,7 @@ func askForAnAnswer(t *testing.T, envoy rlsv3.RateLimitServiceClient,
 	}
 }
 
-// memberCall asks for the limit of all and for one member's.
+// memberCall returns a call with two descriptors: the limit of all members together, and the limit of member i.
 func memberCall(i int) *rlsv3.RateLimitRequest {
 	entry := func(key, value string) []*descriptorv3.RateLimitDescriptor_Entry {
 		return []*descriptorv3.RateLimitDescriptor_Entry{{Key: key, Value: value}}

@@ -65,6 +65,6 @@ func rueidisValues(results []rueidis.RedisResult) ([]any, error) {
 	return replies, nil
 }
 
-// TestRueidis includes what it does unasked: client tracking and a look for a
-// cluster.
+// TestRueidis also covers the commands that rueidis sends on its own: it enables client tracking, and asks whether the
+// server is a cluster.
 func TestRueidis(t *testing.T) { testGoClient(t, dialRueidis, nil) }

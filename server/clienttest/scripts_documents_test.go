@@ -16,8 +16,8 @@ import (
 
 var fencedLua = regexp.MustCompile("(?s)\n *```lua\n(.*?)```")
 
-// documentScript is the text of a script in the systems' documents, by its SHA-1. They belong
-// to others, so they are not in this repository: WEIRTEST_DOCUMENTS names their directory.
+// documentScript returns the text of a script in the systems' documents, by its SHA-1. Other people own these
+// documents, so they are not in this repository: WEIRTEST_DOCUMENTS names their directory.
 func documentScript(t *testing.T, sum string) string {
 	t.Helper()
 	dir := os.Getenv("WEIRTEST_DOCUMENTS")
@@ -39,7 +39,7 @@ func documentScript(t *testing.T, sum string) string {
 	return ""
 }
 
-// twin is a server that is asked the same as a Redis.
+// twin sends the same commands to a weir and to a Redis.
 type twin struct {
 	t           *testing.T
 	redis, weir redis.Conn
@@ -55,7 +55,7 @@ func newTwin(t *testing.T) *twin {
 	return &twin{t, atRedis, atWeir}
 }
 
-// same asks both, and fails unless they answer the same.
+// same sends a command to both servers, and fails the test unless the answers are equal.
 func (x *twin) same(command string, args ...any) any {
 	x.t.Helper()
 	want, wantErr := x.redis.Do(command, args...)
@@ -65,14 +65,14 @@ func (x *twin) same(command string, args ...any) any {
 	return got
 }
 
-// TestBucketsInHashes: the scripts with which two systems of docs/systems.md keep their buckets
-// answer to the last digit what they answer on a Redis, and leave the same hash behind.
+// TestBucketsInHashes checks the scripts in which two systems of docs/systems.md keep their token buckets. They get the
+// same answers from weir as from Redis, to the last digit, and leave the same hash.
 func TestBucketsInHashes(t *testing.T) {
 	const perScript = 4000
 	for name, c := range map[string]struct {
 		sum, timeField string
 		args           func(r *rand.Rand, now string) []any
-		steady         func(now string) []any // of a bucket that is seldom full, so that rounding adds up
+		steady         func(now string) []any // for a bucket that is rarely full, so that rounding errors add up
 	}{
 		"gateway": {"a27501a87b1775642eb421bbfb630f1ed357f5ae", "lastRefill", func(r *rand.Rand, now string) []any {
 			return []any{pick(r, "10", "1", "0.5", "3", "7.3", "0", "-2", "1000000", "1e-3", "9007199254740992"),
@@ -125,7 +125,7 @@ func TestBucketsInHashes(t *testing.T) {
 	}
 }
 
-// sameTTL compares what clocks of two processes may tell differently by a moment.
+// sameTTL compares the times to live, which may differ a little, because the two processes have different clocks.
 func (x *twin) sameTTL(key string) {
 	x.t.Helper()
 	want, err := redis.Int64(x.redis.Do("TTL", key))
@@ -137,7 +137,7 @@ func (x *twin) sameTTL(key string) {
 
 func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
 
-// TestDeleteAll: the line of Lua that deletes what a pattern matches answers as on a Redis.
+// TestDeleteAll checks that the Lua line which deletes all keys that match a pattern is answered as by Redis.
 func TestDeleteAll(t *testing.T) {
 	x := newTwin(t)
 	deleteAll := func(pattern string) string {

@@ -15,18 +15,18 @@ import (
 	"github.com/weir-project/weir/internal/documents"
 )
 
-// slidingSetSum is the SHA-1 of the script of the levels' document.
+// slidingSetSum is the SHA-1 of the script in the document of the API levels.
 const slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
 
-// spellings are the forms of a script's text that weir knows: as it stands in the program, and
-// with its indentation or the space around it removed.
+// spellings returns the forms of a script's text that weir recognises: as the program contains it, without the space
+// around it, and without its indentation.
 func spellings(text string) []string {
 	flat := regexp.MustCompile(`(?m)^ {0,6}`).ReplaceAllString(text, "")
 	return []string{text, strings.TrimSpace(text), flat, strings.TrimSpace(flat), strings.TrimSpace(flat) + "\n"}
 }
 
-// TestSlidingSetAnswersAsItsScript: what a Redis answers to the script of the levels' document,
-// weir answers, thousands of times, whatever the clocks of the clients show.
+// TestSlidingSetAnswersAsItsScript checks that weir and the judge answer the script of the API levels in the same way,
+// for thousands of calls, whatever times the clients send.
 func TestSlidingSetAnswersAsItsScript(t *testing.T) {
 	texts := spellings(documents.Script(t, slidingSetSum))
 	weirAddr, judgeAddr := twins(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testNames are the tests of a package, and behind a slash the steps that they run by
-// a name written down.
+// testNames returns the names of the tests of a package, and the names of their steps: "Test/step" for each step whose
+// name is a string literal.
 func testNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -25,7 +25,7 @@ func testNames(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// inspect visits the calls in the tests of a package, each with the function it is in.
+// inspect visits all calls in the test files of a package. in is the name of the function that contains the call.
 func inspect(t *testing.T, dir string, visit func(in string, call *ast.CallExpr)) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -48,7 +48,7 @@ func inspect(t *testing.T, dir string, visit func(in string, call *ast.CallExpr)
 	}
 }
 
-// literal is the text of a string literal, or empty.
+// literal returns the text of a string literal, or "" for any other expression.
 func literal(e ast.Expr) string {
 	if l, ok := e.(*ast.BasicLit); ok {
 		return strings.Trim(l.Value, `"`)

@@ -18,9 +18,9 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// TestStringsAsRedisKeepsThem sends random commands on strings, their times to live and the
-// scripts that compare and swap to weir and to a Redis 7, both with a clock that the test
-// sets, and compares every reply to the last byte.
+// TestStringsAsRedisKeepsThem sends the same random commands to weir and to a Redis 7: commands on strings and on their
+// times to live, and scripts that compare and swap. The test sets the clocks of both. Every byte of the replies must be
+// equal.
 func TestStringsAsRedisKeepsThem(t *testing.T) {
 	commands := 100_000
 	if testing.Short() {
@@ -50,20 +50,20 @@ func TestStringsAsRedisKeepsThem(t *testing.T) {
 	t.Logf("%d commands, seed %d: 0 differences", sent, seed)
 }
 
-// sameReply compares replies; behind an error of Redis weir says what is accepted.
+// sameReply compares the replies of weir and of Redis. An error of weir may continue after the text of Redis.
 func sameReply(got, want string) bool {
 	return got == want || want[0] == '-' && strings.HasPrefix(got, strings.TrimSuffix(want, "\r\n")+": ")
 }
 
-// documented reports whether docs/scripts.md names the difference: GETEX refuses a bad time
-// also where there is no key.
+// documented reports whether docs/scripts.md describes the difference: weir's GETEX refuses an invalid time even if
+// the key does not exist.
 func documented(c call, got, want string) bool {
 	bad := strings.HasPrefix(got, "-ERR invalid expire time in 'getex'") ||
 		strings.HasPrefix(got, "-ERR value is not an integer")
 	return strings.EqualFold(c.args[0], "GETEX") && want == "$-1\r\n" && bad
 }
 
-// call is what one of the two is sent. Scripts go to Redis in the test's own words.
+// call is one command. weir gets a script by its published SHA-1. Redis gets the test's own Lua with the same effect.
 type call struct {
 	args   []string
 	script string // the Lua that does in Redis what EVALSHA of args does in weir
@@ -78,14 +78,15 @@ func (c call) to(weir bool) []string {
 	return append([]string{"EVAL", c.script}, c.args[2:]...)
 }
 
-// stringSource draws commands on a few keys.
+// stringSource draws random commands on a few keys.
 type stringSource struct {
 	*rand.Rand
 	nowMs int64
 }
 
-// stringCalls are the commands, with letters for what is drawn: k a key, v a value, n a
-// number, s and m a time in seconds and milliseconds, S and M a Unix time.
+// stringCalls are the commands, with letters for random parts. k is a key, v a value and n a number. s and m are a
+// number of seconds and of milliseconds, S and M a Unix time in these units. q and p are like s and m, but always
+// valid. A word of stringOptions stands for one of its options.
 var stringCalls = strings.Split(`SET k v|SET k v|SET k v ?set|SET k v ?set ?set|SET k v ?set ?set ?set|SETEX k s v|PSETEX k m v|SETNX k v|GETSET k v|GETDEL k|
 GETEX k|GETEX k ?getex|GETEX k ?getex ?getex|GET k|GET k|MGET k|MGET k k k|STRLEN k|APPEND k v|DEL k|DEL k k|EXISTS k|EXISTS k k|TYPE k|
 EXPIRE k s|EXPIRE k s ?expire|EXPIRE k s ?expire ?expire|PEXPIRE k m|PEXPIRE k m ?expire|EXPIREAT k S ?expire|EXPIREAT k S|PEXPIREAT k M|
@@ -103,19 +104,19 @@ var (
 	stringValues = []string{"", "0", "1", "-1", "-0", "07", "+5", " 1", "12 ", "abc", "-17", "3.5", "1e3",
 		"x\x00\r\n\xff", "abcdefghijklmnopqrstuvwxyz", "value"}
 	oddTimes = []string{"0", "-1", "-100", "abc", "", "1.5", "010", "-0", "9223372036854775808", "18446744073709551616"}
-	// longTimes overflow as seconds, or as time from now. As Unix time in milliseconds Redis takes
-	// what weir refuses: it is more than 2^53 away.
+	// longTimes overflow as seconds, or when the current time is added. draw uses none for M: Redis accepts them as a
+	// Unix time in milliseconds, while weir refuses times that are more than 2^53 ms away.
 	longTimes = []string{"9223372036854775807", "-9223372036854775808"}
 )
 
-// queuedCalls are commands of transactions: weir refuses what is wrong in itself when it is queued,
-// Redis when it is carried out.
+// queuedCalls are the commands of transactions. All of them have valid arguments, because weir refuses an invalid
+// command when it is queued, and Redis when it is executed.
 var queuedCalls = []string{"SET k v", "SET k v NX GET", "SET k v XX KEEPTTL", "SET k v PX p", "GET k", "GETDEL k",
 	"GETSET k v", "APPEND k v",
 	"STRLEN k", "MGET k k", "SETNX k v", "SETEX k q v", "EXPIRE k q GT", "PEXPIRE k p NX",
 	"PERSIST k", "INCR k", "DEL k"}
 
-// batch draws some commands, or a transaction of them.
+// batch draws some commands, or a transaction of some commands.
 func (g *stringSource) batch() (batch []call) {
 	n := 1 + g.IntN(40)
 	if g.IntN(5) > 0 {
@@ -169,7 +170,7 @@ func (g *stringSource) draw(word string) string {
 	}
 	near := g.Int64N(6000) - 1000*g.Int64N(2)
 	if g.IntN(4) == 0 {
-		near = g.Int64N(3) - 1 // a key is there at the very millisecond
+		near = g.Int64N(3) - 1 // a key still exists in the millisecond of its expiry
 	}
 	switch word {
 	case "n":
@@ -185,7 +186,8 @@ func (g *stringSource) draw(word string) string {
 	}
 }
 
-// swaps are the scripts by their SHA-1, each as the test says it in Lua, with its arguments.
+// swaps are the scripts: the SHA-1 of the published text, letters for the arguments as in stringCalls, and the test's
+// own Lua with the same effect.
 var swaps = []struct{ sha1, args, lua string }{
 	{"9450de540565d89de15092a716555821601f128b", "v v",
 		`local is = redis.call('GET', KEYS[1]) if is ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2]) return 1`},
@@ -216,7 +218,7 @@ func (g *stringSource) script() call {
 	return call{args: args, script: swap.lua}
 }
 
-// clockedPair is a Redis and a weir whose clocks show the same.
+// clockedPair is a Redis and a weir whose clocks show the same time.
 type clockedPair struct {
 	redis, weir *talker
 	nowMs       int64
@@ -272,7 +274,7 @@ func (p *clockedPair) advance(t *testing.T, ms int64) {
 	require.Equal(t, "+OK\r\n", p.weir.ask(t, "DEBUG", "CLOCK", "ADVANCE", strconv.FormatInt(ms, 10)))
 }
 
-// keep remembers what was sent last, for the report of a difference.
+// keep records the last calls, for the report of a difference.
 func (p *clockedPair) keep(batch []call) {
 	p.recent = append(p.recent, batch...)
 	p.recent = p.recent[max(len(p.recent)-30, 0):]
@@ -293,7 +295,7 @@ func talkTo(t *testing.T, network, addr string) *talker {
 	return &talker{c, bufio.NewReader(c)}
 }
 
-// say sends calls in one write and returns the replies.
+// say sends all calls in one write and returns the replies.
 func (k *talker) say(t *testing.T, batch []call, weir bool) []string {
 	t.Helper()
 	var out []byte

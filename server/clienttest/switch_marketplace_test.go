@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// marketplace is the program of the marketplace's document: what its services call
-// before they do something. What it has of weir is a stock client and an address.
+// marketplace has the functions that the services in the marketplace's document call before an action. It uses weir
+// through a standard Redis client and an address only.
 type marketplace struct{ weir *redis.Client }
 
-// limit sends a decision and returns whether it is admitted, and after how long to try
-// again; or, admitted, how long to hold what follows.
+// limit sends a decision, and returns whether it is admitted. wait is the retry time of a denial, or the delay of an
+// admission.
 func (m marketplace) limit(ctx context.Context, line string) (allowed bool, wait time.Duration, err error) {
 	answer, err := m.weir.Do(ctx, anys(strings.Fields(line))...).Slice()
 	if err != nil {
@@ -25,7 +25,7 @@ func (m marketplace) limit(ctx context.Context, line string) (allowed bool, wait
 	return answer[0].(int64) == 1, time.Duration(answer[2].(int64)) * time.Millisecond, nil
 }
 
-// login answers a try to log in, and how long to hold the answer.
+// login answers an attempt to log in. hold is how long the service delays the answer.
 func (m marketplace) login(ctx context.Context, ip, user string, right bool) (answer string,
 	hold time.Duration, err error) {
 	strike := "RL.STRIKE login:" + user + lockout
@@ -42,7 +42,7 @@ func (m marketplace) login(ctx context.Context, ip, user string, right bool) (an
 	return "wrong", hold, err
 }
 
-// createDeal begins a deal, or says what stands against it.
+// createDeal begins a deal, or returns the reason why it may not begin.
 func (m marketplace) createDeal(ctx context.Context, advertiser, channel, deal string) (string, error) {
 	slots := "deals:" + advertiser
 	allowed, _, err := m.limit(ctx, fmt.Sprintf("RL.ACQUIRE %s 10 0 HOLDER %s", slots, deal))
@@ -61,14 +61,14 @@ func (m marketplace) endDeal(ctx context.Context, advertiser, deal string) error
 	return m.weir.Do(ctx, "RL.RELEASE", "deals:"+advertiser, deal).Err()
 }
 
-// TestMarketplaceIsSwitchedOver runs what the marketplace's services do.
+// TestMarketplaceIsSwitchedOver runs the calls of the marketplace's services with weir in place of Redis.
 func TestMarketplaceIsSwitchedOver(t *testing.T) {
 	s := startSystem(t, "marketplace.yaml")
 	m := marketplace{redis.NewClient(&redis.Options{Addr: s.addr})} // the changed address
 	t.Cleanup(func() { _ = m.weir.Close() })
 	ctx := t.Context()
 
-	s.run("an attack on a password", func() { // from many addresses, each answer waited for
+	s.run("an attack on a password", func() { // from many addresses, after the delay of each answer
 		for try, waitSec := range []int{0, 0, 0, 2, 2, 5, 5, 5, 5, 5, 900} {
 			answer, hold, err := m.login(ctx, fmt.Sprintf("192.0.2.%d", try), "42", false)
 			require.NoError(s.t, err)
@@ -86,7 +86,7 @@ func TestMarketplaceIsSwitchedOver(t *testing.T) {
 		require.NoError(s.t, err)
 		require.Equal(s.t, "welcome", answer)
 	})
-	s.run("an attack from one address", func() { // whoever it is about
+	s.run("an attack from one address", func() { // against different users
 		var answers []string
 		for user := range 5 {
 			answer, _, err := m.login(ctx, "192.0.2.200", fmt.Sprintf("victim%d", user), false)
@@ -101,7 +101,7 @@ func TestMarketplaceIsSwitchedOver(t *testing.T) {
 			require.NoError(s.t, err)
 			return answer
 		}
-		for i := range 10 { // two channels take five a day each
+		for i := range 10 { // each of two channels admits five a day
 			require.Equal(s.t, "created", create("7", fmt.Sprintf("c%d", i%2), fmt.Sprintf("d%d", i)))
 			s.pass(3 * time.Second)
 		}
@@ -110,7 +110,7 @@ func TestMarketplaceIsSwitchedOver(t *testing.T) {
 		require.Equal(s.t, "limited", create("7", "c0", "d10"), "the channel has had its five")
 		require.Equal(s.t, "created", create("7", "c2", "d10"), "the slot was given back")
 	})
-	s.run("messages and calls", func() { // all leave at the pace that the other API wants
+	s.run("messages and calls", func() { // they leave at the rate that the other API accepts
 		sent := map[int]int{}
 		for second := range 3 {
 			for chat := range 40 {

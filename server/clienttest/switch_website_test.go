@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// website is the filter of the website's document, in front of all its pages. What it
-// has of weir is a stock client and an address.
+// website is the filter in the website's document, which every request passes. It uses weir through a standard Redis
+// client and an address only.
 type website struct{ weir *redis.Client }
 
-// serve answers a request: the status, and the headers that tell of the limit.
+// serve returns the status of the answer to a request, and the header fields about its limit.
 func (w website) serve(ctx context.Context, method, path, ip, user string) (status int, header http.Header, err error) {
 	header = http.Header{}
 	if w.skips(method, path) {
@@ -56,8 +56,8 @@ func (website) tier(path string) string {
 	return "default"
 }
 
-// TestWebsiteIsSwitchedOver runs the website's filter against a server that has its
-// policy file, and changes the file under it to the one of production.
+// TestWebsiteIsSwitchedOver runs the website's filter against a server with the website's policy file. It then replaces
+// the file by that of production while the server runs.
 func TestWebsiteIsSwitchedOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	use := func(example string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGateway holds gateway.yaml against the figures of its document.
+// TestGateway compares the decisions under gateway.yaml with the figures in the gateway's document.
 func TestGateway(t *testing.T) {
 	s := startSystem(t, "gateway.yaml")
 	s.run("burst and rate", func() {
@@ -21,7 +21,7 @@ func TestGateway(t *testing.T) {
 		s.pass(5 * time.Second)
 		s.says("1 49 0 100 50 orders", "RL.CHECK orders 192.0.2.100")
 	})
-	s.run("a new route", func() { // first 15 - 1 left; nothing behind the burst; five in half a second
+	s.run("a new route", func() { // 15 - 1 left at first, nothing after the burst, five after half a second
 		const route = "RL.CHECK 550e8400-e29b-41d4-a716-446655440000 "
 		s.says("1 14 0 100 15 550e8400-e29b-41d4-a716-446655440000", route+"client1")
 		s.says("1", "RL.POLICY SET route-2 LIMIT TOKENBUCKET 10/s 3")
@@ -30,7 +30,7 @@ func TestGateway(t *testing.T) {
 		s.pass(500 * time.Millisecond)
 		s.admits(5, "0 0 100 1500 15 550e8400-e29b-41d4-a716-446655440000", route+"client1")
 	})
-	s.run("half a token", func() { // asked every 50 ms a whole token still comes every second
+	s.run("half a token", func() { // frequent requests do not lose fractions: a whole token still arrives every second
 		admitted := 0
 		for range 200 {
 			admitted += s.admitted(1, "RL.CHECK reports 192.0.2.100")
@@ -38,7 +38,7 @@ func TestGateway(t *testing.T) {
 		}
 		s.is(10, admitted)
 	})
-	s.run("looking", func() { // KEYS, HGETALL, TTL and DEL, as one debugs a bucket
+	s.run("looking", func() { // KEYS, HGETALL, TTL and DEL, as developers inspect a bucket
 		s.is(30, s.admitted(30, "RL.CHECK orders 192.0.2.7"))
 		s.says("policy|orders|0|192.0.2.7", "KEYS policy|orders|*|192.0.2.7")
 		s.contains("remaining=20 ", "HGETALL policy|orders|0|192.0.2.7")
@@ -46,7 +46,7 @@ func TestGateway(t *testing.T) {
 		s.says("1", "DEL policy|orders|0|192.0.2.7")
 		s.says("1 50 0 0 50 orders", "RL.CHECK orders 192.0.2.7 COST 0")
 		s.pass(time.Hour)
-		s.says("0", "DBSIZE") // a bucket that nobody uses is gone by itself
+		s.says("0", "DBSIZE") // an unused bucket disappears by itself
 	})
 	s.run("all of them", func() { // deleting every bucket of a route
 		s.is(2, s.admitted(1, "RL.CHECK orders 192.0.2.1")+s.admitted(1, "RL.CHECK orders 192.0.2.2"))
@@ -58,8 +58,7 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// TestGatewayInstances: several instances of the gateway ask at once about one token,
-// and it is given once.
+// TestGatewayInstances checks that several instances of the gateway which request the last token at once get it once.
 func TestGatewayInstances(t *testing.T) {
 	s := startSystem(t, "gateway.yaml")
 	instances := []*redis.Client{s.Client, redis.NewClient(&redis.Options{Addr: s.addr})}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestAPILevels holds api-levels.yaml against the figures of its document.
+// TestAPILevels compares the decisions under api-levels.yaml with the figures in the document of the API levels.
 func TestAPILevels(t *testing.T) {
 	s := startSystem(t, "api-levels.yaml")
 	s.run("levels", func() {
@@ -13,18 +13,18 @@ func TestAPILevels(t *testing.T) {
 		s.admits(9, "0 0 1000 1000 10 levels", "RL.CHECK levels user:1")
 		s.pass(time.Second)
 		s.is(90, s.seconds(9, "RL.CHECK levels user:1"))
-		s.says("0 0 50000 59000 100 levels", "RL.CHECK levels user:1") // the minute's, until the first is a minute old
+		s.says("0 0 50000 59000 100 levels", "RL.CHECK levels user:1") // the minute's limit, until a unit expires
 		for range 9 {
 			s.pass(50 * time.Second)
 			s.is(100, s.seconds(10, "RL.CHECK levels user:1"))
 		}
-		s.says("0 0 3050000 3599000 1000 levels", "RL.CHECK levels user:1") // the hour's
+		s.says("0 0 3050000 3599000 1000 levels", "RL.CHECK levels user:1") // the limit per hour
 		s.pass(3050*time.Second - time.Millisecond)
 		s.is(0, s.admitted(1, "RL.CHECK levels user:1"))
 		s.pass(time.Millisecond)
 		s.says("1 9 0 1000 10 levels", "RL.CHECK levels user:1")
 	})
-	s.run("a denial takes nothing", func() { // from the levels before the one that denies either
+	s.run("a denial takes nothing", func() { // neither from the level that denies nor from the levels before it
 		s.is(10, s.admitted(1000, "RL.CHECK levels user:2"))
 		s.contains("used=10 ", "RL.INSPECT policy|levels|1|user:2")
 		s.contains("used=10 ", "RL.INSPECT policy|levels|2|user:2")

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestMarketplace holds marketplace.yaml, and the commands beside it, against the
-// figures of its document.
+// TestMarketplace compares the decisions under marketplace.yaml, and other commands that the marketplace needs, with
+// the figures in the marketplace's document.
 func TestMarketplace(t *testing.T) {
 	s := startSystem(t, "marketplace.yaml")
-	s.run("edge", func() { // limit_req: the burst and one, nodelay
+	s.run("edge", func() { // as nginx' limit_req with nodelay: the burst and one more request
 		s.admits(51, "0 0 34 1700 51 edge-api", "RL.CHECK edge-api 192.0.2.1")
 		s.admits(4, "0 0 12000 48000 4 edge-auth", "RL.CHECK edge-auth 192.0.2.1")
 		s.pass(time.Second)
@@ -29,14 +29,14 @@ func TestMarketplace(t *testing.T) {
 			s.admits(tier.burst, fmt.Sprintf("0 0 %d %d %d %s", everyMs, everyMs*tier.burst, tier.burst, tier.name),
 				check)
 			admitted := 0
-			for range 60_000 / 500 { // asked twice a second, for a minute
+			for range 60_000 / 500 { // two requests a second, for a minute
 				s.pass(500 * time.Millisecond)
 				admitted += s.admitted(2, check)
 			}
 			s.is(tier.perMinute, admitted)
 		}
 	})
-	s.run("a tier and all together", func() { // what the tier denies, the whole does not count
+	s.run("a tier and all together", func() { // the limit for all does not count a request that the tier denies
 		s.is(5, s.admitted(50, "RL.CHECK global 7 deals-write 7"))
 		s.contains("used=5 ", "RL.INSPECT policy|global|0|7")
 	})
@@ -56,7 +56,7 @@ func TestMarketplace(t *testing.T) {
 			s.says(fmt.Sprintf("1 %d 0 -1 10 d%d", 9-i, i), fmt.Sprintf("RL.ACQUIRE deals:42 10 0 HOLDER d%d", i))
 		}
 		s.says("0 0 -1 -1 10 d10", "RL.ACQUIRE deals:42 10 0 HOLDER d10")
-		s.says("1 0 0 -1 10 d3", "RL.ACQUIRE deals:42 10 0 HOLDER d3") // said again, counted once
+		s.says("1 0 0 -1 10 d3", "RL.ACQUIRE deals:42 10 0 HOLDER d3") // a repeated request counts once
 		s.says("1", "RL.RELEASE deals:42 d3")
 		s.says("1 0 0 -1 10 d10", "RL.ACQUIRE deals:42 10 0 HOLDER d10")
 	})
@@ -76,7 +76,7 @@ func TestMarketplace(t *testing.T) {
 		}
 		s.says("0 0 1000 1000 30 bot", "RL.CHECK bot all bot-chat 31")
 		s.pass(time.Second)
-		s.says("1 0 0 1000 1 bot-chat", "RL.CHECK bot all bot-chat 31") // its own second is untouched
+		s.says("1 0 0 1000 1 bot-chat", "RL.CHECK bot all bot-chat 31") // the chat's own limit has not been used
 		s.admits(20, "0 0 60000 60000 20 bot-group", "RL.CHECK bot all bot-group g1")
 	})
 	s.run("forbidden addresses", func() {
@@ -88,7 +88,7 @@ func TestMarketplace(t *testing.T) {
 	})
 }
 
-// TestTierCounts: each tier counts what it admits and denies.
+// TestTierCounts checks that each tier counts the requests that it admits and denies.
 func TestTierCounts(t *testing.T) {
 	s := startSystem(t, "marketplace.yaml")
 	s.is(4, s.admitted(7, "RL.CHECK edge-auth 192.0.2.1"))
@@ -96,16 +96,17 @@ func TestTierCounts(t *testing.T) {
 	s.contains("denied=3 ", "RL.POLICY GET edge-auth")
 }
 
-// lockout are the steps of the document: from the fourth failure on two seconds, from
-// the sixth five, from the eleventh a quarter of an hour. Each failure has its own step:
-// the one that reaches a threshold is the one that waits.
+// lockout are the penalties of the document: two seconds from the fourth failure on, five from the sixth on, and a
+// quarter of an hour from the eleventh on. Each failure has a step of its own, because only the strike that reaches a
+// threshold begins a penalty.
 const lockout = " 15m 4 2s 5 2s 6 5s 7 5s 8 5s 9 5s 10 5s 11 15m"
 
-// TestMarketplaceLockout: failed logins wait longer and longer, and the eleventh locks.
+// TestMarketplaceLockout checks that failed logins are delayed longer and longer, and that the eleventh locks the user
+// out.
 func TestMarketplaceLockout(t *testing.T) {
 	s := startSystem(t, "marketplace.yaml")
 	s.run("steps", func() { s.lockout("RL.STRIKE login:42"+lockout, "") })
-	s.run("policy", func() { // counts attempts that begin, and delays them
+	s.run("policy", func() { // it counts attempts when they begin, and delays them
 		for attempt, delayMs := range []int{0, 0, 0, 2000, 2000, 5000, 5000, 5000, 5000, 5000, 5000} {
 			s.says(fmt.Sprintf("1 %d %d 900000 11 lockout", 10-attempt, delayMs), "RL.CHECK lockout 42")
 		}
@@ -136,8 +137,8 @@ func TestMarketplaceLockout(t *testing.T) {
 	})
 }
 
-// lockout fails to log in until it is locked out, and waits until that is over. Answers
-// end with a word, or with none.
+// lockout sends failed logins until the user is locked out, and lets the time pass until the lock has ended. word is
+// appended to each expected answer.
 func (s *system) lockout(strike, word string) {
 	s.says("1 11 0 0 11"+word, strike+" COST 0")
 	for failure, waitMs := range []int{0, 0, 0, 2000, 2000, 5000, 5000, 5000, 5000, 5000, 900_000} {
@@ -150,5 +151,5 @@ func (s *system) lockout(strike, word string) {
 		s.is(normal, s.admitted(1, strike+" COST 0"))
 		s.pass(time.Millisecond)
 	}
-	s.says("1 11 0 0 11"+word, strike+" COST 0") // unlocked, and forgotten
+	s.says("1 11 0 0 11"+word, strike+" COST 0") // unlocked, and all failures are forgotten
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestPublicAPI holds public-api.yaml against the figures of its document.
+// TestPublicAPI compares the decisions under public-api.yaml with the figures in the document of the public API.
 func TestPublicAPI(t *testing.T) {
 	s := startSystem(t, "public-api.yaml")
 	s.run("one check", func() {
@@ -28,13 +28,13 @@ func TestPublicAPI(t *testing.T) {
 		s.admits(100, "0 0 60000 60000 100 users-read", "RL.CHECK users-read K3")
 		s.admits(10, "0 0 60000 60000 10 users-write", "RL.CHECK users-write K3")
 		s.pass(59 * time.Second)
-		s.says("0 0 1000 1000 100 users-read", "RL.CHECK users-read K3") // no whole maximum at the turn of a minute
+		s.says("0 0 1000 1000 100 users-read", "RL.CHECK users-read K3") // a new minute does not reset the count
 	})
 	s.run("the whole service", func() {
 		s.pass(time.Hour)
 		s.passUntil(0)
 		s.says("1 0 0 120000 100000 service", "RL.CHECK service all COST 90000")
-		s.says("0 0 60001 120000 100000 service", "RL.CHECK service all") // a tenth is kept
+		s.says("0 0 60001 120000 100000 service", "RL.CHECK service all") // a tenth is reserved for high priority
 		s.says("1 0 0 120000 100000 service", "RL.CHECK service all COST 10000 PRIORITY high")
 		s.is(0, s.admitted(1, "RL.CHECK service all PRIORITY high"))
 	})
@@ -57,7 +57,7 @@ func TestPublicAPI(t *testing.T) {
 	})
 }
 
-// TestAlgorithms holds the commands against what the documents say of each algorithm.
+// TestAlgorithms compares the commands with what the documents say about each algorithm.
 func TestAlgorithms(t *testing.T) {
 	s := startSystem(t, "public-api.yaml")
 	s.run("fixed window", func() { // a hundred a minute, and two hundred within two seconds around its end
@@ -77,7 +77,7 @@ func TestAlgorithms(t *testing.T) {
 	s.run("sliding window counter", func() {
 		s.passUntil(0)
 		s.is(100, s.admitted(150, "RL.SLIDINGCOUNTER counter 1m 100"))
-		s.pass(105 * time.Second) // three quarters of the next window are over, a quarter of the hundred counts
+		s.pass(105 * time.Second) // three quarters of the next window have passed, so a quarter of the hundred counts
 		s.is(75, s.admitted(150, "RL.SLIDINGCOUNTER counter 1m 100"))
 		s.is(0, s.admitted(1, "RL.SLIDINGCOUNTER counter 1m 100"))
 	})
@@ -86,20 +86,20 @@ func TestAlgorithms(t *testing.T) {
 		s.pass(time.Second)
 		s.admits(10, "0 0 100 10000 100", "RL.TOKENBUCKET bucket 10/s 100")
 	})
-	s.run("leaky bucket", func() { // as they come, so they wait; then the queue is full
+	s.run("leaky bucket", func() { // requests wait in the order of their arrival, until the queue is full
 		for _, holdMs := range []string{"1 2 0 100 2", "1 1 100 200 2", "1 0 200 300 2"} {
 			s.says(holdMs, "RL.LEAKYBUCKET leaky 10/s 2")
 		}
 		s.says("0 0 100 300 2", "RL.LEAKYBUCKET leaky 10/s 2")
 	})
-	s.run("status", func() { // limit, used, remaining; and asking takes nothing
+	s.run("status", func() { // limit, used and remaining; the question takes nothing
 		s.is(15, s.admitted(15, "RL.SLIDING status 1m 100"))
 		s.says("1 85 0 60000 100", "RL.SLIDING status 1m 100 COST 0")
 		s.contains("limit=100 ", "RL.INSPECT status")
 		s.contains("used=15 ", "RL.INSPECT status")
 		s.contains("remaining=85 ", "RL.INSPECT status")
 	})
-	s.run("two in one millisecond", func() { // a sorted set of times would keep one
+	s.run("two in one millisecond", func() { // a sorted set of times would keep only one of them
 		s.admits(2, "0 0 60000 60000 2", "RL.SLIDING same 1m 2")
 	})
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// examplesDir holds the policy files of whole systems. What their documents ask for
-// stands in docs/systems.md, row by row.
+// examplesDir has the policy files of whole systems. docs/systems.md lists the requirements of their documents, one in
+// each row.
 const examplesDir = "../../docs/examples/"
 
-// system is a server with the policies of one of the example files, and a client of it.
+// system is a server with the policies of one example file, and a client of the server.
 type system struct {
 	t *testing.T
 	*redis.Client
@@ -30,7 +30,7 @@ func startSystem(t *testing.T, file string) *system {
 	return s
 }
 
-// run runs steps as a test of their own, on the same server.
+// run runs steps as a subtest on the same server.
 func (s *system) run(name string, steps func()) {
 	s.t.Run(name, func(t *testing.T) {
 		outer := s.t
@@ -40,7 +40,7 @@ func (s *system) run(name string, steps func()) {
 	})
 }
 
-// send sends a line of words and returns the reply in one line, nested ones and all.
+// send sends a line of words and returns the reply in one line, with the elements of nested arrays.
 func (s *system) send(line string) string {
 	s.t.Helper()
 	reply, err := s.Do(s.t.Context(), anys(strings.Fields(line))...).Result()
@@ -50,15 +50,14 @@ func (s *system) send(line string) string {
 	return oneLine(reply)
 }
 
-// says sends a line and requires its reply. That of RL.CHECK is: allowed, remaining,
-// milliseconds to wait, milliseconds until it is idle, limit, policy.
+// says sends a line and requires the reply want. The reply of RL.CHECK is: allowed, remaining, retry time and reset
+// time in milliseconds, limit, policy.
 func (s *system) says(want, line string) {
 	s.t.Helper()
 	require.Equal(s.t, want, s.send(line), line)
 }
 
-// admits sends a line n times and once more: exactly n are admitted, and the last is
-// denied with the reply.
+// admits sends a line n+1 times. The first n requests must be admitted, and the last must get the reply denial.
 func (s *system) admits(n int, denial, line string) {
 	s.t.Helper()
 	require.Equal(s.t, n, s.admitted(n, line), line)
@@ -80,8 +79,7 @@ func (s *system) admitted(n int, line string) (admitted int) {
 	return admitted
 }
 
-// seconds sends a line fifteen times in each of n seconds and returns how many are
-// admitted.
+// seconds sends a line fifteen times in each of n seconds. It returns how many requests are admitted.
 func (s *system) seconds(n int, line string) (admitted int) {
 	s.t.Helper()
 	for range n {
@@ -91,13 +89,13 @@ func (s *system) seconds(n int, line string) (admitted int) {
 	return admitted
 }
 
-// pass lets time pass on the server's clock.
+// pass advances the server's clock.
 func (s *system) pass(d time.Duration) {
 	s.t.Helper()
 	s.says("OK", fmt.Sprintf("DEBUG CLOCK ADVANCE %d", d.Milliseconds()))
 }
 
-// passUntil lets time pass until the wall clock is so far into a minute.
+// passUntil advances the server's clock to the next time that is this far into a minute.
 func (s *system) passUntil(into time.Duration) {
 	s.t.Helper()
 	now, err := s.Time(s.t.Context()).Result()
@@ -106,7 +104,7 @@ func (s *system) passUntil(into time.Duration) {
 	s.pass((rest + time.Minute) % time.Minute)
 }
 
-// oneLine writes a reply with its elements one after the other.
+// oneLine formats a reply as its elements in a row.
 func oneLine(reply any) string {
 	switch v := reply.(type) {
 	case []any:

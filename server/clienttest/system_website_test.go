@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestWebsite holds website.yaml against the figures of its document.
+// TestWebsite compares the decisions under website.yaml with the figures in the website's document.
 func TestWebsite(t *testing.T) {
 	s := startSystem(t, "website.yaml")
 	s.run("login", func() {
@@ -24,7 +24,7 @@ func TestWebsite(t *testing.T) {
 			admitted += s.admitted(1, "RL.CHECK login ip:192.0.2.15")
 			s.pass(time.Second)
 		}
-		// The document says ten, and forgets the two tokens that its own refill adds meanwhile.
+		// The document says ten. It ignores the two tokens that the refill adds meanwhile.
 		s.is(12, admitted)
 	})
 	s.run("recovery", func() {
@@ -67,7 +67,7 @@ func TestWebsite(t *testing.T) {
 	})
 }
 
-// TestWebsiteInProduction holds website-production.yaml against its document.
+// TestWebsiteInProduction compares the decisions under website-production.yaml with the website's document.
 func TestWebsiteInProduction(t *testing.T) {
 	s := startSystem(t, "website-production.yaml")
 	s.admits(5, "0 0 60000 60000 5 login", "RL.CHECK login ip:192.0.2.1")
@@ -79,8 +79,7 @@ func TestWebsiteInProduction(t *testing.T) {
 	s.admits(1, "0 0 600000 540000 3 recovery", "RL.CHECK recovery ip:192.0.2.1")
 }
 
-// TestWebsiteInDevelopment: every tier of website-development.yaml admits everything,
-// and counts nothing.
+// TestWebsiteInDevelopment checks that every tier of website-development.yaml admits everything and counts nothing.
 func TestWebsiteInDevelopment(t *testing.T) {
 	s := startSystem(t, "website-development.yaml")
 	s.says("default login payment recovery", "RL.POLICY LIST")

@@ -15,10 +15,10 @@ import (
 
 const systemsPage = "../../docs/systems.md"
 
-// systemRow is a line of the page's tables.
+// systemRow is one row of the tables in docs/systems.md.
 type systemRow struct {
 	asked, answered, proven, state string
-	section                        []string // the example files that its section names
+	section                        []string // the example files that the section of the row names
 }
 
 var (
@@ -27,7 +27,7 @@ var (
 	commandSpan  = regexp.MustCompile(`^(RL\.[A-Z]+|[A-Z]+)( |$)`)
 )
 
-// systemRows reads the tables of the page.
+// systemRows reads the tables of docs/systems.md.
 func systemRows(t *testing.T) (rows []systemRow) {
 	t.Helper()
 	text, err := os.ReadFile(systemsPage)
@@ -51,7 +51,7 @@ func systemRows(t *testing.T) (rows []systemRow) {
 	return rows
 }
 
-// spans are the code spans of a text of one kind.
+// spans returns the code spans of a text for which kind is true.
 func spans(text string, kind func(string) bool) (found []string) {
 	for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
 		if kind(span[1]) {
@@ -65,12 +65,12 @@ func isExample(span string) bool { return strings.HasSuffix(span, ".yaml") }
 func isCommand(span string) bool { return commandSpan.MatchString(span) }
 func isTest(span string) bool    { return strings.Contains(span, "Test") }
 
-// states are the ways in which a row of docs/systems.md is served. "yes" is the state of rows
-// that do not say yet what the owner of the system has to change.
+// states are the values of the last column of docs/systems.md: what the owner of the system has to change. "yes" is for
+// rows that do not say it yet. A requirement that weir refuses has "no: " and the reason.
 var states = []string{"yes", "unchanged", "configuration", "a few lines"}
 
-// TestSystemsPage: every row of docs/systems.md says what the owner of the system changes, or
-// why weir refuses; what is claimed has a policy or a command and a test, and all of them exist.
+// TestSystemsPage checks that every row of docs/systems.md states what the owner of the system has to change, or why
+// weir refuses. A row that weir serves must name its solution and a test. Every test that a row names must exist.
 func TestSystemsPage(t *testing.T) {
 	rows := systemRows(t)
 	require.Greater(t, len(rows), 100)
@@ -96,8 +96,7 @@ func TestSystemsPage(t *testing.T) {
 	}
 }
 
-// TestSystemsPageCommands carries out every command that the page shows, under the
-// policies of its row or its section.
+// TestSystemsPageCommands executes every command in docs/systems.md, under the policies that its row or section names.
 func TestSystemsPageCommands(t *testing.T) {
 	s := startSystem(t, "website.yaml")
 	for _, row := range systemRows(t) {
@@ -109,7 +108,7 @@ func TestSystemsPageCommands(t *testing.T) {
 	}
 }
 
-// adopt gives the server the policies of another example file, and no others.
+// adopt replaces the policies of the server by those of another example file.
 func (s *system) adopt(example string) {
 	s.t.Helper()
 	s.says("OK", "FLUSHALL")
@@ -123,8 +122,8 @@ func (s *system) adopt(example string) {
 	}
 }
 
-// TestEveryExampleIsLoaded: each policy file stands in the page, and a test starts a
-// server with it.
+// TestEveryExampleIsLoaded checks that docs/systems.md names each example file, and that a test starts a server with
+// each.
 func TestEveryExampleIsLoaded(t *testing.T) {
 	named := map[string]bool{}
 	for _, row := range systemRows(t) {

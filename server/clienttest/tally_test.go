@@ -12,11 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// most is what each limiter admits in all: more than any test takes before it
-// takes the rest.
+// most is the number of units that each limiter admits in total. No test takes as many before takeRest.
 const most = int64(1_000_000)
 
-// serverError is an error that the server answered; all others are the client's own.
+// serverError is an error reply of the server. All other errors are the client's own.
 type serverError string
 
 func (e serverError) Error() string { return string(e) }
@@ -27,7 +26,7 @@ type answer struct {
 	err   error
 }
 
-// numbers are the integers of a decision.
+// numbers returns the integers of a decision.
 func (a answer) numbers() (list []int64) {
 	values, _ := a.reply.([]any)
 	for _, v := range values {
@@ -43,16 +42,16 @@ func (a answer) numbers() (list []int64) {
 	return list
 }
 
-// tally is what clients were told of one limiter, "RL.FIXED key FOREVER most". Each
-// admission takes one unit, so each leaves another number of units: one that was
-// forgotten shows as a number told twice, or as units left that should not be.
+// tally records the answers about one limiter, "RL.FIXED key FOREVER most". Each admission takes one unit, so the
+// answers name different numbers of remaining units. If the server loses an admission, two answers name the same
+// number, or too many units are left at the end.
 type tally struct {
 	key string
 
 	mu       sync.Mutex
-	left     map[int64]bool // after each admission
-	doubtful int            // sent, but not acknowledged
-	wrong    []string       // answers that must not be
+	left     map[int64]bool // the remaining units that the answers named
+	doubtful int            // commands that were sent but not acknowledged
+	wrong    []string       // answers that must not occur
 }
 
 func newTally(key string) *tally { return &tally{key: key, left: map[int64]bool{}} }
@@ -85,9 +84,9 @@ func (l *tally) acknowledged() int {
 	return len(l.left)
 }
 
-// check compares with what the cluster has left. Every acknowledged decision must
-// be counted; nothing else, but for what is in doubt, and for what a client sent
-// twice without being told to.
+// check compares the answers with left, the units that the cluster has left. The cluster must have counted every
+// acknowledged decision. It may also have counted commands that were not acknowledged, and commands that the client
+// resent on its own.
 func (l *tally) check(t *testing.T, left int64, kind clientKind) {
 	t.Helper()
 	l.mu.Lock()
@@ -100,8 +99,8 @@ func (l *tally) check(t *testing.T, left int64, kind clientKind) {
 	}
 }
 
-// checkExact is check for a limiter whose every command was sent, with the same
-// ID, until it was acknowledged.
+// checkExact is check for a limiter whose commands were all resent with the same ID until they were acknowledged. The
+// cluster must have counted exactly these decisions.
 func (l *tally) checkExact(t *testing.T, left int64) {
 	t.Helper()
 	l.mu.Lock()
@@ -110,8 +109,7 @@ func (l *tally) checkExact(t *testing.T, left int64) {
 	assert.Equal(t, int64(len(l.left)), most-left, "%s: every token counts once", l.key)
 }
 
-// worries counts the errors clients saw, by their kind, and remembers those they
-// must not see.
+// worries counts the errors of clients by their first word, and records the errors that must not occur.
 type worries struct {
 	mu       sync.Mutex
 	seen     map[string]int
@@ -119,8 +117,8 @@ type worries struct {
 	nodeDies bool // connections may be lost
 }
 
-// retriable are the replies after which users send again. A client that has followed MOVED
-// a few times, while the leader it leads to is not ready yet, hands on the last one.
+// retriable are the error replies after which callers resend. MOVED is among them: a client returns the last MOVED if
+// it has followed several redirects to a leader that is not ready yet.
 var retriable = []string{"TRYAGAIN", "CLUSTERDOWN", "UNKNOWN", "MOVED"}
 
 func (w *worries) note(err error) {
@@ -141,14 +139,14 @@ func (w *worries) note(err error) {
 	w.seen[word]++
 }
 
-// expectDeath says whether from now on connections may be lost.
+// expectDeath sets whether connections may be lost from now on.
 func (w *worries) expectDeath(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.nodeDies = yes
 }
 
-// take returns how many errors there were since it was last called.
+// take returns the number of errors since the last call, by their first word.
 func (w *worries) take() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

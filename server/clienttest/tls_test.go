@@ -12,13 +12,13 @@ import (
 	"github.com/weir-project/weir/certs/certtest"
 )
 
-// startSecure starts a server that speaks nothing but TLS to clients with a
-// certificate, and returns its host:port, and what a client of it needs.
+// startSecure starts a server that requires TLS and client certificates. It returns the host:port of the TLS port, and
+// the authority of all certificates.
 func startSecure(t *testing.T) (addr string, ca *certtest.CA) {
 	t.Helper()
 	ca = certtest.NewCA(t, "ca")
 	files := ca.Issue("weir", nil)
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port, for a flag that nothing reads back
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // to find a free port, because the server does not report its TLS port
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
 	startWeir(t, "--tls-listen="+ln.Addr().String(), "--tls-cert-file="+files.Cert, "--tls-key-file="+files.Key,
@@ -35,7 +35,7 @@ func TestRedisCLIOverTLS(t *testing.T) {
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(
 			t.Context(), cli, append([]string{"-p", port, "-a", password, "--no-auth-warning"}, args...)...)
-		out, _ := cmd.CombinedOutput() // it ends well or not by what the test says
+		out, _ := cmd.CombinedOutput() // the test expects success in some cases and failure in others
 		return string(out)
 	}
 	secure := []string{"--tls", "--cacert", ca.File, "--cert", mine.Cert, "--key", mine.Key}

@@ -16,7 +16,7 @@ import (
 
 const vectorsFile = "vectors.json"
 
-// vector is a command and what it must answer: one of reply, map and error.
+// vector is a command and its expected answer: a reply, a map, or an error that contains a text.
 type vector struct {
 	Send  []string
 	Reply any
@@ -44,8 +44,8 @@ func loadVectors(t *testing.T) vectors {
 	return v
 }
 
-// check says how an answer differs from what v expects, or "". Answers are as Go
-// clients return them, or as they come out of JSON.
+// check returns how an answer differs from the expected one, or "" if it does not differ. An answer has the types that
+// Go clients return, or the types of decoded JSON.
 func (v vector) check(got any, err error) string {
 	want, seen := "", ""
 	switch {
@@ -67,7 +67,7 @@ func (v vector) check(got any, err error) string {
 	return fmt.Sprintf("%q answered %s, not %s", v.Send, seen, want)
 }
 
-// masked compares two shown values; "*" in want stands for one value.
+// masked compares two values in the format of shown. "*" in want stands for any single value.
 func masked(want, seen string) bool {
 	before, after, wild := strings.Cut(want, `"*"`)
 	if !wild {
@@ -81,7 +81,7 @@ func masked(want, seen string) bool {
 	return ok && value != "" && !strings.ContainsAny(value, ",[]{}")
 }
 
-// shown writes a value as JSON: maps in the order of their keys, numbers exact.
+// shown formats a value as JSON, with sorted map keys and exact numbers.
 func shown(v any) string {
 	text, err := json.Marshal(plain(v))
 	if err != nil {
@@ -90,7 +90,7 @@ func shown(v any) string {
 	return string(text)
 }
 
-// plain turns what clients return into what JSON knows.
+// plain converts values that clients return to types that package json encodes.
 func plain(v any) any {
 	switch v := v.(type) {
 	case []byte:
@@ -111,7 +111,7 @@ func plain(v any) any {
 	return v
 }
 
-// pairs makes a map of the flat array that RESP2 has in its place.
+// pairs converts the flat array that RESP2 uses for a map to a map.
 func pairs(v any) any {
 	list, ok := v.([]any)
 	if !ok || len(list)%2 != 0 {
@@ -124,14 +124,13 @@ func pairs(v any) any {
 	return object
 }
 
-// reshaped are commands whose replies client libraries turn into something of their
-// own, and eval, which takes texts that only limiter libraries have. limiters_test.go
-// runs them, strings_test.go the commands on strings.
+// reshaped are the commands that vectors.json leaves out. Client libraries convert the replies of most of them to types
+// of their own, and eval needs script texts that only limiter libraries have. limiters_test.go and strings_test.go run
+// these commands.
 var reshaped = []string{"set", "setex", "psetex", "setnx", "expire", "pexpire", "expireat", "pexpireat",
 	"persist", "script", "eval"}
 
-// TestVectorsCoverEveryCommand asks the server for its commands, so that a new
-// one cannot be forgotten here.
+// TestVectorsCoverEveryCommand checks that vectors.json has every command that the server lists.
 func TestVectorsCoverEveryCommand(t *testing.T) {
 	sent := map[string]bool{}
 	for _, v := range loadVectors(t).Vectors {
