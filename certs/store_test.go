@@ -16,7 +16,7 @@ import (
 
 const patience = 20 * time.Second
 
-// shown is the name of the certificate that a server shows now.
+// shown returns the common name of the certificate that a server with this configuration presents now.
 func shown(t *testing.T, config *tls.Config) string {
 	t.Helper()
 	here, there := net.Pipe()

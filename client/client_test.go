@@ -333,8 +333,8 @@ func TestCallersContextCounts(t *testing.T) {
 	require.False(t, c.Down())
 }
 
-// TestMoreThanWasDeniedIsAskedFor checks that a request for more units than the denied request is sent, because only
-// weir knows its wait.
+// TestMoreThanWasDeniedIsAskedFor checks that the client sends a request for more units than a remembered denial,
+// because only weir knows how long such a request must wait.
 func TestMoreThanWasDeniedIsAskedFor(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -413,7 +413,7 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// TestManyRequestsAtOnce checks that a pipeline never exceeds what weir accepts before its answers are read.
+// TestManyRequestsAtOnce checks that DecideAll sends many requests in order, and in pipelines of bounded length.
 func TestManyRequestsAtOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	var seen pipelines

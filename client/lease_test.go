@@ -196,7 +196,7 @@ func TestLeaseOutlastsAnOutage(t *testing.T) {
 	require.NoError(t, err)
 	s.Stop()
 	var d client.Decision
-	for range 6 { // one more than half
+	for range 6 { // one more than the fallback's half of the limit
 		d, err = l.Take(t.Context())
 		require.NoError(t, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeWeir has policies, and counts how often each is fetched.
+// fakeWeir replaces weir for a policyCache. It counts how often each policy is fetched.
 type fakeWeir struct {
 	mu      sync.Mutex
 	lost    bool

@@ -35,7 +35,7 @@ func TestUsages(t *testing.T) {
 	require.EqualValues(t, 3, used(t, c, "policy|api|0|a"), "a look must not take units")
 
 	s.Stop()
-	for range 3 { // until the client remembers the denial
+	for range 3 { // until the circuit breaker is open
 		_, err = c.Usages(t.Context(), of)
 		require.Error(t, err)
 	}

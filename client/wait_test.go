@@ -52,7 +52,7 @@ func TestWaitGivesUpAtOnce(t *testing.T) {
 	require.ErrorIs(t, c.Wait(ctx, client.Request{Rule: client.Fixed(time.Hour, 1), Key: "hourly"}), client.ErrRefused)
 }
 
-// TestWaitCancelled checks that a caller whose wait is cancelled gives its place back.
+// TestWaitCancelled checks that Wait gives the reserved units back when its context is cancelled.
 func TestWaitCancelled(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
@@ -67,8 +67,8 @@ func TestWaitCancelled(t *testing.T) {
 	require.EqualValues(t, 1, used(t, c, "k"))
 }
 
-// TestWaitOutlastsAnOutage checks that no wait is too long while the fallback denies, because weir may be back at any
-// moment.
+// TestWaitOutlastsAnOutage checks that Wait keeps waiting while the fallback denies, because weir may be reached again
+// at any moment.
 func TestWaitOutlastsAnOutage(t *testing.T) {
 	for name, o := range map[string]client.Options{
 		"closed": {WhenDown: client.Closed}, "local": {WhenDown: client.Local, Instances: 1000},
@@ -100,8 +100,8 @@ func TestWaitOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-// TestWaitTakesNoID checks that Wait refuses a request with an ID. A refunded unit was taken, so the same ID would
-// take nothing the next time.
+// TestWaitTakesNoID checks that Wait refuses a request with an ID. After a refund, a repeated ID would get the first
+// answer and take nothing.
 func TestWaitTakesNoID(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{})
 	require.ErrorIs(t, c.Wait(t.Context(), client.Request{Rule: probe, Key: "k", ID: "id"}), client.ErrBadRequest)

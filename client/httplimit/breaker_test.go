@@ -30,7 +30,7 @@ func clocked(t *testing.T, o BreakerOptions) (b *Breaker, pass func(time.Duratio
 	return b, func(d time.Duration) { now = now.Add(d) }, changes
 }
 
-// request passes a request with an outcome, or returns how long to wait.
+// request passes a request and reports its outcome, or returns the retry time if the breaker does not let it pass.
 func request(b *Breaker, what outcome) (wait time.Duration) {
 	period, wait, ok := b.pass()
 	if ok {
@@ -107,13 +107,13 @@ func TestBreakerIgnoresLateOutcomes(t *testing.T) {
 	require.Equal(t, BreakerClosed, b.State())
 }
 
-// TestBreakerTrialsAreLost checks that a trial without an outcome does not keep the breaker half-open.
+// TestBreakerTrialsAreLost checks that a probe without an outcome does not prevent the next probe.
 func TestBreakerTrialsAreLost(t *testing.T) {
 	b, pass, _ := clocked(t, BreakerOptions{Failures: 1, Pause: time.Second})
 	request(b, failed)
 	pass(time.Second)
 	require.Zero(t, request(b, unknown), "a trial whose client went away must not block the next")
-	_, _, ok := b.pass() // this trial hangs
+	_, _, ok := b.pass() // this probe gets no outcome
 	require.True(t, ok)
 	require.Equal(t, time.Second, request(b, succeeded))
 	pass(time.Second)

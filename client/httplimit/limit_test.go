@@ -289,7 +289,7 @@ func TestDenialsOfOnesOwn(t *testing.T) {
 	require.Equal(t, map[string]string{"Retry-After": "3600"}, fieldsOf(res))
 }
 
-// TestPacing checks that a leaky bucket admits requests whose turn comes later, and holds them until then.
+// TestPacing checks that the middleware delays the requests that a leaky bucket admits with a delay.
 func TestPacing(t *testing.T) {
 	s := weirtest.Start(t)
 	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
@@ -342,7 +342,8 @@ func TestDecisionsAreTold(t *testing.T) {
 		log.String())
 }
 
-// TestTwice checks that two limits in a row are two limiters if their routes have names.
+// TestTwice checks two middlewares around one handler. Their routes have different names, so their limiters are
+// separate.
 func TestTwice(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
