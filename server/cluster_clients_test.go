@@ -163,8 +163,8 @@ func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, 
 	calls("b")
 }
 
-// Nodes that lead some ranges of slots and follow in others must not confuse a client. Each call must reach the leader
-// of its key's group, also after a change.
+// TestClusterClientsOnSeveralGroups checks clients against nodes that lead some ranges of slots and follow in others.
+// Each call must reach the leader of its key's group, also after a change of leaders.
 func TestClusterClientsOnSeveralGroups(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
 		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,

@@ -39,9 +39,10 @@ func readsShareAReadIndex(t *testing.T, id string) {
 		":0\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n"+one+":1\r\n:1\r\n", 2)
 }
 
-// Each command of a pipeline is sent to the slot of its own key, and none runs.
 const takeFoo = "RL.FIXED foo FOREVER 9" // the slot of foo is 12182
 
+// TestRedirectOfAPipeline checks that each command of a pipeline is redirected by the slot of its own key, and that
+// this node decides none.
 func TestRedirectOfAPipeline(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	node := f.Node("b")
@@ -71,7 +72,7 @@ func TestPipelineOnSeveralGroups(t *testing.T) {
 	p.Expect("*5\r\n:1\r\n:6\r\n:0\r\n:-1\r\n:9\r\n" + first + down)
 }
 
-// start serves the nodes on loopback ports, and gives each node its real address.
+// startCluster serves the nodes on loopback ports, and gives each node its real address.
 func startCluster(t testing.TB, f *servertest.FakeCluster, cfg Config) map[string]*servertest.FakeReplica {
 	t.Helper()
 	nodes, listeners := map[string]*servertest.FakeReplica{}, map[string]net.Listener{}

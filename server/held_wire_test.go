@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// longReply makes the client hold a reply that is longer than its buffer.
+// sendLongReply sends a command whose reply is longer than the connection's buffer.
 func sendLongReply(p *servertest.Peer) {
 	args := make([]string, resp.MaxArgs-2)
 	for i := range args {

@@ -80,7 +80,7 @@ func (s *wireServer) sweepTwice() {
 	}
 }
 
-// borrowed counts the connections that are not at rest.
+// borrowed counts the connections that may hold a large buffer.
 func (s *wireServer) borrowed() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

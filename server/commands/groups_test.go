@@ -121,7 +121,8 @@ func TestClusterReplicas(t *testing.T) {
 	assert.Equal(t, "-ERR The specified node is not a master", c.say("CLUSTER REPLICAS "+idC))
 }
 
-// The fields of a policy's limiter must be found in the slot of its key, whose group has it.
+// TestKeysInSlot checks that with several groups a limiter of a policy is found in the slot of the key that it counts,
+// because the group of that slot has the limiter.
 func TestKeysInSlot(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	c, _ := clusterClient(t, f, "b", Config{})
@@ -169,8 +170,8 @@ func TestRedirectByGroup(t *testing.T) {
 	assert.Equal(t, "-MOVED 866 c.example:6380", c.say("RL.CHECK p hello"))
 }
 
-// A client sends a command with keys of several groups to the owner of the first key. A redirect for a later key would
-// send it to and fro.
+// TestSeveralKeysOfSeveralGroups checks that a node executes a command on keys of several groups if it leads the group
+// of the first key. A redirect for a later key would lead the client back and forth.
 func TestSeveralKeysOfSeveralGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.Split("b", "a", "b", "a")
@@ -211,7 +212,7 @@ func TestTransactionOfGroups(t *testing.T) {
 	assert.Equal(t, "1 8 0 -1 9 1 8 0 -1 9", c.say("EXEC"))
 }
 
-// A hold must be in the slot of its key, so that one group has both.
+// TestHoldIDsOfGroups checks that a generated hold id is in the slot of its key, so that one group has both.
 func TestHoldIDsOfGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.Split("b", "b", "b", "b")
@@ -256,7 +257,8 @@ func TestRolesOfGroups(t *testing.T) {
 	assert.Contains(t, clients["c"].say("INFO raft"), "raft_groups_leaderless:4\r\n")
 }
 
-// Only the first group's progress of each node is known, so more than a majority must not be claimed.
+// TestWaitWithGroups checks that WAIT reports no more nodes than the majority. A leader knows the progress of the other
+// nodes in the first group only.
 func TestWaitWithGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.Split("a", "a")
@@ -276,7 +278,7 @@ func TestStatusOfGroups(t *testing.T) {
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%11\r\n"))
 }
 
-// A node stays ready for the keys of groups that have a leader.
+// TestReadinessOfGroups checks that a node stays ready while some groups have a leader.
 func TestReadinessOfGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.SetAge(1500 * time.Millisecond)

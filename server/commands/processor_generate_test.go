@@ -55,8 +55,8 @@ func comparedCommands() (compared []*command) {
 	return compared
 }
 
-// fractions is how many calls with a fractional limit, of a script that raises 2 to a power, come first. In one of
-// ten the last digit depends on the processor's rounding of multiply and add.
+// fractions is the number of fractional limits with which the sequence begins. They belong to a script that raises 2 to
+// a power. For one in ten of them, the last digit depends on how the processor rounds multiply and add.
 const fractions = 100
 
 // next draws a command, or a transaction of a few commands.

@@ -2,5 +2,6 @@
 
 package commands
 
-// raceDetector drops pooled buffers at random, which allocation counts would see.
+// raceDetector reports whether the race detector is on. It drops pooled buffers at random, so that allocation counts
+// are not exact.
 const raceDetector = false

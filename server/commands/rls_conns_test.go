@@ -67,7 +67,7 @@ func TestRLSLogsInOnce(t *testing.T) {
 	for range 2 * acl.FreeFailures {
 		s.Failed.Note(here, now)
 	}
-	for tried := true; tried; { // until no more logins may wait
+	for tried := true; tried; { // until another login would be refused without a try
 		_, tried = s.Failed.Delay(here, now)
 	}
 	require.Equal(t, codes.OK, ask(known))

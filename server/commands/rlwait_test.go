@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// livingLimiter decides at a time that advances with the clock of a bubble.
+// livingLimiter decides at a time that advances with the fake clock of package synctest.
 type livingLimiter struct {
 	*servertest.TableLimiter
 	start time.Time

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testWait bounds each wait for an expected event.
 const testWait = 20 * time.Second
 
-// rig is a group behind a listener; serve returns the read cycle of a connection.
+// rig is a group that serves the connections of a listener. serve returns the read cycle of a connection.
 type rig struct {
 	*Group
 	addr  string
@@ -105,8 +105,8 @@ func echo(c *Conn, meanwhile func()) func() bool {
 
 func nothing() {}
 
-// TestAnEventOfAnotherIsNotOurs checks an event that was read before its connection was closed, and is handled after
-// another connection got the same descriptor.
+// TestAnEventOfAnotherIsNotOurs checks that an event is ignored if its connection was closed after the event was read,
+// and another connection got the same descriptor.
 func TestAnEventOfAnotherIsNotOurs(t *testing.T) {
 	r := newRig(t, func(c *Conn) func() bool { return echo(c, nothing) })
 	nc := r.dial(t)

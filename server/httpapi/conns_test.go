@@ -20,7 +20,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return nc
 }
 
-// A request that has arrived whole is answered, whoever connects meanwhile.
+// TestAnHTTPRequestInFlightIsNotCut checks that a complete request is answered, however many clients connect meanwhile.
 func TestAnHTTPRequestInFlightIsNotCut(t *testing.T) {
 	const most = 16
 	conns := newWebConns(most, new(atomic.Int64))

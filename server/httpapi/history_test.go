@@ -22,8 +22,8 @@ type oneKey struct{ limiter.Limiter }
 
 func (oneKey) Stats() engine.Stats { return engine.Stats{Keys: 1, MemoryBytes: 100} }
 
-// newTestService returns a service that knows one command, and lets everybody on this
-// machine in.
+// newTestService returns a service with one command and without a password, so that only clients on this machine are
+// admitted.
 func newTestService(t *testing.T) (*service.Service, *service.Command) {
 	cmd := &service.Command{Full: "rl.fixed"}
 	s := service.New(oneKey{}, []*service.Command{cmd}, slog.New(slog.DiscardHandler))
@@ -34,7 +34,7 @@ func newTestService(t *testing.T) (*service.Service, *service.Command) {
 	return s, cmd
 }
 
-// The history is that of ten minutes, the oldest first, however long the server runs.
+// TestHistoryIsARing checks that the history has the samples of the last ten minutes, the oldest first.
 func TestHistoryIsARing(t *testing.T) {
 	h := newHistory(nil)
 	require.Equal(t, []Sample{}, h.all())
@@ -48,7 +48,7 @@ func TestHistoryIsARing(t *testing.T) {
 	}
 }
 
-// Samples are taken while the port serves, and none after Close.
+// TestHistoryIsTakenWhileServing checks that samples are taken from start to close, and not after close.
 func TestHistoryIsTakenWhileServing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cmd := newTestService(t)
@@ -72,7 +72,7 @@ func TestHistoryIsTakenWhileServing(t *testing.T) {
 	})
 }
 
-// The history is for those who may look at all keys, as the page is.
+// TestHistoryIsServed checks that /history.json needs the same permission as the page.
 func TestHistoryIsServed(t *testing.T) {
 	s, _ := newTestService(t)
 	h, err := New(s, nil, CheckOff)

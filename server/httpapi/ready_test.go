@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestProbesShareAQuestion: however many probes there are, one question is under way, and
-// each probe hears the answer to one that began behind it, or gives up.
+// TestProbesShareAQuestion checks that one call runs at a time for any number of probes. Each probe gets the result of
+// a call that began after the probe arrived, or an error when its wait has passed.
 func TestProbesShareAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p readyProbe

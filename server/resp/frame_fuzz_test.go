@@ -7,9 +7,8 @@ import (
 	"github.com/weir-project/weir/server/resp/resptest"
 )
 
-// FuzzFrame compares a stream read whole with the same stream cut into random
-// pieces, before and after AUTH, and checks that what is framed lies within the
-// limits and within what was sent.
+// FuzzFrame checks that a stream which arrives whole gives the same commands as the same stream in random pieces, under
+// the limits before and after AUTH. The commands must keep the limits, and have no more bytes than the stream.
 func FuzzFrame(f *testing.F) {
 	f.Add([]byte(resptest.Multibulk("RL.TOKENBUCKET", "k", "10", "20")+"PING\r\n"), []byte{3, 1, 4}, false)
 	for _, c := range resptest.Hostile {
@@ -39,7 +38,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// cutsFrom turns bytes into ascending offsets below n.
+// cutsFrom converts bytes to ascending offsets below n.
 func cutsFrom(steps []byte, n int) (cuts []int) {
 	at := 0
 	for _, step := range steps {

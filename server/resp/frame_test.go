@@ -12,15 +12,15 @@ import (
 	"github.com/weir-project/weir/server/resp/resptest"
 )
 
-// framed is what a stream of bytes was cut into.
+// framed is the result of framing a stream.
 type framed struct {
 	commands [][]string
 	err      error
 	left     int // bytes of an unfinished command
 }
 
-// frameIn cuts a stream that arrives in pieces which end at the given offsets.
-// The window moves at every piece, as a read buffer may.
+// frameIn frames a stream that arrives in pieces. The pieces end at the given offsets, and at the end of the stream.
+// The window moves in memory with every piece, as a read buffer may.
 func frameIn(limits *Limits, stream string, ends ...int) framed {
 	var got framed
 	f := Framer{Limits: limits}
@@ -127,7 +127,7 @@ func TestFramesBeforeAuth(t *testing.T) {
 	}
 }
 
-// Any division of a stream into reads gives the same commands and the same end.
+// TestSplitsDoNotMatter checks that any division of a stream into reads gives the same commands and the same error.
 func TestSplitsDoNotMatter(t *testing.T) {
 	streams := []string{
 		resptest.Multibulk("RL.TOKENBUCKET", "user:42", "10/s", "20") + "*0\r\nPING\r\n\r\n" +
@@ -160,9 +160,8 @@ func randomCuts(random *rand.Rand, n int) (cuts []int) {
 	return cuts
 }
 
-// A slow drip costs linear work: what the framer has passed it does not look at
-// again, so it may be overwritten, and it passes everything but a header of at
-// most maxHeaderBytes that has not ended.
+// TestDripIsLinear checks that a command which arrives byte by byte costs linear work. The framer does not read bytes
+// before pos again, so the test may overwrite them. Of an unfinished header it reads at most maxHeaderBytes again.
 func TestDripIsLinear(t *testing.T) {
 	const argBytes = 1000
 	stream := []byte(resptest.Multibulk(
@@ -203,7 +202,7 @@ func TestInlineDripIsLinear(t *testing.T) {
 	}
 }
 
-// A declared length alone allocates nothing.
+// TestDeclaredLengthsAllocateNothing checks that a length which is only declared allocates nothing.
 func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 	stream := []byte("*1024\r\n$65536\r\n")
 	var f Framer
@@ -237,8 +236,8 @@ func TestSteadyFramingAllocatesNothing(t *testing.T) {
 	assert.Equal(t, 101*200, commands)
 }
 
-// Between two reads a framer holds on to no buffer: neither by the arguments it
-// has handed out nor by those it had begun.
+// TestFramerHoldsNoBuffer checks that between two reads a framer refers to no buffer: neither by the arguments that it
+// returned, nor by those of an unfinished command.
 func TestFramerHoldsNoBuffer(t *testing.T) {
 	f := Framer{Limits: OpenLimits(64 << 10)}
 	whole := resptest.Multibulk("a", "b", "c", "d")
@@ -258,7 +257,7 @@ func TestFramerHoldsNoBuffer(t *testing.T) {
 	}
 }
 
-// An argument must not reach into the next one when it is appended to.
+// TestArgumentsCannotGrowIntoEachOther checks that an append to an argument does not overwrite the next argument.
 func TestArgumentsCannotGrowIntoEachOther(t *testing.T) {
 	for _, stream := range []string{resptest.Multibulk("a", "b"), "a b\n"} {
 		f := Framer{Limits: OpenLimits(64 << 10)}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dripReader gives at most step bytes a read.
+// dripReader returns at most step bytes for each read.
 type dripReader struct {
 	io.Reader
 	step int
@@ -18,8 +18,8 @@ type dripReader struct {
 
 func (d dripReader) Read(b []byte) (int, error) { return d.Reader.Read(b[:min(len(b), d.step)]) }
 
-// However it drips, what arrives is in the buffer, the buffer is at most twice
-// as large, and the bytes copied on the way are at most twice those that came.
+// TestReadBufferFollowsWhatArrives checks reads of any size. The buffer has all bytes that have arrived. Beyond the
+// pooled sizes it is at most twice as large as these bytes. At most twice as many bytes are copied as arrive.
 func TestReadBufferFollowsWhatArrives(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 1<<14)
 	for _, step := range []int{1, 7, 512, 5000, 1 << 20} {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestScriptsPage: docs/scripts.md lists what is recognised, no more and no less.
+// TestScriptsPage checks that docs/scripts.md lists exactly the recognised scripts and their native commands.
 func TestScriptsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/scripts.md")
 	require.NoError(t, err)

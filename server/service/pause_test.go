@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPausesThatBeginTogetherEndTogether: the slow path of all pauses is left, so that commands take the fast
-// path again.
+// TestPausesThatBeginTogetherEndTogether checks that concurrent calls of Begin count as one pause in slowPath. After
+// End, commands take the fast path again.
 func TestPausesThatBeginTogetherEndTogether(t *testing.T) {
 	slowPath := new(atomic.Int32)
 	p := newPauser(slowPath)

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// A flood of denials is noted in part, long keys are cut, and when nobody looks any
-// more nothing is noted.
+// TestRecentDenialsAreBounded checks that only a part of a flood of denials is recorded, that long keys are cut, and
+// that nothing is recorded some time after the last Look.
 func TestRecentDenialsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r RecentDenials

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestZoneTablesAreKept: a zone is searched once, names that are no zone take no place,
-// and the cache does not grow beyond its bound.
+// TestZoneTablesAreKept checks that the table of a zone is computed once, that an unknown name is not cached, and that
+// the cache stays within its bound.
 func TestZoneTablesAreKept(t *testing.T) {
 	var c zoneCache
 	first, err := c.Get([]byte("Europe/Berlin"))
