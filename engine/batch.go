@@ -23,7 +23,7 @@ const (
 	// from the nearest cache before they are used.
 	batchOps   = 128
 	batchLanes = 64
-	noOp       = batchOps // behind the last operation of a lane
+	noOp       = batchOps // marks the end of a lane
 )
 
 // sort puts the operations into lanes.
@@ -63,8 +63,8 @@ func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 	}
 }
 
-// prefetchLog reads both ends of the log that find will find. Most of what an operation does to a log is at its
-// ends.
+// prefetchLog reads both ends of the log that Index.find will return for a hash. Most operations on a log access
+// only its ends.
 func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 	r := x.First(h)
 	if r == 0 {
@@ -81,7 +81,7 @@ func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 // lockCursor is the shard that a caller holds locked while it works through a batch: at most one.
 type lockCursor struct {
 	s   *shard
-	ops int
+	ops int // operations since s was locked
 }
 
 // opsPerLock is how many operations in a row a caller may carry out under one lock. A batch has up to a
@@ -89,7 +89,8 @@ type lockCursor struct {
 // each. Without this bound one batch would delay all other connections.
 const opsPerLock = 64
 
-// enter locks a shard and returns true. It returns false if the cursor still holds the shard.
+// enter locks a shard and returns true. It returns false if the cursor still holds the shard. While memory is
+// high, it first makes a reclaim step, for which it unlocks the shard that it holds.
 func (t *lockCursor) enter(s *shard) (locked bool) {
 	if s.t.memory.High() {
 		t.leave()

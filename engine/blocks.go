@@ -31,7 +31,7 @@ func (s *shard) block(c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// denyBlocked answers a decision on a blocked key.
+// denyBlocked answers an OpTake on a blocked key. It returns false if the key is not blocked.
 func (s *shard) denyBlocked(c *store.Cell, op *Op, d *Decision) bool {
 	untilNs, blocked := s.blockedUntil(c.Hash, c.Key, op)
 	if !blocked {

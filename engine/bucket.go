@@ -9,7 +9,7 @@ import (
 // op.WaitNs, and by at most MaxUnits.
 func tokenBucket(deficit arith.Uint128, op *Op, d *Decision) (after arith.Uint128) {
 	r, burst := op.Limit.Rate, op.Limit.Rate.Grains(op.Limit.Max)
-	floor := burst // the largest deficit a request may leave
+	floor := burst // the largest deficit that an admitted request may leave
 	if op.WaitNs > 0 {
 		floor = burst.Add(arith.Mul(uint64(op.WaitNs), uint64(r.Units)))
 		floor = floor.Min(burst.Add(r.Grains(MaxUnits)))
@@ -48,8 +48,8 @@ func retryMs(deficit, floor, cost arith.Uint128, r Rate) int64 {
 }
 
 // leakyBucket decides about units that leave one by one, 1/rate apart. One unit passes at once and Limit.Max
-// more may wait, as in nginx's limit_req with a burst and without nodelay. The caller must hold an admitted
-// request until its last unit leaves.
+// more may wait, as in nginx's limit_req with a burst and without nodelay. RetryMs of an admitted request is the
+// time until its last unit leaves, and the caller must delay the request by that time.
 func leakyBucket(backlog arith.Uint128, op *Op, d *Decision) (after arith.Uint128) {
 	r := op.Limit.Rate
 	room, cost := r.Grains(op.Limit.Max+1), r.Grains(op.Cost)

@@ -7,12 +7,14 @@ import (
 
 // A check decides under policies. Each limit of each policy has its own limiter for the key. A check takes
 // from all of these limiters or from none: it first evaluates all of them without changing any, and then
-// takes. The shards involved are locked and at the same instant.
+// takes. All shards of these limiters are locked, and have the same limiter time. A limit binds if its policy
+// is not a shadow: only such a limit can deny the check.
 //
-// Strikes are taken like units, and denied only while a penalty runs. A strike that begins a penalty is
-// denied after it was counted. The units that its check took from other limits stay taken.
+// A strike limit takes the cost of a check as strikes, and denies while a penalty runs. A check whose strikes
+// begin a penalty is denied although they were counted, unless the limit counts attempts (rule.Attempts). The
+// units that this check took from other limits stay taken.
 
-// NoPart is the value of Decision.Part if the policy is disabled or has no limit for the key.
+// NoPart is the value of Decision.Part if the key is blocked, if it has no limit, or if the policy is disabled.
 const NoPart = 15
 
 // checker is the working memory of one check: the limits that it previews, grouped by policy. It belongs to the
@@ -21,9 +23,9 @@ type checker struct {
 	parts  []part
 	groups []group
 
-	set    *Policies // in which recent was found
-	recent *Policy
-	parted *Policy // parts are exactly the limits of this policy, in order; nil if they are not
+	set    *Policies // the set in which recent was found
+	recent *Policy   // the policy that was looked up last
+	parted *Policy   // if not nil, parts are exactly the limits of this policy, in order
 
 	strikes bool // some parts count strikes
 }
@@ -36,22 +38,22 @@ type part struct {
 	of       *PolicyLimit
 	op       Op // the take of this limit alone; unused fields stay zero
 	d        Decision
-	outcome  outcome // previewed: the state after the take; d is its answer
+	outcome  outcome // if previewed: the state of the limiter after the take
 	reserved int64   // units of the limit that this check may not take
 	name     string  // the prefix of op.Key
 	pair     uint8
-	limit    uint8
-	fits     bool // the limit has the units
+	limit    uint8 // the number of the limit in its policy
+	fits     bool  // the limit has the units
 
-	previewed bool
+	previewed bool // outcome and d are those of the take
 }
 
 // group is the limits of one policy for one key.
 type group struct {
 	policy   *Policy
-	from, to int  // of the parts
+	from, to int  // its limits are checker.parts[from:to]
 	strikes  bool // some limits count strikes
-	fits     bool
+	fits     bool // all limits have the units
 }
 
 // check carries out an OpCheck and reports whether it changed state.
@@ -85,8 +87,9 @@ func (s *shard) policy(name []byte) *Policy {
 	return s.checker.recent
 }
 
-// decidesAtOnce reports whether the limits of the policy alone determine the check. A policy with one limit
-// then needs one take only. (A leaky bucket by itself grants no part of a cost.)
+// decidesAtOnce reports whether checkAtOnce can carry out the check: the policy is simple and reserves no units
+// that this check may not take. A partial grant also needs a single limit, whose take computes the grant. A
+// leaky bucket cannot do that, because its take grants all units or none.
 func (p *Policy) decidesAtOnce(op *Op) bool {
 	if !p.simple || p.Reserved > 0 && !op.High {
 		return false
@@ -109,7 +112,7 @@ func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	return s.checkAll(h, p, op, d)
 }
 
-// part sets the parts to the limits of a simple policy, unless the check before left them there.
+// part sets the parts to the limits of a simple policy, unless the previous check left them there.
 func (k *checker) part(s *shard, p *Policy) {
 	if k.parted == p {
 		return
@@ -122,7 +125,7 @@ func (k *checker) part(s *shard, p *Policy) {
 	k.parted = p
 }
 
-// clear removes the parts of the check before.
+// clear removes the parts of the previous check.
 func (k *checker) clear() {
 	k.parts, k.groups, k.parted, k.strikes = k.parts[:0], k.groups[:0], nil, false
 }
@@ -206,7 +209,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 
 // add adds the limits of a policy for a key with hash h.
 func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *Op) {
-	s.flushForgotten() // a policy change in the same atomic step may have left some
+	s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
 		limits := p.limitsFor(key, s.NowNs)
@@ -290,7 +293,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 			x := &k.parts[j]
 			if x.op.Limit.Algorithm.Previewable() {
 				x.fits = x.preview(cost)
-			} else { // a shadow that takes nothing still needs its numbers for the answer
+			} else { // the answer may need the numbers of a shadow, which only ask computes
 				x.fits = !g.policy.Shadow && x.surelyFits(cost) || x.ask(cost)
 			}
 			g.fits = g.fits && x.fits
@@ -300,7 +303,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 	return cost, fits
 }
 
-// left returns how many units all binding limits have left, at most most.
+// left returns the fewest units that a limit that binds has left, at most most.
 func (k *checker) left(most int64) int64 {
 	for i := range k.groups {
 		for j := k.groups[i].from; j < k.groups[i].to && !k.groups[i].policy.Shadow; j++ {
@@ -334,8 +337,8 @@ func (x *part) surelyFits(cost int64) bool {
 // strikes reports whether the part counts failures.
 func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
 
-// ask reports whether a limit has the units beside the reserved units. For strikes it reports whether no
-// penalty runs; it does not evaluate further strikes.
+// ask reports whether a limit has cost units in addition to the reserved units, without taking them. For strikes
+// it only reports whether no penalty runs, and ignores cost.
 func (x *part) ask(cost int64) bool {
 	if x.strikes() {
 		cost = 0
@@ -349,7 +352,7 @@ func (x *part) ask(cost int64) bool {
 	return x.d.Allowed > 0
 }
 
-// take takes the units that look found to fit, from all limits. If memory is exhausted it takes from none.
+// take takes cost units, which look found to fit, from all limits. If memory is exhausted it takes from none.
 func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	memory, changed := s.t.evictions(), false
 	for i := range k.groups {

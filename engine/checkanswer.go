@@ -30,8 +30,8 @@ func (p *Policy) delay(d *Decision) {
 	}
 }
 
-// deny answers for the limit with the longest wait. It reports whether strikes were counted all the same. The
-// limits that denied are put in force as after a plain decision: see adopt.
+// deny answers for the limit with the longest wait. It reports whether it counted strikes (see extend). As after
+// the denial of an OpTake, it puts the limits that denied in force (see adopt).
 func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	changed = k.extend(op)
 	var binding *part
@@ -146,7 +146,7 @@ func (k *checker) punished(g *group) (longest *part) {
 	return longest
 }
 
-// tell counts the outcome of a check for one of its policies.
+// tell counts an admitted check, or one that a strike denied, for one of its policies.
 func (k *checker) tell(g *group, s *shard, cost int64) {
 	c, x, v := g.policy.counts(s), &k.parts[g.from], Admitted
 	switch p := k.punished(g); {
@@ -195,7 +195,8 @@ func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
 	return x, holdMs
 }
 
-// undo gives back the units taken from the parts before the part for which memory was exhausted.
+// undo gives back the units of a take for which memory was exhausted. They were taken from the parts before the
+// given part, which is in the given group.
 func (k *checker) undo(group, part int, cost int64) {
 	for i := range k.groups[:group+1] {
 		g := &k.groups[i]
@@ -213,7 +214,7 @@ func (k *checker) undo(group, part int, cost int64) {
 	}
 }
 
-// reopen finds a limiter again after others may have been dropped.
+// reopen finds the part's limiter again, after an eviction that may have dropped or moved it.
 func (x *part) reopen() {
 	x.c, x.previewed = store.Cell{Hash: x.c.Hash, Key: x.c.Key}, false
 	x.open()
@@ -222,8 +223,8 @@ func (x *part) reopen() {
 // extends reports whether the part's limit counts checks that its own penalty denies.
 func (x *part) extends() bool { return x.strikes() && x.op.Limit.Strikes&Extend != 0 }
 
-// extend counts a denied check in the limits whose running penalty denies it and grows with each strike. It
-// reports whether it changed one.
+// extend counts a denied check in each limit with rule.Extend whose running penalty denies it. This restarts the
+// penalty. extend reports whether it changed a limiter.
 func (k *checker) extend(op *Op) (changed bool) {
 	if !k.strikes || op.Cost == 0 {
 		return false
@@ -241,7 +242,7 @@ func (k *checker) extend(op *Op) (changed bool) {
 		}
 		x.op.Dry, x.op.Cost = op.Dry, op.Cost
 		changed = x.take() || changed
-		x.op.Cost = 0 // as ask leaves it
+		x.op.Cost = 0 // the value that ask sets for strikes
 	}
 	if memory != k.parts[0].s.t.evictions() { // a limiter that was found may be gone
 		k.reopen()

@@ -5,7 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// openLeases reads the leases of a live entry without those that have expired.
+// openLeases returns the leases of a live entry that have not expired. It removes the expired leases from the
+// entry, unless it runs within a look.
 func openLeases(s *store.Store, c *store.Cell) (set leases.Set) {
 	if !c.Live {
 		return leases.Set{}

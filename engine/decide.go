@@ -6,8 +6,8 @@ import "slices"
 // key run in order. Operations on different keys run in any order and may interleave with operations of other
 // callers.
 //
-// Tables decide alike only if their stamps never go back. A shard replaces an earlier stamp by the latest stamp
-// it has seen, and another table has other shards.
+// Tables decide alike only if their stamps never go back. A shard replaces a stamp that goes back by the latest
+// stamp that it has seen, and in a table with other shards that can be another stamp.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	var held lockCursor
 	defer held.leave()

@@ -39,8 +39,8 @@ type denialLook struct {
 	at           Stamp
 	cursor       lockCursor
 	waiting      keySet // the keys of operations that are not answered
-	policiesWait bool   // behind a change of a policy
-	allWait      bool   // behind a change of the blocks everywhere
+	policiesWait bool   // a change of a policy is not answered: no later check is answered
+	allWait      bool   // a change of the blocks everywhere is not answered: no later operation is answered
 }
 
 // policyless returns how many operations precede the first operation that uses policies or changes blocks
@@ -76,7 +76,7 @@ func (l *denialLook) decideBatch(ops []Op, out []Decision, denied []bool) (n int
 // plain answers an operation if it is denied and leaves no trace. The caller has called look on the shard.
 func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 	home := h
-	if Reserved(op.Key) { // a check on its key must wait for this operation
+	if Reserved(op.Key) { // a later check on the key of this limiter must wait for this operation
 		home = l.t.hashKey(routingKey(op.Key))
 	}
 	c := store.Cell{Hash: h, Key: op.Key}
@@ -187,7 +187,7 @@ func forgetsFirst(s *store.Store, c *store.Cell) bool {
 	return log.Stale(&s.Slab, s.NowNs-s.Limits.At(c.Entry.Limit()).WindowNs)
 }
 
-// await records that an operation on policies was not answered. Later operations on its keys must wait for it.
+// await records in waiting that an operation was not answered. Later operations on its keys must wait for it.
 func (t *Table) await(waiting *keySet, op *Op) {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)

@@ -43,9 +43,10 @@ func (s *shard) openToken(c *store.Cell, op *Op) {
 	s.Open(c)
 }
 
-// remember stores the answer to an operation for its ID, whatever the answer is. A copy of the request may
-// still be in transit from an attempt that the client gave up. The copy must not take units that a later
-// attempt was denied, nor give back units that were found to be gone.
+// remember stores the answer to an operation for its ID, whatever the answer is. Denials are stored as well:
+// after a timeout, the client repeats the request while the first copy is still in transit. If the repetition
+// was denied, the first copy must not take units when it arrives. If the repetition found nothing to give
+// back, the first copy must not give anything back.
 func (s *shard) remember(op *Op, d *Decision) {
 	var c store.Cell
 	s.openToken(&c, op)
@@ -118,7 +119,7 @@ func (d *Decision) verdict() Verdict {
 	return Denied
 }
 
-// tokenLen returns the size of the token that the operation adds.
+// tokenLen returns the size of the token, the entry of the remembered answer, that the operation adds.
 func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
 
 // take decides under the operation's limit.
@@ -136,8 +137,9 @@ func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 	panic("engine: decision without an algorithm")
 }
 
-// evaluate decides under the operation's limit without changing the table. It returns the state that the
-// operation leaves behind if it is admitted, or if it is denied under another limit than before.
+// evaluate decides under the operation's limit without changing the table. It returns the new state of the
+// limiter. The caller stores that state if the operation is admitted, or if its denial changes the limit in
+// force (see adopt).
 func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	switch op.Limit.Algorithm {
 	case FixedWindow:
@@ -148,8 +150,9 @@ func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	return evaluateBucket(s, c, op, d)
 }
 
-// A remembered decision has five numbers. The limit is at most MaxUnits, so the bits above it hold Pair and
-// Part. If its sign bit is set, it holds the status, and all fields except Pair are zero.
+// A store.Answer has five numbers. The fifth has Limit, which is at most MaxUnits, in its lowest bits, and Pair
+// and Part in the bits above. If the fifth number is negative, its lowest bits are the Status instead of Limit,
+// and all other fields except Pair are zero.
 
 // pack encodes a decision as the answer that is remembered.
 func (d *Decision) pack() store.Answer {

@@ -29,24 +29,25 @@
 //   - Arithmetic is exact. All quantities are integers, and products are computed in 128 bits. No
 //     legal argument makes a result drift or overflow. A reply is rounded at the very end and in
 //     the safe direction: waits up, remaining units down.
-//   - A denied operation takes nothing. It may change the limit in force: if a bucket, a fixed
-//     window or a sliding window counter had another limit, and the operation fits the new limit
-//     at some later time, the new limit applies from then on. A dry run and an operation of cost 0
-//     change nothing that can be observed.
+//   - A denied operation takes nothing, except strikes: a strike may count although it is denied.
+//     A denied operation may change the limit in force. If a bucket, a fixed window or a sliding
+//     window counter had another limit, and the operation fits the new limit at some later time,
+//     the new limit applies from then on. A dry run and an operation of cost 0 change nothing that
+//     can be observed.
 //   - An entry that is idle under the limit last used on it is the same as no entry. The table
 //     collects idle entries in bounded steps. No answer depends on when it does.
 //   - Tables are replicas if they carry out the same operations at the same stamps, and the stamps
-//     never go back. Replicas decide alike and have the same StateHash. The number of shards, the
-//     time of collection and of store and load, and reads (Inspect, Scan, RandomKey, Has, Top,
-//     Denials, Victims, StateHash) at any stamp change nothing. With a memory bound this holds for
-//     tables with the policy Replica only: they evict by OpForget alone, and their compaction
-//     changes nothing that can be observed.
+//     never go back. Replicas decide alike and have the same StateHash. They may differ in the
+//     number of shards, in when they collect idle entries, and in when they are stored and loaded.
+//     They may be read at any stamp (Inspect, Scan, RandomKey, Has, Top, Denials, Victims,
+//     StateHash). With a memory bound this holds only for tables with the FullPolicy Replica: they
+//     evict by OpForget alone, and their compaction changes nothing that can be observed.
 //   - A hold takes its units when it is made. At its end or before, it gives back at most the
 //     units that still count. No sequence of holds admits more than the limit. An answer does not
 //     depend on when the table notices the end of a hold. Holds are never evicted.
-//   - Memory is bounded. At the bound the table samples a few entries and evicts the entry nearest
-//     to idle. The sample depends on the hash seed of the process, so two tables evict different
-//     entries.
+//   - Memory is bounded. At the bound a table with the FullPolicy LeastHarm samples a few entries
+//     and evicts the entry nearest to idle. The sample depends on the hash seed of the process, so
+//     two tables evict different entries.
 //   - The table holds no pointer per key. Entries are bytes in pages, found through an index of
 //     32-bit references, so the garbage collector has little to scan. A token bucket costs at most
 //     64 bytes with a 15-byte key. An admitted unit of an exact sliding log costs at most 12.

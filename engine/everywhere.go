@@ -9,15 +9,16 @@ import (
 // one block covers an address behind the names of many routes and limits. Some clients write the address
 // alone and others write "ip:" before it, so a block of "ip:A" also applies to A.
 //
-// A block everywhere is an entry under its key, like any block. In addition, the table holds all of them
-// in one immutable set, so that a decision on any shard finds them. An operation that changes the set
-// locks all shards. Its order with all other decisions is therefore that of the log.
+// A block everywhere is an entry under its key, like any block. In addition, the table keeps all blocks
+// everywhere in one immutable set, so that a decision on any shard finds them. An operation that changes the
+// set locks all shards. Replicas therefore apply the change in the order of the log, before and after the
+// same decisions.
 //
-// A client may be identified by a user while no key contains its address. An operation names that address
-// in From, and a block everywhere of it denies the operation.
+// A client may be identified by a user name, so that no key contains its address. Op.From then names the
+// address, and a block everywhere of the address denies the operation.
 
-// MaxBlocksEverywhere bounds the blocks everywhere in force. A decision compares suffixes of its key with the
-// lengths of their keys, and each change copies the set.
+// MaxBlocksEverywhere bounds the blocks everywhere in force. A decision looks up one suffix of its key for each
+// length that the blocked keys have, and each change copies the set.
 const MaxBlocksEverywhere = 1000
 
 // MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
@@ -45,8 +46,8 @@ func (b *blockEverywhere) outlasts(other *blockEverywhere) bool {
 	return b.untilNs > other.untilNs || b.untilNs == other.untilNs && b.key > other.key
 }
 
-// on returns the block in force on a key that outlasts the others. Without such a block it returns one that
-// ends at 0.
+// on returns the block in force on a key that outlasts the others. Without a block in force it returns the zero
+// value.
 func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
 	for _, n := range b.lens {
 		at := len(key) - n

@@ -28,7 +28,7 @@ func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	return outcome{uint64(w.EndNs), uint64(w.Used), 0}
 }
 
-// windowEnd returns when the window that begins or runs now ends.
+// windowEnd returns the end of the window that runs now. A FromFirst window begins now.
 func windowEnd(s *store.Store, op *Op) int64 {
 	wallNs := s.NowNs + s.OffsetNs
 	switch op.Limit.Mode {
@@ -43,8 +43,8 @@ func windowEnd(s *store.Store, op *Op) int64 {
 	if wallNs >= endNs {
 		endNs = op.Calendar.NextEndNs
 	}
-	// A boundary may come late, never early. If a request took longer than a window to arrive, its window seems
-	// over when it begins; it then lasts one nanosecond.
+	// A boundary may come late, but never early. Calendar was computed before the decision. If the decision comes
+	// after both ends in it, the window lasts one nanosecond.
 	return max(endNs-s.OffsetNs, s.NowNs+1)
 }
 
@@ -57,9 +57,9 @@ func alignedStart(s *store.Store, windowNs int64) int64 {
 	return s.NowNs - into
 }
 
-// carryWindow converts a running window to the operation's limit. A window of the same kind and length keeps
-// its end. A window of another kind or length keeps its count and gets a new end. A window that begins with the
-// first request keeps its start.
+// carryWindow converts a running window to the operation's limit. If mode and length are the same, the window
+// keeps its end. If both limits are FromFirst, it keeps its start and its count, unless it is then over. In all
+// other cases it keeps its count and gets the end of a window under the new limit.
 func carryWindow(s *store.Store, op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
 	l := &op.Limit
 	switch {

@@ -17,8 +17,8 @@ import (
 //	                           └─ its end ──▶ ended ─────┘
 //
 // Allocations expire by themselves, so the end of a hold needs no action. A hold that has ended or was
-// cancelled has given everything back. A later OpCommit takes its units again and completes the hold: the
-// units were used, and a limit that did not count them would have admitted too much.
+// cancelled has given everything back. A later OpCommit takes the true cost again and completes the hold: the
+// client used the units, and a limit that did not count them would admit too much.
 
 // HoldBytes returns how many bytes of MaxHoldBytes the policies and keys of an OpReserve need.
 func (op *Op) HoldBytes() (n int) {
@@ -45,7 +45,7 @@ func sameHold(x *store.Hold, op *Op) bool {
 	return true
 }
 
-// openHold finds the record of a hold in the shard of its id.
+// openHold finds the record of a hold in the shard of its id, which the caller has locked.
 func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 	h, s := t.find(id)
 	c = store.Cell{Hash: h, Key: id, Space: store.Holds}
@@ -53,8 +53,9 @@ func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 	return s, c
 }
 
-// commit carries out an OpCommit. If the true cost is less than the hold, it gives back the difference, as far
-// as the units still count. If the true cost is more, it takes the rest even if the limits do not have it.
+// commit carries out an OpCommit. If the true cost is less than the units of the hold, it gives back the
+// difference, as far as those units still count. If the true cost is more, it takes the difference even if the
+// limits do not have as many units.
 func (s *shard) commit(op *Op, d *Decision) bool {
 	_, c := s.t.openHold(op.Key)
 	if !c.Live {
@@ -112,7 +113,7 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 			}
 			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
 			h, s := t.find(name)
-			s.flushForgotten() // a policy change in the same atomic step may have left some
+			s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
 			s.RestoreUnits(&c)
@@ -121,8 +122,8 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 	}
 }
 
-// charge takes units for a hold from all limits in force, whether they have them or not. It returns the fewest
-// units left of any limit, or -1 if all policies are gone.
+// charge takes units for a hold from all limits of its policies, even from a limit with fewer units left. It
+// returns the fewest units that a limit then has left, or -1 if all policies are gone.
 func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
 	k.clear()
 	look := Op{High: x.High}
@@ -152,8 +153,8 @@ func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
 	return d.Remaining
 }
 
-// reserve carries out an OpReserve: a check whose units can be committed or cancelled later. A denial leaves
-// nothing behind, so its id may be used again.
+// reserve carries out an OpReserve: a check whose units can be committed or cancelled later. A denied OpReserve
+// stores no hold, so its id may be used again.
 func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	if op.Dry {
 		return s.check(h, op, d)
@@ -194,7 +195,8 @@ func (k *checker) full() bool {
 	})
 }
 
-// hold takes the units that look found to fit, and records them under the id and in the limiters.
+// hold takes the units that look found to fit. It records them in the hold op.ID, whose cell is c in the shard
+// home, and as allocations in the limiters.
 func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell) bool {
 	x := store.Hold{EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High}
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
@@ -232,7 +234,7 @@ func (k *checker) allocate(op *Op, x *store.Hold) {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			p := &k.parts[j]
-			p.reopen() // allocations under another limit become void
+			p.reopen() // this drops void allocations, made under an earlier limit
 			p.s.AddAllocation(&p.c, op.ID, op.Cost, x.EndsNs)
 			x.Pairs[p.pair].Took |= 1 << p.limit
 		}

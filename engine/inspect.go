@@ -17,7 +17,7 @@ import (
 
 // Info describes one key to an operator: RL.INSPECT, TTL, TYPE.
 type Info struct {
-	Algorithm Algorithm // NoAlgorithm: the key is only blocked
+	Algorithm Algorithm // NoAlgorithm: the key has no limiter
 	Limit     Limit     // the limit last used
 	// Used is how many units count against the limit now, rounded up: missing tokens, queued units, units in the
 	// window, units of leases, or strikes. For a Counter it is the value.
@@ -29,7 +29,7 @@ type Info struct {
 	Blocked   bool
 	BlockedMs int64
 	Reason    string
-	BlockedBy string // the key of the block; a block everywhere may have another key
+	BlockedBy string // the key of the block; a block everywhere may have another key than this key
 	// Everywhere reports whether the block of this key is a block everywhere.
 	Everywhere bool
 	// PenaltyMs is the remaining time of a strike penalty.
@@ -299,8 +299,8 @@ func (t *Table) CheckGrows(at Stamp, op *Op) bool {
 	}
 }
 
-// lookSegment calls visit with the shard and the segment of a full hash, locked at the stamp. It returns the
-// first hash after the segment, or 0 after the last segment.
+// lookSegment calls visit with the shard and the segment of a full hash. The shard is locked and looks at the
+// stamp. lookSegment returns the first full hash after the segment, or 0 after the last segment.
 func (t *Table) lookSegment(at Stamp, full uint64, visit func(*shard, *store.Segment)) (next uint64) {
 	s := t.shardOf(full)
 	s.mu.Lock()

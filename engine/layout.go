@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A policy may declare a layout: the form of the names under which operators see its limiters. With the
+// A policy may have a layout: the form of the names under which operators see its limiters. With the
 // layout "rate-limit:{key}:{policy}", the limiters of the policy login for the key ip:1 have the name
 //
 //	rate-limit:ip:1:login
@@ -152,7 +152,7 @@ func (s *Policies) ShownAs(b, name []byte) (shown []byte, shared, ok bool) {
 	if Reserved(b[at:]) {
 		return b[:at], false, false
 	}
-	if of, _ := s.OfLayout(b[at:]); of != p { // a name of a layout that fixes more
+	if of, _ := s.OfLayout(b[at:]); of != p { // the name means another policy, whose layout fixes more bytes
 		return b[:at], false, false
 	}
 	return b, len(p.prefixes) > 1, true

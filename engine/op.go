@@ -18,24 +18,24 @@ type OpCode uint8
 // The operations.
 const (
 	OpTake    OpCode = iota // decide under Limit (every RL.* decision)
-	OpRelease               // give back the lease of Holder
-	OpRenew                 // keep the lease of Holder for TTLNs from now
+	OpRelease               // give back the lease of the holder Text
+	OpRenew                 // keep the lease of the holder Text for TTLNs from now
 	OpRefund                // give back Cost units
-	OpReset                 // forget the limiter (an administrative block stays)
+	OpReset                 // remove the limiter (an administrative block stays)
 	OpBlock                 // deny every decision for TTLNs (Never: until unblocked); Text is the reason
 	OpUnblock               // lift the block
-	OpIncr                  // add to a Counter as Incr says
-	OpForget                // OpReset, but counted as an eviction; with an ID, it evicts that answer only
-	OpCheck                 // decide under policies: Text for Key, and Also
-	// change the policy named Key by Policy; TTLNs: the time of an override, 0 for no end
+	OpIncr                  // add to a Counter; Incr has the arguments
+	OpForget                // evict the limiter, or with an ID the remembered answer to that ID
+	OpCheck                 // decide under the policy Text for Key, and under the pairs in Also
+	// apply the change in Policy to the policy named Key; TTLNs is the duration of an override, 0 for no end
 	OpPolicy
 	OpScript          // carry out the script of another library
 	OpReserve         // as OpCheck, and keep the units in a hold named ID, for TTLNs
-	OpCommit          // complete the hold named Key with its true cost, Cost
+	OpCommit          // complete the hold named Key; Cost is the true cost
 	OpCancel          // cancel the hold named Key
 	OpBlockEverywhere // as OpBlock, also on every key that ends in '|' and Key; see blocksEverywhere
-	OpForgive         // forget strikes and end penalties of policies: Text for Key, and Also
-	OpResetPolicy     // forget all limiters of a policy for one key; Key names one of them
+	OpForgive         // remove the strikes and penalties of the policy Text for Key, and of the pairs in Also
+	OpResetPolicy     // remove all limiters of a policy for one key; Key is the name of one of these limiters
 	NumOps
 )
 
@@ -52,19 +52,19 @@ type Op struct {
 	Key     []byte // 1..MaxKeyLen bytes
 	Limit   Limit  // OpTake
 	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
-	// WaitNs lets a TokenBucket go into debt, by at most MaxUnits, if the wait is at most WaitNs.
+	// WaitNs lets a TokenBucket go into debt, by as much as it refills within WaitNs and by at most MaxUnits.
 	WaitNs int64
-	// TTLNs is the duration of a lease (OpTake of Concurrency, OpRenew), a block or a hold. 0 for a lease and
-	// Never for a block mean no end.
+	// TTLNs is the duration of a lease (OpTake of Concurrency, OpRenew), a block, a hold or an override. No end is
+	// 0 for a lease or an override, and Never for a block.
 	TTLNs int64
-	// ID is an idempotency key, unless it is empty. The same ID on the same key within the table's IDLifetime
-	// returns the first answer, unless that was OutOfMemory. For OpReserve, ID is the name of the hold.
+	// ID is an idempotency key, unless it is empty. A repetition of the ID on the same key returns the first answer,
+	// within Options.IDLifetimeNs and unless that answer was OutOfMemory. For OpReserve, ID is the name of the hold.
 	ID []byte
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block, or the policy of OpCheck,
 	// OpReserve and OpForgive.
 	Text []byte
-	// From is the key of a block everywhere of the client's address, or empty. Such a block denies the operation
-	// whatever its own keys are. OpTake, OpCheck and OpReserve use it.
+	// From is the key under which the client's address is blocked everywhere, if it is blocked, or empty. Such a
+	// block denies the operation, whatever its own keys are. OpTake, OpCheck and OpReserve use From.
 	From []byte // 0..MaxFromLen bytes
 	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and keys; at most MaxPairs in total
 	// Calendar has the bounds of the current window if Limit.Mode is Day, Week, Month or Year.
@@ -101,30 +101,30 @@ const (
 // Status reports whether an operation was carried out, and if not, why.
 type Status uint8
 
-// The statuses. For every status but OK the other fields of the Decision are
-// zero and no state has changed.
+// The statuses. For every status but OK and UnknownOutcome no state has changed, and the other fields of the
+// Decision are zero, except Pair for UnknownPolicy.
 const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm
-	OutOfMemory            // a new entry, block of a log or limit does not fit
-	TooManyHolders         // the key has MaxHolders leases
-	NotRefundable          // the key's algorithm has nothing to refund
-	Overflow               // a counter would change by more than 64 bits hold
-	UnknownPolicy          // there is no such policy; Pair has its pair in a check
-	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or a policy its bounds
-	NoHold                 // there is no such hold, or its record has expired
+	OutOfMemory            // no memory is left for a new entry, a block of a log, or a new limit
+	TooManyHolders         // the key has MaxHolders leases, or a limit of an OpReserve has MaxHolders holds
+	NotRefundable          // the algorithm cannot give units back, or an OpReserve has a limit of strikes
+	Overflow               // the change of a counter exceeds 64 bits, or a count of a script exceeds MaxUnits
+	UnknownPolicy          // the policy does not exist; in a check Pair is the number of its pair
+	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or the policy is not valid
+	NoHold                 // the hold does not exist, or its record has expired
 	OtherTerms             // the hold was made or committed on other terms
-	BlocksFull             // MaxBlocksEverywhere are in force
+	BlocksFull             // MaxBlocksEverywhere blocks everywhere are in force
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
 	LayoutTaken            // the layout of another policy can make the same name
 	NotInteger             // the key has a byte string that is not an integer
-	KeyBlocked             // the key is blocked, and only its client could interpret a denial in its value
+	KeyBlocked             // a block denies the script, and the form of its value is known to the client only
 	ValueTooLong           // the value would be longer than allowed
 
-	// The engine sets none of the following statuses. A Limiter in front of several Raft groups does, because its
-	// groups can fail one by one. Package limiter has an error for each of them.
+	// The engine sets none of the following statuses. A limiter.Limiter in front of several Raft groups sets them,
+	// because its groups can fail one by one. Package limiter has an error for each of them.
 	WrongGroup     // another Raft group owns the slot of the key
 	CrossSlot      // the keys of the operation are in different slots
 	NotApplied     // not applied, and can be sent again
@@ -151,12 +151,13 @@ const (
 type Decision struct {
 	Status Status
 	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other numbers describe. Part is
-	// the limit of that policy that binds, or NoPart if the policy is disabled or has no limit for the key.
+	// the number of that policy's limit that binds. It is NoPart if the key is blocked or has no limit, or if the
+	// policy is disabled.
 	Pair, Part uint8
-	// Locked has a bit for each pair of a check that this decision locked out: strikes reached the last step of
-	// one of its limits. For an OpTake it is 1 or 0. An answer that is remembered for an ID has no such bits.
+	// Locked has a bit for each pair of a check whose key this decision locked out: strikes reached the last step of
+	// a limit. For an OpTake it is 1 or 0. An answer that is remembered for an ID has no such bits.
 	Locked uint16
-	// Allowed is 1 or 0, or the units granted if Partial is set.
+	// Allowed is 1 or 0. If Partial is set, it is the number of granted units.
 	Allowed int64
 	// Remaining is the number of whole units that could still be taken now.
 	Remaining int64
@@ -197,7 +198,7 @@ func (d *Decision) ScriptAnswer() [4]int64 {
 	return [4]int64{d.Remaining, d.RetryMs, d.ResetMs, d.Limit}
 }
 
-// AnswersText reports whether the answer to an operation may have a byte string.
+// AnswersText reports whether the answer to an operation may have a byte string (Decision.Value).
 func (op *Op) AnswersText() bool {
 	if op.Code != OpScript {
 		return false

@@ -52,11 +52,12 @@ type Policy struct {
 	ReportNs  int64
 	Overrides []Override // in the order of matching: exact keys, then patterns, the longest first
 
-	exact    map[string]int // of Overrides
-	prefixes []string       // of the names of its limiters, by limit
-	hash     uint64         // of its name, see Table.ready
+	// ready computes the following fields.
+	exact    map[string]int // the index in Overrides by exact key
+	prefixes []string       // the prefixes of limiter names, by limit
+	hash     uint64         // of Name; computed by Table.ready
 	layout   layout         // Layout, parsed
-	simple   bool           // the limits do not depend on the key, and can be previewed or are only one
+	simple   bool           // no overrides, neither shadow nor disabled, and previewable
 	tally    *tally
 }
 
@@ -79,7 +80,7 @@ type Override struct {
 // Glob reports whether the pattern may match more than one key.
 func (o *Override) Glob() bool { return IsGlob([]byte(o.Pattern)) }
 
-// Validate returns an error if a table could not compute with the policy. The text names the values that are
+// Validate returns an error if a value of the policy is out of bounds. The text names the values that are
 // accepted.
 func (p *Policy) Validate() error {
 	switch {

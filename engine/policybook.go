@@ -39,8 +39,8 @@ func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
 	}
 }
 
-// changed answers an OpPolicy and returns the set after it, which is the same set if nothing changes. It has no
-// other effect.
+// changed computes an OpPolicy without carrying it out. It fills in the answer and returns the new set, or the
+// same set if nothing changes.
 func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Policies {
 	*d = Decision{}
 	old, change := set.Get(op.Key), op.Policy
@@ -136,8 +136,8 @@ func (t *Table) policyChanged(name string) {
 	t.policiesChanged[name] = struct{}{}
 }
 
-// drainPolicies adds the changed policies to a batch. It reads the set after it has taken the names, because a
-// later change is recorded again.
+// drainPolicies adds the changed policies to a batch. It takes the names before it reads the set. A change
+// between these two steps is recorded again, so the next drain contains it.
 func (t *Table) drainPolicies(b *store.Batch) {
 	t.policyMu.Lock()
 	changed := t.policiesChanged

@@ -13,10 +13,10 @@ type PolicyDo uint8
 const (
 	PolicySet        PolicyDo = iota // create the policy, or change its terms; overrides stay
 	PolicyDelete                     // delete the policy and its usage
-	PolicyEnable                     // end Disabled
-	PolicyDisable                    // begin Disabled
-	PolicyShadowOn                   // begin Shadow
-	PolicyShadowOff                  // end Shadow
+	PolicyEnable                     // clear Disabled
+	PolicyDisable                    // set Disabled
+	PolicyShadowOn                   // set Shadow
+	PolicyShadowOff                  // clear Shadow
 	PolicyOverride                   // give Terms.Overrides[0].Pattern other limits, for Op.TTLNs
 	PolicyUnoverride                 // remove that override
 	numPolicyDos
@@ -52,6 +52,8 @@ func (c *PolicyChange) Valid(name []byte) bool {
 	return c.Terms == nil
 }
 
+// validAs reports whether the terms are valid for a policy of this name. The terms of an override change have no
+// limits of the policy, so Validate gets a valid limit in their place.
 func (c *PolicyChange) validAs(name []byte) bool {
 	p := *c.Terms
 	p.Name = string(name)

@@ -12,12 +12,12 @@ import (
 )
 
 // The stored form of a policy. Integers are varints, and texts are preceded by their length. Format 2 adds an
-// owner. Format 3 begins with the set of later fields that follow. A policy is stored in the oldest format that
-// has its fields, so that older versions can read it.
+// owner. Format 3 begins with a bit set, which tells which of owner, layout and reportNs follow. A policy is
+// stored in the oldest format that has its fields, so that older versions can read it.
 //
 //	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved
 //	           zones limits overrides(n, override ...)
-//	zones    = n (name changes(n, since the one before, offset ...)) ...
+//	zones    = n (name changes(n, seconds since the previous change, offset ...)) ...
 //	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
 //	override = pattern untilNs limits
 
@@ -142,9 +142,9 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 	}
 }
 
-// DecodePolicy decodes the bytes that Append wrote, and keeps no part of b. For any other bytes it returns
-// ErrStored. The caller gives the name. The result is valid, except that it may have no limits, as in a change
-// of overrides.
+// DecodePolicy decodes the bytes that Append wrote, and keeps no part of b. For bytes that it cannot decode it
+// returns ErrStored. The caller gives the name. DecodePolicy checks each limit, but not what Validate checks for
+// the policy as a whole. The result may have no limits, as in a change of overrides.
 func DecodePolicy(name string, b []byte) (*Policy, error) {
 	d := policyDecoder{Decoder: codec.Decoder{B: b}}
 	p := &Policy{Name: name}
@@ -202,7 +202,7 @@ func (d *policyDecoder) zone() *Zone {
 	z := &Zone{Name: d.text(calendar.MaxNameLen)}
 	last := int64(0)
 	for n := d.Within(0, MaxZoneChanges); n > 0 && !d.Bad; n-- {
-		last += d.Within(-1<<40, 1<<40) // seconds; a calendar ends long before
+		last += d.Within(-1<<40, 1<<40) // seconds: more than any calendar needs, and too few to overflow
 		offset := d.Within(-calendar.MaxOffsetSec, calendar.MaxOffsetSec)
 		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: offset})
 	}

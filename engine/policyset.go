@@ -38,7 +38,7 @@ func LimiterName(policy string, limit int, key []byte) []byte {
 	return append([]byte(cellPrefix(policy, limit)), key...)
 }
 
-// Names calls each with every name, in no order, until it returns false. It serves texts, not decisions.
+// Names calls each with every name until it returns false. The order is random, so no decision may depend on it.
 func (s *Policies) Names(each func(name string) (more bool)) {
 	for name := range s.byName {
 		if !each(name) {
@@ -113,7 +113,7 @@ type tally [tallyParts]tallyPart
 
 type tallyPart struct {
 	admitted, denied, shadowed atomic.Int64
-	_                          [40]byte // a cache line each
+	_                          [40]byte // fills a cache line
 }
 
 func (t *tallyPart) count(admitted bool) {
@@ -126,14 +126,14 @@ func (t *tallyPart) count(admitted bool) {
 
 const tallyParts = 16
 
-// PolicyCounts are the outcomes of a policy's checks since its table was created.
+// PolicyCounts are the outcomes of a policy's checks since the policy was created or loaded.
 type PolicyCounts struct {
 	Admitted int64
 	Denied   int64 // by a limit of this policy
 	Shadowed int64 // admitted only because the policy is a shadow
 }
 
-// Counts returns the outcomes of the policy's checks on this node.
+// Counts returns the outcomes of the policy's checks on this table.
 func (p *Policy) Counts() (c PolicyCounts) {
 	for i := range p.tally {
 		c.Admitted += p.tally[i].admitted.Load()

@@ -11,9 +11,9 @@ import "github.com/weir-project/weir/engine/internal/arena"
 // search looks at every shard.
 const reclaimPause = 1024
 
-// reclaim makes one step towards freeing pages. It makes as many steps as necessary if memory is urgent, or
-// down to the high level if much is set because the next operation may need much memory. The caller holds no
-// shard.
+// reclaim makes one step towards freeing pages, and more steps while memory is above the urgent level. If much
+// is set, it continues until memory is below the high level: the next operation may need much memory. The caller
+// holds no shard lock.
 func (t *Table) reclaim(much bool) {
 	if t.skips.Load() > 0 && t.skips.Add(-1) >= 0 {
 		return
@@ -49,10 +49,10 @@ func (t *Table) largest() (most *shard) {
 	return most
 }
 
-// Victims selects entries for eviction from small samples, each time the entry nearest to idle. It stops at the
-// given number of bytes or of entries. visit receives the key of a limiter, or the key and id of a remembered
-// answer; it may keep the slices. An OpForget with both drops the entry. Victims changes nothing and returns
-// how many bytes the entries take.
+// Victims selects entries for eviction: from each of several small samples, the entry nearest to idle. It stops
+// when the selected entries have the given number of bytes, or are most entries. visit receives the key of a
+// limiter, or the key and the ID of a remembered answer, and may keep the slices. An OpForget with this key and
+// ID drops the entry. Victims changes nothing and returns how many bytes the selected entries take.
 func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []byte)) (total int64) {
 	named := make(map[string]struct{})
 	// Shards have about the same number of entries, so round-robin is fair.
@@ -87,8 +87,9 @@ const victimTries = 4
 func (t *Table) MemoryBytes() int64 { return t.memory.UsedBytes() }
 
 // CompactBytes returns what MemoryBytes would be if each slot size had only the pages that it needs. Scattered
-// evictions free slots long before they free pages. A leader that evicts must therefore look at CompactBytes:
-// MemoryBytes would not fall, and it would evict too many entries. CompactBytes takes the lock of every shard.
+// evictions free slots long before they free pages. A leader that evicts must therefore look at CompactBytes.
+// MemoryBytes falls too late, and the leader would evict too many entries. CompactBytes takes the lock of every
+// shard.
 func (t *Table) CompactBytes() int64 {
 	pages := 0
 	for i := range t.shards {

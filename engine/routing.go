@@ -75,7 +75,7 @@ func (t *Table) holdsWithin(ops []Op, locked []int) bool {
 // shardOf returns the shard of a key with this full hash, whose leading bits choose the shard.
 func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shardBits)] }
 
-// find returns a name's hash within its shard, and the shard.
+// find returns the hash of a name in the index of its shard, and the shard.
 func (t *Table) find(name []byte) (uint64, *shard) {
 	if name[0] == reservedPrefix[0] {
 		if home := routingKey(name); len(home) < len(name) {
@@ -113,8 +113,8 @@ func (t *Table) hashKey(name []byte) uint64 {
 	return maphash.Bytes(t.seed, name) << t.shardBits
 }
 
-// hashPolicy uses its own seed. With the seed of keys, every key that equals the name of its policy would have
-// the same hash.
+// hashPolicy returns the hash of a policy's name. It uses another seed than hashKey: with the same seed, the two
+// hashes in limiterHash would cancel out for every key that equals the name of its policy.
 func (t *Table) hashPolicy(name []byte) uint64 {
 	return maphash.Bytes(t.policySeed, name) << t.shardBits
 }

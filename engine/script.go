@@ -86,12 +86,12 @@ func Truncate(f float64) int64 { return arith.Truncate(f) }
 // BucketTTLSeconds returns how long a bucket of go-zero or Spring is kept after a request.
 func BucketTTLSeconds(rate, capacity float64) float64 { return script.BucketTTLSeconds(rate, capacity) }
 
-// MarketTTLSeconds returns how long a bucket of the marketplace is kept.
+// MarketTTLSeconds returns how long a bucket of the script MarketTake is kept after a request.
 func MarketTTLSeconds(capacity, ratePerS float64) float64 {
 	return script.MarketTTLSeconds(capacity, ratePerS)
 }
 
-// GCRABurstMs returns the burst of redis-gcra in milliseconds.
+// GCRABurstMs returns the time that a full burst of redis-gcra spans, in milliseconds.
 func GCRABurstMs(burst, rate, periodMs float64) float64 {
 	return script.GCRABurstMs(burst, rate, periodMs)
 }

@@ -16,9 +16,9 @@ type shard struct {
 	number       int // among the table's shards
 	heavy        heavy.Counter
 	decided      decided
-	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the name of a token, see openToken
 	forgotten    []forgottenUsage                // usage to remove before any other access
-	scriptBuffer []byte                          // the bytes that the script read
+	scriptBuffer []byte                          // memory for the byte string that a script reads
 	fetched      uint64                          // keeps prefetches from being optimized away
 	checker      checker                         // used by checks whose first key is in this shard
 }
@@ -38,8 +38,9 @@ func (s *shard) init(t *Table) {
 	s.heavy = heavy.NewCounter()
 }
 
-// collectPerOp is how many wheel steps an operation makes. Each entry needs at most one step per level of the
-// wheel, so this keeps up with any traffic.
+// collectPerOp is how many wheel steps an operation makes. An entry needs at most one step per level of the
+// wheel until it is collected. Four levels span 78 hours. So collection keeps up even if every operation adds an
+// entry that becomes idle within that time.
 const collectPerOp = 4
 
 // arrive advances the shard's time to the stamp.
@@ -67,7 +68,7 @@ func (s *shard) look(at Stamp) {
 	s.BeginLook(at.NowNs, at.WallOffsetNs)
 }
 
-// unlock ends a look and unlocks the shard.
+// unlock ends a look, if one is in progress, and unlocks the shard.
 func (s *shard) unlock() {
 	if s.Looking {
 		s.EndLook()

@@ -6,8 +6,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// openLog reads the log of a live entry and counts its units in a window. It drops units older than the window
-// last used, which no answer can observe. It does not count units outside the operation's own window.
+// openLog reads the log of a live entry and counts its units within windowNs, the window of the operation.
+// Unless it runs within a look, it drops the units that have left the window of the limit in force. They have
+// expired, and no answer depends on them.
 func openLog(s *store.Store, c *store.Cell, windowNs int64) (log unitlog.Log, units int64) {
 	if !c.Live {
 		return unitlog.Log{}, 0
@@ -77,6 +78,6 @@ func keepNewest(s *store.Store, c *store.Cell, units int64) {
 		return
 	}
 	log.DropOldest(&s.Slab, log.Units-units)
-	log.ForgetKept() // a stored value that is appended to would keep them
+	log.ForgetKept() // otherwise the next Drain would append to a stored log that still has the dropped units
 	log.Write(st)
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// fallsToNs returns how far into a window the weight of prev has fallen to at most left units.
+// fallsToNs returns how long after the start of a window the weighted units of the window before, prev in all,
+// are at most left.
 func fallsToNs(prev, left, windowNs int64) int64 {
 	if prev <= left {
 		return 0

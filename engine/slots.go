@@ -5,8 +5,8 @@ import "github.com/weir-project/weir/engine/hashslot"
 // SlotOf returns the hash slot of a limiter. The limiters of a policy for a key are in the slot of the key.
 func SlotOf(name []byte) uint16 { return hashslot.Of(routingKey(name)) }
 
-// Slotless reports whether the operation concerns every Raft group: it changes a policy, or a block everywhere.
-// OpUnblock is one of them, because the key may have a block everywhere.
+// Slotless reports whether the operation concerns every Raft group: it changes a policy or a block everywhere.
+// OpUnblock is such an operation, because the key may have a block everywhere.
 func (op *Op) Slotless() bool {
 	return op.Code == OpPolicy || op.Code == OpBlockEverywhere || op.Code == OpUnblock
 }

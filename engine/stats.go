@@ -4,20 +4,20 @@ import "github.com/weir-project/weir/engine/internal/rule"
 
 // Stats are the counters of a table.
 type Stats struct {
-	Keys           int64 // limiters and blocks that are not idle
-	KeysBy         [rule.NumAlgorithms]int64
-	MemoryBytes    int64 // pages, index, limits
-	MaxMemoryBytes int64 // 0: no bound
-	Expired        int64 // idle entries collected
-	Evicted        int64 // entries dropped for memory before they were idle
-	ForgivenUnits  int64 // units in use that evictions forgot
+	Keys           int64                     // keys with a limiter that is not idle, or with a block
+	KeysBy         [rule.NumAlgorithms]int64 // limiters by algorithm; NoAlgorithm: blocks
+	MemoryBytes    int64                     // pages, index, limits
+	MaxMemoryBytes int64                     // 0: no bound
+	Expired        int64                     // idle entries collected
+	Evicted        int64                     // entries dropped for memory before they were idle
+	ForgivenUnits  int64                     // units that counted against a limit until an eviction
 	Admitted       [rule.NumAlgorithms]int64
 	Denied         [rule.NumAlgorithms]int64
 	Strikes        int64 // strikes that counted; for limits with Attempts, all attempts
 	Successes      int64 // attempts that succeeded
 	Delays         int64 // strikes that were admitted with a delay
 	Penalties      int64 // penalties that strikes began
-	Lockouts       int64 // penalties of the last threshold
+	Lockouts       int64 // penalties of the last step
 }
 
 // Add adds the counters of another table.

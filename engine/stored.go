@@ -89,10 +89,10 @@ func (t *Table) Reserve(entries int64) {
 	})
 }
 
-// Drain hands out the changes since the last Drain, in chunks of at most maxChunk entries or a few megabytes,
-// and clears them. Later changes of a key come later. Drain stops at the first error of emit, and does not hand
-// out that chunk again. No lock is held while emit runs, and none for more than drainStep entries at once.
-// Drain must not run concurrently with itself.
+// Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries, or a
+// few megabytes. Two changes of one key are handed out in their order. Drain stops at the first error of emit,
+// and does not hand out that chunk again. No lock is held while emit runs, and none for more than drainStep
+// entries at once. Drain must not run concurrently with itself.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	var b store.Batch
 	var out []Change
@@ -120,10 +120,10 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	return flush()
 }
 
-// StateHash returns a hash of all state that decisions at or after the stamp depend on: policies, and limiters,
-// blocks and remembered IDs that are not idle. Tables that carried out the same operations at the same stamps
-// have the same hash. Their shards, collection, storing and loading do not matter. Tables that differ in one
-// entry have different hashes, except with a chance of 1 in 2^64.
+// StateHash returns a hash of all state that decisions at or after the stamp depend on: policies, and entries of
+// all kinds that are not idle. Tables that carried out the same operations at the same stamps have the same
+// hash. The number of shards, collection, storing and loading do not change it. Tables that differ in one entry
+// have different hashes, except with a chance of 1 in 2^64.
 //
 // StateHash locks one segment at a time. To hash a consistent state, the caller must stop decisions meanwhile.
 func (t *Table) StateHash(at Stamp) (sum uint64) {

@@ -11,10 +11,10 @@ type strike struct {
 	blocked            bool  // a penalty runs already
 	counted            bool  // the take counts
 	was, count         int64 // strikes in the window before and after the take
-	newestNs           int64 // when the newest of them was
-	untilNs            int64 // the end of the penalty, if it lies ahead
-	penaltyNs, delayNs int64
-	lockedOut          bool // the take begins the penalty of the last step
+	newestNs           int64 // the time of the newest strike
+	untilNs            int64 // the end of the last penalty, which may have passed; 0: none
+	penaltyNs, delayNs int64 // the penalty and the delay that the take begins, 0 for none
+	lockedOut          bool  // the take begins the penalty of the last step
 }
 
 func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
@@ -41,7 +41,7 @@ func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 		return false
 	}
 	recordUnits(&s.Store, c, l.WindowNs, units)
-	if x.blocked { // no step depends on older units
+	if x.blocked { // the newest Max strikes reach the last step, so older strikes have no effect
 		keepNewest(&s.Store, c, l.Max)
 	}
 	s.countStrike(&x, units)
@@ -86,7 +86,7 @@ func (s *shard) countStrike(x *strike, units int64) {
 	n.lockouts += arith.OneIf(x.lockedOut)
 }
 
-// extends reports whether a take counts, and extends the running penalty, even if it is denied.
+// extends reports whether a take counts and restarts the running penalty even if it is denied.
 func (op *Op) extends() bool {
 	return op.Limit.Algorithm == Strike && op.Limit.Strikes&Extend != 0 && op.Cost > 0
 }
@@ -116,7 +116,7 @@ func (s *shard) forgive(op *Op, d *Decision) bool {
 // forgiveKey removes the strikes and penalties of a policy for a key with hash h. It returns how many limiters
 // it reset.
 func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
-	s.flushForgotten() // a policy change in the same atomic step may have left some
+	s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 	for i := range p.most() {
 		c := store.Cell{Hash: limiterHash(h, p.hash, i), Key: p.NameOf(i, key)}
 		if s.Open(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {

@@ -15,8 +15,8 @@ var le = binary.LittleEndian
 
 // Options configure a table. The zero value is usable.
 type Options struct {
-	// Shards is the number of independently locked parts, a power of two up to
-	// 32768; 0 means 16.
+	// Shards is the number of independently locked parts, a power of two up to 32768; 0 means 16. With a memory
+	// bound a table has fewer shards if their shares would be too small.
 	Shards int
 	// MaxMemoryBytes bounds the memory of entries and index; 0 means no bound.
 	MaxMemoryBytes int64
@@ -55,10 +55,10 @@ type Table struct {
 	asked      atomic.Uint64 // the number of shards that Victims has asked
 	skips      atomic.Int64  // operations left before the next search of reclaim
 
-	// policies is changed only by a caller that holds all shards.
+	// policies is replaced by a caller that holds the locks of all shards, or by Load and Unload under policyMu.
 	policies        atomic.Pointer[Policies]
-	policyMu        sync.Mutex          // guards what follows
-	policiesChanged map[string]struct{} // since the last Drain
+	policyMu        sync.Mutex          // guards policiesChanged
+	policiesChanged map[string]struct{} // the names of policies that changed since the last Drain
 
 	everywhere   atomic.Pointer[blocksEverywhere] // nil: no block everywhere
 	everywhereMu sync.Mutex                       // guards changes of everywhere; locked after a shard
@@ -103,9 +103,9 @@ func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 	}
 }
 
-// Clear removes limiters, blocks and remembered IDs, but keeps the totals of Stats. It does not record the
-// removals for Drain. Policies stay, and Drain hands all of them out again, for a store that was cleared as
-// well.
+// Clear removes limiters, blocks, holds and remembered IDs, but keeps the totals of Stats. It does not record
+// the removals for Drain, because the caller clears the store as well. Policies stay, and the next Drain hands
+// all of them out again.
 func (t *Table) Clear() {
 	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {

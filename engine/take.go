@@ -5,9 +5,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// admit fills in the part of a decision that all counting algorithms share. used units count against Limit.Max.
-// admit returns the units granted, and whether the operation is admitted (a look may be admitted without a
-// grant).
+// admit fills in Allowed, Remaining and Limit, which all counting algorithms compute alike. used is the number
+// of units that count against op.Limit.Max now. admit returns the units granted, and whether the operation is
+// admitted. An operation of cost 0 is admitted without a grant.
 func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	left := max(op.Limit.Max-used, 0)
 	grant, d.Allowed = op.Cost, 1
@@ -28,7 +28,7 @@ func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	return grant, ok
 }
 
-// canFit reports whether the operation is admitted after some wait.
+// canFit reports whether the operation would be admitted by an idle limiter.
 func (op *Op) canFit() bool { return op.want() <= op.Limit.Max }
 
 // want returns how many units must fit for the operation to be admitted.
@@ -39,8 +39,9 @@ func (op *Op) want() int64 {
 	return op.Cost
 }
 
-// prepare prepares the cell's entry for the state that an operation leaves behind. It returns false if the
-// operation leaves none. An admitted operation takes its units. A denied operation may put its limit in force.
+// prepare makes the cell's entry ready for the new state of the limiter: it has the algorithm and the limit of
+// the operation. It returns false if the operation must not store a state. An admitted operation stores one
+// unless memory is exhausted, and a denied operation if it puts its limit in force (see adopt).
 func prepare(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	switch {
 	case op.Cost == 0 || op.Dry:
@@ -85,15 +86,14 @@ func adopt(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 // adopts reports whether a denied operation may put its limit in force.
 func adopts(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	if c.Known {
-		return false // it is
+		return false // the limit is in force already
 	}
-	fits := d.RetryMs >= 0 || op.canFit() // a window without end has no wait to name
+	fits := d.RetryMs >= 0 || op.canFit() // in a window without end RetryMs is -1 even for a cost that could fit
 	return fits && c.Live && !s.Limits.At(c.Entry.Limit()).Is(&op.Limit) && s.MayAddLimit(&op.Limit)
 }
 
-// outcome is the state that a decision leaves behind, for algorithms whose state is up to three numbers. It is
-// computed without changing anything, so that a check can decide under all of its limits before it takes from
-// any.
+// outcome is the state of a limiter after a decision, for algorithms whose state is up to three numbers. It is
+// computed without changing the table. So a check can decide under all of its limits before it takes from any.
 type outcome struct{ a, b, c uint64 }
 
 func (n *outcome) write(e store.Entry) {

@@ -46,5 +46,5 @@ type FullPolicy = store.FullPolicy
 const (
 	LeastHarm = store.LeastHarm // evict the entry nearest to idle
 	Deny      = store.Deny      // answer OutOfMemory
-	Replica   = store.Replica   // add it: evictions come as OpForget, and compaction changes no answer
+	Replica   = store.Replica   // add it; the leader evicts by OpForget, and compaction changes no answer
 )
