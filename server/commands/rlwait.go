@@ -58,7 +58,7 @@ func runRLWait(s *Session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	r.Waiter, err = s.srv.Waits.Join(r.line)
+	r.Waiter, err = s.srv.Waits.Join(r.queue)
 	if !s.guarded(err) {
 		return
 	}
@@ -81,7 +81,7 @@ type heldRequest struct {
 	by    *command // RL.WAIT
 	cmd   *command
 	args  [][]byte
-	line  string    // the name of its queue: see service.LineOf
+	queue string    // the name of its queue: see service.QueueOf
 	until time.Time // when TIMEOUT has passed
 
 	*service.Waiter
@@ -115,7 +115,7 @@ func newHeldRequest(s *Session, args [][]byte) (*heldRequest, error) {
 	case op.Code == engine.OpTake && op.Limit.Algorithm == engine.Strike && op.Cost > 0:
 		return nil, errWaitToStrike
 	}
-	r.line = service.LineOf(op)
+	r.queue = service.QueueOf(op)
 	return r, nil
 }
 

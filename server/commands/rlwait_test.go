@@ -51,7 +51,7 @@ func inWaitRoom(t *testing.T, test func(t *testing.T, r *waitRoom)) {
 		test(t, &waitRoom{&testServer{Shared: srv, lim: lim.TableLimiter}, t, lim.start,
 			make(chan answered, 2*service.MaxWaiters)})
 		assert.Zero(t, srv.Waits.Count.Load())
-		assert.Empty(t, srv.Waits.Lines)
+		assert.Empty(t, srv.Waits.Queues)
 	})
 }
 
@@ -187,7 +187,7 @@ func TestRLWaitTakesNothingForWhoHasGone(t *testing.T) {
 		r, err := newHeldRequest(s, [][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"),
 			[]byte("1"), []byte("TIMEOUT"), []byte("1s")})
 		require.NoError(t, err)
-		r.Waiter, err = srv.Waits.Join(r.line)
+		r.Waiter, err = srv.Waits.Join(r.queue)
 		require.NoError(t, err)
 		r.wait(gone)
 		srv.Waits.Leave(r.Waiter)

@@ -60,7 +60,7 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 		Events:   newEvents(slowPath),
 		Slowlog:  newSlowlog(),
 		Pause:    newPauser(slowPath),
-		Waits:    newWaitLines(),
+		Waits:    newWaitQueues(),
 		Batches:  newBatchPool(),
 		Failed:   acl.NewFailedLogins(),
 		SlowPath: slowPath,

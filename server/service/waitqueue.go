@@ -30,8 +30,8 @@ var (
 type WaitQueues struct {
 	Count atomic.Int32 // waiters of all keys; changed under mu
 
-	mu    sync.Mutex
-	Lines map[string]*list.List // of *Waiter; no list is empty
+	mu     sync.Mutex
+	Queues map[string]*list.List // of *Waiter; no list is empty
 }
 
 // Waiter is one request in a queue of WaitQueues.
@@ -43,25 +43,25 @@ type Waiter struct {
 	Wake chan struct{}
 }
 
-func newWaitLines() *WaitQueues { return &WaitQueues{Lines: make(map[string]*list.List)} }
+func newWaitQueues() *WaitQueues { return &WaitQueues{Queues: make(map[string]*list.List)} }
 
 // Join appends a request to the queue of its key. The caller must call Leave.
 func (l *WaitQueues) Join(key string) (*Waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.Lines[key]
+	queue := l.Queues[key]
 	switch {
 	case l.Count.Load() == MaxWaiters:
 		return nil, errManyWaiters
-	case line == nil:
-		line = list.New()
-		l.Lines[key] = line
-	case line.Len() == MaxWaitersOfKey:
+	case queue == nil:
+		queue = list.New()
+		l.Queues[key] = queue
+	case queue.Len() == MaxWaitersOfKey:
 		return nil, errManyWaitersOfKey
 	}
 	w := &Waiter{key: key, Wake: make(chan struct{}, 1)}
-	if w.place = line.PushBack(w); line.Len() == 1 {
-		w.call()
+	if w.place = queue.PushBack(w); queue.Len() == 1 {
+		w.notify()
 	}
 	l.Count.Add(1)
 	return w, nil
@@ -72,19 +72,19 @@ func (l *WaitQueues) Leave(w *Waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Count.Add(-1)
-	line := l.Lines[w.key]
-	wasFront := line.Front() == w.place
-	line.Remove(w.place)
-	if line.Len() == 0 {
-		delete(l.Lines, w.key)
+	queue := l.Queues[w.key]
+	wasFront := queue.Front() == w.place
+	queue.Remove(w.place)
+	if queue.Len() == 0 {
+		delete(l.Queues, w.key)
 	} else if wasFront {
-		callFront(line)
+		notifyFront(queue)
 	}
 }
 
-func callFront(line *list.List) { line.Front().Value.(*Waiter).call() }
+func notifyFront(queue *list.List) { queue.Front().Value.(*Waiter).notify() }
 
-func (w *Waiter) call() {
+func (w *Waiter) notify() {
 	select {
 	case w.Wake <- struct{}{}:
 	default: // a notification is already pending
@@ -101,21 +101,21 @@ func (l *WaitQueues) NotifyGiven(ops []engine.Op) {
 		case engine.OpUnblock: // the block may have covered other keys as well
 			l.NotifyAll()
 		case engine.OpRelease, engine.OpRefund, engine.OpReset, engine.OpResetPolicy:
-			l.callKey(lineOfLimiter(ops[i].Key))
+			l.notifyKey(queueOfLimiter(ops[i].Key))
 		case engine.OpForgive:
-			l.callKey(lineOfPair(ops[i].Text, ops[i].Key))
+			l.notifyKey(queueOfPair(ops[i].Text, ops[i].Key))
 			for _, p := range ops[i].Also {
-				l.callKey(lineOfPair(p.Policy, p.Key))
+				l.notifyKey(queueOfPair(p.Policy, p.Key))
 			}
 		}
 	}
 }
 
-func (l *WaitQueues) callKey(key string) {
+func (l *WaitQueues) notifyKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if line := l.Lines[key]; line != nil {
-		callFront(line)
+	if queue := l.Queues[key]; queue != nil {
+		notifyFront(queue)
 	}
 }
 
@@ -123,27 +123,27 @@ func (l *WaitQueues) callKey(key string) {
 func (l *WaitQueues) NotifyAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, line := range l.Lines {
-		callFront(line)
+	for _, queue := range l.Queues {
+		notifyFront(queue)
 	}
 }
 
-// LineOf returns the queue name of a decision. It is the key, or for a check its first policy and key, because each
+// QueueOf returns the queue name of a decision. It is the key, or for a check its first policy and key, because each
 // policy has its own limiters.
-func LineOf(op *engine.Op) string {
+func QueueOf(op *engine.Op) string {
 	if op.Code == engine.OpCheck {
-		return lineOfPair(op.Text, op.Key)
+		return queueOfPair(op.Text, op.Key)
 	}
 	return string(op.Key)
 }
 
-// lineOfLimiter returns the queue name for a limiter.
-func lineOfLimiter(name []byte) string {
+// queueOfLimiter returns the queue name for a limiter.
+func queueOfLimiter(name []byte) string {
 	if policy, _, key, ok := engine.SplitName(name); ok {
-		return lineOfPair(policy, key)
+		return queueOfPair(policy, key)
 	}
 	return string(name)
 }
 
-// lineOfPair returns a name that no decision's key equals, because keys cannot begin with this prefix.
-func lineOfPair(policy, key []byte) string { return "policy|" + string(policy) + "|" + string(key) }
+// queueOfPair returns a name that no decision's key equals, because keys cannot begin with this prefix.
+func queueOfPair(policy, key []byte) string { return "policy|" + string(policy) + "|" + string(key) }
