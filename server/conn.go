@@ -39,7 +39,7 @@ type conn struct {
 	writeMu  sync.Mutex // held while a batch of replies or pushed messages is written
 	pushes   pushQueue
 	pushing  atomic.Bool  // set by the first pushed message
-	activity atomic.Int32 // resting, nudged, quiet or active: see wake.go
+	activity atomic.Int32 // resting, waking, quiet or active: see wake.go
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {

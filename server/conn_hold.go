@@ -68,7 +68,7 @@ func (w *endWatch) run() {
 	defer close(w.ended)
 	for {
 		err := w.raw.Read(func(fd uintptr) (done bool) { return w.released.Load() || peerEnded(fd) })
-		if errors.Is(err, os.ErrDeadlineExceeded) { // a nudge (wake.go); its reason is checked after the wait
+		if errors.Is(err, os.ErrDeadlineExceeded) { // wake was called; its reason is checked after the wait
 			_ = w.c.nc.SetReadDeadline(time.Time{})
 			if !w.released.Load() {
 				continue
@@ -84,8 +84,8 @@ func (w *endWatch) run() {
 // release ends the watch and restores the read deadline for the next read cycle.
 func (w *endWatch) release() {
 	w.released.Store(true)
-	w.c.nudge()
+	w.c.wake()
 	<-w.ended
 	_ = w.c.nc.SetReadDeadline(w.c.authBy)
-	w.c.activity.Store(active) // the watch may have consumed a nudge of Server.sweep
+	w.c.activity.Store(active) // the watch may have consumed a wake-up by Server.sweep
 }

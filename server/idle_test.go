@@ -75,7 +75,7 @@ func (s *wireServer) sweepTwice() {
 	defer s.mu.Unlock()
 	for range 2 {
 		for c := range s.conns {
-			c.nudgeIfIdle()
+			c.wakeIfIdle()
 		}
 	}
 }
@@ -92,8 +92,8 @@ func (s *wireServer) borrowed() (n int) {
 	return n
 }
 
-// TestNudgeKeepsAnUnfinishedCommand checks that a nudge in the middle of a command loses no part of it.
-func TestNudgeKeepsAnUnfinishedCommand(t *testing.T) {
+// TestWakingKeepsAnUnfinishedCommand checks that a wake-up in the middle of a command loses no part of it.
+func TestWakingKeepsAnUnfinishedCommand(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	for _, size := range []int{10, 400, 5000, 40_000, 60_000} {
 		p := srv.dial(t)

@@ -16,23 +16,23 @@ func TestWhatComesAfterTheEndIsReadAtAPace(t *testing.T) {
 	for name, c := range map[string]struct {
 		message   int           // bytes that the client sends
 		every     time.Duration // pause between messages; 0: none
-		nudged    time.Duration // when the sweeper nudges; 0: never
+		wokenAt   time.Duration // when the sweeper wakes the connection; 0: never
 		from, to  time.Duration // bounds on the duration
 		mostTaken int
 	}{
-		"silence":          {from: lingerQuiet, to: lingerQuiet},
-		"silence, a nudge": {nudged: step, from: lingerQuiet + step, to: lingerQuiet + 2*step},
+		"silence":            {from: lingerQuiet, to: lingerQuiet},
+		"silence, a wake-up": {wokenAt: step, from: lingerQuiet + step, to: lingerQuiet + 2*step},
 		"a drip": {message: 1, every: step, from: lingerMax, to: lingerMax + step,
 			mostTaken: int(lingerMax/step) + 1},
-		"a flood":          {message: 1 << 20, from: lingerMax, to: lingerMax, mostTaken: 8 << 20},
-		"a flood, a nudge": {message: 1 << 20, nudged: step, from: lingerMax, to: lingerMax, mostTaken: 8 << 20},
+		"a flood":            {message: 1 << 20, from: lingerMax, to: lingerMax, mostTaken: 8 << 20},
+		"a flood, a wake-up": {message: 1 << 20, wokenAt: step, from: lingerMax, to: lingerMax, mostTaken: 8 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ours, theirs := net.Pipe()
 				ending := &conn{nc: halfClosed{ours}}
-				if c.nudged > 0 {
-					time.AfterFunc(c.nudged, ending.nudge)
+				if c.wokenAt > 0 {
+					time.AfterFunc(c.wokenAt, ending.wake)
 				}
 				taken := make(chan int)
 				go func() { taken <- pour(theirs, c.message, c.every) }()

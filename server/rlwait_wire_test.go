@@ -92,7 +92,7 @@ func TestAHeldClientIsServedAround(t *testing.T) {
 		for range 3 {
 			srv.mu.Lock()
 			for c := range srv.conns {
-				c.nudgeIfIdle()
+				c.wakeIfIdle()
 			}
 			srv.mu.Unlock()
 		}

@@ -148,7 +148,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginStop()
 	s.mu.Lock()
 	for c := range s.conns {
-		c.nudge()
+		c.wake()
 	}
 	s.mu.Unlock()
 
@@ -215,7 +215,7 @@ func (s *Server) sweep() {
 		}
 		s.mu.Lock()
 		for c := range s.conns {
-			c.nudgeIfIdle()
+			c.wakeIfIdle()
 		}
 		s.mu.Unlock()
 	}

@@ -100,9 +100,9 @@ func TestClientsOverTLS(t *testing.T) {
 	assert.Empty(t, p.ExpectEnd(), "a clean end: the last replies have arrived")
 }
 
-// TestNudgesDoNotHarmTLS checks that the nudge which frees the buffers of an idle client does not break its TLS
+// TestWakingDoesNotHarmTLS checks that the wake-up which frees the buffers of an idle client does not break its TLS
 // connection.
-func TestNudgesDoNotHarmTLS(t *testing.T) {
+func TestWakingDoesNotHarmTLS(t *testing.T) {
 	srv := startTLS(t, Config{}, tls.NoClientCert)
 	p, err := srv.dialTLS(t, nil)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestNudgesDoNotHarmTLS(t *testing.T) {
 		p.Expect(decisionAnswer)
 		srv.mu.Lock()
 		for c := range srv.conns {
-			c.nudge()
+			c.wake()
 		}
 		srv.mu.Unlock()
 	}

@@ -10,12 +10,12 @@ import (
 // AUTH is overdue, when the server drains, and when an idle connection must release its buffers. One deadline serves
 // all three and costs a busy client nothing.
 
-// The values of conn.activity tell Server.sweep which connections to nudge.
+// The values of conn.activity tell Server.sweep which connections to wake.
 const (
 	resting int32 = iota // holds no large buffer and has read nothing since
-	nudged               // must release its buffers
+	waking               // must release its buffers
 	quiet                // has read nothing since the last sweep
-	active
+	active               // has read something since the last sweep
 )
 
 // setAuthed applies the authentication state of the session: the frame limits, and a read deadline while AUTH is due.
@@ -31,22 +31,22 @@ func (c *conn) setAuthed(authed bool) {
 	_ = c.nc.SetReadDeadline(c.authBy)
 }
 
-// nudge starts a read cycle without input: it sets a read deadline in the past, and woken handles the failed read. Any
+// wake starts a read cycle without input: it sets a read deadline in the past, and woken handles the failed read. Any
 // goroutine may call it.
-func (c *conn) nudge() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
+func (c *conn) wake() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 
-// nudgeIfIdle nudges a connection once if it has read nothing between two sweeps.
-func (c *conn) nudgeIfIdle() {
+// wakeIfIdle wakes a connection once if it has read nothing between two sweeps.
+func (c *conn) wakeIfIdle() {
 	if c.activity.CompareAndSwap(active, quiet) {
 		return
 	}
-	if c.activity.CompareAndSwap(quiet, nudged) {
-		c.nudge()
+	if c.activity.CompareAndSwap(quiet, waking) {
+		c.wake()
 	}
 }
 
 // woken handles an expired read deadline, and reports whether the connection may continue. It reports false if AUTH is
-// overdue. Otherwise the deadline was a nudge: woken releases the buffers, and the caller checks whether the server
+// overdue. Otherwise wake has set the deadline: woken releases the buffers, and the caller checks whether the server
 // drains.
 func (c *conn) woken() bool {
 	if !c.authed && !time.Now().Before(c.authBy) {
@@ -57,7 +57,7 @@ func (c *conn) woken() bool {
 	c.in.Shrink()
 	c.frames.Shrink()
 	c.sess.Out = nil
-	c.activity.CompareAndSwap(nudged, resting)
+	c.activity.CompareAndSwap(waking, resting)
 	_ = c.nc.SetReadDeadline(c.authBy)
 	return true
 }
@@ -75,7 +75,7 @@ func (c *conn) linger() {
 		_ = c.nc.SetReadDeadline(quietAt)
 		_, err := c.nc.Read(discard[:])
 		woken := errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(quietAt)
-		if err != nil && !woken { // a nudge does not mean that the peer is quiet
+		if err != nil && !woken { // a wake-up does not mean that the peer is quiet
 			return
 		}
 		time.Sleep(lingerPause)
