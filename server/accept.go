@@ -11,9 +11,9 @@ import (
 
 // Error replies to a rejected client. The server closes the connection after the reply.
 const (
-	tooManyClients = "-ERR max number of clients reached\r\n"
-	tooManyOfYou   = "-ERR max number of clients from your address reached\r\n"
-	protectedReply = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients on " +
+	tooManyClients     = "-ERR max number of clients reached\r\n"
+	tooManyFromAddress = "-ERR max number of clients from your address reached\r\n"
+	protectedReply     = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients on " +
 		"its own machine. To accept other clients, start it with a password, or with --protected-mode=false if the " +
 		"network itself keeps unknown clients out.\r\n"
 )
@@ -85,7 +85,7 @@ func (s *Server) take(nc net.Conn) {
 		turnAway(c.nc, tooManyClients)
 	case connlimit.ErrSourceFull:
 		s.Wire.Rejected.Add(1)
-		turnAway(c.nc, tooManyOfYou)
+		turnAway(c.nc, tooManyFromAddress)
 	default:
 		_ = c.nc.Close()
 	}

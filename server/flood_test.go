@@ -163,7 +163,7 @@ func TestOneAddressMayHaveSoMany(t *testing.T) {
 		p.Send("PING\r\n")
 		p.Expect(pong)
 	}
-	assert.Equal(t, tooManyOfYou, srv.dial(t).ExpectEnd())
+	assert.Equal(t, tooManyFromAddress, srv.dial(t).ExpectEnd())
 	assert.EqualValues(t, 1, srv.Wire.Rejected.Load())
 	require.NoError(t, a.Close())
 	require.Eventually(t, func() bool { return srv.connCount() == 1 }, servertest.Patience, time.Millisecond)

@@ -57,7 +57,7 @@ func (b *backupSlot) begin(s *Session, open func() (*limiter.Backup, error)) (by
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.letGo()
+	b.closeFile()
 	if b.file, err = open(); err != nil {
 		b.file = nil
 		b.owner.Store(nil)
@@ -85,7 +85,7 @@ func (b *backupSlot) read(s *Session, p []byte) (n int, err error) {
 		err = nil
 	}
 	if err != nil {
-		b.letGo()
+		b.closeFile()
 		b.owner.Store(nil)
 	}
 	return n, err
@@ -99,13 +99,13 @@ func (b *backupSlot) end(s *Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.owner.Load() == s {
-		b.letGo()
+		b.closeFile()
 		b.owner.Store(nil)
 	}
 }
 
-// letGo closes the backup, if one is open. The caller holds mu.
-func (b *backupSlot) letGo() {
+// closeFile closes the backup, if one is open. The caller holds mu.
+func (b *backupSlot) closeFile() {
 	if b.file == nil {
 		return
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// doWithCare runs a command that is not a plain decision. It settles the deferred operations first, so that replies
+// doSlowPath runs a command that is not a plain decision. It settles the deferred operations first, so that replies
 // keep their order.
-func (s *Session) doWithCare(args [][]byte) {
+func (s *Session) doSlowPath(args [][]byte) {
 	s.Settle()
 	mark := len(s.Out)
 	if s.Mute == muteNext {

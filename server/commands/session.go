@@ -127,11 +127,11 @@ func (s *Session) Do(args [][]byte) {
 	cmd := s.lookup(args[0])
 	if cmd == nil || !cmd.quick || !s.plain || !arg.Fits(cmd.arity, len(args)) ||
 		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.SlowPath.Load() != 0 {
-		s.doWithCare(args)
+		s.doSlowPath(args)
 		return
 	}
 	if err := s.plan(cmd, args); err == errAlone {
-		s.doWithCare(args)
+		s.doSlowPath(args)
 	} else if err != nil {
 		s.Settle()
 		s.reject(cmd, err)

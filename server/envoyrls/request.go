@@ -69,7 +69,7 @@ func readRequest(in *rlspb.Request) (*rlsRequest, error) {
 		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d),
 			High: high, From: from}
 		if d.Limit != nil {
-			if err := bringLimit(&op, name, key, d.Limit); err != nil {
+			if err := overrideLimit(&op, name, key, d.Limit); err != nil {
 				return nil, err
 			}
 		}
@@ -184,9 +184,9 @@ func keyOf(entries []*rlspb.Entry) string {
 	return key
 }
 
-// bringLimit makes op a decision under l, the limit that the descriptor itself carries, in place of a check of a
+// overrideLimit makes op a decision under l, the limit that the descriptor itself carries, in place of a check of a
 // policy. The windows are fixed and aligned to the clock.
-func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
+func overrideLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	window, known := rlsUnits[l.Unit]
 	if !known {
 		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or " +
