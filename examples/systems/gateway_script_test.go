@@ -17,10 +17,10 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// gatewayKey is the bucket of a route and a client.
+// gatewayKey is the key of the bucket of one route and one client.
 const gatewayKey = "ratelimit:550e8400-e29b-41d4-a716-446655440000:192.168.1.100"
 
-// gatewayBucket sends the script as the gateway does, at times that the test chooses.
+// gatewayBucket runs the script as the gateway does, with times that the test chooses.
 type gatewayBucket struct {
 	t      *testing.T
 	rdb    redis.Scripter
@@ -39,7 +39,7 @@ func (b *gatewayBucket) take(key string, rate, burst int, nowMs int64) (allowed 
 	return three[0] == 1, three[1], three[2]
 }
 
-// times takes so often at one moment, and says how often there was a token.
+// times takes a token n times at nowMs, and returns how often a token was left.
 func (b *gatewayBucket) times(n int, key string, rate, burst int, nowMs int64) (allowed int) {
 	b.t.Helper()
 	for range n {
@@ -50,7 +50,8 @@ func (b *gatewayBucket) times(n int, key string, rate, burst int, nowMs int64) (
 	return allowed
 }
 
-// The script's examples in the document's order, and what an operator types, on Redis and on weir.
+// TestGatewayScript runs the script's examples in the document's order, and then the commands of an operator, on
+// Redis and on weir.
 func TestGatewayScript(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) gatewayStore{"redis": startGatewayRedis,
 		"weir": startGatewayWeir} {
@@ -74,14 +75,14 @@ func gatewayAcceptance(t *testing.T, bucket *gatewayBucket) {
 	require.Equal(t, now+1000, reset)
 	// More than the burst is denied.
 	require.Equal(t, 3, bucket.times(4, "ratelimit:burst:client1", 10, 3, now))
-	// Tokens come back: five in half a second at ten a second.
+	// Five tokens refill in half a second at ten a second.
 	require.Equal(t, 15, bucket.times(16, "ratelimit:refill:client1", 10, 15, now))
 	require.Equal(t, 5, bucket.times(6, "ratelimit:refill:client1", 10, 15, now+550))
 	// 50 at once, then 10 a second, and all of them after five idle seconds.
 	require.Equal(t, 50, bucket.times(51, "ratelimit:rate:client1", 10, 50, now))
 	require.Equal(t, 10, bucket.times(11, "ratelimit:rate:client1", 10, 50, now+1000))
 	require.Equal(t, 50, bucket.times(51, "ratelimit:rate:client1", 10, 50, now+6000))
-	// Half a token is not lost: two in two seconds, however often one asks.
+	// Half a token is not lost: two tokens refill in two seconds, however often the client asks.
 	require.Equal(t, 1, bucket.times(2, "ratelimit:half:client1", 1, 1, now))
 	admitted := 0
 	for ms := int64(500); ms <= 2000; ms += 500 {
@@ -115,12 +116,12 @@ func gatewayLooks(t *testing.T, rdb *redis.Client, bucket *gatewayBucket) {
 	ttl, err := rdb.TTL(ctx, gatewayKey).Result()
 	require.NoError(t, err)
 	require.LessOrEqual(t, math.Abs((ttl - 120*time.Second).Seconds()), 10.0)
-	// One is deleted, and begins anew.
+	// A deleted bucket begins full again.
 	require.EqualValues(t, 1, rdb.Del(ctx, gatewayKey).Val())
 	require.EqualValues(t, 0, rdb.Exists(ctx, gatewayKey).Val())
 	_, remaining, _ := bucket.take(gatewayKey, 1, 15, now+500)
 	require.EqualValues(t, 14, remaining)
-	// All are deleted, in the words of the document.
+	// The document's command deletes all buckets.
 	deleted, err := rdb.Eval(ctx, gatewayDeleteAll(t), nil).Int()
 	require.NoError(t, err)
 	require.Equal(t, 7, deleted)
@@ -145,7 +146,8 @@ func gatewayDeleteAll(t *testing.T) string {
 	return ""
 }
 
-// The leader of three nodes is killed in the middle: what was admitted before counts.
+// TestGatewayScriptInACluster kills the leader of three nodes in the middle. The next leader counts the tokens that
+// were taken before.
 func TestGatewayScriptInACluster(t *testing.T) {
 	text := script(t, gatewayScript)
 	cluster := weirproc.StartCluster(t)

@@ -20,13 +20,13 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// gatewayScript is the token-bucket script of the gateway's document.
+// gatewayScript is the SHA-1 of the token-bucket script in the gateway's document.
 const gatewayScript = "a27501a87b1775642eb421bbfb630f1ed357f5ae"
 
-// gatewayStore is what the gateway keeps its buckets in: Redis, as its document has it, or weir.
+// gatewayStore is the server that holds the gateway's buckets: Redis, as in its document, or weir.
 type gatewayStore interface {
 	Start()
-	Kill() // as by SIGKILL
+	Kill() // with SIGKILL
 	Redis() *redis.Client
 	addr() string
 }
@@ -35,10 +35,10 @@ type gatewayWeir struct{ *weirproc.Server }
 
 func (s gatewayWeir) addr() string { return s.Addr }
 
-// startGatewayWeir starts a weir that has lost nothing when it is killed.
+// startGatewayWeir starts a weir that loses nothing when it is killed.
 func startGatewayWeir(t *testing.T) gatewayStore {
 	s := gatewayWeir{weirproc.Start(t, "--data-dir", t.TempDir(), "--durability", "os")}
-	// What is new in the log's newest form is refused until the members have said that they know it.
+	// weir refuses a command of the log's newest form until every member has reported that it reads this form.
 	rdb := s.Redis()
 	require.Eventually(t, func() bool {
 		return rdb.Do(t.Context(), "RL.POLICY", "SET", "probe", "LIMIT", "FIXED", "1h", "1", "LAYOUT",
@@ -92,8 +92,8 @@ func (s *gatewayRedis) Redis() *redis.Client {
 	return rdb
 }
 
-// gatewayFreeAddr is an address that was free a moment ago, below the ports that the kernel
-// gives to outgoing connections.
+// gatewayFreeAddr returns an address that was free a moment ago. Its port is below the ports that the kernel gives to
+// outgoing connections.
 func gatewayFreeAddr(t *testing.T) string {
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
@@ -106,7 +106,7 @@ func gatewayFreeAddr(t *testing.T) string {
 	return ""
 }
 
-// gatewayKnowsScript skips a test where a weir does not know the script yet.
+// gatewayKnowsScript skips a test if weir does not recognise the script.
 func gatewayKnowsScript(t *testing.T, s gatewayStore) {
 	rdb := s.Redis()
 	if err := rdb.ScriptLoad(t.Context(), script(t, gatewayScript)).Err(); err != nil {
@@ -115,7 +115,7 @@ func gatewayKnowsScript(t *testing.T, s gatewayStore) {
 	require.NoError(t, rdb.Close())
 }
 
-// gatewayProcess is a gateway, and what it has logged.
+// gatewayProcess is a running gateway and its log.
 type gatewayProcess struct {
 	t    *testing.T
 	url  string

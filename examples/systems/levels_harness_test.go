@@ -18,7 +18,7 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// levelsDir is a copy of the directory, compiled.
+// levelsDir returns a copy of the directory levels, compiled.
 func levelsDir(t *testing.T) string {
 	t.Helper()
 	need(t, "on Debian: apt install nodejs npm", "node", "npm")
@@ -77,8 +77,8 @@ func (p *nodeProcess) line() string {
 	return p.out.Text()
 }
 
-// console evaluates each line of its input, in which the classes of the system are known, and
-// prints what comes of it as JSON.
+// console is a program that evaluates each line of its input with the classes of the system, and prints the result as
+// JSON.
 const console = `
 import { createInterface } from 'node:readline';
 const all = await Promise.all(['weir', 'token-bucket', 'sliding-window', 'multi-level', 'redis-limiter'].map((f) => import('./dist/' + f + '.js')));
@@ -106,7 +106,7 @@ func (p *nodeProcess) says(want, line string) {
 	require.Equal(p.t, want, p.eval(line), line)
 }
 
-// visit is a request from an address of this machine, perhaps of a user.
+// visit sends a request from an address of this machine, and of a user unless user is empty.
 func visit(t *testing.T, url, from, user string) (*http.Response, string) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}

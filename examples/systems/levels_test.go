@@ -19,7 +19,7 @@ import (
 // slidingLogSum is the SHA-1 of the script in the levels' document.
 const slidingLogSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
 
-// TestLevels goes through the levels' document in order, at a clock that the test moves.
+// TestLevels runs the examples of the levels' document in order, at a clock that the test moves.
 func TestLevels(t *testing.T) {
 	dir := levelsDir(t)
 	s := weirproc.Start(t, "--test-clock")
@@ -30,7 +30,7 @@ func TestLevels(t *testing.T) {
 	app := startNode(t, dir, s.Addr, "dist/server.js")
 	url := strings.TrimPrefix(app.line(), "listening on ")
 	require.Regexp(t, regexp.MustCompile(`^http://127\.0\.0\.1:\d+$`), url)
-	// admits asks n times, all admitted, and returns the answer to one more.
+	// admits sends n requests that must all be admitted, and returns the answer to one more.
 	admits := func(t *testing.T, n int, path, from, user string) (*http.Response, string) {
 		for i := range n {
 			res, body := visit(t, url+path, from, user)
@@ -59,7 +59,7 @@ func TestLevels(t *testing.T) {
 		require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
 		require.Equal(t, "Too Many Requests", body)
 		pass(2500 * time.Millisecond)
-		res, _ = admits(t, 1, "/generate", "127.0.0.1", "") // 25 tokens for what is costly
+		res, _ = admits(t, 1, "/generate", "127.0.0.1", "") // a costly request takes 25 tokens
 		require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
 	})
 
@@ -73,7 +73,7 @@ func TestLevels(t *testing.T) {
 		pass(20 * time.Second)
 		js.says("true", "limiter.isAllowed('a')")
 		js.says("1", "limiter.getRemainingRequests('a')")
-		js.says("40000", "limiter.getResetTime('a')") // the oldest's, whatever is left
+		js.says("40000", "limiter.getResetTime('a')") // the oldest request leaves the window then
 		js.says("true", "limiter.isAllowed('a')")
 		js.says("false", "limiter.isAllowed('a')")
 		js.says("0", "limiter.getRemainingRequests('a')")
@@ -97,15 +97,15 @@ func TestLevels(t *testing.T) {
 				pass(time.Second)
 			}
 			if minute < 9 {
-				js.says(`{"allowed":false,"retryAfter":50000}`, "levels.isAllowed('u')") // the minute's
+				js.says(`{"allowed":false,"retryAfter":50000}`, "levels.isAllowed('u')") // by the limit of the minute
 				pass(50 * time.Second)
 			}
 		}
-		js.says(`{"allowed":false,"retryAfter":3050000}`, "levels.isAllowed('u')") // the hour's
+		js.says(`{"allowed":false,"retryAfter":3050000}`, "levels.isAllowed('u')") // by the limit of the hour
 		pass(3050 * time.Second)
 		js.says("10", ten)
 		pass(time.Second)
-		js.says(`{"allowed":false,"retryAfter":82799000}`, "levels.isAllowed('u')") // the day's
+		js.says(`{"allowed":false,"retryAfter":82799000}`, "levels.isAllowed('u')") // by the limit of the day
 		js.says(`{"allowed":true}`, "levels.isAllowed('another')")
 		js.says(`{"allowed":true}`, "new MultiLevelRateLimiter({}, weir, 'none').isAllowed('u')")
 
@@ -138,8 +138,8 @@ func TestLevels(t *testing.T) {
 	})
 }
 
-// requireDenied holds an answer against the one that the document's middleware gives when the
-// whole limit was used a moment ago.
+// requireDenied checks that an answer equals the denial of the document's middleware just after the whole limit was
+// used.
 func requireDenied(t *testing.T, res *http.Response, body, limit string) {
 	t.Helper()
 	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
@@ -152,8 +152,7 @@ func requireDenied(t *testing.T, res *http.Response, body, limit string) {
 	require.JSONEq(t, `{"error":"Too Many Requests","retryAfter":60}`, body)
 }
 
-// TestLevelsScript: the distributed limiter of the document works as it is, with the script
-// that the document has.
+// TestLevelsScript checks that the distributed limiter of the document works unchanged, with the document's script.
 func TestLevelsScript(t *testing.T) {
 	text := script(t, slidingLogSum)
 	dir := levelsDir(t)
@@ -186,8 +185,8 @@ func TestLevelsScript(t *testing.T) {
 	require.LessOrEqual(t, left, time.Minute)
 }
 
-// TestLevelsThroughAFailover: the leader of three nodes is killed while the classes are asked.
-// What was admitted before counts behind it, in each of them.
+// TestLevelsThroughAFailover kills the leader of three nodes while requests go through the classes. Each class still
+// counts the requests that were admitted before.
 func TestLevelsThroughAFailover(t *testing.T) {
 	limiters := map[string]string{
 		"token bucket":   "{ l: new TokenBucket(200, 0.001, weir, 'b'), isAllowed() { return this.l.tryConsume(); } }",

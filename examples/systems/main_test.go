@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
 
-// need skips a test that fetches packages of another language unless WEIRTEST_EXAMPLES is
-// set, and one whose tools are missing. how says how to get them.
+// need skips a test that downloads packages of another language, unless WEIRTEST_EXAMPLES is set. It also skips a
+// test whose tools are missing, and prints how to install them.
 func need(t *testing.T, how string, tools ...string) {
 	t.Helper()
 	if os.Getenv("WEIRTEST_EXAMPLES") == "" {
@@ -25,5 +25,5 @@ func need(t *testing.T, how string, tools ...string) {
 	}
 }
 
-// script finds the text of a script in the documents by its SHA-1, and skips without them.
+// script returns the text of a script in the documents by its SHA-1. Without the documents it skips the test.
 func script(t *testing.T, sum string) string { return documents.Script(t, sum) }

@@ -29,7 +29,7 @@ import (
 
 const (
 	marketplaceToken = "the bot's token"
-	// marketplaceStart bounds the start of Spring, which takes half a minute of a busy machine.
+	// marketplaceStart bounds the start of Spring, which takes half a minute on a busy machine.
 	marketplaceStart = 5 * time.Minute
 )
 
@@ -48,7 +48,7 @@ func buildMarketplace(t *testing.T) (dir string) {
 	return dir
 }
 
-// marketplaceApp is the program while it runs, and the two APIs that it calls.
+// marketplaceApp is the running program, and the two APIs that it calls.
 type marketplaceApp struct {
 	t    *testing.T
 	addr string
@@ -56,7 +56,7 @@ type marketplaceApp struct {
 	bot  *marketplaceAPI
 }
 
-// startMarketplace starts the program on some nodes of weir. It ends with the test.
+// startMarketplace starts the program with these nodes of weir. The program ends with the test.
 func startMarketplace(t *testing.T, dir string, weir ...string) *marketplaceApp {
 	t.Helper()
 	m := &marketplaceApp{t: t, addr: marketplaceAddr(t), ton: startMarketplaceAPI(t), bot: startMarketplaceAPI(t)}
@@ -75,7 +75,7 @@ func marketplaceRun(t *testing.T, cmd *exec.Cmd, addr string) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it starts itself
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // including its own child processes
 	require.NoError(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
@@ -103,7 +103,7 @@ func marketplaceRun(t *testing.T, cmd *exec.Cmd, addr string) {
 	require.False(t, t.Failed())
 }
 
-// marketplaceAddr is an address that was free a moment ago.
+// marketplaceAddr returns an address that was free a moment ago.
 func marketplaceAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -112,7 +112,7 @@ func marketplaceAddr(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// marketplaceAPI stands for an API that the program calls, and notes what it is asked.
+// marketplaceAPI imitates an API that the program calls, and records the calls.
 type marketplaceAPI struct {
 	url string
 
@@ -134,7 +134,7 @@ func startMarketplaceAPI(t *testing.T) *marketplaceAPI {
 	return a
 }
 
-// count is how many calls there were with some words in them.
+// count returns how many calls contain words.
 func (a *marketplaceAPI) count(words string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,7 +213,8 @@ func (m *marketplaceApp) login(user, address string, right bool) marketplaceAnsw
 		body: fmt.Sprintf(`{"telegramUserId":%q,"hash":%q}`, user, hash)})
 }
 
-// passes counts how many of n requests are not limited; all others must be 429.
+// passes sends a request n times, and returns how often it was admitted and the last answer. Every other answer must
+// be 429.
 func (m *marketplaceApp) passes(n int, q marketplaceRequest) (passed int, last marketplaceAnswer) {
 	for range n {
 		if last = m.do(q); last.status != http.StatusTooManyRequests {
@@ -224,7 +225,7 @@ func (m *marketplaceApp) passes(n int, q marketplaceRequest) (passed int, last m
 	return passed, last
 }
 
-// meter reads a counter of the program from its page for Prometheus; 0 where it is not there.
+// meter reads a counter from the program's metrics. It returns "0" if the counter does not exist.
 func (m *marketplaceApp) meter(series string) string {
 	for line := range strings.Lines(m.get("/actuator/prometheus", "").text) {
 		if value, ok := strings.CutPrefix(line, series+" "); ok {
@@ -240,7 +241,7 @@ func marketplaceSign(text string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// marketplaceWeir is weir with a clock that stands still, as the document's commands reach it.
+// marketplaceWeir is a weir whose clock only pass moves. says sends it the commands of the document.
 type marketplaceWeir struct {
 	*weirproc.Server
 	t   *testing.T
@@ -253,13 +254,13 @@ func startMarketplaceWeir(t *testing.T, args ...string) *marketplaceWeir {
 	return &marketplaceWeir{s, t, s.Redis()}
 }
 
-// says sends a command and requires its answer, elements separated by blanks.
+// says sends a command and requires its answer, whose elements blanks separate.
 func (w *marketplaceWeir) says(want, line string) {
 	w.t.Helper()
 	require.Equal(w.t, want, marketplaceSay(w.t.Context(), w.rdb, line), line)
 }
 
-// pass moves weir's clock.
+// pass moves weir's clock forward.
 func (w *marketplaceWeir) pass(d time.Duration) {
 	w.t.Helper()
 	w.says("OK", fmt.Sprintf("DEBUG CLOCK ADVANCE %d", d.Milliseconds()))

@@ -23,7 +23,7 @@ import (
 // marketplaceScript is the SHA-1 of the token bucket in the marketplace's document.
 const marketplaceScript = "6c467d43a574bf5fbdeb4d532c986b314eff358f"
 
-// TestMarketplace goes through the marketplace's document in its order.
+// TestMarketplace runs the examples of the marketplace's document in its order.
 func TestMarketplace(t *testing.T) {
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
 	dir := buildMarketplace(t)
@@ -41,7 +41,7 @@ func TestMarketplace(t *testing.T) {
 	t.Run("leader killed", func(t *testing.T) { marketplaceLeaderKilled(t, dir) })
 }
 
-// tiers: each endpoint group has its rate, burst, window and key, and the user a global limit.
+// tiers checks that each endpoint group has its rate, burst, window and key, and that a user has a global limit.
 func (m *marketplaceApp) tiers(w *marketplaceWeir) {
 	for i, tier := range []struct {
 		method, path, body, key string
@@ -73,7 +73,8 @@ func (m *marketplaceApp) tiers(w *marketplaceWeir) {
 	}
 	w.says("tokenbucket", "TYPE rl:auth:192.0.2.1")
 
-	// Global: 120 a minute, burst 30, over all groups; and in one check: what one denies, the other keeps.
+	// The global limit is 120 a minute with a burst of 30, over all groups. Group and global limit are one check: a
+	// denial by one takes nothing from the other.
 	user := "42"
 	reads, _ := m.passes(20, marketplaceRequest{method: "GET", path: "/api/v1/deals", user: user})
 	channels, last := m.passes(11, marketplaceRequest{method: "GET", path: "/api/v1/channels", user: user})
@@ -89,7 +90,7 @@ func (m *marketplaceApp) tiers(w *marketplaceWeir) {
 	w.pass(time.Hour)
 }
 
-// headers: as the document shows them, and the body of 429.
+// headers checks the headers of the document, and the body of a 429.
 func (m *marketplaceApp) headers(w *marketplaceWeir) {
 	q := marketplaceRequest{method: "GET", path: "/api/v1/deals", user: "43"}
 	a := m.do(q)
@@ -112,7 +113,8 @@ func (m *marketplaceApp) headers(w *marketplaceWeir) {
 	w.pass(time.Hour)
 }
 
-// business: ten active deals, five deals of a channel a day, three disputes a week, ten counter-offers.
+// business checks the limits on deals and disputes: ten active deals, five deals of a channel a day, three disputes a
+// week, and ten counter-offers.
 func (m *marketplaceApp) business(w *marketplaceWeir) {
 	create := func(user, channel string) (status int, id string) {
 		a := m.post("/api/v1/deals", user, fmt.Sprintf(`{"channel":%q}`, channel))
@@ -145,7 +147,7 @@ func (m *marketplaceApp) business(w *marketplaceWeir) {
 	w.pass(24 * time.Hour)
 	status, _ = create("51", "c1")
 	require.Equal(m.t, http.StatusCreated, status)
-	w.says("1 0 0 -1 10 x", "RL.ACQUIRE deals:50 10 0 HOLDER x COST 0") // the ten deals hold their places without end
+	w.says("1 0 0 -1 10 x", "RL.ACQUIRE deals:50 10 0 HOLDER x COST 0") // the ten slots never expire
 
 	for i := range 4 {
 		a := m.post("/api/v1/disputes", "52", `{"deal":"d"}`)
@@ -161,12 +163,12 @@ func (m *marketplaceApp) business(w *marketplaceWeir) {
 	}
 }
 
-// outbound: calls to the chain leave at ten a second, the bot's messages at the three paces.
+// outbound checks that calls to the chain leave at ten a second, and messages of the bot at its three rates.
 func (m *marketplaceApp) outbound(w *marketplaceWeir) {
 	w.pass(time.Hour)
 	var all sync.WaitGroup
 	var longest atomic.Int64
-	for i := range 11 { // weir's clock stands still: the eleventh is held for a second
+	for i := range 11 { // weir's clock stands still, so the eleventh call is delayed for a second
 		user := strconv.Itoa(60 + i)
 		all.Go(func() {
 			a := m.post("/api/v1/deals/5ab7f1a4-0f4e-4c0e-8a39-0f8bd1ac6f2e/deposit", user, "")
@@ -221,7 +223,7 @@ func (m *marketplaceApp) outbound(w *marketplaceWeir) {
 	all.Wait()
 }
 
-// bruteForce: delays, the CAPTCHA, the lock, the message to the user; also for attempts at the same time.
+// bruteForce checks the delays, the CAPTCHA, the lock and the message to the user, also for concurrent attempts.
 func (m *marketplaceApp) bruteForce(w *marketplaceWeir) {
 	w.pass(time.Hour)
 	var all sync.WaitGroup
@@ -261,14 +263,14 @@ func (m *marketplaceApp) bruteForce(w *marketplaceWeir) {
 	require.Equal(m.t, http.StatusOK, m.login("77", "198.51.100.99", true).status)
 	w.says("none", "TYPE rl:auth:fail:77")
 
-	// Three mistakes, then the right one: nobody waits, and nothing is left.
+	// After three mistakes the right password is accepted without a delay, and no failure stays counted.
 	for i := range 3 {
 		require.Equal(m.t, http.StatusUnauthorized, m.login("78", fmt.Sprintf("203.0.113.%d", i), false).status)
 	}
 	require.Equal(m.t, http.StatusOK, m.login("78", "203.0.113.9", true).status)
 	w.says("1 11 0 0 11 lockout", "RL.CHECK lockout 78 COST 0")
 
-	// Sixty at the same time: eleven are tried.
+	// Of sixty concurrent attempts eleven are tried.
 	var tried, refused atomic.Int64
 	for i := range 60 {
 		all.Go(func() {
@@ -286,7 +288,7 @@ func (m *marketplaceApp) bruteForce(w *marketplaceWeir) {
 	require.Equal(m.t, "11 49", fmt.Sprint(tried.Load(), " ", refused.Load()))
 }
 
-// blacklist: the document's set stops an address for whatever user it asks, in every form.
+// blacklist checks that an address in the document's set is denied for every user, and in every form of the address.
 func (m *marketplaceApp) blacklist(w *marketplaceWeir) {
 	w.pass(time.Hour)
 	from := func(address string) int {
@@ -305,7 +307,7 @@ func (m *marketplaceApp) blacklist(w *marketplaceWeir) {
 	require.Equal(m.t, http.StatusOK, from("192.0.2.66"))
 }
 
-// monitoring: the four metrics with their tags.
+// monitoring checks the four metrics and their tags.
 func (m *marketplaceApp) monitoring() {
 	total := m.meter(`ratelimit_requests_total{endpoint="dispute",tier="dispute"}`)
 	limited := m.meter(`ratelimit_requests_limited_total{endpoint="dispute",tier="dispute"}`)
@@ -318,8 +320,8 @@ func (m *marketplaceApp) monitoring() {
 	require.Equal(m.t, http.StatusOK, m.get("/actuator/metrics/ratelimit.auth.lockouts", "").status)
 }
 
-// marketplaceLeaderKilled: deals of twelve channels, and logins, while the leader of three nodes is
-// killed: each channel gets its five, each account its eleven attempts.
+// marketplaceLeaderKilled creates deals of twelve channels, and logs in, while the leader of three nodes is killed.
+// Each channel gets its five deals, and each account its eleven attempts.
 func marketplaceLeaderKilled(t *testing.T, dir string) {
 	cluster := weirproc.StartCluster(t, "--blacklist-key", "rl:blacklist:ip")
 	m := startMarketplace(t, dir, cluster.Addrs()...)
@@ -372,7 +374,7 @@ func marketplaceLeaderKilled(t *testing.T, dir string) {
 	}
 }
 
-// TestMarketplaceScript: the document's own Lua script, sent as it is, keeps the same buckets.
+// TestMarketplaceScript checks that the document's own Lua script, sent unchanged, keeps the same buckets.
 func TestMarketplaceScript(t *testing.T) {
 	text := script(t, marketplaceScript)
 	rdb := startMarketplaceWeir(t).rdb
@@ -394,7 +396,7 @@ func marketplaceEval(ctx context.Context, rdb *redis.Client, text, key string, a
 	return strings.Trim(fmt.Sprint(answer), "[]")
 }
 
-// TestMarketplaceEdge: the document's nginx configuration, and the same edge with weir.
+// TestMarketplaceEdge runs the document's nginx configuration, and an nginx that asks weir instead.
 func TestMarketplaceEdge(t *testing.T) {
 	need(t, "on Debian: apt install nginx-light", "nginx")
 	app := startMarketplaceAPI(t)
@@ -422,7 +424,7 @@ func TestMarketplaceEdge(t *testing.T) {
 			begun := time.Now()
 			passed, _ = m.passes(200, marketplaceRequest{method: "GET", path: "/api/v1/deals"})
 			more := 0
-			if conf == "limit.conf" { // nginx lives in real time
+			if conf == "limit.conf" { // the limit of nginx refills in real time
 				more = int(time.Since(begun)/(time.Second/30)) + 1
 			}
 			require.GreaterOrEqual(t, passed, 51)
@@ -439,7 +441,7 @@ func TestMarketplaceEdge(t *testing.T) {
 	}
 }
 
-// TestMarketplaceAlerts: the document's three alerts fire above its thresholds.
+// TestMarketplaceAlerts checks that the document's three alerts fire above its thresholds.
 func TestMarketplaceAlerts(t *testing.T) {
 	need(t, "on Debian: apt install prometheus", "promtool")
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {

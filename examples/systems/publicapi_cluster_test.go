@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// TestPublicAPILosesItsLeader: three nodes decide, and the one that leads is killed under load. No request that
-// was served is missing from a count, and none of the limits gave more than it has.
+// TestPublicAPILosesItsLeader kills the leader of three nodes under load. Every served request must be counted, and
+// no limit may admit more than its maximum.
 func TestPublicAPILosesItsLeader(t *testing.T) {
 	const workers, limit = 8, 2000
 	cluster := weirproc.StartCluster(t)

@@ -108,7 +108,7 @@ func (a *publicAPI) passes(n int, method, path string, headers ...string) (passe
 	return passed
 }
 
-// passesAtOnce is passes with all requests at the same time.
+// passesAtOnce sends n requests at the same time, and returns how many were answered with 200.
 func (a *publicAPI) passesAtOnce(n int, path string, headers ...string) int {
 	var passed atomic.Int64
 	var all sync.WaitGroup
@@ -143,13 +143,13 @@ func command(t *testing.T, rdb *redis.Client, line string) any {
 	return reply
 }
 
-// passTime lets time pass at a weir with a test clock.
+// passTime moves the test clock of a weir forward.
 func passTime(t *testing.T, rdb *redis.Client, d time.Duration) {
 	t.Helper()
 	command(t, rdb, fmt.Sprint("DEBUG CLOCK ADVANCE ", d.Milliseconds()))
 }
 
-// passTimeUntil lets time pass until the wall clock is so far into a minute.
+// passTimeUntil moves the test clock forward until the wall clock is into after the start of a minute.
 func passTimeUntil(t *testing.T, rdb *redis.Client, into time.Duration) {
 	t.Helper()
 	now, err := rdb.Time(t.Context()).Result()

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// publicAPIPython installs what the service in Python needs, and returns its interpreter. An install that
-// fails, for want of a network perhaps, skips, but never in CI.
+// publicAPIPython installs the packages of the service in Python, and returns its interpreter. If the install fails,
+// for example without a network, it skips the test, but never in CI.
 func publicAPIPython(t *testing.T) (python string) {
 	t.Helper()
 	need(t, "on Debian: apt install python3-venv", "python3")
@@ -32,8 +32,8 @@ func publicAPIPython(t *testing.T) (python string) {
 	return python
 }
 
-// TestPublicAPIInPython: the service in Python does what the one in Go does, and its limiter class what the
-// document's does.
+// TestPublicAPIInPython checks that the service in Python behaves like the service in Go, and its limiter class like
+// the class of the document.
 func TestPublicAPIInPython(t *testing.T) {
 	python := publicAPIPython(t)
 	t.Run("service", func(t *testing.T) { walkPublicAPI(t, python, "public-api/app.py") })

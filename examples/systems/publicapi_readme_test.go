@@ -12,10 +12,10 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// answered is commands of a README, and what the last of them prints.
+// answered matches commands of a README, and the output of the last command.
 var answered = regexp.MustCompile("(?s)```sh\n([^`]+)```\n\n```(?:http|text)\n([^`]+)```")
 
-// TestPublicAPIReadme does what the README says, and compares what is printed.
+// TestPublicAPIReadme runs the commands of the README, and compares their output.
 func TestPublicAPIReadme(t *testing.T) {
 	for _, tool := range []string{"curl", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// TestPublicAPIAlgorithms: the five algorithms, chosen by RATE_LIMIT_ALGORITHM, with the document's
-// hundred requests a minute.
+// TestPublicAPIAlgorithms checks the five algorithms that RATE_LIMIT_ALGORITHM selects, with the document's hundred
+// requests a minute.
 func TestPublicAPIAlgorithms(t *testing.T) { walkPublicAPIAlgorithms(t, publicAPIBinary(t)) }
 
 func walkPublicAPIAlgorithms(t *testing.T, argv ...string) {
@@ -50,7 +50,7 @@ func walkPublicAPIAlgorithms(t *testing.T, argv ...string) {
 		passes, pass, until := start(t, "sliding_window_counter")
 		until(0)
 		require.Equal(t, 100, passes(120))
-		pass(105 * time.Second) // 45 s into the next: a quarter of the hundred is still in the window
+		pass(105 * time.Second) // 45 s into the next window: a quarter of the hundred still counts
 		require.Equal(t, 75, passes(80))
 		require.Zero(t, passes(1), "blocked")
 	})
@@ -72,7 +72,7 @@ func walkPublicAPIAlgorithms(t *testing.T, argv ...string) {
 	})
 }
 
-// TestPublicAPI goes through the document from its strategies to its metrics.
+// TestPublicAPI runs the examples of the document, from its strategies to its metrics.
 func TestPublicAPI(t *testing.T) { walkPublicAPI(t, publicAPIBinary(t)) }
 
 func walkPublicAPI(t *testing.T, argv ...string) {
@@ -198,7 +198,7 @@ func walkPublicAPI(t *testing.T, argv ...string) {
 	})
 }
 
-// sample is the value of a series in the text of a page of metrics.
+// sample returns the value of a series on a page of metrics.
 func sample(t *testing.T, page, series string) float64 {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(page)
@@ -208,7 +208,7 @@ func sample(t *testing.T, page, series string) float64 {
 	return n
 }
 
-// TestPublicAPISettings: the switch, and settings that are wrong.
+// TestPublicAPISettings checks the switch RATE_LIMIT_ENABLED, and the errors about invalid settings.
 func TestPublicAPISettings(t *testing.T) {
 	binary := publicAPIBinary(t)
 	weir := weirproc.Start(t, "--test-clock", "--policies", publicAPIPolicies)
@@ -226,7 +226,7 @@ func TestPublicAPISettings(t *testing.T) {
 	}
 }
 
-// TestPublicAPIStrategies: what is over a limit is refused, queued or prioritised, as the route says.
+// TestPublicAPIStrategies checks that requests beyond a limit are denied, queued or prioritised, as the route says.
 func TestPublicAPIStrategies(t *testing.T) {
 	weir := weirproc.Start(t, "--policies", publicAPIPolicies)
 	api := startPublicAPI(t, weir.Addr, []string{publicAPIBinary(t)}, "RATE_LIMIT_DEFAULT=1000",

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// websiteAddr is a loopback address that was free a moment ago, for servers that take no port 0. It is
-// below the ports that systems give to outgoing connections.
+// websiteAddr returns a loopback address that was free a moment ago, for servers that do not support port 0. Its port
+// is below the ports that systems give to outgoing connections.
 func websiteAddr(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -30,9 +30,9 @@ func websiteAddr(t *testing.T) string {
 	return ""
 }
 
-// TestWebsiteOnACluster kills the leader of three nodes while two instances of the website use up one bucket: one
-// knows a follower only, which forwards, the other all nodes, as a cluster client. Both go on, and together they
-// never admit more than the bucket has.
+// TestWebsiteOnACluster kills the leader of three nodes while two instances of the website use up one bucket. One
+// instance knows only a follower, which forwards. The other one is a cluster client of all nodes. Both continue, and
+// together they never admit more than the bucket holds.
 func TestWebsiteOnACluster(t *testing.T) {
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
 	const capacity, workers = 400, 4

@@ -22,7 +22,7 @@ import (
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
-// website is a program with the website's limits, and what it has logged.
+// website is a running program with the website's limits, and its log.
 type website struct {
 	t   *testing.T
 	url string
@@ -31,17 +31,17 @@ type website struct {
 	log strings.Builder
 }
 
-// websiteStart bounds the start of a program: Spring's takes half a minute of a busy machine.
+// websiteStart bounds the start of a program. Spring needs half a minute on a busy machine.
 const websiteStart = 3 * time.Minute
 
-// startWebsite starts a program, and waits until it logs where it listens. It ends with the test.
+// startWebsite starts a program, and waits until it logs its port. The program ends with the test.
 func startWebsite(t *testing.T, cmd *exec.Cmd, listens *regexp.Regexp) *website {
 	t.Helper()
 	w, ready := &website{t: t}, make(chan string, 1)
 	out, in, err := os.Pipe()
 	require.NoError(t, err)
 	cmd.Stdout, cmd.Stderr = in, in
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it starts itself
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // including its own child processes
 	require.NoError(t, cmd.Start())
 	_ = in.Close()
 	ended := make(chan struct{})
@@ -82,14 +82,14 @@ func (w *website) logged() string {
 	return w.log.String()
 }
 
-// logs waits for a line, which the program may write after its answer.
+// logs waits for a line of the log. The program may write it after its answer.
 func (w *website) logs(line string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool { return strings.Contains(w.logged(), line) }, weirproc.Wait,
 		10*time.Millisecond, line)
 }
 
-// websiteJar builds the Java program where it is, once.
+// websiteJar builds the Java program in its own directory, once.
 var websiteJar = sync.OnceValues(func() (jar string, err error) {
 	out, err := exec.Command("mvn", "--batch-mode", "--quiet", "--file", "website/pom.xml", "package").CombinedOutput()
 	if err != nil {
@@ -98,11 +98,11 @@ var websiteJar = sync.OnceValues(func() (jar string, err error) {
 	return filepath.Join("website", "target", "website.jar"), nil
 })
 
-// tomcatPort is where the port stands in Spring Boot's log.
+// tomcatPort finds the port in Spring Boot's log.
 var tomcatPort = regexp.MustCompile(`Tomcat started on port (\d+)`)
 
-// javaWebsite starts the Java program on a store, with settings in place of those in application.yml. A build
-// that fails, for want of a network perhaps, skips, but never in CI.
+// javaWebsite starts the Java program on a store. The settings override application.yml. If the build fails, for
+// example without a network, it skips the test, but never in CI.
 func javaWebsite(t *testing.T, addr string, settings ...string) *website {
 	t.Helper()
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
@@ -118,7 +118,7 @@ func javaWebsite(t *testing.T, addr string, settings ...string) *website {
 		args = append(args, "--"+setting)
 	}
 	cmd := exec.Command("java", args...)
-	cmd.Env = append(os.Environ(), "SPRING_DATA_REDIS_TIMEOUT=10s") // on a busy machine; settings go before it
+	cmd.Env = append(os.Environ(), "SPRING_DATA_REDIS_TIMEOUT=10s") // for a busy machine; settings take precedence
 	return startWebsite(t, cmd, tomcatPort)
 }
 
@@ -132,7 +132,7 @@ func from(ip, method, path string) websiteRequest {
 	return websiteRequest{method, path, []string{"X-Forwarded-For", ip}}
 }
 
-// websiteAnswer is what the filter adds to an answer.
+// websiteAnswer is the part of an answer that the filter determines.
 type websiteAnswer struct {
 	status                int
 	remaining, retryAfter string
@@ -140,14 +140,14 @@ type websiteAnswer struct {
 	body                  []byte
 }
 
-// brief is the status, X-RateLimit-Remaining and Retry-After.
+// brief returns the status, X-RateLimit-Remaining and Retry-After.
 func (a websiteAnswer) brief() string {
 	return strings.TrimSpace(strconv.Itoa(a.status) + " " + a.remaining + " " + a.retryAfter)
 }
 
 var websiteClient = &http.Client{Timeout: weirproc.Wait}
 
-// send sends a request with its path as it is written.
+// send sends a request without changing its path.
 func (w *website) send(q websiteRequest) (a websiteAnswer, err error) {
 	r, err := http.NewRequest(q.method, w.url, strings.NewReader(`{"username":"test","password":"wrong"}`))
 	if err != nil {
@@ -169,7 +169,7 @@ func (w *website) send(q websiteRequest) (a websiteAnswer, err error) {
 		bytes.TrimSpace(body)}, err
 }
 
-// says holds the brief answer to a request against the one it should get.
+// says checks the brief answer to a request.
 func (w *website) says(want string, q websiteRequest) websiteAnswer {
 	w.t.Helper()
 	a, err := w.send(q)
@@ -178,7 +178,7 @@ func (w *website) says(want string, q websiteRequest) websiteAnswer {
 	return a
 }
 
-// refuses holds a denial against the document's, member by member.
+// refuses checks that a request is denied as in the document, member by member.
 func (w *website) refuses(limit string, retryAfter int, q websiteRequest) {
 	w.t.Helper()
 	seconds := strconv.Itoa(retryAfter)

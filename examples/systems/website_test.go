@@ -19,8 +19,8 @@ const (
 	websiteUserID = "550e8400-e29b-41d4-a716-446655440000"
 )
 
-// TestWebsite goes through the website's document with Bucket4j on weir, and where there is a
-// Redis, on Redis: the same program gets the same answers.
+// TestWebsite runs the examples of the website's document with Bucket4j on weir and, if redis-server is installed, on
+// Redis. The same program must get the same answers.
 func TestWebsite(t *testing.T) {
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
 	t.Run("weir", func(t *testing.T) { websiteOn(t, weirproc.Start(t).Addr) })
@@ -30,7 +30,7 @@ func TestWebsite(t *testing.T) {
 	})
 }
 
-// startRedisFor starts a Redis that keeps nothing.
+// startRedisFor starts a Redis without persistence.
 func startRedisFor(t *testing.T) (addr string) {
 	addr = websiteAddr(t)
 	_, port, _ := strings.Cut(addr, ":")
@@ -46,7 +46,7 @@ func startRedisFor(t *testing.T) (addr string) {
 	return addr
 }
 
-// TestWebsiteWithoutAStore: requests pass unlimited, and the log says so once.
+// TestWebsiteWithoutAStore checks that requests pass unlimited without a store, and that the log says so once.
 func TestWebsiteWithoutAStore(t *testing.T) {
 	w := javaWebsite(t, websiteAddr(t))
 	for range 12 {
@@ -122,7 +122,7 @@ func (w *website) loginRecoveryDefault(rdb *redis.Client) {
 	require.LessOrEqual(w.t, ttl, 70*time.Second, "a minute until the bucket is full, and ten seconds")
 }
 
-// burst sends until the first denial: the capacity passes, and what comes back meanwhile.
+// burst sends requests until the first denial. The capacity must pass, and the refill during the test.
 func (w *website) burst(limit string, capacity, perSecond, retryAfter int, q websiteRequest) {
 	w.t.Helper()
 	start, admitted := time.Now(), 0
@@ -140,7 +140,7 @@ func (w *website) burst(limit string, capacity, perSecond, retryAfter int, q web
 	w.logs("Limit: " + limit + ", Retry after: " + strconv.Itoa(retryAfter) + "s")
 }
 
-// clients: X-Forwarded-For, then X-Real-IP, then the connection.
+// clients checks what identifies a client: X-Forwarded-For, else X-Real-IP, else the connection.
 func (w *website) clients() {
 	login := func(headers ...string) websiteRequest { return websiteRequest{"POST", websiteLogin, headers} }
 	w.says("401 9", login("X-Forwarded-For", "198.51.100.1"))
@@ -154,7 +154,7 @@ func (w *website) clients() {
 	w.says("401 8", login("X-Forwarded-For", "2001:db8:1:2:ffff::2"))
 }
 
-// excludedPaths are not limited, and no limited path is taken for one of them.
+// excludedPaths checks that excluded paths are not limited, and that no limited path passes for one of them.
 func (w *website) excludedPaths() {
 	for _, path := range []string{"/actuator/health", "/health", "/healthz", "/metrics", "/static/login.js",
 		"/css/a.css", "/js/a.js", "/images/a.png"} {
@@ -165,8 +165,8 @@ func (w *website) excludedPaths() {
 		"/health;/../api;a=b/auth/login")
 }
 
-// fifteenLogins is the document's loop: fifteen logins, a second apart. Ten pass, and one more every six
-// seconds, which the document's comment leaves out.
+// fifteenLogins runs the document's loop: fifteen logins, one a second. Ten pass, and one more every six seconds,
+// which the document's comment omits.
 func (w *website) fifteenLogins() {
 	start, passed := time.Now(), 0
 	pace := time.NewTicker(time.Second)
@@ -190,7 +190,7 @@ func (w *website) fifteenLogins() {
 	require.Less(w.t, passed, 15)
 }
 
-// usersAndPayments: users have buckets of their own, payments a limit of their own, logins none.
+// usersAndPayments checks that users have their own buckets, payments their own limit, and logins no limit.
 func (w *website) usersAndPayments(rdb *redis.Client) {
 	require.NoError(w.t, rdb.FlushAll(w.t.Context()).Err())
 	for range 30 {

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// small are sizes that are measured in a moment.
+// small are sizes that take a moment to measure.
 var small = sizes{limit: 20, window: time.Second, long: 500, decisions: 200}
 
-// TestCompare: each algorithm does what it is known for, and that does not depend on the machine.
+// TestCompare checks the known properties of each algorithm. They do not depend on the machine.
 func TestCompare(t *testing.T) {
 	w, err := startWeir()
 	require.NoError(t, err)
@@ -26,11 +26,11 @@ func TestCompare(t *testing.T) {
 		byName[f.name] = f
 	}
 	for name, want := range map[string]struct{ most, burst, again int }{
-		"token bucket":    {39, 21, 20}, // the burst, and what comes back meanwhile
+		"token bucket":    {39, 21, 20}, // the burst, and the refill in a window
 		"leaky bucket":    {20, 2, 20},  // evenly
 		"fixed window":    {40, 40, 20}, // twice the limit around the end of a window
 		"sliding log":     {20, 20, 20}, // exactly
-		"sliding counter": {38, 20, 1},  // takes the window before for even
+		"sliding counter": {38, 20, 1},  // assumes that the previous window was even
 	} {
 		f := byName[name]
 		require.Equal(t, want, struct{ most, burst, again int }{f.most, f.burst, f.again}, name)
@@ -46,8 +46,8 @@ func TestCompare(t *testing.T) {
 	require.Contains(t, text.String(), "\n| fixed window, `RL.FIXED` | 40 | 40 | 20 |")
 }
 
-// TestComparePage: docs/algorithms.md shows what the program prints, but for the last column, which
-// the machine decides.
+// TestComparePage checks that docs/algorithms.md shows the output of the program, except for the last column, which
+// depends on the machine.
 func TestComparePage(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/algorithms.md")
 	require.NoError(t, err)
