@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// port is a table whose connections are numbered in the order of admission.
+// port is a table that numbers its connections in the order of admission.
 type port struct {
 	t       require.TestingT
 	table   *Table
@@ -68,7 +68,8 @@ func beginAll(slots []*Slot) {
 
 const flooder, client, other = 1, 2, 3
 
-// The table has 16 slots in these tests, one of which is reserved.
+// TestAFloodEvictsItself checks that a flood evicts only connections of its own source. In these tests the table has
+// 16 slots and reserves one of them.
 func TestAFloodEvictsItself(t *testing.T) {
 	p := newPort(t, 16, 0)
 	p.admit(flooder, 15)
@@ -93,11 +94,12 @@ func TestSilentConnectionsAreEvictedBeforeIdleOnes(t *testing.T) {
 	p.requireCut(13)
 	p.admit(other, 1)
 	p.requireCut(14)
-	p.admit(other, 1) // it has two and the flooder one: its own goes
+	p.admit(other, 1) // other has two and the flooder one, so other loses its own
 	p.requireCut(16)
 }
 
-// One connection without a request yet is no hoard; idle ones of one source are.
+// TestAHoardOfIdleConnectionsSparesAnotherSourcesOnlyOne checks that one of several idle connections of a source is
+// evicted before the only silent connection of another source.
 func TestAHoardOfIdleConnectionsSparesAnotherSourcesOnlyOne(t *testing.T) {
 	p := newPort(t, 16, 0)
 	hoard := p.admit(flooder, 15)
@@ -116,7 +118,7 @@ func TestIdleConnectionsAreEvictedFairly(t *testing.T) {
 	p.requireCut(7)
 	idleAll(p.admit(other, 1))
 	p.requireCut(8)
-	p.admit(flooder, 1) // of two that have seven, the newcomer's own source loses one
+	p.admit(flooder, 1) // client and flooder have seven each: the flooder's new connection evicts its own
 	p.requireCut(9)
 }
 
@@ -146,7 +148,7 @@ func TestBusyConnectionsAreNotEvicted(t *testing.T) {
 	require.Equal(t, 16, p.table.Len())
 }
 
-// Where all sources are alike, the oldest connection goes.
+// TestTheOldestOfEqualsIsEvicted checks that the oldest connection is evicted if all sources have equally many.
 func TestTheOldestOfEqualsIsEvicted(t *testing.T) {
 	p := newPort(t, 16, 0)
 	for i := range 20 {
@@ -168,7 +170,8 @@ func TestBoundOfASource(t *testing.T) {
 	p.requireCut()
 }
 
-// An evicted connection may be answered meanwhile, and is closed some time later.
+// TestAnEvictedConnectionFreesNothingMore checks that later calls for an evicted connection free no other slot. Its
+// request may be answered after the eviction, and it is closed some time later.
 func TestAnEvictedConnectionFreesNothingMore(t *testing.T) {
 	p := newPort(t, 2, 0)
 	gone := p.admit(client, 3)[0]
@@ -196,8 +199,8 @@ func TestATableForgetsSources(t *testing.T) {
 	require.Empty(t, p.table.ranked[idle].sources)
 }
 
-// Whatever one source does, others with no more connections than there are reserved slots
-// always get in, and none of theirs is cut.
+// TestOneSourceKeepsNobodyOut checks that no source can exclude others. Sources with no more connections than there
+// are reserved slots are always admitted, and none of their connections is evicted.
 func TestOneSourceKeepsNobodyOut(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const most, reserved = 64, 4

@@ -73,7 +73,7 @@ func TestARunTellsWhatTestsNotice(t *testing.T) {
 	survived, err := runAll(&out, options{budget: longestTest, known: "equivalent.txt"}, []string{"."})
 	require.NoError(t, err)
 	said := out.String()
-	require.Contains(t, said, "1 tests pass without a mutant") // TestFails tells nothing
+	require.Contains(t, said, "1 tests pass without a mutant") // not TestFails, which fails without a mutant
 	require.Contains(t, said, "noticed: sample.go:4: admit: never: n > most && open: TestAdmit")
 	require.Contains(t, said, "SURVIVED: sample.go:4: admit: left of && only: n > most && open (1 tests reach it)")
 	require.Contains(t, said, "SURVIVED: sample.go:5: admit: drop call: note(n) (1 tests reach it)")

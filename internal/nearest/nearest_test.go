@@ -20,7 +20,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// The distance is that of the whole table, up to tooMany.
+// TestEditsAreThoseOfTheWholeTable checks that edits returns the distance of the whole table, up to tooMany.
 func TestEditsAreThoseOfTheWholeTable(t *testing.T) {
 	word := rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 9, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,7 +32,7 @@ func TestEditsAreThoseOfTheWholeTable(t *testing.T) {
 	})
 }
 
-// allEdits is the optimal string alignment distance as the textbook has it.
+// allEdits returns the optimal string alignment distance by the table of the textbook.
 func allEdits(a, b string) int {
 	table := make([][]int, len(a)+1)
 	for i := range table {
@@ -55,7 +55,8 @@ func allEdits(a, b string) int {
 	return table[len(a)][len(b)]
 }
 
-// A client that misspells a name may do so as fast as it can.
+// TestNamesAllocateNothingForEachName bounds the allocations, because a client may send misspelled names as fast as
+// it can.
 func TestNamesAllocateNothingForEachName(t *testing.T) {
 	var known []string
 	for i := range 256 {

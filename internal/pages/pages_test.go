@@ -15,10 +15,10 @@ import (
 
 const root = "../.."
 
-// made are directories whose files are not the repository's.
+// made are directories whose files do not belong to the repository.
 var made = []string{"bin", "dist", "node_modules", "target", ".git"}
 
-// files lists the files of the repository with one of the extensions, without what was built.
+// files lists the files of the repository with one of the extensions, without built files.
 func files(t *testing.T, extensions ...string) (found []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -45,7 +45,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Links from page to page, to headings and to files lead somewhere.
+// TestLinks checks that every link to a page, a heading or a file has a target.
 func TestLinks(t *testing.T) {
 	for _, name := range files(t, ".md") {
 		broken, err := brokenLinks(name)
@@ -56,7 +56,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A message that sends its reader to a heading of a page sends him to one that exists.
+// TestCitations checks that a page or a heading that code or a message cites exists.
 func TestCitations(t *testing.T) {
 	for _, name := range files(t, ".go", ".yaml", ".yml", ".service", ".sh", ".js", ".html", ".txt", ".json") {
 		broken, err := brokenCitations(root, name)
@@ -76,7 +76,7 @@ func TestCommandsCanBePasted(t *testing.T) {
 	}
 }
 
-// A page longer than two screens has a table of contents, and each table is up to date.
+// TestContents checks that a page longer than two screens has a table of contents, and that each table is up to date.
 func TestContents(t *testing.T) {
 	pages, err := filepath.Glob(root + "/docs/*.md")
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// The index names every page: what it does not name is not found, here nor on the site.
+// TestIndexIsComplete checks that the index names every page. A reader finds no other page, here nor on the site.
 func TestIndexIsComplete(t *testing.T) {
 	index := read(t, root+"/docs/README.md")
 	pages, err := filepath.Glob(root + "/docs/*.md")
@@ -107,11 +107,11 @@ func TestIndexIsComplete(t *testing.T) {
 	}
 }
 
-// A page that sends its reader to a file or a directory sends him to one that exists.
+// TestPaths checks that a file or a directory that a page names exists.
 func TestPaths(t *testing.T) {
 	for _, name := range files(t, ".md") {
 		if strings.HasPrefix(name, root+"/examples/") {
-			continue // about the reader's own directories, too
+			continue // these pages also name directories of their reader
 		}
 		missing, err := missingPaths(root, name)
 		require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestPaths(t *testing.T) {
 // testSpan is a code span that names a test.
 var testSpan = regexp.MustCompile("`(?:[\\w./]*\\.)?(Test[A-Z]\\w*)`")
 
-// TestNamesOfTests checks that a test that a page names exists, so that a page follows when a test gets another name.
+// TestNamesOfTests checks that a test that a page names exists, so that a page is corrected when a test is renamed.
 func TestNamesOfTests(t *testing.T) {
 	tests := map[string]bool{}
 	for _, name := range files(t, ".go") {

@@ -16,8 +16,8 @@ const (
 	siteConfig = root + "/scripts/docs-site"
 )
 
-// buildSite builds the site of a copy of docs/ that change has changed, and returns its directory
-// and what MkDocs said.
+// buildSite builds the site from a copy of docs/ that change has edited. It returns the directory of the site and the
+// output of MkDocs.
 func buildSite(t *testing.T, change func(docs string)) (site, said string, err error) {
 	t.Helper()
 	if os.Getenv("WEIRTEST_DOCS_SITE") == "" {
@@ -38,7 +38,7 @@ func buildSite(t *testing.T, change func(docs string)) (site, said string, err e
 	return filepath.Join(dir, "bin", "docs-site"), string(out), err
 }
 
-// loads finds what a browser fetches by itself for a page or a style sheet.
+// loads matches what a browser fetches by itself from another host, for a page or a style sheet.
 var loads = regexp.MustCompile(
 	`<(?:script|img|iframe|source)[^>]*\ssrc="(?:https?:)?//[^"]*"` +
 		`|<link[^>]*rel="(?:stylesheet|preconnect|preload|icon|dns-prefetch)"[^>]*href="(?:https?:)?//[^"]*"` +
@@ -56,7 +56,7 @@ func TestSiteNeedsNoOtherHost(t *testing.T) {
 	require.Greater(t, len(pages), 10)
 	for _, name := range append(pages, styles...) {
 		require.Empty(t, loads.FindAllString(read(t, name), -1), name)
-		// The theme asks GitHub about a repository that a page names so.
+		// The theme asks GitHub about the repository on a page that has this component.
 		require.NotContains(t, read(t, name), `data-md-component="source"`, name)
 	}
 	require.Contains(t, read(t, site+"/search/search_index.json"), "configuration.html#--max-memory")

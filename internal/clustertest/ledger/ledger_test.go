@@ -11,7 +11,7 @@ var (
 	team = Pair{"team", "core"}
 )
 
-// story returns the operations one after the other in time, behind the policies that they need.
+// story returns the operations one after the other in time, after operations that create their policies.
 func story(ops ...Op) []Op {
 	set := func(policy string, most int64) Op {
 		return Op{Verb: Set, Pairs: []Pair{{Policy: policy}}, Maxima: []int64{most}, Answer: Answer{Left: 1}}
