@@ -138,7 +138,7 @@ func TestBenchWritesWhatIsAskedFor(t *testing.T) {
 	require.Equal(t, "compare <before> <after>", ctx.Command())
 }
 
-// A slip in a flag gets an answer as good as those of weir's own flags.
+// TestSlips checks that weir-bench explains a wrong flag as weir does.
 func TestSlips(t *testing.T) {
 	for arg, says := range map[string]string{
 		"--suite=fast": `--suite must be one of "standard"`, "--scenaro=x": "unknown flag --scenaro",
@@ -152,7 +152,8 @@ func TestSlips(t *testing.T) {
 	}
 }
 
-// The weir that is measured is the one named, or the one in PATH where none is beside the tests.
+// TestTheWeirThatIsMeasured checks which weir is measured: the one that --weir names, or the one in PATH if none is
+// beside the tests.
 func TestTheWeirThatIsMeasured(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)

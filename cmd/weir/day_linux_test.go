@@ -25,15 +25,15 @@ const (
 	dayClients  = 50
 	// heapSlack is the collector's own overhead, in addition to a tenth.
 	heapSlack = 24 << 20
-	// storeSlack is by how many files and goroutines one merge of Pebble's differs from
-	// another, tables apart; what leaks with every hour or client is more.
+	// storeSlack is how many more files and goroutines one merge of Pebble may take than another, apart from its
+	// tables. A leak with every hour or client would be larger.
 	storeSlack = 24
 )
 
 // footprint is the resources of a process.
 type footprint struct {
 	keys, resident, goroutines int64
-	files, tables              int64 // descriptors: all but Pebble's tables, and these, which it keeps open for later
+	files, tables              int64 // open descriptors: all but Pebble's tables; these tables, which stay open
 }
 
 func (f footprint) String() string {
@@ -51,7 +51,7 @@ func TestADayLeavesNothingBehind(t *testing.T) {
 	}
 	p := start(t, "--test-clock", "--data-dir="+t.TempDir())
 	conn := p.dial()
-	var settled footprint // the most of each, from when keys leave until noon
+	var settled footprint // the maximum of each, from the hour in which keys expire until noon
 	for hour := range 24 {
 		p.spendHour(conn, hour, keys)
 		now := p.footprint(conn)

@@ -26,7 +26,7 @@ import (
 // for Ctrl-C.
 func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
-	// Not one that can be polled: Close is to close it at once.
+	// The descriptor is non-blocking, so that Close interrupts a read and closes it at once.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
 	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
@@ -54,7 +54,7 @@ type demoRun struct {
 	said  bytes.Buffer
 }
 
-// runDemo starts weir demo. The ports begin at a free one, or behind it.
+// runDemo starts weir demo, which looks for free ports from firstPort on.
 func runDemo(t *testing.T, dir string, args ...string) *demoRun {
 	t.Helper()
 	tty, theirs := openTerminal(t)

@@ -22,7 +22,7 @@ func TestFallbackThroughKills(t *testing.T) {
 	const (
 		instances, workers = 2, 8
 		limit              = 2000
-		pace               = time.Millisecond // of a worker: a load, and not a fight for the processor
+		pace               = time.Millisecond // between requests of a worker, so that weir gets processor time
 		deadline           = 200 * time.Millisecond
 	)
 	dir := t.TempDir()

@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A load client counts units on its own key that never refill, so the server's state can be compared with its answers.
+// Each load client takes units that never refill, on a key of its own. The server's state can therefore be compared
+// with the client's answers.
 const (
 	loadClients  = 8
 	loadPipeline = 50

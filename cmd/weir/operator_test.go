@@ -44,7 +44,7 @@ func answering(t *testing.T, answer func(words []string) string) (addr string) {
 					for i, word := range command.Args {
 						words[i] = string(word)
 					}
-					if words[0] == "PING" { // the first client asks this to see whether a Redis server answers
+					if words[0] == "PING" { // every command asks this first, to see whether a Redis server answers
 						fmt.Fprint(c, "+PONG\r\n")
 						continue
 					}

@@ -63,7 +63,7 @@ func TestPolicyFileOfAServer(t *testing.T) {
 // TestPolicyCommands checks that diff predicts apply, that apply is one step, and that an exported file does not
 // differ.
 func TestPolicyCommands(t *testing.T) {
-	p := start(t, "--test-clock") // what is left of an override stays
+	p := start(t, "--test-clock") // the remaining time of an override does not change
 	at := remote.Server{Addr: p.addr}
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"),

@@ -38,7 +38,7 @@ func runWithBinary(m *testing.M) int {
 	}
 	binary = filepath.Join(dir, "weir")
 	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it: what is compiled serves both
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in make build, so that both share the compiled packages
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1

@@ -189,7 +189,7 @@ func TestADirectoryWeirMayNotWrite(t *testing.T) {
 func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
-	p := start(t, "--requirepass-file="+file, "--listen=0.0.0.0:0") // a password opens the door
+	p := start(t, "--requirepass-file="+file, "--listen=0.0.0.0:0") // with a password this is allowed
 	c, err := redis.Dial("tcp", "127.0.0.1"+p.addr[strings.LastIndexByte(p.addr, ':'):])
 	require.NoError(t, err)
 	defer c.Close()

@@ -29,7 +29,7 @@ func alarms(t *testing.T, log string) (lines []string) {
 	return lines
 }
 
-// occupy connects clients in the middle of an operation: one is idle, one monitors, and one waits for units.
+// occupy connects three clients: one is idle, one monitors, and one waits for units.
 func occupy(p *process) {
 	p.t.Helper()
 	require.NoError(p.t, second(p.dial().Do("PING")))
