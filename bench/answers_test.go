@@ -111,7 +111,7 @@ func TestATallyGoesOnWhereItWas(t *testing.T) {
 	require.Equal(t, tally{answers: 4, admitted: 2, errors: 1, said: "ERR no"}, got)
 }
 
-// trickle reads the available bytes.
+// trickle is a reader of the bytes that have arrived. It returns errNotYet without any.
 type trickle struct{ come []byte }
 
 func (r *trickle) Read(b []byte) (int, error) {

@@ -55,7 +55,7 @@ func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
 // restless is a server whose leader changes during a measurement.
 type restless struct {
 	servers.Server
-	addrs []string // from one request to the next
+	addrs []string // the leader's address, from one request to the next
 }
 
 func (r *restless) Addr(context.Context) (string, error) {

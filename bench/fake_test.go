@@ -77,7 +77,7 @@ func (f *fakeServer) handle(conn redcon.Conn, cmd redcon.Command) {
 	}
 }
 
-// limiterOf admits this many requests of every key, and denies further ones.
+// limiterOf returns a reply function that admits this many requests of every key, and denies further ones.
 func limiterOf(limit int) func([]string) string {
 	used := make(map[string]int)
 	var mu sync.Mutex

@@ -20,7 +20,7 @@ func sampleReport() *Report {
 		{Label: "redis+lua", Target: "redis+lua", CommandLine: []string{"redis-benchmark", "-n", "1"},
 			Samples: []Sample{at(1.7e5, 40, 80, 7, 100), at(1.2e5, 50, 80, 8, 100)}},
 	}
-	for i := range rows[0].Samples { // one busy thread of it
+	for i := range rows[0].Samples { // one thread of the generator is saturated
 		rows[0].Samples[i].Threads, rows[0].Samples[i].GeneratorBusy = 1, 0.97
 	}
 	summarize(rows)

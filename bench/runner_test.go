@@ -13,7 +13,7 @@ var fakeCommand = Command{Args: []string{"LIMIT", "{key}"}, Reply: decisionReply
 
 var fakeLoad = Load{Workload: TokenBucket, Clients: 10, Pipeline: 10, Keys: 1000}
 
-// fakes returns a target with 4000 decisions per second and one with 1000, which has no sliding log.
+// fakes are a fast target with 4000 decisions per second, and a slow one with 1000, which has no sliding log.
 type fakes struct {
 	fast, slow *fakeServer
 	generator  *fakeGenerator

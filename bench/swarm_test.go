@@ -67,7 +67,7 @@ func answerAll(requests int, read, answer func()) func(net.Conn, int) {
 
 type recorded struct {
 	mu    sync.Mutex
-	all   []time.Duration // of each pipeline, by when it was due
+	all   []time.Duration // latency of each pipeline
 	dues  []time.Time
 	tally tally
 }

@@ -19,7 +19,7 @@ func TestAWindowGetsWhatWasUnderWayInIt(t *testing.T) {
 	}
 	seen.open(Quiet, at(0))
 	record(10, 20)
-	seen.open(Quiet, at(50)) // is open
+	seen.open(Quiet, at(50)) // the open window continues
 	seen.open(OneSaves, at(100))
 	record(90, 110) // due before, and delayed by the window
 	record(110, 120)

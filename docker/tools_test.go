@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These scripts replace the programs that scripts/docker-tools.sh looks for and calls. This apt-get installs nothing
-// and prints its arguments.
+// standIns are scripts in place of the programs that scripts/docker-tools.sh looks for and calls. Its apt-get
+// installs nothing and prints its arguments.
 var standIns = map[string]string{
 	"docker":          `[ "$1" = version ]`, // an engine answers, and compose is missing
 	"docker, dead":    `exit 1`,

@@ -301,7 +301,7 @@ func (k *kubelet) run(name string, spec *corev1.PodSpec) (said string) {
 	return said
 }
 
-// said is read when a wait is over.
+// said is the output of a command, which is formatted only when a wait has failed.
 type said []byte
 
 func (s *said) String() string { return string(*s) }
