@@ -20,7 +20,7 @@ const maxGlobBytes = 127
 // A slash at the end of a path is optional. glob is a nondeterministic automaton (Glushkov),
 // simulated by bits: state i says that the first i bytes of the pattern match.
 type glob struct {
-	next    [256]bits // by byte of the path: bit i is set if the i-th byte of the pattern is this byte
+	next    [256]bits // by byte of the path: bit i is set if this is the i-th byte of the pattern, stars not counted
 	any     bits      // the states before a "**": every byte of the path leads back to them
 	segment bits      // the states before a '*': every byte but the slash leads back to them
 	skip    bits      // the states after the first slash of "/**/": the second slash may be absent

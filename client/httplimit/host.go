@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// hostName matches a host name in small letters without a port.
+// hostName matches a host name in lower case without a port.
 var hostName = regexp.MustCompile(`^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_-]+)*$`)
 
 // parseHost returns the host of a pattern in the form that plainHost gives to hosts of requests. A name of one
@@ -31,8 +31,8 @@ func parseHost(host, rest string) (string, error) {
 		"api.example.com"+rest, "intranet."+rest, "[::1]"+rest, "/"+host+rest)
 }
 
-// plainHost returns the host of a request in small letters, without port, brackets of IPv6, and the dot at the
-// end of a fully qualified name. Clients may send all these forms.
+// plainHost returns the host of a request in lower case, without port, brackets of IPv6, and the dot at the end of
+// a fully qualified name. Clients may send all these forms.
 func plainHost(host string) string {
 	if strings.HasPrefix(host, "[") {
 		host, _, _ = strings.Cut(host[1:], "]")
