@@ -35,7 +35,7 @@ func WrongCount(full, usage string) error {
 	return resp.Error("ERR wrong number of arguments for '" + full + "' command: " + usage)
 }
 
-// UnknownSubcommand returns Redis' error.
+// UnknownSubcommand returns Redis' error for a subcommand that the container parent does not have.
 func UnknownSubcommand(parent string, sub []byte) error {
 	return resp.Error("ERR unknown subcommand '" + resp.Printable(sub, resp.MaxQuotedBytes) +
 		"'. Try " + parent + " HELP.")

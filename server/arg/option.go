@@ -10,6 +10,7 @@ import (
 // option is a bit set of options, which may follow the fixed arguments.
 type option uint16
 
+// The options. optionWords has their words and values.
 const (
 	Cost option = 1 << iota
 	Partial

@@ -177,7 +177,7 @@ func oneIf(b bool) int32 {
 	return 0
 }
 
-// Deliver pushes a message in the protocol of the session. The goroutine of service.Events calls it.
+// Deliver pushes a message in the protocol of the session. The goroutine that publishes the message calls it.
 func (s *Session) Deliver(t service.Topic, channel string, payload []byte) {
 	proto := s.about.Protocol()
 	var buf []byte

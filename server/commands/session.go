@@ -72,12 +72,14 @@ type Session struct {
 type muteMode uint8
 
 const (
-	MuteNone muteMode = iota
-	muteAll           // OFF: every reply
-	muteNext          // SKIP: the reply of the next command
-	muteThis          // the reply of the running command, which follows SKIP
+	MuteNone muteMode = iota // ON: no reply
+	muteAll                  // OFF: every reply
+	muteNext                 // SKIP: the reply of the next command
+	muteThis                 // the reply of the running command, which follows SKIP
 )
 
+// NewSession returns the session of a new client, with RESP2 and the user that begin selects. The caller must call
+// Close.
 func NewSession(srv *Shared, c client) *Session {
 	s := &Session{srv: srv, client: c, Writer: resp.Writer{Proto: 2}}
 	s.about.Init(c.ID(), c.RemoteAddr(), c.LocalAddr())
@@ -95,6 +97,7 @@ func (s *Session) Close() {
 	s.srv.backup.end(s)
 }
 
+// Authed reports whether the session has a user, so that the limits after AUTH apply.
 func (s *Session) Authed() bool { return s.user != nil }
 
 // Pending returns the number of operations that wait for Settle.

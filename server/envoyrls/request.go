@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// wholeKey is the key of a descriptor that does not distinguish requests.
+	// wholeKey is the key of a descriptor whose entries all name the policy: all its requests share one limiter.
 	wholeKey = "all"
 	// overrideKey begins the keys of limiters whose limit comes with the descriptor.
 	overrideKey = "rls|"

@@ -47,8 +47,8 @@ func (p *poller) run() {
 	}
 }
 
-// handle runs the read cycle of the connection of e. It reports false if the read cycle has detached and kept this
-// goroutine.
+// handle runs the read cycle of the connection of e. It returns false if the read cycle has detached: another goroutine
+// then runs the poller, and this one must end.
 func (p *poller) handle(e syscall.EpollEvent) bool {
 	c := p.group.of(e)
 	if c == nil {

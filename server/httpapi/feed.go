@@ -92,7 +92,7 @@ type GroupsStatus struct {
 	Count      int    `json:"count"`
 	Led        int    `json:"led"`        // by this node
 	Leaderless int    `json:"leaderless"` // their leaders are unknown
-	Behind     uint64 `json:"behind"`     // the most entries of one group that this node has not applied
+	Behind     uint64 `json:"behind"`     // committed entries that this node has not applied, in the worst group
 }
 
 // NodeStatus describes one node. Lag is in log entries.

@@ -95,8 +95,8 @@ func checkLayout(layout, policy string) error {
 	return arg.Bad("LAYOUT", accepted, []byte(layout))
 }
 
-// reportArg parses the value that decisions report as the limit of a bucket. BURST is its capacity. A duration is the
-// time in which its rate yields the reported limit.
+// reportArg parses the value of REPORT: what decisions report as the limit of a bucket. For BURST it returns 0: the
+// size of the bucket. For a duration it returns nanoseconds: the units that the rate gives in this time.
 func reportArg(b []byte) (int64, error) {
 	if arg.Is(b, "BURST") {
 		return 0, nil

@@ -9,6 +9,9 @@ type Writer struct {
 	Proto int    // 2 or 3
 }
 
+// The following methods append one value. Array, Map, Set and Push begin an aggregate, whose elements the caller
+// appends next.
+
 func (w *Writer) OK()                { w.Out = redcon.AppendOK(w.Out) }
 func (w *Writer) Simple(text string) { w.Out = redcon.AppendString(w.Out, text) }
 func (w *Writer) Int(n int64)        { w.Out = redcon.AppendInt(w.Out, n) }
@@ -30,6 +33,7 @@ func Aggregate(buf []byte, proto int, resp3 byte, n, resp2 int) []byte {
 	return buf
 }
 
+// Null writes the null of the protocol.
 func (w *Writer) Null() { w.Out = appendNull(w.Out, w.Proto) }
 
 func appendNull(buf []byte, proto int) []byte {
@@ -50,6 +54,7 @@ func (w *Writer) Verbatim(text string) {
 	w.Out[mark] = '='
 }
 
+// Strings writes an array of bulk strings.
 func (w *Writer) Strings(texts []string) {
 	w.Array(len(texts))
 	for _, t := range texts {

@@ -35,8 +35,10 @@ func newBatchPool() *batchPool {
 	return &batchPool{pool: sync.Pool{New: func() any { return new(Batch) }}}
 }
 
+// Get returns an empty batch, which belongs to the caller until Put.
 func (p *batchPool) Get() *Batch { return p.pool.Get().(*Batch) }
 
+// Put takes a batch back and clears it. The caller must no longer use the batch, nor its operations and decisions.
 func (p *batchPool) Put(b *Batch) {
 	b.Truncate(0)
 	clear(b.incrs)

@@ -35,7 +35,7 @@ type Service struct {
 	Failed        *acl.FailedLogins
 	ProtectedMode bool // without a password, answer only clients on this machine
 
-	Check      *Command // RL.CHECK, the command of the other protocols
+	Check      *Command // RL.CHECK: checks of other protocols than RESP count as this command
 	Inspect    *Command // RL.INSPECT, the permission that a user of the page needs
 	MaxClients int
 	Clients    atomic.Int64 // the number of sessions
@@ -46,6 +46,8 @@ type Service struct {
 	Stop     chan struct{} // closed when draining begins
 }
 
+// New returns a service that decides with lim. commands are all commands, in the order in which statistics show them.
+// The caller sets Users and the exported settings before the first request.
 func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	replica, _ := lim.(limiter.Replica)
 	slowPath := new(atomic.Int32)

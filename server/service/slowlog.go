@@ -42,11 +42,13 @@ func newSlowlog() *slowlog {
 	return l
 }
 
+// IsSlow reports whether a command that took this long belongs into the log.
 func (l *slowlog) IsSlow(took time.Duration) bool {
 	threshold := l.ThresholdUs.Load()
 	return threshold >= 0 && took.Microseconds() >= threshold
 }
 
+// Add records a command that began at a time. It evicts the oldest entry of a full log.
 func (l *slowlog) Add(who *Client, at time.Time, took time.Duration, args []string) {
 	e := slowEntry{At: at, Took: took, Args: shortArgs(args), Addr: who.Addr, Name: who.ClientName()}
 	l.mu.Lock()
@@ -63,6 +65,7 @@ func (l *slowlog) trim() {
 	}
 }
 
+// Resize sets the maximum number of entries, and drops the oldest entries beyond it.
 func (l *slowlog) Resize(keep int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,6 +73,7 @@ func (l *slowlog) Resize(keep int) {
 	l.trim()
 }
 
+// Size returns the number of entries and its maximum.
 func (l *slowlog) Size() (entries, keep int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

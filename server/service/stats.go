@@ -80,6 +80,7 @@ func (c *commandStats) CountError(text string) {
 	c.errors[word]++
 }
 
+// ErrorCounts returns the number of error replies by their first word, and their total. The caller owns the map.
 func (c *commandStats) ErrorCounts() (byWord map[string]int64, total int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -135,6 +135,7 @@ func simpleArgument(word string) Argument {
 	return Argument{Name: word, Kind: "string"}
 }
 
+// Flags returns the flags of the argument in COMMAND DOCS.
 func (a Argument) Flags() (flags []string) {
 	if a.Optional {
 		flags = append(flags, "optional")
