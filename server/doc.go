@@ -19,7 +19,8 @@
 //
 //   - The server allocates nothing for a length that is only declared. Memory follows the bytes that have arrived, up
 //     to the limits in limits.go and in package resp. These limits are tighter before AUTH. An idle connection holds a
-//     few kilobytes. A connection with an unfinished command holds at most twice the bytes that it sent.
+//     few kilobytes. The read buffer of a connection has at most 64 KiB, or twice the bytes of an unfinished command
+//     that needs more.
 //   - The work is linear in the bytes received, whichever way packets divide them.
 //   - A pipeline of any length runs in bounded memory. While a client does not read its replies, the server does not
 //     read from it. After the write timeout the server closes the connection. At most 64 KiB of replies wait, plus the
@@ -32,9 +33,9 @@
 // # In a cluster
 //
 // A Limiter that is also a Replica makes this server one node of a cluster. The nodes appear to cluster clients as one
-// shard whose primary is the leader. A follower forwards operations to the leader or answers MOVED (Config.Redirect).
-// Reads are linearizable on every node. After READONLY, reads are stale and report their age. The server does not know
-// Raft.
+// shard whose primary is the leader. With several Raft groups, the leader of each group is the primary of the group's
+// slots. A follower forwards operations to the leader or answers MOVED (Config.Redirect). Reads are linearizable on
+// every node. After READONLY, reads are stale and report their age. The server does not know Raft.
 //
 // # What it leaves to others
 //

@@ -180,8 +180,7 @@ func runExec(s *Session, _ [][]byte) {
 	decideAll(s, tx, b)
 }
 
-// decideAll decides the operations of a transaction in one step and answers its
-// commands in order.
+// decideAll decides the operations of a transaction in one step and answers its commands in order.
 func decideAll(s *Session, tx *transaction, b *service.Batch) {
 	start, ds := time.Now(), b.Decisions()
 	var err error
