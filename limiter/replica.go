@@ -66,6 +66,7 @@ type Group struct {
 	Term         uint64
 	AppliedIndex uint64 // of this node
 	CommitIndex  uint64 // as known to this node
+	Ended        string // why this node's replica of the group has ended while its others serve; "": it has not
 }
 
 // Member is one node of a cluster.
@@ -105,7 +106,17 @@ func (t *Topology) Each() []Group {
 	if t.Groups != nil {
 		return t.Groups
 	}
-	return []Group{{hashslot.All, t.Leader, t.LastLeader, t.Term, t.AppliedIndex, t.CommitIndex}}
+	return []Group{{hashslot.All, t.Leader, t.LastLeader, t.Term, t.AppliedIndex, t.CommitIndex, ""}}
+}
+
+// Ended returns the number of groups that have ended on this node.
+func (t *Topology) Ended() (n int) {
+	for i := range t.Groups {
+		if t.Groups[i].Ended != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // GroupOf returns the group that owns a slot.

@@ -18,6 +18,9 @@ func (n *Node) Groups() int {
 // cluster.
 func (n *Node) ClusterGroups() (int, bool) { return n.host.Identity.ClusterGroups() }
 
+// Joined reports whether the node has been in a committed configuration of its cluster.
+func (n *Node) Joined() bool { return n.host.Identity.HasJoined() }
+
 // Storage describes the log's disk, which decisions wait for.
 func (n *Node) Storage() (limiter.Storage, bool) {
 	// A file system without these figures leaves zeros.

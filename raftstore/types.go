@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 )
@@ -55,6 +56,13 @@ func GroupDir(hostDir string, group int) string {
 	}
 	return filepath.Join(hostDir, identity.GroupsName, fmt.Sprintf("%04d", group))
 }
+
+// EndsGroup reports whether an error ends only the group that it is about; see Options.OnGroupEnd. The error may come
+// from Open, too.
+func EndsGroup(err error) bool { return failure.EndsGroup(err) }
+
+// RestartAdvice returns whether a node may be started again after an error, and what to do otherwise.
+func RestartAdvice(err error) string { return failure.RestartAdvice(err, false) }
 
 // IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.
 func IsIncarnationOf(id, given string) bool { return identity.IsIncarnationOf(id, given) }

@@ -32,8 +32,7 @@ func newTier(t *testing.T, size, groups int) *tier {
 	var listeners []net.Listener
 	var join []string
 	for range size {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+		l := listen(t, "127.0.0.1:0")
 		listeners, join = append(listeners, l), append(join, l.Addr().String())
 	}
 	var out = slog.New(slog.DiscardHandler)
@@ -59,6 +58,13 @@ func newTier(t *testing.T, size, groups int) *tier {
 	return c
 }
 
+func listen(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	require.NoError(t, err)
+	return l
+}
+
 func (c *tier) stop(i int) {
 	if c.nodes[i] != nil {
 		c.nodes[i].Close()
@@ -68,9 +74,8 @@ func (c *tier) stop(i int) {
 
 func (c *tier) restart(i int) {
 	o := c.opts[i]
-	l, err := net.Listen("tcp", o.RaftAddr)
-	require.NoError(c.t, err)
-	o.Listener = l
+	o.Listener = listen(c.t, o.RaftAddr)
+	var err error
 	c.nodes[i], err = router.Open(o)
 	require.NoError(c.t, err)
 }

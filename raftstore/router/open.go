@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -13,41 +15,74 @@ import (
 // Node hosts a replica of every Raft group of a cluster behind one inter-node port.
 type Node struct {
 	*Router
-	nodes []*raftstore.Node
-	hub   *peer.Hub
+	options raftstore.Options
+	nodes   []*raftstore.Node // by group; nil: the group had ended before
+	hub     *peer.Hub
+
+	endings chan ending   // of groups that must end
+	ending  []atomic.Bool // by group: it is in endings, or was
+	closing sync.WaitGroup
 }
 
 // minSnapshotBytes is the least size of a group's log that makes a snapshot due.
 const minSnapshotBytes = 4 << 20
 
-// Open starts a node of a cluster with o.Groups groups, at least two. See raftstore.Open.
+// Open starts a node of a cluster with o.Groups groups, at least two. See raftstore.Open. A group that had ended on
+// this node stays closed, unless no other group is left.
 func Open(o raftstore.Options) (opened *Node, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	n := &Node{hub: peer.NewHub(o.Listener, peer.HubConfig{
-		Secret: o.Secret, Certificates: o.Certificates, Logger: o.Logger, Dialer: o.Dialer,
-	})}
+	n := &Node{
+		options: o, nodes: make([]*raftstore.Node, o.Groups),
+		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups),
+		hub: peer.NewHub(o.Listener, peer.HubConfig{
+			Secret: o.Secret, Certificates: o.Certificates, Logger: o.Logger, Dialer: o.Dialer,
+		}),
+	}
 	defer func() {
 		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
 			err = errors.Join(err, n.closeGroups())
 		}
 	}()
-	var groups []Group
-	for i := range o.Groups {
-		node, err := raftstore.Open(ofGroup(o, i, n.hub))
-		if err != nil {
+	groups := make([]Group, o.Groups)
+	for i := range groups {
+		if groups[i], err = n.openGroup(i); err != nil {
 			return nil, fmt.Errorf("group %d: %w", i, err)
 		}
-		n.nodes, groups = append(n.nodes, node), append(groups, node)
+	}
+	if err := noneLeft(groups); err != nil {
+		return nil, err
 	}
 	n.Router = New(groups, o.Logger, o.Faults)
+	n.tasks.Go(n.endGroups)
 	return n, nil
 }
 
-// ofGroup returns the options of one group. Groups share the bounds of the host equally.
-func ofGroup(o raftstore.Options, group int, hub *peer.Hub) raftstore.Options {
-	o.Group, o.Hub = group, hub
+// openGroup opens a group, or returns a stand-in for one that had ended.
+func (n *Node) openGroup(group int) (Group, error) {
+	node, err := raftstore.Open(n.ofGroup(group))
+	switch {
+	case err == nil:
+		n.nodes[group] = node
+		return node, nil
+	case raftstore.EndsGroup(err):
+		n.tell(group, err)
+		return &ended{group: group, why: err}, nil
+	}
+	return nil, err
+}
+
+// ofGroup returns the options of one group. Groups share the bounds of the host equally. The first group joins the
+// cluster first, so that the others have its id.
+func (n *Node) ofGroup(group int) raftstore.Options {
+	o := n.options
+	o.Group, o.Hub = group, n.hub
+	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
+	if first := n.nodes[0]; group > 0 && first != nil {
+		o.MayJoin = func() bool { return first.Joined() && !n.ending[0].Load() }
+		o.Incarnation = first.Topology().Self
+	}
 	o.Listener, o.Secret, o.Certificates, o.Dialer = nil, nil, nil, nil // the hub has them
 	o.DataDir = raftstore.GroupDir(o.DataDir, group)
 	if o.Logs != nil {
@@ -61,14 +96,22 @@ func ofGroup(o raftstore.Options, group int, hub *peer.Hub) raftstore.Options {
 // Close stops the node. Each group transfers its leadership first, and no acknowledged decision is lost.
 func (n *Node) Close() error {
 	n.Router.Close()
-	return n.closeGroups()
+	err := n.closeGroups()
+	n.closing.Wait()
+	return err
 }
 
 // closeGroups closes all groups at the same time, and then the port.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
 	for _, node := range n.nodes {
-		go func() { errs <- node.Close() }()
+		go func() {
+			if node == nil {
+				errs <- nil
+				return
+			}
+			errs <- node.Close()
+		}()
 	}
 	var all error
 	for range n.nodes {

@@ -11,7 +11,7 @@ import (
 )
 
 // Now returns the stamp of a decision of the first group. The clocks of the groups differ by milliseconds.
-func (r *Router) Now() engine.Stamp { return r.all()[0].Now() }
+func (r *Router) Now() engine.Stamp { return r.base().Now() }
 
 // Inspect describes a key; see limiter.Limiter.
 func (r *Router) Inspect(key []byte) (engine.Info, bool) { return r.owner(key).Inspect(key) }
@@ -21,7 +21,7 @@ func (r *Router) Len() (n int64) {
 	for _, g := range r.all() {
 		n += g.Len()
 	}
-	return n - int64(len(r.all())-1)*int64(len(r.BlocksEverywhere()))
+	return n - int64(max(len(r.live())-1, 0))*int64(len(r.BlocksEverywhere()))
 }
 
 // A cursor of Scan has the number of the group and the group's own cursor. The own cursor is the leading bits of a hash
@@ -79,7 +79,7 @@ func (r *Router) RandomKey() []byte {
 }
 
 // BlocksEverywhere lists the keys that are blocked everywhere.
-func (r *Router) BlocksEverywhere() []string { return r.all()[0].BlocksEverywhere() }
+func (r *Router) BlocksEverywhere() []string { return r.base().BlocksEverywhere() }
 
 // Top returns the heaviest keys of all groups; see engine.Table.Top.
 func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
@@ -91,7 +91,7 @@ func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
 }
 
 // Policies returns the policies in force in the first group, which decides about them.
-func (r *Router) Policies() *engine.Policies { return r.all()[0].Policies() }
+func (r *Router) Policies() *engine.Policies { return r.base().Policies() }
 
 // Stats returns the sums of the statistics of all groups.
 func (r *Router) Stats() (sum engine.Stats) {
@@ -107,7 +107,7 @@ func (r *Router) Save() error { return r.Snapshot() }
 
 // LastSave returns when the group that was saved longest ago was saved, or the zero time if one never was.
 func (r *Router) LastSave() (oldest time.Time) {
-	for i, g := range r.all() {
+	for i, g := range r.live() {
 		if at := g.LastSave(); i == 0 || at.Before(oldest) {
 			oldest = at
 		}

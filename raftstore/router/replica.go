@@ -1,7 +1,9 @@
 package router
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +34,7 @@ func (r *Router) Topology() *limiter.Topology {
 }
 
 func (r *Router) view() *limiter.Topology {
-	t := *r.all()[0].Topology()
+	t := *r.base().Topology()
 	t.Groups = make([]limiter.Group, len(r.all()))
 	for i, g := range r.all() {
 		v := g.Topology()
@@ -41,16 +43,31 @@ func (r *Router) view() *limiter.Topology {
 			LastLeader: idIn(&t, v, v.LastLeader),
 			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
 		}
+		if e, ok := g.(*ended); ok {
+			t.Groups[i].Ended = e.why.Error()
+			continue
+		}
 		t.Format = min(t.Format, v.Format)
+		addOthers(&t, v)
 	}
 	return &t
+}
+
+// addOthers adds the nodes that only another group has. A node that joins or leaves is for a while in some groups only.
+func addOthers(t, of *limiter.Topology) {
+	for _, m := range of.Nodes {
+		if t.Member(m.ID) == nil && !has(t, m.RaftAddr) {
+			t.Nodes = append(slices.Clip(t.Nodes), m)
+			slices.SortFunc(t.Nodes, func(a, b limiter.Member) int { return strings.Compare(a.ID, b.ID) })
+		}
+	}
 }
 
 // LeaderOf returns the leader of the group that owns a slot, by its id in the first group. A redirect asks it. By old
 // descriptions, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
 	v := r.all()[hashslot.Group(slot, len(r.all()))].Topology()
-	return idIn(r.all()[0].Topology(), v, v.Leader)
+	return idIn(r.base().Topology(), v, v.Leader)
 }
 
 // ReadIndex returns nil when this node has applied every entry of every group that was acknowledged before the call.
@@ -93,8 +110,9 @@ func idIn(to, from *limiter.Topology, id string) string {
 func (r *Router) AddNode(id, raftAddr string) error {
 	added := false
 	err := r.inTurn(func(g Group) error {
-		if has(g.Topology(), raftAddr) {
-			return nil
+		t, err := current(g)
+		if err != nil || has(t, raftAddr) {
+			return err
 		}
 		added = true
 		return g.AddNode(id, raftAddr)
@@ -105,23 +123,48 @@ func (r *Router) AddNode(id, raftAddr string) error {
 	return err
 }
 
-// RemoveNode removes a node from every group that has it, so it can be repeated after an error. id is the node's id in
-// the first group that still has it.
+// current returns the members of a group as they are now. This node may lag, or not have joined the group yet.
+func current(g Group) (*limiter.Topology, error) {
+	err := g.ReadIndex()
+	return g.Topology(), err
+}
+
+// RemoveNode removes a node from every group that has it, and from the first group last. So the node keeps its id in
+// the first group until it is in no other, the call can be repeated after an error, and a node with an empty directory
+// does not come back before. id is the node's id in the first group.
 func (r *Router) RemoveNode(id string) error {
-	for _, of := range r.all() {
-		t := of.Topology()
-		m := t.Member(id)
-		if m == nil {
-			continue
-		}
-		return r.inTurn(func(g Group) error {
-			if own := idIn(g.Topology(), t, id); own != "" {
-				return g.RemoveNode(own)
-			}
-			return nil
-		})
+	groups := r.all()
+	first, err := current(groups[0])
+	if err != nil {
+		return err
 	}
-	return r.all()[0].RemoveNode(id) // which knows why not
+	left := false // in some group, by an earlier call or by a join at the same time
+	for i := len(groups) - 1; i > 0; i-- {
+		removed, err := removeFrom(groups[i], first, id)
+		if err != nil {
+			return fmt.Errorf("group %d: %w", i, err)
+		}
+		left = left || removed
+	}
+	if left && first.Member(id) == nil {
+		return nil
+	}
+	return groups[0].RemoveNode(id)
+}
+
+// removeFrom removes a node from a group, unless the group lacks it. The group may have another id for the node.
+func removeFrom(g Group, first *limiter.Topology, id string) (removed bool, err error) {
+	t, err := current(g)
+	if err != nil {
+		return false, err
+	}
+	if t.Member(id) == nil && first.Member(id) != nil {
+		id = idIn(t, first, id)
+	}
+	if t.Member(id) == nil {
+		return false, nil
+	}
+	return true, g.RemoveNode(id)
 }
 
 func has(t *limiter.Topology, raftAddr string) bool {

@@ -273,7 +273,10 @@ func TestStatusOfGroups(t *testing.T) {
 	c, _ := clusterClient(t, f, "b", Config{})
 	status := c.say("WEIR.CLUSTER STATUS")
 	assert.Contains(t, status, " groups first_slot 0 last_slot 8191 leader a last_leader a term 7 applied_index 40 "+
-		"commit_index 42 first_slot 8192 last_slot 16383 leader  last_leader  term 8 ")
+		"commit_index 42 ended  first_slot 8192 last_slot 16383 leader  last_leader  term 8 ")
+	f.Change(func(t *limiter.Topology) { t.Groups[1].Ended = "removed" })
+	assert.Contains(t, c.say("WEIR.CLUSTER STATUS"), " ended  first_slot 8192")
+	assert.True(t, strings.HasSuffix(c.say("WEIR.CLUSTER STATUS"), " ended removed"))
 	c.say("HELLO 3")
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%11\r\n"))
 }
@@ -295,6 +298,9 @@ func TestReadinessOfGroups(t *testing.T) {
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 2 of 2 groups)\n[+]state ok\n")
 	f.Split("", "b")
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 1 of 2 groups)\n[+]state unknown: a group has no leader\n")
+	f.Change(func(t *limiter.Topology) { t.Groups[0].Ended = "removed" })
+	ready(http.StatusServiceUnavailable, "[-]node 1 of 2 groups have ended on this node\n"+
+		"[+]leader ok (of 1 of 2 groups)\n[+]state unknown: a group has no leader\n")
 	f.Split("", "")
 	ready(http.StatusServiceUnavailable,
 		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be reached\n")
@@ -309,12 +315,13 @@ func TestReadinessOfGroups(t *testing.T) {
 func TestMetricsOfGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	f.Split("a", "b", "", "b")
-	f.Change(func(t *limiter.Topology) { t.Groups[3].CommitIndex = 99 })
+	f.Change(func(t *limiter.Topology) { t.Groups[3].CommitIndex, t.Groups[2].Ended = 99, "removed" })
 	srv, err := NewShared(silent(Config{}), f.Node("b"))
 	require.NoError(t, err)
 	for series, want := range map[string]string{
 		"weir_cluster_groups": "4", "weir_cluster_groups_led": "2", "weir_cluster_groups_leaderless": "1",
 		"weir_cluster_groups_behind_entries": "59", "weir_cluster_is_leader": "1", "weir_cluster_has_leader": "0",
+		"weir_cluster_groups_ended": "1",
 	} {
 		assert.Equal(t, want, value(t, srv, series), series)
 	}

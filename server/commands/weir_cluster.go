@@ -29,7 +29,8 @@ func weirClusterCommand() *command {
 		"message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's " +
 		"wall clock), `log_format` (the newest it reads; 0: unknown). " +
 		"With several Raft groups also `groups`, in the order of their slots. Of each group: `first_slot`, " +
-		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`. The other fields with these " +
+		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`, `ended` (why it has ended on " +
+		"this node while other nodes serve it, else empty). The other fields with these " +
 		"names, and the fields of the nodes, are then of the first group."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
@@ -79,7 +80,7 @@ func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
 }
 
 func writeGroupStatus(w *resp.Writer, g *limiter.Group) {
-	w.Map(7)
+	w.Map(8)
 	w.PairInt("first_slot", int64(g.Slots.First))
 	w.PairInt("last_slot", int64(g.Slots.Last))
 	w.Pair("leader", g.Leader)
@@ -87,6 +88,7 @@ func writeGroupStatus(w *resp.Writer, g *limiter.Group) {
 	w.PairInt("term", int64(g.Term))
 	w.PairInt("applied_index", int64(g.AppliedIndex))
 	w.PairInt("commit_index", int64(g.CommitIndex))
+	w.Pair("ended", g.Ended)
 }
 
 func writeNodeStatus(w *resp.Writer, m *limiter.Member) {

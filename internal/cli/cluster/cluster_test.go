@@ -161,6 +161,18 @@ func TestClusterStatusOfGroups(t *testing.T) {
 		"SLOTS LEADER TERM BEHIND", "0-8191 a 3 1", "8192-16383 none, the last was b 4 0", "",
 	}, lines[len(lines)-4:])
 
+	nodes["b"].mu.Lock()
+	nodes["b"].topo.Groups[1].Ended = "it differs"
+	nodes["b"].mu.Unlock()
+	out.Reset()
+	require.NoError(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}),
+		"the groups that serve on this node have leaders")
+	require.Regexp(t, `(?m)^keys +2 groups, 0 without a leader, 1 ended on b$`, out.String())
+	require.Regexp(t, `(?m)^8192-16383 +ended on b: it differs$`, out.String())
+	nodes["b"].mu.Lock()
+	nodes["b"].topo.Groups[1].Ended = ""
+	nodes["b"].mu.Unlock()
+
 	out.Reset()
 	require.Error(t, (&statusCmd{JSON: true}).show(&out, &Command{Addr: nodes["b"].addr}))
 	var status remote.Status

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -17,6 +18,8 @@ const (
 	// clockAheadMax is how far a node's clock may differ from this node's. The alert WeirClockSkew has the same
 	// bound.
 	clockAheadMax = time.Second
+	// replaceNode is the advice for a node on which a group has ended.
+	replaceNode = "check that the other nodes serve, then replace this node: docs/clustering.md#several-raft-groups"
 )
 
 func (d *Subject) lookAtCluster(up *running) []Finding {
@@ -58,6 +61,12 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 	} else if n > 0 {
 		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided",
 			"start nodes until a majority is up, and check that they reach each other"})
+	}
+	for i := range s.Groups {
+		if g := &s.Groups[i]; g.Ended != "" {
+			found = append(found, Finding{Wrong, "cluster", fmt.Sprintf("the group of the slots %d to %d has ended on %s: %s",
+				g.FirstSlot, g.LastSlot, s.Node, oneLine(errors.New(g.Ended))), replaceNode})
+		}
 	}
 	up, voters := 0, 0
 	for i := range s.Nodes {

@@ -37,6 +37,9 @@ func TestDoctorJudges(t *testing.T) {
 	grouped.Groups = []remote.GroupStatus{{Leader: "a"}, {Leader: "b"}}
 	leaderless := status("a", true, true, true)
 	leaderless.Groups = []remote.GroupStatus{{Leader: "a"}, {}}
+	ended := status("a", true, true, true)
+	ended.Node = "a"
+	ended.Groups = []remote.GroupStatus{{LastSlot: 8191, Ended: "it differs"}, {Leader: "b"}}
 	judge := func(s remote.Status) []Finding { return judgeStatus(&s) }
 	const spare = 1000 // file descriptors beyond those of clients
 	slow := status("a", true, true, true)
@@ -57,6 +60,7 @@ func TestDoctorJudges(t *testing.T) {
 		{judge(status("a", true)), Fine, "1 of 1 voters"},
 		{judge(grouped), Fine, "3 of 3 voters are up, 2 groups"},
 		{judge(leaderless), Wrong, "1 of 2 groups have no leader"},
+		{judge(ended), Wrong, "the group of the slots 0 to 8191 has ended on a: it differs"},
 		{judge(slow), Doubt, "b is 10001 entries behind"},
 		{judge(slow), Doubt, "the clock of c is -2s ahead"},
 		{[]Finding{judgeClock(discipline{synced: true, maxError: time.Millisecond, source: "tsc"})}, Fine,

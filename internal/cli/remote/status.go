@@ -40,6 +40,8 @@ type GroupStatus struct {
 	Term         uint64 `redis:"term" json:"term"`
 	AppliedIndex uint64 `redis:"applied_index" json:"applied_index"`
 	CommitIndex  uint64 `redis:"commit_index" json:"commit_index"`
+	// Ended is why the group has ended on the node that answered, while other nodes serve it; "": it has not.
+	Ended string `redis:"ended" json:"ended,omitempty"`
 }
 
 // NodeStatus is one node in a Status.
@@ -135,18 +137,32 @@ func (s *Status) writeGroups(t io.Writer) {
 	fmt.Fprintln(t, "\nSLOTS\tLEADER\tTERM\tBEHIND")
 	for i := range s.Groups {
 		g := &s.Groups[i]
+		if g.Ended != "" {
+			fmt.Fprintf(t, "%d-%d\tended on %s: %s\n", g.FirstSlot, g.LastSlot, s.Node, terminal.PlainText(g.Ended))
+			continue
+		}
 		fmt.Fprintf(t, "%d-%d\t%s\t%d\t%d\n", g.FirstSlot, g.LastSlot, leaderText(g.Leader, g.LastLeader), g.Term,
 			g.CommitIndex-min(g.AppliedIndex, g.CommitIndex))
 	}
 }
 
-// Leaderless returns the number of groups without a leader.
+// EndedHere returns the number of groups that have ended on the node that answered.
+func (s *Status) EndedHere() (n int) {
+	for i := range s.Groups {
+		if s.Groups[i].Ended != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Leaderless returns the number of groups without a leader. Of a group that has ended on it, a node knows no leader.
 func (s *Status) Leaderless() (n int) {
 	if len(s.Groups) == 0 && s.Leader == "" {
 		return 1
 	}
 	for i := range s.Groups {
-		if s.Groups[i].Leader == "" {
+		if s.Groups[i].Leader == "" && s.Groups[i].Ended == "" {
 			n++
 		}
 	}
@@ -154,7 +170,11 @@ func (s *Status) Leaderless() (n int) {
 }
 
 func (s *Status) groupsText() string {
-	return fmt.Sprintf("%d groups, %d without a leader", len(s.Groups), s.Leaderless())
+	text := fmt.Sprintf("%d groups, %d without a leader", len(s.Groups), s.Leaderless())
+	if n := s.EndedHere(); n > 0 {
+		text += fmt.Sprintf(", %d ended on %s", n, s.Node)
+	}
+	return text
 }
 
 // LedBy returns the number of groups that a node leads.

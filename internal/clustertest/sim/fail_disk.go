@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -72,7 +71,7 @@ func (s *Simulation) replaced(h *host, lost string) bool {
 			continue
 		}
 		err := p.node.RemoveNode(lost)
-		if err == nil || strings.Contains(err.Error(), "no node") {
+		if err == nil || isUnknownNode(err) {
 			return h.settled()
 		}
 	}

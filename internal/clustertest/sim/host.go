@@ -33,6 +33,13 @@ func (h *host) running() *process {
 	return h.now
 }
 
+// wasLost reports whether the disk was lost at least once.
+func (h *host) wasLost() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
+}
+
 // start starts a process on the content of the disk, unless a process runs.
 func (h *host) start() {
 	h.mu.Lock()

@@ -23,6 +23,15 @@ type replica interface {
 	Digest() (index, hash uint64)
 }
 
+// groupOn is a group of a node by its number. The node may put another object in its place.
+type groupOn struct {
+	node   *router.Node
+	number int
+}
+
+func (g groupOn) Topology() *limiter.Topology  { return g.node.Group(g.number).Topology() }
+func (g groupOn) Digest() (index, hash uint64) { return g.node.Group(g.number).Digest() }
+
 // openNode opens a node, and returns its groups. The Raft library panics if it cannot read its log, and openNode turns
 // that into an error.
 func openNode(o raftstore.Options) (n node, groups []replica, err error) {
@@ -40,7 +49,7 @@ func openNode(o raftstore.Options) (n node, groups []replica, err error) {
 		return nil, nil, err
 	}
 	for i := range o.Groups {
-		groups = append(groups, many.Group(i))
+		groups = append(groups, groupOn{many, i})
 	}
 	return many, groups, nil
 }

@@ -72,7 +72,7 @@ func Run(c Config, r *Report) {
 func newSimulation(c Config, r *Report) *Simulation {
 	return &Simulation{
 		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
-		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{}, books: newBooks(),
+		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{}, books: newBooks(c.Groups),
 	}
 }
 

@@ -17,9 +17,19 @@ func (s *Simulation) compare() {
 	s.atRest()
 	for _, h := range s.machines() {
 		if p := h.running(); p != nil {
+			s.expectGroups(p)
 			for i, g := range p.group {
 				s.compareOne(h, i, g)
 			}
+		}
+	}
+}
+
+// expectGroups checks that no group of a process has ended, unless the removal of its node was requested.
+func (s *Simulation) expectGroups(p *process) {
+	for i, g := range p.node.Topology().Groups {
+		if g.Ended != "" && !p.host.leaving() && !p.host.wasLost() {
+			s.violation("group %d of %s has ended: %s", i, p.host.id, g.Ended)
 		}
 	}
 }

@@ -67,7 +67,9 @@ func (d *Check) Run() {
 		select {
 		case at := <-d.Found:
 			d.UnderWay.Store(true)
-			d.judge(at)
+			if d.judge(at) {
+				return // this node's answers are withheld until it is closed
+			}
 			d.UnderWay.Store(false)
 			timers.Pause(d.Ctx, d.Options.Heartbeat) // a node with a wrong state needs a moment to stop
 			d.forget()
@@ -86,8 +88,8 @@ func (d *Check) forget() {
 	}
 }
 
-// judge compares histories until a majority has one, or the limit has passed.
-func (d *Check) judge(at fsm.Difference) {
+// judge compares histories until a majority has one, or the limit has passed. It reports whether this node must end.
+func (d *Check) judge(at fsm.Difference) (ends bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
@@ -100,18 +102,20 @@ func (d *Check) judge(at fsm.Difference) {
 			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop",
 				"entry", v.index,
 				"differ", v.others)
-			return
+			return false
 		case inMinority:
 			d.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", failure.ErrDiverged, v.index,
 				hash(v.mine), hash(v.majority), v.others))
-			return
+			return true
 		}
 		timers.Pause(ctx, askHistoryAgain)
 	}
 	if !led && d.Raft.State() != raft.Leader && !d.Closing() {
 		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index,
 			hash(at.Mine), hash(at.Theirs)))
+		return true
 	}
+	return false
 }
 
 // hash is a history in the form of log lines.
@@ -244,7 +248,7 @@ func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte
 	return calls.Answered, binary.LittleEndian.AppendUint64(nil, mine)
 }
 
-// diverged ends the process of a node whose state a majority contradicts, and marks
+// diverged ends a node whose state a majority contradicts, and marks
 // its directory: it must not start again either.
 func (d *Check) diverged(err error) {
 	if e := d.Identity.Forbid(err.Error()); e != nil {

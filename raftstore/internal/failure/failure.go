@@ -46,3 +46,7 @@ var (
 	ErrGroups      = errors.New("the cluster has another number of Raft groups than this node has opened: start this " +
 		"node again, it has recorded the number")
 )
+
+// EndsGroup reports whether an error of a process with several Raft groups ends its own group alone. The disk and the
+// log are in order, and the other groups do not depend on it. A dispute ends the process, because it needs a restart.
+func EndsGroup(err error) bool { return errors.Is(err, ErrRemoved) || errors.Is(err, ErrDiverged) }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -95,8 +96,12 @@ func (h *Host) Claim() error {
 	if err != nil {
 		return err
 	}
-	h.Identity.Identity, o.NodeID = id, id.NodeID
-	return nil
+	h.Identity.Identity = id
+	if o.Incarnation != "" && id.NodeID == o.NodeID { // else it has an incarnation of its own
+		err = h.Identity.Adopt(o.Incarnation)
+	}
+	o.NodeID = h.Identity.NodeID
+	return err
 }
 
 // OpenPort opens the port of the group, on the hub of the process or on a hub of its own.
@@ -124,15 +129,30 @@ func (h *Host) ClosePort() error {
 	return CloseIf(h.Options.Listener)
 }
 
-// Stopper returns the function that ends the process after a fault that a node cannot survive.
+// Stopper returns the function that ends the process, or this group alone, after a fault that a node cannot survive.
 func (h *Host) Stopper(onFatal func(error)) func(error) {
-	if onFatal != nil {
-		return onFatal
+	stop := onFatal
+	if stop == nil {
+		stop = h.exit
+	}
+	if h.Options.OnGroupEnd == nil {
+		return stop
 	}
 	return func(err error) {
-		h.Log.Error("this node cannot go on", "error", err, "restart", failure.RestartAdvice(err, h.Alone()))
-		os.Exit(1)
+		if !failure.EndsGroup(err) {
+			stop(err)
+			return
+		}
+		if errors.Is(err, failure.ErrRemoved) {
+			err = errors.Join(err, h.Identity.MarkRemoved())
+		}
+		h.Options.OnGroupEnd(err)
 	}
+}
+
+func (h *Host) exit(err error) {
+	h.Log.Error("this node cannot go on", "error", err, "restart", failure.RestartAdvice(err, h.Alone()))
+	os.Exit(1)
 }
 
 // Alone reports whether no other node has this node's state.

@@ -85,6 +85,14 @@ type Options struct {
 	// OnFatal is called when the node must stop, and must not return. nil logs the
 	// error and ends the process with code 1.
 	OnFatal func(error)
+	// OnGroupEnd is called instead of OnFatal when only this group must end, because the others of the process can serve.
+	// It returns, and may be called again until the node is closed. nil: OnFatal is called.
+	OnGroupEnd func(error)
+	// MayJoin reports whether a node without a cluster may ask to be taken in; nil: always.
+	MayJoin func() bool
+	// Incarnation is the id under which this process joins a cluster; "": NodeID. A group that was never taken in
+	// adopts it.
+	Incarnation string
 	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
 	// calls.
 	OnEntry func(Entry)

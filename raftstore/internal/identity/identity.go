@@ -26,6 +26,7 @@ type Identity struct {
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Groups     int    `json:",omitempty"` // of the cluster; 0: one, or not known yet
 	Diverged   string // why the node must not start again; "" when it may
+	Removed    bool   `json:",omitempty"` // a group of several was removed from this node, and must not start again
 
 	unsummed bool // the file has no checksum: an older weir wrote it
 }
@@ -125,6 +126,8 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 			have.NodeID, want.NodeID)
 	case have.Diverged != "":
 		return Identity{}, fmt.Errorf("%w (%s): %s", failure.ErrDiverged, have.Diverged, failure.AdviceRejoin)
+	case have.Removed:
+		return Identity{}, failure.ErrRemoved
 	}
 	if have.unsummed {
 		have.unsummed = false

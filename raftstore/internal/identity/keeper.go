@@ -128,5 +128,27 @@ func (k *Keeper) Forbid(reason string) error {
 	return k.write()
 }
 
+// MarkRemoved records that the cluster has removed this node, so it must not start again.
+func (k *Keeper) MarkRemoved() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Removed {
+		return nil
+	}
+	k.Removed = true
+	return k.write()
+}
+
+// Adopt takes the id of a later incarnation, unless the node was taken in or has been a member under its own.
+func (k *Keeper) Adopt(id string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.Invited || k.Joined {
+		return nil
+	}
+	k.NodeID = id
+	return k.write()
+}
+
 // write puts the identity on the disk. The caller holds mu.
 func (k *Keeper) write() error { return Write(k.On, k.Dir, k.Identity) }

@@ -61,6 +61,9 @@ func (m *Membership) Join() {
 		believed := m.CurrentAddr()
 		switch {
 		case believed == "" && !m.Identity.HasJoined():
+			if m.Options.MayJoin != nil && !m.Options.MayJoin() {
+				continue
+			}
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
 		case believed == "" || believed == m.Options.RaftAddr:
 		case !told:

@@ -1,0 +1,86 @@
+package router
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// drain is the pause between the last call to a group that ends and its close. A call in progress ends within the
+// maximum age of a decision, which is shorter.
+const drain = 5 * time.Second
+
+// ending is a group that must end on this node, and the reason.
+type ending struct {
+	group int
+	why   error
+}
+
+// endSoon asks for the end of a group. It returns at once, because a goroutine of the group calls it.
+func (n *Node) endSoon(group int, why error) {
+	if !n.ending[group].Swap(true) {
+		n.endings <- ending{group, why} // which has room for every group once
+	}
+}
+
+// endGroups ends the groups that must end, until the node closes. When no group is left, it ends the process.
+func (n *Node) endGroups() {
+	for {
+		select {
+		case <-n.stop:
+			return
+		case e := <-n.endings:
+			n.tell(e.group, e.why)
+			n.replace(e.group, n.standIn(e))
+			n.closing.Go(func() { n.closeLater(n.nodes[e.group]) })
+			if err := noneLeft(n.all()); err != nil {
+				n.fatal(err)
+			}
+		}
+	}
+}
+
+// tell logs the end of a group.
+func (n *Node) tell(group int, why error) {
+	n.options.Logger.Error("a group has ended on this node; the other groups serve", "group", group, "error", why,
+		"restart", raftstore.RestartAdvice(why))
+}
+
+// closeLater closes a group when no call is in progress.
+func (n *Node) closeLater(node *raftstore.Node) {
+	select {
+	case <-time.After(drain):
+	case <-n.stop:
+	}
+	if err := node.Close(); err != nil {
+		n.options.Logger.Warn("a group that has ended was not closed cleanly", "error", err)
+	}
+}
+
+// fatal ends the process, as a node with one group does.
+func (n *Node) fatal(err error) {
+	if n.options.OnFatal != nil {
+		n.options.OnFatal(err)
+		return
+	}
+	n.options.Logger.Error("this node cannot go on", "error", err, "restart", raftstore.RestartAdvice(err))
+	os.Exit(1)
+}
+
+// noneLeft returns an error if every group has ended: why the first one did.
+func noneLeft(groups []Group) error {
+	for _, g := range groups {
+		if _, ok := g.(*ended); !ok {
+			return nil
+		}
+	}
+	first := groups[0].(*ended).why
+	for _, g := range groups[1:] {
+		if why := g.(*ended).why; !errors.Is(why, first) && why.Error() != first.Error() {
+			return errors.Join(first, why)
+		}
+	}
+	return first
+}
