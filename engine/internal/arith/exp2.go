@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Exp2 returns the double nearest to 2^y. The caller must pass a y of at least -1 that is
-// a multiple of 2^-53; x-1 is one for every positive double x. math.Exp2 and math.Pow are
-// not correctly rounded, and they answer differently on different processors.
+// Exp2 returns the double nearest to 2^y. The caller must pass a y of at least -1 that is a
+// multiple of 2^-53. For every positive double x, x-1 is such a y. The functions math.Exp2 and
+// math.Pow are not correctly rounded, and their results differ between processors.
 func Exp2(y float64) float64 {
 	if y >= 1024 {
 		return math.Inf(1)
@@ -31,9 +31,9 @@ var exp2Ln2 = Uint128{0xb17217f7d1cf79ab, 0xc9e3b39803f2f6af}
 // exp2Mantissa returns 2^(fraction/2^64), rounded, in units of 2^-mantissaBits. It adds up
 // the series of exp(x), x = fraction/2^64·ln 2, in units of 2^-127.
 //
-// The sum is off by less than 2^-120. 2^y of a double y is at least 2^-113 away from the
+// The error of the sum is below 2^-120. For a double y, 2^y is at least 2^-113 away from the
 // middle between two doubles (Lefèvre and Muller, "Worst cases for correct rounding of the
-// elementary functions in double precision"), so that the sum rounds as 2^y does.
+// elementary functions in double precision"). So the sum and 2^y round to the same double.
 func exp2Mantissa(fraction uint64) uint64 {
 	const one = 1 << 63
 	x := exp2Ln2.mulHigh(Uint128{fraction, 0})
@@ -47,7 +47,7 @@ func exp2Mantissa(fraction uint64) uint64 {
 	return sum.Add(Uint128{half, 0}).Hi >> (63 - mantissaBits)
 }
 
-// mulHigh returns the upper 128 bits of a product, at most 2 too low.
+// mulHigh returns the upper 128 bits of a product. The result is up to 2 below the exact value.
 func (a Uint128) mulHigh(b Uint128) Uint128 {
 	left, right := Mul(a.Hi, b.Lo), Mul(a.Lo, b.Hi)
 	return Mul(a.Hi, b.Hi).Add(Uint128{0, left.Hi}).Add(Uint128{0, right.Hi})
@@ -60,8 +60,9 @@ func (a Uint128) quotient(d uint64) Uint128 {
 }
 
 // Truncate converts a double to the integer that Redis answers for it: truncated towards
-// zero, or the least 64-bit integer if the value does not fit. Go leaves the latter to the
-// processor, so no other function may convert a double to an integer.
+// zero, or the least 64-bit integer if the value does not fit. The conversion int64(f) of a
+// value that does not fit depends on the processor. So no other function may convert a double
+// to an integer.
 func Truncate(f float64) int64 {
 	if f >= -1<<63 && f < 1<<63 {
 		return int64(f)

@@ -3,7 +3,7 @@ package arith
 // Never is the instant that never comes.
 const Never = int64(1<<63 - 1)
 
-// NsToMs rounds a span up to milliseconds; Never becomes -1.
+// NsToMs converts a span to milliseconds, rounded up. It returns -1 for Never.
 func NsToMs(ns int64) int64 {
 	if ns == Never {
 		return -1
@@ -11,7 +11,7 @@ func NsToMs(ns int64) int64 {
 	return ns/1e6 + OneIf(ns%1e6 != 0)
 }
 
-// AddNs returns an instant moved by a span, at most Never.
+// AddNs returns at+span, at most Never. at is not negative.
 func AddNs(at, span int64) int64 {
 	if span > Never-at {
 		return Never

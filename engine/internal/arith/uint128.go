@@ -7,11 +7,12 @@ import (
 
 // Uint128 is an unsigned 128-bit integer.
 //
-// It is wide enough for the engine: with u = MaxUnits = 2^53 and p = MaxWindowNs < 2^55,
-// the largest bucket level is (u+1)*p < 2^109, the largest debt adds p*u < 2^108, a
-// limiter time below 2^62 times a rate of at most u units is below 2^115, and their sum
-// stays below 2^116 (and below 2^96 under most limits). The weighted count of a window is
-// at most 2*u*p.
+// It is wide enough for the engine, with u = MaxUnits = 2^53 and p = MaxWindowNs < 2^55:
+//
+//   - The largest level of a bucket is (u+1)*p < 2^109, and the largest debt adds p*u < 2^108.
+//   - Limiter time below 2^62, times a rate of at most u units, is below 2^115.
+//   - The sum of both is below 2^116. Under most limits it is below 2^96.
+//   - The weighted count of a window is at most 2*u*p.
 type Uint128 struct{ Hi, Lo uint64 }
 
 // Mul returns a*b.
@@ -49,8 +50,8 @@ func (a Uint128) Less(b Uint128) bool {
 
 func (a Uint128) isZero() bool { return a.Hi|a.Lo == 0 }
 
-// Div returns a/d rounded down, and whether the quotient exceeds 64 bits (it is
-// then the largest 64-bit number).
+// Div returns a/d rounded down. big reports whether the quotient exceeds 64 bits; q is then the
+// largest 64-bit number.
 func (a Uint128) Div(d uint64) (q uint64, big bool) {
 	if a.Hi >= d {
 		return ^uint64(0), true
@@ -91,10 +92,12 @@ func (a Uint128) Floor(d int64) int64 {
 	return int64(q)
 }
 
-// NsUp reads a as 1/units nanoseconds and rounds up to whole ones, saturating.
+// NsUp converts a from units of 1/units nanoseconds to nanoseconds, rounded up and at most
+// math.MaxInt64.
 func (a Uint128) NsUp(units int64) int64 { return a.DivUp(uint64(units)) }
 
-// MsUp reads a as 1/units nanoseconds and rounds up to milliseconds, saturating.
+// MsUp converts a from units of 1/units nanoseconds to milliseconds, rounded up and at most
+// math.MaxInt64.
 func (a Uint128) MsUp(units int64) int64 {
 	if a.Hi == 0 && units == 1 {
 		return int64(a.Lo/1e6) + OneIf(a.Lo%1e6 != 0)

@@ -65,7 +65,7 @@ func (z *Zone) windowAt(wallNs int64, mode rule.WindowMode) *zoneWindow {
 	begin := func(i int64) int64 { return z.startOfDay(step(first, i)) * 1e9 }
 	w := &zoneWindow{startNs: begin(0)}
 	i := int64(1)
-	for ; w.ends.EndNs <= wallNs || i == 1; i++ { // more than one round where a zone left out a day
+	for ; w.ends.EndNs <= wallNs || i == 1; i++ { // more than one round if the zone skipped a whole day
 		w.ends.EndNs = begin(i)
 	}
 	for ; w.ends.NextEndNs <= w.ends.EndNs; i++ {
@@ -118,7 +118,7 @@ func (z *Zone) startOfDay(day int64) int64 {
 			until = z.Changes[i+1].AtSec
 		}
 		if at := local - c.OffsetSec; at < until {
-			return max(at, from) // before from: the hour in which it lay was left out
+			return max(at, from) // at before from: the clocks skipped 0:00, and the day begins at the change
 		}
 	}
 	panic("engine: the last offset of a zone ends")
@@ -141,7 +141,7 @@ const (
 	eraToZero = 719468 // days from 0000-03-01 to the epoch
 )
 
-// dayOf returns the first day of a month, which may be beyond 12.
+// dayOf returns the first day of a month as days since the epoch. month may be above 12.
 func dayOf(year, month int64) int64 {
 	year += floorDiv(month-1, 12)
 	month -= 12 * floorDiv(month-1, 12)
@@ -155,7 +155,7 @@ func dayOf(year, month int64) int64 {
 	return era*eraDays + yearOfEra*365 + yearOfEra/4 - yearOfEra/100 + dayOfYear - eraToZero
 }
 
-// civilOf returns the date of a day.
+// civilOf returns the date of a day that is given as days since the epoch.
 func civilOf(day int64) (year, month, dayOfMonth int64) {
 	day += eraToZero
 	era := floorDiv(day, eraDays)

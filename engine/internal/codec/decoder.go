@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // Decoder decodes a stored value. After the first fault it only returns zeros.
 type Decoder struct {
-	B   []byte
-	Bad bool
+	B   []byte // the bytes that are not yet decoded
+	Bad bool   // a fault was found
 }
 
 // Varint reads an integer.
@@ -19,7 +19,7 @@ func (d *Decoder) Varint() int64 {
 	return n
 }
 
-// Within reads a varint that must lie between two bounds.
+// Within reads a varint. A value below low or above high is a fault, but is returned.
 func (d *Decoder) Within(low, high int64) int64 {
 	n := d.Varint()
 	d.Bad = d.Bad || n < low || n > high

@@ -74,11 +74,11 @@ type StrikeMode uint8
 // The bits of a StrikeMode.
 const (
 	// Attempts: a take is the start of an attempt, and counts as a failure until OpForgive or OpReset reports
-	// success. It is admitted unless a penalty runs. If it reaches a threshold, it is still admitted, and the penalty
-	// applies to all later takes. So the last threshold bounds the concurrent attempts.
+	// success. A take is admitted unless a penalty runs. A take that reaches a threshold is still admitted, and the
+	// penalty applies to all later takes. So the last threshold bounds the concurrent attempts.
 	Attempts StrikeMode = 1 << iota
-	// Extend makes a take during a penalty count although it is denied. It restarts the penalty of the highest
-	// step reached.
+	// Extend makes a take during a penalty count although it is denied. Such a take restarts the penalty of the
+	// highest step that the count has reached.
 	Extend
 	numStrikeModes = iota
 
@@ -96,8 +96,8 @@ func (l *Limit) Is(other *Limit) bool {
 		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Strikes == other.Strikes && l.Steps == other.Steps
 }
 
-// Previewable reports whether a decision under the algorithm leaves only a few numbers, so that they can be computed
-// before anything is taken.
+// Previewable reports whether the state of a limiter of the algorithm is only a few numbers. The state after a
+// decision can then be computed before anything is taken.
 func (a Algorithm) Previewable() bool {
 	return a == TokenBucket || a == FixedWindow || a == LeakyBucket || a == SlidingCounter
 }

@@ -13,9 +13,9 @@ func (l *Limit) MostMissing() arith.Uint128 {
 	return l.Rate.Grains(MaxUnits + l.Max)
 }
 
-// Carry converts a deficit under another limit to this limit. A token bucket keeps its tokens, rounded down and at
-// most the new burst. A leaky bucket keeps its backlog, rounded up. If the clock was set back, the deficit may exceed
-// MostMissing, and Carry reduces it to that.
+// Carry converts a deficit under the limit old to this limit. A token bucket keeps its tokens, rounded down and at
+// most the new burst. A leaky bucket keeps its backlog, rounded up. The result is at most MostMissing, which a deficit
+// exceeds if the clock was set back.
 func (l *Limit) Carry(deficit arith.Uint128, old *Limit) arith.Uint128 {
 	return l.translate(deficit, old).Min(l.MostMissing())
 }
@@ -45,7 +45,7 @@ func regrain(q arith.Uint128, from, to Rate, up bool) arith.Uint128 {
 	return to.Grains(int64(whole)).Add(arith.Uint128{Hi: 0, Lo: grains})
 }
 
-// Most returns how many units the state of a counting algorithm can hold.
+// Most returns the largest number of units that the state of a counting algorithm can represent.
 func (l *Limit) Most() int64 {
 	if l.Algorithm == SlidingLog {
 		return MaxLogUnits

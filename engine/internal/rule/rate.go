@@ -56,7 +56,7 @@ func MakeRate(units int64, perNs arith.Uint128) (Rate, error) {
 	return r, nil
 }
 
-// String formats the rate as ParseRate reads it, per second if that is a whole number.
+// String formats the rate as ParseRate reads it. The period is a second if that gives a whole number of units.
 func (r Rate) String() string {
 	if perSec := arith.Mul(uint64(r.Units), 1e9); r.PerNs > 0 && perSec.Mod(uint64(r.PerNs)) == 0 {
 		if n, big := perSec.Div(uint64(r.PerNs)); !big && n <= MaxUnits {

@@ -69,8 +69,9 @@ func (s Steps) Valid() bool {
 }
 
 // Reached returns the effect of a count that grows from was to count. penaltyNs is the penalty of the highest step
-// that this growth reaches. The last step counts whenever count is at or above it. With again, so does every step.
-// last reports whether the penalty is the last step's. delayNs is the delay of the highest reached Delay.
+// without Delay that this growth reaches. The last step counts as reached whenever count is at or above its threshold.
+// With again, every step does. last reports whether the penalty is that of the last step. delayNs is the delay of the
+// highest step with Delay whose threshold is at or below count.
 func (s Steps) Reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
 	for i := range s.Len() {
 		step := s.At(i)
