@@ -2,8 +2,8 @@ package arena
 
 import "math/bits"
 
-// A page keeps one dirty bit for every four words. No slot that is marked is shorter than
-// that, so no two of them share a bit.
+// A page keeps one dirty bit for every four words. Only entries are marked dirty, and the slot
+// of an entry has at least four words. So no two entries share a bit.
 const (
 	WordsPerDirtyBit = 4
 	dirtyBits        = (pageLen/8/WordsPerDirtyBit + 64) / 64 * 64 // 512
@@ -39,7 +39,7 @@ func (p *page) wordOf(i int, m uint64) uint16 {
 	return (mark*WordsPerDirtyBit + slotWords - 1) / slotWords * slotWords
 }
 
-// prefetchDirty reads the parts of the next n changed slots that are encoded. Like Slab.Prefetch it waits for
+// prefetchDirty reads the bytes that encoding needs of the next n changed slots. Like Slab.Prefetch it waits for
 // no load, so the processor loads them side by side.
 func (p *page) prefetchDirty(n int) (sum uint64) {
 	for i, m := range p.dirty {
@@ -51,8 +51,8 @@ func (p *page) prefetchDirty(n int) (sum uint64) {
 	return sum
 }
 
-// MarkDirty sets the dirty bit of a slot. It returns the slot's page, and whether the page was clean, so that
-// the caller must list it.
+// MarkDirty sets the dirty bit of a slot. It returns the slot's page, and whether this is the first dirty bit of
+// the page. The caller then adds the page to its list of pages with dirty bits.
 func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
 	page = r >> wordBits
 	p, i := s.pages[page], uint16(r&(1<<wordBits-1))/WordsPerDirtyBit
@@ -67,8 +67,7 @@ func (s *Slab) IsDirty(r Ref) bool {
 	return s.pages[r>>wordBits].isDirty(uint16(r & (1<<wordBits - 1)))
 }
 
-// TakeDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit. A page that
-// was freed has none.
+// TakeDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit or was freed.
 func (s *Slab) TakeDirty(page uint32) Ref {
 	p := s.pages[page]
 	if p == nil {
@@ -87,7 +86,8 @@ func (s *Slab) HasDirty(page uint32) bool {
 	return p != nil && p.listedDirty
 }
 
-// PrefetchDirty reads the parts of the next n changed entries of a page that are encoded.
+// PrefetchDirty reads the bytes that encoding needs of the next n changed entries of a page. The result only
+// keeps the compiler from dropping the reads.
 func (s *Slab) PrefetchDirty(page uint32, n int) uint64 {
 	if p := s.pages[page]; p != nil {
 		return p.prefetchDirty(n)

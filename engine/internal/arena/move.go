@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// SurplusPages returns how many pages the free slots of all classes make.
+// SurplusPages returns how many pages would be free if each class had all its free slots on as few pages as
+// possible.
 func (s *Slab) SurplusPages() (n int) {
 	for class := range s.count {
 		n += s.Surplus(uint8(class))
@@ -13,10 +14,11 @@ func (s *Slab) SurplusPages() (n int) {
 	return n
 }
 
-// Surplus returns how many pages the free slots of a class make.
+// Surplus returns how many pages the free slots of a class would fill.
 func (s *Slab) Surplus(class uint8) int { return s.FreeSlots(class) / perPage(class) }
 
-// Lacks returns how many more free slots of a class make the given number of pages.
+// Lacks returns how many more slots of a class must become free until its free slots would fill the given number
+// of pages.
 func (s *Slab) Lacks(class uint8, pages int) int {
 	return max(pages*perPage(class)-s.FreeSlots(class), 0)
 }
@@ -60,7 +62,7 @@ func (s *Slab) Leaving(r Ref) bool { return s.pages[r>>wordBits].leaves }
 // MoveSlot copies a slot to a free slot of its class and returns that slot, or 0 if there is none.
 func (s *Slab) MoveSlot(from Ref) (to Ref) {
 	n := s.Len(from)
-	if !s.HasFreeSlot(n) { // taken since the plan was made
+	if !s.HasFreeSlot(n) { // other entries took the free slots since Vacate
 		return 0
 	}
 	to = s.Alloc(n)
@@ -68,8 +70,8 @@ func (s *Slab) MoveSlot(from Ref) (to Ref) {
 	return to
 }
 
-// MoveChain moves the blocks of a chain off pages that are being emptied, and returns its ends. Blocks of all
-// kinds begin with the reference to the next block.
+// MoveChain moves the blocks of a chain off pages that are being emptied. It returns the first and the last block.
+// Blocks of all kinds begin with the reference to the next block.
 func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 	head = first
 	for r := first; r != 0; {
@@ -91,7 +93,7 @@ func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 // ClassAt returns the class of a slot.
 func (s *Slab) ClassAt(r Ref) uint8 { return s.pages[r>>wordBits].class }
 
-// ChainUses reports whether one of the first most blocks of a chain has a class.
+// ChainUses reports whether one of the first most blocks of a chain is a slot of a class.
 func (s *Slab) ChainUses(r Ref, class uint8, most int) bool {
 	for i := 0; r != 0 && i < most; i++ {
 		if s.ClassAt(r) == class {

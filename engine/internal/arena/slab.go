@@ -1,21 +1,21 @@
 package arena
 
-// Ref is a reference to a slot of a slab: the page, and the offset in it in words of eight bytes. Zero means no
-// slot.
+// Ref is a reference to a slot of a slab: the number of the page in the high bits, and in the lowest wordBits
+// bits the offset in the page, in words of eight bytes. Zero means no slot.
 type Ref = uint32
 
 const (
 	pageLen   = 16<<10 - pageHead
-	pageHead  = 88 // what a page keeps about itself, so that a page is 16 KiB in all
+	pageHead  = 88 // bytes of the other fields of page, so that a page has 16 KiB in all
 	PageBytes = pageLen + pageHead
 	wordBits  = 11                   // 16 KiB in words
 	maxPages  = 1 << (31 - wordBits) // 16 GiB
 	noWord    = 1<<16 - 1
-	MaxRecord = 1024 // bytes; the largest class
+	MaxRecord = 1024 // bytes of the largest slot
 )
 
-// slotLens are the sizes a slot may have, ascending. Small ones are exact to a
-// word because most entries are small; larger ones grow by a quarter at most.
+// slotLens are the sizes that a slot may have, in ascending order. A class is an index in slotLens. Small sizes
+// ascend by one word, because most entries are small. Each larger size is at most a third above the one before.
 var slotLens = [...]uint16{
 	16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128,
 	160, 192, 224, 256, 320, 384, 448, 512, 640, 768, MaxRecord,
@@ -27,25 +27,25 @@ const NumClasses = len(slotLens)
 // page holds slots of one class.
 type page struct {
 	data        [pageLen]byte
-	dirty       [dirtyBits / 64]uint64 // the slots in which something changed
-	next        uint32                 // neighbours in the class's list of pages with room
+	dirty       [dirtyBits / 64]uint64 // the dirty bits
+	next        uint32                 // neighbours in the class's list of pages with free slots
 	prev        uint32
 	live        uint16 // slots in use
 	fresh       uint16 // first word never used
 	freed       uint16 // first word of the chain of freed slots, or noWord
 	class       uint8
-	listed      bool // in the list of pages with room
-	listedDirty bool // in its user's list of pages with dirty bits
-	leaves      bool // compaction empties it, and nothing new goes there
+	listed      bool // in the list of pages with free slots
+	listedDirty bool // in the caller's list of pages with dirty bits
+	leaves      bool // compaction empties the page, and Alloc does not use it
 }
 
 // Slab is an allocator of small byte slots in pages. A page whose last slot is
 // freed can serve another class. It is not safe for concurrent use.
 type Slab struct {
-	pages   []*page               // page 0 is never used, so that ref 0 is none
+	pages   []*page               // by number; number 0 is never used, so that Ref 0 means no slot
 	spare   []uint32              // numbers of empty pages kept for reuse
 	vacant  []uint32              // numbers without a page
-	partial [len(slotLens)]uint32 // by class: first page with room, 0 for none
+	partial [len(slotLens)]uint32 // by class: first page with free slots, 0 for none
 	live    [len(slotLens)]int    // by class: slots in use
 	count   [len(slotLens)]int    // by class: pages
 	taken   int64                 // bytes of slots in use
@@ -129,11 +129,11 @@ func (s *Slab) At(r Ref) []byte {
 	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
 }
 
-// fetchedBytes reaches into the second cache line of an entry, which has the state of most entries.
+// fetchedBytes is an offset in the second cache line of an entry, in which most entries have their state.
 const fetchedBytes = 36
 
-// Prefetch reads the parts of a slot that a decision needs: its first bytes, its state, and its dirty bit,
-// which is elsewhere on the page.
+// Prefetch reads the parts of a slot that a decision needs: its first bytes, its state, and its dirty bit, which
+// is elsewhere on the page. The result only keeps the compiler from dropping the reads.
 func (s *Slab) Prefetch(r Ref) uint64 {
 	p, word := s.pages[r>>wordBits], uint16(r&(1<<wordBits-1))
 	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]
@@ -181,7 +181,7 @@ func (s *Slab) emptyPage() uint32 {
 	return id
 }
 
-// release takes an empty page out of service.
+// release makes an empty page available to all classes. It keeps up to maxSpare such pages.
 func (s *Slab) release(id uint32, p *page) {
 	if p.listed {
 		s.unlist(id, p)

@@ -11,12 +11,13 @@ import (
 )
 
 // The allocations of a limiter are the units that holds may give back to it: a set of leases
-// in an entry beside the limiter's, with the limiter's name and limit. They belong to the
-// limiter as it is. When it becomes idle, is forgotten or gets another limit, nothing can be
-// given back any more, and the allocations are void.
+// in an entry of their own, with the limiter's name and limit. They are valid for the current
+// state of the limiter only. When the limiter becomes idle, is dropped or gets another limit,
+// nothing can be given back any more, and the allocations are void.
 //
-// An allocation that ends by itself gives its units back as of its end, whenever the store
-// notices that. No decision on the limiter comes between, so answers do not depend on when.
+// An allocation that ends by itself gives its units back as of its end, even if the store
+// notices the end later. Every decision on the limiter first gives back ended allocations
+// (RestoreUnits). So no answer depends on when the store notices the end.
 
 // allocation is the units of one hold that may be given back to one limiter.
 type allocation struct {
@@ -66,7 +67,7 @@ func (s *Store) RestoreUnits(c *Cell) {
 	}
 }
 
-// endDue is RestoreUnits for a store that has allocations.
+// endDue is RestoreUnits for a store that has allocations. It drops void allocations.
 func (s *Store) endDue(c *Cell) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 {
@@ -91,7 +92,8 @@ func (s *Store) endDue(c *Cell) {
 	}
 }
 
-// end gives ended allocations back to a limiter, in the order of their ends. It returns the others.
+// end gives ended allocations back to a limiter, in the order of their ends. It returns the allocations that have
+// not ended.
 func (s *Store) end(e Entry, list []allocation) (rest []allocation) {
 	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
 	for len(list) > 0 && list[0].endsNs <= s.NowNs {
@@ -108,7 +110,7 @@ func (s *Store) storeMarks(set *leases.Set, list []allocation) {
 	}
 }
 
-// storeAllocations stores a set that has become smaller. It drops the entry of an empty set.
+// storeAllocations stores a set from which allocations were removed. It drops the entry of an empty set.
 func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	set.Write(k.Entry.State())
 	if set.Count == 0 {
@@ -119,8 +121,8 @@ func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	s.Touched(k)
 }
 
-// AddAllocation records that units just taken from a limiter are held. If memory is exhausted, it records
-// nothing, and the units stay taken whatever happens to the hold.
+// AddAllocation records that a hold took units from a limiter just now. If memory is exhausted, it records
+// nothing, and the units stay taken even if the hold is cancelled.
 func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
 	if !c.Live {
 		return
@@ -143,7 +145,7 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
 	s.Touched(&k)
 }
 
-// CompleteAllocation removes a hold's allocation from a limiter and gives units of it back.
+// CompleteAllocation removes a hold's allocation from a limiter and gives up to the given number of its units back.
 func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || !c.Live {
@@ -171,7 +173,7 @@ func (s *Store) dropAllocations(c *Cell) {
 	}
 }
 
-// endAllocations gives back the ended allocations of an entry.
+// endAllocations gives back the ended allocations in an entry of allocations.
 func (s *Store) endAllocations(r arena.Ref) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// Audit compares redundant data of a store and returns the first contradiction. Only tests call it, because it
-// visits every entry.
+// Audit checks that index, wheel, counters and limit table of a store agree, and returns the first contradiction.
+// Only tests call it, because it visits every entry.
 func (s *Store) Audit() error {
 	users, kinds, linked := map[uint32]uint32{}, [NumKinds]int64{}, map[arena.Ref]bool{}
 	s.Wheel.each(&s.Slab, func(r arena.Ref) { linked[r] = true })

@@ -5,15 +5,14 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// A bucket is known by its deficit: the missing tokens of a token bucket, the
-// backlog of a leaky one. Both drain at the rate. A deficit is counted in
-// 1/Rate.PerNs units, in which a nanosecond drains exactly Rate.Units; the state
-// kept is the instant at which it is gone, in 1/Rate.Units nanoseconds. So
-// neither adding a cost nor letting time pass ever divides, and nothing is
-// rounded before the reply.
+// The deficit of a bucket is the missing tokens of a token bucket, or the backlog of a leaky
+// bucket. It drains at the rate of the limit. The deficit is counted in 1/Rate.PerNs units, so
+// a nanosecond drains exactly Rate.Units of it. The state of a bucket is the instant at which
+// the deficit is gone, in 1/Rate.Units nanoseconds. So neither a cost nor the passing of time
+// needs a division, and nothing is rounded before the reply.
 //
-// Nearly always 96 bits are enough for that instant, little-endian; an entry whose limit
-// may need more has all 128 of them.
+// For most limits 96 bits are enough for that instant. For a limit that may need more, the
+// state has all 128 bits. The bytes are little-endian.
 const (
 	ShortBucketLen = 12
 	LongBucketLen  = 16
@@ -26,7 +25,7 @@ func IsBucket(kind uint8) bool {
 
 // BucketLen returns the length of the state of buckets under a limit.
 func BucketLen(l *rule.Limit) int {
-	// The largest deficit stays below half of the range, and so does the time.
+	// The largest deficit is below 2^95, and so is the time in 1/Rate.Units nanoseconds.
 	if l.Rate.Units < 1<<32 && l.MostMissing().Hi < 1<<31 {
 		return ShortBucketLen
 	}
@@ -63,7 +62,7 @@ func SetBucket(e Entry, goneAt arith.Uint128) {
 	}
 }
 
-// readWide and writeWide encode a number as allocations and the stored form have it.
+// readWide and writeWide read and write a number in the form that allocations and stored values use.
 func readWide(b []byte) arith.Uint128 { return arith.Uint128{Hi: le.Uint64(b), Lo: le.Uint64(b[8:])} }
 
 func writeWide(b []byte, n arith.Uint128) {

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Cell is a key during one operation, with its entry if it has one.
+// Cell is a key during one operation, with the entry of the key if it has one. If Ref is 0, it has none.
 type Cell struct {
 	Hash   uint64
 	Key    []byte
@@ -51,7 +51,7 @@ func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 	if !s.AdmitBytes(n, c.Ref) {
 		return false
 	}
-	if c.Ref != 0 { // a block or a bucket that needs a longer slot (a live hold never does)
+	if c.Ref != 0 { // the entry of a block or a bucket is too short; the entry of a live hold never is
 		s.replace(c, kind, length)
 	} else {
 		s.create(c, kind, length)
@@ -59,8 +59,9 @@ func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 	return true
 }
 
-// Stretch makes the entry of a live cell long enough for a state of a length. It evicts nothing, because a
-// check holds references to other entries.
+// Stretch replaces the entry of a live cell if it is too short for a state of a length. The new state is zero.
+// Stretch evicts nothing, because a check holds references to other entries. It returns false if memory is
+// exhausted.
 func (s *Store) Stretch(c *Cell, length int) bool {
 	if s.fitsState(c, length) {
 		return true
@@ -72,8 +73,8 @@ func (s *Store) Stretch(c *Cell, length int) bool {
 	return true
 }
 
-// replace replaces the cell's entry by one with a zero state. For the store this is a change and not a removal.
-// A crash between a removal and an addition would lose the key.
+// replace replaces the cell's entry by one with a zero state. Drain hands this out as a change of the key. If it
+// handed out a removal and an addition, a crash between them would lose the key.
 func (s *Store) replace(c *Cell, kind uint8, length int) {
 	stored := c.Entry.has(flagStored)
 	c.Entry.unset(flagStored)
@@ -131,7 +132,7 @@ func (s *Store) remove(c *Cell) {
 	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space}
 }
 
-// hasPartner reports whether a limiter's key has a block, or a block's key a limiter.
+// hasPartner reports whether the key of a limiter has a block, or the key of a block has a limiter.
 func (s *Store) hasPartner(c *Cell) bool {
 	other := Blocks
 	switch {
@@ -155,8 +156,8 @@ func (s *Store) Touched(c *Cell) {
 	}
 }
 
-// Reduced updates an entry after something was taken from its state. The entry may become idle earlier, and is
-// dropped if it is idle now.
+// Reduced updates dirty bits and wheel after units were removed from an entry's state. The entry may become idle
+// earlier than before. It is dropped if it is idle now.
 func (s *Store) Reduced(c *Cell) {
 	if s.idle(c.Entry) {
 		s.Drop(c)

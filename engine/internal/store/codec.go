@@ -15,14 +15,14 @@ import (
 // The stored form of an entry. The key is a class byte and the entry's key; the
 // value is the kind, the limit and the state, integers as varints.
 //
-// What a log gained is stored alone: with storedMore in the kind the state holds only the
-// records that come behind those of the value before.
+// If a log only gained units since it was stored, its next value has only the new records. The
+// flag StoredMore in the kind says that they follow the records of the previous value.
 //
 //	value  = kind limit state
 //	limit  = mode(and strikes << 4) units perNs max windowNs steps(len, bytes)
 //
-// Blocks, answers, counters, scripted entries and holds have no limit; that of allocations
-// begins with its algorithm.
+// Blocks, remembered answers, counters, scripted entries and holds have no limit. The limit of
+// allocations begins with its algorithm.
 
 // ErrStored is returned by Load for bytes that Drain did not write.
 var ErrStored = errors.New("not a stored entry")
@@ -83,9 +83,9 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 	return append(b, st[:StateLens[e.Kind()]]...)
 }
 
-// A log that is asked for again and again gains a few units between two Drains and has
-// many: only those it gained are handed out, unless it lost units otherwise than by time, its
-// limit changed or it is renewed.
+// A log in steady use has many units and gains a few between two Drains. A Drain then hands out
+// only the new units. It hands out the whole log if the log lost units for another reason than
+// their age, if its limit changed, or if Renew marked it.
 
 // StoredMore is a flag of the stored kind. The value of such an entry appends to the value before it.
 const StoredMore = 0x80

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// compaction moves the slots of sparse pages into free slots of other pages of their class, until whole pages
-// are free for any class. A walk over the index, some segments at a time, finds the references to slots. Moving
-// changes no entry.
+// compaction moves the slots of sparse pages into free slots of other pages of their class. The sparse pages become
+// empty, and any class can use them. A walk over the index, some segments at a time, finds the references to
+// slots. Moving changes no entry.
 type compaction struct {
 	running bool
 	at      uint64 // the hash at which the walk continues
@@ -20,13 +20,13 @@ type compaction struct {
 const (
 	// compactStep is how many segments one step visits: some thousand entries, which takes tens of microseconds.
 	compactStep = 8
-	// compactDen determines when a walk is worthwhile: it must free this part of a shard's pages, unless nothing
-	// else is left to do.
+	// compactDen determines when a walk is worthwhile: it must free at least one in compactDen of a shard's pages.
+	// A walk that frees fewer pages runs only if nothing else is left to do.
 	compactDen = 32
 )
 
-// planCompaction selects the pages to empty. For each class it selects as many pages as fit the free slots of
-// the other pages. It returns false if these are fewer than least.
+// planCompaction selects the pages to empty: the emptiest pages of each class, as long as their entries fit the free
+// slots of its other pages. It returns false, and selects none, if fewer than least pages would become free.
 func (s *Store) planCompaction(least int) bool {
 	if s.Slab.SurplusPages() < least {
 		return false
@@ -97,7 +97,7 @@ func (s *Store) compactEntry(at *arena.Ref, chains bool) {
 	}
 }
 
-// relink updates wheel and dirty bits to an entry's new slot, and frees the old slot.
+// relink makes the wheel and the dirty bits refer to an entry's new slot, and frees the old slot.
 func (s *Store) relink(from, to arena.Ref) {
 	s.Wheel.moved(&s.Slab, to)
 	if s.Slab.IsDirty(from) {
@@ -106,7 +106,7 @@ func (s *Store) relink(from, to arena.Ref) {
 	s.Slab.Free(from)
 }
 
-// ReclaimSome makes one reclaim step in a shard, and reports whether there was one to make.
+// ReclaimSome makes one reclaim step in a shard. It returns false if no step can free memory.
 func (s *Store) ReclaimSome() bool {
 	switch {
 	case s.Slab.ReturnSpare():

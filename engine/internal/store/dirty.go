@@ -7,19 +7,19 @@ import "github.com/weir-project/weir/engine/internal/arena"
 // that receives them returns.
 type Change struct{ Key, Value []byte }
 
-// changeLog records which entries of a shard changed since the last Drain. The number of entries bounds its
-// lists: entries that exist, or existed when they were stored.
+// changeLog records which entries of a shard changed since the last Drain. The number of pages bounds its list of
+// pages. The number of entries that were stored bounds its list of removals.
 type changeLog struct {
 	on      bool
 	pages   []uint32 // pages with dirty bits
 	removed removals // stored entries that are gone
 }
 
-// removals are storage keys with their lengths, in pieces. If limiters become idle soon, there are as many
-// removals as decisions, and a single growing buffer would be copied several times.
+// removals are storage keys with their lengths, in pieces. If limiters become idle soon after their use, a drain
+// has about as many removals as decisions. A single growing buffer would then be copied several times.
 type removals [][]byte
 
-const removalsPiece = 4 << 10 // bytes; of several keys, and few are lost at its end
+const removalsPiece = 4 << 10 // bytes; a piece holds several keys, so little is lost at its end
 
 func (l *removals) add(kind byte, key []byte) {
 	n, last := len(key)+1, len(*l)-1
@@ -104,7 +104,7 @@ func (b *Batch) Changes(out []Change) []Change {
 // drainStep bounds how many entries are encoded under one lock.
 const drainStep = 256
 
-// DrainBytes is how many bytes of changes make a chunk, whatever its number of entries: a sliding log may have
+// DrainBytes is how many bytes of changes complete a chunk, even with few entries: a sliding log may have
 // megabytes.
 const DrainBytes = 4 << 20
 
@@ -112,8 +112,8 @@ const DrainBytes = 4 << 20
 // page, and a processor supports about as many outstanding loads.
 const drainFetch = 16
 
-// DrainBatch moves up to n changes into the batch and reports whether more are left. Removals go first, so that
-// a key that was removed and made again exists at the end.
+// DrainBatch moves up to n changes into the batch and reports whether more are left. Removals go first: a key that
+// was removed and created again must exist after the batch.
 func (s *Store) DrainBatch(b *Batch, n int) bool {
 	n = min(n, drainStep)
 	l := &s.changes
@@ -133,8 +133,8 @@ func (s *Store) DrainBatch(b *Batch, n int) bool {
 	return len(l.removed)+len(l.pages) > 0
 }
 
-// drainPage moves up to n changed entries of a page into the batch and returns the rest of n. A page that was
-// freed has none.
+// drainPage moves up to n changed entries of a page into the batch. It returns n less the number of entries moved.
+// A page that was freed has no changed entries.
 func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 	for i := 0; n > 0 && len(b.buf) < DrainBytes; i++ {
 		if i%drainFetch == 0 {

@@ -11,15 +11,15 @@ import (
 //
 // head is the kind, flags and the key's length. limit is a number in the shard's limit table. next and prev are
 // the entry's neighbours in the wheel. The state's length follows from kind and flags. All fields are as short
-// as possible, because their memory is the cost of a table with many keys: a bucket with a key of 15 bytes
-// takes 40.
+// as possible, because they make up most of the memory of a table with many keys: a bucket with a key of 15 bytes
+// takes 40 bytes.
 const (
 	entryHead = 13
 	entryMin  = 8 * arena.WordsPerDirtyBit // no two entries share a dirty bit
 
 	kindBits    = 4
 	flagStored  = 1 << kindBits   // was handed out by Drain or came from Load
-	flagLong    = flagStored << 1 // a bucket whose state has all of its bytes
+	flagLong    = flagStored << 1 // the state of the bucket has LongBucketLen bytes
 	keyShift    = kindBits + 2
 	MaxEntryKey = 1<<(16-keyShift) - 1
 
@@ -30,7 +30,7 @@ const (
 // EntryLen returns how many bytes an entry takes.
 func EntryLen(keyLen, stateLen int) int { return max(entryHead+keyLen+stateLen, entryMin) }
 
-// The kind of an entry is its algorithm, or one of these.
+// The kind of an entry is the algorithm of a limiter, or one of these values.
 const (
 	KindBlock       = uint8(rule.NoAlgorithm)   // an administrative block
 	KindToken       = uint8(rule.NumAlgorithms) // the remembered answer to an ID

@@ -8,17 +8,17 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// evictMost bounds the entries evicted for one slot or limit. evictLook is the sample among which each victim
-// is chosen. evictTries bounds the segments that a sample reads.
+// evictMost bounds the entries evicted for one slot or limit. evictLook is the number of entries in the sample
+// from which each victim is chosen. evictTries bounds the segments that a sample reads.
 const (
 	evictMost  = 16
 	evictLook  = 16
 	evictTries = 32
 )
 
-// AdmitBytes reports whether a slot of n bytes may be allocated; n is 0 if none is needed. If memory is nearly
-// full, it first evicts entries that take as much, but not keep. It is called just before the allocation, so an
-// operation that adds nothing evicts nothing.
+// AdmitBytes reports whether a slot of n bytes may be allocated; n is 0 if no slot is needed. If memory is nearly
+// full, it first evicts entries with at least n bytes together, but never keep. It is called just before the
+// allocation, so an operation that adds nothing evicts nothing.
 func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
 	if n == 0 || s.Slab.HasSlot(n) {
 		return true
@@ -60,9 +60,9 @@ func (s *Store) AdmitLimit(l *rule.Limit, keep arena.Ref) bool {
 func (s *Store) MayAddLimit(l *rule.Limit) bool { return !s.memory.closed() || s.Limits.has(l) }
 
 // evict drops the victim of a sample: the entry nearest to idle, whose loss forgives the least. keep is not in
-// the sample. (An order of all entries by that time would cost more than it is worth. Of sixteen, the victim is
-// among the nearest eighth with a chance of 88 %. A key with much usage is evicted only if the other fifteen
-// have more.)
+// the sample. To keep all entries in this order would cost too much. The victim of sixteen entries is with a
+// chance of 88 % among the eighth of all entries that is nearest to idle. A key with much usage is evicted only
+// if the other fifteen entries have more.
 func (s *Store) evict(keep arena.Ref) bool {
 	victim := s.NearestIdle(keep)
 	if victim == 0 {
@@ -74,7 +74,7 @@ func (s *Store) evict(keep arena.Ref) bool {
 }
 
 // GiveUp drops a cell's entry to free memory. If the entry was not idle, it counts as evicted, and its units as
-// forgiven. A counter below zero has none.
+// forgiven. A counter below zero has no units to forgive.
 func (s *Store) GiveUp(c *Cell) {
 	if s.idle(c.Entry) {
 		s.Counts.Expired++
@@ -86,9 +86,10 @@ func (s *Store) GiveUp(c *Cell) {
 	s.Drop(c)
 }
 
-// worthNs orders entries by the harm of losing them: an entry that becomes idle later has more to forgive. The
-// remembered answer of a denied decision is evicted before all others. Without it, a late copy of the request
-// may take units, which admits nobody too many. So a flood of denied requests with IDs evicts no limiter.
+// worthNs orders entries by the harm of losing them: an entry that becomes idle later has more units to forgive.
+// The remembered answer of a denied decision is evicted before all other entries. Without that answer, a late
+// copy of the request may take units, but the limit still holds. So a flood of denied requests with IDs evicts no
+// limiter.
 func (s *Store) worthNs(e Entry) int64 {
 	if e.Kind() == KindToken {
 		if a, _ := ReadToken(e.State()); a.denied() {
@@ -117,11 +118,13 @@ func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
 	return nearest
 }
 
-// visitFew visits a random sample of evictable entries. The stride of a sample varies as well. With a constant
-// stride, entries of little worth would be evicted first from neighbourhoods with few of them, until such a
-// neighbourhood has none and a valuable limiter is evicted there. For the same reason it samples the denser of
-// two segments (the power of two choices, Mitzenmacher, 1996). Evicting uniformly from all segments would let
-// their sizes drift apart, and the smallest segment would hold only valuable entries.
+// visitFew visits a random sample of evictable entries. Start and stride of a sample in its segment are random.
+// With a constant stride, an entry would always be in a sample with the same neighbours. A neighbourhood with few
+// entries of little worth would soon have none, and a valuable limiter would be evicted there.
+//
+// For the same reason visitFew samples the denser of two segments (the power of two choices, Mitzenmacher, 1996).
+// Uniform eviction would let the sizes of segments drift apart, and the smallest segment would have only
+// valuable entries.
 func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 	seen := 0
 	for range evictTries {

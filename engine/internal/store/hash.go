@@ -18,8 +18,8 @@ type Hasher struct {
 // NewHasher returns a hasher for the entries of a table.
 func NewHasher() Hasher { return Hasher{table: crc64.MakeTable(crc64.ECMA)} }
 
-// Hash returns a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is linear. Without
-// mixing, opposite differences of two keys would cancel out in the sum more often than by chance.
+// Hash returns a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is linear. Without mixing,
+// the differences of two entries would cancel out in a sum more often than by chance.
 func (h *Hasher) Hash(b []byte) uint64 {
 	x := crc64.Checksum(b, h.table)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -66,8 +66,8 @@ func appendWindow(s *Store, b []byte, e Entry) []byte {
 	return b
 }
 
-// leases hashes the leases that have not ended, independently of their order. Their positions depend on when
-// others were swept.
+// leases hashes the leases that have not ended, independently of their order. The order of leases depends on when
+// expired leases were removed.
 func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 	set := leases.Read(e.State())
 	set.Hide(&s.Slab, s.NowNs)

@@ -9,7 +9,7 @@ import (
 // is one slot.
 const MaxHoldBytes = 800
 
-// holdPhase is the phase of a hold. An open hold has ended when its time has passed.
+// holdPhase is the phase of a hold. A hold whose EndsNs has passed stays in the phase HoldOpen, but has ended.
 type holdPhase uint8
 
 const (
@@ -19,23 +19,25 @@ const (
 	numHoldPhases
 )
 
-// Hold is the record of a hold. Its stored form in an entry's state is a token (the answer to OpReserve, and
-// the time at which the record expires), five numbers, phase(1) high(1) pairs(1), and the pairs, each took(1)
-// policyLen(1) keyLen(2) policy key.
+// Hold is the record of a hold. In an entry's state it has this form. The token is Answer and ForgetNs, and the
+// five numbers are EndsNs to Left:
+//
+//	token numbers(5x8) phase(1) high(1) pairs(1) pair...
+//	pair = took(1) policyLen(1) keyLen(2) policy key
 type Hold struct {
-	Answer   Answer
-	ForgetNs int64
-	EndsNs   int64
+	Answer   Answer // the answer to OpReserve
+	ForgetNs int64  // when the record expires
+	EndsNs   int64  // when the hold ends by itself
 	Units    int64
 	TTLNs    int64
-	Actual   int64 // after OpCommit: its units, and its answer in Left
-	Left     int64
+	Actual   int64 // after OpCommit: the true cost
+	Left     int64 // after OpCommit: Remaining of its answer
 	Phase    holdPhase
-	High     bool
+	High     bool // of the OpReserve
 	Pairs    []HoldPair
 }
 
-// HoldPair is a pair and the limits of its policy that the hold took from, as bits.
+// HoldPair is a pair of policy and key. Took has a bit for each limit of the policy that the hold took from.
 type HoldPair struct {
 	Policy, Key []byte
 	Took        uint8

@@ -31,7 +31,7 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 		return ReadCounter(st).ExpiresNs
 	case uint8(rule.Scripted):
 		return script.IdleAtNs(st)
-	case kindAllocations: // when the first of them ends
+	case kindAllocations: // due when the first allocation ends
 		return leases.Read(st).SoonestNs
 	case KindToken, KindHold:
 		return tokenUntilNs(st)
@@ -48,8 +48,8 @@ func logIdleNs(state []byte, l *rule.Limit) int64 {
 	return 0
 }
 
-// idle reports whether an entry is the same as none: IdleAtNs has passed. It decides the common cases quickly,
-// buckets without the division.
+// idle reports whether an entry is the same as no entry: IdleAtNs has passed. It decides common cases without
+// computing IdleAtNs, which needs a division for a bucket.
 func (s *Store) idle(e Entry) bool {
 	switch e.Kind() {
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
@@ -62,7 +62,7 @@ func (s *Store) idle(e Entry) bool {
 		if set.Count > 0 && s.NowNs < set.SoonestNs {
 			return false
 		}
-	case kindAllocations: // dropped with their limiter, or one by one
+	case kindAllocations: // dropped with the limiter, or when the last allocation is removed
 		return false
 	}
 	return s.IdleAtNs(e) <= s.NowNs
@@ -121,13 +121,13 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 	s.Wheel.link(&s.Slab, r, idleNs)
 }
 
-// DropRef drops an entry by its ref.
+// DropRef drops the entry in a slot.
 func (s *Store) DropRef(r arena.Ref) {
 	c := s.cellOf(r)
 	s.Drop(&c)
 }
 
-// cellOf returns the cell of an entry by its ref. It does not set Live.
+// cellOf returns the cell of the entry in a slot. It does not set Live.
 func (s *Store) cellOf(r arena.Ref) Cell {
 	e := Entry(s.Slab.At(r))
 	return Cell{Hash: s.hashOf(r), Key: e.Key(), Space: SpaceOf(e.Kind()), Ref: r, Entry: e}
@@ -148,8 +148,8 @@ func (s *Store) CollectAll(pause func()) {
 	})
 }
 
-// collectTick calls drop for the due entries of the current tick. drop may drop other entries too, but none
-// that are due.
+// collectTick calls drop for the entries of the current tick for which due returns true. drop may also drop other
+// entries, but none for which due returns true.
 func (s *Store) collectTick(due func(Entry) bool, drop func(arena.Ref)) {
 	var found []arena.Ref
 	for r := s.Wheel.atTick(s.NowNs); r != 0; r = Entry(s.Slab.At(r)).next() {

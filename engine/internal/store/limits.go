@@ -19,10 +19,10 @@ type limitSlot struct {
 	refs  uint32
 }
 
-// limitBytes is the memory of one limit without its steps, map entry included, as the memory bound counts it.
+// limitBytes is the memory that the memory bound counts for one limit: its slot and its map entry, without steps.
 const limitBytes = 256
 
-// bytesOf returns the memory that a limit counts for. Slot and map share the steps.
+// bytesOf returns the memory that the memory bound counts for a limit. Slot and map entry share the steps.
 func bytesOf(l *rule.Limit) int64 { return limitBytes + int64(len(l.Steps)) }
 
 func newLimitTable(used *arena.Meter) limitTable {

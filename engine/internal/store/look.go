@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// A look at a limiter must show what holds that have ended gave back to it, and leave no
-// trace: so it gives back to a copy.
+// A look must see a limiter with the units that ended holds give back, and must not change the
+// limiter. So it gives the units back to a copy.
 
 // copyForRead gives a look a copy of a limiter that it may change. EndLook frees the copy.
 func (s *Store) copyForRead(c *Cell) {
@@ -43,7 +43,7 @@ func (s *Store) View(r arena.Ref) (Entry, bool) {
 	return c.Entry, c.Live
 }
 
-// BeginLook moves the shard to a time until EndLook.
+// BeginLook begins a look: until EndLook the store has the given time, if that is later than its own.
 func (s *Store) BeginLook(nowNs, offsetNs int64) {
 	s.Looking, s.resumeNs, s.resumeOffsetNs = true, s.NowNs, s.OffsetNs
 	s.NowNs, s.OffsetNs = max(s.NowNs, nowNs), offsetNs

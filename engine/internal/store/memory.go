@@ -10,27 +10,28 @@ import (
 // levels are the amounts of memory at which operations react. Memory is counted in pages, index segments
 // and limits, for the whole table. The levels follow from Options.MaxMemoryBytes:
 //
-//   - From soft on, an operation that adds an entry evicts others of the same size (AdmitBytes). Their slots
-//     stay on their pages.
+//   - From soft on, an operation that adds an entry first evicts others with as many bytes (AdmitBytes). This
+//     frees slots, but usually no pages.
 //   - From high on, reclaim turns free slots into free pages before each operation. It evicts entries if too
 //     few slots are free.
-//   - From urgent on, reclaim repeats that until memory is below urgent.
-//   - At the bound, nothing is added. An operation that has begun needs the slack between high and the bound,
-//     because nothing is moved while it holds references to entries.
+//   - From urgent on, reclaim makes steps until memory is below urgent.
+//   - At the bound, nothing is added. The slack between high and the bound is for operations that have begun:
+//     reclaim runs between operations only, because it moves entries to which an operation holds references.
 //
 // A replica only compacts. The leader decides what a replica evicts and adds.
 type levels struct {
 	soft, high, urgent, bound int64
-	share                     int64 // of one shard, of soft
+	share                     int64 // the part of soft for one shard
 }
 
 const (
 	softNum, softDen = 7, 8
-	slackDen         = 16 // the part of the bound above high: half of what is above soft
+	slackDen         = 16 // the slack between high and the bound is 1/slackDen of the bound
 
-	// MinShardBytes is the least share of the bound of a shard: some pages for slots of every length. The share of
-	// a replica's shard is larger. A leader evicts by the memory of its own table. A node with more shards may use
-	// more memory than the leader: half of a page for each shard and length, which is a twentieth of this share.
+	// MinShardBytes is the least share of the memory bound that a shard may have: some pages for each size of
+	// slots. MinReplicaShardBytes is larger, because the leader evicts by the memory of its own table. A replica
+	// with more shards uses more memory: about half a page more for each shard and size of slots. That is a
+	// twentieth of MinReplicaShardBytes.
 	MinShardBytes        = 1 << 20
 	MinReplicaShardBytes = 4 << 20
 )
@@ -53,7 +54,7 @@ func levelsFor(bound int64, full FullPolicy, shards int) levels {
 type Memory struct {
 	full    FullPolicy
 	used    atomic.Int64 // bytes of pages, segments and limits
-	evicted atomic.Int64 // entries given up
+	evicted atomic.Int64 // entries dropped to free memory
 	levels  levels
 }
 
@@ -65,7 +66,8 @@ func (m *Memory) Bound(bytes int64, full FullPolicy, shards int) {
 // UsedBytes returns the bytes in use.
 func (m *Memory) UsedBytes() int64 { return m.used.Load() }
 
-// Evicted returns how many entries were evicted. It grows with each eviction.
+// Evicted returns how many entries were dropped to free memory. A change of this number tells that an entry which
+// was found before may be gone.
 func (m *Memory) Evicted() int64 { return m.evicted.Load() }
 
 // High reports whether memory is above the level at which reclaiming begins.
@@ -74,7 +76,7 @@ func (m *Memory) High() bool { return m.used.Load() > m.levels.high }
 // Urgent reports whether memory must be reclaimed until it is below the urgent level.
 func (m *Memory) Urgent() bool { return m.used.Load() > m.levels.urgent }
 
-// closed reports whether memory may not grow.
+// closed reports whether memory may not grow by another page.
 func (m *Memory) closed() bool {
 	used := m.used.Load() + arena.PageBytes
 	return used > m.levels.bound || m.full == Deny && used > m.levels.soft
@@ -87,5 +89,5 @@ type FullPolicy uint8
 const (
 	LeastHarm FullPolicy = iota // evict the entry nearest to idle
 	Deny                        // answer OutOfMemory
-	Replica                     // add it: evictions come as OpForget, and compaction changes no answer
+	Replica                     // add it; the leader evicts by OpForget, and compaction changes no answer
 )

@@ -55,9 +55,9 @@ func (g *Segment) empty() {
 	g.live, g.dead = 0, 0
 }
 
-// Of a hash the leading bits choose the segment, bits 16..22 are the tag and bits
-// 23..28 the first group. The lowest bits are empty: a shard shifts away the bits
-// that chose it.
+// The leading bits of a hash choose the segment, bits 16..22 are the tag, and bits 23..28 choose
+// the first group. The lowest bits are zero: the engine shifts a hash left by the number of bits
+// that chose the shard.
 const (
 	TagShift   = 16
 	GroupShift = 23
@@ -122,8 +122,8 @@ func (g *Segment) put(h uint64, r arena.Ref) {
 	}
 }
 
-// clear empties a slot of a group. The slot may be marked empty if its group has an empty slot already, because
-// no probe ever continued past such a group.
+// clear empties a slot of a group. If the group has another empty slot, the slot is marked empty, because no probe
+// ever continued past this group. Otherwise the slot is marked gone.
 func (g *Segment) clear(x *slotGroup, slot int) {
 	g.live--
 	if matchEmpty(x.word()) != 0 {

@@ -12,18 +12,19 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// shedding evicts entries of one class of slots, until its free slots make pages that compaction can free.
-// Evictions spread over all classes would leave a few free slots in each class, and no page.
+// shedding evicts entries with slots of one class, until the free slots of the class would fill whole pages.
+// Compaction then frees these pages. Evictions from all classes alike would leave a few free slots in each class,
+// and free no page.
 type shedding struct {
 	candidates []candidate
-	pinned     [arena.NumClasses]bool // classes without an evictable entry
-	laps       int                    // how often the walk reached the end, for this class
+	pinned     [arena.NumClasses]bool // classes in which a whole walk found no entry to evict
+	laps       int                    // how often the walk for this class reached the end of the index
 	found      bool                   // an entry was found since the walk was last at the end
-	evicted    bool                   // an entry was evicted since no class was pinned
-	anything   bool                   // valuable entries may be evicted, because no other was found
-	mostNs     int64                  // entries that are worth more stay
-	at         uint64                 // the hash at which the walk continues
-	class      uint8
+	evicted    bool                   // an entry was evicted since pinned was last cleared
+	anything   bool                   // mostNs has no effect, because no entry of less worth was found
+	mostNs     int64                  // entries with a greater worthNs are not evicted
+	at         uint64                 // the hash at which the walk over the index continues
+	class      uint8                  // the class that is being shed
 }
 
 type candidate struct {
@@ -32,17 +33,18 @@ type candidate struct {
 }
 
 const (
-	// shedStep is how many segments one step visits. shedDen is the part of the candidates found there that it
-	// evicts: those of least worth.
+	// shedStep is how many segments one step visits. The step evicts one in shedDen of the candidates that it
+	// found there, those of least worth.
 	shedStep = 64
 	shedDen  = 8
-	// shedTries is how many victims are tried to choose a class. shedLeast is how many pages such a class must
-	// have: of n pages, a page costs an n-th of the entries.
+	// shedTries is how many victims are tried to choose a class. shedLeast is the least number of pages that the
+	// class of a victim must have. To free one of n pages, an n-th of the class's entries must go, which is a
+	// large part if n is small.
 	shedTries = 4
 	shedLeast = 8
-	// shedPages is the part of a class's pages that shedGoal returns.
+	// shedPages: shedGoal is one in shedPages of a class's pages.
 	shedPages = compactDen
-	// shedBlocks bounds how many blocks of a chain are examined for a block of the class.
+	// shedBlocks bounds how many blocks of a chain are examined to find a block of the class.
 	shedBlocks = 8
 )
 
@@ -62,7 +64,7 @@ func (s *Store) shedSome() bool {
 		for _, x := range d.candidates[:(len(d.candidates)+shedDen-1)/shedDen] {
 			c := s.cellOf(x.r)
 			if s.GiveUp(&c); !s.mayShed(d.class) {
-				d.class, d.anything = 0, false // the next class may be another
+				d.class, d.anything = 0, false // the next step chooses a class
 				break
 			}
 		}
@@ -70,22 +72,23 @@ func (s *Store) shedSome() bool {
 	return true
 }
 
-// byWorth orders candidates by their worth. Candidates of equal worth are ordered by a hash of their position:
-// evict samples neighbours, which must not all be evicted.
+// byWorth orders candidates by their worth, and those of equal worth by a hash of their position. Without the
+// hash, neighbours would be evicted together. The samples of evict come from one segment, and would find no entry
+// of little worth in such a place.
 func byWorth(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.worthNs, b.worthNs), cmp.Compare(a.r*scatter, b.r*scatter))
 }
 
 const scatter = 2654435769 // of Knuth's multiplicative hashing
 
-// chooseClass continues with the class that is being shed. After that it chooses the class of an entry that
-// evict would choose, and otherwise the class with the most pages.
+// chooseClass keeps the class that is being shed until its goal is reached. Then it chooses the class of an entry
+// that evict would choose, or else the class with the most pages. It returns false if no class can be shed.
 func (s *Store) chooseClass() bool {
 	d := &s.shedding
 	if s.mayShed(d.class) {
 		return true
 	}
-	d.laps, d.found, d.mostNs = 0, false, arith.Never // the walk continues where it is: all positions are equal
+	d.laps, d.found, d.mostNs = 0, false, arith.Never // the walk continues where it is: any position is as good
 	if !d.anything {
 		d.mostNs = s.usualWorth()
 	}
@@ -126,8 +129,8 @@ func (s *Store) mayShed(class uint8) bool {
 	return pages > 0 && !s.shedding.pinned[class] && s.Slab.Surplus(class) < shedGoal(pages)
 }
 
-// shedGoal returns how many pages of a class to free before the next class. Rounded up, the goals of all
-// classes together make a compaction worthwhile.
+// shedGoal returns how many pages of a class to free before the next class is chosen. It is rounded up, so the
+// goals of all classes together make a compaction worthwhile.
 func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
 
 // findCandidates lists the entries of some segments that have a slot of the class. It pins a class if a whole

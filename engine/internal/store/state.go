@@ -8,10 +8,12 @@ import (
 )
 
 const (
-	BlockLen = 9 // and the reason
+	BlockLen = 9 // without the reason, which follows
 	TokenLen = 48
 )
 
+// StateLens has the length of a state in bytes, by kind. It excludes the variable part of a block or a hold, and
+// has ShortBucketLen for buckets.
 var StateLens = [NumKinds]int{
 	KindBlock: BlockLen, rule.TokenBucket: ShortBucketLen, rule.LeakyBucket: ShortBucketLen,
 	rule.FixedWindow: 16, rule.SlidingLog: unitlog.StateLen, rule.SlidingCounter: 24,
@@ -39,19 +41,19 @@ func logState(e Entry) []byte {
 	return nil
 }
 
-// ReadBlock returns the content of a block's state: when it ends and why it is there. As stored
-// it is until(8), whose sign says that the block holds everywhere, reasonLen(1) and reason.
+// ReadBlock decodes the state of a block: when the block ends, and its reason. The state is until(8) reasonLen(1)
+// reason. The highest bit of until is everywhereBit.
 func ReadBlock(state []byte) (untilNs int64, reason []byte) {
 	return int64(le.Uint64(state) &^ everywhereBit), state[BlockLen : BlockLen+int(state[8])]
 }
 
-// everywhereBit of the time at which a block ends says that it holds everywhere.
+// everywhereBit marks a block everywhere, in the time at which the block ends.
 const everywhereBit = 1 << 63
 
-// IsEverywhere reports whether a block holds everywhere.
+// IsEverywhere reports whether the state of a block is that of a block everywhere.
 func IsEverywhere(state []byte) bool { return le.Uint64(state)&everywhereBit != 0 }
 
-// WriteBlock stores when a block ends, whether it holds everywhere, and why it is there.
+// WriteBlock stores when a block ends, whether it is a block everywhere, and its reason.
 func WriteBlock(state []byte, untilNs int64, everywhere bool, reason []byte) {
 	until := uint64(untilNs)
 	if everywhere {
@@ -62,8 +64,9 @@ func WriteBlock(state []byte, untilNs int64, everywhere bool, reason []byte) {
 	copy(state[BlockLen:], reason)
 }
 
-// Answer is a remembered answer: the numbers that a repeated request gets. It is a denial if the first number is 0
-// and the last is not negative. The lowest bits of the last number contain the limit.
+// Answer is a remembered answer: the numbers that a repeated request gets. The lowest LimitBits bits of the last
+// number are the limit. An answer is a denial if the first number is 0, the last is not negative, and the limit is
+// not 0.
 type Answer [5]int64
 
 // LimitBits is how many bits the limit has in the last number of an answer.
@@ -73,7 +76,7 @@ func (a *Answer) denied() bool {
 	return a[0] == 0 && a[4] >= 0 && a[4]&(1<<LimitBits-1) > 0
 }
 
-// A token's state is an answer and when it is forgotten.
+// The state of a token is answer(40) until(8): the answer, and the time at which it is forgotten.
 
 // ReadToken returns a remembered answer, and when it is forgotten.
 func ReadToken(state []byte) (a Answer, untilNs int64) {
@@ -94,7 +97,7 @@ func WriteToken(state []byte, a *Answer, untilNs int64) {
 	le.PutUint64(state[40:], uint64(untilNs))
 }
 
-// The state of a strike limiter is a log and the time until which it blocks: log blockedNs(8).
+// The state of a strike limiter is a log and the end of its penalty: log blockedNs(8).
 
 // StrikeBlockedNs returns when the penalty of a strike limiter ends.
 func StrikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[unitlog.StateLen:])) }
@@ -104,7 +107,7 @@ func SetStrikeBlocked(state []byte, untilNs int64) {
 	le.PutUint64(state[unitlog.StateLen:], uint64(untilNs))
 }
 
-// Counter is a counter's value and its expiry: value(8) expires(8), Never for none.
+// Counter is the state of a counter: value(8) expires(8). Without an expiry, ExpiresNs is arith.Never.
 type Counter struct{ Value, ExpiresNs int64 }
 
 // ReadCounter decodes the state of a counter.

@@ -22,15 +22,15 @@ type Store struct {
 
 	memory         *Memory
 	hashKey        func(key []byte) uint64
-	onBlock        func(e Entry, there bool) // a block everywhere begins or ends
+	onBlock        func(e Entry, there bool) // called when a block everywhere begins or ends
 	evictSeed      uint64                    // the state of the random numbers of evict
 	Used           arena.Meter               // read without the lock
 	Exhausted      atomic.Bool               // the last reclaim step found no memory to free
 	compaction     compaction
 	shedding       shedding
-	resumeNs       int64 // the shard's own time during a look
+	resumeNs       int64 // NowNs before the look, restored at its end
 	resumeOffsetNs int64
-	copies         []Entry      // copies with logs, made for a look
+	copies         []Entry      // copies made for a look that have blocks of their own
 	listed         []allocation // the result of allocationsIn
 	allocationName [markLen + rule.MaxIDLen]byte
 	fetched        uint64 // keeps prefetches from being optimized away

@@ -34,8 +34,8 @@ func (s *Store) UsedUnits(e Entry) int64 {
 	return 0
 }
 
-// Refundable returns how many units were taken and may be given back: the units in use. A sliding window
-// counter gives back from its counts, not from their current weight.
+// Refundable returns how many units may be given back: the units in use, or for a sliding window counter the counts
+// of both windows without their weight.
 func (s *Store) Refundable(e Entry) int64 {
 	if e.Kind() != uint8(rule.SlidingCounter) {
 		return s.UsedUnits(e)
@@ -86,16 +86,16 @@ func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
 	return int64(n)
 }
 
-// A release of held units leaves the limiter as if only the used units had been taken, at the time of the hold. The
-// limiter may end up with more units left, but never with fewer.
+// A release of held units leaves the limiter as if the hold had taken only the used units when it was made. The
+// limiter may then have fewer units left than in that case, but never more. So a release admits nobody too many.
 
-// markOf returns the position of units just taken in a limiter.
+// markOf returns the mark of units that were just taken: their position in the limiter.
 //
 //   - A bucket is a queue: refilling or leaking pays for units in the order in which they were taken. The mark
-//     is when the last of them will be paid for, in the unit of the state.
+//     is the time at which the last of the units is paid for, in the unit of the bucket's state.
 //   - A sliding window counter counts the units in the window that begins at the mark.
 //   - A log has the units at the time of the mark.
-//   - A fixed window needs no mark: when it is over the limiter is idle.
+//   - A fixed window needs no mark, because at its end the limiter is idle.
 func (s *Store) markOf(e Entry) arith.Uint128 {
 	switch e.Kind() {
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
@@ -141,8 +141,9 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 	}
 }
 
-// MoveMarks moves the marks of a bucket's allocations when a client gives units back. The units count as the
-// next to be paid for, so that no allocation refers to units that are gone.
+// MoveMarks moves the marks of a bucket's allocations when a client gives units back by OpRefund. The refund is
+// treated as if it removed the units that are paid for next. All marks move earlier by that amount, so no
+// allocation refers to units that are gone.
 func (s *Store) MoveMarks(c *Cell, l *rule.Limit, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || l.Algorithm != rule.TokenBucket && l.Algorithm != rule.LeakyBucket {

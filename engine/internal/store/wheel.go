@@ -8,15 +8,15 @@ import (
 )
 
 // wheel orders the entries of a shard by the time at which they become idle. It is a hierarchical timing wheel
-// (Varghese and Lauck, 1987). An entry is in a slot for its time or an earlier one. Using a limiter only moves
-// that time later, so an entry in use is not touched until its slot is due; then it moves to the slot of its
-// current time.
+// (Varghese and Lauck, 1987). An entry is in the slot of the time at which it becomes idle, or in an earlier slot.
+// Taking units only moves that time later. So an entry in use stays in its slot until the slot is due, and then
+// moves to the slot of its current time. If the time may have moved earlier, the caller links the entry again.
 //
 // Time is counted in ticks. An entry for tick t is at the level of the highest base-64 digit in which t differs
 // from the wheel's own tick, in the slot of that digit.
 type wheel struct {
-	tick  int64 // no entry is before it
-	dueNs int64 // no step has work before it
+	tick  int64 // no entry is in a slot of an earlier tick
+	dueNs int64 // no slot is due before this time
 	heads [wheelLevels][wheelSlots]arena.Ref
 	inUse [wheelLevels]uint64 // which heads are not zero
 	never arena.Ref           // entries that do not become idle by themselves
@@ -34,7 +34,7 @@ type wheelSlot struct{ level, slot int }
 
 var neverSlot = wheelSlot{level: wheelLevels}
 
-// slotFor returns the slot of an entry that becomes idle at idleNs.
+// slotFor returns the slot of an entry that becomes idle at idleNs, or the current slot if that has passed.
 func (w *wheel) slotFor(idleNs int64) wheelSlot {
 	if idleNs == arith.Never {
 		return neverSlot
@@ -51,7 +51,7 @@ func (w *wheel) head(p wheelSlot) *arena.Ref {
 	return &w.heads[p.level][p.slot]
 }
 
-// startTick returns the first tick of a slot that has not passed.
+// startTick returns the first tick of a slot, in the rotation of its level that contains the wheel's own tick.
 func (w *wheel) startTick(p wheelSlot) int64 {
 	shift := p.level * digitBits
 	return w.tick>>shift>>digitBits<<digitBits<<shift | int64(p.slot)<<shift
@@ -102,8 +102,8 @@ func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
 	}
 }
 
-// headMark is set in the prev link of the first entry of a slot, together with the number of the slot. The refs
-// of a slab stay below it.
+// headMark is set in the prev link of the first entry of a slot. The other bits of this link are then the number
+// of the slot. The refs of a slab are below headMark.
 const headMark = 1 << 31
 
 func (p wheelSlot) mark() arena.Ref { return headMark | uint32(p.level*wheelSlots+p.slot) }
@@ -113,7 +113,7 @@ func slotMarked(mark arena.Ref) wheelSlot {
 	return wheelSlot{n / wheelSlots, n % wheelSlots}
 }
 
-// earliest returns the slot that is due first, and its time.
+// earliest returns the slot that is due first, and the time at which it is due.
 func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
 	p, dueNs = neverSlot, arith.Never
 	for level := range wheelLevels {
@@ -151,7 +151,7 @@ func (w *wheel) advance(nowNs int64) (first arena.Ref, ok bool) {
 // atTick returns the first of the entries that become idle within the tick of a time.
 func (w *wheel) atTick(nowNs int64) arena.Ref { return w.heads[0][nowNs>>tickBits%wheelSlots] }
 
-// moved updates the links of an entry's neighbours to its new slot.
+// moved makes the neighbours of an entry refer to its new slab slot.
 func (w *wheel) moved(s *arena.Slab, to arena.Ref) {
 	e := Entry(s.At(to))
 	if next := e.next(); next != 0 {

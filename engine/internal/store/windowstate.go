@@ -38,7 +38,8 @@ func (w SlidingCounter) write(b []byte) {
 	le.PutUint64(b[16:], uint64(w.Cur))
 }
 
-// Roll returns the state in the window around now. The state is not idle, so this is its window or the next.
+// Roll returns the state for the window that contains now. The state is not idle, so that window is the state's own
+// or the next.
 func (w SlidingCounter) Roll(nowNs, windowNs int64) SlidingCounter {
 	if nowNs-w.StartNs < windowNs {
 		return w
@@ -62,7 +63,8 @@ func (w SlidingCounter) weight(nowNs, windowNs int64) arith.Uint128 {
 	return arith.Mul(uint64(w.Prev), uint64(w.StartNs+windowNs-nowNs))
 }
 
-// Used returns the estimate, rounded up. Because units are whole, the decision is exact.
+// Used returns the estimated units in the sliding window, rounded up. Costs are whole units, so rounding up
+// changes no decision.
 func (w SlidingCounter) Used(nowNs, windowNs int64) int64 {
 	return w.Cur + w.weight(nowNs, windowNs).DivUp(uint64(windowNs))
 }
