@@ -24,28 +24,28 @@ const (
 	// topPeriodNs is the half-life of counts. An operator wants to know the current heavy hitters, compared with a
 	// minute ago.
 	topPeriodNs = int64(60e9)
-	// topSample is the minimum number of units in a sketch for each unit that one sample represents. So sampling adds
-	// to a count of c, among all w of a shard, an error with a standard deviation below sqrt(c*w)/64. Until w exceeds
-	// 8192 it adds none.
+	// topSample bounds the units that one sample represents: a sketch with w units takes samples of at most
+	// w/topSample units. Sampling then adds an error to the count c of a key. Its standard deviation is below
+	// sqrt(c*w)/64. Until w exceeds 8192, every unit is a sample, and sampling adds no error.
 	topSample = 4096
-	// topMost bounds the units of a sketch, so that sums fit 64 bits. Units above it are not counted; reaching it
-	// takes hundreds of the largest costs in a minute.
+	// topMost bounds the units of a sketch, so that sums fit 64 bits. Units beyond topMost are not counted. A sketch
+	// reaches it by hundreds of operations with the largest cost in a minute.
 	topMost = math.MaxInt64 / 8
 )
 
-// chanceMultiplier is the multiplier of a multiplicative congruential generator modulo 2^64, whose high bits are
-// used: Steele and Vigna, "Computationally easy, spectrally good multipliers for congruential pseudorandom number
-// generators", 2021.
+// chanceMultiplier is the multiplier of a multiplicative congruential generator modulo 2^64. Weigh uses its high
+// bits. See Steele and Vigna, "Computationally easy, spectrally good multipliers for congruential pseudorandom
+// number generators", 2021.
 const chanceMultiplier = 0xf1357aea2e62a9c5
 
-// top is a shard's part of Top.
+// top has the sketches of a shard, which engine.Table.Top reads.
 type top struct {
-	period int64 // of topPeriodNs, counted from the beginning of limiter time
+	period int64 // the number of the current period of topPeriodNs, from limiter time 0
 	of     [numVerdicts]sketch
 }
 
-// Hitter is a key with its decided units: all of the last minute, half of the minute before, a quarter of the
-// minute before that, and so on.
+// Hitter is a key with its decided units. The units of the current minute count in full, those of the minute before
+// by half, those of the minute before that by a quarter, and so on.
 type Hitter struct {
 	Key   []byte
 	Units int64
@@ -57,8 +57,8 @@ type Hitter struct {
 // Counter counts the units of the keys of one shard.
 type Counter struct {
 	chance uint64             // the last random number
-	fine   [numVerdicts]uint8 // 64 less the logarithm of the units that a sample stands for
-	top    *top               // nil until there is one
+	fine   [numVerdicts]uint8 // 64 minus the binary logarithm of the units that one sample represents
+	top    *top               // nil until the first sample
 }
 
 // NewCounter returns an empty counter.
@@ -102,7 +102,7 @@ func (n *Counter) fade(nowNs int64) {
 	}
 }
 
-// AppendTo appends the keys that have units left at a time.
+// AppendTo appends the keys whose counts are not zero at a time.
 func (n *Counter) AppendTo(all []Hitter, nowNs int64, v Verdict) []Hitter {
 	if n.top == nil {
 		return all

@@ -13,15 +13,16 @@ const sketchSlots = 32
 // Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005) for units instead of
 // single events.
 //
-// A key without a slot takes the slot of the key with the fewest units, and inherits these units. Let w be the number
-// of units counted in all. No key has fewer units here than in the stream. No key has more than w/sketchSlots too
-// many; over bounds the error of each key. Every key with more than w/sketchSlots units in the stream has a slot.
+// A key without a slot takes the slot of the key with the fewest units, and inherits these units. Let w be the sum of
+// all counted units. The count of a key in a slot is not below its units in the stream, and exceeds them by at most
+// w/sketchSlots. over has a bound of this error for each key. Every key with more than w/sketchSlots units in the
+// stream has a slot.
 type sketch struct {
-	used   int // slots
-	total  int64
+	used   int   // slots with a key
+	total  int64 // all counted units
 	hashes [sketchSlots]uint64
 	units  [sketchSlots]int64
-	over   [sketchSlots]int64 // of the units, those inherited
+	over   [sketchSlots]int64 // the inherited part of units
 	keys   [sketchSlots][]byte
 }
 
@@ -61,7 +62,7 @@ func (k *sketch) halve(n int) {
 	}
 }
 
-// appendTo appends the keys that have units left.
+// appendTo appends the keys whose counts are not zero.
 func (k *sketch) appendTo(all []Hitter) []Hitter {
 	for i := range k.used {
 		if k.units[i] > 0 {

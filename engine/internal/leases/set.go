@@ -14,9 +14,9 @@ import (
 type Set struct {
 	head      arena.Ref
 	Count     uint32
-	Units     int64 // held in all, expired leases included until swept
-	SoonestNs int64 // no lease expires before
-	hiddenNs  int64 // all leaves out what expires until then; not stored
+	Units     int64 // the sum of all leases, including expired leases until Sweep or Hide
+	SoonestNs int64 // no lease expires before this time
+	hiddenNs  int64 // All omits leases that expire at or before this time; set by Hide, not stored
 }
 
 const (
@@ -64,7 +64,7 @@ func (l *Set) All(s *arena.Slab) func(yield func(Place, Lease) bool) {
 	}
 }
 
-// Find returns the lease with this id.
+// Find returns the lease with this id, even if it has expired and was not removed or hidden.
 func (l *Set) Find(s *arena.Slab, id []byte) (found Lease, at Place, ok bool) {
 	for at, x := range l.All(s) {
 		if string(x.ID) == string(id) {
@@ -186,8 +186,8 @@ func (l *Set) unlink(s *arena.Slab, r, before arena.Ref) {
 	s.Free(r)
 }
 
-// LastExpiryNs returns when the set becomes empty without releases, ignoring the lease at one position. It is
-// arith.Never if a lease has no end, and 0 if there is no lease.
+// LastExpiryNs returns the latest expiry of a lease, ignoring the lease at the position except. It is arith.Never
+// if a lease has no end, and 0 without leases.
 func (l *Set) LastExpiryNs(s *arena.Slab, except Place) (last int64) {
 	for at, x := range l.All(s) {
 		if at != except {

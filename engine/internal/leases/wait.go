@@ -5,8 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// FreeAtNs returns when enough leases will have expired to free units; the leases hold at least as many. It is
-// arith.Never if that needs a lease without end.
+// FreeAtNs returns when enough leases will have expired to free units. The set must have at least as many units.
+// The result is arith.Never if one of these leases has no end.
 func (l *Set) FreeAtNs(s *arena.Slab, units int64) int64 {
 	first, freed := arith.Never, int64(0)
 	for _, x := range l.All(s) {
@@ -35,9 +35,9 @@ func (l *Set) freeAtLater(s *arena.Slab, units int64) int64 {
 	return selectEnd(ends, units)
 }
 
-// selectEnd returns the first instant at which ends free units; all of them together do. It halves the span of
-// time and not the list, so that it takes at most 63 rounds for any expiries. Usually it takes a few rounds
-// over ever fewer ends. It reorders ends.
+// selectEnd returns the first instant by which ends have freed units. All ends together free at least as many. It
+// halves the span of time and not the list, so it takes at most 63 rounds for any expiries. Usually it takes a few
+// rounds, each over fewer ends. It reorders ends.
 func selectEnd(ends []leaseEnd, units int64) int64 {
 	for {
 		firstNs, lastNs := spanOf(ends)
@@ -61,7 +61,7 @@ func spanOf(ends []leaseEnd) (firstNs, lastNs int64) {
 	return firstNs, lastNs
 }
 
-// splitEnds moves the ends until a time to the front. It returns how many these are, and the units they free.
+// splitEnds moves the ends at or before a time to the front. It returns their number, and the units that they free.
 func splitEnds(ends []leaseEnd, untilNs int64) (early int, freed int64) {
 	for i, e := range ends {
 		if e.atNs <= untilNs {

@@ -6,11 +6,12 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// These token buckets hold their tokens and the time of their last refill in seconds under two keys: Spring Cloud
-// Gateway and, after it, go-zero. Both keys are created and expire together. They are therefore one entry here, under
-// the first key, and the second key is not visible.
+// Spring Cloud Gateway keeps a token bucket under two keys: its tokens, and the time of its last refill in seconds.
+// go-zero uses the same script with small changes. Both keys are created and expire together. They are therefore one
+// entry here, under the first key, and the second key is not visible.
 
-// bucketRefill is the common part of the scripts: rate a second, capacity, requested.
+// bucketRefill is the common part of both scripts. It refills the bucket at rate tokens a second, and takes the
+// requested tokens if the bucket has them. It returns the tokens left.
 func (r *Run) bucketRefill(rate, capacity, nowS, requested float64) (tokens float64, admitted bool) {
 	tokens, refreshedS := capacity, 0.0
 	if r.live {
@@ -37,7 +38,7 @@ func BucketTTLSeconds(rate, capacity float64) float64 {
 	return math.Floor(float64(capacity / rate * 2))
 }
 
-// zeroToken has the arguments rate a second, burst, now s, requested. The client supplies the time. It answers only
+// zeroToken has the arguments rate a second, burst, now s, requested. The time is the client's. It answers only
 // whether it admits.
 func zeroToken(r *Run) {
 	var tokens float64

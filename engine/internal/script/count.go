@@ -19,7 +19,7 @@ func (r *Run) count() int64 {
 	return r.record.words[0]
 }
 
-// put is SET: it stores a number without an expiry.
+// put is SET: it stores the bits of a number without an expiry.
 func (r *Run) put(n int64) {
 	r.live, r.Effect = true, wrote
 	r.record.words[0], r.record.expiresMs = n, arith.Never

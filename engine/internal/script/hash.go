@@ -7,11 +7,11 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// These token buckets are hashes of two fields: the tokens, and the time of their last refill in milliseconds of the
-// program's clock. A gateway writes its tokens in the format of Lua's tostring, which rounds them. A marketplace writes
-// them unrounded.
+// Two programs keep a token bucket as a hash of two fields: the tokens, and the time of the last refill in
+// milliseconds of the program's clock. GatewayTake, the script of an API gateway, writes the tokens in the format of
+// Lua's tostring, which rounds them. MarketTake, the script of a marketplace, writes them unrounded.
 
-// Logs and stores contain these numbers and shapes, so they never change.
+// Log entries and stores contain these numbers and shapes, so they never change.
 const (
 	GatewayTake ID = 37 // rate a second, capacity, now ms, time to live s
 	MarketTake  ID = 38 // capacity, rate a second, now ms, requested
@@ -48,7 +48,7 @@ func (r *Record) Hash() HashFields {
 func luaText(f float64) string   { return strconv.FormatFloat(f, 'g', 14, 64) }
 func redisText(f float64) string { return strconv.FormatFloat(f, 'g', 17, 64) }
 
-// hashRefill returns the tokens of a bucket at a time. A clock that goes back reduces the tokens.
+// hashRefill returns the tokens of a bucket at a time. As in both scripts, a time that goes back reduces the tokens.
 func (r *Run) hashRefill(capacity, ratePerS, nowMs float64) float64 {
 	tokens, refilledMs := capacity, nowMs
 	if r.live {
@@ -79,7 +79,7 @@ func gatewayTake(r *Run) {
 	if r.Admitted = tokens >= 1; r.Admitted {
 		tokens--
 	}
-	rounded, _ := strconv.ParseFloat(luaText(tokens), 64) // parsing its own output cannot fail
+	rounded, _ := strconv.ParseFloat(luaText(tokens), 64) // the text of a number can always be parsed
 	r.keepHash(rounded, nowMs, ttlS)
 	fullS := 0.0
 	if missing := capacity - tokens; missing > 0 && ratePerS > 0 {
@@ -88,7 +88,7 @@ func gatewayTake(r *Run) {
 	r.answers(arith.OneIf(r.Admitted), arith.Truncate(math.Floor(tokens)), arith.Truncate(nowMs+float64(fullS*1000)))
 }
 
-// MarketTTLSeconds returns how long a bucket of the marketplace exists after a request.
+// MarketTTLSeconds returns how long a bucket of MarketTake exists after a request.
 func MarketTTLSeconds(capacity, ratePerS float64) float64 {
 	return math.Ceil(capacity/ratePerS) + 1
 }

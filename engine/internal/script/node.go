@@ -47,8 +47,9 @@ func (r *Run) expressHit(windowMs int64, reset bool) {
 	r.answers(hits, leftMs)
 }
 
-// expressCount has the arguments reset on change, window ms. rate-limit-redis sends it until 4.2.2. Its behaviour at
-// the very millisecond of the expiry changed with 4.2.1.
+// expressCount and expressCountZero have the arguments reset on change, window ms. rate-limit-redis sends
+// expressCountZero before 4.2.1, and expressCount in 4.2.1 and 4.2.2. They differ in the millisecond of the expiry, in
+// which PTTL is 0: expressCountZero begins a new window.
 func expressCount(r *Run)     { r.expressCount(-1) }
 func expressCountZero(r *Run) { r.expressCount(0) }
 

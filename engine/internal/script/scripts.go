@@ -42,8 +42,8 @@ const (
 	RedisGCRA   // now ms, burst, rate, period ms, cost
 )
 
-// NumIDs is above all assigned numbers. Strings have 27 to 36 (text.go), hashes 37 to 44 (hash.go), the sliding log 45
-// to 48 (slidingset.go).
+// NumIDs is above all assigned numbers. The scripts on strings have the numbers 27 to 36 (text.go), those on hashes 37
+// to 44 (hash.go), and those on a sliding log 45 to 48 (slidingset.go).
 const NumIDs ID = 49
 
 // MaxArgs is the largest number of numeric arguments of a script.
@@ -129,13 +129,13 @@ type Run struct {
 	Effect Effect
 	digits [maxIntegerBytes]byte // memory for the digits of a count
 
-	kept     []byte // the bytes of a record that is a text
-	fresh    []byte // the new bytes of the record, if rewrites is set
-	rewrites bool
+	kept     []byte // the byte string under the key before the run
+	fresh    []byte // the new byte string, if rewrites is set
+	rewrites bool   // the run writes another byte string
 
-	before, now text // the old and the new bytes of the key
+	before, now text // references to the old and the new byte string
 
-	dropMs, addMs int64 // shapeLog, when stored: drops times up to dropMs, and adds addMs if admitted
+	dropMs, addMs int64 // shapeLog: Store drops times up to dropMs, and adds addMs if the run admits
 
 	status   Refusal // unless Accepted, nothing is stored
 	Admitted bool
@@ -150,9 +150,9 @@ const keptBytes = 16 << 10
 type Effect uint8
 
 const (
-	Looked Effect = iota
-	wrote
-	Deleted
+	Looked  Effect = iota // the key stays as it is
+	wrote                 // the key has a new value or expiry
+	Deleted               // the key is removed
 )
 
 // Refusal is the reason why a script did not run.

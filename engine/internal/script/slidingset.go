@@ -8,8 +8,8 @@ import (
 )
 
 // This script keeps a sliding log in a sorted set. Each admitted request is a member, and its score is the client's
-// time in milliseconds. Clocks of clients differ, so a request may belong before others, and a later window may begin
-// earlier. Redis orders members by score, and this log does the same.
+// time in milliseconds. The clocks of clients differ. So the time of a request may be before that of earlier requests,
+// and its window may begin before theirs. Redis orders members by score, and this log does the same.
 
 // SlidingSet has the arguments begin of the window, now, most requests, window. All times are in ms.
 const SlidingSet ID = 45
@@ -55,7 +55,7 @@ func slidingSetBlocked(r *Run, leftMs int64) { r.answers(0, 0, blockedForMs(left
 // Grows reports whether the script may allocate memory for an existing key.
 func (s *Call) Grows() bool { return scripts[s.ID].shape == shapeLog }
 
-// logGrowth returns the maximum memory that the log of a run needs in addition.
+// logGrowth returns the most bytes that the log of a run may need in addition.
 func (r *Run) logGrowth() int {
 	if !r.Admitted || r.record.shape != shapeLog {
 		return 0

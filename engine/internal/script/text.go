@@ -107,10 +107,11 @@ func (r *Run) answersValue() {
 	r.answers(r.count(), r.pttl())
 }
 
-// textBlocked refuses a blocked key, because no denial exists that the client of an opaque value would understand.
+// textBlocked refuses a blocked key. The client chooses the form of the value, so weir cannot write a denial that
+// this client would understand.
 func textBlocked(r *Run, _ int64) { r.status = KeyBlocked }
 
-// valueBlocked does the same as textBlocked for a key with bytes, and as countBlocked for any other.
+// valueBlocked is textBlocked for a key with a byte string, and countBlocked for any other key.
 func valueBlocked(r *Run, leftMs int64) {
 	if r.live && r.record.shape == shapeText {
 		r.status = KeyBlocked

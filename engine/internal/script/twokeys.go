@@ -10,13 +10,15 @@ import (
 // These scripts count under two keys that expire at different times. Both keys are one entry here, which exists until
 // the later expiry.
 
-// there reports whether a key with an expiry still exists. The expiry 0 means that it never existed.
+// there reports whether one of the two keys still exists, by its expiry. The expiry 0 means that the key does not
+// exist.
 func (r *Run) there(expiresMs int64) bool {
 	return r.live && expiresMs != 0 && r.nowMs() <= expiresMs
 }
 
-// nestHit is @nest-lab/throttler-storage-redis, with the arguments window ms, limit, block ms. It keeps the hits, their
-// expiry and the expiry of the block. It answers hits, ms left, blocked, block ms.
+// nestHit is the script of @nest-lab/throttler-storage-redis. Its arguments are an unused number, window ms, limit,
+// block ms. It keeps the hits, their expiry and the expiry of the block. It answers the hits, their remaining time,
+// whether the key is blocked, and the remaining time of the block.
 func nestHit(r *Run) {
 	windowMs, limit, blockMs := r.whole(1), r.arg[2], r.whole(3)
 	w := &r.record.words

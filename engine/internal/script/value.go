@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// MaxValueBytes bounds the byte string that a client keeps under a key. A copy takes tens of microseconds under the
-// lock of its shard, and a log entry holds two such strings.
+// MaxValueBytes bounds the byte string that a client keeps under a key. To copy such a string takes tens of
+// microseconds under the lock of its shard. A command with two strings must fit a log entry of a cluster.
 const MaxValueBytes = 1 << 20
 
 // The bytes of a value are in a chain of blocks outside its record. words[0] of the record is the number of bytes, and
@@ -149,7 +149,7 @@ func LogState(state []byte) []byte {
 	return nil
 }
 
-// UsedUnits returns the units that a state has counted.
+// UsedUnits returns the count or the length of the log in a state, or 0 for a state of another shape.
 func UsedUnits(state []byte) int64 {
 	switch record := ReadRecord(state); record.shape {
 	case shapeCount:

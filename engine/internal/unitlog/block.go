@@ -20,7 +20,7 @@ const (
 	blockHead    = 20
 	maxRecordLen = 2 * binary.MaxVarintLen64
 
-	blockEndBits = 9 // maxLogBlock fits
+	blockEndBits = 9 // maxBlock fits
 	blockEndMask = 1<<blockEndBits - 1
 
 	onesBits = 0x0101010101010101
@@ -51,8 +51,8 @@ func (b block) record(i int) (sinceNs, units int64, next int) {
 	return int64(v >> 1), int64(u), i + n
 }
 
-// uvarint is binary.Uvarint, but reads up to eight bytes at once instead of one by one. Most numbers here have
-// five.
+// uvarint is binary.Uvarint, but reads up to eight bytes at once instead of one by one. Most numbers in a block have
+// five bytes.
 func uvarint(b []byte) (v uint64, n int) {
 	if len(b) < 8 {
 		return binary.Uvarint(b)
@@ -117,9 +117,9 @@ func (b block) appendFrom(to []byte, i int, lastNs int64) []byte {
 	return to
 }
 
-// keepFirst cuts a block to its oldest n units, n in 1..units. Cutting within a
-// record rewrites its units in place: a smaller number is not longer, but a
-// record with units is longer than one without, so it keeps the explicit form.
+// keepFirst cuts a block to its oldest n units, n in 1..units. If the cut is within a record, keepFirst
+// writes the remaining units in place, as a second varint even for one unit. A smaller number is not
+// longer, so the new record fits.
 func (b block) keepFirst(n int64) {
 	left := n
 	for r := range b.records() {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// Insert adds one unit to a log whose records have one unit each, after records of the same time and before
-// later ones.
+// Insert adds one unit to a log whose records have one unit each, after the records of the same time and before
+// later records.
 func (l *Log) Insert(s *arena.Slab, at int64) {
 	if l.head == 0 || at >= l.LastNs {
 		l.Append(s, at, 1)
@@ -30,7 +30,7 @@ func (l *Log) Insert(s *arena.Slab, at int64) {
 func (l *Log) InsertGrowth(s *arena.Slab, untilNs, at int64) int {
 	switch {
 	case l.LastNs <= untilNs:
-		return minBlock // it is emptied first
+		return minBlock // DropUntil empties the log
 	case at < l.LastNs:
 		return maxBlock
 	}
@@ -39,7 +39,7 @@ func (l *Log) InsertGrowth(s *arena.Slab, untilNs, at int64) int {
 
 // blockUntil returns the last block that begins at or before a time, or the first block.
 func (l *Log) blockUntil(s *arena.Slab, at int64) arena.Ref {
-	if block(s.At(l.tail)).firstNs() <= at { // clocks differ little, and it is most often this one
+	if block(s.At(l.tail)).firstNs() <= at { // the common case, because the clocks of clients differ little
 		return l.tail
 	}
 	r := l.head
@@ -49,9 +49,9 @@ func (l *Log) blockUntil(s *arena.Slab, at int64) arena.Ref {
 	return r
 }
 
-// split moves the later part of a block's times to a new block behind it, and returns the
-// others. The parts are about as long, so that each fits: a record has at most a quarter of
-// the shortest block.
+// split moves the later part of a block's times to a new block behind it, and returns the earlier part. Both parts
+// have about the same length. Each part fits its block, because a record has at most a quarter of the shortest
+// block.
 func (l *Log) split(s *arena.Slab, b block, times []int64) []int64 {
 	n, half := 1, recordsLen(times)/2
 	for recordsLen(times[:n+1]) <= half {
@@ -78,7 +78,7 @@ func (b block) times(to []int64) []int64 {
 	return to
 }
 
-// fill makes the block hold a unit at each of these times, ascending, which fit.
+// fill replaces the records of the block by one unit at each of these times. The times ascend, and their records fit.
 func (b block) fill(times []int64) {
 	end, last := blockHead, times[0]
 	for _, at := range times {

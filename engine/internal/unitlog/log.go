@@ -2,25 +2,24 @@ package unitlog
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// Log is an exact log of admitted units: when, and how many. It is a chain of
-// blocks. As stored in an entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8),
-// where kept is both kept and keptEnd.
+// Log is an exact log of admitted units: their times, and how many at each time. It is a chain of blocks. In an
+// entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8). The stored kept has both kept and keptEnd.
 //
-// It is handed on by pointer: a copy reads what was just written in larger pieces, and
-// the processor then waits for all writes before.
+// Functions pass a Log by pointer. A copy of a Log that was just written would read the new fields in larger pieces
+// than they were written. The processor must then wait until these writes have left its store buffer.
 type Log struct {
 	head, tail arena.Ref
 	Units      int64
-	kept       int64 // how many of the oldest units need not be drained again
-	keptEnd    int   // where in the last block they end; 0 if they end before it
+	kept       int64 // how many of the oldest units are stored already
+	keptEnd    int   // the offset in the last block at which the stored units end; 0 if they end before this block
 	LastNs     int64 // time of the newest record
 }
 
 const (
 	StateLen = 24
-	keptBits = 20 // MaxLogUnits fits, and a place in a block into the rest
+	keptBits = 20 // MaxLogUnits fits; an offset in a block fits the other 12 bits
 	minBlock = 48
-	maxBlock = 256 // small enough that half-used ends stay cheap
+	maxBlock = 256 // small, because the first and the last block are half empty on average
 )
 
 // Read decodes the log that Write stored in a state.
@@ -104,8 +103,9 @@ func (l *Log) grow(s *arena.Slab, size int, firstNs int64) {
 	l.tail, l.keptEnd = r, 0
 }
 
-// DropUntil removes the records at or before a time. It frees whole blocks at once, except the first: usually a
-// part of it stays, and then the next block need not be read from memory.
+// DropUntil removes the records at or before a time. It first removes records from the first block, one by one.
+// Usually a part of this block stays, and then the next block need not be read from memory. Otherwise it frees whole
+// blocks.
 func (l *Log) DropUntil(s *arena.Slab, untilNs int64) {
 	if l.head == 0 {
 		return
@@ -124,7 +124,8 @@ func (l *Log) DropUntil(s *arena.Slab, untilNs int64) {
 	}
 }
 
-// Stale reports whether a whole block has records only at or before a time.
+// Stale reports whether the log begins with a block that has only records at or before a time, and has further
+// blocks.
 func (l *Log) Stale(s *arena.Slab, untilNs int64) bool {
 	if l.head == 0 || l.LastNs <= untilNs {
 		return l.head != l.tail
@@ -140,8 +141,8 @@ func (l *Log) dropHead(s *arena.Slab, b block) {
 	s.Free(r)
 }
 
-// dropWithin removes records of the first block, and frees the block if none is left. It reports whether one
-// is.
+// dropWithin removes the records of the first block at or before a time, and frees the block if it has no others. It
+// reports whether a record is left in the block.
 func (l *Log) dropWithin(s *arena.Slab, b block, untilNs int64) bool {
 	var gone int64
 	for r := range b.records() {
@@ -171,7 +172,7 @@ func (l *Log) DropOldest(s *arena.Slab, n int64) {
 	}
 }
 
-// dropRecord removes up to n units of a block's first record. The block has more.
+// dropRecord removes up to n units of the first record of a block that has more than n units.
 func (l *Log) dropRecord(b block, n int64) (dropped int64) {
 	_, units, next := b.record(b.start())
 	if units <= n {
@@ -180,8 +181,8 @@ func (l *Log) dropRecord(b block, n int64) (dropped int64) {
 		b.setFirst(b.firstNs() + since)
 		dropped = units
 	} else {
-		// What is left of the record is not longer than it was: its time is the
-		// block's own.
+		// The new record is not longer than the old one: it has fewer units, and its time difference is 0,
+		// because the first record has the time of the block.
 		var rec [maxRecordLen]byte
 		m := putRecord(rec[:], 0, units-n)
 		b.setStart(next - copy(b[next-m:], rec[:m]))
@@ -275,7 +276,7 @@ func (l *Log) Clear(s *arena.Slab) {
 // All iterates over the records, oldest first.
 func (l *Log) All(s *arena.Slab) func(yield func(Record) bool) { return l.behind(s, 0) }
 
-// behind iterates over the records after the oldest n units, oldest first.
+// behind iterates over the records after the oldest n units, oldest first. The n-th unit is the last of its record.
 func (l *Log) behind(s *arena.Slab, n int64) func(yield func(Record) bool) {
 	return func(yield func(Record) bool) {
 		for r := l.head; r != 0; {

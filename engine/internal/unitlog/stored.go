@@ -65,7 +65,7 @@ func (l *Log) AppendTimes(b []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// LoadTimes adds the times that AppendTimes stored: at least one time, each up to most.
+// LoadTimes adds the times that AppendTimes stored. No time at all, or a time above most, is a fault.
 func (l *Log) LoadTimes(s *arena.Slab, d *codec.Decoder, most int64) {
 	at := int64(0)
 	for left := d.Within(0, rule.MaxLogUnits); left > 0 && !d.Bad; left-- {

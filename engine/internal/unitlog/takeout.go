@@ -72,8 +72,9 @@ func (b block) recordAt(atNs int64) (found Record, ok bool) {
 	return Record{}, false
 }
 
-// shorten takes units from a record, and the record out when it has no more. What is
-// written is never longer than what it replaces: fewer units, or one record for two.
+// shorten removes units from a record, and removes the record if it has no units left. The time difference of a
+// removed record is added to the next record. The written bytes are never longer than the replaced bytes: they have
+// fewer units, or one record instead of two.
 func (b block) shorten(r Record, units int64) {
 	b.setUnits(b.units() - units)
 	since, _, _ := b.record(r.begin)
@@ -94,7 +95,7 @@ func (b block) shorten(r Record, units int64) {
 	b.replace(r.begin, end, since+gap, follows)
 }
 
-// replace writes a record over the bytes from one place to another.
+// replace writes a record in place of the bytes between two offsets, and moves the bytes behind them.
 func (b block) replace(from, to int, sinceNs, units int64) {
 	var rec [maxRecordLen]byte
 	n := putRecord(rec[:], sinceNs, units)
