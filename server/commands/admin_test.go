@@ -75,7 +75,9 @@ func TestConfig(t *testing.T) {
 				"CONFIG GET *"},
 		{"CONFIG SET slowlog-max-len 9 maxclients 9",
 			"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config"},
-		{"CONFIG GET slowlog-max-len", "slowlog-max-len 3"},
+		{"CONFIG SET slowlog-max-len 9 slowlog-log-slower-than x",
+			"-ERR slowlog-log-slower-than must be a whole number from -1 to 3600000000, not 'x'"},
+		{"CONFIG GET slowlog-*", "slowlog-log-slower-than 5 slowlog-max-len 3"},
 		{"CONFIG SET a", "-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value " +
 			"[name value ...]"},
 		{"CONFIG SET slowlog-max-len 1 x",

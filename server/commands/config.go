@@ -17,7 +17,9 @@ import (
 type setting struct {
 	name string
 	get  func(*Shared) string
-	set  func(*Shared, []byte) error // nil: fixed at start
+	// set changes the parameter to a number from least to most. It is nil if the parameter is fixed at the start.
+	set         func(*Shared, int64)
+	least, most int64
 }
 
 // settings lists the parameters that CONFIG GET answers. Their names are those that clients and exporters ask for, and
@@ -45,24 +47,12 @@ func settings() []setting {
 		{
 			name: "slowlog-log-slower-than",
 			get:  func(s *Shared) string { return strconv.FormatInt(s.Slowlog.ThresholdUs.Load(), 10) },
-			set: func(s *Shared, value []byte) error {
-				us, err := arg.Units("slowlog-log-slower-than", value, -1, 3_600_000_000)
-				if err == nil {
-					s.Slowlog.ThresholdUs.Store(us)
-				}
-				return err
-			},
+			set:  func(s *Shared, us int64) { s.Slowlog.ThresholdUs.Store(us) }, least: -1, most: 3_600_000_000,
 		},
 		{
 			name: "slowlog-max-len",
 			get:  func(s *Shared) string { _, keep := s.Slowlog.Size(); return strconv.Itoa(keep) },
-			set: func(s *Shared, value []byte) error {
-				n, err := arg.Units("slowlog-max-len", value, 0, service.MaxSlowlogLen)
-				if err == nil {
-					s.Slowlog.Resize(int(n))
-				}
-				return err
-			},
+			set:  func(s *Shared, n int64) { s.Slowlog.Resize(int(n)) }, most: service.MaxSlowlogLen,
 		},
 	}
 	slices.SortFunc(all, func(a, b setting) int { return cmp.Compare(a.name, b.name) })
@@ -125,34 +115,40 @@ func runConfigGet(s *Session, args [][]byte) {
 	}
 }
 
-// runConfigSet changes nothing unless all parameters exist and can be changed. A bad value ends it after the parameters
-// before it have been changed.
+// runConfigSet changes all parameters or none.
 func runConfigSet(s *Session, args [][]byte) {
 	if len(args)%2 != 0 {
 		s.fail(wrongArity(s.srv.table.find([]byte("CONFIG")).sub([]byte("SET"))))
 		return
 	}
-	var change []setting
+	var changes []func(*Shared)
 	all := settings()
 	for i := 2; i < len(args); i += 2 {
-		at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(args[i])) })
-		switch {
-		case at < 0:
-			s.fail(resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" +
-				resp.Printable(args[i], resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
-			return
-		case all[at].set == nil:
-			s.fail(resp.Error("ERR CONFIG SET failed (possibly related to argument '" + all[at].name +
-				"') - can't set immutable config"))
-			return
-		}
-		change = append(change, all[at])
-	}
-	for i, set := range change {
-		if err := set.set(s.srv, args[3+2*i]); err != nil {
+		change, err := planSetting(all, args[i], args[i+1])
+		if err != nil {
 			s.fail(err)
 			return
 		}
+		changes = append(changes, change)
+	}
+	for _, change := range changes {
+		change(s.srv)
 	}
 	s.OK()
+}
+
+// planSetting returns the function that changes a parameter to a value, or Redis' error.
+func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
+	at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(name)) })
+	if at < 0 {
+		return nil, resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" +
+			resp.Printable(name, resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *")
+	}
+	set := all[at]
+	if set.set == nil {
+		return nil, resp.Error("ERR CONFIG SET failed (possibly related to argument '" + set.name +
+			"') - can't set immutable config")
+	}
+	n, err := arg.Units(set.name, value, set.least, set.most)
+	return func(s *Shared) { set.set(s, n) }, err
 }
