@@ -235,7 +235,7 @@ func TestTheFormatFileComesLast(t *testing.T) {
 	for _, name := range []string{"A", formatName, "Z"} {
 		writeFile(t, mem, mem.PathJoin(ready, name), nil)
 	}
-	require.NoError(t, d.moveUp(formatName))
+	require.NoError(t, d.moveIntoPlace(formatName))
 	require.Len(t, did, 5)
 	require.ElementsMatch(t, []string{"A", "Z"}, did[:2])
 	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
@@ -259,7 +259,7 @@ func TestAMoveUpThatFails(t *testing.T) {
 		require.NoError(t, mem.MkdirAll(ready, 0o700))
 		writeFile(t, mem, mem.PathJoin(ready, "A"), nil)
 		writeFile(t, mem, mem.PathJoin(ready, formatName), nil)
-		err := d.moveUp(formatName)
+		err := d.moveIntoPlace(formatName)
 		if fails == 5 {
 			require.NoError(t, err)
 			continue

@@ -22,7 +22,7 @@
 //
 // A flush writes its changes in atomic batches. Each batch ends with a clock record that is stamped after its entries.
 // The last batch of a flush is synced to disk. Overwritten changes and deleted entries stay in the journal until a
-// rewrite pass has copied the unchanged entries: see round. A crash during a flush keeps a prefix of it, so keys that
+// rewrite pass has copied the unchanged entries: see rewritePass. A crash during a flush keeps a prefix of it, so keys that
 // one MULTI/EXEC changed together may come from different flushes.
 //
 // # Images

@@ -13,13 +13,13 @@ func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	s.last.Flush++
 	s.spread.begin()
 	for s.journal.renew(from) {
-		s.spread.piece(force)
+		s.spread.pause(force)
 	}
 	changed := false
 	err := from.Drain(chunkEntries, func(chunk []engine.Change) error {
 		changed = true
 		err := inBatches(chunk, func(batch []engine.Change) error { return s.commit(batch, now(), pebble.NoSync) })
-		s.spread.piece(force)
+		s.spread.pause(force)
 		return err
 	})
 	if err != nil {

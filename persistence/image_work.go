@@ -43,7 +43,7 @@ func (m *Images) Clear() error {
 	return nil
 }
 
-// Renew advances the rewrite pass of the journal (see round). The caller calls it until more is false, before it drains
+// Renew advances the rewrite pass of the journal (see rewritePass). The caller calls it until more is false, before it drains
 // the changes of a table and writes them.
 func (m *Images) Renew(from Drainer) (more bool, err error) {
 	m.work.Lock()

@@ -15,7 +15,7 @@ import (
 //
 // Tables of such a store are in order and never overlap, so Pebble merges almost nothing: a change costs its bytes
 // once. A store that is ordered by client key would cost several times that, in the memtable and in each merge. In
-// return, overwritten changes and deleted entries stay until a rewrite pass has copied all others: see round.
+// return, overwritten changes and deleted entries stay until a rewrite pass has copied all others: see rewritePass.
 type journal struct {
 	db      *pebble.DB
 	first   uint64 // number of the first item; 0: unknown (see head)
@@ -25,7 +25,7 @@ type journal struct {
 	legacy  bool   // entries in format 1 exist
 	lanes   [laneCount]block
 	renewal renewal
-	round   round
+	pass    rewritePass
 }
 
 // laneCount is the number of lanes. The checksum of its key assigns an entry to a lane, and a block holds changes of

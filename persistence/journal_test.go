@@ -34,9 +34,9 @@ func TestAJournalIsNoLongerThanItsBound(t *testing.T) {
 		rounds, longest := 0, int64(0)
 		for n := range 400 {
 			change(rng, table, n)
-			on := s.journal.round.on
+			on := s.journal.pass.on
 			flush(t, s, table)
-			if on && !s.journal.round.on {
+			if on && !s.journal.pass.on {
 				rounds++
 			}
 			require.Equal(t, storedBytes(t, s.db), s.journal.bytes)
@@ -68,7 +68,7 @@ func TestARoundEndsWithoutChanges(t *testing.T) {
 	for range 100 {
 		require.NoError(t, s.Flush(table, at, false))
 	}
-	require.False(t, s.journal.round.on)
+	require.False(t, s.journal.pass.on)
 	require.NoError(t, s.Close())
 }
 
@@ -89,7 +89,7 @@ func TestARoundAfterAStartIsNoBurst(t *testing.T) {
 	s.journal.renewal = renewal{spareBytes: 1, entries: 10}
 	for s.journal.renew(table) {
 	}
-	require.True(t, s.journal.round.on)
+	require.True(t, s.journal.pass.on)
 	require.Less(t, len(table.dirty), 100, "only a few of a thousand entries may be rewritten at once")
 	require.NoError(t, s.Close())
 }

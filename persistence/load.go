@@ -118,7 +118,7 @@ func (j *journal) load(at engine.Stamp, to Loader) error {
 		return errors.Join(j.readLegacy(hand), j.read(hand))
 	})
 	err := refusal(group.Wait())
-	j.round.written = j.bytes
+	j.pass.written = j.bytes
 	return err
 }
 

@@ -34,12 +34,12 @@ func (p pacedFS) Unwrap() vfs.FS { return p.FS }
 // pacedFile is written by one goroutine.
 type pacedFile struct {
 	vfs.File
-	owed rest
+	delay delay
 }
 
 func (f *pacedFile) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
-	f.owed.pay(n, paceBytesPerSecond)
+	f.delay.add(n, paceBytesPerSecond)
 	return n, err
 }
 
@@ -47,25 +47,25 @@ func (f *pacedFile) Write(b []byte) (int, error) {
 func pacedBy(r io.Reader) io.Reader { return &pacedReader{from: r} }
 
 type pacedReader struct {
-	from io.Reader
-	owed rest
+	from  io.Reader
+	delay delay
 }
 
 func (r *pacedReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
-	r.owed.pay(n, readBytesPerSecond)
+	r.delay.add(n, readBytesPerSecond)
 	return n, err
 }
 
-// rest is the accumulated pause for transferred bytes.
-type rest time.Duration
+// delay is the accumulated pause for transferred bytes.
+type delay time.Duration
 
-// pay adds the pause for n bytes, and sleeps once the sum reaches paceStep.
-func (owed *rest) pay(n int, bytesPerSecond time.Duration) {
-	*owed += rest(time.Duration(n) * time.Second / bytesPerSecond)
-	if *owed >= rest(paceStep) {
-		time.Sleep(time.Duration(*owed))
-		*owed = 0
+// add adds the pause for n bytes, and sleeps once the sum reaches paceStep.
+func (d *delay) add(n int, bytesPerSecond time.Duration) {
+	*d += delay(time.Duration(n) * time.Second / bytesPerSecond)
+	if *d >= delay(paceStep) {
+		time.Sleep(time.Duration(*d))
+		*d = 0
 	}
 }
 
@@ -77,21 +77,21 @@ type spread struct {
 	from  time.Time     // start of the current piece
 }
 
-// restsAtFirst is the initial ratio of a pause to the preceding piece. Pauses become shorter as the time of the job
+// firstPauseRatio is the initial ratio of a pause to the preceding piece. Pauses become shorter as the time of the job
 // runs out. The amount of work is not known in advance, and work without pauses at the end slows decisions as well.
-const restsAtFirst = 3
+const firstPauseRatio = 3
 
 func (s *spread) begin() {
 	s.began = time.Now()
 	s.from = s.began
 }
 
-// piece ends a piece of the job. hurry omits the pause.
-func (s *spread) piece(hurry bool) {
+// pause ends a piece of the job. hurry omits the pause.
+func (s *spread) pause(hurry bool) {
 	now := time.Now()
 	if left := s.over - now.Sub(s.began); !hurry && left > 0 {
 		share := float64(left) / float64(s.over)
-		time.Sleep(min(time.Duration(restsAtFirst*share*float64(now.Sub(s.from))), left))
+		time.Sleep(min(time.Duration(firstPauseRatio*share*float64(now.Sub(s.from))), left))
 	}
 	s.from = time.Now()
 }

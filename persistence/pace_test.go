@@ -31,7 +31,7 @@ func TestSpread(t *testing.T) {
 			for range 10 {
 				time.Sleep(c.piece)
 				at := time.Now()
-				if s.piece(c.hurry); time.Since(at) > 0 {
+				if s.pause(c.hurry); time.Since(at) > 0 {
 					longest, from = max(longest, at.Sub(from)), time.Now()
 				}
 			}

@@ -61,7 +61,7 @@ func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into stri
 	}
 	contents, err := unpack(o, from, build)
 	if err == nil {
-		err = dir.moveUp(last)
+		err = dir.moveIntoPlace(last)
 	}
 	err = errors.Join(err, o.FS.RemoveAll(dir.file(restoreName)))
 	if err != nil && made {
@@ -93,9 +93,9 @@ func RestoreUnfinished(on vfs.FS, dir string) bool {
 	return err == nil
 }
 
-// moveUp moves the prepared files into place. If it fails, it removes the files that it moved, so that a restore can be
+// moveIntoPlace moves the prepared files into place. If it fails, it removes the files that it moved, so that a restore can be
 // tried again. The file named last is removed first, because a node starts from a directory that has it.
-func (d directory) moveUp(last string) (err error) {
+func (d directory) moveIntoPlace(last string) (err error) {
 	var moved []string
 	defer func() {
 		if err == nil {
@@ -145,13 +145,13 @@ func unpack(o StoreOptions, from io.Reader, build func(into string, b *Unpacked)
 		_, err = in.Close()
 	}
 	if err != nil {
-		return c, errors.Join(notWhole(err), in.Cancel())
+		return c, errors.Join(backupError(err), in.Cancel())
 	}
-	return c, notWhole(build(o.FS.PathJoin(base, "ready"), &Unpacked{Contents: c, images: images}))
+	return c, backupError(build(o.FS.PathJoin(base, "ready"), &Unpacked{Contents: c, images: images}))
 }
 
-// notWhole converts an error about an image to one about a backup.
-func notWhole(err error) error {
+// backupError converts an error about an image to one about a backup.
+func backupError(err error) error {
 	if errors.Is(err, ErrStream) || errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w (%v)", ErrNoBackup, err)
 	}

@@ -31,12 +31,12 @@ const renewFactor = 2
 // renewStep is the number of entries rewritten in one call. It takes a fraction of a millisecond.
 const renewStep = 1024
 
-// round is a rewrite pass over a journal. It rewrites unchanged entries in shares. When it has rewritten all of them,
+// rewritePass is a rewrite pass over a journal. It rewrites unchanged entries in shares. When it has rewritten all of them,
 // the items before its begin are obsolete and are deleted.
 //
 // Beside spareBytes, a journal thus takes at most three tables: one and a half when a pass begins, half of one written
 // meanwhile, and one rewritten.
-type round struct {
+type rewritePass struct {
 	on      bool
 	cursor  uint64 // of Renew; 0: all entries are marked dirty, and the current Drain writes them
 	from    uint64 // the item at which the pass began
@@ -52,7 +52,7 @@ type round struct {
 // renew begins a rewrite pass when it is due, and advances a running one by a step. The caller calls it before each
 // Drain until more is false.
 func (j *journal) renew(from Drainer) (more bool) {
-	r := &j.round
+	r := &j.pass
 	if r.due <= 0 {
 		r.due = j.share(from)
 	}
@@ -69,7 +69,7 @@ func (j *journal) renew(from Drainer) (more bool) {
 // share returns the number of entries to rewrite before the next Drain: none without a rewrite pass.
 func (j *journal) share(from Drainer) int {
 	entries, bytes := from.Usage()
-	r := &j.round
+	r := &j.pass
 	grown := j.bytes - r.written
 	j.entries, r.written = entries, j.bytes
 	if r.on && r.cursor == 0 {
@@ -87,12 +87,12 @@ func (j *journal) share(from Drainer) int {
 
 // forget schedules all items written so far for deletion at the end of the next flush.
 func (j *journal) forget() {
-	j.round = round{drops: j.next, dropsBytes: j.bytes}
+	j.pass = rewritePass{drops: j.next, dropsBytes: j.bytes}
 }
 
 // drop adds the deletion of obsolete items to a batch.
 func (j *journal) drop(b *pebble.Batch) error {
-	r := &j.round
+	r := &j.pass
 	if r.drops == 0 {
 		return nil
 	}
