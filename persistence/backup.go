@@ -22,10 +22,10 @@ const backupHead = 12 + 4 + 3*8 + recordLen + 4
 
 // Contents describes a backup, without its entries.
 type Contents struct {
-	// Index and Term name the last log entry that the backup contains. For a server that runs alone, they are the
-	// number of its last flush and 0.
+	// Index and Term name the last log entry that the backup contains. For a server that runs alone, Index is the
+	// number of its last flush, and Term is 0.
 	Index, Term uint64
-	// At is the clock record. It is not before the time of any entry.
+	// At is the clock record. Its limiter time is not before the time of any entry.
 	At Record
 	// IDLifetimeNs is the time for which idempotency keys are kept.
 	IDLifetimeNs int64
@@ -67,7 +67,8 @@ func readContents(r io.Reader) (c Contents, err error) {
 	return c, err
 }
 
-// NewBackup returns a backup of an image, given its stream.
+// NewBackup returns a backup that consists of c and an image. image is the stream of the image, and size its length.
+// The backup closes it.
 func NewBackup(image io.ReadCloser, size int64, c Contents) *limiter.Backup {
 	head := c.encode()
 	return &limiter.Backup{

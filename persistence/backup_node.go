@@ -15,9 +15,9 @@ import (
 const backupName = "backup.tmp"
 
 // Backup flushes the changes and returns a copy of the state, for Restore. Decisions continue meanwhile. As after a
-// crash, keys that one MULTI/EXEC changed together may come from different moments of the flush. The copy takes no more
-// disk space than the data written before it is closed. Backup fails with ErrNoDisk without a data directory,
-// ErrBackingUp while another backup is open, ErrNoLinks, or ErrClosed.
+// crash, keys that one MULTI/EXEC changed together may come from different moments of the flush. The copy shares its
+// files with the store. It takes disk space only for files that the store deletes before the copy is closed. Backup
+// fails with ErrNoDisk without a data directory, ErrBackingUp while another backup is open, ErrNoLinks, or ErrClosed.
 func (n *Node) Backup() (*limiter.Backup, error) {
 	if n.store == nil {
 		return nil, ErrNoDisk
@@ -85,8 +85,8 @@ func listFiles(in directory) (files []imageFile, err error) {
 	return files, err
 }
 
-// probeLinks rejects a file system without hard links, because Pebble would make full copies there. It bypasses the
-// guard, because missing hard links are no disk failure.
+// probeLinks rejects a file system without hard links, because Pebble would make full copies there. It does not use
+// guardFS, because missing hard links are no disk failure.
 func (s *Store) probeLinks() error {
 	on := directory{s.guard.FS, s.dir.path}
 	return linksIn(on, on)

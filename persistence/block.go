@@ -7,15 +7,16 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// block holds changes of one lane, in order. Keys and values are prefix-compressed: each omits the prefix that it
-// shares with the previous change, because keys often begin alike, and so do values with the same limit. The first
-// change of a block shares nothing. A length counts the bytes after the shared prefix.
+// block holds changes of one lane, in order. Keys and values are prefix-compressed: each key omits the prefix that it
+// shares with the previous key, and each value the prefix that it shares with the previous value. Keys often begin
+// alike, and so do values with the same limit. The first change of a block shares nothing. A length counts the bytes
+// after the shared prefix.
 //
 //	change = shared keyLen key valueLen+1 shared value
 //	       | shared keyLen key 0                        a deleted entry
 type block struct {
 	bytes []byte
-	last  engine.Change // owned by the caller until the block is cleared
+	last  engine.Change // the last key and value; their bytes belong to the caller of add
 }
 
 func (b *block) add(c engine.Change) {
@@ -35,8 +36,8 @@ func (b *block) add(c engine.Change) {
 	b.last.Value = c.Value
 }
 
-// maxShared keeps a shared length in one byte. It also bounds a decoded block to about 30 times its encoded length,
-// even for hostile input.
+// maxShared bounds the length of a shared prefix, so that the length takes one byte. The bound also keeps a decoded
+// block below about 30 times its encoded length, even for hostile input.
 const maxShared = 127
 
 // clear empties the block, and keeps a small buffer.
@@ -68,7 +69,7 @@ type blockReader struct {
 }
 
 func newBlockReader(block []byte) *blockReader {
-	return &blockReader{rest: block, value: []byte{}} // an empty value is not a deletion
+	return &blockReader{rest: block, value: []byte{}} // not nil, because a nil value would mean a deletion
 }
 
 // next returns the next change, which is valid until the following call. It returns false at a malformed change and at

@@ -8,13 +8,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Clock provides limiter time, which never goes back and never steps.
+// Clock provides limiter time, which never goes back and never steps. Its methods may be called from many goroutines.
 type Clock interface {
 	// Now returns the stamp of a decision made now.
 	Now() engine.Stamp
 	// Record returns the clock record from which a restart continues. Flush is zero.
 	Record() Record
-	// Slew moves the offset towards the wall clock. One goroutine calls it about once a second.
+	// Slew corrects the offset between limiter time and the wall time of calendar windows, slowly, towards the wall
+	// clock. One goroutine calls it about once a second.
 	Slew()
 	// Advance moves a test clock forward by d. It returns false for any other clock.
 	Advance(d time.Duration) bool
@@ -35,8 +36,8 @@ type systemSource struct{}
 func (systemSource) WallNs() int64 { return time.Now().UnixNano() }
 
 const (
-	// slewDivisor bounds the speed of the offset to the wall clock: 1/2000, 0.05 % of real time, as adjtime does. This
-	// changes the length of no window noticeably, and still corrects the error of any crystal (0.01 %).
+	// slewDivisor bounds how fast the offset changes: by 1/2000, 0.05 %, of the elapsed time, as with adjtime. That
+	// changes the length of no window noticeably, and is still faster than the error of any crystal (0.01 %).
 	slewDivisor = 2000
 	// minLimiterNs and maxLimiterNs keep limiter time in the range of package engine, even if the wall clock is wrong
 	// at the first start.
@@ -44,9 +45,9 @@ const (
 	maxLimiterNs = int64(1) << 61
 )
 
-// DefaultMaxDowntimeCredit is the default of Options.MaxDowntimeCredit for programs. Callers should get their refill
-// for a night's maintenance. A machine that starts with a wall clock years ahead should not refill every weekly and
-// monthly quota.
+// DefaultMaxDowntimeCredit is the Options.MaxDowntimeCredit that programs use by default. After a night's maintenance,
+// limiters should have refilled. But a machine that starts with a wall clock years ahead should not refill every weekly
+// and monthly quota.
 const DefaultMaxDowntimeCredit = 24 * time.Hour
 
 // DefaultMaxCalendarStep is the default bound on how far calendar windows follow the wall clock after a downtime. A
@@ -54,7 +55,8 @@ const DefaultMaxDowntimeCredit = 24 * time.Hour
 // should not.
 const DefaultMaxCalendarStep = 365 * 24 * time.Hour
 
-// rawClock runs on the monotonic clock. The wall clock determines only its start and the position of calendar windows.
+// rawClock runs on the monotonic clock. The wall clock determines only the first limiter time and the position of
+// calendar windows.
 type rawClock struct {
 	source  Source
 	startNs int64 // limiter time at the start
@@ -62,8 +64,9 @@ type rawClock struct {
 	offset  atomic.Pointer[slew]
 }
 
-// slew is an offset in transition. It moves from fromNs by byNs in total, starting at limiter time sinceNs, at
-// 1/slewDivisor of limiter time. It is continuous, so the wall time of calendar windows never goes back.
+// slew is an offset that changes over time. It starts with fromNs at limiter time sinceNs, and changes by byNs in
+// total, by 1 ns in slewDivisor nanoseconds of limiter time. It never steps, so the wall time of calendar windows never
+// goes back.
 type slew struct{ sinceNs, fromNs, byNs int64 }
 
 func (s *slew) at(nowNs int64) int64 {
@@ -71,8 +74,9 @@ func (s *slew) at(nowNs int64) int64 {
 	return s.fromNs + min(max(s.byNs, -step), step)
 }
 
-// newRawClock starts a clock. last is the record of the previous flush, or nil on a first start, when limiter time
-// begins at the wall clock. Otherwise limiter time continues from the record (see Downtime.Resume).
+// newRawClock starts a clock. last is the record of the previous flush, or nil at the first start. With a record,
+// limiter time continues from the record, within the bounds most (see Downtime.Resume). Without a record, limiter time
+// begins at the wall clock.
 func newRawClock(source Source, last *Record, most Downtime) *rawClock {
 	c := &rawClock{source: source, rawNs: source.MonotonicNs()}
 	wallNs := source.WallNs()
@@ -93,13 +97,14 @@ func (r *Record) resume(wallNs int64, most Downtime) (engine.Stamp, time.Duratio
 
 // Downtime bounds how far time advances after a downtime.
 type Downtime struct {
-	Credit time.Duration // bound of limiter time: refills
-	Step   time.Duration // bound of the wall time of calendar windows
+	Credit time.Duration // bound for limiter time, and so for refills
+	Step   time.Duration // bound for the wall time of calendar windows
 }
 
-// Resume computes the stamp after a downtime of a server or of a whole cluster. last is the last stamp before it,
-// passedNs the time since then by the wall clock, and wallNs the wall clock. Limiter time and the wall time of calendar
-// windows only advance, each within its bound. cut is the distance by which the windows remain behind the wall clock.
+// Resume computes the stamp after a downtime of a server or of a whole cluster. last is the last stamp before the
+// downtime, passedNs the time since then by the wall clock, and wallNs the wall clock now. Limiter time and the wall
+// time of calendar windows only advance, each within its bound. cut is how far the calendar windows stay behind the
+// wall clock because of the bound Step.
 func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.Stamp, cut time.Duration) {
 	creditNs, stepNs := min(max(int64(d.Credit), 0), maxLimiterNs), min(max(int64(d.Step), 0), maxLimiterNs)
 	lastWallNs := last.NowNs + last.WallOffsetNs
@@ -132,8 +137,8 @@ func (c *rawClock) Slew() {
 }
 
 // StartClock starts a clock at exactly the given stamp. A replicated node continues from the last stamp that it
-// applied, however old that is. The clock then runs on source's monotonic clock. The wall clock only moves the offset,
-// by Slew, at most by 1/2000 of the elapsed time. at.NowNs must be positive.
+// applied, even if that is old. The clock then runs on the monotonic clock of source. The wall clock only moves the
+// offset, in Slew, by at most 1/2000 of the elapsed time. at.NowNs must be positive.
 func StartClock(source Source, at engine.Stamp) Clock {
 	c := &rawClock{source: source, rawNs: source.MonotonicNs(), startNs: at.NowNs}
 	c.offset.Store(&slew{sinceNs: at.NowNs, fromNs: at.WallOffsetNs})
@@ -179,7 +184,7 @@ func (c *testClock) Record() Record {
 
 func (c *testClock) Slew() {}
 
-// Advance ignores a negative d: limiter time never goes back.
+// Advance ignores a negative d, because limiter time never goes back.
 func (c *testClock) Advance(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

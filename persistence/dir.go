@@ -20,8 +20,8 @@ const formatVersion = 5
 // markedFormat is the first format whose directories always contain a FLUSHED file.
 const markedFormat = 5
 
-// Names in a data directory. freshName marks an unfinished first start. It is renamed to formatName once the store
-// exists. A crash during the first start thus differs from a store that lost its files.
+// Names in a data directory. The file freshName marks an unfinished first start. It is renamed to formatName once the
+// store exists. So weir can tell a crash during the first start from a store that lost its files.
 const (
 	formatName  = "FORMAT"
 	freshName   = "FORMAT.new"
@@ -34,7 +34,7 @@ const NodeName = "NODE"
 
 const maxSmallFile = 4096 // bytes read of a small file: FORMAT, FLUSHED, NEWEST
 
-// directory is a directory on some file system.
+// directory is a directory on a file system.
 type directory struct {
 	fs   vfs.FS
 	path string
@@ -42,8 +42,8 @@ type directory struct {
 
 func (d directory) file(name string) string { return d.fs.PathJoin(d.path, name) }
 
-// inspect examines the directory without changing it. fresh means that no state was ever saved here, so a new store may
-// be created.
+// inspect examines the directory without changing it. It returns an error for a directory in which weir must not start.
+// fresh means that no state was ever saved here, so a new store may be created.
 func (d directory) inspect() (fresh bool, err error) {
 	names, err := d.fs.List(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func (d directory) format() (version int, err error) {
 
 func formatText(version int) string { return fmt.Sprintf("weir data format %d\n", version) }
 
-// begin creates the directory and marks an unfinished first start.
+// begin creates the directory, and in it the file that marks an unfinished first start.
 func (d directory) begin() error {
 	if err := d.make(d.path); err != nil {
 		return err
@@ -140,7 +140,8 @@ func (d directory) finish() error {
 	return d.sync()
 }
 
-// upgrade raises the directory to the current format. The caller writes data that older formats lack only afterwards.
+// upgrade raises the directory to the current format. Only afterwards may the caller write data that older formats do
+// not have.
 func (d directory) upgrade() error {
 	text, err := d.read(formatName)
 	if err != nil || text == formatText(formatVersion) {
@@ -159,8 +160,8 @@ func (d directory) read(name string) (string, error) {
 	return strings.ToValidUTF8(string(b), "\uFFFD"), err
 }
 
-// write replaces file name through the temporary file temp. After a crash the file holds the old text or the new one,
-// but never a torn write. The caller that passes name as temp has no such guarantee.
+// write replaces the file name by way of the temporary file temp. After a crash the file has the old text or the new
+// text, but never a part of it. If temp equals name, a crash can leave a part of the text.
 func (d directory) write(temp, name, text string) error {
 	f, err := d.fs.Create(d.file(temp), vfs.WriteCategoryUnspecified)
 	if err != nil {

@@ -5,9 +5,9 @@
 // # What it promises
 //
 //   - A clean shutdown loses nothing. The next start continues from the exact state.
-//   - A crash of the process or of the machine loses at most the decisions that no finished flush has written: normally
-//     those of the last second, or those since Save returned. A lost decision favours the caller. No granted unit is
-//     counted twice.
+//   - A crash of the process or of the machine loses at most the decisions that no finished flush has written. These
+//     are normally the decisions of the last second, and never a decision from before the last return of Save. The
+//     units of a lost decision can be granted again. No granted unit is counted twice.
 //   - Limiter time never goes back and is never before a stored entry, whatever the wall clock does between two runs.
 //   - A directory that is damaged, in use, foreign or of a newer version is refused. The error says what was found and
 //     what to do. The state is loaded in full or not at all, and nothing is repaired silently.
@@ -20,10 +20,10 @@
 //	FLUSHED   two slots with marks, against which the state is verified: see mark
 //	state/    a Pebble store that is a journal of changes: see journal
 //
-// A flush writes its changes in atomic batches. Each batch ends with a clock record that is stamped after its entries.
-// The last batch of a flush is synced to disk. Overwritten changes and deleted entries stay in the journal until a
-// rewrite pass has copied the unchanged entries: see rewritePass. A crash during a flush keeps a prefix of it, so keys that
-// one MULTI/EXEC changed together may come from different flushes.
+// A flush writes its changes in atomic batches. Each batch ends with a clock record, whose time is not before that of
+// its entries. The last batch of a flush is synced to disk. Overwritten changes and deleted entries stay in the journal
+// until a rewrite pass has copied the unchanged entries: see rewritePass. A crash during a flush keeps some of its
+// first batches. So keys that one MULTI/EXEC changed together may come from different flushes.
 //
 // # Images
 //
@@ -45,9 +45,9 @@
 //
 // # Damage
 //
-// Damage to one file, also after a crash, is harmless or causes a refusal to start. The store is first opened
-// read-only. Each item of the journal must exist, from the first to the last that FLUSHED promises. Only then does weir
-// change the directory. A torn write after the last mark is no damage.
+// If one file is damaged, also after a crash, the damage is harmless or weir refuses to start. The store is first
+// opened read-only. Each item of the journal must exist, from its first item to the last one that FLUSHED promises.
+// Only then does weir change the directory. A torn write after the last mark is no damage.
 //
 // DESIGN.md explains the decisions and lists the invariants with their tests.
 package persistence

@@ -7,8 +7,9 @@ import (
 )
 
 // Flush writes the changes since the last flush, and returns when they are on disk. It calls now after it took the
-// entries of a batch, so that no clock record is before an entry of its batch. Unless force is set, a flush without
-// changes writes nothing while the last record is recent. A large flush pauses between its pieces (see spread).
+// entries of a batch, so no clock record is before an entry of its batch. A flush without changes writes nothing while
+// the last record is younger than idleRecordNs. A large flush pauses between its steps (see spread). With force, Flush
+// always writes a record and never pauses.
 func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	s.last.Flush++
 	s.spread.begin()
@@ -63,7 +64,7 @@ func batchLen(chunk []engine.Change) int {
 	return len(chunk)
 }
 
-// commit writes changes and the clock record as one atomic batch. It sets the flush number of the record.
+// commit writes changes and the clock record now as one atomic batch. It sets the flush number of the record.
 func (s *Store) commit(changes []engine.Change, now Record, sync *pebble.WriteOptions) error {
 	now.Flush = s.last.Flush
 	if err := s.journal.end(changes, clockRecord, now.encode(), sync); err != nil {

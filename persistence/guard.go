@@ -11,16 +11,16 @@ import (
 )
 
 // guardFS is the file system between Pebble and the disk. Once armed, it ends the process at the first write, sync,
-// creation, rename or removal that fails. After such a failure the state of the disk is unknown. A retried sync may
-// succeed without the data of the failed one, and Pebble itself retries some failures forever and panics at others.
-// Preallocation may fail, because not every file system supports it.
+// creation, rename or removal that fails. After such a failure the state of the disk is unknown. A second sync may
+// succeed although the data of the failed sync is lost. Pebble itself retries some failures forever and panics at
+// others. Preallocation may fail without consequence, because not every file system supports it.
 type guardFS struct {
 	vfs.FS
 	armed atomic.Bool
 	fatal func(error) // does not return
 }
 
-// check returns err or ends the process.
+// check ends the process if err is a disk failure and the guard is armed. Otherwise it returns err.
 func (g *guardFS) check(err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || !g.armed.Load() {
 		return err

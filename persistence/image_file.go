@@ -21,7 +21,7 @@ const (
 	// tableSuffix ends the names of Pebble's tables. Pebble never changes a written table, so tables are hard-linked.
 	// The other files are small and copied.
 	tableSuffix = ".sst"
-	// maxFileBytes bounds one file. A table exceeds tableBytes by its last entry at most.
+	// maxFileBytes bounds one file. It is far above tableBytes, which a table exceeds by its last entry at most.
 	maxFileBytes = 1 << 30
 	// copyBytes is the size of the buffer for reading files.
 	copyBytes = 256 << 10
@@ -34,7 +34,7 @@ func (f imageFile) appendHead(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(f.size))
 }
 
-// parseFileHead decodes a whole head. It returns false if no file of an image can have it.
+// parseFileHead decodes a complete head. It returns false if the size or the name is not valid for a file of an image.
 func parseFileHead(b []byte) (imageFile, bool) {
 	n := int(b[0])
 	f := imageFile{name: string(b[1 : 1+n])}

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// List describes the images, newest first. It fails with ErrDamaged or ErrNewer if the newest image is unreadable, or
-// if one of its files is missing or has another length. An older image instead of it would lose answered decisions.
-// List omits an unreadable older image.
+// List describes the images, newest first. It returns ErrDamaged or ErrNewer if META of the newest image cannot be
+// read, or if one of its files is missing or has a wrong length. A node that continued from an older image would lose
+// answered decisions. List omits an older image that cannot be read.
 func (m *Images) List() ([]ImageInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,8 +111,8 @@ func (m *Images) writeMeta(name string, meta imageMeta) error {
 	return m.image(name).write(metaName+tempSuffix, metaName, string(meta.encode()))
 }
 
-// publish turns a temporary directory whose files are on disk into an image, and removes old images. An existing image
-// of the same log entry has the same state: it stays and takes the caller's bytes.
+// publish turns a temporary directory whose files are on disk into an image, and removes old images. If an image of the
+// same log entry exists, it has the same state. publish then keeps its files and replaces only the caller's bytes.
 func (m *Images) publish(temp string, meta imageMeta) (ImageInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,8 +170,9 @@ func (m *Images) reap(keep string) error {
 	return nil
 }
 
-// KeepOnly removes all images but this one, the oldest first. The newest therefore stays valid until it is removed. It
-// removes nothing and returns ErrImageUsed if a stream reads one of them, or ErrNoImage if the image does not exist.
+// KeepOnly removes all images but the given one. It removes the newest of them last, so after a crash the newest image
+// is the same as before the call, or the given one. KeepOnly removes nothing and returns ErrImageUsed if a stream reads
+// one of the images to remove, or ErrNoImage if the given image does not exist.
 func (m *Images) KeepOnly(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +202,7 @@ func (m *Images) KeepOnly(id string) error {
 	return nil
 }
 
-// discard removes an image. It first renames the directory, so that a crash leaves no partial image.
+// discard removes an image. It first gives the directory a temporary name, so that a crash leaves no partial image.
 func (m *Images) discard(id string) error {
 	temp := m.temp(id)
 	if err := m.dir.fs.Rename(m.image(id).path, m.image(temp).path); err != nil {
@@ -227,7 +228,7 @@ func (m *Images) makeTemp(id string) (string, error) {
 	return temp, m.dir.make(m.image(temp).path)
 }
 
-// hold returns an image's META, and keeps the image from being removed until release.
+// hold returns an image's META. The image is not removed until release is called for it.
 func (m *Images) hold(id string) (imageMeta, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -238,7 +239,7 @@ func (m *Images) hold(id string) (imageMeta, error) {
 	return meta, err
 }
 
-// release ends a hold, and removes images that existed only for it.
+// release ends a hold, and removes old images that no hold needs any more.
 func (m *Images) release(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,11 +7,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Load makes work/ equal to an image and loads its entries into to. It first verifies every byte of the image by its
-// checksum. begin receives the state that Seal was given, and returns the stamp at which entries are judged. Entries
-// that are idle at this stamp are not loaded, and later images omit them. After any error (ErrNoImage, ErrDamaged,
-// ErrNewer, or an error of begin) the caller must discard the data that begin and to received. Write and Seal then
-// return ErrNotLoaded until another Load succeeds.
+// Load makes work/ equal to an image and loads its entries into to. It first verifies every file of the image by its
+// checksum. begin receives the state that was passed to Seal, and returns a stamp. Load omits entries that are idle at
+// this stamp. Errors are ErrNoImage, ErrDamaged, ErrNewer and those of begin. After any error the caller must discard
+// the data that begin and to received. Write and Seal then return ErrNotLoaded until another Load succeeds.
 func (m *Images) Load(id string, begin func(state []byte) (engine.Stamp, error), to Loader) error {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -50,5 +49,5 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 	m.loaded.Store(true)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.must(m.raiseNewest(id)) // an image of an older weir has no NEWEST file
+	return m.must(m.raiseNewest(id)) // an older version of weir wrote no NEWEST file
 }

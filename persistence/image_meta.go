@@ -17,11 +17,12 @@ const imageVersion = 4
 const (
 	// maxMetaBytes bounds the caller's bytes in META: enough for the members of any cluster.
 	maxMetaBytes = 64 << 10
-	// maxImageFiles far exceeds the files of any table: with tableBytes each, they hold 64 GB.
+	// maxImageFiles bounds the files of an image. With tableBytes each, they have 64 GiB, far more than any table
+	// needs.
 	maxImageFiles = 1 << 14
 	// maxImageName bounds a file name. Pebble's marker files have names of about 40 bytes.
 	maxImageName = 64
-	// maxImageMeta is the length of the longest META.
+	// maxImageMeta is the greatest length of META.
 	maxImageMeta = metaHead + maxMetaBytes + maxImageFiles*(1+maxImageName+8+4) + 4
 )
 
@@ -74,7 +75,7 @@ func decodeImageMeta(b []byte) (imageMeta, error) {
 	return m, nil
 }
 
-// parseImageMeta decodes the part between the version and the checksum.
+// parseImageMeta decodes the part of META between the version and the checksum.
 func parseImageMeta(b []byte) (imageMeta, bool) {
 	m := imageMeta{index: binary.LittleEndian.Uint64(b), term: binary.LittleEndian.Uint64(b[8:])}
 	metaLen, files := binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint32(b[20:])

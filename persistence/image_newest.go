@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// newestName is the file beside the images that names the newest image. The log before that
-// image is compacted: without this file, an older image would pass for the state if the
-// newest were lost.
+// newestName is the file that names the newest image. The log before that image is compacted.
+// If the newest image were lost, the start would otherwise take an older image for the state.
 const newestName = "NEWEST"
 
 // checkNewest refuses the directory, before anything in it is changed, if neither the image
@@ -37,7 +36,7 @@ func (m *Images) checkNewest() error {
 	return nil
 }
 
-// raiseNewest records an image as the newest, unless a newer one is recorded. Held: mu.
+// raiseNewest records an image as the newest, unless a newer image is recorded. The caller holds mu.
 func (m *Images) raiseNewest(id string) error {
 	if id <= m.newest {
 		return nil
@@ -45,7 +44,7 @@ func (m *Images) raiseNewest(id string) error {
 	return m.writeNewest(id)
 }
 
-// writeNewest records an image as the newest, on disk. Held: mu.
+// writeNewest records an image as the newest, on disk. The caller holds mu.
 func (m *Images) writeNewest(id string) error {
 	m.newest = id
 	return m.dir.write(newestName+tempSuffix, newestName, withChecksum("image "+id))

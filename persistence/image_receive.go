@@ -11,8 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Receive starts receiving an image from another node. The caller writes the stream of its Send to the Incoming, in
-// pieces of any size, and closes it. meta is as for Seal, with ErrTooLarge if it is too long.
+// Receive starts receiving an image from another node, whose Send returned a stream. The caller writes that stream to
+// the Incoming, in pieces of any size, and calls Close or Cancel. index and term name the expected log entry. meta is
+// as for Seal. Receive returns ErrTooLarge if meta is too long.
 func (m *Images) Receive(index, term uint64, meta []byte) (*Incoming, error) {
 	if err := checkSizes(nil, meta); err != nil {
 		return nil, err
@@ -30,23 +31,23 @@ func (m *Images) Receive(index, term uint64, meta []byte) (*Incoming, error) {
 	return in, nil
 }
 
-// Incoming is an image being received. It becomes valid when Close returns without an error. It holds copyBytes in
-// memory, and one goroutine uses it.
+// Incoming is an image being received. It becomes an image when Close returns without an error. It has a buffer of
+// copyBytes. Only one goroutine may use it.
 type Incoming struct {
 	images *Images
 	temp   string
 	to     directory
 	made   imageMeta
 
-	buf    []byte // the received part of the awaited bytes
-	need   int    // bytes awaited; 0: the stream is complete
-	then   func() error
-	files  uint32   // files still to be received
-	open   vfs.File // the file being written
-	left   int64    // bytes of it still to be received
-	sum    hash.Hash32
-	copied []byte // copyBytes long, allocated for the first content
-	err    error  // the first error; it is permanent
+	buf    []byte       // the received part of the awaited bytes
+	need   int          // number of awaited bytes; 0: the stream is complete
+	then   func() error // called when buf has all awaited bytes
+	files  uint32       // files still to be received
+	open   vfs.File     // the file being written
+	left   int64        // bytes of its content still to be received
+	sum    hash.Hash32  // the checksum of its head and content
+	copied []byte       // copyBytes long, allocated for the first content
+	err    error        // the first error; it is permanent
 	ended  bool
 }
 
@@ -55,8 +56,8 @@ func (in *Incoming) expect(n int, then func() error) {
 	in.buf, in.need, in.then = in.buf[:0], n, then
 }
 
-// Write consumes the next piece of the stream. It returns ErrStream for an invalid stream. After an error the caller
-// may only call Close or Cancel.
+// Write consumes the next piece of the stream. It returns ErrStream for an invalid stream, and ErrClosed after Close or
+// Cancel. After an error the caller may only call Close or Cancel.
 func (in *Incoming) Write(p []byte) (int, error) {
 	if in.ended {
 		return 0, ErrClosed
@@ -171,9 +172,9 @@ func (in *Incoming) closeFile(sync bool) (err error) {
 	return err
 }
 
-// Close turns a complete and intact stream into an image, which List then contains. Close returns ErrStream for an
-// invalid stream, and ErrDamaged if the image belongs to another log entry than announced. After such an error the
-// images are unchanged. As Seal does, Close removes old images, but never the received one.
+// Close turns a complete and intact stream into an image, which List then returns. Close returns ErrStream for an
+// invalid stream, and ErrDamaged if the image belongs to another log entry than Receive was told. After such an error
+// the images are unchanged. As Seal does, Close removes old images, but never the received one.
 func (in *Incoming) Close() (ImageInfo, error) {
 	if in.ended {
 		return ImageInfo{}, ErrClosed

@@ -9,12 +9,12 @@ import (
 )
 
 // Seal creates an image of everything written so far, as the state at the given log entry. state is the caller's part
-// of the state, which Load returns. meta describes the image (see ImageInfo). When Seal returns, the image is on disk.
-// A crash before that leaves the previous images. Seal removes images older than the newest two, unless one is being
-// sent.
+// of the state, which Load passes to begin. meta describes the image (see ImageInfo). When Seal returns, the image is
+// on disk. A crash before that leaves the previous images. Seal removes all images but the newest two, and keeps images
+// that are being sent.
 //
-// If an image of this log entry exists, it stays and takes the new meta. Seal returns only errors of the caller:
-// ErrTooLarge and ErrNotLoaded. A disk failure ends the process.
+// If an image of this log entry exists, Seal keeps its files and replaces its meta. Seal returns ErrTooLarge or
+// ErrNotLoaded. A disk failure ends the process.
 func (m *Images) Seal(index, term uint64, state, meta []byte) (ImageInfo, error) {
 	if err := checkSizes(state, meta); err != nil {
 		return ImageInfo{}, err
@@ -45,7 +45,8 @@ func checkSizes(state, meta []byte) error {
 	return nil
 }
 
-// checkpoint writes Pebble's files to a temporary directory, all of them on disk, and lists them in meta.
+// checkpoint writes an image record, and then Pebble's files to a temporary directory. It lists the files in meta. All
+// of them are on disk when checkpoint returns.
 func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err error) {
 	record := encodeImageRecord(meta.index, meta.term, state)
 	if err := m.journal.end(nil, imageRecord, record, pebble.NoSync); err != nil {
@@ -64,7 +65,8 @@ func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err err
 	return temp, err
 }
 
-// measureAll lists the files of a checkpoint. It reads only new files, at a bounded rate.
+// measureAll lists the files of a checkpoint with their checksums. It reads only files that m.known does not have, at a
+// bounded rate.
 func (m *Images) measureAll(in directory) ([]imageFile, error) {
 	names, err := in.fs.List(in.path)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Send returns an image as a stream of info.Bytes bytes, for Receive. The image stays until the stream is closed, even
-// if newer images exist. Send verifies the bytes by their checksums. Damage ends the process, because this node must
-// not be the source of another. Send returns ErrNoImage if no image has this name.
+// Send returns an image as a stream for Receive, and its description. The stream has ImageInfo.Bytes bytes. The image
+// stays until the stream is closed, even if newer images exist. The stream verifies the files by their checksums.
+// Damage ends the process, because another node must not start from damaged data. Send returns ErrNoImage if no image
+// has this name.
 func (m *Images) Send(id string) (io.ReadCloser, ImageInfo, error) {
 	meta, err := m.hold(id)
 	if err != nil {

@@ -23,7 +23,8 @@ func appendStreamHead(b []byte, version, files uint32) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// parseStreamHead decodes a whole head into version and number of files. It returns false for an invalid head.
+// parseStreamHead decodes a complete head of streamHead bytes into the version and the number of files. It returns
+// false for an invalid head.
 func parseStreamHead(b []byte) (version, files uint32, ok bool) {
 	rest, ok := bytes.CutPrefix(b, streamMagic)
 	if !ok {

@@ -15,7 +15,8 @@ import (
 const (
 	imageRecordVersion = 1
 	imageRecordHead    = 1 + 8 + 8
-	// maxStateBytes bounds the caller's state beside the entries. Creating an image holds it in memory several times.
+	// maxStateBytes bounds the state that the caller passes to Seal. Creating an image holds this state in memory
+	// several times.
 	maxStateBytes = 16 << 20
 )
 
@@ -43,8 +44,8 @@ func (m *Images) Clear() error {
 	return nil
 }
 
-// Renew advances the rewrite pass of the journal (see rewritePass). The caller calls it until more is false, before it drains
-// the changes of a table and writes them.
+// Renew advances the rewrite pass of the journal (see rewritePass). The caller calls it until more is false, before it
+// drains the changes of the table from and writes them.
 func (m *Images) Renew(from Drainer) (more bool, err error) {
 	m.work.Lock()
 	defer m.work.Unlock()
@@ -54,8 +55,8 @@ func (m *Images) Renew(from Drainer) (more bool, err error) {
 	return m.journal.renew(from), nil
 }
 
-// openWork replaces work/ by the files of an image and returns the image's record. If from has no path, work/ begins
-// empty.
+// openWork replaces work/ by the given files of the image directory from, and returns the image's record. Without files
+// work/ begins empty, and record is nil.
 func (m *Images) openWork(from directory, files []imageFile) (record []byte, err error) {
 	if err := m.closeWork(); err != nil {
 		return nil, err
@@ -82,8 +83,8 @@ func (m *Images) openWork(from directory, files []imageFile) (record []byte, err
 	return record, err
 }
 
-// workOptions disables the write-ahead log, because an image contains only flushed data and nothing else in work/
-// survives a restart.
+// workOptions returns the options of the store in work/. They disable the write-ahead log, because an image has only
+// data that Pebble has flushed, and work/ does not survive a restart.
 func (m *Images) workOptions(loaded *atomic.Bool) *pebble.Options {
 	o := pebbleOptions(m.dir.fs, m.log, m.fatal, loaded)
 	o.FS = pacedFS{o.FS}
@@ -111,7 +112,8 @@ func encodeImageRecord(index, term uint64, state []byte) []byte {
 	return append(b, state...)
 }
 
-// decodeImageRecord returns the caller's state from an image record. The record must belong to the given log entry.
+// decodeImageRecord returns the caller's state from an image record. If the record belongs to another log entry than
+// the given one, it returns ErrDamaged.
 func decodeImageRecord(record []byte, index, term uint64) ([]byte, error) {
 	if len(record) < imageRecordHead || record[0] != imageRecordVersion {
 		return nil, fmt.Errorf("%w (its record is %d bytes of an unknown kind)", ErrDamaged, len(record))

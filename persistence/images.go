@@ -21,8 +21,8 @@ const (
 	tempSuffix = ".tmp"
 )
 
-// keepImages is the number of images that stay: the newest one, and its predecessor for a follower that has just
-// received its name.
+// keepImages is the number of images that stay: the newest image, and the image before it. A caller of List may still
+// Send the second one, for example to a follower, although a new image was made since List.
 const keepImages = 2
 
 // maxManifestBytes keeps Pebble's manifest small, because every image contains a copy.
@@ -31,13 +31,14 @@ const maxManifestBytes = 1 << 20
 // ImageInfo describes a complete image.
 type ImageInfo struct {
 	ID          string // its directory name: index, "-", term, each in 20 digits
-	Index, Term uint64 // the last log entry the image contains
-	Meta        []byte // the caller's bytes, at most maxMetaBytes
+	Index, Term uint64 // the last log entry that the image contains
+	Meta        []byte // the bytes that the caller of Seal or Receive gave, at most maxMetaBytes
 	Bytes       int64  // the length of the stream of Send
 }
 
-// Images keeps the state of a replicated node. The table in memory is authoritative, and the log makes it durable. An
-// image is the state at one log entry. A restart, or a node whose log was compacted, continues from it.
+// Images keeps images of the state of a replicated node. The node decides from its table in memory, and its log makes
+// the decisions durable. An image is the state at one log entry. A node that restarts continues from its newest image.
+// A node that lacks entries which the leader has compacted continues from an image of the leader.
 //
 // The directory contains
 //
@@ -68,13 +69,13 @@ type Images struct {
 
 	mu     sync.Mutex
 	newest string         // the content of the NEWEST file
-	held   map[string]int // open streams per image; it is not removed
+	held   map[string]int // open streams per image; an image with an open stream is not removed
 	temps  int            // temporary directories made so far
 }
 
-// OpenImages creates or opens the directory of images. It removes unfinished work of a crash and empties work/. If List
-// returns an image, the caller then calls Load. Errors say what was found and what to do: ErrInUse, ErrForeign,
-// ErrDamaged, ErrNoLinks, ErrNotWritable, ErrDiskFull.
+// OpenImages creates or opens the directory of images. It removes the temporary directories that a crash left, and
+// empties work/. If List returns an image, the caller then calls Load. Errors say what was found and what to do:
+// ErrInUse, ErrForeign, ErrDamaged, ErrNoLinks, ErrNotWritable, ErrDiskFull.
 func OpenImages(o StoreOptions) (*Images, error) {
 	o.ready()
 	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{}}
@@ -113,7 +114,7 @@ func (m *Images) open() (err error) {
 	return nil
 }
 
-// inspect refuses a directory of another kind, before anything in it is deleted.
+// inspect refuses a directory that is not one of images, before anything in it is deleted.
 func (m *Images) inspect() error {
 	names, err := m.dir.fs.List(m.dir.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +173,8 @@ func (m *Images) files(name string) directory {
 	return directory{m.dir.fs, m.image(name).file(stateName)}
 }
 
-// must ends the process at a disk failure. It distinguishes damage, because a restart does not repair that.
+// must ends the process unless err is nil. It reports damage as ErrDamagedLive, because a restart does not repair
+// damage.
 func (m *Images) must(err error) error {
 	switch {
 	case err == nil:

@@ -13,23 +13,24 @@ import (
 // and a number, from 1 and without gaps. Its value is an item: a block of changes, or a record that completes the
 // changes before it.
 //
-// Tables of such a store are in order and never overlap, so Pebble merges almost nothing: a change costs its bytes
-// once. A store that is ordered by client key would cost several times that, in the memtable and in each merge. In
-// return, overwritten changes and deleted entries stay until a rewrite pass has copied all others: see rewritePass.
+// The tables of such a store are in order and never overlap. So Pebble merges almost nothing, and a change is written
+// about once. In a store that is ordered by client key, a change would be written several times: by each merge that
+// contains it. In return, overwritten changes and deleted entries stay until a rewrite pass has copied all other
+// entries: see rewritePass.
 type journal struct {
 	db      *pebble.DB
 	first   uint64 // number of the first item; 0: unknown (see head)
 	next    uint64 // number of the next item
-	bytes   int64  // of all items
-	entries int64  // in the table at the last renew
+	bytes   int64  // size of all items
+	entries int64  // number of entries in the table at the last renew
 	legacy  bool   // entries in format 1 exist
 	lanes   [laneCount]block
 	renewal renewal
 	pass    rewritePass
 }
 
-// laneCount is the number of lanes. The checksum of its key assigns an entry to a lane, and a block holds changes of
-// one lane. Load processes lanes in parallel, and the blocks of each lane in order.
+// laneCount is the number of lanes. The checksum of an entry's key chooses the lane of the entry, and a block holds
+// changes of one lane. Load processes lanes in parallel, and the blocks of each lane in order.
 const (
 	laneCount = 16
 	// laneBytes is the largest buffer that a lane keeps between batches.
@@ -75,7 +76,7 @@ func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *p
 
 // head returns the bytes before a record: the number of entries and, for a clock record since format 5, the begin of
 // the journal. The begin is twice the number of the first item, plus 1 while entries of format 1 exist. Without the
-// begin, a journal that lost its first files would look like a rewritten one.
+// begin, a journal that lost its first files would look as if a rewrite pass had deleted these items.
 func (j *journal) head(kind byte) []byte {
 	head := binary.AppendUvarint(nil, uint64(j.entries))
 	if kind != clockRecord {
@@ -123,7 +124,7 @@ func (j *journal) clear() {
 	}
 }
 
-// add adds an item to a batch: its kind and two pieces.
+// add adds an item to a batch: its kind, followed by head and body.
 func (j *journal) add(b *pebble.Batch, kind byte, head, body []byte) error {
 	op := b.SetDeferred(itemKeyLen, 1+len(head)+len(body))
 	op.Key[0] = journalPrefix

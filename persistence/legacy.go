@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Format 1 kept each entry under its own key, and the record of the clock or of the image under another. Such a store
-// is read as the beginning of a journal. The first rewrite pass replaces it.
+// Format 1 kept each entry under a key of its own, and the clock record or the image record under another key. The
+// entries of such a store are read as the beginning of a journal. The first rewrite pass replaces them.
 const (
 	legacyEntry = 'e'
 	legacyMeta  = 'm'
@@ -33,8 +33,8 @@ func readLegacyRecord(db *pebble.DB, kind byte) ([]byte, error) {
 	return append([]byte{}, value...), closer.Close()
 }
 
-// hasLegacy reports whether data in format 1 remains. Such data always comes with a record. Either record counts,
-// because a backup is an image of a store and may contain the store's record.
+// hasLegacy reports whether data in format 1 remains. Such data always has a record. It may be a clock record or an
+// image record: a backup of a server that runs alone is an image that has the clock record of its store.
 func hasLegacy(db *pebble.DB) (bool, error) {
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{legacyMeta}, UpperBound: []byte{legacyMeta + 1}})
 	if err != nil {
@@ -87,8 +87,8 @@ func cutChange(b []byte) (c engine.Change, rest []byte, ok bool) {
 	return c, b, ok
 }
 
-// cutBytes decodes a length and as many bytes from b. Stored lengths are increased by more. A stored length below more
-// yields nil.
+// cutBytes decodes a number and the bytes that follow it in b. The number is the length of the bytes plus more. If it
+// is below more, cut is nil.
 func cutBytes(b []byte, more uint64) (cut, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > more+uint64(len(b)-size) {

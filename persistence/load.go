@@ -13,18 +13,20 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Loader is the part of engine.Table that a start needs. Keys and values are valid only during the call.
+// Loader is the part of engine.Table that a start needs. Keys and values are valid only during the call. See
+// engine.Table for the contract of each method.
 type Loader interface {
 	Reserve(entries int64)
 	Load(at engine.Stamp, key, value []byte) (bool, error)
 	Unload(key []byte) error
 }
 
-// waitingBlocks is the queue length of each load worker. No worker waits for the reader, and the memory is negligible.
+// waitingBlocks is the queue length of each load worker. It is long enough that workers rarely wait for the reader, and
+// its memory is negligible.
 const waitingBlocks = 8
 
-// openJournal finds the end of the journal in a store and the last record of a kind. Without a journal it returns the
-// record in format 1, and nil without either.
+// openJournal finds the end of the journal in a store and returns the last record of a kind. In a store without a
+// journal, it returns the record of format 1. Without either, record is nil.
 func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte, err error) {
 	j = journal{db: db, first: 1, next: 1, renewal: r}
 	if record, err = readLegacyRecord(db, kind); err != nil {
@@ -43,7 +45,7 @@ func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte,
 	return j, record, errors.Join(err, iter.Close())
 }
 
-// readLast searches backwards for the last record of a kind. Only records of the other kind may follow it.
+// readLast searches backwards for the last record of a kind. Only records may follow it, and no block.
 func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err error) {
 	number, err := itemNumber(iter.Key())
 	if err != nil {
@@ -67,7 +69,7 @@ func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err
 	return nil, fmt.Errorf("%w (item %d does not end it)", ErrDamaged, number)
 }
 
-// cutBegin removes the journal's begin (see head) from a clock record, and stores it.
+// cutBegin separates the journal's begin (see head) from a clock record. It stores the begin in j and returns the rest.
 func (j *journal) cutBegin(kind byte, record []byte) ([]byte, error) {
 	if kind != clockRecord || len(record) <= recordLen {
 		return record, nil
@@ -90,8 +92,8 @@ func itemNumber(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(key[1:]), nil
 }
 
-// load loads every stored entry into to, judged at the given stamp. A reader distributes the blocks by lane to workers,
-// at most one per processor. After any error the caller must discard the state.
+// load loads the stored entries into to, except entries that are idle at the given stamp. A reader distributes the
+// blocks by lane to workers, at most one per processor. After any error the caller must discard to.
 func (j *journal) load(at engine.Stamp, to Loader) error {
 	to.Reserve(j.expected())
 	workers := make([]chan stored, min(runtime.GOMAXPROCS(0), laneCount))
@@ -122,13 +124,13 @@ func (j *journal) load(at engine.Stamp, to Loader) error {
 	return err
 }
 
-// expected returns the number of entries that the journal declares, bounded by the size of its files. An entry takes
-// more than one byte there. The memory reserved is thus a few times the files' size, even for hostile input.
+// expected returns the number of entries that the journal declares, but at most one for each byte of its files. So the
+// memory that Reserve takes is at most a few times the size of the files, even for hostile input.
 func (j *journal) expected() int64 {
 	return max(0, min(j.entries, int64(j.db.Metrics().DiskSpaceUsage())))
 }
 
-// read passes the blocks to hand in order.
+// read passes the blocks of the journal to hand, in order. It checks that no item is missing.
 func (j *journal) read(hand func(kind byte, block []byte) error) error {
 	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
 	if err != nil {
@@ -178,7 +180,7 @@ type stored struct {
 	bytes []byte
 }
 
-// changes passes each change of a block to a function. A change is valid during that call.
+// changes calls each with each change of the block. The change is valid only during that call.
 func (b stored) changes(each func(engine.Change) error) error {
 	r := newBlockReader(b.bytes)
 	for len(r.rest) > 0 {

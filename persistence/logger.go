@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// pebbleLogger logs Pebble's messages. Its Fatalf never returns. Pebble calls it when it cannot complete a promised
-// write, and its state is undefined if Fatalf returns.
+// pebbleLogger logs Pebble's messages. Its Fatalf never returns. Pebble calls Fatalf when it cannot complete a promised
+// write. Pebble's state would be undefined after a return.
 type pebbleLogger struct {
 	log   *slog.Logger
 	fatal func(error)
@@ -31,7 +31,8 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fatal(fmt.Errorf("%w: %s", ErrDisk, fmt.Sprintf(format, args...)))
 }
 
-// restartAdvice says whether a server that runs alone can safely be restarted. Package raftstore advises cluster nodes.
+// restartAdvice returns the text that says whether a server that runs alone can safely be restarted. Package raftstore
+// has the texts for cluster nodes.
 func restartAdvice(err error) string {
 	if errors.Is(err, ErrDamagedLive) {
 		return "no: weir does not start with damaged data; restore a copy or a backup"

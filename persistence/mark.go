@@ -11,9 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// mark is a promise about the store, kept in a separate file. The store contains flush number Flush, and its journal
-// contains every item below Item. Pebble treats damage at the end of its write-ahead log or manifest as a torn write,
-// and ignores the rest. Only the mark distinguishes the two.
+// mark is a promise about the store, kept in a separate file: the store contains flush number Flush, and its journal
+// contains every item below Item. Pebble takes damage at the end of its write-ahead log or manifest for a torn write,
+// and silently ignores what follows. The mark tells damage from a torn write: damage removes promised items.
 type mark struct{ Flush, Item uint64 }
 
 // The FLUSHED file has a slot for each of the last two marks, each in its own sector. A torn write of one slot leaves
@@ -35,8 +35,8 @@ func withChecksum(line string) string {
 	return fmt.Sprintf("%s checksum %08x\n", line, crc32.Checksum([]byte(line), castagnoli))
 }
 
-// cutChecksum is the inverse of withChecksum, and ignores anything after the line. It returns
-// false if the checksum is wrong.
+// cutChecksum is the inverse of withChecksum. It ignores text after the line, and returns false if
+// the checksum is wrong.
 func cutChecksum(text string) (line string, ok bool) {
 	line, _, _ = strings.Cut(text, " checksum ")
 	return line, strings.HasPrefix(text, withChecksum(line))
@@ -53,8 +53,8 @@ func readSlot(slot string) (m mark, ok bool) {
 	return m, n > 0
 }
 
-// readMark returns the combined promise of all valid marks. A directory of a format before 5 has none if its first
-// start was interrupted.
+// readMark returns the combined promise of all valid marks. A directory of a format before markedFormat may have no
+// mark. The promise is then zero.
 func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func (d directory) openMarks(m mark) (*markFile, error) {
 	return &markFile{file: f}, err
 }
 
-// write replaces the older mark on disk.
+// write replaces the older of the two marks. The new mark is on disk when write returns.
 func (f *markFile) write(m mark) error {
 	if _, err := f.file.WriteAt(m.slot(), f.slot*slotBytes); err != nil {
 		return err

@@ -10,9 +10,11 @@ import (
 
 const (
 	// paceBytesPerSecond bounds the rate at which Pebble's tables are written while decisions run. Merges compete with
-	// decisions for processor and disk, and are not urgent. The rate is several times the maximum rate of changes.
+	// decisions for processor and disk, and are not urgent. The rate is several times the greatest rate of changes, so
+	// merges still keep up.
 	paceBytesPerSecond = 32 << 20
-	// readBytesPerSecond bounds the rate at which written files are read, which costs less.
+	// readBytesPerSecond bounds the rate at which written files are read for their checksums. It is higher, because
+	// reading costs less.
 	readBytesPerSecond = 128 << 20
 	// paceStep is the shortest pause.
 	paceStep = time.Millisecond
@@ -31,7 +33,7 @@ func (p pacedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) 
 
 func (p pacedFS) Unwrap() vfs.FS { return p.FS }
 
-// pacedFile is written by one goroutine.
+// pacedFile delays the writer of a file. Only one goroutine may write it.
 type pacedFile struct {
 	vfs.File
 	delay delay
@@ -57,10 +59,10 @@ func (r *pacedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// delay is the accumulated pause for transferred bytes.
+// delay is the time to sleep for bytes that were transferred since the last sleep.
 type delay time.Duration
 
-// add adds the pause for n bytes, and sleeps once the sum reaches paceStep.
+// add adds the time for n bytes at a rate, and sleeps once the sum reaches paceStep.
 func (d *delay) add(n int, bytesPerSecond time.Duration) {
 	*d += delay(time.Duration(n) * time.Second / bytesPerSecond)
 	if *d >= delay(paceStep) {
@@ -69,16 +71,17 @@ func (d *delay) add(n int, bytesPerSecond time.Duration) {
 	}
 }
 
-// spread pauses a job between its pieces. Without pauses the job would occupy a processor for so long that decisions
+// spread pauses a job between its steps. Without pauses the job would occupy a processor for so long that decisions
 // become noticeably slower.
 type spread struct {
 	over  time.Duration // bound of a job's time including pauses; 0: no pauses
 	began time.Time     // start of the job
-	from  time.Time     // start of the current piece
+	from  time.Time     // start of the current step
 }
 
-// firstPauseRatio is the initial ratio of a pause to the preceding piece. Pauses become shorter as the time of the job
-// runs out. The amount of work is not known in advance, and work without pauses at the end slows decisions as well.
+// firstPauseRatio is the ratio of the first pause to the step before it. The ratio falls to zero as the time of the job
+// runs out. The amount of work is not known in advance. With a constant ratio, the pauses of a large job could use up
+// the time, and the work after that would run without any pause.
 const firstPauseRatio = 3
 
 func (s *spread) begin() {
@@ -86,7 +89,7 @@ func (s *spread) begin() {
 	s.from = s.began
 }
 
-// pause ends a piece of the job. hurry omits the pause.
+// pause ends a step of the job and sleeps. With hurry it does not sleep.
 func (s *spread) pause(hurry bool) {
 	now := time.Now()
 	if left := s.over - now.Sub(s.began); !hurry && left > 0 {

@@ -12,26 +12,27 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pebbleFormat is the version of Pebble's own files. It is pinned, so that a library update alone never makes a
-// directory unreadable for the previous weir. This version has checksums in table footers and distinguishes a torn
-// write-ahead log from a damaged one.
+// pebbleFormat is the version of Pebble's own files. It is fixed, so that an update of Pebble alone never makes a
+// directory unreadable for the previous version of weir. This format has checksums in table footers, and distinguishes
+// a torn write-ahead log from a damaged one.
 const pebbleFormat = pebble.FormatTableFormatV6
 
 const (
-	// memTableBytes and cacheBytes are small, because the engine's table is the cache and Pebble is read only at the
-	// start. Three memtables may exist: one receives writes, one is being flushed, and one is kept for reuse.
+	// memTableBytes and cacheBytes are small, because the engine's table has the whole state in memory, and Pebble is
+	// read only at the start. Three memtables may exist: one receives writes, one is being flushed, and one is kept
+	// for reuse.
 	memTableBytes = 2 << 20
 	cacheBytes    = 8 << 20
-	// MaxOpenFiles bounds the files that Pebble keeps open. Pebble reads them one after another at the start, and a few
-	// when it merges.
+	// MaxOpenFiles bounds the files that Pebble keeps open. It can be small: Pebble reads the files one after another
+	// at the start, and a few at once when it merges.
 	MaxOpenFiles = 128
-	// tableBytes keeps Pebble's files small. While the file system frees the blocks of a removed file, a sync of
-	// another file waits.
+	// tableBytes is the target size of Pebble's tables. It is small, because a sync of another file waits while the
+	// file system frees the blocks of a removed file.
 	tableBytes = 4 << 20
 )
 
-// openPebble opens a Pebble store. Pebble panics if a directory cannot be synced. openPebble returns this error, so
-// that the start is refused.
+// openPebble opens a Pebble store. Pebble panics with an error if it cannot sync a directory. openPebble returns this
+// error, so that the start is refused.
 func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		switch failure := recover().(type) {
@@ -45,8 +46,8 @@ func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(path, o)
 }
 
-// openExisting opens a Pebble store that must exist. Any error but one of the operating system counts as damage,
-// because Pebble reports damage only for some of its files.
+// openExisting opens a Pebble store that must exist. Every error that does not come from the operating system counts as
+// damage, because Pebble does not report the damage of all its files as such.
 func openExisting(path string, o *pebble.Options) (*pebble.DB, error) {
 	o.ErrorIfNotExists = true
 	db, err := openPebble(path, o)
@@ -57,7 +58,8 @@ func openExisting(path string, o *pebble.Options) (*pebble.DB, error) {
 	return db, err
 }
 
-// lockDirectory excludes every other process, and every other store of this process.
+// lockDirectory locks a directory against other processes, and against other stores of this process. It returns
+// ErrInUse if the directory is locked.
 func lockDirectory(path string, on vfs.FS) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(path, on)
 	// The fcntl lock does not exclude its own process, so Pebble adds an error for that case.
@@ -67,8 +69,8 @@ func lockDirectory(path string, on vfs.FS) (*pebble.Lock, error) {
 	return lock, err
 }
 
-// pebbleOptions returns the options of every store of entries. If loaded is true, damage found in the background is
-// fatal.
+// pebbleOptions returns the options that Store and Images have in common. While loaded is true, damage that Pebble
+// finds in the background is fatal.
 func pebbleOptions(on vfs.FS, log *slog.Logger, fatal func(error), loaded *atomic.Bool) *pebble.Options {
 	o := &pebble.Options{
 		FS:                 on,

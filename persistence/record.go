@@ -11,7 +11,7 @@ type Record struct {
 	Flush uint64 // number of the flush, from 1
 	// LimiterNs is limiter time. It is not before the time of any flushed entry.
 	LimiterNs int64
-	// WallNs is the machine's wall clock at that time, in Unix nanoseconds.
+	// WallNs is the wall clock of the machine at LimiterNs, in Unix nanoseconds.
 	WallNs int64
 	// OffsetNs is the wall time of calendar windows minus LimiterNs.
 	OffsetNs int64
@@ -42,7 +42,7 @@ func (r Record) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeRecord decodes a record. It returns ErrDamaged for any other content.
+// decodeRecord decodes what encode returned. For any other bytes it returns ErrDamaged.
 func decodeRecord(b []byte) (Record, error) {
 	if len(b) != recordLen || b[0] != recordVersion || b[1] > 1 {
 		return Record{}, fmt.Errorf("%w: the clock record is %d bytes of an unknown kind", ErrDamaged, len(b))

@@ -21,8 +21,8 @@ const restoreName = "restore.tmp"
 
 // Restore turns o.Dir into the data directory of a server that runs alone, from a backup of any node. o.Dir must be
 // empty or absent. The clock continues from the backup's clock, as after a restart. Errors are ErrNotEmpty,
-// ErrNoBackup, ErrBackupNewer and disk errors. An error leaves the directory without files, so
-// that the restore can be tried again. A disk failure can also end the process, through o.OnFatal.
+// ErrNoBackup, ErrBackupNewer and disk errors. After an error the directory is empty or absent again, so the caller can
+// try again. A disk failure can also end the process, through o.OnFatal.
 func Restore(o StoreOptions, from io.Reader) (Contents, error) {
 	return RestoreTo(o, from, formatName, func(into string, b *Unpacked) error {
 		to := o
@@ -47,8 +47,9 @@ func (s *Store) fill(b *Unpacked) error {
 	return s.commit(nil, b.At, pebble.Sync)
 }
 
-// RestoreTo restores a backup to o.Dir. build creates a data directory at the given path, and RestoreTo moves its files
-// into place. It moves the file named last at the end. Without this file no node starts from the directory.
+// RestoreTo restores a backup to o.Dir. build creates a data directory from b at the path into, and RestoreTo moves its
+// files to o.Dir. It moves the file named last after all others. Without this file no node starts from the directory.
+// Errors are those of Restore and of build.
 func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into string, b *Unpacked) error) (Contents,
 	error) {
 	if o.FS == nil {
@@ -70,7 +71,8 @@ func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into stri
 	return contents, err
 }
 
-// claimEmpty creates the directory, or checks that it is empty. It removes the files of an interrupted restore.
+// claimEmpty creates the directory, or checks that it is empty, and reports whether it created it. It removes the files
+// of an interrupted restore, and makes a new directory for this one.
 func (d directory) claimEmpty() (made bool, err error) {
 	names, err := d.fs.List(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,8 +95,9 @@ func RestoreUnfinished(on vfs.FS, dir string) bool {
 	return err == nil
 }
 
-// moveIntoPlace moves the prepared files into place. If it fails, it removes the files that it moved, so that a restore can be
-// tried again. The file named last is removed first, because a node starts from a directory that has it.
+// moveIntoPlace moves the prepared files into the directory, and the file named last after all others. If it fails, it
+// removes the files that it moved, so that the restore can be tried again. It removes the file named last first,
+// because a node starts from a directory that has it.
 func (d directory) moveIntoPlace(last string) (err error) {
 	var moved []string
 	defer func() {
@@ -112,7 +115,7 @@ func (d directory) moveIntoPlace(last string) (err error) {
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == last })
 	for _, name := range append(names, last) {
-		if name == last { // a crash must not put it in place before the others
+		if name == last { // after a crash, this file must not be in place without the others
 			if err := d.sync(); err != nil {
 				return err
 			}
@@ -150,7 +153,7 @@ func unpack(o StoreOptions, from io.Reader, build func(into string, b *Unpacked)
 	return c, backupError(build(o.FS.PathJoin(base, "ready"), &Unpacked{Contents: c, images: images}))
 }
 
-// backupError converts an error about an image to one about a backup.
+// backupError converts an error about the image in a backup to ErrNoBackup.
 func backupError(err error) error {
 	if errors.Is(err, ErrStream) || errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w (%v)", ErrNoBackup, err)
@@ -158,21 +161,22 @@ func backupError(err error) error {
 	return err
 }
 
-// Unpacked is a backup whose every byte was verified.
+// Unpacked is a backup of which every byte was verified. It is valid until the build function of RestoreTo returns.
 type Unpacked struct {
 	Contents
 	images *Images
 }
 
-// Clock returns the current stamp of a clock that continues from the backup. Limiter time advances by the elapsed
-// wall-clock time, at most by credit. Calendar windows follow the wall clock without a bound.
+// Clock returns the current stamp of a clock that continues from the backup. Limiter time advances by the wall-clock
+// time since the backup, at most by credit. Calendar windows follow the wall clock without a bound.
 func (b *Unpacked) Clock(source Source, credit time.Duration) engine.Stamp {
 	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit,
 		MaxCalendarStep: math.MaxInt64}, &b.At).Now()
 }
 
-// Entries passes the entries to write, in pieces and in no order. It first loads them into a table, so that every entry
-// is valid for a start. It omits entries that are idle at the time of the backup.
+// Entries passes the entries of the backup to write, in batches and in no order. It first loads all of them into a
+// table, so that it passes only entries that a start can load. It omits entries that are idle at the time of the
+// backup.
 func (b *Unpacked) Entries(write func([]engine.Change) error) error {
 	table := engine.NewTable(engine.Options{IDLifetimeNs: b.IDLifetimeNs, TrackChanges: true})
 	at := func([]byte) (engine.Stamp, error) {

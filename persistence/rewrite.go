@@ -24,33 +24,33 @@ type renewal struct {
 
 var usualRenewal = renewal{spareBytes: 64 << 20, entries: 4096}
 
-// renewFactor is the number of bytes that a pass rewrites for each byte that is written anyway. A pass therefore ends
-// before these bytes reach half a table.
+// renewFactor is the number of bytes that a pass rewrites for each byte of new changes. A pass therefore ends before
+// the new changes reach half the size of the table.
 const renewFactor = 2
 
-// renewStep is the number of entries rewritten in one call. It takes a fraction of a millisecond.
+// renewStep is the number of entries that one call of renew rewrites. The call takes a fraction of a millisecond.
 const renewStep = 1024
 
-// rewritePass is a rewrite pass over a journal. It rewrites unchanged entries in shares. When it has rewritten all of them,
-// the items before its begin are obsolete and are deleted.
+// rewritePass is a rewrite pass over a journal. It rewrites unchanged entries in shares, one share before each Drain.
+// When it has rewritten all entries, the items from before the pass are obsolete and are deleted.
 //
-// Beside spareBytes, a journal thus takes at most three tables: one and a half when a pass begins, half of one written
-// meanwhile, and one rewritten.
+// A journal therefore takes at most three times the size of its table, plus spareBytes: one and a half when a pass
+// begins, one half of new changes during the pass, and one of rewritten entries.
 type rewritePass struct {
 	on      bool
-	cursor  uint64 // of Renew; 0: all entries are marked dirty, and the current Drain writes them
-	from    uint64 // the item at which the pass began
-	before  int64  // bytes of the items before that item
+	cursor  uint64 // the cursor of Renew; 0: all entries are marked dirty, and the current Drain writes them
+	from    uint64 // number of the first item of the pass
+	before  int64  // bytes of the items before the pass
 	written int64  // bytes of the journal when the last share began
-	due     int    // entries of the current share still to be rewritten
-	kept    int64  // bytes that the last pass left
+	due     int    // entries of the current share that are still to be rewritten
+	kept    int64  // bytes of the journal, without obsolete items, at the end of the last pass
 
-	drops      uint64 // items below this are deleted at the end of the next flush; 0: none
-	dropsBytes int64
+	drops      uint64 // the end of the next flush deletes the items below this number; 0: none
+	dropsBytes int64  // bytes of these items
 }
 
-// renew begins a rewrite pass when it is due, and advances a running one by a step. The caller calls it before each
-// Drain until more is false.
+// renew begins a rewrite pass when it is due, and advances a running pass by a step. Before each Drain the caller calls
+// it until more is false.
 func (j *journal) renew(from Drainer) (more bool) {
 	r := &j.pass
 	if r.due <= 0 {
@@ -66,7 +66,8 @@ func (j *journal) renew(from Drainer) (more bool) {
 	return r.due > 0
 }
 
-// share returns the number of entries to rewrite before the next Drain: none without a rewrite pass.
+// share returns the number of entries to rewrite before the next Drain, or 0 if no pass is running or due. It also ends
+// and begins passes.
 func (j *journal) share(from Drainer) int {
 	entries, bytes := from.Usage()
 	r := &j.pass

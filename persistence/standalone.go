@@ -17,13 +17,15 @@ import (
 )
 
 const (
-	// flushEvery is the interval between flushes. A change that a flush has just missed is on disk when the next flush
-	// ends, up to spreadOver of the interval later. Together this keeps the loss of a crash within the last second.
+	// flushEvery is the interval between flushes. A change that just missed a flush is written by the next flush, which
+	// begins up to 600 ms later and ends up to 360 ms after that (spreadOver). So a crash loses at most about the last
+	// second.
 	flushEvery = 600 * time.Millisecond
 	// collectPerShard bounds the idle entries removed per shard and flush interval. It removes ten million keys within
 	// a minute, and holds a lock for microseconds.
 	collectPerShard = 1024
-	// spreadOver is the part of the flush interval that one flush may take. A larger part slows decisions less.
+	// spreadOver is the part of the flush interval over which a flush spreads its pauses. With a larger part, decisions
+	// are slowed down less.
 	spreadOver = 0.6
 	// slowFlush is the duration above which a flush is logged as slow.
 	slowFlush = 5 * time.Second
@@ -41,7 +43,7 @@ type Options struct {
 	Table engine.Options
 	// TestClock makes limiter time stand still until Advance.
 	TestClock bool
-	// MaxDowntimeCredit bounds the part of a downtime that counts as passed. A program normally passes
+	// MaxDowntimeCredit bounds by how much limiter time advances for a downtime. Programs normally set
 	// DefaultMaxDowntimeCredit. With 0 no limiter refills during a downtime.
 	MaxDowntimeCredit time.Duration
 	// MaxCalendarStep bounds how far calendar windows follow the wall clock after a downtime. 0 means
@@ -52,8 +54,8 @@ type Options struct {
 	Source     Source // nil: the machine's clocks
 }
 
-// Node is the limiter of a server that runs alone: a table, its clock, and the store that saves both. Its methods may
-// be called from many goroutines.
+// Node is the limiter.Limiter of a server that runs alone: a table, its clock, and the store that saves both. Its
+// methods may be called from many goroutines.
 type Node struct {
 	table *engine.Table
 	clock Clock
@@ -163,7 +165,7 @@ func newClock(o Options, last *Record) Clock {
 }
 
 // run slews the clock, removes idle entries and flushes once per interval until Close. It then flushes a last time.
-// Clear and Backup also flush, under disk.
+// Clear and Backup also flush, from other goroutines, so every flush holds n.disk.
 func (n *Node) run(every time.Duration) {
 	defer close(n.stopped)
 	tick := time.NewTicker(every)
@@ -183,7 +185,7 @@ func (n *Node) run(every time.Duration) {
 	}
 }
 
-// saveFor flushes once for a caller of Save and for all callers that wait at that moment.
+// saveFor flushes once for a caller of Save, and for all other callers of Save that are waiting now.
 func (n *Node) saveFor(caller chan error) {
 	callers := []chan error{caller}
 	for {
@@ -201,7 +203,7 @@ func (n *Node) saveFor(caller chan error) {
 	}
 }
 
-// flush writes the changes, or does not return.
+// flush writes the changes to the store, if there is one. If that fails, it ends the process.
 func (n *Node) flush(force bool) {
 	if n.store == nil {
 		return
@@ -236,7 +238,7 @@ func (n *Node) Save() error {
 	}
 }
 
-// LastSave returns when the last flush of run ended, or the zero time before the first one.
+// LastSave returns when the last flush by interval, Save or Close ended, or the zero time before the first one.
 func (n *Node) LastSave() time.Time {
 	ns := n.lastSave.Load()
 	if ns == 0 {
@@ -245,13 +247,13 @@ func (n *Node) LastSave() time.Time {
 	return time.Unix(0, ns)
 }
 
-// Close saves the changes and releases the data directory. The caller has ended all decisions, because later ones are
-// not saved.
+// Close saves the changes and releases the data directory. The caller must have ended all decisions, because the
+// changes of later decisions are not saved.
 func (n *Node) Close() error {
 	n.once.Do(func() {
 		close(n.stop)
 		<-n.stopped
-		n.disk.Lock() // a running Backup or Clear holds it
+		n.disk.Lock() // waits for a running Backup or Clear
 		defer n.disk.Unlock()
 		if n.store != nil {
 			n.closeErr = refusal(n.store.Close())

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// chunkEntries is the number of entries that Drain returns at once. It amortises the cost of a batch, and is copied
-	// and written within a millisecond.
+	// chunkEntries is the number of entries that Drain hands out at once. It is large enough to amortise the cost of a
+	// batch, and small enough to be copied and written within a millisecond.
 	chunkEntries = 1024
 	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes), because a batch is held in memory
 	// twice during its commit.
 	maxBatchBytes = 4 << 20
-	// idleRecordNs is the maximum age of the clock record while nothing changes. A restart compensates for it from the
-	// wall clock, and an idle disk can sleep.
+	// idleRecordNs is the maximum age of the clock record while nothing changes. A flush every 600 ms would keep an
+	// idle disk awake. After a crash, the restart adds the time since the record by the wall clock.
 	idleRecordNs = int64(10e9)
 )
 
@@ -33,7 +33,7 @@ type StoreOptions struct {
 	// process ends with code 1.
 	OnFatal func(error)
 
-	renewal renewal // usualRenewal; tests use another
+	renewal renewal // usualRenewal by default; tests set other values
 }
 
 // ready sets defaults.
@@ -49,8 +49,8 @@ func (o *StoreOptions) ready() {
 	}
 }
 
-// Store keeps entries and the clock record in a data directory. The caller first calls Load and Begin. Then one
-// goroutine at a time may flush or clear.
+// Store keeps entries and the clock record in a data directory. The caller first calls Load and Begin, each once. Then
+// one goroutine at a time may call Flush, Clear or Close.
 type Store struct {
 	db      *pebble.DB // read-only before Begin, unless the directory is new
 	options func() *pebble.Options
@@ -61,8 +61,8 @@ type Store struct {
 	lock    *pebble.Lock
 	fatal   func(error)
 	loaded  atomic.Bool // if true, damage found in the background is fatal
-	fresh   bool        // the first start is not finished
-	marked  mark        // the marks when the store was opened
+	fresh   bool        // no first start of this directory has finished
+	marked  mark        // the promise of the marks when the store was opened
 	marks   *markFile   // nil before Begin
 	last    Record      // the newest record written or read
 	hasLast bool
@@ -120,8 +120,8 @@ func (s *Store) open(from StoreOptions) (err error) {
 	return s.readRecord(from.renewal)
 }
 
-// reopen opens a store for writing, after all of it was read and verified. Opened for writing, Pebble rewrites its
-// manifest and its write-ahead log, and removes files that they do not name.
+// reopen opens a store for writing, after all of it was read and verified. When Pebble opens a store for writing, it
+// rewrites its manifest and its write-ahead log, and removes files that these do not name.
 func (s *Store) reopen() (err error) {
 	if s.fresh {
 		return nil
@@ -145,9 +145,9 @@ func (s *Store) reopen() (err error) {
 	return err
 }
 
-// Load loads every stored entry into to, judged at the given stamp, in parallel on all processors. It omits entries
-// that have become idle. Begin then stores a time that no later start precedes. After any error the caller must discard
-// the state.
+// Load loads the stored entries into to, in parallel on all processors. It omits entries that are idle at the given
+// stamp. The stamp must not be after that of the record passed to Begin: a later start then has no earlier stamp, at
+// which an omitted entry would not be idle. After any error the caller must discard to.
 func (s *Store) Load(at engine.Stamp, to Loader) error { return s.journal.load(at, to) }
 
 // readRecord reads the clock record of the last flush, and compares it with the mark.
@@ -184,7 +184,7 @@ func (s *Store) Begin(now Record) error {
 	return nil
 }
 
-// begin writes the marks before it raises the directory's format to one that requires them.
+// begin writes the marks before it raises the directory's format, because the new format requires marks.
 func (s *Store) begin(now Record) (err error) {
 	if err := s.reopen(); err != nil {
 		return err
@@ -208,11 +208,11 @@ func (s *Store) begin(now Record) (err error) {
 	return s.dir.finish()
 }
 
-// Clear deletes, at the next flush, every entry that was written before it.
+// Clear makes the next flush delete every entry that was written before the call of Clear.
 func (s *Store) Clear() { s.journal.forget() }
 
-// Close closes the store. It first flushes the write-ahead log into tables. Every byte of a table is covered by a
-// checksum, so later damage cannot look like a crash.
+// Close closes the store. It first flushes the memtable into tables. Every byte of a table is covered by a checksum, so
+// later damage to the data cannot look like a torn write.
 func (s *Store) Close() error {
 	err := s.db.Flush()
 	err = errors.Join(err, s.db.Close())
