@@ -11,7 +11,7 @@ import (
 
 // Values of Conn.state.
 const (
-	resting int32 = iota // no read cycle runs; the next event starts one
+	idle    int32 = iota // no read cycle runs; the next event starts one
 	running              // a read cycle runs
 	again                // a read cycle runs, and an event arrived since it began
 )
@@ -36,7 +36,7 @@ type Conn struct {
 	ending             atomic.Bool // the peer sends no more: read on to the end
 	overdue            atomic.Bool // the read deadline has passed
 	writeBy            atomic.Int64
-	alarm              alarm // timer of the read deadline
+	readDeadline       readDeadline // timer of the read deadline
 	readable, writable waiter
 	ended              waiter // for AwaitEnd, which does not read
 
@@ -52,7 +52,7 @@ func (c *Conn) Start(readCycle func() (more bool)) error {
 	if err := c.watch(); err != nil {
 		return err
 	}
-	if !c.rest() { // an event has already arrived
+	if !c.endClaim() { // an event has already arrived
 		go c.runCycles(nil)
 	}
 	return nil
@@ -89,8 +89,8 @@ func (c *Conn) note(events uint32) {
 func (c *Conn) claim() bool {
 	for {
 		switch c.state.Load() {
-		case resting:
-			if c.state.CompareAndSwap(resting, running) {
+		case idle:
+			if c.state.CompareAndSwap(idle, running) {
 				return true
 			}
 		case running:
@@ -112,16 +112,16 @@ func (c *Conn) runCycles(p *poller) (kept bool) {
 		c.poller, c.drained = p, false
 		more := c.readCycle()
 		p = c.poller
-		if !more || c.rest() {
+		if !more || c.endClaim() {
 			return p != nil
 		}
 	}
 }
 
-// rest ends the claim. If an event arrived meanwhile, it returns false, and the caller runs the read cycle again.
-func (c *Conn) rest() bool {
+// endClaim ends the claim. If an event arrived meanwhile, it returns false, and the caller runs the read cycle again.
+func (c *Conn) endClaim() bool {
 	c.poller = nil
-	return c.state.CompareAndSwap(running, resting) || !c.state.CompareAndSwap(again, running)
+	return c.state.CompareAndSwap(running, idle) || !c.state.CompareAndSwap(again, running)
 }
 
 // Detach lets another goroutine take over the poller, because the rest of the read cycle may block.
@@ -132,9 +132,9 @@ func (c *Conn) Detach() {
 	}
 }
 
-// kick makes the connection run a read cycle soon, without an event. It wakes a blocked Read. If no read cycle runs, it
-// starts one on a separate goroutine, otherwise the running one repeats. Any goroutine may call it.
-func (c *Conn) kick() {
+// startCycle makes the connection run a read cycle soon, without an event. It wakes a blocked Read. If no read cycle
+// runs, it starts one on a separate goroutine, otherwise the running one repeats. Any goroutine may call it.
+func (c *Conn) startCycle() {
 	c.readable.wake()
 	if c.claim() {
 		go c.runCycles(nil)

@@ -21,7 +21,7 @@ const edgeTriggered = 1 << 31
 // Group is a set of connections and the goroutines that poll for them.
 type Group struct {
 	epoll  int
-	bell   int // an eventfd: Close writes to it, so that the pollers wake up and end
+	wakeFD int // an eventfd: Close writes to it, so that the pollers wake up and end
 	closed atomic.Bool
 	ended  sync.WaitGroup // counts the running pollers
 
@@ -39,12 +39,12 @@ func New() (*Group, error) {
 		return nil, fmt.Errorf("epoll_create1: %w", err)
 	}
 	g := &Group{epoll: epoll}
-	if g.bell, err = eventFD(); err == nil {
-		err = g.watch(g.bell, 0, syscall.EPOLLIN)
+	if g.wakeFD, err = eventFD(); err == nil {
+		err = g.watch(g.wakeFD, 0, syscall.EPOLLIN)
 	}
 	if err != nil {
-		if g.bell >= 0 {
-			_ = syscall.Close(g.bell)
+		if g.wakeFD >= 0 {
+			_ = syscall.Close(g.wakeFD)
 		}
 		_ = syscall.Close(epoll)
 		return nil, err
@@ -142,7 +142,7 @@ func (g *Group) Close() error {
 		return nil
 	}
 	one := [8]byte{1}
-	_, ringErr := syscall.Write(g.bell, one[:])
+	_, writeErr := syscall.Write(g.wakeFD, one[:])
 	g.ended.Wait()
-	return errors.Join(ringErr, syscall.Close(g.bell), syscall.Close(g.epoll))
+	return errors.Join(writeErr, syscall.Close(g.wakeFD), syscall.Close(g.epoll))
 }

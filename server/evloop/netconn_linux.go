@@ -11,8 +11,8 @@ import (
 func (c *Conn) LocalAddr() net.Addr  { return c.local }
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// alarm is the timer of a future read deadline.
-type alarm struct {
+// readDeadline is the timer of a future read deadline.
+type readDeadline struct {
 	mu    sync.Mutex
 	timer *time.Timer
 }
@@ -36,39 +36,39 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 // SetReadDeadline makes reads fail from t on, and starts a read cycle at t that handles it. Zero means no deadline. Any
 // goroutine may call it.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	c.alarm.mu.Lock()
-	defer c.alarm.mu.Unlock()
+	c.readDeadline.mu.Lock()
+	defer c.readDeadline.mu.Unlock()
 	c.stopTimer()
 	left := time.Until(t)
 	c.overdue.Store(!t.IsZero() && left <= 0)
 	switch {
 	case t.IsZero():
 	case left <= 0:
-		c.kick()
+		c.startCycle()
 	default:
 		var timer *time.Timer
-		timer = time.AfterFunc(left, func() { c.ring(&timer) })
-		c.alarm.timer = timer
+		timer = time.AfterFunc(left, func() { c.expireRead(&timer) })
+		c.readDeadline.timer = timer
 	}
 	return nil
 }
 
-// ring is called when the timer of a read deadline fires. It makes reads fail and starts a read cycle, unless another
-// deadline was set meanwhile.
-func (c *Conn) ring(timer **time.Timer) {
-	c.alarm.mu.Lock()
-	defer c.alarm.mu.Unlock()
-	if c.alarm.timer == *timer {
+// expireRead is called when the timer of a read deadline fires. It makes reads fail and starts a read cycle, unless
+// another deadline was set meanwhile.
+func (c *Conn) expireRead(timer **time.Timer) {
+	c.readDeadline.mu.Lock()
+	defer c.readDeadline.mu.Unlock()
+	if c.readDeadline.timer == *timer {
 		c.overdue.Store(true)
-		c.kick()
+		c.startCycle()
 	}
 }
 
-// stopTimer stops the timer, if any. The caller holds alarm.mu.
+// stopTimer stops the timer, if any. The caller holds readDeadline.mu.
 func (c *Conn) stopTimer() {
-	if c.alarm.timer != nil {
-		c.alarm.timer.Stop()
-		c.alarm.timer = nil
+	if c.readDeadline.timer != nil {
+		c.readDeadline.timer.Stop()
+		c.readDeadline.timer = nil
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *Conn) Close() error {
 	_ = c.SetReadDeadline(time.Time{})
 	c.writable.wake()
 	c.ended.wake()
-	c.kick()
+	c.startCycle()
 	return nil
 }
 
