@@ -24,5 +24,5 @@ const (
 	FreshByContact                    // take the time since the last contact with the leader for the age of the state
 	NoReadIndex                       // refuse ReadIndex questions, as an older weir does
 	NoSlotCheck                       // carry out operations on slots that another group owns
-	StaleMap                          // route every other call by the map of a cluster with half as many groups
+	StaleMap                          // route every other decision by the map of a cluster with half as many groups
 )

@@ -54,7 +54,7 @@ func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 			return limiter.ErrCrossSlot
 		}
 	}
-	return r.all()[r.groupOfSlot(slot)].DecideAtomic(ops, out)
+	return r.all()[r.route(slot)].DecideAtomic(ops, out)
 }
 
 // onSlot reports whether all keys of an operation, and the id of its hold, are in a slot.
@@ -80,7 +80,7 @@ func (p *plan) divide(r *Router, ops []engine.Op) (only int) {
 	p.group = p.group[:0]
 	for i := range ops {
 		slot := engine.SlotOf(ops[i].Key)
-		g := r.groupOfSlot(slot)
+		g := r.route(slot)
 		if (len(ops[i].Also) > 0 || ops[i].Code == engine.OpReserve) && !onSlot(&ops[i], slot) {
 			g = nowhere
 		} else {

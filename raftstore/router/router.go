@@ -65,10 +65,10 @@ func (r *Router) Close() {
 func (r *Router) all() []Group { return *r.groups.Load() }
 
 // groupOf returns the number of the group that owns the slot of a limiter.
-func (r *Router) groupOf(name []byte) int { return r.groupOfSlot(engine.SlotOf(name)) }
+func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.all())) }
 
-// groupOfSlot returns the number of the group that owns a slot.
-func (r *Router) groupOfSlot(slot uint16) int {
+// route returns the number of the group that decides about a slot: its owner. The group checks that.
+func (r *Router) route(slot uint16) int {
 	if r.faults.Has(faults.StaleMap) && rand.IntN(2) == 0 {
 		return hashslot.Group(slot, len(r.all())/2)
 	}

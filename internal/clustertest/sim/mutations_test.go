@@ -23,20 +23,33 @@ var mutations = []struct {
 	faults  faults.Set
 	weights weights
 	clients bool // the clients make the mistake, not the server
+
+	groups   int        // 0: one
+	harmless faults.Set // mistakes that alone break no promise
 }{
-	{"NoClamp", faults.Of(faults.NoClamp),
-		weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
-	{"WallClock", faults.Of(faults.WallClock), weights{"wall clock step": 3, "transfer": 2, "crash": 1}, false},
-	{"CollectEarly", faults.Of(faults.CollectEarly), everything, false},
-	{"EarlyReply", faults.Of(faults.EarlyReply), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"SnapshotWithoutStamp", faults.Of(faults.SnapshotWithoutStamp),
-		weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
-	{"NoSync", faults.Of(faults.NoSync), weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
-	{"FastestWall", faults.Of(faults.FastestWall), weights{"wall clock step": 4, "restart all": 4}, false},
-	{"StaleIndex", faults.Of(faults.StaleIndex), weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},
-	{"ReadLocally", faults.Of(faults.ReadLocally), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"FreshByContact", faults.Of(faults.FreshByContact), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"RefundWithoutID", faults.Set{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
+	{name: "NoClamp", faults: faults.Of(faults.NoClamp),
+		weights: weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}},
+	{name: "WallClock", faults: faults.Of(faults.WallClock),
+		weights: weights{"wall clock step": 3, "transfer": 2, "crash": 1}},
+	{name: "CollectEarly", faults: faults.Of(faults.CollectEarly), weights: everything},
+	{name: "EarlyReply", faults: faults.Of(faults.EarlyReply),
+		weights: weights{"crash": 3, "partition": 3, "slow links": 2}},
+	{name: "SnapshotWithoutStamp", faults: faults.Of(faults.SnapshotWithoutStamp),
+		weights: weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}},
+	{name: "NoSync", faults: faults.Of(faults.NoSync),
+		weights: weights{"restart all": 3, "power loss": 2, "snapshot": 1}},
+	{name: "FastestWall", faults: faults.Of(faults.FastestWall),
+		weights: weights{"wall clock step": 4, "restart all": 4}},
+	{name: "StaleIndex", faults: faults.Of(faults.StaleIndex),
+		weights: weights{"snapshot": 6, "crash": 5, "restart all": 2}},
+	{name: "ReadLocally", faults: faults.Of(faults.ReadLocally),
+		weights: weights{"crash": 3, "partition": 3, "slow links": 2}},
+	{name: "FreshByContact", faults: faults.Of(faults.FreshByContact),
+		weights: weights{"crash": 3, "partition": 3, "slow links": 2}},
+	{name: "RefundWithoutID", faults: faults.Set{},
+		weights: weights{"crash": 3, "connection resets": 4, "partition": 2}, clients: true},
+	{name: "NoSlotCheck", faults: faults.Of(faults.NoSlotCheck, faults.StaleMap), harmless: faults.Of(faults.StaleMap),
+		groups: 4, weights: weights{"crash": 3, "partition": 2}},
 }
 
 // TestFaultsAreFound checks that the simulation reports each known mistake. The same run without the mistake must be
@@ -48,7 +61,8 @@ func TestFaultsAreFound(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
 			for seed := *seedFlag; seed < *seedFlag+mutationSeeds; seed++ {
-				c := Config{Seed: seed, Nodes: 3, weights: m.weights, length: mutationLength}
+				c := Config{Seed: seed, Nodes: 3, Groups: m.groups, Faults: m.harmless,
+					weights: m.weights, length: mutationLength}
 				require.Empty(t, simulate(t, c).Violations, "the run without the mistake must be clean")
 				c.Faults, c.refundsWithoutID = m.faults, m.clients
 				if r := simulate(t, c); len(r.Violations) > 0 {

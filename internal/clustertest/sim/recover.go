@@ -14,6 +14,8 @@ const (
 	// library may wait ten seconds for a lost answer. Then follow an election and the replication of missed entries to
 	// a new node.
 	maxRecovery = 25 * time.Second
+	// misroutesInARow is more than a run with the mistake StaleMap sends to a wrong group in a row.
+	misroutesInARow = 100
 	// pollEvery is the interval at which a recovery is checked.
 	pollEvery = 20 * time.Millisecond
 )
@@ -86,11 +88,17 @@ func (s *Simulation) allAnswer() bool {
 
 // look asks a node how many units of a key are in use.
 func (p *process) look(key string) (used int64, ok bool) {
-	out, err := p.ask([]engine.Op{{Key: []byte(key), Limit: limitOf(key)}}, false)
-	if err != nil || out[0].Status != engine.OK {
-		return 0, false
+	for range misroutesInARow {
+		out, err := p.ask([]engine.Op{{Key: []byte(key), Limit: limitOf(key)}}, false)
+		if err == nil && out[0].Status == engine.WrongGroup {
+			continue
+		}
+		if err != nil || out[0].Status != engine.OK {
+			return 0, false
+		}
+		return out[0].Limit - out[0].Remaining, true
 	}
-	return out[0].Limit - out[0].Remaining, true
+	return 0, false
 }
 
 // ask asks every member in turn how many units of a key are in use. All members must give the same number. After one

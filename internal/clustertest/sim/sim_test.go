@@ -25,12 +25,14 @@ var (
 const stuckAfter = 3 * time.Minute
 
 // TestSeeds runs the usual mix of faults on consecutive seeds and checks that no promise is broken.
-func TestSeeds(t *testing.T) {
+func TestSeeds(t *testing.T) { runSeeds(t, *groupsFlag, *seedsFlag) }
+
+func runSeeds(t *testing.T, groups, seeds int) {
 	total := &Report{}
-	for i := range *seedsFlag {
+	for i := range seeds {
 		seed := *seedFlag + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), Groups: *groupsFlag, rivals: seed%4 < 2})
+			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), Groups: groups, rivals: seed%4 < 2})
 			total.Add(r)
 			if len(r.Violations) > 0 {
 				t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Story())
@@ -39,6 +41,13 @@ func TestSeeds(t *testing.T) {
 		})
 	}
 	t.Log(total)
+}
+
+// TestSeedsOfGroups does the same in clusters with several Raft groups.
+func TestSeedsOfGroups(t *testing.T) {
+	for groups, seeds := range map[int]int{4: *seedsFlag / 2, 16: *seedsFlag / 4} {
+		t.Run(fmt.Sprint(groups, " groups"), func(t *testing.T) { runSeeds(t, groups, seeds) })
+	}
 }
 
 func nodesOf(seed uint64) int {
