@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// unit is the bound of the first bucket. Shorter durations need not be told apart.
+	// unit is the upper bound of the first bucket. Shorter durations need not be distinguished.
 	unit = time.Microsecond
 	// steps is the number of buckets in each power of two above unit.
 	steps = 4
-	// octaves is the number of powers of two above unit. They reach 2^26 µs, above a minute, and no wait may last
-	// longer.
+	// octaves is the number of powers of two above unit. They reach 2^26 µs, about 67 s, which is longer than any
+	// wait that is measured.
 	octaves = 26
 	// Buckets is the number of counters. The last bucket has no upper bound.
 	Buckets = octaves*steps + 2
@@ -32,9 +32,9 @@ func (h *Histogram) Observe(d time.Duration, n int64) {
 
 // Snapshot is a copy of the counters of a Histogram.
 type Snapshot struct {
-	Counts [Buckets]int64 // by bucket
-	Count  int64          // of all
-	Sum    time.Duration
+	Counts [Buckets]int64 // the number of durations in each bucket
+	Count  int64          // the number of all durations
+	Sum    time.Duration  // the sum of all durations
 }
 
 // Snapshot reads the counters one after the other. A duration that is counted meanwhile may be missing from
@@ -56,7 +56,7 @@ func (s *Snapshot) Add(other *Snapshot) {
 	s.Count, s.Sum = s.Count+other.Count, s.Sum+other.Sum
 }
 
-// bucketOf returns the bucket with the smallest bound that is not below d.
+// bucketOf returns the bucket with the smallest upper bound that is not below d.
 func bucketOf(d time.Duration) int {
 	if d <= unit {
 		return 0
@@ -67,7 +67,8 @@ func bucketOf(d time.Duration) int {
 	return min(octave*steps+int(step)+1, Buckets-1)
 }
 
-// Bound returns the longest duration that bucket i counts, for i up to Buckets-2.
+// Bound returns the upper bound of bucket i, the longest duration that it counts. i is at most Buckets-2, because the
+// last bucket has no upper bound.
 func Bound(i int) time.Duration {
 	if i == 0 {
 		return unit

@@ -2,22 +2,22 @@ package limiter
 
 import "errors"
 
-// Errors of a Limiter. A caller treats any other error as ErrUnknownOutcome, because a client must never assume that
-// nothing was counted when something may have been.
+// Errors of a Limiter. A caller treats any other error as ErrUnknownOutcome. A client must never assume that nothing
+// was counted when something may have been counted.
 var (
-	// ErrNoDisk: no data directory exists to save to.
+	// ErrNoDisk: the server has no data directory.
 	ErrNoDisk = errors.New("this server keeps its state in memory only, because it was started without a data " +
 		"directory")
 	// ErrTryAgain: the operations were certainly not applied. A retry is safe.
 	ErrTryAgain = errors.New("not applied, send it again")
-	// ErrNotLeader: not applied, because only the leader can apply it and this node is a follower.
+	// ErrNotLeader: certainly not applied, because only the leader can do this and this node is a follower.
 	ErrNotLeader = errors.New("this node is not the leader, nothing was changed")
 	// ErrClusterDown: certainly not applied, because the cluster has no leader.
 	ErrClusterDown = errors.New("the cluster has no leader, nothing was counted")
 	// ErrOldMember: certainly not applied, because not every node supports the operation.
 	ErrOldMember = errors.New("not every node of the cluster is known to support this, nothing was changed: upgrade " +
 		"all nodes, and remove nodes that are gone")
-	// ErrTooLarge: certainly not applied, because it exceeds the size of a log entry.
+	// ErrTooLarge: certainly not applied, because the operations exceed the size of a log entry.
 	ErrTooLarge = errors.New("the transaction takes more than 8 MiB in the log of the cluster, nothing was counted: " +
 		"send it in parts")
 	// ErrOverloaded: rejected before any decision.

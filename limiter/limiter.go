@@ -12,16 +12,16 @@ type Limiter interface {
 	// Now returns the stamp of a decision made now.
 	Now() engine.Stamp
 	// Decide executes a pipeline (see engine.Table.Decide). After an error no answer in out is valid, and the error
-	// answers every operation.
+	// is the answer to every operation.
 	Decide(ops []engine.Op, out []engine.Decision) error
-	// DecideAtomic executes a MULTI/EXEC batch as one step.
+	// DecideAtomic executes a MULTI/EXEC batch as one step (see engine.Table.DecideAtomic). Errors are as for Decide.
 	DecideAtomic(ops []engine.Op, out []engine.Decision) error
 	// Inspect, Len, Scan and RandomKey read the keys. See engine.Table.
 	Inspect(key []byte) (engine.Info, bool)
 	Len() int64
 	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
 	RandomKey() []byte
-	// BlocksEverywhere lists the keys of blocks EVERYWHERE. See engine.Table.BlocksEverywhere.
+	// BlocksEverywhere lists the keys of the blocks everywhere. See engine.Table.BlocksEverywhere.
 	BlocksEverywhere() []string
 	// Top returns the heaviest keys of this node. See engine.Table.Top.
 	Top(v engine.Verdict, n int) []engine.Heavy
@@ -29,11 +29,12 @@ type Limiter interface {
 	Policies() *engine.Policies
 	// Clear deletes everything but the policies, in memory and on disk.
 	Clear() error
-	// Save writes the changes to disk and returns when they are there. It returns ErrNoDisk without a data directory.
+	// Save writes all changes to disk and returns when they are on disk. It returns ErrNoDisk without a data directory.
 	Save() error
 	// LastSave returns when the last successful save ended, or the zero time before the first one.
 	LastSave() time.Time
+	// Stats returns the counters of this node. See engine.Table.Stats.
 	Stats() engine.Stats
-	// Advance moves a test clock forward by d. It returns false if the clock is a real one.
+	// Advance moves a test clock forward by d. It returns false if the Limiter has a real clock.
 	Advance(d time.Duration) bool
 }

@@ -11,8 +11,8 @@ import (
 
 // Replica is implemented by a Limiter that is a node of a cluster. A Limiter that does not implement it runs alone.
 //
-// Decide works on any node. This node answers a batch whose operations are all Dry (RL.EXPLAIN) from its own state. The
-// answer is linearizable after a ReadIndex. Otherwise StaleFor bounds its age.
+// Decide works on any node. If all operations of a batch are Dry (RL.EXPLAIN), the node answers from its own state.
+// Such an answer is linearizable after a ReadIndex. Otherwise StaleFor bounds the age of the state.
 //
 // The errors of AddNode, RemoveNode, TransferLeadership and Snapshot have these meanings. ErrNotLeader sends the client
 // to the leader. After ErrTryAgain and ErrClusterDown nothing was changed. After ErrUnknownOutcome the change may have
@@ -22,20 +22,20 @@ type Replica interface {
 	// result and must not change it. On a leader its CommitIndex covers every answered decision.
 	Topology() *Topology
 	// ReadIndex returns nil when this node, leader or follower, has applied every entry that was acknowledged before
-	// the call. Reads that follow are linearizable. Concurrent callers share one request to the leader. It returns
+	// the call. Reads after it are linearizable. Concurrent callers share one request to the leader. ReadIndex returns
 	// ErrClusterDown if no leader is known, and ErrTryAgain for other failures.
 	ReadIndex() error
-	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time
-	// since the node was last known to have applied all acknowledged entries, also on the leader. It is UnknownAge
-	// while that is unknown.
+	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. The bound is the
+	// time since this node last knew that it had applied all acknowledged entries. The leader computes it in the same
+	// way. The bound is UnknownAge while this node does not know it.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
 	// TransferLeadership transfers leadership to a node, or with "" to any node.
 	TransferLeadership(to string) error
 	Snapshot() error
-	// Digest returns the last applied log index and a hash of the state, which are equal on every node at this index.
-	// It reads the whole table.
+	// Digest returns the last applied log index and a hash of the state at this index. All nodes have the same hash at
+	// the same index. Digest reads the whole table.
 	Digest() (index, hash uint64)
 }
 
@@ -53,14 +53,15 @@ type Topology struct {
 	CommitIndex  uint64   // as known to this node
 	Format       byte     // the newest form of the log that may be written
 	Nodes        []Member // in order of their ids
-	// Groups are the Raft groups of the cluster in the order of their slots; nil: one group with all slots, which the
-	// fields above describe. With several groups these fields describe the first one.
+	// Groups are the Raft groups of the cluster in the order of their slots. nil means one group with all slots.
+	// Leader, LastLeader, Term, AppliedIndex and CommitIndex above are those of this group, or of the first of several
+	// groups.
 	Groups []Group
 }
 
 // Group is one Raft group of a cluster as one node sees it.
 type Group struct {
-	Slots        hashslot.Range // that the group owns
+	Slots        hashslot.Range // the slots that the group owns
 	Leader       string         // id of the leader, empty while unknown
 	LastLeader   string         // the last known leader
 	Term         uint64
@@ -80,11 +81,12 @@ type Member struct {
 	LastHeard    time.Duration // time since the last message
 	LagEntries   uint64        // entries committed and not applied by this node, as of LastHeard
 	ClockAhead   time.Duration // its wall clock minus that of the observing node, accurate to about a round trip
-	Format       byte          // the newest form of the log that it reads; 0: unknown
-	WebURL       string        // URL of its page; "": not reachable from other machines, or unknown
+	Format       byte          // the newest form of the log that the member reads; 0: unknown
+	WebURL       string        // URL of its web page; "": not reachable from other machines, or unknown
 }
 
-// Leads reports whether this node is the leader, as far as it knows. With several groups it is about the first one.
+// Leads reports whether this node is the leader, as far as it knows. With several groups this is the leader of the
+// first group.
 func (t *Topology) Leads() bool { return t.Leader != "" && t.Leader == t.Self }
 
 // Member returns the node with an id, or nil.
@@ -101,7 +103,7 @@ func (t *Topology) Member(id string) *Member {
 // last known leader, so that clients keep their slot map. It may be nil.
 func (t *Topology) Primary() *Member { return t.Member(cmp.Or(t.Leader, t.LastLeader)) }
 
-// Each returns the groups in the order of their slots, also of a cluster with one group.
+// Each returns the groups in the order of their slots. For a cluster with one group, this is one element.
 func (t *Topology) Each() []Group {
 	if t.Groups != nil {
 		return t.Groups
@@ -125,13 +127,14 @@ func (t *Topology) GroupOf(slot uint16) Group {
 	return groups[hashslot.Group(slot, len(groups))]
 }
 
-// PrimaryOf returns the node that cluster clients see as the owner of a group's slots, as Primary does.
+// PrimaryOf returns the node that cluster clients see as the owner of a group's slots: its leader or, without one, the
+// last known leader. It may be nil.
 func (t *Topology) PrimaryOf(g Group) *Member { return t.Member(cmp.Or(g.Leader, g.LastLeader)) }
 
 // Led returns the number of groups that this node leads, as far as it knows.
 func (t *Topology) Led() int { return t.LedBy(t.Self) }
 
-// LedBy returns the number of groups that a node leads, as far as this one knows.
+// LedBy returns the number of groups that the node with this id leads, as far as the observing node knows.
 func (t *Topology) LedBy(id string) (n int) {
 	for _, g := range t.Each() {
 		if g.Leader != "" && g.Leader == id {
@@ -141,7 +144,7 @@ func (t *Topology) LedBy(id string) (n int) {
 	return n
 }
 
-// Behind returns the most entries of one group that this node knows to be committed and has not applied.
+// Behind returns Group.Behind of the group for which it is greatest.
 func (t *Topology) Behind() (most uint64) {
 	for _, g := range t.Each() {
 		most = max(most, g.Behind())

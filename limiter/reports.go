@@ -10,7 +10,7 @@ import (
 
 // StorageReporter is a Limiter that stores its state on a disk.
 type StorageReporter interface {
-	// Storage describes the disk. It returns false without one.
+	// Storage describes the disk. It returns false for a Limiter whose state is in memory only.
 	Storage() (Storage, bool)
 }
 
@@ -19,14 +19,15 @@ type Storage struct {
 	// Writes is the latency of durable writes: the flushes of a server that runs alone, or the log appends of a cluster
 	// node.
 	Writes latency.Snapshot
-	// UsedBytes is the size of the state. FreeBytes and SizeBytes describe its file system. 0 means unknown.
+	// UsedBytes is the size of the stored state. FreeBytes and SizeBytes describe the file system that has it. 0 means
+	// unknown.
 	UsedBytes, FreeBytes, SizeBytes uint64
 }
 
 // ConsensusReporter is a Replica that counts events of its consensus.
 type ConsensusReporter interface{ Consensus() Consensus }
 
-// LeaderReporter is a Replica of several groups whose Topology may be older than what it knows about leaders.
+// LeaderReporter is a Replica of several groups that caches its Topology, and may know a newer leader of a group.
 type LeaderReporter interface {
 	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown.
 	LeaderOf(slot uint16) string
@@ -35,14 +36,15 @@ type LeaderReporter interface {
 // Consensus counts events of one node since its start.
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader
-	Clamps        int64 // entries with a time before the previous entry's, which was used instead
-	// ColdStarts counts the full stops of the cluster after which this node was the first leader. Uncredited counts
-	// those whose downtime refilled nothing. DowntimeCredit is the limiter time credited for the others.
+	Clamps        int64 // log entries whose time was before that of the previous entry, and was replaced by it
+	// ColdStarts counts the cold starts of the cluster after which this node was the first leader. Uncredited counts
+	// those after which limiter time did not advance for the downtime. DowntimeCredit is the sum by which limiter time
+	// advanced for the downtime of the others.
 	ColdStarts, Uncredited int64
 	DowntimeCredit         time.Duration
-	Late                   int64            // answers that arrived too late and became UNKNOWN
-	LogBytes               int64            // bytes of entries since the last snapshot
-	Snapshots              latency.Snapshot // duration of each snapshot
+	Late                   int64            // answers that arrived too late, so that clients got UNKNOWN
+	LogBytes               int64            // bytes of log entries since the last snapshot
+	Snapshots              latency.Snapshot // durations of the snapshots
 	Standstill             time.Duration    // time for which the last snapshot blocked decisions
 	// Evicted counts connections to the inter-node port that were closed during the handshake to admit others.
 	Evicted int64
