@@ -6,9 +6,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Changes returns the operations that bring the policies in force to the state of the file. It omits what is already
-// so. Policies and overrides that the file does not name stay. Policies of another owner stay as well, and foreign
-// names them.
+// Changes returns the operations that bring the policies in force, now, to the state of the file. It omits operations
+// that would change nothing. Policies and overrides that the file does not name stay. A policy that the file names but
+// that has another owner stays as well, and foreign has its name.
 func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string) {
 	for i := range f.Policies {
 		p := &f.Policies[i]
@@ -29,8 +29,8 @@ func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string)
 	return ops, foreign
 }
 
-// owned returns the operation that sets the policy's terms and owner. Without an owner, every version of weir can read
-// the operation.
+// owned returns the operation that sets the policy's terms and owner. If owner is empty, the operation does not mention
+// an owner, so that every version of weir can read it.
 func (p *Policy) owned(owner string) engine.Op {
 	if owner == "" {
 		return p.Set
@@ -40,7 +40,7 @@ func (p *Policy) owned(owner string) engine.Op {
 	return set
 }
 
-// sameTerms compares the terms that RL.POLICY SET sets.
+// sameTerms compares limits, shadow, disabled, retry_after and reserved of two policies. It ignores layout and report.
 func sameTerms(a, b *engine.Policy) bool {
 	bare := func(p *engine.Policy) []byte {
 		return (&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs,

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-project/weir/server/policytext"
 )
 
-// ErrOwner is wrapped by the error about a file that names policies of another owner.
+// ErrOwner is wrapped by the error of Conflicts about a file that names policies of another owner.
 var ErrOwner = errors.New("another owner")
 
 // Terms is a policy as a server reports it.
 type Terms struct {
 	Name         string     `json:"name"`
 	Owner        string     `json:"owner"` // empty: no owner
-	Version      int64      `json:"-"`
+	Version      int64      `json:"-"`     // engine.Policy.Version
 	Limits       []string   `json:"limits"`
 	Shadow       bool       `json:"shadow"`
 	Disabled     bool       `json:"disabled"`
@@ -38,12 +38,13 @@ type Override struct {
 
 // Plan lists the changes that bring the policies of a server to the state of a file.
 type Plan struct {
-	Steps []Step // missing or different on the server
-	// Extra removes what the file lacks: policies of its owner, and overrides without an expiry. An override with an
-	// expiry stays.
+	// Steps add or change policies and overrides that are missing on the server or differ there.
+	Steps []Step
+	// Extra removes policies and overrides that the server has and the file does not: policies of the file's owner, and
+	// overrides without an expiry. An override with an expiry stays.
 	Extra []Step
 
-	versions map[string]int64 // of the policies when they were read
+	versions map[string]int64 // the versions of the policies when Terms were read, by name
 }
 
 // Step is one change: the arguments of RL.POLICY, and the state before and after it as text. Before is empty for an
@@ -54,8 +55,9 @@ type Step struct {
 	Before, After string
 }
 
-// Commands returns the RL.POLICY arguments that execute the plan in one transaction. With prune, Extra comes first. The
-// first change of each policy is conditional, so nothing is done if a policy has changed since it was read.
+// Commands returns the RL.POLICY arguments that execute the plan in one transaction. With prune, they also execute
+// Extra, before Steps. The first change of each policy is conditional on its version. So the transaction does nothing
+// if a policy has changed since its Terms were read.
 func (p *Plan) Commands(prune bool) (all [][]string) {
 	steps := p.Steps
 	if prune {
@@ -99,7 +101,8 @@ func (f *File) Compare(now []Terms) *Plan {
 	return plan
 }
 
-// Conflicts returns an error that names the file's policies of another owner, and both owners.
+// Conflicts returns an error if the server has a policy of the file with another owner. The error names each such
+// policy and both owners.
 func (f *File) Conflicts(now []Terms) error {
 	var conflicts []error
 	for i := range f.Policies {
@@ -145,7 +148,8 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 	p.Steps = append(p.Steps, step)
 }
 
-// override compares limits and ignores the remaining time of an override, because it decreases by itself.
+// override adds a step for an override whose limits differ. It ignores the remaining time of the override, which
+// decreases by itself.
 func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	o := &op.Policy.Terms.Overrides[0]
 	limits, _ := policytext.Words(&engine.Policy{Limits: o.Limits})

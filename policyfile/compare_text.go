@@ -63,7 +63,8 @@ func (t *Terms) text() string {
 	return text(t.Name, t.Limits, withOwner(terms, t.Owner))
 }
 
-// reports reports whether decisions report a rate instead of a burst. An older server does not tell.
+// reports reports whether the policy has a value of REPORT other than the default burst. An older server sends no
+// value.
 func (t *Terms) reports() bool { return t.Report != "" && t.Report != "burst" }
 
 func overrideText(policy, key string, limits []string) string {

@@ -1,7 +1,7 @@
 // Package policyfile reads, compares, tests and writes policies as YAML files.
 //
 // A file states each policy in the words of RL.POLICY SET and RL.POLICY OVERRIDE, so that limits have one notation. It
-// may have an owner, which owns its policies, and tests:
+// may name an owner of its policies, and it may have tests:
 //
 //	owner: team-a
 //	policies:

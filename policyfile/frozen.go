@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// frozen is an in-memory limiter that decides as a server that runs alone does. Its time stands still until the caller
-// advances it.
+// frozen is a limiter.Limiter in memory whose time stands still until the caller advances it. It decides in the same
+// way as a server that runs alone.
 type frozen struct {
 	table *engine.Table
 	at    engine.Stamp

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// maxFileBytes bounds a policy file: the policies that a table can hold, plus comments.
+// maxFileBytes bounds a policy file. It allows for as many policies as a table can have, and for comments.
 const maxFileBytes = 2 * engine.MaxPolicyBytes
 
-// maxInclude bounds the files that a file with tests may include.
+// maxInclude bounds the number of files that a file with tests may name in the field files.
 const maxInclude = 100
 
 // ErrFile is wrapped by every error about the content of a file.
@@ -25,7 +25,7 @@ var ErrFile = errors.New("bad policy file")
 type File struct {
 	Path  string // name of the file in errors
 	Owner string // owner of the policies; empty: none
-	// Include names further files whose policies the tests use.
+	// Include has the field files: the names of further files whose policies the tests use.
 	Include  []string
 	Policies []Policy
 	Tests    []Test
@@ -35,11 +35,11 @@ type File struct {
 type Policy struct {
 	Name      string
 	Line      int
-	Set       engine.Op   // the OpPolicy that sets its terms
-	Overrides []engine.Op // the operations that set its overrides
+	Set       engine.Op   // the OpPolicy that sets its terms, without an owner
+	Overrides []engine.Op // the OpPolicy for each override
 }
 
-// Open reads a policy file whose policies are to be applied.
+// Open reads a policy file whose policies are to be applied to a server. It rejects a file with the field files.
 func Open(path string) (*File, error) {
 	f, err := open(path)
 	if err == nil && len(f.Include) > 0 {

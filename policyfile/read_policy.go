@@ -12,8 +12,8 @@ import (
 // policyReader converts the terms of one policy to arguments of RL.POLICY.
 type policyReader struct {
 	name  *yaml.Node
-	limit []string // LIMIT ... of each limit
-	terms []string
+	limit []string // the words LIMIT ... of all limits
+	terms []string // the words of all other terms
 	out   Policy
 }
 
@@ -62,7 +62,7 @@ func (p *policyReader) read(terms *yaml.Node) error {
 	return p.overrides(overrides)
 }
 
-// op parses a command, and returns errors at the line of a node.
+// op parses the arguments of RL.POLICY. Its errors name the line of n.
 func (p *policyReader) op(n *yaml.Node, words []string) (engine.Op, error) {
 	op, err := policytext.Parse(words)
 	if err != nil {

@@ -18,7 +18,7 @@ type outcome struct {
 	err            error
 }
 
-// Indexes of the integers in the reply to a decision, and of the text after them.
+// Indexes of the integers in the reply to a decision, and of the text after the integers.
 const (
 	replyAllowed = iota
 	replyRemaining
@@ -28,16 +28,17 @@ const (
 	replyText
 )
 
-// never is the value for a request that no wait helps, or for a limiter that never becomes idle by itself.
+// never is the value of retry_after for a request that no wait would make fit, and of reset_after for a limiter that
+// does not become idle by itself.
 const never = "never"
 
-// fact is a kind of expectation.
+// fact is a kind of expectation: a property of the outcome of a step.
 type fact struct {
-	// read validates a value of the file, and normalises it to the form that got returns.
+	// read validates a value of the file, and converts it to the form in which got returns values.
 	read     func(value string) (normal string, ok bool)
-	accepted string // accepted values, for messages
-	got      func(o *outcome) string
-	anywhere bool // valid for the replies to all commands, not only to decisions
+	accepted string                  // the accepted values, for error messages
+	got      func(o *outcome) string // the value in an outcome
+	anywhere bool                    // valid for the replies to all commands, not only to decisions
 }
 
 var facts = map[string]fact{
@@ -149,7 +150,8 @@ func (s *TestStep) checkFacts(n *yaml.Node) error {
 // decides reports whether the command returns the integers of a decision.
 func (s *TestStep) decides() bool { return s.Words[0] == "RL.CHECK" || s.Words[0] == "RL.RESERVE" }
 
-// differ returns the expectations that the outcome does not meet, in the order of the file.
+// differ returns a Failure for each expectation that the outcome does not meet, in the order of the file. An error that
+// the step does not expect is a Failure as well.
 func (s *TestStep) differ(o *outcome) (all []Failure) {
 	failing := false
 	for _, e := range s.Expect {

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of tests. With them a run of a file takes seconds.
+// Bounds of the tests of a file. They keep a run below some seconds.
 const (
 	maxTests     = 1000
 	maxTestSteps = 1000
@@ -21,7 +21,7 @@ var defaultStart = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 // firstYear and lastYear bound the clock changes that a policy stores for its time zone.
 const firstYear, lastYear = 2020, 2099
 
-// Test is an example of the decisions of a file's policies.
+// Test is one element of the field tests: commands at given times, and the expected replies.
 type Test struct {
 	Name  string
 	Line  int
@@ -32,20 +32,20 @@ type Test struct {
 // TestStep is a command of a test, the number of its repetitions, and the expected reply.
 type TestStep struct {
 	Line   int
-	At     time.Duration // time since the start
+	At     time.Duration // time since Test.Start
 	Words  []string      // the command and its arguments
 	Times  int
 	Every  time.Duration // interval between repetitions
 	Expect []expectation
 }
 
-// expectation is a fact about a reply: its name and the value in the file.
+// expectation is an expected value: the name of a fact, and its value in normal form.
 type expectation struct {
 	line        int
 	name, value string
 }
 
-// testCommands are the commands that a step may send. A field is the command without RL.
+// testCommands are the commands that a step may send. The name of a field is the name of a command without "RL.".
 var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive",
 	"block", "unblock", "policy"}
 

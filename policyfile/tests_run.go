@@ -23,8 +23,8 @@ type Result struct {
 	Failures []Failure // empty: the test passed
 }
 
-// OpenTests reads a file with tests, and the policies of the files that it includes. Relative names refer to the
-// directory of the file.
+// OpenTests reads a file with tests, and the policies of the files that its field files names. Relative names refer to
+// the directory of the file.
 func OpenTests(path string) (*File, error) {
 	f, err := open(path)
 	if err != nil {
@@ -56,8 +56,8 @@ func OpenTests(path string) (*File, error) {
 	return f, nil
 }
 
-// RunTests runs the tests of the file. Each test has its own server with only the file's policies, whose time stands
-// still between the steps.
+// RunTests runs the tests of the file. Each test has its own server, which has only the policies of the file. The time
+// of the server stands still between the steps.
 func (f *File) RunTests() ([]Result, error) {
 	results := make([]Result, 0, len(f.Tests))
 	for i := range f.Tests {
@@ -97,7 +97,7 @@ func (f *File) run(t *Test) (failures []Failure, err error) {
 	return failures, nil
 }
 
-// send sends the command of a step at each of its times, until an error.
+// send sends the command of a step at the time of each repetition. It stops at an error.
 func (s *TestStep) send(client *commands.Local, clock *frozen, start time.Time) *outcome {
 	o := &outcome{times: s.Times}
 	for i := range s.Times {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// readStep reads a step. Without 'at' it begins when the previous step ends.
+// readStep reads a step. A step without the field at begins at the time of the last repetition of the previous step.
 func (t *Test) readStep(n *yaml.Node) error {
 	s := TestStep{Line: n.Line, Times: 1, At: t.end()}
 	before := s.At

@@ -32,7 +32,8 @@ type (
 	}
 )
 
-// Write writes the policies of an owner as a file that Read accepts. It omits expired overrides.
+// Write writes policies as a file that Read accepts. owner is the owner in the file; empty means none. Write omits
+// expired overrides.
 func Write(w io.Writer, owner string, all []Terms) error {
 	out := fileOut{Owner: owner, Policies: yaml.Node{Kind: yaml.MappingNode}}
 	for i := range all {

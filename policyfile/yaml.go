@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/internal/nearest"
 )
 
-// fields passes the values of a mapping to their readers. A field without a reader is an error, so that a misspelled
-// limit is not ignored.
+// fields passes each value of a mapping to the reader of its field. A field without a reader is an error, so that a
+// misspelled field is not ignored.
 func fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node) error) error {
 	return each(n, what, func(key, value *yaml.Node) error {
 		read := readers[key.Value]
@@ -30,7 +30,8 @@ func unknownField(key *yaml.Node, what string, known []string) error {
 	return at(key, "%s has no field %q, only %s", what, key.Value, strings.Join(known, ", "))
 }
 
-// each visits the fields of a mapping, and rejects duplicates.
+// each calls visit for each field of a mapping, in the order of the file. It rejects duplicates. what is the name of
+// the mapping in errors.
 func each(n *yaml.Node, what string, visit func(key, value *yaml.Node) error) error {
 	if n.Kind == yaml.AliasNode {
 		return at(n, "%s: aliases are not followed", what)
