@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	// mostFields is the largest number of fields of one Quota: Retry-After, two of the draft, three older ones.
+	// mostFields is the largest number of fields of one Quota: Retry-After, two of the draft, three older fields.
 	mostFields = 6
 	// usualBytes is enough for the values of all fields if the name has a usual length.
 	usualBytes = 192
 )
 
-// fields holds the values of all fields one behind the other in text. All of them together need two
-// allocations, because an application pays for them with every request.
+// fields has the values of all fields of a response, one after the other in text. Every request of an application pays
+// for these fields, so all of them together need only two allocations.
 type fields struct {
 	text  []byte
-	n     int
-	names [mostFields]string
-	ends  [mostFields]int // of their values in text
+	n     int                // the number of fields
+	names [mostFields]string // canonical, as in http.Header
+	ends  [mostFields]int    // where the value of each field ends in text
 }
 
-// end makes the bytes after the last field the value of the field name.
+// end completes a field: the bytes of text after the previous field become the value of the field name.
 func (f *fields) end(name string) {
 	f.names[f.n], f.ends[f.n] = name, len(f.text)
 	f.n++

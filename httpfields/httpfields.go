@@ -14,7 +14,7 @@ import (
 // The names of the fields. No other package repeats them, because the draft
 // (draft-ietf-httpapi-ratelimit-headers-11) may still change them.
 const (
-	RateLimit       = "Ratelimit" // as net/http spells RateLimit
+	RateLimit       = "Ratelimit" // the canonical form of RateLimit in net/http
 	RateLimitPolicy = "Ratelimit-Policy"
 	XLimit          = "X-Ratelimit-Limit"
 	XRemaining      = "X-Ratelimit-Remaining"
@@ -25,8 +25,8 @@ const (
 	remainingParam, effectiveParam = "r", "t" // of RateLimit
 )
 
-// The parts of problem documents, and the bounds of integers and windows in the fields. The draft asks IANA to
-// register the problem types.
+// The parts of problem documents, and the bounds of integers and windows in the fields. QuotaExceeded and
+// ReducedCapacity are problem types that the draft asks IANA to register.
 const (
 	QuotaExceeded         = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	QuotaExceededTitle    = "Request cannot be satisfied as assigned quota has been exceeded"
@@ -47,22 +47,23 @@ type Style uint8
 const (
 	IETF   Style = 1 << iota // RateLimit and RateLimit-Policy
 	XEpoch                   // X-RateLimit-Limit, -Remaining and -Reset in Unix seconds, as GitHub
-	XDelta                   // the same, -Reset in seconds from now, as Envoy
+	XDelta                   // the same fields with -Reset in seconds from now, as Envoy
 	None   Style = 0
 )
 
 // Quota is the content of the fields. A negative duration means never.
 type Quota struct {
-	Name       string // of the policy; characters other than printable ASCII are left out
-	Limit      int64  // 0: only RetryAfter is known
-	Remaining  int64
+	Name       string        // the name of the policy; characters other than printable ASCII are omitted
+	Limit      int64         // units; 0: unknown, and only Retry-After is written
+	Remaining  int64         // units
 	ResetAfter time.Duration // until the limiter is idle
-	Window     time.Duration // in which Limit units become available again; 0: not known
+	Window     time.Duration // the time in which Limit units become available again; 0: unknown
 	Denied     bool
-	RetryAfter time.Duration // of a denial
+	RetryAfter time.Duration // if Denied, the time after which the same request fits
 }
 
-// Set writes the fields into h. It rounds seconds up, so that no client retries too early.
+// Set writes the fields of a response into h. now is the time of the response. Set rounds seconds up, so that no client
+// retries too early.
 func (q Quota) Set(h http.Header, style Style, now time.Time) {
 	var room [usualBytes]byte
 	f := fields{text: room[:0]}
@@ -70,13 +71,13 @@ func (q Quota) Set(h http.Header, style Style, now time.Time) {
 		f.number(RetryAfter, max(Seconds(q.RetryAfter), 1))
 	}
 	if q.Limit > 0 {
-		q.tell(&f, style, now)
+		q.limitFields(&f, style, now)
 	}
 	f.set(h)
 }
 
-// tell writes the fields of a limit.
-func (q *Quota) tell(f *fields, style Style, now time.Time) {
+// limitFields adds all fields but Retry-After.
+func (q *Quota) limitFields(f *fields, style Style, now time.Time) {
 	if style&IETF != 0 {
 		f.text = q.appendPolicy(f.text)
 		f.end(RateLimitPolicy)
@@ -104,8 +105,8 @@ func (q *Quota) appendPolicy(b []byte) []byte {
 	return b
 }
 
-// appendAvailable appends the remaining units and how long no more are available. For a denial this is the
-// retry time, because Retry-After must not be earlier.
+// appendAvailable appends the remaining units, and the time after which more units are available. For a denial this is
+// the retry time, because the draft does not allow a Retry-After that ends before the time in RateLimit.
 func (q *Quota) appendAvailable(b []byte) []byte {
 	b = appendItem(b, q.Name, remainingParam, q.Remaining)
 	window := q.ResetAfter
