@@ -214,7 +214,7 @@ func (g *group) raftConfig() *raft.Config {
 	// A leader that withheld its heartbeats for a moment must not resign before its followers may elect another leader.
 	// No guarantee depends on the leader lease; see quorum.Check.
 	c.LeaderLeaseTimeout = g.Options.Heartbeat
-	c.CommitTimeout = min(c.CommitTimeout, g.Options.Heartbeat/10)
+	c.CommitTimeout = g.Options.CommitTimeout()
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = true

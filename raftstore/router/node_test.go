@@ -27,7 +27,7 @@ type tier struct {
 	fatal chan error
 }
 
-func newTier(t *testing.T, size, groups int) *tier {
+func newTier(t *testing.T, size, groups int, change ...func(*raftstore.Options)) *tier {
 	c := &tier{t: t, fatal: make(chan error, 100)}
 	var listeners []net.Listener
 	var join []string
@@ -45,6 +45,9 @@ func newTier(t *testing.T, size, groups int) *tier {
 			Join: join, Expect: size, Listener: listeners[i], Groups: groups,
 			Heartbeat: 500 * time.Millisecond, Logger: out.With("node", i),
 			OnFatal: func(err error) { c.fatal <- err; runtime.Goexit() },
+		}
+		for _, f := range change {
+			f(&o)
 		}
 		n, err := router.Open(o)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -90,6 +91,7 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	}
 	o.SnapshotBytes = max(cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)/int64(o.Groups), minSnapshotBytes)
 	o.Table.MaxMemoryBytes /= int64(o.Groups)
+	o.Table.Shards = max(cmp.Or(o.Table.Shards, engine.ShardsFor(1))/o.Groups, 1) // an empty shard takes 6 KiB
 	return o
 }
 

@@ -199,6 +199,19 @@ func (o *Options) authenticates() bool {
 	return len(o.Secret) > 0 || o.Certificates != nil
 }
 
+// commitTimeout is how long the leader of the only group waits before it sends the commit index without entries.
+const commitTimeout = 50 * time.Millisecond
+
+// CommitTimeout returns how long a leader waits before it sends a follower the commit index without entries. A group of
+// several waits for a heartbeat timeout, because these messages are most of what an idle group costs. Reads do not
+// wait for them: a ReadIndex question makes the leader send the commit index at once.
+func (o *Options) CommitTimeout() time.Duration {
+	if o.Groups > 1 {
+		return o.Heartbeat
+	}
+	return min(commitTimeout, o.Heartbeat/10)
+}
+
 // CheckNode returns an error for an id or an address that no node can have.
 func CheckNode(id, raftAddr string) error {
 	if id == "" || len(id) > peer.MaxNameLen {
