@@ -134,9 +134,9 @@ func (p *ports) webURL() string {
 	return "http://" + addrOf(p.web)
 }
 
-// pageURL returns the URL of the page for people who can reach a node's port for clients, or "" if they cannot reach
-// the page. A page on all addresses has the host of the client port. A page on loopback counts only if the client
-// port is on loopback too.
+// pageURL returns the URL of the status page for someone who can reach a node's port for clients. It returns "" if they
+// cannot reach the page. A page on all addresses has the host of the client port. A page on loopback counts only if the
+// client port is on loopback too.
 func pageURL(web, clients string) string {
 	u, err := url.Parse(web)
 	if err != nil || u.Host == "" {
