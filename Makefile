@@ -1,14 +1,14 @@
-# What a person does with this repository. "make" alone lists it.
+# The commands for work on this repository. "make" alone lists them.
 
 GO       ?= go
 FUZZTIME ?= 1m
 
-# Pinned, and fetched through the ordinary Go proxy.
+# The versions are pinned. Go fetches these programs through its module proxy.
 GOLANGCI    = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GO_LICENSES = github.com/google/go-licenses@v1.6.0
 HELM = helm.sh/helm/v4/cmd/helm@v4.3.1
-# Newer ones of GoReleaser need a newer Go than weir does.
+# Later versions of GoReleaser need a later Go than weir does.
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.1
 SYFT       = github.com/anchore/syft/cmd/syft@v1.57.0
 
@@ -35,7 +35,7 @@ build: have-go ## Build bin/weir, a static binary
 build-bench: build ## Build bin/weir-bench beside it, the program that measures weir
 	CGO_ENABLED=0 $(GO) build -o bin/weir-bench ./cmd/weir-bench
 
-# Without the profile, which would compile every dependency once more for each of them.
+# weir is built without its profile here. With it, Go would compile every dependency once more for each system.
 SYSTEMS = linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 windows/amd64 windows/arm64
 .PHONY: build-all
 build-all: ## Compile weir, weir-bench and the Go client for every system that they are for, and keep nothing
@@ -46,7 +46,7 @@ build-all: ## Compile weir, weir-bench and the Go client for every system that t
 	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off ./client/...; \
 	done
 
-# About a minute on an idle machine. What it writes belongs to a commit of its own.
+# This takes about a minute on an idle machine. Commit the new profile separately.
 .PHONY: profile
 profile: build redis-tools ## Renew cmd/weir/default.pgo, the profile by which the compiler optimizes weir
 	scripts/profile.sh
@@ -66,7 +66,8 @@ run-cluster: build ## Run three nodes on this machine; prints how to kill one an
 run-dashboards: ## Run three nodes as containers, with Prometheus and a Grafana dashboard; says how long it took
 	scripts/run-dashboards.sh
 
-# PLATFORMS names several for a registry: make docker IMAGE=ghcr.io/weir-project/weir:0.1.0 PLATFORMS=linux/amd64,linux/arm64
+# PLATFORMS may name several platforms. Then the image is pushed to its registry:
+#   make docker IMAGE=ghcr.io/weir-project/weir:0.1.0 PLATFORMS=linux/amd64,linux/arm64
 IMAGE     ?= weir
 PLATFORMS ?=
 IMAGE_VERSION ?= $(patsubst v%,%,$(shell git describe --tags --always --dirty))
@@ -79,19 +80,18 @@ docker: ## Build the image weir (IMAGE); with PLATFORMS build it for each of the
 test: have-go redis-tools ## Run the tests, plain and under the race detector; needs Go, for the race run a C compiler; skips what needs Redis where that is missing
 	@GO="$(GO)" scripts/test.sh all
 
-# Within three minutes once everything is compiled.
+# This takes less than three minutes once everything is compiled.
 .PHONY: test-quick
 test-quick: have-go ## Run the tests that are done soon, and say which are left out
 	@GO="$(GO)" scripts/test.sh quick
 
-# About six minutes.
+# This takes about six minutes.
 .PHONY: test-faults
 test-faults: have-go ## Run clusters of real processes under faults for some minutes, and see that the judges notice made-up mistakes
 	@GO="$(GO)" scripts/test.sh faults
 
-# Tests that need redis-cli, redis-benchmark or redis-server skip, and say so, where
-# they are missing and cannot be installed. RUNLEVEL=1 keeps Debian from starting
-# the server it installs.
+# If redis-cli, redis-benchmark or redis-server is missing and cannot be installed, the tests that need it
+# skip, and say so. RUNLEVEL=1 keeps Debian from starting the server that it installs.
 .PHONY: redis-tools
 redis-tools:
 	@command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null && command -v redis-server >/dev/null || { \
@@ -101,8 +101,8 @@ redis-tools:
 	  else false; fi; \
 	} || echo "redis-cli or redis-server is missing: the tests that need it are skipped (on Debian: apt install redis-tools redis-server)"
 
-# Half of its two minutes is the build for the other architecture. ARCHITECTURES may also
-# name s390x riscv64 ppc64le loong64.
+# This takes two minutes, half of it for the build for the other architecture. ARCHITECTURES may also name
+# s390x riscv64 ppc64le loong64.
 ARCHITECTURES ?= arm64
 .PHONY: test-processors
 test-processors: emulators ## Compare every answer and state between processors, and between architectures (ARCHITECTURES, arm64)
@@ -121,7 +121,7 @@ emulators:
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
 	WEIRTEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' ./server/clienttest
 
-# About three minutes, most of it what their package managers fetch and compile.
+# This takes about three minutes. In most of them, package managers fetch and compile the dependencies of the examples.
 .PHONY: test-examples
 test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
 	WEIRTEST_EXAMPLES=1 $(GO) test -count=1 -timeout 30m -v ./examples ./examples/systems
@@ -139,19 +139,19 @@ proxies:
 	  else false; fi; \
 	} || echo "nginx, caddy or haproxy is missing: the tests that need it are skipped (on Debian: apt install nginx-light caddy haproxy)"
 
-# One seed reproduces a schedule of faults, not what the machine makes of it.
+# A seed reproduces the schedule of the faults. It does not reproduce the timing of the processes.
 CHAOS ?=
 .PHONY: chaos
 chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
 	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./internal/clustertest/chaos -chaos.duration=30m $(CHAOS)
 
-# Needs root on Linux, for loop devices.
+# This needs root on Linux, for loop devices.
 .PHONY: test-silence
 test-silence: ## Measure how long three real nodes decide nothing when the leader's disk freezes or is slow, and more, ten times each
 	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./internal/clustertest/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
 
-# Helm and the types of Kubernetes are fetched through the ordinary Go proxy. The first run
-# compiles them, in about two minutes; after that it takes 20 seconds.
+# Go fetches Helm and the types of Kubernetes through its module proxy. The first run compiles them, in about
+# two minutes. Later runs take 20 seconds.
 .PHONY: test-kubernetes
 test-kubernetes: ## Render the chart for Kubernetes, check the objects against its types, and run the pods on this machine
 	cd packaging/helm && $(GO) test -count=1 ./...
@@ -173,13 +173,13 @@ test-strangers: ## Hold 5,000 silent, half-open or idle connections of each port
 test-reads: ## Read behind 10,000 writes at random nodes under faults
 	$(GO) test -count=1 -timeout 30m -v -run '^TestReadsUnderFaults$$' ./raftstore -read-pairs=10000
 
-# Half an hour on two busy cores.
+# This keeps two cores busy for half an hour.
 .PHONY: test-damage
 test-damage: ## Damage every byte of every file that weir keeps, and see that nothing acknowledged is lost without a word
 	WEIRTEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore/...
 	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
 
-# Draws MUTANTS changes of each package; MUTANTFLAGS="-seed 2" draws others, "-match function" chooses.
+# This draws MUTANTS changes of each package. MUTANTFLAGS="-seed 2" draws others, "-match function" only matching ones.
 MUTANTS     ?= 50
 MUTANTFLAGS ?=
 .PHONY: test-mutants
@@ -190,18 +190,18 @@ test-mutants: ## Change one condition or call at a time, and list the changes th
 test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows
 	WEIRTEST_DAY=1 $(GO) test -count=1 -timeout 30m -v -run '^TestADay' ./cmd/weir
 
-# FROM is the revision to upgrade from.
+# FROM is the revision that is upgraded.
 FROM ?= HEAD^
 .PHONY: test-upgrade
 test-upgrade: ## Replace three nodes under load by this weir, from the one at FROM (HEAD^), and back
 	$(GO) test -count=1 -timeout 10m -v -run '^TestRollingUpgrade$$' ./internal/clustertest/chaos -chaos.from=$(FROM)
 
-# Started by root, it brings an engine of its own where none answers.
+# As root, the test starts its own Docker engine if none answers.
 .PHONY: test-docker
 test-docker: docker-tools ## Run three nodes as containers and kill one; installs what is missing where it can, and names what it skips
 	WEIRTEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
 
-# About two minutes.
+# This takes about two minutes.
 .PHONY: test-ops
 test-ops: ops-tools ## Let a real Prometheus watch real nodes, and see every alert that can be provoked fire and clear; skips without Prometheus
 	WEIRTEST_OPS=1 $(GO) test -count=1 -timeout 10m -v -run 'Alert' ./docker
@@ -226,7 +226,7 @@ lint: have-go ## gofmt, go vet, the linters of .golangci.yml (staticcheck and mo
 	$(GO) run $(GOLANGCI) run ./...
 	$(GO) run ./internal/pages -lint $$(git ls-files '*.md')
 
-# Its database is on the network.
+# govulncheck reads its database from the network.
 .PHONY: vulnerabilities
 vulnerabilities: have-go ## Look for known vulnerabilities in the code that weir and its Go client call
 	@if ! found="$$($(GO) run $(GOVULNCHECK) ./cmd/... ./client/... 2>&1)"; then \
@@ -244,7 +244,8 @@ LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 licences: ## Check the licence of every dependency against those that allow commercial use
 	$(GO) run $(GO_LICENSES) check ./cmd/weir ./cmd/weir-bench ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
-# The packages install the pages of weir, the archives those of both programs. A release says what it is, because its pages are made before its programs.
+# A package installs the pages of weir. An archive holds the pages of both programs. GoReleaser gives the version and
+# the date, because it makes the pages before the programs that could tell them.
 MAN_VERSION ?=
 MAN_DATE    ?=
 MAN_STAMP    = -X github.com/weir-project/weir/internal/cli/buildinfo.version=$(MAN_VERSION) -X github.com/weir-project/weir/internal/cli/buildinfo.date=$(MAN_DATE)
@@ -255,7 +256,7 @@ man: ## Write man pages of weir into bin/man, and of weir-bench into bin/man-ben
 	$(GO) run -pgo=off -ldflags "$(MAN_STAMP)" ./cmd/weir-bench man bin/man-bench
 	gzip -9n bin/man/*.1 bin/man-bench/*.1
 
-# GoReleaser calls syft by its name.
+# GoReleaser finds syft by its name in PATH.
 .PHONY: release-tools
 release-tools:
 	GOBIN=$(CURDIR)/bin/tools $(GO) install $(SYFT)
@@ -264,12 +265,13 @@ release-tools:
 release-snapshot: release-tools ## Make archives, packages, checksums and an SBOM of this commit in dist/; publishes nothing
 	PATH="$(CURDIR)/bin/tools:$$PATH" $(GO) run $(GORELEASER) release --snapshot --clean
 
-# The test hands over a smaller configuration.
+# The test of packages calls this with a reduced configuration.
 .PHONY: packages
 packages:
 	$(GO) run $(GORELEASER) release --snapshot --clean --config $(PACKAGES_CONFIG)
 
-# About four minutes where GoReleaser was never built. Needs root: all that it changes is kept in memory.
+# This takes about four minutes if GoReleaser was not built before. It needs root, to keep all its changes of files in
+# memory.
 .PHONY: test-package
 test-package: package-tools ## Install, run, upgrade, remove and purge the deb and the rpm, and install with the go command; skips those without dpkg or rpm
 	WEIRTEST_PACKAGE=1 $(GO) test -count=1 -timeout 30m -v ./packaging
@@ -283,7 +285,7 @@ package-tools:
 	  else false; fi; \
 	} || echo "rpm or systemd-analyze is missing: the tests that need it are skipped (on Debian: apt install rpm systemd)"
 
-# Called on a tag by .github/workflows/release.yml. The notes are the tag's section of CHANGELOG.md.
+# .github/workflows/release.yml calls this for a tag. The notes are the tag's section of CHANGELOG.md.
 TAG = $(shell git describe --exact-match --tags)
 .PHONY: release
 release: release-tools ## Make the same of the tag that is checked out, and publish it as a draft
@@ -291,7 +293,7 @@ release: release-tools ## Make the same of the tag that is checked out, and publ
 	test -s bin/notes.md || { echo "CHANGELOG.md has no section for $(TAG)"; exit 1; }
 	PATH="$(CURDIR)/bin/tools:$$PATH" $(GO) run $(GORELEASER) release --clean --release-notes bin/notes.md
 
-# Left to itself, Go may spend the whole minute making one input smaller.
+# Without -fuzzminimizetime, Go may spend the whole FUZZTIME making one input smaller.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	@set -e; for package in $$($(GO) list ./...); do \
@@ -301,7 +303,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	  done; \
 	done
 
-# Written to bin/: all figures as JSON, for "weir-bench compare", and a page with charts.
+# This writes all figures as JSON, for "weir-bench compare", and a page with charts into bin/.
 .PHONY: bench
 bench: build-bench redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
 	bin/weir-bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
@@ -310,7 +312,7 @@ bench: build-bench redis-tools ## Measure weir beside Redis, in under 5 minutes 
 bench-cluster: build-bench redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
 	bin/weir-bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
 
-# A module of its own: weir does not depend on what it is compared with.
+# bench/middleware is a separate module, so that weir does not depend on ulule/limiter.
 .PHONY: bench-middleware
 bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, in about two minutes
 	cd bench/middleware && $(GO) test -count=1 -v -timeout 30m -run TestOverhead .
@@ -337,7 +339,7 @@ screenshots: ## Take the pictures of docs/images anew, in about eleven minutes; 
 	  pngquant --force --strip --speed 1 --output docs/images/$$picture.png bin/screenshots/$$picture.png || exit; done
 	cp bin/screenshots/top.svg docs/images/
 
-# The theme's makers advertise their next one on every build.
+# Without this variable, the theme prints an advertisement for its successor on every build.
 MKDOCS = NO_MKDOCS_2_WARNING=1 bin/docs-venv/bin/mkdocs
 .PHONY: docs-site
 docs-site: bin/docs-venv/.installed ## Build the website of docs/ with a search, in bin/docs-site; a broken link fails

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests of containers need and this machine lacks, each piece by itself:
-# the client, an engine, compose. Names what stays missing. Run by "make test-docker".
+# Installs the tools of the container tests that this machine lacks: the Docker client, an engine, compose.
+# It installs each tool separately, and names those that stay missing. "make test-docker" runs it.
 set -u
 
 has() {
@@ -11,7 +11,7 @@ has() {
 	esac >/dev/null 2>&1
 }
 
-# Debian names the client docker-cli from release 13 on; before, docker.io brings it.
+# From release 13 on, Debian has the client in docker-cli. Before, it is in docker.io.
 package() {
 	case $1 in
 	client) apt-cache show docker-cli >/dev/null 2>&1 && echo docker-cli || echo docker.io ;;
@@ -29,7 +29,7 @@ install() {
 }
 
 for piece in client engine compose; do
-	# shellcheck disable=SC2046 # a piece may be several packages
+	# shellcheck disable=SC2046 # a tool may need several packages
 	has $piece || install $(package $piece)
 	has $piece || echo "Docker's $piece is missing: the tests that need it are skipped (on Debian: apt install $(package $piece))"
 done

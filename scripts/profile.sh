@@ -1,7 +1,7 @@
 #!/bin/sh
-# Renews the profile by which the compiler of Go optimizes weir, from a server that runs
-# alone and three of a cluster under the load of redis-benchmark.
-# Run by "make profile", from the root of the repository.
+# Renews the profile by which the Go compiler optimizes weir. It profiles a server that runs alone and the
+# three nodes of a cluster, under the load of redis-benchmark.
+# "make profile" runs it from the root of the repository.
 set -eu
 
 weir=bin/weir
@@ -13,7 +13,7 @@ dir=$(mktemp -d)
 pids=''
 trap 'kill $pids 2>/dev/null || :; rm -rf "$dir"' EXIT
 
-# serve NUMBER FLAGS... starts a server that is profiled.
+# serve NUMBER FLAGS... starts a server with a profile.
 serve() {
 	n=$1
 	shift
@@ -22,7 +22,7 @@ serve() {
 	pids="$pids $!"
 }
 
-# ready NUMBER waits until decisions are answered there.
+# ready NUMBER waits until that server answers decisions.
 ready() {
 	left=$patience
 	until [ "$(redis-cli -p $((port + $1)) RL.TOKENBUCKET ready 1 1 2>&1 | wc -l)" = 5 ]; do
@@ -32,7 +32,8 @@ ready() {
 	done
 }
 
-# load NUMBER DEPTH PARTS COMMAND... sends so many parts of a command, on 50 connections.
+# load NUMBER DEPTH PARTS COMMAND... sends COMMAND to a server PARTS times $scale times, on 50 connections with
+# pipelines of DEPTH.
 load() {
 	n=$1 depth=$2 count=$(($3 * scale))
 	shift 3
@@ -71,7 +72,7 @@ for n in 1 2 3; do ready $n; done
 for n in 1 2 3; do # one of them leads, two forward
 	load $n 128 7 RL.TOKENBUCKET key:__rand_int__ 1000 1000
 	load $n 16 2 RL.TOKENBUCKET key:__rand_int__ 1000 1000
-	load $n 128 10 RL.TOKENBUCKET used:__rand_int__ 1/1h 1 # denied from the second time on
+	load $n 128 10 RL.TOKENBUCKET used:__rand_int__ 1/1h 1 # each key is denied from its second decision on
 done
 end
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Three nodes as containers, with Prometheus and Grafana beside them, and how long that
-# took. Run by "make run-dashboards", from the root of the repository.
+# Starts three nodes, Prometheus and Grafana as containers, and says how long that took.
+# "make run-dashboards" runs it from the root of the repository.
 set -eu
 
 secret=docker/secrets/cluster

@@ -7,31 +7,32 @@ cd "$(dirname "$0")/.."
 go=${GO:-go}
 module=github.com/weir-project/weir
 
-# Without the profile of cmd/weir: with it, everything that weir imports is compiled once
-# more. cmd/weir tests that make build uses it.
+# The tests build weir without its profile. With it, Go would compile everything that weir imports once more.
+# A test in cmd/weir checks that "make build" uses the profile.
 GOFLAGS="$($go env GOFLAGS) -pgo=off"
 export GOFLAGS
 
-# gotestsum names what was skipped, and why, at the end. Results are never taken from Go's cache:
-# tests that build weir and run it depend on all of its source, which the cache does not know.
-# The tag weirfaults compiles the known mistakes in that some tests switch on (internal/faults).
+# At the end, gotestsum names the skipped tests and the reasons. -count=1 keeps Go from taking results from
+# its cache: the cache does not know that a test which builds weir depends on all of weir's source.
+# The tag weirfaults compiles in known mistakes that some tests switch on (internal/faults).
 gotestsum() { $go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails -- -count=1 -tags weirfaults "$@"; }
 
-# First those that import little, so that the first results come while the rest is compiled.
+# Packages with few imports are first. So the first results come while Go compiles the rest.
 first='./latency ./httpfields ./internal/nearest ./internal/connlimit ./raftstore/wire ./engine'
 
-# Real processes under faults: they take six minutes, most of it waiting. .ci/run runs them.
+# These tests run real processes under faults. They take six minutes, and wait most of the time. .ci/run runs
+# them.
 processes='./internal/clustertest/chaos'
 
-# Packages whose code is shared between goroutines: tested under the race detector, too.
+# Goroutines share the data of these packages. Their tests run twice: plainly, and under the race detector.
 race_twice='./engine/... ./server/... ./persistence/... ./raftstore/... ./internal/connlimit ./certs ./latency ./policyfile'
-# Of these the tests wait for nodes and processes far more than they compute. They run under
-# the race detector alone, and without it where there is no C compiler.
+# The tests of these packages mostly wait for nodes and processes. They run only under the race detector, or
+# without it if there is no C compiler.
 race_only='./raftstore ./server/clienttest ./bench/... ./client/...'
 
-# Tests that try one input after the other in one goroutine: the plain run has them.
+# These tests try one input after the other in one goroutine. Only the plain run has them.
 one_goroutine='^Test(Model|Exp2IsCorrectlyRounded|Damage.*|AFlippedBit.*|TheLogOpensAgainWhereverItEnds|ADamagedLogIsRefused|ALogWithoutAMark)$'
-# The tests of raftstore wait for most of their time: others run beside them.
+# The tests of raftstore wait most of the time, so other packages run at the same time.
 race_packages=3
 
 # without LIST prints all packages but those in LIST.
@@ -41,7 +42,7 @@ without() {
 	echo "$left"
 }
 
-# The race detector is linked by a C compiler; everything else is built without one.
+# Only the race detector needs a C compiler.
 has_race() { [ "$($go env CGO_ENABLED)" = 1 ]; }
 
 plain() {

@@ -1,4 +1,4 @@
-"""What MkDocs needs to know about docs/: its navigation, and links that leave it."""
+"""Tells MkDocs the navigation of docs/, and where links out of docs/ lead."""
 
 import re
 
@@ -23,7 +23,7 @@ def on_config(config):
 
 
 def on_page_markdown(markdown, config, **_):
-    """Leave out the written table of contents, and send links out of docs/ to the repository."""
+    """Leave out the page's own table of contents, and point links out of docs/ to the repository."""
     markdown = CONTENTS.sub("", markdown)
     repository = config["extra"]["repository"]
     markdown = LEAVING.sub(lambda m: f"]({repository}{m[1]}{m[2] or ''})", markdown)
