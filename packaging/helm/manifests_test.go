@@ -17,18 +17,18 @@ var update = flag.Bool("update", false, "write docker/kubernetes/weir.yaml anew"
 const (
 	manifests = "../../docker/kubernetes/weir.yaml"
 	// head is the comment at the top of the file.
-	head = `# Three nodes of one cluster, for those who do without Helm. Rendered from the chart in
-# packaging/helm/weir with the values beside this file ("make kubernetes-manifests"); the
-# chart has TLS, users and monitoring, too.
+	head = `# Three nodes of one cluster, without Helm. "make kubernetes-manifests" renders this file from
+# the chart in packaging/helm/weir and the values in this directory. The chart also has TLS,
+# users and monitoring.
 #
 #   openssl rand -hex 32 > cluster && openssl rand -hex 32 > password
 #   kubectl create secret generic weir --from-file=cluster --from-file=password
 #   kubectl apply --filename docker/kubernetes/weir.yaml
 #   kubectl exec weir-0 -- weir cluster status
 #
-# Replace the image by yours: "make docker" makes one. Applications connect to the
-# service weir, with the password; any node answers. docs/kubernetes.md says how to
-# upgrade, and what to do about a volume that is lost.
+# Replace the image with your own, from "make docker". Applications connect to the service weir
+# with the password. Any node answers. docs/kubernetes.md says how to upgrade, and how to replace
+# a lost volume.
 `
 )
 
