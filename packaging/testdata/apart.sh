@@ -1,5 +1,5 @@
-# Runs a command over the files of this machine: what it changes is kept in memory, and gone
-# when it ends. The caller has made namespaces for mounts, processes and the network.
+# Runs a command on an overlay of this machine's files. The overlay keeps all changes in memory, and
+# they are gone when the command ends. The caller has made namespaces for mounts, processes and the network.
 set -e
 mount --make-rprivate /
 mount -t tmpfs none /mnt

@@ -1,4 +1,4 @@
-# The life of a deb, after life.sh.
+# Installs, upgrades, downgrades, removes and purges the deb. The test puts life.sh before this script.
 dpkg --force-confold -i "$OLD"
 installed /usr/share/zsh/vendor-completions/_weir "$BEFORE"
 dpkg-query -W -f '${Conffiles}' weir | grep /etc/weir/weir.yaml
@@ -6,7 +6,7 @@ start
 weir keys block user:42 --for 1h
 stop
 
-# An upgrade keeps settings that were changed, and the state.
+# An upgrade keeps changed settings and the state.
 echo 'max-clients: 100' >> /etc/weir/weir.yaml
 dpkg -i "$NEW" < /dev/null
 installed /usr/share/zsh/vendor-completions/_weir "$AFTER"
@@ -15,7 +15,7 @@ start
 weir keys list 'user:*' | grep user:42
 stop
 
-# And so does the way back.
+# A downgrade keeps them too.
 dpkg -i "$OLD" < /dev/null
 weir version | grep "^weir $BEFORE,"
 start

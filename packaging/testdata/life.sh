@@ -1,6 +1,7 @@
-# What an installed weir does, for both kinds of packages. It stands before deb.sh and rpm.sh.
+# Functions for the tests of both kinds of packages. The test puts this script before deb.sh and rpm.sh.
 
-# start runs weir as the unit does: as a user with nothing, with the settings of /etc/weir.
+# start runs weir as the systemd unit does: as a user without privileges, with the settings of /etc/weir. It waits
+# until weir is ready.
 start() {
 	mkdir -p /var/lib/weir && chown 65534 /var/lib/weir
 	WEIR_DATA_DIR=/var/lib/weir setpriv --reuid 65534 --clear-groups weir serve --config /etc/weir/weir.yaml &
@@ -18,7 +19,7 @@ stop() {
 	wait $server
 }
 
-# installed says that each thing is in its place.
+# installed FILE VERSION checks the installed files, FILE among them, and that weir and its manual say VERSION.
 installed() {
 	for file in /usr/bin/weir /etc/weir/weir.yaml /usr/lib/systemd/system/weir.service /usr/share/man/man1/weir-serve.1.gz \
 		/usr/share/bash-completion/completions/weir "$1" /usr/share/fish/vendor_completions.d/weir.fish /usr/share/doc/weir/copyright; do

@@ -1,10 +1,10 @@
-# The life of an rpm, after life.sh.
+# Installs, upgrades and removes the rpm. The test puts life.sh before this script.
 rpm -K --nosignature "$OLD"
 rpm -qpl "$OLD" | grep -x /usr/lib/systemd/system/weir.service
 rpm -qp --configfiles "$OLD" | grep -x /etc/weir/weir.yaml
 [ "$(rpm -qp --qf '%{LICENSE}' "$OLD")" = Apache-2.0 ]
 
-# This machine's packages are of another kind: what sh is in, rpm does not know here.
+# On a machine with deb packages, rpm does not know which package has sh. So dependencies are ignored.
 rpm -i --nodeps "$OLD"
 installed /usr/share/zsh/site-functions/_weir "$BEFORE"
 start

@@ -1,4 +1,4 @@
-{{/* Rejects values that give no working server or cluster, and says what to change. */}}
+{{/* Rejects values with which no server or cluster can run, and says what to change. */}}
 {{- define "weir.checks" -}}
 {{- $nodes := int .Values.replicas -}}
 {{- if not (has $nodes (list 1 3 5 7)) -}}

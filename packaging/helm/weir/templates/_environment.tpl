@@ -14,8 +14,8 @@
 - {name: WEIR_RLS, value: ":6382"}
 {{- end }}
 {{- if .Values.tls.enabled }}
-# Without TLS within the pod only: for "kubectl exec" and the handover before a stop, which
-# must work with an expired certificate, too.
+# Only the pod itself can connect without TLS. "kubectl exec" and the handover before a stop do
+# so, because they must also work with an expired certificate.
 - {name: WEIR_LISTEN, value: {{ include "weir.ownAddress" . | quote }}}
 - {name: WEIR_TLS_LISTEN, value: ":6380"}
 - {name: WEIR_TLS_CERT_FILE, value: /etc/weir/tls/tls.crt}
@@ -33,7 +33,7 @@
 {{- if gt (int .Values.replicas) 1 }}
 {{ include "weir.clusterEnvironment" . }}
 {{- end }}
-# What commands in the pod read: kubectl exec ... -- weir cluster status
+# The commands in the pod read these: kubectl exec ... -- weir cluster status
 - {name: WEIR_ADDR, value: {{ include "weir.ownAddress" . | quote }}}
 - {name: WEIR_PASSWORD_FILE, value: {{ $password }}}
 {{- range $flag, $value := .Values.settings }}

@@ -22,7 +22,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: node
 {{- end -}}
 
-{{/* The labels of client pods: the Job of policies, helm test. */}}
+{{/* The labels of client pods: those of the Job of policies and of helm test. */}}
 {{- define "weir.clientLabels" -}}
 app.kubernetes.io/name: weir
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -53,7 +53,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- default (printf "%s-node-tls" (include "weir.fullname" .)) .Values.cluster.tls.existingSecret -}}
 {{- end -}}
 
-{{/* The ConfigMap of the policy file; empty without one. */}}
+{{/* The name of the ConfigMap with the policy file. It is empty without a policy file. */}}
 {{- define "weir.policies" -}}
 {{- if .Values.policies.file -}}
 {{- include "weir.fullname" . }}-policies
@@ -62,7 +62,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
-{{/* The address of a node, from within its own pod, without TLS. */}}
+{{/* The address of a node for commands in its own pod, without TLS. */}}
 {{- define "weir.ownAddress" -}}
 127.0.0.1:{{ ternary 6379 6380 .Values.tls.enabled }}
 {{- end -}}

@@ -13,7 +13,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Passwords, from the Secrets that hold them, in one directory. */}}
+{{/* A volume with the passwords of all Secrets in one directory. */}}
 {{- define "weir.secretVolume" -}}
 name: secret
 projected:
@@ -29,7 +29,7 @@ name: tls
 secret: {secretName: {{ include "weir.tlsSecret" . }}, defaultMode: 0440}
 {{- end -}}
 
-{{/* A client pod: it sends commands to the nodes and ends. */}}
+{{/* The spec of a client pod. It sends commands to the nodes and ends. */}}
 {{- define "weir.clientPod" -}}
 restartPolicy: {{ .restart }}
 automountServiceAccountToken: false
@@ -47,7 +47,7 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* A container of a client pod: name, args. */}}
+{{/* A container of a client pod, with the given name and args. */}}
 {{- define "weir.client" -}}
 name: {{ .name }}
 image: {{ include "weir.image" .root }}
