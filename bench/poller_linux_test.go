@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWiresNeedFewMoreDescriptors checks that a load never needs many more descriptors than connections. A load may
+// TestPollersNeedFewMoreDescriptors checks that a load never needs many more descriptors than connections. A load may
 // use half of the descriptors that a process may open.
-func TestWiresNeedFewMoreDescriptors(t *testing.T) {
+func TestPollersNeedFewMoreDescriptors(t *testing.T) {
 	const count, few = 100, 20
 	w, _ := pollerOfPeers(t, count, func(conns []net.Conn) (connPoller, error) {
 		var limit unix.Rlimit

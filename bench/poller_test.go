@@ -48,7 +48,7 @@ func await(t *testing.T, w connPoller) []int {
 	return nil
 }
 
-func TestWiresTellWhoHasSomething(t *testing.T) {
+func TestPollersTellWhoHasInput(t *testing.T) {
 	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
 			w, peers := pollerOfPeers(t, 3, of)
@@ -84,7 +84,7 @@ func TestWiresTellWhoHasSomething(t *testing.T) {
 	}
 }
 
-func TestWiresWriteWhatIsTaken(t *testing.T) {
+func TestPollersWriteWhatThePeerTakes(t *testing.T) {
 	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
 			w, peers := pollerOfPeers(t, 1, of)
@@ -114,7 +114,7 @@ func TestWiresWriteWhatIsTaken(t *testing.T) {
 	}
 }
 
-func TestWiresWaitAsLongAsTold(t *testing.T) {
+func TestPollersWaitAsLongAsTold(t *testing.T) {
 	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
 			w, _ := pollerOfPeers(t, 1, of)
