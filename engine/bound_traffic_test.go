@@ -17,15 +17,15 @@ type mix struct {
 
 // These are the kinds of operations. The first ones are takes of the algorithm with that number.
 const (
-	boundTakes  = int(engine.Strike) // TokenBucket is 1
-	kindIncr    = boundTakes
-	kindScript  = boundTakes + 1
-	kindCheck   = boundTakes + 2
-	kindReserve = boundTakes + 3
-	kindSettle  = boundTakes + 4
-	kindBlock   = boundTakes + 5
-	kindDelete  = boundTakes + 6
-	kindGive    = boundTakes + 7 // refunds and releases
+	boundTakes   = int(engine.Strike) // TokenBucket is 1
+	kindIncr     = boundTakes
+	kindScript   = boundTakes + 1
+	kindCheck    = boundTakes + 2
+	kindReserve  = boundTakes + 3
+	kindComplete = boundTakes + 4
+	kindBlock    = boundTakes + 5
+	kindDelete   = boundTakes + 6
+	kindGive     = boundTakes + 7 // refunds and releases
 
 	numBoundKinds = boundTakes + 8
 )
@@ -57,25 +57,25 @@ func newMix(rng *rand.Rand) (m mix) {
 type boundTraffic struct {
 	*rand.Rand
 	mix
-	keys   int
-	firm   int // blocks and holds at a time, which are never evicted
-	nowNs  int64
-	pool   []byte
-	used   []byte // of the current batch
-	script []engine.Script
-	incr   engine.Incr
-	holds  int
+	keys      int
+	permanent int // blocks and holds at a time, which are never evicted
+	nowNs     int64
+	pool      []byte
+	used      []byte // of the current batch
+	script    []engine.Script
+	incr      engine.Incr
+	holds     int
 }
 
 const (
-	boundHourNs  = int64(3600e9)
-	boundBatch   = 128
-	boundHoldNs  = int64(2e9)
-	boundFirmDen = 16 << 10 // bytes of the bound for each block and hold, which together take a tenth
+	boundHourNs       = int64(3600e9)
+	boundBatch        = 128
+	boundHoldNs       = int64(2e9)
+	boundPermanentDen = 16 << 10 // bytes of the bound for each block and hold, which together take a tenth
 )
 
 func newBoundTraffic(seed uint64, bound int64, keys int) *boundTraffic {
-	b := &boundTraffic{Rand: rand.New(rand.NewPCG(seed, 22)), keys: keys, firm: int(bound / boundFirmDen), nowNs: 1e18}
+	b := &boundTraffic{Rand: rand.New(rand.NewPCG(seed, 22)), keys: keys, permanent: int(bound / boundPermanentDen), nowNs: 1e18}
 	b.pool = make([]byte, engine.MaxKeyLen)
 	for i := range b.pool {
 		b.pool[i] = byte('a' + i%26)
@@ -162,11 +162,11 @@ func (b *boundTraffic) op(kind int) (op engine.Op) {
 				op.Also = nil
 			}
 		}
-	case kindSettle:
+	case kindComplete:
 		op.Code = []engine.OpCode{engine.OpCommit, engine.OpCancel}[b.IntN(2)]
-		op.Key = b.holdID(b.IntN(b.firm))
+		op.Key = b.holdID(b.IntN(b.permanent))
 	case kindBlock:
-		op.Key = b.key(kindBlock, b.IntN(b.firm))
+		op.Key = b.key(kindBlock, b.IntN(b.permanent))
 		op.Code, op.TTLNs, op.Text = engine.OpBlock, b.Int64N(boundHoldNs), b.pool[:b.IntN(engine.MaxReasonLen)]
 	case kindDelete:
 		op.Code = engine.OpReset
@@ -184,7 +184,7 @@ func (b *boundTraffic) op(kind int) (op engine.Op) {
 }
 
 func (b *boundTraffic) holdID(n int) []byte {
-	return fmt.Appendf(b.bytes(24)[:0], "hold%d", n%b.firm)
+	return fmt.Appendf(b.bytes(24)[:0], "hold%d", n%b.permanent)
 }
 
 // take makes an operation a take with one of a few limits, and sometimes with an ID. A few keys have long logs and

@@ -112,7 +112,7 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 	}
 	for i := range k.groups {
 		if g := &k.groups[i]; g.from < g.to {
-			k.tell(g, s, cost)
+			k.countOutcome(g, s, cost)
 		}
 	}
 	if x != nil {
@@ -146,8 +146,8 @@ func (k *checker) punished(g *group) (longest *part) {
 	return longest
 }
 
-// tell counts an admitted check, or one that a strike denied, for one of its policies.
-func (k *checker) tell(g *group, s *shard, cost int64) {
+// countOutcome counts an admitted check, or one that a strike denied, for one of its policies.
+func (k *checker) countOutcome(g *group, s *shard, cost int64) {
 	c, x, v := g.policy.counts(s), &k.parts[g.from], Admitted
 	switch p := k.punished(g); {
 	case g.policy.Shadow && (!g.fits || p != nil):
@@ -163,9 +163,9 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 // tightest finds the limit with the fewest units left and fills in its numbers. It considers limits that bind,
 // and shadows only if no limit binds.
 func (k *checker) tightest(d *Decision) *part {
-	if x, holdMs := k.leastLeft(false); x != nil {
+	if x, delayMs := k.leastLeft(false); x != nil {
 		k.answer(x, d)
-		d.RetryMs = holdMs
+		d.RetryMs = delayMs
 		return x
 	}
 	if x, _ := k.leastLeft(true); x != nil {
@@ -182,17 +182,17 @@ func (k *checker) tightest(d *Decision) *part {
 
 // leastLeft finds the limit with the fewest units left, among shadows or among the others. It also returns the
 // longest delay that any of them asks for.
-func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
+func (k *checker) leastLeft(shadow bool) (x *part, delayMs int64) {
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.policy.Shadow == shadow; j++ {
 			now := &k.parts[j]
-			if holdMs = max(holdMs, now.d.RetryMs); x == nil || now.left() < x.left() {
+			if delayMs = max(delayMs, now.d.RetryMs); x == nil || now.left() < x.left() {
 				x = now
 			}
 		}
 	}
-	return x, holdMs
+	return x, delayMs
 }
 
 // undo gives back the units of a take for which memory was exhausted. They were taken from the parts before the

@@ -12,7 +12,7 @@ import (
 // true cost, or OpCancel cancels it. A hold consists of a record under its id (this file) and of an
 // allocation in every limiter that it took from (package store).
 //
-//	none ── OpReserve ─▶ held ─┬─ OpCommit ─▶ settled ───┐
+//	none ── OpReserve ─▶ held ─┬─ OpCommit ─▶ completed ─┐
 //	                           ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
 //	                           └─ its end ──▶ ended ─────┘
 //
@@ -63,7 +63,7 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 		return false
 	}
 	x := store.ReadHold(c.Entry.State())
-	if x.Phase == store.HoldSettled {
+	if x.Phase == store.HoldCompleted {
 		if *d = (Decision{Allowed: 1, Remaining: x.Left}); x.Actual != op.Cost {
 			*d = Decision{Status: OtherTerms}
 		}
@@ -74,7 +74,7 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 		s.t.releaseHold(op.Key, &x, x.Units-min(op.Cost, x.Units))
 		more -= min(op.Cost, x.Units)
 	}
-	x.Phase, x.Actual, x.Left = store.HoldSettled, op.Cost, s.checker.charge(s, &x, more)
+	x.Phase, x.Actual, x.Left = store.HoldCompleted, op.Cost, s.checker.charge(s, &x, more)
 	s.storeHold(&c, &x)
 	*d = Decision{Allowed: 1, Remaining: x.Left}
 	return true
@@ -190,8 +190,8 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 // full reports whether a limit has its maximum number of allocations.
 func (k *checker) full() bool {
 	return slices.ContainsFunc(k.parts, func(x part) bool {
-		claims := x.s.OpenAllocations(&x.c)
-		return claims.Ref != 0 && leases.Read(claims.Entry.State()).Count >= MaxHolders
+		allocations := x.s.OpenAllocations(&x.c)
+		return allocations.Ref != 0 && leases.Read(allocations.Entry.State()).Count >= MaxHolders
 	})
 }
 

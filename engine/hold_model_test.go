@@ -197,7 +197,7 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		x.phase, x.forgetNs = "cancelled", at.NowNs+metaLifetimeNs
 		return engine.Decision{Allowed: 1}
 	case engine.OpRefund, engine.OpReset:
-		m.settle(at.NowNs, op)
+		m.adjust(at.NowNs, op)
 	}
 	return engine.Decision{}
 }
@@ -232,7 +232,7 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 	if x == nil {
 		return engine.Decision{Status: engine.NoHold}
 	}
-	if x.phase == "settled" {
+	if x.phase == "completed" {
 		if x.actual != op.Cost {
 			return engine.Decision{Status: engine.OtherTerms}
 		}
@@ -248,12 +248,12 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 		}
 		l.take(more, "")
 	}
-	x.phase, x.actual, x.left, x.forgetNs = "settled", op.Cost, least(limiters), nowNs+metaLifetimeNs
+	x.phase, x.actual, x.left, x.forgetNs = "completed", op.Cost, least(limiters), nowNs+metaLifetimeNs
 	return engine.Decision{Allowed: 1, Remaining: x.left}
 }
 
-// settle resets a limiter, or refunds to a bucket, which pays the oldest units first.
-func (m *holdModel) settle(nowNs int64, op *engine.Op) {
+// adjust resets a limiter, or refunds to a bucket, which pays the oldest units first.
+func (m *holdModel) adjust(nowNs int64, op *engine.Op) {
 	policy, limit, key, _ := engine.SplitName(op.Key)
 	m.limitersOf(nowNs, []engine.Pair{{Policy: policy, Key: key}})
 	l := m.limiters[fmt.Sprint(string(policy), limit, string(key))]

@@ -152,9 +152,9 @@ func TestWhatALogGainedLoadsAlone(t *testing.T) {
 	require.EqualValues(t, keptLimit.Max-1, decideAt(l.requireStored(), l.at, l.plain(0)).Remaining)
 }
 
-// TestARoundOfRenewalHandsOutLogsWhole checks that a rewrite pass stores whole logs, so that earlier changes are no
+// TestARewritePassHandsOutLogsWhole checks that a rewrite pass stores whole logs, so that earlier changes are no
 // longer needed.
-func TestARoundOfRenewalHandsOutLogsWhole(t *testing.T) {
+func TestARewritePassHandsOutLogsWhole(t *testing.T) {
 	l := newLogs(t)
 	l.add()
 	l.stored = entries{}

@@ -114,7 +114,7 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	if r, ok := k.ids[string(op.ID)]; ok && remembers && at.NowNs-r.givenNs < m.idLifetimeNs {
 		return r.answer
 	}
-	next := k.state.settled(at)
+	next := k.state.withoutIdle(at)
 	next.elsewhere = m.elsewhere(at, string(op.Key), string(op.From))
 	answer, _ := next.do(at, op)
 	if op.Dry {
@@ -133,7 +133,7 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 func (m *model) len(at engine.Stamp) (n int64) {
 	at.NowNs = max(m.nowNs, at.NowNs)
 	for _, k := range m.keys {
-		s := k.state.settled(at)
+		s := k.state.withoutIdle(at)
 		if s.algorithm() != engine.NoAlgorithm || s.blockedItself(at) {
 			n++
 		}
@@ -144,7 +144,7 @@ func (m *model) len(at engine.Stamp) (n int64) {
 // inspect describes a key like a read under its own limit.
 func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool) {
 	at.NowNs = max(m.nowNs, at.NowNs)
-	s := m.keys[string(key)].state.settled(at)
+	s := m.keys[string(key)].state.withoutIdle(at)
 	if s.blockedItself(at) {
 		info.Blocked, info.Reason, info.BlockedMs = true, s.reason, leftMs(at, s.blockedUntilNs)
 		info.BlockedBy, info.Everywhere = string(key), s.everywhere
@@ -177,8 +177,8 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 	return info, own || info.Algorithm != engine.NoAlgorithm
 }
 
-// settled returns s without idle parts.
-func (s modelState) settled(at engine.Stamp) modelState {
+// withoutIdle returns s without idle parts.
+func (s modelState) withoutIdle(at engine.Stamp) modelState {
 	if s.rule != nil && s.rule.idle(at) {
 		s.rule = nil
 	}

@@ -132,7 +132,7 @@ func (m *policyModel) forgive(at engine.Stamp, op *engine.Op) (d engine.Decision
 			if k == nil {
 				continue
 			}
-			if _, strikes := k.state.settled(at).rule.(strikes); strikes {
+			if _, strikes := k.state.withoutIdle(at).rule.(strikes); strikes {
 				k.state.rule = nil
 				d.Allowed++
 			}
@@ -171,7 +171,7 @@ type bound struct {
 func (m *policyModel) ask(at engine.Stamp, b *bound, cost int64, op *engine.Op, dry bool) engine.Decision {
 	k := m.limiters.keys[b.name]
 	if k != nil {
-		if own := k.state.settled(at); own.algorithm() != engine.NoAlgorithm &&
+		if own := k.state.withoutIdle(at); own.algorithm() != engine.NoAlgorithm &&
 			own.algorithm() != b.limit.Limit.Algorithm {
 			before := k.state.rule
 			k.state.rule = nil

@@ -14,7 +14,7 @@ type holdPhase uint8
 
 const (
 	HoldOpen holdPhase = iota
-	HoldSettled
+	HoldCompleted
 	HoldCancelled
 	numHoldPhases
 )
