@@ -241,9 +241,9 @@ func TestTheFormatFileComesLast(t *testing.T) {
 	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
 }
 
-// TestAMoveUpThatFails checks that a restore stops at the first failure and removes the files that it moved. The same
+// TestAMoveIntoPlaceThatFails checks that a restore stops at the first failure and removes the files that it moved. The same
 // restore can then be tried again.
-func TestAMoveUpThatFails(t *testing.T) {
+func TestAMoveIntoPlaceThatFails(t *testing.T) {
 	for fails := range 6 { // one list, two renames with a sync after each, and no failure
 		mem, ops := vfs.NewMem(), 0
 		d := directory{errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {

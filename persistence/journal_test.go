@@ -55,8 +55,8 @@ func TestAJournalIsNoLongerThanItsBound(t *testing.T) {
 	}
 }
 
-// TestARoundEndsWithoutChanges checks that an idle server ends its rewrite pass, and then writes nothing more.
-func TestARoundEndsWithoutChanges(t *testing.T) {
+// TestARewritePassEndsWithoutChanges checks that an idle server ends its rewrite pass, and then writes nothing more.
+func TestARewritePassEndsWithoutChanges(t *testing.T) {
 	s, table := mustOpen(t, vfs.NewMem(), dataDir)
 	for n := range 100 {
 		table.set(fmt.Sprint("key", n), "value")
@@ -72,9 +72,9 @@ func TestARoundEndsWithoutChanges(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestARoundAfterAStartIsNoBurst checks that a rewrite pass which is due at a start has the normal speed. Its speed
+// TestARewritePassAfterAStartIsNoBurst checks that a rewrite pass which is due at a start has the normal speed. Its speed
 // must not depend on what was written before the start.
-func TestARoundAfterAStartIsNoBurst(t *testing.T) {
+func TestARewritePassAfterAStartIsNoBurst(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
 	s.journal.renewal.spareBytes = 1 << 30

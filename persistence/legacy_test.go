@@ -126,8 +126,8 @@ func TestAnImageOfFormat1(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// TestFormat1GoesWithTheFirstRound checks that the first rewrite pass replaces everything in format 1.
-func TestFormat1GoesWithTheFirstRound(t *testing.T) {
+// TestFormat1GoesWithTheFirstRewritePass checks that the first rewrite pass replaces everything in format 1.
+func TestFormat1GoesWithTheFirstRewritePass(t *testing.T) {
 	fs := ofFormat1(t, "standalone")
 	s, err := OpenStore(
 		StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})

@@ -13,7 +13,7 @@ import (
 func TestSpread(t *testing.T) {
 	const over = time.Second
 	for name, c := range map[string]struct {
-		piece    time.Duration // each of ten pieces
+		step     time.Duration // each of ten steps
 		hurry    bool
 		min, max time.Duration
 	}{
@@ -29,7 +29,7 @@ func TestSpread(t *testing.T) {
 			s.begin()
 			longest, from := time.Duration(0), time.Now()
 			for range 10 {
-				time.Sleep(c.piece)
+				time.Sleep(c.step)
 				at := time.Now()
 				if s.pause(c.hurry); time.Since(at) > 0 {
 					longest, from = max(longest, at.Sub(from)), time.Now()
@@ -38,7 +38,7 @@ func TestSpread(t *testing.T) {
 			require.GreaterOrEqual(t, time.Since(s.began), c.min, name)
 			require.LessOrEqual(t, time.Since(s.began), c.max, name)
 			if c.max <= over && !c.hurry {
-				require.Equal(t, c.piece, longest, "%s: each piece must be followed by a pause", name)
+				require.Equal(t, c.step, longest, "%s: each step must be followed by a pause", name)
 			}
 		})
 	}
