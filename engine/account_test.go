@@ -91,8 +91,8 @@ func (b *bounded) step(i int) Decision {
 	return b.do(op)
 }
 
-// TestAccountsAtTheBound checks the table's own accounts. After any eviction, refusal or growth, nothing of a removed
-// entry remains or is referenced.
+// TestAccountsAtTheBound checks that the counters, limits and references of a table agree with its entries. After any
+// eviction, refusal or growth, nothing of a removed entry remains or is referenced.
 func TestAccountsAtTheBound(t *testing.T) {
 	evicted, refused := int64(0), 0
 	for seed := range uint64(100) {

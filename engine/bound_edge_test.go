@@ -15,8 +15,8 @@ func longKey(number, n int) []byte {
 	return append(key, make([]byte, n-len(key))...)
 }
 
-// TestNoMemoryIsNotRemembered checks that an operation refused for lack of memory is decided when its ID comes again.
-// There was memory for its ID but not for its entry.
+// TestNoMemoryIsNotRemembered checks an operation that is refused for lack of memory and then repeated with its ID. The
+// repetition is decided anew. At the first attempt, memory was left for the remembered answer but not for the entry.
 func TestNoMemoryIsNotRemembered(t *testing.T) {
 	const length = 200
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny, Shards: 1})
@@ -66,8 +66,8 @@ func TestBlocksStay(t *testing.T) {
 	require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
 }
 
-// TestMemoryGoesToOtherLengths checks that memory full of keys of one length can serve another length. Memory full of
-// long logs can serve short keys.
+// TestMemoryGoesToOtherLengths checks that memory full of keys of one length becomes free for keys of another length,
+// and memory full of long logs for short keys.
 func TestMemoryGoesToOtherLengths(t *testing.T) {
 	skipUnderRace(t)
 	const bound = 4 << 20
@@ -90,8 +90,8 @@ func TestMemoryGoesToOtherLengths(t *testing.T) {
 	}
 }
 
-// TestCompactionMovesWhole checks that compaction keeps every remaining entry complete, in whatever order memory is
-// requested. A store gets every change.
+// TestCompactionMovesWhole checks that compaction keeps every remaining entry complete, for any order of requests for
+// memory. A store must get every change.
 func TestCompactionMovesWhole(t *testing.T) {
 	skipUnderRace(t)
 	const bound, kept = 2 << 20, 200
@@ -132,8 +132,8 @@ func TestCompactionMovesWhole(t *testing.T) {
 	}
 }
 
-// TestEvictionSparesThinPlaces checks that evictions come from the whole index, but less from sparse parts. Otherwise
-// some parts would only hold offenders, and lose them.
+// TestEvictionSparesThinPlaces checks that evictions come from the whole index, but fewer from sparse segments.
+// Otherwise a sparse segment would soon have only keys with much usage, and evictions would drop these keys.
 func TestEvictionSparesThinPlaces(t *testing.T) {
 	skipUnderRace(t)
 	const count = 60
@@ -144,7 +144,7 @@ func TestEvictionSparesThinPlaces(t *testing.T) {
 		nowNs += 1e3
 		op := engine.Op{Key: longKey(n, 400), Limit: bucketOf(1, 60e9, 10), Cost: 1}
 		if n < 20_000 {
-			op.Key = longKey(n, 20) // many keys, so that the index has many parts
+			op.Key = longKey(n, 20) // many keys, so that the index has many segments
 		}
 		require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status)
 	}

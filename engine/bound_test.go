@@ -80,8 +80,8 @@ func (r boundRun) run(t *testing.T) (got boundResult) {
 	return got
 }
 
-// heapInUse returns the heap memory that holds objects. It includes dead objects that are not collected yet, and the
-// rest of their pages.
+// heapInUse returns the heap memory in pages with objects. It includes dead objects that are not collected yet, and the
+// free space of these pages.
 func heapInUse() uint64 {
 	runtime.GC()
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}

@@ -15,7 +15,7 @@ type mix struct {
 	total             int
 }
 
-// These are the kinds of operations. The first ones are takes of the algorithm with that number.
+// These are the kinds of operations. A kind below boundTakes is a take of the algorithm with this number plus one.
 const (
 	boundTakes   = int(engine.Strike) // TokenBucket is 1
 	kindIncr     = boundTakes

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// mostBits returns the length of the largest state of a bucket, with the latest time and the largest possible
+// mostBits returns the length in bits of the largest state that a bucket can have: with the latest time and the largest
 // deficit.
 func mostBits(l *Limit) int {
 	n := func(i int64) *big.Int { return big.NewInt(i) }
@@ -84,7 +84,7 @@ func TestStateGrowsWithItsLimit(t *testing.T) {
 	require.NoError(t, table.Drain(10, func(chunk []Change) error {
 		for _, c := range chunk {
 			if c.Value == nil {
-				continue // of the entry that the longer one replaced
+				continue // the removal of the entry that a longer entry replaced
 			}
 			if _, err := copied.Load(at, c.Key, c.Value); err != nil {
 				return err
@@ -122,8 +122,8 @@ func TestGrowingIsNoRemoval(t *testing.T) {
 	}
 }
 
-// TestCarryIsBounded checks that a deficit stored under one limit fits the state of another limit. No request makes
-// such a deficit, because its time has not come.
+// TestCarryIsBounded checks that a deficit under one limit is reduced to what the state of another limit can represent.
+// No request causes such a deficit. It comes from a load at a time before the time of the stored entry.
 func TestCarryIsBounded(t *testing.T) {
 	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 	var d [1]Decision

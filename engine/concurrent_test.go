@@ -103,8 +103,8 @@ func TestConcurrentTimeMovesOn(t *testing.T) {
 	require.Greater(t, admitted.Load(), due*9/10, "not far fewer units may be admitted either")
 }
 
-// TestConcurrentAtomicBatches checks that no caller sees one of two keys ahead of the other. Atomic batches take one
-// unit of each, or look at both.
+// TestConcurrentAtomicBatches checks atomic batches that take one unit of each of two keys, or look at both. No look
+// may see that one key has fewer units left than the other.
 func TestConcurrentAtomicBatches(t *testing.T) {
 	const most, rounds = 1_000_000, 5_000 / raceFactor
 	table := engine.NewTable(engine.Options{})

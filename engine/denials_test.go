@@ -114,8 +114,8 @@ func TestDenialsAreAnswered(t *testing.T) {
 	})
 }
 
-// TestDenialsComeAfterWhatConcernsTheirKey checks that a reset of a policy's limiter by its own name delays later
-// denials of that key only.
+// TestDenialsComeAfterWhatConcernsTheirKey checks a reset of a policy's limiter by the limiter's own name. Denials then
+// answers no later check of the same key, but still answers checks of other keys.
 func TestDenialsComeAfterWhatConcernsTheirKey(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1)}}))

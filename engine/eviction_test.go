@@ -25,8 +25,8 @@ func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
 }
 
 // TestEvictionKeepsOffenders floods a bounded table with invented keys that have used one unit each. Memory must stay
-// bounded, and keys that used up their limit must stay denied. They come before or during the flood. The flood starts
-// near powers of two, where slots of growing length order times least exactly.
+// bounded. Offenders, which are keys that used up their limit before or during the flood, must stay denied. The flood
+// starts near powers of two of limiter time.
 func TestEvictionKeepsOffenders(t *testing.T) {
 	skipUnderRace(t)
 	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6,
@@ -42,7 +42,7 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 		op := engine.Op{Key: keyOf(int(n)), Limit: bucketOf(1, 1e9, 100), Cost: cost}
 		return decideOne(table, step{engine.Stamp{NowNs: atNs}, op})
 	}
-	for n := range int64(offenders / 2) { // they begin like any other key
+	for n := range int64(offenders / 2) { // these keys use one unit first, as any other key
 		require.EqualValues(t, 1, ask(n, 1, nowNs-900e6).Allowed)
 		require.EqualValues(t, 1, ask(n, 99, nowNs).Allowed)
 	}

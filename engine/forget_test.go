@@ -87,7 +87,7 @@ func TestVictimsAreNearIdle(t *testing.T) {
 			gone += int(decideOne(table, step{at, engine.Op{Code: engine.OpForget, Key: key}}).Allowed)
 		})
 	}
-	const pages = 16 * 2 * 16 << 10 // the pages that each shard may have started
+	const pages = 16 * 2 * 16 << 10 // bytes of two partly filled pages in each of 16 shards
 	require.Less(t, table.CompactBytes(), before-many*3/4*32+pages, "each evicted key must free at least 32 bytes")
 	require.Equal(t, table.Stats(at).MemoryBytes, table.MemoryBytes())
 	for n := range few {

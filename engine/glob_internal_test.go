@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-// FuzzGlob compares the matcher with the simplest possible one.
+// FuzzGlob compares MatchGlob with the simplest possible matcher.
 func FuzzGlob(f *testing.F) {
 	f.Add([]byte("a*b?[c-e]"), []byte("axxbyd"))
 	f.Fuzz(func(t *testing.T, pattern, name []byte) {

@@ -22,7 +22,7 @@ type openHold struct {
 	endsNs int64
 }
 
-// greedyHolder takes, holds, cancels and settles at random, and lets holds expire.
+// greedyHolder takes units, makes, cancels and commits holds at random, and lets holds expire.
 type greedyHolder struct {
 	*rand.Rand
 	*holds
@@ -108,8 +108,8 @@ func mostWithin(l engine.Limit, fromNs, toNs int64) int64 {
 	return l.Max * (2 + spanNs/l.WindowNs) // the sliding counter is an estimate and promises no more
 }
 
-// TestAHoldIsWhole checks 64 clients that hold, settle and cancel over overlapping policies. In the end each limiter
-// has exactly the used units, and nothing of cancelled or expired holds.
+// TestAHoldIsWhole checks 64 clients that make, commit and cancel holds of overlapping policies. In the end each
+// limiter has exactly the used units, and nothing of cancelled or expired holds.
 func TestAHoldIsWhole(t *testing.T) {
 	const clients, policies, keys = 64, 5, 3
 	each := 200 / min(raceFactor, 2)
@@ -164,8 +164,9 @@ func TestAHoldIsWhole(t *testing.T) {
 	}
 }
 
-// TestHoldsMadeAnewMeanwhile checks a race of settlements. A settlement finds the keys of its hold before it locks
-// them, and the hold may expire and be made again in between. In the end the table has no entry except the keys.
+// TestHoldsMadeAnewMeanwhile checks a race of OpCommit and OpCancel. Such an operation finds the keys of its hold
+// before it locks them. In between, the hold may expire and be made again for other keys. In the end the table must
+// have no entry except the limiters of the keys.
 func TestHoldsMadeAnewMeanwhile(t *testing.T) {
 	const clients, each, keys = 16, 2000, 40
 	table := engine.NewTable(engine.Options{IDLifetimeNs: 1})

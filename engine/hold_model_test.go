@@ -17,7 +17,7 @@ type holdModel struct {
 	holds    map[string]*heldHold
 }
 
-// heldUnits are units in a limiter, or the rest of them in a bucket's queue.
+// heldUnits are units that one operation took from a limiter. For a bucket they are the part that has not drained.
 type heldUnits struct {
 	units *big.Rat
 	by    string // the hold, or "" for none
@@ -120,7 +120,7 @@ func (l *heldLimiter) take(n int64, by string) {
 	l.list = append(l.list, heldUnits{num(n), by, l.nowNs})
 }
 
-// give removes units of a hold, which then has no allocation on the rest.
+// give gives back n units of a hold. The hold can then give back no more of the units that it took here.
 func (l *heldLimiter) give(by string, n int64) {
 	for i := range l.list {
 		if x := &l.list[i]; x.by == by {
@@ -178,7 +178,7 @@ func least(list []*heldLimiter) int64 {
 	return left
 }
 
-// do runs one operation. It only reports that a denial is one, without its numbers.
+// do runs one operation. For a denial it returns no numbers.
 func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	m.endHolds(at.NowNs)
 	switch op.Code {
@@ -252,7 +252,7 @@ func (m *holdModel) commit(nowNs int64, op *engine.Op) engine.Decision {
 	return engine.Decision{Allowed: 1, Remaining: x.left}
 }
 
-// adjust resets a limiter, or refunds to a bucket, which pays the oldest units first.
+// adjust carries out an OpReset, or an OpRefund to a bucket. A refund removes the oldest units first.
 func (m *holdModel) adjust(nowNs int64, op *engine.Op) {
 	policy, limit, key, _ := engine.SplitName(op.Key)
 	m.limitersOf(nowNs, []engine.Pair{{Policy: policy, Key: key}})

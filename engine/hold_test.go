@@ -116,7 +116,7 @@ func TestAHoldEndsByItself(t *testing.T) {
 	}
 }
 
-// TestASharedHold checks that several policies are held and settled together or not at all. A policy that was deleted
+// TestASharedHold checks that a hold takes from and completes several policies, or none. A policy that was deleted
 // in between, or does not bind, causes no error.
 func TestASharedHold(t *testing.T) {
 	h := newHolds(t, heldLimits)
@@ -180,7 +180,7 @@ func TestHoldsOfOneLimitAreBounded(t *testing.T) {
 }
 
 // TestHoldsAreNoVictims checks that limiters with holds are not evicted when memory is full, and that their holds can
-// be settled.
+// be committed.
 func TestHoldsAreNoVictims(t *testing.T) {
 	h := newHolds(t, nil)
 	h.table = engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20})

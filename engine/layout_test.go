@@ -118,8 +118,8 @@ func TestLayoutsDoNotMeet(t *testing.T) {
 	}
 }
 
-// TestResetPolicy checks that it resets every limiter of a policy for one key, on every replica alike, and nothing
-// else.
+// TestResetPolicy checks that OpResetPolicy resets every limiter of a policy for one key, on every replica alike, and
+// nothing else.
 func TestResetPolicy(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	tables := []*engine.Table{engine.NewTable(engine.Options{Shards: 1}), engine.NewTable(engine.Options{Shards: 64})}

@@ -108,7 +108,7 @@ func requireSame(t *testing.T, name string, history []block, want, got []engine.
 	}
 }
 
-// restarting decides on a table that is sometimes drained into a store and replaced by one loaded from it.
+// restarting decides on a table that is sometimes drained into a store, and replaced by a table loaded from the store.
 func restarting(t *testing.T, seed uint64) func(block, []engine.Decision) {
 	rng := seeded(seed + 1000)
 	stored := entries{}
@@ -131,7 +131,7 @@ func replaying(t *testing.T, seed uint64) func(block, []engine.Decision) {
 	var (
 		journal []engine.Change
 		cursor  uint64
-		begun   int // where the pass began
+		begun   int // the number of changes when the pass began
 	)
 	table := metaTable(1 << rng.IntN(6))
 	return func(b block, out []engine.Decision) {
@@ -226,7 +226,7 @@ func TestDrainStopsAtAnError(t *testing.T) {
 	require.EqualValues(t, 1000, loaded(t, at, stored, 8).Len(at))
 }
 
-// TestLoadSkipsWhatIsIdle checks that a load reports an idle entry and does not store it.
+// TestLoadSkipsWhatIsIdle checks that Load returns false for an idle entry and does not add it.
 func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	table, at, stored := metaTable(4), engine.Stamp{NowNs: 1e18}, entries{}
 	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 10), Cost: 1}})

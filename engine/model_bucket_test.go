@@ -25,7 +25,7 @@ func (b tokens) idle(at engine.Stamp) bool {
 	return b.under(at, b.limit).level.Cmp(num(b.limit.Max)) == 0
 }
 
-// under returns the bucket now, as limit l sees it.
+// under returns the bucket now, as it counts under limit l.
 func (b tokens) under(at engine.Stamp, l engine.Limit) tokens {
 	level := plus(b.level, times(num(at.NowNs-b.atNs), perNs(b.limit.Rate)))
 	level = lesser(level, num(b.limit.Max))
@@ -90,7 +90,7 @@ func (q queue) remembered() engine.Limit    { return q.limit }
 func (q queue) used(at engine.Stamp) int64  { return wholeUp(q.under(at, q.limit).backlog) }
 func (q queue) idle(at engine.Stamp) bool   { return q.under(at, q.limit).backlog.Sign() == 0 }
 
-// under returns the queue now, as limit l sees it.
+// under returns the queue now, as it counts under limit l.
 func (q queue) under(at engine.Stamp, l engine.Limit) queue {
 	backlog := positive(minus(q.backlog, times(num(at.NowNs-q.atNs), perNs(q.limit.Rate))))
 	if l != q.limit {

@@ -163,7 +163,8 @@ func (g *generator) wait() int64 {
 	return 0
 }
 
-// named returns a wait from an answer in nanoseconds, as far as the history may go.
+// named converts a wait in an answer to nanoseconds. It shortens the wait so that the history does not exceed
+// endOfTimeNs.
 func (g *generator) named(ms int64) int64 {
 	if ms < 0 || ms > endOfTimeNs/1e6 {
 		return 0
@@ -179,7 +180,7 @@ func (g *generator) someLimit() engine.Limit {
 	return limits[g.IntN(len(limits))]
 }
 
-// algorithm returns the history's own algorithm most of the time.
+// algorithm returns an algorithm, most of the time the first one of the generator.
 func (g *generator) algorithm() engine.Algorithm {
 	if g.algorithms[0] == engine.Counter && g.keys > 3 || g.chance(3) {
 		return pick(g, g.algorithms...)

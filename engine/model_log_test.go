@@ -85,7 +85,7 @@ func (s slidingLog) remembered() engine.Limit    { return s.limit }
 func (s slidingLog) used(at engine.Stamp) int64  { return s.under(at, s.limit).log.units() }
 func (s slidingLog) idle(at engine.Stamp) bool   { return len(s.under(at, s.limit).log) == 0 }
 
-// under returns the log now, as limit l sees it: the units in the window of l that the remembered window still has.
+// under returns the log now, as it counts under limit l: the units in both the window of l and the remembered window.
 func (s slidingLog) under(at engine.Stamp, l engine.Limit) slidingLog {
 	return slidingLog{l, s.log.since(at.NowNs - s.limit.WindowNs).since(at.NowNs - l.WindowNs)}
 }
@@ -177,8 +177,8 @@ func (s strikes) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	return taken(d, n, s)
 }
 
-// penalty returns the length of the penalty between two counts of strikes, and whether it is the last step's. With
-// anew it is that of the highest step that blocks.
+// penalty returns the length of the penalty that begins when strikes grow from before to after, and whether it is that
+// of the last step. With anew it is the penalty of the highest step that after reaches.
 func penalty(steps engine.Steps, before, after int64, anew bool) (ns int64, last bool) {
 	for i := steps.Len() - 1; i >= 0; i-- {
 		step := steps.At(i)

@@ -18,7 +18,7 @@ func (w fixed) remembered() engine.Limit    { return w.limit }
 func (w fixed) used(engine.Stamp) int64     { return w.count }
 func (w fixed) idle(at engine.Stamp) bool   { return at.NowNs >= w.endNs || w.count == 0 }
 
-// under returns the window now, as the limit of op sees it.
+// under returns the window now, as it counts under the limit of op.
 func (w fixed) under(at engine.Stamp, op *engine.Op) fixed {
 	l, old := op.Limit, w.limit
 	w.limit = l
@@ -55,7 +55,7 @@ func newWindow(at engine.Stamp, op *engine.Op) (startNs, endNs int64) {
 	if at.NowNs+at.WallOffsetNs >= endNs {
 		endNs = op.Calendar.NextEndNs
 	}
-	// A window that ended before it began lasts one nanosecond, so that a boundary is never early.
+	// A window whose end has passed lasts one nanosecond from now. So a boundary may be late, but is never early.
 	return at.NowNs, max(endNs-at.WallOffsetNs, at.NowNs+1)
 }
 
@@ -101,7 +101,7 @@ func fitting(op *engine.Op, room int64) (n int64, fits bool) {
 // twoWindows is the sliding window counter.
 type twoWindows struct {
 	limit     engine.Limit
-	startNs   int64 // of the current window
+	startNs   int64 // the start of the current window
 	prev, cur int64
 }
 
@@ -128,13 +128,13 @@ func (c twoWindows) rolled(nowNs int64) twoWindows {
 	return c
 }
 
-// weighted returns what both windows count at an instant in the current one.
+// weighted returns the sum of both windows' units with their weights, at an instant in the current window.
 func (c twoWindows) weighted(nowNs int64) *big.Rat {
 	leftNs := c.startNs + c.limit.WindowNs - nowNs
 	return plus(num(c.cur), times(num(c.prev), frac(leftNs, c.limit.WindowNs)))
 }
 
-// under returns the two windows now, as limit l sees them.
+// under returns the two windows now, as they count under limit l.
 func (c twoWindows) under(at engine.Stamp, l engine.Limit) twoWindows {
 	c = c.rolled(at.NowNs)
 	if l.WindowNs != c.limit.WindowNs {
@@ -171,7 +171,7 @@ func (c twoWindows) waitMs(nowNs, n int64) int64 {
 			return msUp(num(fromNs - nowNs))
 		}
 		if c.prev > 0 && room.Sign() >= 0 {
-			// prev x left/window fits from the instant at which this much of the window is left.
+			// prev x left/window is small enough from the instant at which leftNs of the window are left.
 			leftNs := over(times(room, num(c.limit.WindowNs)), num(c.prev))
 			return msUp(minus(greater(minus(num(endNs), leftNs), num(fromNs)), num(nowNs)))
 		}

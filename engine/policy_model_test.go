@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// policyModel is the simple model of checks. It has policies in a map, and asks one simple limiter after another for
-// each limit and key.
+// policyModel is the simple model of checks. It has policies in a map. For a check it asks the limiters of the model
+// one after the other, one for each limit and key.
 type policyModel struct {
 	limiters *model
 	policies map[string]engine.Policy
@@ -167,7 +167,7 @@ type bound struct {
 	answer      engine.Decision
 }
 
-// ask takes from one limit. A limiter of another algorithm counts as missing.
+// ask takes from one limit. It treats a limiter of another algorithm as missing.
 func (m *policyModel) ask(at engine.Stamp, b *bound, cost int64, op *engine.Op, dry bool) engine.Decision {
 	k := m.limiters.keys[b.name]
 	if k != nil {
@@ -246,7 +246,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 		b.answer = m.ask(at, b, asked, op, true)
 		if b.answer.Allowed == 0 && b.limit.Limit.Strikes&engine.Extend != 0 && op.Cost > 0 {
-			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // counts in any case
+			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // the strike counts even if the check is denied
 		}
 		if b.answer.Allowed == 0 {
 			if b.policy.Shadow {
@@ -270,7 +270,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 			}
 		}
 	}
-	if len(denied) > 0 { // including those that took units
+	if len(denied) > 0 { // strikes that began a penalty, although the check took units
 		return lockedOut(bounds, m.denial(denied))
 	}
 	return lockedOut(bounds, m.admission(op, bounds, cost, pairs))

@@ -108,8 +108,8 @@ func TestAConditionalBatchIsWhole(t *testing.T) {
 	}
 }
 
-// TestAConditionalBatchHasRoomForAll checks that policies which do not fit refuse the whole batch, including earlier
-// policies.
+// TestAConditionalBatchHasRoomForAll checks that a batch with a policy beyond the bounds is refused as a whole,
+// including the policies before it.
 func TestAConditionalBatchHasRoomForAll(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	ops := []engine.Op{onlyIf(owned("a", "", 1), 0), owned("b", "", 1)}

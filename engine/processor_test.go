@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exactMath are the functions of package math that IEEE 754 defines to the last bit, or that only look at bits. All
-// others may differ between processors.
+// exactMath are the functions of package math whose results IEEE 754 defines to the last bit, or that only look at
+// bits. The results of all other functions may differ between processors.
 var exactMath = []string{
 	"Abs", "Ceil", "Copysign", "FMA", "Float64bits", "Float64frombits", "Floor", "Inf", "IsInf", "IsNaN",
 	"Ldexp", "Max", "Min",
@@ -73,7 +73,8 @@ func (r *floatRules) allBroken(file *ast.File) (all []string) {
 	return all
 }
 
-// broken returns the rule that a node breaks and what to write instead, or "". stack has the nodes around it.
+// broken returns the rule that a node of the syntax tree breaks and what to write instead, or "". stack has the nodes
+// that contain the node.
 func (r *floatRules) broken(n ast.Node, stack []ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SelectorExpr:
@@ -96,7 +97,7 @@ func (r *floatRules) broken(n ast.Node, stack []ast.Node) string {
 	return ""
 }
 
-// badFunction finds functions that are not correctly rounded.
+// badFunction returns the broken rule if a selector is a function whose results are not correctly rounded.
 func (r *floatRules) badFunction(n *ast.SelectorExpr) string {
 	f, ok := r.Uses[n.Sel].(*types.Func)
 	switch {
@@ -111,7 +112,7 @@ func (r *floatRules) badFunction(n *ast.SelectorExpr) string {
 	return ""
 }
 
-// badConversion finds conversions of floats to integers outside the functions that may do it.
+// badConversion returns the broken rule if a call converts a float to an integer outside converters.
 func (r *floatRules) badConversion(call *ast.CallExpr, stack []ast.Node) string {
 	if len(call.Args) != 1 || !r.Types[call.Fun].IsType() || !r.isFloat(call.Args[0]) {
 		return ""
@@ -126,7 +127,7 @@ func (r *floatRules) badConversion(call *ast.CallExpr, stack []ast.Node) string 
 	return "processors convert what an integer does not hold differently: write engine.Truncate(x)"
 }
 
-// within reports whether the nodes around are in a function with one of these names.
+// within reports whether stack contains a function with one of these names.
 func within(stack []ast.Node, names []string) bool {
 	return slices.ContainsFunc(stack, func(n ast.Node) bool {
 		f, ok := n.(*ast.FuncDecl)
@@ -140,7 +141,7 @@ func (r *floatRules) isFloat(x ast.Expr) bool {
 	return ok && basic.Info()&(types.IsFloat|types.IsComplex) != 0 && r.Types[x].Value == nil
 }
 
-// isConverted reports whether the innermost node around is a conversion to a float.
+// isConverted reports whether the innermost node of stack is a conversion to a float.
 func (r *floatRules) isConverted(stack []ast.Node) bool {
 	for _, outer := range slices.Backward(stack) {
 		if _, isParen := outer.(*ast.ParenExpr); isParen {

@@ -72,8 +72,8 @@ func (r *boundedReplicas) reload(i int) *engine.Table {
 	return table
 }
 
-// TestCompactionOfReplicas checks that a replica with a memory bound has the same answers, state and store as one
-// without. It must stay within the bound by compaction.
+// TestCompactionOfReplicas checks that a replica with a memory bound has the same answers, state and store as a replica
+// without a bound. Compaction must keep it within the bound.
 func TestCompactionOfReplicas(t *testing.T) {
 	skipUnderRace(t)
 	for seed := range uint64(2) {

@@ -121,8 +121,8 @@ func requireAlike(t *testing.T, replicas []*replica, b block) {
 	}
 }
 
-// TestReplicasWithLateStamps checks the same over a few keys of each algorithm with stamps that step back. A table of
-// one shard raises them to its latest stamp.
+// TestReplicasWithLateStamps checks the same with a few keys of each algorithm and with stamps that step back. All
+// tables have one shard, so each raises such a stamp to the same latest stamp.
 func TestReplicasWithLateStamps(t *testing.T) {
 	for _, a := range append([]engine.Algorithm{engine.NoAlgorithm, engine.Counter}, everyAlgorithm...) {
 		t.Run(a.String(), func(t *testing.T) {

@@ -35,7 +35,7 @@ func textOf(table *engine.Table, key string) (value string, there bool) {
 	return d.Value, true
 }
 
-// longTexts need no block, part of one, exactly one, one and a byte, and the most blocks.
+// longTexts need no block, a part of a block, exactly one block, one byte more than a block, and the most blocks.
 var longTexts = []string{"", "a", strings.Repeat("b", 1020), strings.Repeat("c", 1021), strings.Repeat("d", 5000),
 	strings.Repeat("e", engine.MaxValueBytes)}
 
@@ -68,8 +68,8 @@ func TestTextsAreKept(t *testing.T) {
 	}
 }
 
-// TestTextsInTheStateHash checks that one byte in any block changes the state hash, and that an empty string differs
-// from none.
+// TestTextsInTheStateHash checks that one byte in any block changes the state hash, and that a key with an empty string
+// has another state hash than no key.
 func TestTextsInTheStateHash(t *testing.T) {
 	hash := func(value string) uint64 {
 		table := engine.NewTable(engine.Options{})
@@ -99,7 +99,7 @@ func TestStoredTextsAreChecked(t *testing.T) {
 		_, err := engine.NewTable(engine.Options{}).Load(textAt, []byte(key), append(bytes.Clone(value), 'x'))
 		require.ErrorIs(t, err, engine.ErrStored)
 		negative := bytes.Clone(value)
-		negative[1+8+7] = 0x80 // of the length
+		negative[1+8+7] = 0x80 // the sign bit of the length
 		_, err = engine.NewTable(engine.Options{}).Load(textAt, []byte(key), negative)
 		require.ErrorIs(t, err, engine.ErrStored)
 	}

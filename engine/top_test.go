@@ -61,7 +61,7 @@ func TestTopAgainstExactCounts(t *testing.T) {
 				if total <= 8192 {
 					chance = 0
 				}
-				bound := float64(total) / 32 * 1.05 // of the sample, which has about as many units
+				bound := float64(total) / 32 * 1.05 // the sample may have up to 5 % more units than total
 				require.LessOrEqual(t, float64(h.Units), float64(units+h.Error)+chance, key)
 				require.True(t, !listed || float64(h.Units) >= float64(units)-chance, "%s: %d of %d", key,
 					h.Units, units)

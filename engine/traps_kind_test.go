@@ -10,8 +10,7 @@ import (
 
 // These tests cover leases, strikes, counters and totals.
 
-// TestTrapTooManyHolders checks that the leases on one key are bounded, and that the refusal has an answer of its
-// own.
+// TestTrapTooManyHolders checks that the leases on one key are bounded, and that a refusal has its own status.
 func TestTrapTooManyHolders(t *testing.T) {
 	skipUnderRace(t)
 	b := newProbe()

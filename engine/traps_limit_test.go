@@ -18,7 +18,7 @@ func TestTrapLimitChangesKeepUsage(t *testing.T) {
 		wider, tighter := l, l
 		wider.Max, tighter.Max = l.Max+5, l.Max-5
 		if l.Algorithm == engine.TokenBucket {
-			// A bucket keeps its tokens, and it has none.
+			// A bucket keeps its tokens under a new limit, and this bucket has no tokens.
 			require.EqualValues(t, 0, b.admits(wider, 50))
 			return
 		}
@@ -28,8 +28,8 @@ func TestTrapLimitChangesKeepUsage(t *testing.T) {
 	})
 }
 
-// TestTrapRaisedLimitTakesEffect checks that a key which used up a slow limit is served by a fast one when the reply
-// says. It was denied in between.
+// TestTrapRaisedLimitTakesEffect checks a key that used up a slow limit and is then denied under a fast limit. It must
+// be admitted under the fast limit exactly after the retry time of that denial.
 func TestTrapRaisedLimitTakesEffect(t *testing.T) {
 	for _, algorithm := range []engine.Algorithm{engine.TokenBucket, engine.LeakyBucket, engine.FixedWindow,
 		engine.SlidingCounter} {
@@ -55,8 +55,8 @@ func TestTrapRaisedLimitTakesEffect(t *testing.T) {
 	}
 }
 
-// TestTrapRaisedLimitTakesEffectWithDebt checks the same for a request that may run into debt. Its reply says when it
-// fits under its own limit, and the old limit must not keep draining.
+// TestTrapRaisedLimitTakesEffectWithDebt checks the same for a request that may go into debt. The retry time is that of
+// the new limit, so the debt must not drain at the rate of the old limit.
 func TestTrapRaisedLimitTakesEffectWithDebt(t *testing.T) {
 	b := newProbe()
 	require.EqualValues(t, 5, b.admits(bucketOf(1, hourNs, 5), 10))

@@ -37,8 +37,9 @@ func TestTrapTwoHitsInOneMillisecond(t *testing.T) {
 	require.EqualValues(t, 2, b.admits(l, 5), "the first two must have left the window, and the third not")
 }
 
-// TestTrapTwiceTheBurstAfterAnIdleSpell checks the units after an idle time just below the burst. A stored arrival
-// time that is clamped to the past would give nearly two bursts.
+// TestTrapTwiceTheBurstAfterAnIdleSpell checks how many units a bucket admits after an idle time, also if that is a
+// nanosecond below a whole number of seconds. A GCRA whose theoretical arrival time lies in the past would admit nearly
+// two bursts.
 func TestTrapTwiceTheBurstAfterAnIdleSpell(t *testing.T) {
 	for _, burst := range []int64{5, 10, 100} {
 		for idle := int64(0); idle <= 2*burst; idle++ {
@@ -107,8 +108,8 @@ func TestTrapPersistentCallerIsServed(t *testing.T) {
 	}
 }
 
-// TestTrapSlidingCounterWeighsWhatIsLeft checks that the previous window counts with the part that is still in the
-// sliding window, not with the elapsed part.
+// TestTrapSlidingCounterWeighsWhatIsLeft checks the weight of the previous window: the part of that window which is
+// still in the sliding window, and not the part that has left it.
 func TestTrapSlidingCounterWeighsWhatIsLeft(t *testing.T) {
 	b := newProbe()
 	l := windowOf(engine.SlidingCounter, 60e9, 100)

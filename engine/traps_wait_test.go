@@ -10,7 +10,7 @@ import (
 
 // These tests check that the times in a reply are exact.
 
-// TestTrapCostAboveTheLimitNeverFits checks that a cost which can never fit gets another answer than a wait.
+// TestTrapCostAboveTheLimitNeverFits checks that a cost which can never fit gets no retry time.
 func TestTrapCostAboveTheLimitNeverFits(t *testing.T) {
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		for range 2 {

@@ -51,7 +51,7 @@ func (r *floatRules) parse(t *testing.T, name string, source any) {
 	r.files = append(r.files, file)
 }
 
-// check computes the types of the parsed files, which may only import what the packages import.
+// check computes the types of the parsed files. They may only import packages that the given packages import.
 func (r *floatRules) check(t *testing.T, packages ...string) {
 	exports := make(map[string]string)
 	for _, line := range goList(

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 )
 
-// TestSlotsOfRedis: the slots are those that CLUSTER KEYSLOT of Redis 7 answers.
+// TestSlotsOfRedis checks that the slots are those that CLUSTER KEYSLOT of Redis 7 answers.
 func TestSlotsOfRedis(t *testing.T) {
 	for key, slot := range map[string]uint16{
 		"123456789": 12739, "foo": 12182, "bar": 5061, "": 0, "a": 15495,
@@ -47,7 +47,7 @@ func bitByBit(b []byte) (crc uint16) {
 	return crc
 }
 
-// TestRangesCoverEverySlotOnce: each slot is in the range of exactly the group that Group returns.
+// TestRangesCoverEverySlotOnce checks that each slot is in the range of the group that Group returns, and in no other.
 func TestRangesCoverEverySlotOnce(t *testing.T) {
 	for groups := 1; groups <= hashslot.MaxGroups; groups *= 2 {
 		require.True(t, hashslot.ValidGroups(groups))

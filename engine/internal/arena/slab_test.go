@@ -24,8 +24,8 @@ func TestSlotClasses(t *testing.T) {
 	}
 }
 
-// TestSlab takes and frees slots of all sizes, so that pages are made, released, and are reused for slots of another
-// size. It marks some slots as changed. Every slot must keep its contents, and every mark must be found once.
+// TestSlab takes and frees slots of all sizes, so that pages are made, released, and reused for slots of another size.
+// It marks some slots as dirty. Every slot must keep its contents, and TakeDirty must return every marked slot once.
 func TestSlab(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -75,7 +75,7 @@ func fillSlot(b []byte, fill byte) {
 	}
 }
 
-// takeMarks empties the lists of marks like a drain, and compares them with the expected ones.
+// takeMarks takes all dirty slots of the listed pages, as a drain does, and compares them with the marked slots.
 func takeMarks(t *testing.T, s *Slab, marked map[Ref]bool, listed map[uint32]bool) {
 	met := map[Ref]bool{}
 	for id := range listed {

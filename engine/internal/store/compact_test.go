@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// filled is a store of buckets with a burst of ten units and a refill of one an hour.
+// filled is a store of buckets with a burst of ten units and a refill of one unit an hour.
 type filled struct{ *Store }
 
 func newFilled() filled {
@@ -69,8 +69,8 @@ func compacted(t *testing.T, keys int) (f filled, take func(number int) int64) {
 	return f, take
 }
 
-// TestCompactionTakesNoPages checks slots that were free when pages were chosen and are taken before their turn.
-// Entries that cannot be moved stay, and their pages serve their class again.
+// TestCompactionTakesNoPages checks a compaction whose free slots are taken after it selected pages. Entries for which
+// no slot is left stay, and their pages are used for new entries again.
 func TestCompactionTakesNoPages(t *testing.T) {
 	const keys = 10_000
 	s, take := compacted(t, keys)
@@ -95,7 +95,7 @@ func TestCompactionTakesNoPages(t *testing.T) {
 	}
 }
 
-// TestCompactionFreesWhatItPlans checks that one pass frees as many pages as the free slots add up to.
+// TestCompactionFreesWhatItPlans checks that one pass frees as many pages as the free slots would fill.
 func TestCompactionFreesWhatItPlans(t *testing.T) {
 	const keys = 10_000
 	s, take := compacted(t, keys)
@@ -137,8 +137,8 @@ func TestSheddingTakesTheLeastWorthFirst(t *testing.T) {
 	}
 }
 
-// TestSheddingSparesAClassOfWorth checks that a class is spared if its entries are worth more than most others. Other
-// classes still have entries to evict.
+// TestSheddingSparesAClassOfWorth checks that no entry of a class is evicted if its entries are worth more than most
+// others, and other classes have entries to evict.
 func TestSheddingSparesAClassOfWorth(t *testing.T) {
 	s := newFilled()
 	take := func(number, length int, cost int64) { s.take(fmt.Appendf(nil, "%0*d", length, number), cost) }

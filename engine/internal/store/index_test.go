@@ -104,8 +104,8 @@ func (x *indexed) checkNeighbour(t *testing.T, i, span int, g *Segment) {
 	require.False(t, g.Depth == other.Depth && g.live < segmentFew && other.live < segmentFew, "depth %d", g.Depth)
 }
 
-// TestIndex grows and empties an index repeatedly, and compares it with a map. Some hash functions are good and some
-// crowd the same places.
+// TestIndex grows and empties an index repeatedly, and compares it with a map. Some of its hash functions are good, and
+// some give many keys the same segment, group or tag.
 func TestIndex(t *testing.T) {
 	const groups, tags, top = 63 << 23, 127 << 16, 127 << 57
 	for name, hash := range map[string]func(a, b uint64) uint64{

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnswerDenied checks that only a denial by a limit counts as denied. A status and an answer without a limit do
-// not.
+// TestAnswerDenied checks that only a denial by a limit counts as denied. An answer with a status or without a limit
+// does not.
 func TestAnswerDenied(t *testing.T) {
 	const part = 3 << LimitBits
 	for want, answers := range map[bool][]Answer{

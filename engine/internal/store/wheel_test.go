@@ -50,7 +50,7 @@ func (w *wheeled) forget(key string) {
 	delete(w.expires, key)
 }
 
-// check requires that every entry is in the wheel once, at a place where it is found in time.
+// check requires that every entry is in the wheel once, in a slot that is due when the entry becomes idle or earlier.
 func (w *wheeled) check(t *testing.T) {
 	seen := map[string]bool{}
 	follow := func(p wheelSlot, head arena.Ref) {
@@ -130,8 +130,8 @@ func (w *wheeled) step(rng *rand.Rand) {
 	}
 }
 
-// collectSome collects up to a time not after now. With enough steps, everything that was idle a tick earlier is
-// gone, and nothing else.
+// collectSome collects at a time not after now. With enough steps, all entries that were idle a tick before that time
+// are gone, and no entry that was not idle.
 func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
 	switch untilNs := w.NowNs - rng.Int64N(5e9); {
 	case rng.IntN(3) == 0:
@@ -148,7 +148,7 @@ func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
 	w.check(t)
 }
 
-// compare requires that everything idle by mustNs is gone, and that nothing idle after mayNs is.
+// compare requires that all entries idle by mustNs are gone, and that no entry idle only after mayNs is gone.
 func (w *wheeled) compare(t *testing.T, mustNs, mayNs int64) {
 	for key, expiresNs := range w.expires {
 		_, _, r := w.Index.find(w.hashKey([]byte(key)), &w.Slab, Limiters, []byte(key))
