@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every duration is in the first bucket whose bound is not below it.
+// TestBuckets checks that every duration is in the first bucket whose upper bound is not below it.
 func TestBuckets(t *testing.T) {
 	for i := 1; i < Buckets-1; i++ {
 		require.Greater(t, Bound(i), Bound(i-1), "bucket %d", i)

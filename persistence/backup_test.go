@@ -178,7 +178,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 
 	again := mustStart(t, nodeOptions(t, crash, &fakeSource{wall: noon}))
-	backUp(t, again) // this removes the rest of a backup that a crash interrupted
+	backUp(t, again) // this removes the files of a backup that a crash interrupted
 	require.NoError(t, again.Close())
 	alone := mustStart(t, Options{Logger: quiet})
 	_, err = alone.Backup()
@@ -241,10 +241,10 @@ func TestTheFormatFileComesLast(t *testing.T) {
 	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
 }
 
-// TestAMoveIntoPlaceThatFails checks that a restore stops at the first failure and removes the files that it moved. The same
-// restore can then be tried again.
+// TestAMoveIntoPlaceThatFails checks that a restore stops at the first failure and removes the files that it moved. The
+// same restore can then be tried again.
 func TestAMoveIntoPlaceThatFails(t *testing.T) {
-	for fails := range 6 { // one list, two renames with a sync after each, and no failure
+	for fails := range 6 { // the operation that fails: the list, one of two renames, one of two syncs, or none
 		mem, ops := vfs.NewMem(), 0
 		d := directory{errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind != errorfs.OpList && op.Kind != errorfs.OpRename && op.Kind != errorfs.OpOpenDir {

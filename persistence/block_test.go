@@ -76,7 +76,7 @@ func TestBlocksDoNotRepeatThemselves(t *testing.T) {
 		{Key: []byte("lkey:000000000029"), Value: []byte("a kind and a limit, state 2")},
 		{Key: []byte("lkey:000000000020")}, {Key: []byte("lkey:000000000021"), Value: value},
 	}
-	want := 2 + 17 + 2 + len(value) + // all of the first entry
+	want := 2 + 17 + 2 + len(value) + // the whole first entry
 		2 + 2 + 2 + 1 + // two digits, one digit
 		2 + 1 + 1 +
 		2 + 1 + 2 + 1
@@ -101,8 +101,7 @@ func TestSharedLen(t *testing.T) {
 	require.Equal(t, maxShared, sharedLen(make([]byte, 200), make([]byte, 200)))
 }
 
-// TestBlocksSayNoMoreThanTheirPart checks that a block is invalid if an entry shares more bytes than weir would
-// write.
+// TestBlocksSayNoMoreThanTheirPart checks that a block is invalid if an entry shares more bytes than maxShared.
 func TestBlocksSayNoMoreThanTheirPart(t *testing.T) {
 	long := string(make([]byte, maxShared+1))
 	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {

@@ -31,8 +31,7 @@ func TestClearIsForGood(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// TestACrashWhileClearingKeepsPolicies checks that a crash during Clear leaves either everything, or nothing but the
-// policies.
+// TestACrashWhileClearingKeepsPolicies checks that a crash during Clear leaves either all entries or only the policies.
 func TestACrashWhileClearingKeepsPolicies(t *testing.T) {
 	mem, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
 	var crashes []*vfs.MemFS

@@ -80,8 +80,8 @@ func TestOffsetIsSlewedTowardTheWallClock(t *testing.T) {
 	}
 }
 
-// TestWallTimeIsContinuous checks that the wall time of calendar windows never goes back. It drifts from real time by
-// at most 0.05 %, whatever the wall clock does.
+// TestWallTimeIsContinuous checks that the wall time of calendar windows never goes back. Its speed differs from that
+// of real time by at most 0.05 %, whatever the wall clock does.
 func TestWallTimeIsContinuous(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	src := &fakeSource{wall: noon}

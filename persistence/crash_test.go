@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// history is every state that a flush wrote completely. history[i] is the state of flush number i+1 of the run.
+// history has the state after each complete flush. history[i] is the state of flush number i+1 of the run.
 type history []map[string]string
 
 // find returns the last index of the state, or -1 if it is missing.
@@ -41,8 +41,8 @@ func change(rng *rand.Rand, table *fakeTable, n int) {
 	}
 }
 
-// TestCrashKeepsEveryFinishedFlush checks that a crash at any moment leaves the state of one flush, and no older one
-// than the last that returned. None, half or all of the unsynced data is on the disk.
+// TestCrashKeepsEveryFinishedFlush checks that a crash at any moment leaves the state of one flush: of the last flush
+// that returned or of a later one. None, half or all of the unsynced data is on the disk.
 func TestCrashKeepsEveryFinishedFlush(t *testing.T) {
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of unsynced data kept", percent), func(t *testing.T) {

@@ -100,8 +100,8 @@ func kindOf(path string) string {
 	return kind
 }
 
-// TestDamageInTheMiddleOfTheEntries checks that damage which only the load finds refuses the start. The entries
-// before it must not pass for the whole state.
+// TestDamageInTheMiddleOfTheEntries checks that a start is refused at damage that only the load finds. The entries
+// before the damage must not be taken for the whole state.
 func TestDamageInTheMiddleOfTheEntries(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -146,8 +146,8 @@ func TestATruncatedOrMissingFileIsRefusedOrHarmless(t *testing.T) {
 	}
 }
 
-// TestADamagedLogGivesAnEarlierFlush checks that a start after a crash loads one of the flushed states. The crash may
-// have cut or damaged the end of the newest log.
+// TestADamagedLogGivesAnEarlierFlush checks that a start after a crash loads one of the flushed states, although the
+// crash cut or damaged the end of the newest write-ahead log.
 func TestADamagedLogGivesAnEarlierFlush(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -219,8 +219,8 @@ func TestAStoreThatLostItsFilesIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// TestARolledBackStoreIsRefused checks that an older copy of state/ beside a newer FLUSHED file is refused, because
-// it would silently roll back.
+// TestARolledBackStoreIsRefused checks that a start with an older copy of state/ and a newer FLUSHED file is refused.
+// Otherwise the state would silently go back.
 func TestARolledBackStoreIsRefused(t *testing.T) {
 	fs, _ := closedStore(t)
 	old := copyDir(t, fs)

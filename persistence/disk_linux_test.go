@@ -28,7 +28,7 @@ func smallDisk(t *testing.T, bytes int, flags uintptr) string {
 func TestARealDiskThatFillsUp(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 24<<20, 0), "data")
 	stopped := make(chan error, 4)
-	var mu sync.Mutex // Pebble's background work may fail while flushes continue
+	var mu sync.Mutex // Pebble's background work may call OnFatal while flushes continue
 	var states history
 	var saved int
 	var over bool

@@ -126,7 +126,7 @@ func (f *fakeTable) Load(_ engine.Stamp, key, value []byte) (bool, error) {
 	return true, nil
 }
 
-// fakeSource is a machine's clocks under the control of a test.
+// fakeSource is a Source whose clocks the test controls.
 type fakeSource struct {
 	mu           sync.Mutex
 	monoNs, wall int64
@@ -144,7 +144,7 @@ func (s *fakeSource) WallNs() int64 {
 	return s.wall
 }
 
-// pass lets real time pass, so that both clocks advance.
+// pass advances both clocks by d, as when real time passes.
 func (s *fakeSource) pass(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *fakeSource) pass(d time.Duration) {
 	s.wall += int64(d)
 }
 
-// step moves the wall clock while no time passes.
+// step moves the wall clock by d, and not the monotonic clock.
 func (s *fakeSource) step(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *fakeSource) step(d time.Duration) {
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// mustNotStop returns an OnFatal that panics. A test that waits for the store would otherwise wait for ever.
+// mustNotStop returns an OnFatal that panics. If it returned, a test that waits for the store would wait for ever.
 func mustNotStop(t *testing.T) func(error) {
 	return func(err error) { panic(fmt.Sprintf("%s: the store stops the process: %v", t.Name(), err)) }
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// imageRun makes a few images, receives one, and records its progress. If the disk fails, the run ends where the
-// process would.
+// imageRun makes a few images, receives one image, and records its progress. If the disk fails, the run ends where the
+// process would end.
 type imageRun struct {
 	stream       []byte // of image lastImage
 	states       []map[string]string
@@ -77,8 +77,8 @@ func (r *imageRun) run(fs vfs.FS, onFatal func(error)) error {
 	return m.Close()
 }
 
-// check opens the directory after a crash. It must have the newest acknowledged image, or a complete image that was
-// under way.
+// check opens the directory after a crash. Its newest image must be the newest acknowledged image, or a complete image
+// that was being made.
 func (r *imageRun) check(t *testing.T, crash vfs.FS, ended, begun int64, label string) {
 	t.Helper()
 	index, entries, err := newest(crash)

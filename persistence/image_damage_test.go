@@ -32,8 +32,8 @@ func twoImages(t *testing.T) (fs *vfs.MemFS, newestDir string) {
 	return fs, dir
 }
 
-// TestAFlippedBitInTheNewestImage checks that any flipped bit in the newest image refuses it. The image before it is
-// not used instead.
+// TestAFlippedBitInTheNewestImage checks that the newest image is refused after any flipped bit. The image before it
+// must not be used instead.
 func TestAFlippedBitInTheNewestImage(t *testing.T) {
 	fs, dir := twoImages(t)
 	for _, path := range files(t, fs, dir) {
@@ -115,8 +115,8 @@ func metaOfVersion(b []byte, version uint32) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// TestAnImageOfAnotherEntryIsRefused checks that META, the record inside Pebble and the directory's name must be of
-// the same entry.
+// TestAnImageOfAnotherEntryIsRefused checks that an image is refused unless META, its image record and the name of its
+// directory name the same log entry.
 func TestAnImageOfAnotherEntryIsRefused(t *testing.T) {
 	fs, dir := twoImages(t)
 	third := fs.PathJoin(dataDir, imagesName, imageID(3, 1))

@@ -144,14 +144,14 @@ func TestTheHeadOfAStreamIsBounded(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// TestTheNewestFileIsChecked checks that any other text in the NEWEST file is refused. This file prevents that an
-// older image passes for the newest.
+// TestTheNewestFileIsChecked checks that a NEWEST file with any text that weir does not write is refused. Without this
+// file, an older image could be taken for the newest.
 func TestTheNewestFileIsChecked(t *testing.T) {
 	fs, _ := smallImages(t)
 	newestFile := fs.PathJoin(dataDir, newestName)
 	for text, says := range map[string]string{
 		withChecksum("image " + imageID(2, 1)):                "",
-		withChecksum("image " + imageID(1, 1)):                "", // of a crash before it was written again
+		withChecksum("image " + imageID(1, 1)):                "", // left by a crash between publishing and writing it
 		withChecksum("image " + imageID(3, 1)):                "is missing",
 		withChecksum("image 0"):                               "its NEWEST file says",
 		withChecksum("image"):                                 "its NEWEST file says",
@@ -201,8 +201,8 @@ func TestTheNewestImageStaysTheNewest(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// TestSealOfAnEntryThatIsRead checks that an image which is sealed again is present at every moment, also after a
-// crash. Its files stay for a reader.
+// TestSealOfAnEntryThatIsRead checks that an image which is sealed again exists at every moment, also after a crash. A
+// stream that reads it can still read its files.
 func TestSealOfAnEntryThatIsRead(t *testing.T) {
 	var m *Images
 	id, seen := imageID(5, 1), 0

@@ -40,7 +40,7 @@ func aStream(t *testing.T) ([]byte, map[string]string) {
 	return b, table.state()
 }
 
-// receive writes a stream into an image, as image 7 of term 1.
+// receive receives a stream as the image of entry 7 of term 1.
 func receive(t *testing.T, m *Images, from io.Reader) (ImageInfo, error) {
 	in, err := m.Receive(7, 1, []byte("meta 7"))
 	require.NoError(t, err)

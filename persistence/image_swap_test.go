@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnImageOfAnotherTermIsRefused checks an image whose META and directory name agree on the entry but not on the
-// term.
+// TestAnImageOfAnotherTermIsRefused checks that an image is refused if META and the name of its directory agree on the
+// log index but not on the term.
 func TestAnImageOfAnotherTermIsRefused(t *testing.T) {
 	fs, dir := twoImages(t)
 	path := fs.PathJoin(dir, metaName)
@@ -24,8 +24,8 @@ func TestAnImageOfAnotherTermIsRefused(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// TestALongerFileInTheNewestImage checks that extra bytes at the end of any file refuse the image when it is listed,
-// before its checksums are read.
+// TestALongerFileInTheNewestImage checks that List refuses an image with extra bytes at the end of any file. It finds
+// them without reading the files.
 func TestALongerFileInTheNewestImage(t *testing.T) {
 	fs, dir := twoImages(t)
 	for _, path := range files(t, fs, dir) {

@@ -331,7 +331,7 @@ func TestAnImageCostsWhatChanged(t *testing.T) {
 	table.set("k000500", "changed")
 	write(t, m, table)
 	info := seal(t, m, 2)
-	// Pebble may merge a table or two in the meantime. A copy would write everything.
+	// Pebble may merge a table or two in the meantime. A full copy would write all bytes of the image.
 	require.Less(t, fs.bytes.Load(), info.Bytes/4)
 	require.Greater(t, fs.links.Load(), int64(2), "files must be linked into work/ and into the image")
 	require.Greater(t, info.Bytes, int64(20_000_000))

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// storedBytes returns the length of everything in a store, which the store's own count must equal.
+// storedBytes returns the length of all items in a store. journal.bytes must equal it.
 func storedBytes(t *testing.T, db *pebble.DB) (n int64) {
 	iter, err := db.NewIter(nil)
 	require.NoError(t, err)
@@ -24,8 +24,8 @@ func storedBytes(t *testing.T, db *pebble.DB) (n int64) {
 	return n
 }
 
-// TestAJournalIsNoLongerThanItsBound checks that a journal has the same entries as its table, over rewrite passes and
-// restarts. It must never exceed its bound.
+// TestAJournalIsNoLongerThanItsBound checks that a journal has the same entries as its table, through rewrite passes
+// and restarts. The journal must never exceed its bound.
 func TestAJournalIsNoLongerThanItsBound(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 31))
@@ -72,8 +72,8 @@ func TestARewritePassEndsWithoutChanges(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestARewritePassAfterAStartIsNoBurst checks that a rewrite pass which is due at a start has the normal speed. Its speed
-// must not depend on what was written before the start.
+// TestARewritePassAfterAStartIsNoBurst checks that a rewrite pass which is due at a start has the normal speed. Its
+// speed must not depend on what was written before the start.
 func TestARewritePassAfterAStartIsNoBurst(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -135,7 +135,7 @@ func TestItemsOfNoKindAreRefused(t *testing.T) {
 	}
 }
 
-// reserving records how many entries it was told to prepare for.
+// reserving is a Loader that records the argument of Reserve.
 type reserving struct {
 	*fakeTable
 	for64 int64
@@ -143,9 +143,9 @@ type reserving struct {
 
 func (r *reserving) Reserve(entries int64) { r.for64 = entries }
 
-// TestAJournalIsNotBelievedToBeLongerThanItsFiles checks that the count stored in a journal is limited by its size in
-// bytes. The count only makes a load faster. A made-up backup could otherwise claim all memory before the first entry
-// is read.
+// TestAJournalIsNotBelievedToBeLongerThanItsFiles checks that a load reserves memory for at most as many entries as the
+// journal has bytes. Otherwise a forged backup with a large count of entries could take all memory before the first
+// entry is read.
 func TestAJournalIsNotBelievedToBeLongerThanItsFiles(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The last version with format 1 wrote testdata/format1 from takes(noon).
+// The last version with format 1 wrote testdata/format1, after the operations of takes(noon).
 
-// ofFormat1 copies one of its directories into memory.
+// ofFormat1 copies a directory below testdata/format1 into memory.
 func ofFormat1(t *testing.T, name string) *vfs.MemFS {
 	fs := vfs.NewMem()
 	ok, err := vfs.Clone(vfs.Default, fs, "testdata/format1/"+name, dataDir)
@@ -50,8 +50,8 @@ func TestADirectoryOfFormat1(t *testing.T) {
 	require.NoError(t, want.Close())
 }
 
-// TestADirectoryOfFormats2And3 checks that directories with the old encoding of blocks load, because each block
-// states its encoding.
+// TestADirectoryOfFormats2And3 checks that directories with the old encoding of blocks load. The kind of each block
+// tells its encoding.
 func TestADirectoryOfFormats2And3(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		fs, src := vfs.NewMem(), &fakeSource{wall: noon}

@@ -92,7 +92,7 @@ func BenchmarkFlush(b *testing.B) {
 	}
 }
 
-// repeated drains the same changes again and again.
+// repeated is a Drainer that hands out the same changes at each Drain.
 type repeated struct {
 	mu    sync.Mutex
 	chunk []engine.Change

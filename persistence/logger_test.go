@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestADiskErrorDoesNotSayWhatIsForgotten checks that only the advice about a restart says what is lost. A standalone
-// server loses the last second, and a node of a cluster nothing.
+// TestADiskErrorDoesNotSayWhatIsForgotten checks that a disk error does not say what is lost, and only the advice about
+// a restart does. A server that runs alone loses the last second, but a node of a cluster loses nothing.
 func TestADiskErrorDoesNotSayWhatIsForgotten(t *testing.T) {
 	for _, err := range []error{ErrDisk, ErrDiskFullLive, ErrDamagedLive} {
 		require.NotContains(t, err.Error(), "forgotten")

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheLossOfOneFlushIsMissed checks a store that lacks only its last flush, or only the last item of its journal.
-// It must be refused and left unchanged.
+// TestTheLossOfOneFlushIsMissed checks that a store without its last flush, or without the last item of its journal, is
+// refused and left unchanged.
 func TestTheLossOfOneFlushIsMissed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -42,8 +42,8 @@ func TestTheLossOfOneFlushIsMissed(t *testing.T) {
 	}
 }
 
-// TestTheLastFlushCutOffIsMissed checks the same for a write-ahead log from before the last flush beside a mark from
-// after it.
+// TestTheLastFlushCutOffIsMissed checks the same for a write-ahead log from before the last flush and a mark from after
+// it.
 func TestTheLastFlushCutOffIsMissed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)

@@ -45,7 +45,7 @@ func TestADirectoryOfFormat4IsUpgraded(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// TestATornMark checks that one slot of the mark may be torn, because the other slot is still valid.
+// TestATornMark checks that a torn write of one slot of the FLUSHED file is harmless, because the other slot is valid.
 func TestATornMark(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -67,7 +67,7 @@ func TestATornMark(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestMarksPromiseTogether checks that every mark with a valid checksum counts, in either slot.
+// TestMarksPromiseTogether checks that the promise of every mark with a valid checksum counts, in either slot.
 func TestMarksPromiseTogether(t *testing.T) {
 	fs := vfs.NewMem()
 	d := directory{fs, dataDir}
@@ -100,7 +100,7 @@ func TestMarksPromiseTogether(t *testing.T) {
 	}
 }
 
-// TestAMissingMark checks that only a directory in a format without marks may lack the mark.
+// TestAMissingMark checks that a directory without a mark is refused, unless its format is one that may have no mark.
 func TestAMissingMark(t *testing.T) {
 	for version, want := range map[int]error{1: nil, markedFormat - 1: nil, markedFormat: ErrDamaged,
 		formatVersion + 1: ErrNewer} {

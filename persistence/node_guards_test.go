@@ -56,7 +56,7 @@ func TestAStartTellsOfTheDowntime(t *testing.T) {
 	}
 }
 
-// resting records when each renewal was requested.
+// resting is a Drainer that records the time of each call of Renew.
 type resting struct {
 	*fakeTable
 	spread *spread
@@ -68,7 +68,7 @@ func (r *resting) Renew(cursor uint64, entries int) uint64 {
 	return r.fakeTable.Renew(cursor, entries)
 }
 
-// TestAFlushIsInPieces checks that a flush pauses after each piece that it rewrites or writes.
+// TestAFlushIsInPieces checks that a flush pauses after each step, in which it rewrites or writes some entries.
 func TestAFlushIsInPieces(t *testing.T) {
 	s, table := mustOpen(t, vfs.NewMem(), dataDir)
 	for n := range 3 * renewStep {
@@ -121,7 +121,7 @@ func dropFirst(db *pebble.DB) error {
 	return errors.Join(err, iter.Close())
 }
 
-// TestAJournalThatDoesNotEndLikeOne checks that a journal with a wrong or missing item at its ends is refused.
+// TestAJournalThatDoesNotEndLikeOne checks that a journal is refused if its first or last item is wrong or missing.
 func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	set := func(key, value []byte) func(db *pebble.DB) error {
 		return func(db *pebble.DB) error { return db.Set(key, value, pebble.Sync) }
@@ -148,8 +148,8 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	}
 }
 
-// TestAStoreIsWhatWasRead checks two refusals. A directory of a format without marks must have a clock record. A
-// store opened for writing must have what was read before.
+// TestAStoreIsWhatWasRead checks that a start refuses a directory in a format without marks if it has no clock record.
+// It also refuses a store that has other items when it is opened for writing than when it was read.
 func TestAStoreIsWhatWasRead(t *testing.T) {
 	fs, _ := closedStore(t)
 	changeStore(t, fs, func(db *pebble.DB) error {

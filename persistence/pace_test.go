@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSpread checks the pauses of a job. A short job pauses three times as long as it works. A longer job pauses
-// less, so that it ends in time with pauses to its end. A job longer than its time does not pause.
+// TestSpread checks the pauses of a job. A short job pauses three times as long as it works. A longer job pauses less,
+// so that it ends in time and still pauses after each step. A job whose work takes longer than its time soon stops
+// pausing.
 func TestSpread(t *testing.T) {
 	const over = time.Second
 	for name, c := range map[string]struct {
@@ -25,7 +26,7 @@ func TestSpread(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := spread{over: over}
-			s.began = time.Now().Add(-time.Hour) // of the previous job
+			s.began = time.Now().Add(-time.Hour) // the start of a previous job
 			s.begin()
 			longest, from := time.Duration(0), time.Now()
 			for range 10 {
@@ -44,8 +45,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestFlushesWithinTheSecond checks that a change which just missed a flush is on disk when the next one ends. That
-// is within the second that a crash may lose.
+// TestFlushesWithinTheSecond checks that the interval between flushes and the longest time of a flush together are less
+// than a second. So a change that just missed a flush is on disk within a second.
 func TestFlushesWithinTheSecond(t *testing.T) {
 	const every = float64(flushEvery)
 	require.Less(t, every+spreadOver*every, float64(time.Second))

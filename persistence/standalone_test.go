@@ -91,7 +91,7 @@ func look(n *Node) map[string]engine.Info {
 	state := map[string]engine.Info{}
 	for _, key := range keys {
 		if info, ok := n.Inspect([]byte(key)); ok {
-			info.Bytes = 0 // the size may differ, because a loaded table is packed more tightly
+			info.Bytes = 0 // the size may differ, because entries in a loaded table may have shorter slots
 			state[key] = info
 		}
 	}
@@ -131,7 +131,7 @@ func TestDowntimeIsGivenBack(t *testing.T) {
 	require.EqualValues(t, 1, decide(t, n, bucket).Allowed)
 	require.NoError(t, n.Close())
 
-	src.step(4 * time.Second) // a downtime, with a monotonic clock that starts anywhere
+	src.step(4 * time.Second) // a downtime, after which the monotonic clock may have any value
 	src.monoNs = 99
 	n = mustStart(t, nodeOptions(t, fs, src))
 	bucket.Cost = 0
@@ -328,7 +328,7 @@ func TestRestartsCannotBeObserved(t *testing.T) {
 }
 
 func TestNoGoroutineOutlivesANode(t *testing.T) {
-	// Other tests leave goroutines behind in stores that they made fail.
+	// Other tests leave goroutines behind, of stores whose disk they made fail.
 	before := goleak.IgnoreCurrent()
 	n := mustStart(t, nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon}))
 	require.NoError(t, n.Close())

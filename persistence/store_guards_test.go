@@ -52,8 +52,8 @@ func TestReadyFillsInWhatWasLeftOut(t *testing.T) {
 	require.NotEqual(t, slog.Default(), o.Logger)
 }
 
-// TestTroubleInTheBackgroundIsFatal checks that an error which Pebble finds in the background ends the process,
-// unless the start finds it itself.
+// TestTroubleInTheBackgroundIsFatal checks that an error which Pebble finds in the background ends the process. Damage
+// that it finds during a start does not, because the start finds it, too.
 func TestTroubleInTheBackgroundIsFatal(t *testing.T) {
 	var told error
 	var loaded atomic.Bool
@@ -107,7 +107,7 @@ func (f failingTable) Drain(n int, emit func([]engine.Change) error) error {
 	return errors.Join(f.fakeTable.Drain(n, emit), errTest)
 }
 
-// TestAFlushThatDidNotGetEverything checks that an incomplete flush leaves the mark of the previous flush.
+// TestAFlushThatDidNotGetEverything checks that a flush whose Drain fails leaves the mark of the previous flush.
 func TestAFlushThatDidNotGetEverything(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -122,7 +122,8 @@ func TestAFlushThatDidNotGetEverything(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAStoreThatTakesNothing checks that a store which is read-only before Begin returns an error at each step.
+// TestAStoreThatTakesNothing checks that commit and Flush return the error of a store that is read-only before Begin, and
+// that inBatches stops at the first error.
 func TestAStoreThatTakesNothing(t *testing.T) {
 	fs, _ := closedStore(t)
 	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})

@@ -82,8 +82,8 @@ func TestClearEmptiesTheDisk(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// TestIdleEntriesAreLeftOut checks that idle entries are not loaded. The time that made them idle is stored before
-// the first decision.
+// TestIdleEntriesAreLeftOut checks that idle entries are not loaded. The time at which they were idle must be stored
+// before the first decision.
 func TestIdleEntriesAreLeftOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -143,7 +143,7 @@ func TestAnIdleFlushLeavesTheDiskAlone(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestNoRecordIsBehindItsEntries checks that every entry is stored with a record that was stamped after it was
+// TestNoRecordIsBehindItsEntries checks that the time of a clock record is read after the entries of its batch were
 // drained.
 func TestNoRecordIsBehindItsEntries(t *testing.T) {
 	fs := vfs.NewCrashableMem()

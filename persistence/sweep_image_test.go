@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDamageLosesNoImage damages each byte of each file of the images. A member must start from its complete newest
-// image, or refuse to start. The previous image is no substitute, because the log between the two is gone.
+// TestDamageLosesNoImage damages each byte of each file of the images. A node must start from its complete newest
+// image, or refuse to start. It must not use the previous image, because the log between the two images is compacted.
 func TestDamageLosesNoImage(t *testing.T) {
 	fs, want := smallImages(t)
 	require.NoError(t, fs.RemoveAll(fs.PathJoin(dataDir, workName))) // every start removes it
@@ -46,7 +46,7 @@ func smallImages(t *testing.T) (*vfs.MemFS, map[string]string) {
 	return fs, table.state()
 }
 
-// forgetWork removes files that every start creates, because they are not part of the state.
+// forgetWork removes work/, because every start makes it anew and it is not part of the state.
 func forgetWork(t *testing.T, fs *vfs.MemFS) {
 	require.NoError(t, removeAll(fs, fs.PathJoin(dataDir, workName)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// scene makes the data directory of a standalone server, and returns what it acknowledged.
+// scene makes the data directory of a server that runs alone, and returns the state that its last flush acknowledged.
 type scene struct {
 	name string
 	make func(t *testing.T) (fs vfs.FS, acknowledged map[string]string)
@@ -57,14 +57,14 @@ var scenes = []scene{
 	}},
 }
 
-// killed returns the directory of a process that was killed after n flushes.
+// killed returns the directory of a process that was killed after a number of flushes, and its state.
 func killed(t *testing.T, fs *vfs.MemFS, flushes, tableEvery int) (vfs.FS, map[string]string) {
 	s, table := mustOpen(t, fs, dataDir)
 	changeAndFlush(t, s, table, flushes, tableEvery)
 	return copyDir(t, fs), table.state()
 }
 
-// changeAndFlush flushes n times. After every so many flushes Pebble writes a table.
+// changeAndFlush changes entries and flushes a number of times. After each tableEvery flushes, Pebble writes a table.
 func changeAndFlush(t *testing.T, s *Store, table *fakeTable, flushes, tableEvery int) {
 	rng := rand.New(rand.NewPCG(uint64(flushes), 12))
 	for n := 1; n <= flushes; n++ {
@@ -81,7 +81,7 @@ func changeAndFlush(t *testing.T, s *Store, table *fakeTable, flushes, tableEver
 	}
 }
 
-// TestDamageLosesNoFlush damages each byte of each file. A standalone server must start with everything that it
+// TestDamageLosesNoFlush damages each byte of each file. A server that runs alone must start with everything that it
 // flushed, or refuse to start and leave the directory unchanged.
 func TestDamageLosesNoFlush(t *testing.T) {
 	counts := newTallies()

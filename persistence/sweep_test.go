@@ -25,7 +25,8 @@ type damage struct {
 	content []byte
 }
 
-// damages returns the damages of a file: flipped bits, zeroed, erased and swapped sectors, truncations, and deletion.
+// damages returns the damages of a file: flipped bits, zeroed, erased and swapped sectors, truncations, and its
+// deletion.
 func damages(content []byte) (all []damage) {
 	add := func(bad []byte, format string, args ...any) {
 		if !bytes.Equal(bad, content) {
@@ -121,7 +122,7 @@ func sweepDirectory(t *testing.T, fs vfs.FS, counts tallies, start func(*vfs.Mem
 	for _, path := range files(t, fs, dataDir) {
 		content := readFile(t, fs, path)
 		if kindOf(path) == "OPTIONS" && counts.options[string(content)] >= 2 {
-			continue // it is the same in every directory
+			continue // this content was damaged often enough in other directories
 		}
 		counts.options[string(content)]++
 		for _, d := range damages(content) {

@@ -104,8 +104,8 @@ func TestABadFileNamesTheLine(t *testing.T) {
 	require.ErrorIs(t, err, policyfile.ErrFile)
 }
 
-// TestWhatIsWrittenReadsTheSame checks that a file does not differ from the policies of a server that loaded it. The
-// output of Write must read back as the same file.
+// TestWhatIsWrittenReadsTheSame checks that Compare finds no difference between a file and the policies of a server
+// that loaded it. Read must return the same file from the output of Write.
 func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 	told := []policyfile.Terms{
 		{Name: "api", Limits: []string{"SLIDINGCOUNTER 1h 1000"}, Shadow: true, Disabled: true, Reserved: "0%"},

@@ -76,7 +76,7 @@ func openTests(t *testing.T, text string) (*policyfile.File, error) {
 	return policyfile.OpenTests(path)
 }
 
-// TestTestsOfAFile checks that the tests of a file pass, each from the start and again.
+// TestTestsOfAFile checks that the tests of a file pass, and pass again when they are repeated.
 func TestTestsOfAFile(t *testing.T) {
 	f, err := openTests(t, tested)
 	require.NoError(t, err)
