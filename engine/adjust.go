@@ -5,7 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// adjust carries out the operations that are not decisions.
+// adjust carries out the operations that carryOut has no other function for: it gives back, removes, blocks, counts
+// (OpIncr) or runs a script. It reports whether it changed state.
 func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 	if op.Code == OpResetPolicy {
 		return s.resetPolicy(op, d)

@@ -75,7 +75,9 @@ const (
 )
 
 func newBoundTraffic(seed uint64, bound int64, keys int) *boundTraffic {
-	b := &boundTraffic{Rand: rand.New(rand.NewPCG(seed, 22)), keys: keys, permanent: int(bound / boundPermanentDen), nowNs: 1e18}
+	b := &boundTraffic{
+		Rand: rand.New(rand.NewPCG(seed, 22)), keys: keys, permanent: int(bound / boundPermanentDen), nowNs: 1e18,
+	}
 	b.pool = make([]byte, engine.MaxKeyLen)
 	for i := range b.pool {
 		b.pool[i] = byte('a' + i%26)

@@ -11,8 +11,8 @@
 //
 // A Table routes an operation to the shards of its keys (routing.go), locks them (batch.go), and
 // carries the operation out (do.go). Each algorithm is a file of functions on the store of a
-// shard: bucket.go, fixed.go, slidingcounter.go, sliding.go, concurrency.go, strike.go and
-// counter.go. The file take.go has the code that the algorithms share.
+// shard: bucket.go, fixed.go, slidingcounter.go, sliding.go, concurrency.go, strike.go,
+// counter.go and scripted.go. The file take.go has the code that the algorithms share.
 //
 // A check decides under all limits of its policies (check.go, checkanswer.go). A hold records the
 // units that a check took (hold.go). The file denials.go answers requests that a leader may deny
@@ -28,7 +28,8 @@
 //
 //   - Arithmetic is exact. All quantities are integers, and products are computed in 128 bits. No
 //     legal argument makes a result drift or overflow. A reply is rounded at the very end and in
-//     the safe direction: waits up, remaining units down.
+//     the safe direction: waits up, remaining units down. Only scripts of other libraries compute
+//     in doubles, as in Redis, with the same bits on every processor.
 //   - A denied operation takes nothing, except strikes: a strike may count although it is denied.
 //     A denied operation may change the limit in force. If a bucket, a fixed window or a sliding
 //     window counter had another limit, and the operation fits the new limit at some later time,

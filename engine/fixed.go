@@ -43,7 +43,7 @@ func windowEnd(s *store.Store, op *Op) int64 {
 	if wallNs >= endNs {
 		endNs = op.Calendar.NextEndNs
 	}
-	// A boundary may come late, but never early. Calendar was computed before the decision. If the decision comes
+	// A boundary may come late, but never early. Op.Calendar was computed before the decision. If the decision comes
 	// after both ends in it, the window lasts one nanosecond.
 	return max(endNs-s.OffsetNs, s.NowNs+1)
 }

@@ -49,7 +49,7 @@ type Op struct {
 	Dry     bool   // OpTake, OpCheck: answer without changing anything
 	High    bool   // OpCheck: may take the units that policies reserve for high priority
 	forced  bool   // also take units that do not fit, as far as the algorithm can represent them
-	Key     []byte // 1..MaxKeyLen bytes
+	Key     []byte // a key of 1..MaxKeyLen bytes, the name of a policy's limiter, or as the OpCode says
 	Limit   Limit  // OpTake
 	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
 	// WaitNs lets a TokenBucket go into debt, by as much as it refills within WaitNs and by at most MaxUnits.

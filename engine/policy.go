@@ -66,7 +66,7 @@ type Policy struct {
 type PolicyLimit struct {
 	Limit  Limit
 	WaitNs int64 // as Op.WaitNs
-	Zone   *Zone // of a calendar window
+	Zone   *Zone // the time zone of a calendar window; nil for any other window
 }
 
 // Override gives other limits to the keys that match a pattern.

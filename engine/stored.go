@@ -152,7 +152,7 @@ func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	if cursor == 0 {
 		t.renewPolicies()
 	}
-	for n := 0; ; n++ { // a segment without entries costs a step as well
+	for n := 0; ; n++ { // n counts a segment as one more entry, which bounds a walk over empty segments
 		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *store.Segment) {
 			n += g.Size()
 			g.Each(s.renew)

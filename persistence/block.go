@@ -65,7 +65,7 @@ func sharedLen(a, b []byte) (n int) {
 // blockReader decodes a block.
 type blockReader struct {
 	rest       []byte
-	key, value []byte // of the last change
+	key, value []byte // the key and the value of the last change
 }
 
 func newBlockReader(block []byte) *blockReader {

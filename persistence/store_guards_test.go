@@ -122,8 +122,8 @@ func TestAFlushThatDidNotGetEverything(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestAStoreThatTakesNothing checks that commit and Flush return the error of a store that is read-only before Begin, and
-// that inBatches stops at the first error.
+// TestAStoreThatTakesNothing checks that commit and Flush return the error of a store that is read-only before Begin,
+// and that inBatches stops at the first error.
 func TestAStoreThatTakesNothing(t *testing.T) {
 	fs, _ := closedStore(t)
 	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})

@@ -11,7 +11,7 @@ const (
 	maxTests     = 1000
 	maxTestSteps = 1000
 	maxTimes     = 100_000
-	maxCommands  = 2_000_000 // of all tests of a file
+	maxCommands  = 2_000_000 // sent by all tests of a file
 )
 
 // defaultStart is a Monday, and the first second of a minute, hour, day, week, month and year in UTC. A window of any

@@ -118,7 +118,7 @@ func (z *Zone) startOfDay(day int64) int64 {
 			until = z.Changes[i+1].AtSec
 		}
 		if at := local - c.OffsetSec; at < until {
-			return max(at, from) // at before from: the clocks skipped 0:00, and the day begins at the change
+			return max(at, from) // if at is before from, the clocks skipped 0:00, and the day begins at the change
 		}
 	}
 	panic("engine: the last offset of a zone ends")

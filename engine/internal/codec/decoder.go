@@ -2,10 +2,10 @@ package codec
 
 import "encoding/binary"
 
-// Decoder decodes a stored value. After the first fault it only returns zeros.
+// Decoder decodes a stored value. After the first fault its results have no meaning.
 type Decoder struct {
 	B   []byte // the bytes that are not yet decoded
-	Bad bool   // a fault was found
+	Bad bool   // a fault was found: the bytes end early, or a value is out of bounds
 }
 
 // Varint reads an integer.

@@ -54,8 +54,8 @@ const (
 	Forever // one window without end
 )
 
-// Limit is the rule of one decision. It is comparable: two equal limits are the
-// same limit. Which fields count depends on the algorithm.
+// Limit is the rule of one decision. It is comparable: two equal limits are the same limit. Which
+// fields have a meaning depends on the algorithm.
 type Limit struct {
 	Algorithm Algorithm
 	Mode      WindowMode // FixedWindow

@@ -79,7 +79,7 @@ func byWorth(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.worthNs, b.worthNs), cmp.Compare(a.r*scatter, b.r*scatter))
 }
 
-const scatter = 2654435769 // of Knuth's multiplicative hashing
+const scatter = 2654435769 // the multiplier of Knuth's multiplicative hashing
 
 // chooseClass keeps the class that is being shed until its goal is reached. Then it chooses the class of an entry
 // that evict would choose, or else the class with the most pages. It returns false if no class can be shed.
@@ -133,8 +133,8 @@ func (s *Store) mayShed(class uint8) bool {
 // goals of all classes together make a compaction worthwhile.
 func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
 
-// findCandidates lists the entries of some segments that have a slot of the class. It pins a class if a whole
-// walk found none.
+// findCandidates lists the entries of some segments that have a slot of the class that is being shed. If a whole walk
+// over the index found no such entry, it pins the class.
 func (s *Store) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
