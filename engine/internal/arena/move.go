@@ -41,7 +41,7 @@ func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
 	for _, id := range list[from:] {
 		p := s.pages[id]
 		s.unlist(id, p)
-		p.leaves = true
+		p.emptying = true
 	}
 	return list
 }
@@ -49,15 +49,15 @@ func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
 // KeepPages returns pages that could not be emptied to their class.
 func (s *Slab) KeepPages(pages []uint32) {
 	for _, id := range pages {
-		if p := s.pages[id]; p != nil && p.leaves {
-			p.leaves = false
+		if p := s.pages[id]; p != nil && p.emptying {
+			p.emptying = false
 			s.list(id, p)
 		}
 	}
 }
 
-// Leaving reports whether a slot is on a page that is being emptied.
-func (s *Slab) Leaving(r Ref) bool { return s.pages[r>>wordBits].leaves }
+// BeingEmptied reports whether a slot is on a page that is being emptied.
+func (s *Slab) BeingEmptied(r Ref) bool { return s.pages[r>>wordBits].emptying }
 
 // MoveSlot copies a slot to a free slot of its class and returns that slot, or 0 if there is none.
 func (s *Slab) MoveSlot(from Ref) (to Ref) {
@@ -75,7 +75,7 @@ func (s *Slab) MoveSlot(from Ref) (to Ref) {
 func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 	head = first
 	for r := first; r != 0; {
-		if s.pages[r>>wordBits].leaves {
+		if s.pages[r>>wordBits].emptying {
 			if to := s.MoveSlot(r); to != 0 {
 				s.Free(r)
 				if r = to; tail == 0 {

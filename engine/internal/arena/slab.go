@@ -36,7 +36,7 @@ type page struct {
 	class       uint8
 	listed      bool // in the list of pages with free slots
 	listedDirty bool // in the caller's list of pages with dirty bits
-	leaves      bool // compaction empties the page, and Alloc does not use it
+	emptying    bool // compaction empties the page, and Alloc does not use it
 }
 
 // Slab is an allocator of small byte slots in pages. A page whose last slot is
@@ -115,7 +115,7 @@ func (s *Slab) Free(r Ref) {
 	p.live--
 	s.live[p.class]--
 	s.taken -= int64(slotLens[p.class])
-	if !p.listed && !p.leaves {
+	if !p.listed && !p.emptying {
 		s.list(id, p)
 	}
 	if p.live == 0 {
@@ -186,7 +186,7 @@ func (s *Slab) release(id uint32, p *page) {
 	if p.listed {
 		s.unlist(id, p)
 	}
-	p.leaves = false
+	p.emptying = false
 	s.count[p.class]--
 	s.spare = append(s.spare, id)
 	if len(s.spare) > maxSpare {

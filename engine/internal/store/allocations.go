@@ -63,12 +63,12 @@ func (s *Store) allocationsIn(set *leases.Set) []allocation {
 // RestoreUnits gives units of ended holds back to a limiter that was just opened.
 func (s *Store) RestoreUnits(c *Cell) {
 	if s.Counts.Entries[kindAllocations] > 0 {
-		s.endDue(c)
+		s.releaseDue(c)
 	}
 }
 
-// endDue is RestoreUnits for a store that has allocations. It drops void allocations.
-func (s *Store) endDue(c *Cell) {
+// releaseDue is RestoreUnits for a store that has allocations. It drops void allocations.
+func (s *Store) releaseDue(c *Cell) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 {
 		return
@@ -82,19 +82,19 @@ func (s *Store) endDue(c *Cell) {
 	case s.NowNs < set.SoonestNs:
 	case s.Looking:
 		s.copyForRead(c)
-		s.end(c.Entry, s.allocationsIn(&set))
+		s.releaseEnded(c.Entry, s.allocationsIn(&set))
 		c.Live = !s.idle(c.Entry)
 	default:
-		s.storeMarks(&set, s.end(c.Entry, s.allocationsIn(&set)))
+		s.storeMarks(&set, s.releaseEnded(c.Entry, s.allocationsIn(&set)))
 		set.Sweep(&s.Slab, s.NowNs)
 		s.storeAllocations(&k, &set)
 		s.Reduced(c)
 	}
 }
 
-// end gives ended allocations back to a limiter, in the order of their ends. It returns the allocations that have
-// not ended.
-func (s *Store) end(e Entry, list []allocation) (rest []allocation) {
+// releaseEnded gives ended allocations back to a limiter, in the order of their ends. It returns the allocations that
+// have not ended.
+func (s *Store) releaseEnded(e Entry, list []allocation) (rest []allocation) {
 	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
 	for len(list) > 0 && list[0].endsNs <= s.NowNs {
 		s.releaseAllocation(e, &list[0], list[0].units, list[0].endsNs, list[1:])
@@ -173,8 +173,8 @@ func (s *Store) dropAllocations(c *Cell) {
 	}
 }
 
-// endAllocations gives back the ended allocations in an entry of allocations.
-func (s *Store) endAllocations(r arena.Ref) {
+// collectAllocations gives back the ended allocations in an entry of allocations.
+func (s *Store) collectAllocations(r arena.Ref) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}
 	s.Open(&c)

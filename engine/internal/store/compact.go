@@ -71,7 +71,7 @@ func (s *Store) hasChains() bool {
 
 // compactEntry moves an entry and its blocks off the pages to empty.
 func (s *Store) compactEntry(at *arena.Ref, chains bool) {
-	if s.Slab.Leaving(*at) {
+	if s.Slab.BeingEmptied(*at) {
 		if to := s.Slab.MoveSlot(*at); to != 0 {
 			s.relink(*at, to)
 			*at = to

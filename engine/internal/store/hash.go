@@ -91,7 +91,7 @@ func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
 	list := s.allocationsIn(&set)
 	if s.NowNs >= set.SoonestNs {
 		s.copyForRead(&c)
-		list = s.end(c.Entry, list)
+		list = s.releaseEnded(c.Entry, list)
 		c.Live = !s.idle(c.Entry)
 	}
 	var room [2*binary.MaxVarintLen64 + markLen + rule.MaxIDLen]byte

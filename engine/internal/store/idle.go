@@ -109,7 +109,7 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 	e := Entry(s.Slab.At(r))
 	idleNs := s.IdleAtNs(e)
 	if idleNs <= nowNs && e.Kind() == kindAllocations {
-		s.endAllocations(r)
+		s.collectAllocations(r)
 		return
 	}
 	if idleNs <= nowNs {
@@ -141,7 +141,7 @@ func (s *Store) CollectAll(pause func()) {
 	}
 	// Entries that become idle within the current tick are in that tick's slot.
 	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs },
-		s.endAllocations)
+		s.collectAllocations)
 	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, func(r arena.Ref) {
 		s.DropRef(r)
 		s.Counts.Expired++
