@@ -59,7 +59,8 @@ func (s *Store) checkpoint(from Drainer, now func() Record) ([]imageFile, error)
 	if err := s.Flush(from, now, true); err != nil {
 		return nil, err
 	}
-	if err := s.journal.end(nil, imageRecord, encodeImageRecord(s.last.Flush, 0, nil), pebble.Sync); err != nil {
+	record := encodeImageRecord(s.last.Flush, 0, nil)
+	if err := s.journal.writeRecord(nil, imageRecord, record, pebble.Sync); err != nil {
 		return nil, err
 	}
 	if err := s.db.Flush(); err != nil {

@@ -67,7 +67,7 @@ func batchLen(chunk []engine.Change) int {
 // commit writes changes and the clock record now as one atomic batch. It sets the flush number of the record.
 func (s *Store) commit(changes []engine.Change, now Record, sync *pebble.WriteOptions) error {
 	now.Flush = s.last.Flush
-	if err := s.journal.end(changes, clockRecord, now.encode(), sync); err != nil {
+	if err := s.journal.writeRecord(changes, clockRecord, now.encode(), sync); err != nil {
 		return err
 	}
 	s.last, s.hasLast = now, true

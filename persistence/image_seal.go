@@ -49,7 +49,7 @@ func checkSizes(state, meta []byte) error {
 // of them are on disk when checkpoint returns.
 func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err error) {
 	record := encodeImageRecord(meta.index, meta.term, state)
-	if err := m.journal.end(nil, imageRecord, record, pebble.NoSync); err != nil {
+	if err := m.journal.writeRecord(nil, imageRecord, record, pebble.NoSync); err != nil {
 		return "", err
 	}
 	if err := m.db.Flush(); err != nil {

@@ -61,9 +61,9 @@ func (j *journal) write(changes []engine.Change, sync *pebble.WriteOptions) erro
 	return j.commit(changes, sync, func(*pebble.Batch) error { return nil })
 }
 
-// end writes changes, followed by a record, as one atomic batch. The last batch of a flush has no changes, and it also
-// deletes obsolete items.
-func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *pebble.WriteOptions) error {
+// writeRecord writes changes, followed by a record, as one atomic batch. The last batch of a flush has no changes, and
+// it also deletes obsolete items.
+func (j *journal) writeRecord(changes []engine.Change, kind byte, record []byte, sync *pebble.WriteOptions) error {
 	return j.commit(changes, sync, func(b *pebble.Batch) error {
 		if len(changes) == 0 {
 			if err := j.drop(b); err != nil {
@@ -89,7 +89,8 @@ func (j *journal) head(kind byte) []byte {
 	return binary.AppendUvarint(head, begin)
 }
 
-func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end func(*pebble.Batch) error) error {
+// commit writes changes as one atomic batch. Before it commits the batch, it calls last, which may add to it.
+func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, last func(*pebble.Batch) error) error {
 	defer j.clear() // also after an error: the lanes refer to memory of the caller
 	for _, c := range changes {
 		j.lanes[laneOf(c.Key)].add(c)
@@ -99,7 +100,7 @@ func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end
 	if err := j.flush(b); err != nil {
 		return err
 	}
-	if err := end(b); err != nil {
+	if err := last(b); err != nil {
 		return err
 	}
 	return b.Commit(sync)
