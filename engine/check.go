@@ -334,7 +334,7 @@ func (x *part) surelyFits(cost int64) bool {
 	return surelyFits(&x.s.Store, &x.c, &x.op)
 }
 
-// strikes reports whether the part counts failures.
+// strikes reports whether the part's limit is a strike limit.
 func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
 
 // ask reports whether a limit has cost units in addition to the reserved units, without taking them. For strikes

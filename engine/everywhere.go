@@ -24,7 +24,7 @@ const MaxBlocksEverywhere = 1000
 // MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
 const MaxFromLen = 64
 
-// addressKind is the prefix of address keys that name their kind.
+// addressKind is the prefix of a key like "ip:192.0.2.1". Other keys have the address alone.
 const addressKind = "ip:"
 
 // blocksEverywhere is an immutable set of blocks everywhere. It is never empty: a table without blocks

@@ -13,7 +13,7 @@ type shard struct {
 	mu sync.Mutex
 	store.Store
 	t            *Table
-	number       int // among the table's shards
+	number       int // the index in Table.shards
 	heavy        heavy.Counter
 	decided      decided
 	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the name of a token, see openToken

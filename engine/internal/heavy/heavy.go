@@ -5,10 +5,11 @@ import "math"
 // A counter keeps two sketches of keys: one counts admitted units, the other denied units. Sketches do not affect
 // limits. They are not part of StateHash, are not drained, and reading them changes no answer.
 //
-// A sketch costs a decision almost nothing, because most units are sampled out. The sketch takes each single unit while
-// there are few, then one of 2, 4, 8 and so on. It always takes larger amounts. This is threshold sampling (Duffield,
-// Lund and Thorup, "Learn more, sample less", IEEE Transactions on Information Theory 51(5), 2005), whose estimates are
-// unbiased. A skipped unit costs a step of a random number generator and a comparison.
+// A sketch costs a decision almost nothing, because it counts a sample of the units. While it has few units, every unit
+// is in the sample. Later it takes one unit in 2, 4, 8 and so on, and counts it for that many. A cost of at least that
+// many units is always counted in full. This is threshold sampling (Duffield, Lund and Thorup, "Learn more, sample
+// less", IEEE Transactions on Information Theory 51(5), 2005), whose estimates are unbiased. A unit that is not in the
+// sample costs a step of a random number generator and a comparison.
 
 // Verdict selects what Top counts: admitted or denied units.
 type Verdict uint8

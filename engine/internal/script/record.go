@@ -34,7 +34,8 @@ func (x shapes) has(record shapes) bool {
 // texts, sets the shape itself.
 func (x shapes) single() bool { return x != shapeText && x != shapeString && x != shapeAny }
 
-// accepts returns the outcome of a script that accepts the shapes x on a record of another shape.
+// accepts reports whether a script that accepts the shapes x can run on a record of the given shape: it returns
+// Accepted or the refusal.
 func (x shapes) accepts(record shapes) Refusal {
 	switch {
 	case x.has(record):
