@@ -33,6 +33,12 @@ type LeaderReporter interface {
 	LeaderOf(slot uint16) string
 }
 
+// GroupRemover is a Replica of several groups from which a test can remove a node one by one.
+type GroupRemover interface {
+	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups.
+	RemoveFromGroup(id string, group int) error
+}
+
 // Consensus counts events of one node since its start.
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader

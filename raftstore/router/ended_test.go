@@ -59,7 +59,7 @@ func TestARemovedGroupEndsAlone(t *testing.T) {
 	for _, n := range c.nodes {
 		c.led(n)
 	}
-	require.NoError(t, c.nodes[0].Group(group).RemoveNode("n2"))
+	require.NoError(t, c.nodes[0].RemoveFromGroup("n2", group))
 	c.hasEnded(c.nodes[node], group)
 	c.servesAllBut(c.nodes[node], group, groups)
 	require.EqualValues(t, 1, c.take(c.nodes[0], []string{keyIn(group, groups)}), "the other nodes serve the group")

@@ -35,6 +35,7 @@ func (r *Router) Topology() *limiter.Topology {
 
 func (r *Router) view() *limiter.Topology {
 	t := *r.base().Topology()
+	t.Nodes = slices.Clone(t.Nodes)
 	t.Groups = make([]limiter.Group, len(r.all()))
 	for i, g := range r.all() {
 		v := g.Topology()
@@ -48,16 +49,24 @@ func (r *Router) view() *limiter.Topology {
 			continue
 		}
 		t.Format = min(t.Format, v.Format)
-		addOthers(&t, v)
+		merge(&t, v)
 	}
 	return &t
 }
 
-// addOthers adds the nodes that only another group has. A node that joins or leaves is for a while in some groups only.
-func addOthers(t, of *limiter.Topology) {
+// merge adds the nodes that only another group has, and counts as voters the nodes that vote in both. A node that joins
+// or leaves is for a while in some groups only.
+func merge(t, of *limiter.Topology) {
+	for i := range t.Nodes {
+		m := &t.Nodes[i]
+		m.Voter = m.Voter && slices.ContainsFunc(of.Nodes, func(o limiter.Member) bool {
+			return o.Voter && (o.ID == m.ID || o.RaftAddr == m.RaftAddr)
+		})
+	}
 	for _, m := range of.Nodes {
 		if t.Member(m.ID) == nil && !has(t, m.RaftAddr) {
-			t.Nodes = append(slices.Clip(t.Nodes), m)
+			m.Voter = false
+			t.Nodes = append(t.Nodes, m)
 			slices.SortFunc(t.Nodes, func(a, b limiter.Member) int { return strings.Compare(a.ID, b.ID) })
 		}
 	}
@@ -150,6 +159,23 @@ func (r *Router) RemoveNode(id string) error {
 		return nil
 	}
 	return groups[0].RemoveNode(id)
+}
+
+// RemoveFromGroup removes a node from one group alone; see limiter.GroupRemover.
+func (r *Router) RemoveFromGroup(id string, group int) error {
+	groups := r.all()
+	if group < 0 || group >= len(groups) {
+		return fmt.Errorf("the cluster has %d groups", len(groups))
+	}
+	first, err := current(groups[0])
+	if err != nil {
+		return err
+	}
+	removed, err := removeFrom(groups[group], first, id)
+	if err == nil && !removed {
+		return fmt.Errorf("no node %q in group %d", id, group)
+	}
+	return err
 }
 
 // removeFrom removes a node from a group, unless the group lacks it. The group may have another id for the node.

@@ -325,3 +325,23 @@ func TestANodeHasAnIdInEachGroup(t *testing.T) {
 	require.NoError(t, r.TransferLeadership(""))
 	require.Equal(t, []string{"b~y", ""}, groups[1].moved, "this node leads the second group alone")
 }
+
+// A node that is on its way into the groups, or out of them, is listed, and is no voter until it votes in all groups.
+func TestNodesOfSomeGroupsOnly(t *testing.T) {
+	r, groups := newTest(t, 2)
+	voters := func(ids ...string) (nodes []limiter.Member) {
+		for _, id := range ids {
+			nodes = append(nodes, limiter.Member{ID: id, RaftAddr: id + ":1", Voter: true})
+		}
+		return nodes
+	}
+	groups[0].topology.Nodes, groups[1].topology.Nodes = voters("a", "c"), voters("a", "b")
+	got := map[string]bool{}
+	for _, m := range r.view().Nodes {
+		got[m.ID] = m.Voter
+	}
+	require.Equal(t, map[string]bool{"a": true, "b": false, "c": false}, got)
+	require.True(t, groups[0].topology.Nodes[1].Voter, "the description of the group must not change")
+	require.ErrorContains(t, r.RemoveFromGroup("a", 2), "2 groups")
+	require.ErrorContains(t, r.RemoveFromGroup("c", 1), `no node "c" in group 1`)
+}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -39,6 +41,10 @@ func debugCommand() *command {
 				flags: "admin no_multi", run: guard(runDebugDigest),
 				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.",
 				reply:   "The entry's index and the hash, hexadecimal."},
+			{name: "REMOVE", arity: 4, syntax: "node group", summary: "Remove a node from one of several Raft groups",
+				flags: "admin no_multi", run: guard(runDebugRemove),
+				details: "The group is a number, from 0. The group ends on the node, which keeps the others.",
+				reply:   "OK."},
 			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Make this connection wait for a while",
 				flags: "admin no_multi", run: guard(runDebugSleep)},
 		},
@@ -54,6 +60,19 @@ func runDebugDigest(s *Session, _ [][]byte) {
 	s.Array(2)
 	s.Int(int64(index))
 	s.Bulk(strconv.FormatUint(hash, 16))
+}
+
+func runDebugRemove(s *Session, args [][]byte) {
+	groups, ok := s.srv.Replica.(limiter.GroupRemover)
+	if !ok {
+		s.fail(errNoCluster)
+		return
+	}
+	group, err := arg.Units("group", args[3], 0, hashslot.MaxGroups-1)
+	if s.guarded(err) {
+		err = groups.RemoveFromGroup(string(args[2]), int(group))
+		answerChange(s, "a node was removed from a group", err, "node", string(args[2]), "group", group)
+	}
 }
 
 // latestMs is the latest time of a test clock, 2^61 nanoseconds.

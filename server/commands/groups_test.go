@@ -244,7 +244,7 @@ func TestRolesOfGroups(t *testing.T) {
 	assert.Contains(t, clients["a"].say("INFO raft"),
 		"raft_leader_id:b\r\nraft_is_leader:1\r\n")
 	assert.Contains(t, clients["a"].say("INFO raft"),
-		"raft_groups:4\r\nraft_groups_led:1\r\nraft_groups_leaderless:0\r\n")
+		"raft_groups:4\r\nraft_groups_led:1\r\nraft_groups_leaderless:0\r\nraft_groups_ended:0\r\n")
 	assert.Equal(t, "slave 10.0.0.2 6380 connected 40", clients["c"].say("ROLE"))
 	assert.Contains(t, clients["c"].say("HELLO 3"), "role replica")
 	assert.Contains(t, clients["c"].say("INFO replication"),

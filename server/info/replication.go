@@ -74,5 +74,6 @@ func writeRaft(s *Server, w *writer) {
 		w.field("raft_groups", len(t.Groups))
 		w.field("raft_groups_led", t.Led())
 		w.field("raft_groups_leaderless", t.Leaderless())
+		w.field("raft_groups_ended", t.Ended())
 	}
 }

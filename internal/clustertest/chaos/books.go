@@ -21,7 +21,12 @@ const (
 
 // Books is the traffic of policies: checks and holds under several policies (Lasting), policy changes (Turns), and
 // holds that expire (Fleeting).
-type Books struct{ Lasting, Turns, Fleeting ledger.Ring }
+type Books struct {
+	Lasting, Turns, Fleeting ledger.Ring
+	// noTurns is set for several Raft groups: a policy change reaches them one after the other, so a history of changes
+	// is not linearizable.
+	noTurns bool
+}
 
 func newBooks() *Books {
 	b := &Books{}
@@ -30,7 +35,12 @@ func newBooks() *Books {
 	return b
 }
 
-func (b *Books) rings() []*ledger.Ring { return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting} }
+func (b *Books) rings() []*ledger.Ring {
+	if b.noTurns {
+		return []*ledger.Ring{&b.Lasting, &b.Fleeting}
+	}
+	return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting}
+}
 
 // errUnsettled reports that a command got no answer within persistFor although no fault is active.
 var errUnsettled = errors.New("no answer in time")

@@ -10,12 +10,31 @@ import (
 // TestChaos injects every kind of fault and checks that the run has no violation. It is the main gate.
 func TestChaos(t *testing.T) {
 	skipShort(t)
-	seed := theSeed()
+	everyFault(t, config(t, *nodes, *heartbeat))
+}
+
+// TestGroups does the same in a cluster with four Raft groups, with the faults that concern one of them.
+func TestGroups(t *testing.T) {
+	skipShort(t)
+	cluster := config(t, *nodes, *heartbeat)
+	if cluster.Groups() > 1 {
+		t.Skip("TestChaos runs with several groups")
+	}
+	cluster.Args = append(cluster.Args, "--groups", "4")
+	everyFault(t, cluster)
+}
+
+func everyFault(t *testing.T, cluster ClusterConfig) {
+	t.Helper()
+	seed, kinds := theSeed(), ProcessKinds()
+	if cluster.Groups() > 1 {
+		kinds = append(kinds, GroupKinds()...)
+	}
 	rep, err := Run(t.Context(), RunConfig{
-		Cluster:  config(t, *nodes, *heartbeat),
+		Cluster:  cluster,
 		Duration: *duration,
 		Seed:     seed,
-		Plans:    [][]Step{Plan(seed, *duration, ProcessKinds()), Plan(seed, *duration, NetworkKinds())},
+		Plans:    [][]Step{Plan(seed, *duration, kinds), Plan(seed, *duration, NetworkKinds())},
 		Logf:     t.Logf,
 	})
 	require.NoError(t, err)

@@ -36,9 +36,10 @@ type ClusterConfig struct {
 
 // Cluster is a set of nodes and the network between them.
 type Cluster struct {
-	Nodes []*Node
-	Mesh  *Mesh
-	Disk  *SmallDisk // of the last node; nil if there is none
+	Nodes  []*Node
+	Mesh   *Mesh
+	Disk   *SmallDisk // of the last node; nil if there is none
+	Groups int        // Raft groups
 
 	Refused atomic.Int64 // damaged logs that nodes have refused with a reason
 
@@ -54,7 +55,7 @@ func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 	}
 	clients, rafts := addrs[:cfg.Nodes], addrs[cfg.Nodes:]
 	mesh, err := newMesh(rafts)
-	c := &Cluster{Mesh: mesh}
+	c := &Cluster{Mesh: mesh, Groups: cfg.Groups()}
 	if err != nil {
 		return c, err
 	}

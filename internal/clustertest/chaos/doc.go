@@ -36,6 +36,12 @@
 // A seed fixes the schedule: each fault, its time, its duration, and the seed of its choices. The cluster decides
 // which node leads at that moment. A seed therefore repeats a schedule exactly, but not an outcome.
 //
+// # Several Raft groups
+//
+// With --groups N in the arguments of the nodes the same judges see the same traffic, whose keys spread over the groups.
+// A second is healthy if the nodes lead all groups. Some faults concern one group: a busy leader, and a node that is
+// removed from it. The traffic of policy changes is left out, because a change reaches the groups one after the other.
+//
 // # What it leaves to others
 //
 // Tests in fake time with a file system in memory cover power loss, torn writes and disk errors at a chosen operation.

@@ -41,7 +41,7 @@ func (h hand) damageLog(ctx context.Context) error {
 	n.Excuse(true)
 	defer n.Excuse(false)
 	n.Process().Kill()
-	what, err := h.flipBit(filepath.Join(n.Dir, logDirName))
+	what, err := h.flipBit(h.logDir(n))
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,14 @@ func (h hand) damageLog(ctx context.Context) error {
 	}
 	h.Refused.Add(1)
 	return h.replace(n)
+}
+
+// logDir returns the directory of the log of a random group.
+func (h hand) logDir(n *Node) string {
+	if group := h.rng.IntN(h.Groups); group > 0 {
+		return filepath.Join(n.Dir, "groups", fmt.Sprintf("%04d", group), logDirName)
+	}
+	return filepath.Join(n.Dir, logDirName)
 }
 
 // flipBit flips one bit in the used part of the newest file of a log.
@@ -110,6 +118,9 @@ func (h hand) replace(n *Node) error {
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s is not removed: %w", ErrNotReplaced, id, err)
+	}
+	if err := poll(ctx, replaceTimeout, func() bool { return !n.Process().Running() }); err != nil {
+		return fmt.Errorf("%w: %s runs after its removal: %w\n%s", ErrNotReplaced, id, err, n.LogTail())
 	}
 	content, err := os.ReadDir(n.Dir)
 	for _, c := range content {

@@ -42,6 +42,12 @@ func (h hand) oneWay() {
 	h.Mesh.CutOneWay(node, inbound, others)
 }
 
+// oneWayPair cuts one direction between two nodes only. Both still reach the others.
+func (h hand) oneWayPair() {
+	pair := h.rng.Perm(len(h.Nodes))
+	h.Mesh.CutOneWay(pair[0], false, pair[1:2])
+}
+
 func (h hand) isolate() {
 	leader := h.leader()
 	var others []int

@@ -33,6 +33,17 @@ const (
 	ResetLinks    Kind = "reset"
 )
 
+// These are the faults of a cluster with several Raft groups.
+const (
+	CutPair     Kind = "one-way-pair"
+	LoadGroup   Kind = "load-group"
+	RemoveGroup Kind = "remove-group"
+)
+
+// GroupKinds join the track of ProcessKinds in a cluster with several groups. RemoveGroup replaces a node, so no process
+// fault may happen at the same time.
+func GroupKinds() []Kind { return []Kind{CutPair, LoadGroup, RemoveGroup} }
+
 // ProcessKinds and NetworkKinds are the two tracks of a run. A node may crash while another is partitioned, because
 // neither fault waits for the other.
 func ProcessKinds() []Kind {
@@ -67,6 +78,10 @@ var faults = map[Kind]func(context.Context, hand) error{
 	TransferLead: func(_ context.Context, h hand) error { return h.transfer() },
 	FillDisk:     func(ctx context.Context, h hand) error { return h.fillDisk(ctx) },
 	DamageLog:    func(ctx context.Context, h hand) error { return h.damageLog(ctx) },
+
+	CutPair:     func(ctx context.Context, h hand) error { return h.cut(ctx, h.oneWayPair) },
+	LoadGroup:   func(ctx context.Context, h hand) error { return h.loadGroup(ctx) },
+	RemoveGroup: func(ctx context.Context, h hand) error { return h.removeGroup(ctx) },
 
 	Partition:     func(ctx context.Context, h hand) error { return h.cut(ctx, h.halves) },
 	PartitionOne:  func(ctx context.Context, h hand) error { return h.cut(ctx, h.oneWay) },

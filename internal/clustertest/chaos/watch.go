@@ -3,6 +3,9 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +31,7 @@ type Watch struct {
 	leader atomic.Pointer[Node] // the last node that reported leadership
 
 	mu    sync.Mutex
+	leads map[*Node]leads    // the last reports
 	ledAt time.Duration      // the last time at which a node reported leadership
 	gaps  [][2]time.Duration // from, to: without a leader
 }
@@ -65,16 +69,62 @@ func (w *Watch) follow(ctx context.Context, n *Node) {
 			}
 			conn = c
 		}
-		reply, err := conn.Do(watchTimeout, "ROLE")
+		led, err := w.ask(conn)
 		if err != nil {
 			drop()
 			continue
 		}
-		if isMaster(reply) {
+		if led > 0 {
 			w.leader.Store(n)
+		}
+		if w.allLed(n, led) {
 			w.saw(true)
 		}
 	}
+}
+
+// leads is a report of a node: how many groups it leads.
+type leads struct {
+	groups int
+	at     time.Time
+}
+
+// ask asks a node how many groups it leads.
+func (w *Watch) ask(conn *Conn) (groups int, err error) {
+	if w.cluster.Groups == 1 {
+		reply, err := conn.Do(watchTimeout, "ROLE")
+		if err == nil && isMaster(reply) {
+			groups = 1
+		}
+		return groups, err
+	}
+	reply, err := conn.Do(watchTimeout, "INFO", "raft")
+	return numberIn(reply, "raft_groups_led:"), err
+}
+
+// allLed records the report of a node, and reports whether the nodes lead all groups according to their last reports.
+func (w *Watch) allLed(n *Node, groups int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leads == nil {
+		w.leads = map[*Node]leads{}
+	}
+	w.leads[n] = leads{groups, time.Now()}
+	sum := 0
+	for _, l := range w.leads {
+		if time.Since(l.at) < longestSilence {
+			sum += l.groups
+		}
+	}
+	return sum >= w.cluster.Groups && groups > 0
+}
+
+// numberIn returns the number of a field of INFO, or 0.
+func numberIn(info any, field string) int {
+	_, rest, _ := strings.Cut(fmt.Sprint(info), field)
+	digits, _, _ := strings.Cut(rest, "\r\n")
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
 // Leader returns the clients' address of the last node that reported leadership, or "".
