@@ -50,7 +50,7 @@ var heldLimits = map[string]engine.Limit{
 	"counter": {Algorithm: engine.SlidingCounter, WindowNs: 100e9, Max: 100},
 }
 
-func TestAHoldIsSettled(t *testing.T) {
+func TestAHoldIsCompleted(t *testing.T) {
 	for name := range heldLimits {
 		t.Run(name, func(t *testing.T) {
 			h := newHolds(t, heldLimits)
@@ -67,7 +67,7 @@ func TestAHoldIsSettled(t *testing.T) {
 			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)),
 				"a repeated commit must get the same answer")
 			require.Equal(t, engine.OtherTerms, h.do(commit("r1", 26)).Status)
-			require.Equal(t, int64(0), h.do(cancel("r1")).Allowed, "a settled hold must not be cancelled")
+			require.Equal(t, int64(0), h.do(cancel("r1")).Allowed, "a completed hold must not be cancelled")
 			require.Equal(t, int64(75), h.left(name, "k"))
 
 			require.Equal(t, int64(1), h.do(reserve("r3", 75, 10e9, name, "k")).Allowed)
