@@ -81,7 +81,8 @@ func (n *Node) status() host.Status {
 	}
 }
 
-// severalGroups returns 0 for one group, which an older weir does not report either.
+// severalGroups returns the field Groups of a Status. It is 0 for one group, because an older weir does not send the
+// field.
 func severalGroups(groups int) int {
 	if groups == 1 {
 		return 0

@@ -7,13 +7,14 @@
 //
 // A process may have several groups, and then one Node for each. Every group has its own directory, identity,
 // membership, log and timers. The groups share only the inter-node port, which Options.Hub provides. A node bootstraps
-// or joins the cluster of its group at the addresses of --join, and waits there for hosts that lack the group.
+// or joins the cluster of its group at the addresses of --join. It waits while the hosts at these addresses have not
+// opened the group.
 //
-// A decision takes the following path. Callers append their operations to the open batch (internal/queue). When
-// nothing is in flight, or enough operations wait, the pump takes the batch (internal/pipeline). The leader stamps it
-// with limiter time and proposes it as one entry of the Raft log, and a follower sends it to the leader instead.
-// Every node applies committed entries to its own table in the same order (internal/fsm). The node that proposed an
-// entry then finds the answers and wakes its callers.
+// A decision takes the following path. Callers append their operations to the open batch (internal/queue). When no
+// entry is in flight, or enough operations wait, the pump (internal/pipeline) takes the batch. The leader stamps it
+// with limiter time and proposes it as one entry of the Raft log, and a follower sends it to the leader instead. Every
+// node applies committed entries to its own table in the same order (internal/fsm). The node that proposed an entry
+// then finds the answers and wakes its callers.
 //
 //	subject                                      package
 //	limiter time, transfer of leadership         internal/leadership

@@ -42,8 +42,8 @@ const (
 	collectPerShard = 1024
 )
 
-// group holds the parts of one Raft group: the library and its log, the FSM and its images, the queue, the leader's
-// clock and ReadIndex. A host has one group.
+// group holds the parts of one Raft group: the Raft library and its log, the FSM and its images, the queue, the
+// leader's clock and ReadIndex. A host has one group.
 type group struct {
 	*host.Host
 	raft      *consensus.Raft
@@ -122,7 +122,7 @@ func (g *group) load() error {
 	return nil
 }
 
-// use gives all parts the FSM, the log and the images.
+// use passes the FSM, the log and the images to the parts that need them.
 func (g *group) use(m *fsm.FSM) {
 	g.fsm, g.format.FSM, g.divergence.FSM, g.leadership.FSM, g.reads.FSM = m, m, m, m, m
 	g.pipeline.FSM, g.membership.FSM, g.snapshots.FSM, g.watchdog.FSM = m, m, m, m
@@ -193,17 +193,18 @@ func (g *group) openRaft() error {
 const (
 	// raftConns is the number of idle connections to one node that the library keeps.
 	raftConns = 3
-	// raftTimeouts is the limit of one exchange of the library in heartbeat timeouts, and minRaftTimeout its least
-	// value. They bound how long a connection may be silent that the network has cut without notice.
+	// raftTimeouts bounds one exchange of the Raft library, in heartbeat timeouts. The bound is at least
+	// minRaftTimeout. After this time the library gives up a connection that the network has cut without notice.
 	raftTimeouts   = 3
 	minRaftTimeout = time.Second
-	// oneAtATime disables the library's pipelining. If an exchange fails, its sender can wait forever for a reader that
-	// has ended, and the follower never gets an entry again (hashicorp/raft issue 612; seen here in a test). An
-	// exchange carries many entries anyway.
+	// oneAtATime disables the library's pipelining. If a pipelined exchange fails, the sender can wait forever for a
+	// reader goroutine that has ended. The follower then never gets an entry again (hashicorp/raft issue 612; seen
+	// here in a test). An exchange carries many entries anyway.
 	oneAtATime = 1
-	// cachedEntries is the number of recent entries in memory, which followers need next.
+	// cachedEntries is the number of recent log entries that stay in memory. The leader sends them to followers
+	// without reading the disk.
 	cachedEntries = 512
-	// maxAppendEntries bounds an exchange: 64 entries of 128 KiB are 8 MiB.
+	// maxAppendEntries bounds the entries of one exchange: 64 entries of 128 KiB are 8 MiB.
 	maxAppendEntries = 64
 )
 
@@ -211,8 +212,8 @@ func (g *group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(g.Options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = g.Options.Heartbeat, g.Options.Heartbeat
-	// A leader that withheld its heartbeats for a moment must not resign before its followers may elect another leader.
-	// No guarantee depends on the leader lease; see quorum.Check.
+	// A leader that withheld its heartbeats for a moment (transport.Gate) must not resign before its followers may
+	// elect another leader. No guarantee depends on the leader lease; see quorum.Check.
 	c.LeaderLeaseTimeout = g.Options.Heartbeat
 	c.CommitTimeout = g.Options.CommitTimeout()
 	c.MaxAppendEntries = maxAppendEntries

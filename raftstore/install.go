@@ -11,7 +11,7 @@ import "github.com/hashicorp/raft"
 // Search of an Understandable Consensus Algorithm", figure 13, rule 6). So this node refuses such an image. The
 // leader treats the refusal as a success, because the follower has everything in the image.
 
-// holds reports whether this node has an entry and all entries before it. Only the Raft
+// holds reports whether this node has the entry with this index and term, and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
 func (g *group) holds(index, term uint64) bool {
 	select {

@@ -28,9 +28,10 @@ func (n *Node) Clear() error { return n.group.pipeline.Clear() }
 // no leader is known. ErrTryAgain: the answer did not come in time, or a divergence check of this node is under way.
 func (n *Node) ReadIndex() error { return n.group.reads.ReadIndex() }
 
-// StaleFor returns an upper bound of the age of this node's state: the time since the last moment for which it has
-// applied everything acknowledged until then. Before the first such moment after a start it returns
-// limiter.UnknownAge. Only the wall clock could tell how long this node was down, and it may have been set.
+// StaleFor returns an upper bound of the age of this node's state. The age counts from the latest moment M for which
+// this node has applied everything that was acknowledged before M. Until a started node knows such a moment, StaleFor
+// returns limiter.UnknownAge. Only the wall clock could tell how long this node was down, and that clock may have been
+// set.
 func (n *Node) StaleFor() time.Duration { return n.group.reads.StaleFor() }
 
 // AddNode adds the node with this id and inter-node address to the cluster. The node votes when it has caught up.
@@ -43,7 +44,8 @@ func (n *Node) RemoveNode(id string) error {
 	return n.group.membership.Give(membership.Order{What: "remove", ID: id})
 }
 
-// TransferLeadership transfers leadership to a node, or to the most advanced one if to is empty.
+// TransferLeadership transfers leadership to the node with the id to. If to is empty, the voter that has applied most
+// becomes the leader.
 func (n *Node) TransferLeadership(to string) error {
 	return n.group.membership.Give(membership.Order{What: "transfer", ID: to})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/membership"
 )
 
-// A read never advances the table's time, because entries in flight carry earlier stamps and the other nodes have not
-// read. Reads without side effects use LookStamp, and all others use the stamp of the last entry.
+// A read never advances the table's time. Entries in flight carry earlier stamps, and the tables of the other nodes do
+// not see the read. Reads without side effects use LookStamp, and all others use the stamp of the last entry.
 
 // Inspect describes a key; see engine.Table.Inspect.
 func (n *Node) Inspect(key []byte) (engine.Info, bool) {

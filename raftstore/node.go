@@ -44,7 +44,7 @@ func Open(o host.Options) (*Node, error) {
 func newNode(o host.Options) *Node {
 	n := &Node{host: host.New(o)}
 	n.group = newGroup(n.host, n.status)
-	n.host.Peers = host.NewPeers(n.host, n.group) // the port asks it about every connection that fails
+	n.host.Peers = host.NewPeers(n.host, n.group) // the port asks Peers about every connection that fails
 	return n
 }
 
@@ -97,8 +97,9 @@ func (n *Node) Close() error {
 		n.host.Cancel()
 		n.group.queue.Close()
 		ended := n.group.raft.Shutdown()
-		// The library waits for exchanges without a deadline, which end with their connections. Answers to other nodes
-		// wait for the library, which may never respond. So they end after the library, and the port closes after them.
+		// The library waits without a deadline for its exchanges. They end when their connections are cut. Calls of
+		// other nodes in turn wait for the library, which may never answer them. Closing Ended releases these calls,
+		// and then the port can close.
 		n.host.Peers.Close()
 		err := errors.Join(n.host.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)

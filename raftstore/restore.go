@@ -23,7 +23,7 @@ const restoredIndex, restoredTerm = 1, 1
 type RestoreOptions struct {
 	NodeID, RaftAddr string              // as in Options
 	Durability       identity.Durability // "" is Fsync
-	// Credit is the most of the time since the backup that may count as passed.
+	// Credit bounds how much of the time since the backup counts as passed.
 	Credit time.Duration
 	Store  persistence.StoreOptions
 	Source persistence.Source // nil: the machine's clocks

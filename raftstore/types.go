@@ -38,7 +38,7 @@ func OwnerOf(dir string) (nodeID string, err error) {
 }
 
 // GroupsOf returns the number of Raft groups of the cluster whose node a data directory belongs to. ok is false if the
-// directory belongs to no node, or to one that has not joined a cluster yet.
+// directory belongs to no node, or if its node has not joined a cluster yet.
 func GroupsOf(o *Options) (groups int, ok bool, err error) {
 	on := o.FS
 	if on == nil {

@@ -13,7 +13,7 @@ import (
 // Raft wraps the Raft library and adds queries for the other packages of a group.
 type Raft struct {
 	*raft.Raft
-	// Ended is closed when the library has ended.
+	// Ended is closed by the node after the library has shut down.
 	Ended chan struct{}
 }
 
@@ -30,7 +30,7 @@ func (c *Raft) Await(f raft.Future) error {
 	}
 }
 
-// Change waits for a configuration change and translates its outcome.
+// Change waits for a configuration change, and translates the library's error into an error of package limiter.
 func (c *Raft) Change(future raft.Future) error {
 	err := c.Await(future)
 	switch {
@@ -52,7 +52,8 @@ func (c *Raft) Leader() string {
 	return string(id)
 }
 
-// Servers returns the newest configuration of the cluster that this node knows.
+// Servers returns the newest configuration of the cluster that this node knows, committed or not. It returns nil if
+// the library has ended.
 func (c *Raft) Servers() []raft.Server {
 	future := c.GetConfiguration()
 	if future.Error() != nil {
@@ -91,7 +92,8 @@ func ServerOf(servers []raft.Server, id string) *raft.Server {
 	return &servers[i]
 }
 
-// ServerCalled returns the member with this id, or else a later incarnation of the node with this given id.
+// ServerCalled returns the member with this id, or else a later incarnation of the node with this given id, or else
+// nil.
 func (c *Raft) ServerCalled(id string) *raft.Server {
 	if s := c.Server(id); s != nil {
 		return s

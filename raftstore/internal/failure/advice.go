@@ -19,7 +19,8 @@ const (
 		"keep the directories of all nodes (docs/clustering.md#a-damaged-log)"
 )
 
-// DamageAdvice returns what to do when this node cannot use its own copy of the state.
+// DamageAdvice returns what to do when this node cannot use its own copy of the state. alone means that no other node
+// has a copy.
 func DamageAdvice(alone bool) string {
 	if alone {
 		return adviceAlone
@@ -27,7 +28,8 @@ func DamageAdvice(alone bool) string {
 	return AdviceRejoin
 }
 
-// RestartAdvice returns whether it is safe to start the node again, and what to do otherwise.
+// RestartAdvice returns whether it is safe to start the node again after err, and what to do otherwise. alone means
+// that no other node has a copy of the state.
 func RestartAdvice(err error, alone bool) string {
 	switch {
 	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt), errors.Is(err, persistence.ErrDamagedLive):

@@ -14,11 +14,12 @@ import (
 )
 
 // Nodes of different versions of weir form one cluster during a rolling upgrade. Each node reports the newest form of
-// entries that it can read. An entry has the oldest form that can encode it, and an entry that some member cannot
-// read is not proposed. So the log has no new form before the last node is upgraded, and until then a downgrade is
-// possible. A change that adds to the log must raise wire.Version, and must state in wire.FormatOf what needs it.
+// entries that it can read. An entry has the oldest form that can encode it, and an entry that some member cannot read
+// is not proposed. So the log has no new form before the last node is upgraded, and until then a downgrade is
+// possible. A change that adds to the log must raise wire.Version, and must state in wire.FormatOf which operations
+// need the new form.
 
-// Format is the newest form of entries that this node may write.
+// Format tracks the newest form of entries that this node may write.
 type Format struct {
 	*host.Host
 	Raft   *consensus.Raft
@@ -26,8 +27,8 @@ type Format struct {
 	Agreed atomic.Int32 // the newest form that may be written
 }
 
-// Agree determines the newest form that may be written. A member limits all nodes to the oldest form while this node
-// has not heard its form, or does not know the member. The forms that the log already has need no agreement, because
+// Agree determines the newest form that may be written. While this node has not heard the form of a member, or knows
+// no members at all, it allows only the oldest form. The forms that the log already has need no agreement, because
 // every member must read them. So nodes that restart beside a dead member continue as before.
 func (f *Format) Agree() {
 	agreed, members := f.Options.Format, f.Raft.Servers()
@@ -62,7 +63,8 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 	return nil
 }
 
-// CheckNewcomer returns an error for a new node that could not read an entry of the log.
+// CheckNewcomer returns an error for a new node that cannot read the agreed form. reads is the newest form that the
+// node reads.
 func (f *Format) CheckNewcomer(id string, reads byte) error {
 	f.Agree()
 	if agreed := byte(f.Agreed.Load()); max(reads, wire.Oldest) < agreed {
