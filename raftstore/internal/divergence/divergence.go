@@ -32,8 +32,8 @@ import (
 //     start again. A node that led when the check began continues; it has lost a follower, and so perhaps its
 //     leadership.
 //
-// The question carries the asker's history, so the asked node begins its own check when it differs. So a leader with
-// a wrong state also stops.
+// The question carries the history of the node that asks. A node with another history begins its own check. So a
+// leader with a wrong state also stops.
 type Check struct {
 	*host.Host
 	Raft *consensus.Raft
@@ -88,7 +88,8 @@ func (d *Check) forget() {
 	}
 }
 
-// judge compares histories until a majority has one, or the limit has passed. It reports whether this node must end.
+// judge polls the voters until a majority of them has the same history, or divergenceTimeouts has passed. It reports
+// whether this node must stop.
 func (d *Check) judge(at fsm.Difference) (ends bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
@@ -118,12 +119,12 @@ func (d *Check) judge(at fsm.Difference) (ends bool) {
 	return false
 }
 
-// hash is a history in the form of log lines.
+// hash is a history as log lines show it: in hexadecimal.
 type hash uint64
 
 func (h hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
-// pollOutcome is the verdict of a poll of histories about this node.
+// pollOutcome tells whether a majority of the voters has this node's history.
 type pollOutcome int
 
 const (
@@ -132,7 +133,7 @@ const (
 	inMinority
 )
 
-// verdict is what the answers to a poll say about this node.
+// verdict is the result of a poll: the outcome, and the histories at the entry index.
 type verdict struct {
 	outcome        pollOutcome
 	index          uint64
@@ -170,7 +171,8 @@ func (d *Check) ask(ctx context.Context, p *poll) verdict {
 	return tally(p.index, p.mine, len(voters), known)
 }
 
-// tally counts the histories of some voters at one entry, by node.
+// tally returns the verdict on the histories of the voters that have answered, by node id. voters is the number of all
+// voters.
 func tally(index, mine uint64, voters int, histories map[string]uint64) verdict {
 	v := verdict{index: index, mine: mine}
 	count := map[uint64]int{}
@@ -231,8 +233,7 @@ func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (u
 	return binary.LittleEndian.Uint64(answer), nil
 }
 
-// AnswerHistory answers another node's question, and begins a check of its own if the
-// two differ.
+// AnswerHistory answers another node's question, and begins a check of this node if the two histories differ.
 func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte) {
 	if len(question) != 2*historyBytes {
 		return calls.Refused, []byte("a question for a history has 16 bytes")
@@ -248,8 +249,8 @@ func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte
 	return calls.Answered, binary.LittleEndian.AppendUint64(nil, mine)
 }
 
-// diverged ends a node whose state a majority contradicts, and marks
-// its directory: it must not start again either.
+// diverged stops this node, because a majority contradicts its state. It also marks the data directory, so that the
+// node does not start again.
 func (d *Check) diverged(err error) {
 	if e := d.Identity.Forbid(err.Error()); e != nil {
 		err = errors.Join(err, e)

@@ -52,7 +52,7 @@ func (m *FSM) MarkApplied(index uint64) {
 }
 
 // resetApplied records that an image was loaded. The image may be older than the previous state if it comes from a
-// recovery that overrules this node's own.
+// recovery of other nodes that overrules this node's own recovery.
 func (m *FSM) resetApplied(index uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -26,7 +26,7 @@ import (
 var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", limiter.ErrTryAgain)
 
 // FSM applies committed entries to the table, as a pure function of the log. The Raft library calls Apply, Snapshot
-// and Restore from one goroutine.
+// and Restore from one goroutine, and only that goroutine writes State, seen and samples.
 type FSM struct {
 	options engine.Options
 	Source  persistence.Source
@@ -49,18 +49,18 @@ type FSM struct {
 	scratch []engine.Decision
 
 	// draining is held while changes go from the table to the images, and while the table is emptied or replaced.
-	// interrupt asks its holder to stop.
+	// interrupt asks the holder of draining to stop.
 	draining  sync.Mutex
 	interrupt atomic.Bool
-	pending   []engine.Change // taken at a standstill, not yet written; guarded by draining
-	epoch     uint64          // of the table; guarded by draining
+	pending   []engine.Change // copied at a standstill, not yet written; guarded by draining
+	epoch     uint64          // counts how often the table was emptied or replaced; guarded by draining
 
 	// Committed is the newest committed configuration; nil: none is known.
 	Committed atomic.Pointer[Configuration]
 	// Whole is held while an entry is applied, and while the state is read as a whole.
 	Whole sync.Mutex
 
-	Mu      sync.Mutex // guards what follows; only the Raft library's goroutine writes
+	Mu      sync.Mutex // guards the fields down to passed; see also Apply
 	State   State
 	seen    raftlog.Arrival // of the entry that has the last stamp
 	samples samples
@@ -70,7 +70,7 @@ type FSM struct {
 
 	// Standstill is how long the last snapshot delayed entries, in nanoseconds.
 	Standstill atomic.Int64
-	Clamps     atomic.Int64 // entries whose stamp lay before the last one's
+	Clamps     atomic.Int64 // entries whose stamp was earlier than the stamp before it
 	// LogBytes and LogEntries count the bytes and the entries that were applied since the last snapshot.
 	LogBytes, LogEntries atomic.Int64
 }
@@ -94,7 +94,7 @@ func (m *FSM) Last() (at engine.Stamp, arrivedRawNs int64) {
 	return m.State.At, m.seen.RawNs
 }
 
-// LastArrival returns the state at the last entry, and the arrival of its stamp.
+// LastArrival returns the state at the last entry, and the arrival of the entry that set the state's stamp.
 func (m *FSM) LastArrival() (State, raftlog.Arrival) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -129,7 +129,7 @@ func (m *FSM) Apply(l *raft.Log) any {
 		return err
 	}
 	m.compare(h)
-	next := m.State // no other goroutine writes it
+	next := m.State // no other goroutine writes State
 	next.Index, next.Term = l.Index, l.Term
 	next.History = fold(next.History, l)
 	next.Format = max(next.Format, h.Format)
@@ -152,8 +152,7 @@ func (m *FSM) Apply(l *raft.Log) any {
 	return answer
 }
 
-// advance sets the state's time to the stamp of an entry, but never back. A stamp that is earlier invalidates the
-// note of the wall clocks.
+// advance sets the state's time to the stamp of an entry, but never back. An earlier stamp invalidates the WallNote.
 func (s *State) advance(stamp engine.Stamp, m *FSM) {
 	if stamp.NowNs < s.At.NowNs {
 		m.Clamps.Add(1)
@@ -188,7 +187,7 @@ func (m *FSM) carryOut(s *State, h wire.Header, body []byte) error {
 	return nil
 }
 
-// decide decides the calls of an entry, and leaves the answers in the batch if this node proposed it.
+// decide decides the calls of an entry. If this node proposed the entry, decide writes the answers to the batch.
 func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 	var answers []engine.Decision
 	if !m.Faults.Has(faults.EarlyReply) {
@@ -218,8 +217,8 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 	}
 }
 
-// decideWithin decides a call in a group that owns a range of slots. It refuses an atomic call if one of its
-// operations is on a slot of another group, and otherwise only such operations.
+// decideWithin decides a call in a group that owns a range of slots. It refuses an atomic call as a whole if one of
+// its operations is on a slot of another group. Of other calls it refuses only such operations.
 func (m *FSM) decideWithin(table *engine.Table, s *State, call wire.Call, out []engine.Decision) {
 	wrong := m.wrongGroup(s, call.Ops)
 	switch {
@@ -261,7 +260,8 @@ func refuse(out []engine.Decision) {
 // scratchOps is the least number of answers in the scratch memory, which is enough for most entries.
 const scratchOps = 1024
 
-// answersFor returns the slice for the next n answers, after the first done answers.
+// answersFor returns the slice for the next n answers, after the first done answers. It is scratch memory if another
+// node proposed the entry.
 func (m *FSM) answersFor(answers []engine.Decision, done, n int) []engine.Decision {
 	if len(answers) >= done+n {
 		return answers[done : done+n]
@@ -360,8 +360,8 @@ func (m *FSM) unreadable(index uint64, err error) {
 }
 
 // Configuration returns the log index of the newest committed configuration, or 0 if none is known. The Raft library
-// refuses a change that refers to it if another change was made since. Callers must read it before they read the
-// servers.
+// refuses a change that names this index if the configuration has changed since. Callers must call Configuration
+// before they read the servers.
 func (m *FSM) Configuration() uint64 {
 	if c := m.Committed.Load(); c != nil {
 		return c.Index

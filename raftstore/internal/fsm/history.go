@@ -10,8 +10,8 @@ import (
 )
 
 // The history of a node is a hash over all entries that it applied and all answers that it computed. Nodes with the
-// same history have made the same decisions from the beginning. So the next entry detects a node with other results,
-// for a few nanoseconds an operation.
+// same history have made the same decisions from the beginning. So the next entry detects a node with other results.
+// The hash costs a few nanoseconds an operation.
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
@@ -43,8 +43,8 @@ func mix(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// samples holds the history at the last entries applied. It covers the entries between a proposal of the leader and
-// its application by a follower.
+// samples holds the histories at the last entries applied. A proposal names an earlier entry and the leader's history
+// at it. When a follower applies the proposal, samples still has that entry.
 type samples [4096]struct{ index, history uint64 }
 
 func (s *samples) add(index, history uint64) {
@@ -58,7 +58,7 @@ func (s *samples) at(index uint64) (uint64, bool) {
 	return at.history, at.index == index
 }
 
-// Difference is an entry at which this node and another one have different histories.
+// Difference is an entry at which this node and another node have different histories.
 type Difference struct {
 	Index        uint64
 	Mine, Theirs uint64

@@ -29,7 +29,7 @@ const (
 // duration. Later passes must be faster than changes arrive, or they would never end.
 var restFor = [maxPasses]time.Duration{7, 3, 1}
 
-// maxPause bounds a pause. A chunk that took long only because it waited for a processor did not delay others.
+// maxPause bounds a pause. A chunk that took long only because it waited for a processor did not delay other work.
 const maxPause = 2 * time.Millisecond
 
 // ErrInterrupted ends a pass because the table is about to be emptied or replaced.
@@ -115,7 +115,8 @@ func (m *FSM) replaced() {
 	m.epoch++
 }
 
-// Snapshot is the standstill: it takes the last changes, in memory, and the state that belongs to them.
+// Snapshot is the standstill, in which no entry is applied. It copies the last changes to memory, and the state that
+// belongs to them.
 func (m *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	start := time.Now()
 	defer func() { m.Standstill.Store(int64(time.Since(start))) }()

@@ -35,7 +35,7 @@ type Constants struct {
 	Slots *hashslot.Range `json:",omitempty"`
 }
 
-// ConstantsOf returns the constants of a group among a number of groups, without what all groups share.
+// ConstantsOf returns the constants of one of several groups: Groups, Group and Slots. They are zero if groups is 1.
 func ConstantsOf(group, groups int) (f Constants) {
 	if groups > 1 {
 		slots := hashslot.OfGroup(group, groups)

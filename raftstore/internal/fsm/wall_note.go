@@ -10,9 +10,9 @@ import (
 // WallNote is a leader's record of the voters' wall clocks, in a Tick. After a cold start, each voter's own clock
 // then tells how much time has passed, even if the clock is wrong by a constant.
 type WallNote struct {
-	Term uint64 // in which it was noted
+	Term uint64 // term of the leader that made the note
 	AtNs int64  // limiter time of the note
-	// AheadNs is, by node id, an upper bound of the difference between a wall clock and limiter time.
+	// AheadNs is, by node id, an upper bound of the node's wall clock minus limiter time.
 	AheadNs map[string]int64
 }
 

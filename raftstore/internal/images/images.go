@@ -19,7 +19,7 @@ type Store struct {
 	Images    *persistence.Images
 	Faults    faults.Set
 	Recovered bool // the images come from a recovery
-	// Holds reports whether this node has all entries up to an index.
+	// Holds reports whether this node has the entry with this index and term, and all entries before it.
 	Holds func(index, term uint64) bool
 }
 
@@ -57,7 +57,8 @@ func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configur
 }
 
 // Late reports whether an image from another node must not be installed, because this node has all its entries and
-// perhaps more. An image that overrules this node's own recovery is never late.
+// perhaps more. An image that is older than the image of this node's own recovery is never late, because it overrules
+// that recovery.
 func (s Store) Late(index, term uint64) bool {
 	if s.Holds == nil || !s.Holds(index, term) {
 		return false
@@ -177,8 +178,8 @@ func (s *Sink) Close() error {
 	return s.overrule()
 }
 
-// overrule removes the image of this node's own recovery if it is newer than the received one. The survivors that
-// formed the new cluster continued from the received image, so entries beyond it are not part of the cluster.
+// overrule removes the image of this node's own recovery if it is newer than the received image. The survivors that
+// formed the new cluster continued from the received image, so entries beyond that image are not part of the cluster.
 func (s *Sink) overrule() error {
 	infos, err := s.images.List()
 	if err != nil || infos[0].ID == s.id {
