@@ -31,7 +31,7 @@ type Host struct {
 	Port     *peer.Port
 	Peers    *Peers
 
-	MaxAge       time.Duration // of a decision
+	MaxAge       time.Duration // of a decision; see Options.MaxDecisionAge
 	MaxMemory    int64
 	DenyWhenFull bool
 	IdLifetimeNs int64
@@ -42,7 +42,7 @@ type Host struct {
 	Cancel   context.CancelFunc
 	Stop     chan struct{}
 	Tasks    sync.WaitGroup
-	Stopping atomic.Bool // since Close was called
+	Stopping atomic.Bool // true since Close was called
 }
 
 // New returns a host for complete options. Claim and OpenPort open its directory and its port.

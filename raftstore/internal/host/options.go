@@ -29,8 +29,8 @@ const (
 	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
 	// far longer than the transfer and the load of an image.
 	stalledAfter = 20 * time.Second
-	// DefaultSnapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times
-	// this size bounds the log, with the entries kept for slow followers.
+	// DefaultSnapshotBytes is the default of Options.SnapshotBytes. With the entries that are kept for slow followers,
+	// the log stays below three times this size.
 	DefaultSnapshotBytes = 64 << 20
 )
 
@@ -69,10 +69,10 @@ type Options struct {
 	MaxDecisionAge time.Duration
 	// MaxDowntimeCredit is the most downtime of the whole cluster that counts as passed time; 0 credits none.
 	MaxDowntimeCredit time.Duration
-	// MaxCalendarStep is the most by which windows then follow the wall clocks; 0 means
+	// MaxCalendarStep is the most by which windows follow the wall clocks after such downtime; 0 means
 	// persistence.DefaultMaxCalendarStep.
 	MaxCalendarStep time.Duration
-	// SnapshotBytes is the size of the log that makes a snapshot due; 0 means 64 MiB.
+	// SnapshotBytes is the size of the log since the newest snapshot at which a new snapshot is due; 0 means 64 MiB.
 	SnapshotBytes int64
 	// StalledAfter is how long a member may be up without new entries before the leader transfers leadership; 0 means
 	// twenty seconds.
@@ -85,13 +85,13 @@ type Options struct {
 	// OnFatal is called when the node must stop, and must not return. nil logs the
 	// error and ends the process with code 1.
 	OnFatal func(error)
-	// OnGroupEnd is called instead of OnFatal when only this group must end, because the others of the process can serve.
-	// It returns, and may be called again until the node is closed. nil: OnFatal is called.
+	// OnGroupEnd is called instead of OnFatal when only this group must end and the other groups of the process can
+	// serve. It returns, and may be called again until the node is closed. nil: OnFatal is called.
 	OnGroupEnd func(error)
-	// MayJoin reports whether a node without a cluster may ask to be taken in; nil: always.
+	// MayJoin reports whether a node without a cluster may ask to join one; nil: always.
 	MayJoin func() bool
-	// Incarnation is the id under which this process joins a cluster; "": NodeID. A group that was never taken in
-	// adopts it.
+	// Incarnation is the id under which this process joins a cluster; "": NodeID. A node that was never invited to the
+	// cluster of its group adopts the id.
 	Incarnation string
 	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
 	// calls.
@@ -100,7 +100,7 @@ type Options struct {
 
 	// Format is the newest form of entries that this node can read; 0 means all that this weir knows. For tests.
 	Format byte
-	// For tests; nil means the machine's own.
+	// For tests; nil means the clocks, the file system, the network and the disk of the machine.
 	Source persistence.Source
 	FS     vfs.FS
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)

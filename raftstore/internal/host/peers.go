@@ -46,7 +46,7 @@ type Peer struct {
 	ID, addr string
 	client   *peer.Client  // for operations and orders
 	asker    *peer.Client  // for questions: a late answer to a question must not end the wait of operations
-	wake     chan struct{} // holds one token: there is a quorum round to answer
+	wake     chan struct{} // holds one token: a quorum round lacks this member's answer
 	cancel   context.CancelFunc
 	Heard    Heard     // guarded by Peers.mu; zero: never
 	Stopping time.Time // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
@@ -246,7 +246,8 @@ func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
 	return binary.LittleEndian.Uint64(answer), nil
 }
 
-// Wake makes the goroutines that ask these members ask for their term, unless they already do.
+// Wake puts a token into the channels of these members, so that Group.Confirm asks each for its term. A channel that
+// has a token gets no other.
 func (p *Peers) Wake(ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 )
 
 // stopNoticeMost bounds how long a stopping node waits for the other nodes to receive its notice. A running node
-// answers within milliseconds, and another one must not delay the stop.
+// answers within milliseconds, and a node that is down must not delay the stop.
 const stopNoticeMost = 200 * time.Millisecond
 
-// AnnounceStop tells the other nodes that this node stops. So no node takes the end of its connections for a fault or
-// transfers leadership to it.
+// AnnounceStop tells the other nodes that this node stops. So no other node takes the end of this node's connections
+// for a fault, or transfers leadership to this node.
 func (p *Peers) AnnounceStop() {
 	p.Stopping.Store(true)
 	ctx, cancel := context.WithTimeout(p.Ctx, stopNoticeMost)

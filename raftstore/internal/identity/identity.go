@@ -19,14 +19,14 @@ type Identity struct {
 	Version    int
 	NodeID     string
 	Durability string
-	Invited    bool   // a founder or a leader has taken the node in; before, it takes no part in elections
+	Invited    bool   // a founder or a leader has accepted the node; before, it takes no part in elections
 	Joined     bool   // the node has been in a committed configuration
 	JoinedAt   uint64 // log index of the first such configuration
 	Restored   bool   `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Groups     int    `json:",omitempty"` // of the cluster; 0: one, or not known yet
 	Diverged   string // why the node must not start again; "" when it may
-	Removed    bool   `json:",omitempty"` // a group of several was removed from this node, and must not start again
+	Removed    bool   `json:",omitempty"` // the node was removed from one of several groups, and must not start there
 
 	unsummed bool // the file has no checksum: an older weir wrote it
 }

@@ -21,8 +21,8 @@ const incarnationMark = peer.IncarnationMark
 // maxGivenID reserves space for the mark and a suffix of 32 bits.
 const maxGivenID = peer.MaxNameLen - len(incarnationMark) - 7
 
-// MaxRemovedIDs bounds the removed ids that are remembered. Beyond it, the oldest can be used again. That matters
-// only if a member returns that was away all the time.
+// MaxRemovedIDs bounds the removed ids that are remembered. Beyond it, the oldest id can be used again. That is a
+// danger only if a member comes back that was away all the time.
 const MaxRemovedIDs = 1024
 
 // NewIncarnation returns the id of another incarnation.
@@ -42,8 +42,8 @@ func IsIncarnation(id string) bool { return strings.Contains(id, incarnationMark
 // IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.
 func IsIncarnationOf(id, given string) bool { return id == given || GivenID(id) == given }
 
-// RemovedIDs returns the ids that have left the cluster, the oldest first. Later incarnations are not among them,
-// because their ids are never given again.
+// RemovedIDs adds to the ids in before the ids of the configuration was that are not in the configuration is. The
+// result has the oldest first. Ids of later incarnations are not added, because no node gets such an id again.
 func RemovedIDs(before []string, was, is []string) []string {
 	now := before
 	for _, id := range was {

@@ -29,8 +29,8 @@ func (k *Keeper) Self() peer.Identity {
 func (k *Keeper) HasCluster() bool { return k.Self().ClusterID != "" }
 
 // ServesRaft returns an error unless this node may vote and receive entries. A node with an empty data directory may
-// not before it was taken in. It may be a member that has lost its disk and its votes, and a second vote could undo
-// acknowledged decisions.
+// not do so before it is invited. It may be a member that has lost its disk and its votes, and a second vote could
+// undo acknowledged decisions.
 func (k *Keeper) ServesRaft() error {
 	if k.WasInvited() {
 		return nil
@@ -39,14 +39,14 @@ func (k *Keeper) ServesRaft() error {
 	return failure.ErrNotMember
 }
 
-// WasInvited reports whether a founder or a leader has taken this node in.
+// WasInvited reports whether a founder has invited this node, or a leader has added it.
 func (k *Keeper) WasInvited() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Invited
 }
 
-// MarkInvited records that this node was taken in.
+// MarkInvited records that a founder has invited this node, or a leader has added it.
 func (k *Keeper) MarkInvited() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,8 +65,8 @@ func (k *Keeper) HasJoined() bool {
 }
 
 // JoinedBefore reports whether this node was a member before the configuration at a log index. After a restart, the
-// newest configuration that it knows may come from an image that is older than its membership. It remains so until
-// the following log is committed again.
+// newest configuration that this node knows may come from an image that is older than its membership. That changes
+// when the entries after the image are known to be committed again.
 func (k *Keeper) JoinedBefore(at uint64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +74,7 @@ func (k *Keeper) JoinedBefore(at uint64) bool {
 }
 
 // MarkJoined records that this node has been a member since the configuration at a log index. Such a node never asks
-// to be taken in again, and detects its removal.
+// to join again, and detects its removal.
 func (k *Keeper) MarkJoined(at uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +139,7 @@ func (k *Keeper) MarkRemoved() error {
 	return k.write()
 }
 
-// Adopt takes the id of a later incarnation, unless the node was taken in or has been a member under its own.
+// Adopt takes the id of a later incarnation, unless the node was invited or has been a member under its current id.
 func (k *Keeper) Adopt(id string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
