@@ -17,8 +17,9 @@ import (
 // the whole cluster was down. No monotonic clock then covers the time since, so the wall clocks of a majority do.
 // persistence.Downtime defines the rule.
 
-// resumeClock returns the clock of a new leader. It continues from the last stamp, plus the time since that entry
-// arrived here, which is never more than has really passed.
+// resumeClock returns the clock of a new leader. The clock continues from the last stamp, plus the time since that
+// entry arrived here. That is never more than the time that has really passed. If this node was down since then,
+// resume also asks the other voters.
 func (l *Leadership) resumeClock() persistence.Clock {
 	s, last := l.FSM.LastArrival()
 	if s.At.NowNs == 0 || l.TestClock || last.Live {
@@ -106,8 +107,8 @@ func (l *Leadership) downtime() persistence.Downtime {
 	return persistence.Downtime{Credit: l.Options.MaxDowntimeCredit, Step: l.Options.MaxCalendarStep}
 }
 
-// agreed returns the greatest value that a quorum of values reaches. While a majority of the clocks is right, it
-// never exceeds the true value, however far the others are ahead. Without a quorum of values it returns 0 and false.
+// agreed returns the greatest value that a quorum of values reaches. While a majority of the clocks is right, it never
+// exceeds the true value, however far the other clocks are ahead. Without a quorum of values it returns 0 and false.
 func agreed(values []int64, quorum int) (value int64, ok bool) {
 	if len(values) < quorum {
 		return 0, false

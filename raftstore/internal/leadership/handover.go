@@ -34,9 +34,9 @@ func (l *Leadership) HandOver(to raft.Server) error {
 }
 
 // Successor returns the best next leader: the voter that is up and has applied most. The Raft library would also
-// choose a member that does not answer, and can then refuse every entry until it is restarted (hashicorp/raft issue
-// 696). A member that has announced its stop comes last, but is not excluded. In a rolling restart it is back before
-// this node asks it again.
+// choose a member that does not answer. It can then refuse every entry until this node is restarted (hashicorp/raft
+// issue 696). A member that has announced its stop comes last, but is not excluded. In a rolling restart it may be
+// back before its next status is due.
 func (l *Leadership) Successor() (best raft.Server, ok bool) {
 	var most uint64
 	var stops bool
@@ -93,7 +93,7 @@ func (l *Leadership) Transfer(to string) error {
 // handoverWatch detects a leader that refuses every entry because it believes that it is transferring leadership. An
 // idle leader proposes a tick every second, so refusals always occur.
 type handoverWatch struct {
-	Since atomic.Pointer[time.Time] // of the first refusal in a row, with its monotonic reading; nil: none
+	Since atomic.Pointer[time.Time] // of the first refusal in a row; nil: the last entry was not refused
 }
 
 // Observe records the Raft library's result for an entry.

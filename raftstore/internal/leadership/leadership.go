@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// tickAfter is the idle time after which a leader commits a tick. It bounds the refill that a failover can cost.
+	// tickAfter is the idle time after which a leader commits a tick. It bounds the limiter time, and so the refill,
+	// that a failover can lose.
 	tickAfter = time.Second
 )
 
@@ -55,7 +56,7 @@ type Leadership struct {
 	advancing sync.Mutex // held while a test clock is moved
 
 	// ColdStarts counts the cold starts after which this node was the first leader. Uncredited counts those whose
-	// downtime refilled nothing. DowntimeCredit is the limiter time credited, in nanoseconds.
+	// downtime refilled no limiter. DowntimeCredit is the limiter time credited, in nanoseconds.
 	ColdStarts, Uncredited, DowntimeCredit atomic.Int64
 }
 
@@ -134,7 +135,7 @@ func (l *Leadership) Stamp(r *Term) engine.Stamp {
 }
 
 // StampOf returns the stamp of a batch that is proposed now. A batch that moves a test clock continues from the last
-// entry, because an entry with an unknown outcome may have moved it beyond r's clock.
+// entry, because an entry with an unknown outcome may have moved limiter time beyond r's clock.
 func (l *Leadership) StampOf(b *queue.Batch, r *Term) engine.Stamp {
 	at := l.Stamp(r)
 	if b.MoveNs > 0 {
@@ -145,7 +146,7 @@ func (l *Leadership) StampOf(b *queue.Batch, r *Term) engine.Stamp {
 }
 
 // Bootstrap proposes the cluster's first entry: the constants that every node takes from the log and not from its
-// flags.
+// flags. It reports whether the entry was applied.
 func (l *Leadership) Bootstrap(r *Term) bool {
 	id, err := identity.NewClusterID()
 	if err != nil {
@@ -181,8 +182,8 @@ func (l *Leadership) KeepTime() {
 	}
 }
 
-// AdvanceHere moves the log's time with a Tick, and then the test clock of this leader to it. Calls run one at a
-// time, because each continues from the last entry.
+// AdvanceHere moves limiter time by ns with a Tick, and then sets the test clock of this leader to that time. Calls
+// run one at a time, because each continues from the last entry.
 func (l *Leadership) AdvanceHere(ns int64) error {
 	l.advancing.Lock()
 	defer l.advancing.Unlock()

@@ -8,7 +8,7 @@ const (
 	// disk the leader's disk must be before it transfers leadership.
 	slowAppend = 100 * time.Millisecond
 	slowerThan = 4
-	// slowFor is how long that must last. Each member reports its median once a second.
+	// slowFor is how long the leader's disk must be that slow. Each member reports its median append once a second.
 	slowFor = 2 * timers.StatusEvery
 )
 
@@ -18,10 +18,10 @@ type slowDisk struct {
 	moved time.Time // time of the last transfer for this reason
 }
 
-// leaves takes the median append of this leader and of the fastest other member, or 0 if that is unknown. It returns
-// true when this disk has been much slower for slowFor. By then, the others have reported whether theirs became slow
-// as well. It does not return true again within handOverAgain, so that nodes with slow disks do not keep passing
-// leadership on.
+// leaves takes the median time of an append of this leader and of the fastest other member. theirs is 0 if no member
+// has reported one. It returns true when this disk has been much slower for slowFor. By then, the other members have
+// reported whether their disks became slow as well. It does not return true again within handOverAgain, so that nodes
+// with slow disks do not keep passing leadership on.
 func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 	if theirs == 0 || mine < slowAppend || mine < slowerThan*theirs {
 		s.since = time.Time{}
@@ -57,8 +57,8 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	}
 }
 
-// fastestDisk returns the running voter with the fastest appends and its median append, or 0 if no member has
-// reported one.
+// fastestDisk returns the running voter with the fastest appends, and the median time of its appends. took is 0 if no
+// such voter has reported one.
 func (l *Leadership) fastestDisk() (id string, took time.Duration) {
 	for _, m := range *l.Peers.Members.Load() {
 		last, heard := l.Peers.Last(m.ID)

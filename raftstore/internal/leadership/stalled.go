@@ -12,8 +12,8 @@ const (
 	handOverAgain = time.Minute
 )
 
-// CaughtUp is the number of entries that a node may lack to be promoted. It receives them before the change is
-// committed.
+// CaughtUp is the number of entries that a node may still lack when it is promoted. The node receives these entries
+// before the promotion is committed.
 const CaughtUp = 64
 
 // stallCheck detects members that are up and get no entries. The Raft library can permanently stop replicating to a
@@ -25,13 +25,14 @@ type stallCheck struct {
 	moved time.Time // time of the last transfer for this reason
 }
 
-// progress is the last index that a member has reached, and when.
+// progress is the last index that a member has applied, and the time when this node noticed it.
 type progress struct {
 	index uint64
 	at    time.Time
 }
 
-// check records the progress of the members and returns a member that has stalled.
+// check records the progress of the members other than self. It returns a member that is up but has not progressed for
+// limit while it lacks more than CaughtUp entries.
 func (s *stallCheck) check(self string, commit uint64, members []limiter.Member) (id string, yes bool) {
 	if s.since == nil {
 		s.since = map[string]progress{}

@@ -35,7 +35,7 @@ func (l Line) Value(name string) any {
 	return nil
 }
 
-// lineSink turns a line of the library into a record.
+// lineSink logs each line of the library to log.
 type lineSink struct {
 	log     *slog.Logger
 	expects func(Line) bool
@@ -69,9 +69,9 @@ func readable(args []any) []any {
 	return args
 }
 
-// RefusesCandidate reports whether the library refused its vote to a member because a leader is
-// known or because the candidate's log is behind. Raft refuses such votes in ordinary elections,
-// and the candidate itself logs why it started one.
+// RefusesCandidate reports whether the library refused its vote to a candidate because a leader is known or because
+// the candidate's log is behind. Raft refuses such votes in ordinary elections, and the candidate itself logs why it
+// started an election.
 func RefusesCandidate(line Line) bool {
 	reason, vote := strings.CutPrefix(line.Text, "rejecting vote request since ")
 	if !vote {

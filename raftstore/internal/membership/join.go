@@ -37,7 +37,7 @@ type Joining struct {
 	NodeID, RaftAddr string
 	Format           byte // as in host.Status
 	KeepsPromises    bool // the node keeps its votes on disk; false also from an older weir, which does not send it
-	Invited          bool // as in identity: such a node has not lost its votes if it is a member
+	Invited          bool // as in identity.Identity: a member with this mark has not lost its votes
 }
 
 // Membership manages this node's membership in its cluster. The node joins or bootstraps a cluster. The leader adds
@@ -54,7 +54,7 @@ type Membership struct {
 // a cluster. An accepted join is not certain, because it may be lost with its leader.
 //
 // Only the first address of --join ever bootstraps a cluster, and only while as many nodes as expected report that
-// they belong to none. So two groups that cannot reach each other never bootstrap two clusters.
+// they belong to none. So two sets of nodes that cannot reach each other never bootstrap two clusters.
 func (m *Membership) Join() {
 	told, log := false, joinLog{}
 	for ; !m.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
@@ -95,7 +95,7 @@ func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 	case errors.Is(err, failure.ErrRemovedID) && m.Pristine():
 		m.beginNewIncarnation()
 	case errors.Is(err, failure.ErrRemovedID):
-		m.Fatal(failure.ErrRemoved) // with its votes, it is the removed node
+		m.Fatal(failure.ErrRemoved) // a node with a log or a term is the removed node itself
 	}
 	if log.due(failed) {
 		m.Log.Info(failed, "because", err)
@@ -136,7 +136,8 @@ func (m *Membership) TryJoin() error {
 	return m.foundWith(pristine)
 }
 
-// checkGroups returns an error for a node that cannot found a cluster with this node's number of Raft groups.
+// checkGroups returns an error if the node with status s cannot found a cluster with this node's number of Raft
+// groups.
 func (m *Membership) checkGroups(s host.Status) error {
 	switch mine := max(m.Options.Groups, 1); {
 	case mine != max(s.Groups, 1) && s.Format >= wire.Groups:
@@ -201,7 +202,7 @@ func (m *Membership) bootstrap(servers []raft.Server) error {
 }
 
 // askStatus asks the nodes at the given addresses, except this node's own, for their status. silent explains each
-// address without an answer, which may be a port for clients.
+// address without an answer. Such an address may be a port for clients.
 func (m *Membership) askStatus(addrs []string) (found []host.Status, silent []string) {
 	type answer struct {
 		addr   string
@@ -248,7 +249,7 @@ func (m *Membership) askOnce(addr string) (host.Status, error) {
 	return host.Ask(m.Ctx, client)
 }
 
-// askIn asks the leader to add this node to the cluster.
+// askIn asks the leader to add this node to the cluster, or to record its new address.
 func (m *Membership) askIn(leader string) error {
 	client := peer.NewClient(m.Port, leader, "")
 	defer client.Close()
@@ -269,7 +270,8 @@ func (m *Membership) askIn(leader string) error {
 	return m.Identity.MarkInvited()
 }
 
-// AddNonvoter adds a node to the cluster, without a vote.
+// AddNonvoter carries out the request of the node from. It adds the node without a vote, or records the new address of
+// a member. It returns ErrLostState if the id belongs to a member whose votes the node has lost.
 func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 	if m.Leadership.Current.Load() == nil {
 		return limiter.ErrNotLeader
@@ -293,7 +295,7 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 			err := m.removeNode(string(s.ID)) // its earlier incarnation has ended
 			return errors.Join(err, limiter.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
-			return nil // it asks again before the leader has contacted it
+			return nil // the node asks again before the leader has contacted it
 		case string(s.ID) == j.NodeID && j.Invited:
 			return m.relocate(j, seen)
 		case string(s.ID) == j.NodeID:

@@ -14,7 +14,8 @@ type joinLog struct {
 	pause time.Duration
 }
 
-// due reports whether a failure may be logged now. Another kind of failure is logged at once.
+// due reports whether a failure of the kind what may be logged now. A failure of another kind than the last one is
+// logged at once.
 func (l *joinLog) due(what string) bool {
 	now := time.Now()
 	if what != l.what {

@@ -24,8 +24,8 @@ func (m *Membership) PromoteAll() {
 	}
 }
 
-// promote gives a vote to members that have caught up. A voter that lacks most of the log would count for the
-// majority and could not help to form it.
+// promote gives a vote to members that have caught up. A voter that lacks most of the log would raise the size of a
+// majority, and could not acknowledge new entries.
 func (m *Membership) promote() {
 	if m.Leadership.Current.Load() == nil {
 		return
