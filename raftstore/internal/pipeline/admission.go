@@ -3,12 +3,12 @@ package pipeline
 import "github.com/weir-project/weir/engine"
 
 // firmNum and firmDen are the share of the memory bound above which the leader denies operations that take memory,
-// once nothing is left to evict. The rest is a reserve for nodes whose tables take more memory than the leader's
-// table.
+// once nothing is left to evict. The memory above that share is a reserve for nodes whose tables are larger than the
+// leader's table.
 const firmNum, firmDen = 31, 32
 
-// used returns the memory of this node's table without the memory that compaction can free. It takes the lock of
-// every shard only above the soft level.
+// used returns the memory of this node's table. Above the soft level it leaves out the memory that compaction can
+// free, and takes the lock of every shard for that.
 func (p *Pipeline) used() int64 {
 	table := p.FSM.Table.Load()
 	if used := table.MemoryBytes(); used < p.MaxMemory/softDen*softNum {
@@ -26,7 +26,8 @@ func (p *Pipeline) full(num, den int64) bool {
 	return p.FSM.Table.Load().MemoryBytes() >= bound && p.used() >= bound
 }
 
-// memoryExhausted reports whether memory for new keys is used up and eviction cannot free any.
+// memoryExhausted reports whether memory for new keys is used up, and eviction is disabled or has found nothing to
+// evict.
 func (p *Pipeline) memoryExhausted() bool {
 	if p.DenyWhenFull {
 		return p.full(softNum, softDen)
@@ -34,8 +35,8 @@ func (p *Pipeline) memoryExhausted() bool {
 	return p.Evictions.isFirm() && p.full(firmNum, firmDen)
 }
 
-// refuseGrowth answers the operations that would take memory with OutOfMemory, and returns their number. Only the
-// leader's memory counts, because every node applies the entries that the leader admits.
+// refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their
+// number. Only the leader's memory counts, because every node applies the entries that the leader admits.
 func (p *Pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
 	at, _ := p.FSM.Last()
 	table := p.FSM.Table.Load()

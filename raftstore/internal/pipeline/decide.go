@@ -34,7 +34,7 @@ func (p *Pipeline) DecideAtomic(ops []engine.Op, out []engine.Decision, foreign 
 	return p.timely(start, p.submit(ops, out, true, foreign))
 }
 
-// timely turns a late answer into ErrUnknown, because a late admission adds a burst to the requests that were
+// timely turns an answer after MaxAge into ErrUnknownOutcome, because a late admission adds to the requests that were
 // admitted since. It does the same while a divergence check of this node is under way.
 func (p *Pipeline) timely(start time.Time, err error) error {
 	switch {
@@ -51,11 +51,12 @@ func (p *Pipeline) timely(start time.Time, err error) error {
 	return nil
 }
 
-// callPart names the answers of one part of a call.
+// callPart is the place of one part of a call: index of the first answer in b.Out b, and in the operations of the
+// call.
 type callPart struct {
 	b        *queue.Batch
 	from     int // in the batch
-	low, end int // in the call
+	low, end int // bounds in the operations of the call
 }
 
 // submit puts operations into the log and waits for their answers. It splits a call that does not fit an entry,
@@ -99,8 +100,8 @@ func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 	return nil
 }
 
-// outdated reports whether an operation has calendar windows that have both ended, because the clock of the node that
-// accepted it is behind. Every such request would otherwise begin a new window.
+// outdated reports whether the next calendar window of an operation has ended as well as the current one. The clock of
+// the node that accepted the operation is then behind. Every such request would otherwise begin a new window.
 func outdated(ops []engine.Op, now engine.Stamp) bool {
 	for i := range ops {
 		if c := ops[i].Calendar; c != nil && c.NextEndNs <= now.NowNs+now.WallOffsetNs {
@@ -140,7 +141,7 @@ func (o *outcome) add(err error) {
 }
 
 // err returns nil if every part was carried out. It returns an error that excludes counting only if all parts failed
-// with that error, and ErrUnknown otherwise.
+// with that error. Otherwise it returns ErrUnknownOutcome.
 func (o *outcome) err() error {
 	if o.first != nil && (o.ok || o.mixed) {
 		return limiter.ErrUnknownOutcome

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/quorum"
 )
 
-// learning is the number of calls after a denied one that are checked for denials before they go to the log. The
-// check costs a lookup per operation, which is wasted when all are admitted.
+// learning is the number of calls after a denied call that are checked for denials before they go to the log. The
+// check costs a lookup per operation, which is wasted when all operations are admitted.
 const learning = 256
 
 // EarlyCheckAfter is the number of consecutive calls, each denied as a whole, after which the next call starts its
@@ -39,7 +39,7 @@ func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
 	}
 }
 
-// sure reports whether the next call is almost certain to be denied as a whole.
+// sure reports whether the next call will almost certainly be denied as a whole.
 func (d *denials) sure() bool { return d.row.Load() >= EarlyCheckAfter }
 
 // saw records whether a call was denied as a whole.
@@ -55,10 +55,11 @@ func (d *denials) saw(whole bool) {
 // DecideOrDeny answers denials from the state that this node has applied, and puts the other operations into the log.
 // Entries in flight can only take more units, so a denial remains true.
 //
-// A majority must confirm, after the request arrived, that this node still leads (ReadIndex). An entry that commits
-// confirms it too. If all operations will probably be denied, the majority is asked while this node previews them.
-// The majority was in this term when the request arrived. So the previewed state contains all that had been answered
-// by then, even if another leader was elected in between.
+// A majority must confirm, after the request arrived, that this node still leads (ReadIndex). An entry of this term
+// that commits after the request arrived confirms it, too. If all operations will probably be denied, this node asks
+// the majority first and previews the decisions meanwhile. A majority that confirms was in this term after the request
+// arrived. So the state contains everything that any node had answered by then, even if another leader was elected
+// before the preview.
 //
 // Entries that were committed when the request arrived are applied first, because a stale read of a follower may have
 // shown them.
@@ -104,7 +105,7 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	}
 	if p.Raft.CurrentTerm() != r.Number {
 		guards.MixedAnswer.Hit()
-		return limiter.ErrUnknownOutcome // the rest was carried out, and the denials are from an older state
+		return limiter.ErrUnknownOutcome // the operations in the log count, but the denials are from an older state
 	}
 	return nil
 }

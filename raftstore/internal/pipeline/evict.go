@@ -15,14 +15,14 @@ import (
 // The leader chooses them by the memory of its own table, and adds them to entries that add keys. It holds a batch
 // back while the entries in flight may take all memory that is left.
 const (
-	// softNum and softDen are the share of the memory bound above which the leader evicts, as in package engine.
-	// highNum and highDen are the share up to which entries in flight may take memory. Package engine compacts above
-	// that share, so the rest is left to compaction.
+	// softNum and softDen are the soft level: the share of the memory bound above which the leader evicts, as in
+	// package engine. highNum and highDen are the high level: the share up to which entries in flight may take memory.
+	// Package engine compacts above the high level.
 	softNum, softDen = 7, 8
 	highNum, highDen = 15, 16
-	// growthPerOp and growthPerByte are estimates of the most memory that an operation and a byte of its encoding take.
-	// They cover an entry and a remembered ID, both with the key and rounded up to the next slot length, and a block of
-	// a log. A check of many limits may take more; later entries evict more to compensate.
+	// growthPerOp and growthPerByte are estimates of the most memory that an operation and a byte of its encoding
+	// take. They cover an entry and a remembered ID, both with the key and rounded up to the next slot length, and a
+	// block of a log. A check of many limits may take more memory. Later entries then evict more.
 	growthPerOp, growthPerByte = 256, 3
 	// maxVictims bounds the evictions of one entry, and so the time to choose and to apply them to some milliseconds.
 	maxVictims = 2048
@@ -34,13 +34,13 @@ const (
 // evictions tracks the memory that entries in flight take and free.
 type evictions struct {
 	mu      sync.Mutex
-	landed  *sync.Cond // an entry is no longer in flight
+	landed  *sync.Cond // coming or leaving has changed
 	coming  int64      // bytes that entries in flight add at most, as estimated
 	leaving int64      // bytes of the victims that entries in flight name
 	firm    bool       // the last search found nothing to evict
 }
 
-// NewEvictions returns the record of a leader without entries in flight.
+// NewEvictions returns the state of a leader without entries in flight.
 func NewEvictions() *evictions {
 	e := &evictions{}
 	e.landed = sync.NewCond(&e.mu)
@@ -65,7 +65,7 @@ func (e *evictions) underWay() (coming, going int64) {
 	return e.coming, e.leaving
 }
 
-// await waits until the bytes in flight differ from coming.
+// await waits until the field coming differs from the argument.
 func (e *evictions) await(coming int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 	return p.Raft.Await(p.apply(b, r)) == nil
 }
 
-// evict adds evictions to a batch, as many as bring memory back to the soft level.
+// evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims.
 func (p *Pipeline) evict(b *queue.Batch) {
 	_, going := p.Evictions.underWay()
 	wanted := p.used() - going - p.MaxMemory/softDen*softNum

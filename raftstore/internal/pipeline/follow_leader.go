@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// forwards ends the calls to a leader when another node leads. A leader that is paused,
-// cut off or waiting for its disk does not answer. Calls to it would fill the in-flight
-// window and keep later calls from the new leader until they time out.
+// forwards ends the calls to a leader when another node leads. A leader that is paused, cut off or waiting for its
+// disk does not answer. Calls to such a leader would fill the in-flight window, and later calls could not go to the
+// new leader until the first calls time out.
 type forwards struct {
 	mu     sync.Mutex
 	leader raft.ServerID
@@ -18,7 +18,7 @@ type forwards struct {
 	end    context.CancelFunc
 }
 
-// to returns the context for a call to a leader.
+// to returns the context for a call to a leader: parent if FollowLeader has not recorded this leader yet.
 func (f *forwards) to(parent context.Context, leader raft.ServerID) context.Context {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,10 +18,10 @@ import (
 
 const (
 	// QuietFor is how long no other node must have forwarded a batch before a former leader closes its connections.
-	// lingerMost bounds the wait for that.
+	// lingerMost bounds the wait for such a pause.
 	QuietFor, lingerMost = 100 * time.Millisecond, time.Second
-	// deposedFraction divides the heartbeat timeout: calls to a leader may go on for a quarter of it after another node
-	// leads. Answers may still be on their way.
+	// deposedFraction divides the heartbeat timeout: calls to a leader may go on for a quarter of that time after
+	// another node leads. Answers may still be on their way.
 	deposedFraction = 4
 )
 
@@ -63,7 +63,8 @@ func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.
 	return nil
 }
 
-// forwarded is a forwarded body as the leader carries it out: each atomic call by itself, and the other calls merged.
+// forwarded is a forwarded body as the leader carries it out: each atomic call by itself, and adjacent other calls
+// merged.
 type forwarded struct {
 	calls []forwardedCall
 	ops   int
@@ -109,8 +110,9 @@ func (p *Pipeline) decideForwarded(f forwarded, out []engine.Decision) error {
 	return outcomes.err()
 }
 
-// Linger waits until all forwarded batches are answered and no other node has forwarded one for QuietFor. By then the
-// other nodes must know the new leader. Calls that fail in a handover are sent again at once, perhaps to this node.
+// Linger waits until all forwarded batches are answered and no other node has forwarded a batch for QuietFor.
+// After such a pause the other nodes know the new leader. Before it, calls that fail in a handover are sent again at
+// once, perhaps to this node.
 func (p *Pipeline) Linger() {
 	ctx, cancel := context.WithTimeout(p.Ctx, lingerMost)
 	defer cancel()

@@ -42,7 +42,7 @@ type Pipeline struct {
 	forwards      forwards
 	Answering     atomic.Int64 // batches of other nodes that have no answer yet
 	lastForwarded atomic.Int64 // uptime at the last answer to another node
-	Late          atomic.Int64 // answers that became ErrUnknown because they were late
+	Late          atomic.Int64 // answers that became ErrUnknownOutcome because they were late
 }
 
 // Proposal is a batch on its way through the log.
@@ -71,8 +71,8 @@ func (p *Pipeline) Pump() {
 	}
 }
 
-// awaitLeader holds a batch while no leader is known, for at most half a heartbeat timeout of its age. So callers
-// notice only a delay when leadership is transferred.
+// awaitLeader holds a batch while no leader is known, at most until the batch is half a heartbeat timeout old. So
+// callers notice only a delay when leadership is transferred.
 func (p *Pipeline) awaitLeader(b *queue.Batch) {
 	for p.Leadership.Current.Load() == nil && p.Peers.Client(p.Raft.Leader()) == nil &&
 		time.Since(b.Born) < p.Options.Heartbeat/2 && !p.Closing() {

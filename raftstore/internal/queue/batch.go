@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Batch is the calls of many callers that become one log entry, and later their answers.
+// Batch collects the calls of many callers that become one log entry, and later holds their answers.
 type Batch struct {
 	Kind  wire.Kind
 	Data  []byte // space for the header, then the body
@@ -18,8 +18,9 @@ type Batch struct {
 	Nonce uint64
 	// Format is the oldest format that has all operations of the batch.
 	Format byte
-	// Foreign marks a batch whose calls came from other nodes, which took this node for the leader. If it is not, the
-	// calls fail, and the other nodes find the leader. Forwarded again, calls could circulate between nodes.
+	// Foreign marks a batch whose calls came from other nodes, which took this node for the leader. If this node does
+	// not lead, the calls fail, and the other nodes look for the leader. This node must not forward them again,
+	// because calls could circulate between nodes.
 	Foreign bool
 	// MoveNs is the distance by which the entry moves a test clock.
 	MoveNs int64

@@ -10,8 +10,8 @@ import (
 // of operations. So a small batch waits while another is in flight, and grows. With 50 closed-loop clients and few
 // processors, this gives a third more decisions, and no client waits longer (docs/performance.md).
 
-// ready reports whether the oldest batch may go. It may when nothing is in flight, when the waiting operations are
-// worth an entry, or when the newest batch in flight left coalesceFor ago.
+// ready reports whether the oldest batch may be proposed. The in-flight window must have space. Besides, either no
+// batch is in flight, or at least worthOps operations wait, or the newest batch in flight left coalesceFor ago.
 func (q *Queue) ready() bool {
 	if q.paused || q.slots == 0 || len(q.Batches) == 0 {
 		return false
@@ -19,9 +19,9 @@ func (q *Queue) ready() bool {
 	return len(q.inFlight) == 0 || q.ops >= worthOps || time.Since(q.sentAt) >= coalesceFor
 }
 
-// wakePump wakes the pump if the waiting batch may go because time has passed. Without it, during a handover two nodes
-// could each hold the other's calls behind a batch that waits for the other node. They would wait until the next
-// call.
+// wakePump wakes the pump if the oldest batch may be proposed now that coalesceFor has passed. Without this timer, two
+// nodes could block each other during a handover. Each could hold the calls of the other node behind a batch that it
+// has sent to the other node. Both would wait until the next call.
 func (q *Queue) wakePump() {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

@@ -29,25 +29,25 @@ const (
 	// within the maximum age of a decision.
 	maxQueuedOps = 64 << 10
 	// MaxInFlight bounds the in-flight window: entries, or batches on their way to the leader, without an answer. Two
-	// keep disk and network busy at the same time. Further ones help when a majority is far away.
+	// entries keep disk and network busy at the same time. More entries help when a majority is far away.
 	MaxInFlight = 4
-	// worthOps operations are worth an entry while another is in flight, because they then cost as much as the entry.
-	// Measured with 1 to 1024 at every pipeline depth, 256 was best or even.
+	// worthOps is the number of operations that are proposed although another entry is in flight. So many operations
+	// cost about as much as an entry. Measured with 1 to 1024 at every pipeline depth, 256 was best or even.
 	worthOps = 256
-	// coalesceFor is the time after which a waiting batch of any size goes although the previous one is still in
-	// flight. It is longer than a commit on a good disk in one data centre. One entry in this time costs a node a few
-	// hundredths of a processor.
+	// coalesceFor is the time after which a waiting batch of any size is proposed although the previous batch is still
+	// in flight. It is longer than a commit on a good disk in one data centre. One entry in this time costs a node a
+	// few hundredths of a processor.
 	coalesceFor = 5 * time.Millisecond
 )
 
-// Queue collects the operations of all callers into batches until the pump takes them. The pump takes a batch when
-// nothing is in flight, or when the waiting operations are worth an entry (inflight.go).
+// Queue collects the operations of all callers into batches until the pump takes them. The pump takes a batch when no
+// other is in flight, or when enough operations wait (inflight.go).
 type Queue struct {
 	Mu      sync.Mutex
 	changed *sync.Cond
 	Batches []*Batch
 	ops     int
-	slots   int // batches that may still go
+	slots   int // free places of the in-flight window
 	nonce   uint64
 	closed  bool
 	paused  bool // Next waits
@@ -55,7 +55,7 @@ type Queue struct {
 	valueBytes int
 	// inFlight holds the proposed batches by nonce, and the batches that coalesced with them.
 	inFlight map[uint64]*Batch
-	sentAt   time.Time   // when the newest of them left
+	sentAt   time.Time   // when Next returned the newest of them
 	late     *time.Timer // calls wakePump when the newest batch is in flight for coalesceFor
 }
 
@@ -68,7 +68,7 @@ func New(valueBytes int) *Queue {
 }
 
 // Add appends a call to the open batch. It returns the batch and the index of the call's first answer. A call without
-// operations only waits for the next entry.
+// operations only waits for the next entry. After any error, nothing is counted.
 func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) {
 	bytes, said := 0, 0
 	for i := range ops {
@@ -111,8 +111,8 @@ func encodedBytes(ops []engine.Op, atomic bool) int {
 	return len(e.Call(nil, ops, atomic))
 }
 
-// open returns the batch for a call of this size: the last or the last but one, of the same origin as the call. A
-// call never overtakes an entry of another kind.
+// open returns the batch for a call of this size: the last or the last but one, of the same origin as the call, or
+// else a new batch. A call never overtakes an entry of another kind.
 func (q *Queue) open(ops, bytes, said int, foreign bool) *Batch {
 	for _, b := range slices.Backward(q.Batches[max(len(q.Batches)-2, 0):]) {
 		if b.Kind != wire.Decide {
@@ -154,7 +154,7 @@ func (q *Queue) Moving(kind wire.Kind, moveNs int64) (*Batch, error) {
 	return b, nil
 }
 
-// Next waits for a batch that may go, and returns nil when the queue is closed.
+// Next waits for a batch that may be proposed, and puts it in flight. It returns nil when the queue is closed.
 func (q *Queue) Next() *Batch {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -171,7 +171,7 @@ func (q *Queue) Next() *Batch {
 	return b
 }
 
-// Complete frees the slot of a batch and wakes its callers.
+// Complete ends the flight of a batch, frees its place in the in-flight window, and wakes its callers.
 func (q *Queue) Complete(b *Batch, err error) {
 	q.Mu.Lock()
 	delete(q.inFlight, b.Nonce)
@@ -184,7 +184,7 @@ func (q *Queue) Complete(b *Batch, err error) {
 	b.Complete(err)
 }
 
-// Pause holds back all further batches. It returns when none is in flight or ctx ends.
+// Pause holds back all further batches until Resume. It returns when no batch is in flight or ctx ends.
 func (q *Queue) Pause(ctx context.Context) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

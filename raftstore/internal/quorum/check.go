@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// gatherFor is the time after the begin of a round in which the next round gathers as many callers as the previous
-	// one had. It was measured with 50 clients at -P 1 to 128: 0.5 ms saves less, and 2 ms leaves processors idle.
+	// gatherFor bounds the time, from the begin of a round, for which the next round waits for as many callers as that
+	// round had. It was measured with 50 clients at -P 1 to 128: 0.5 ms saves less, and 2 ms leaves processors idle.
 	gatherFor = time.Millisecond
 )
 
 // Check confirms that this node's state is still the newest: no other leader was elected after this node and before
-// the callers asked. All waiting callers share a round, and one round is under way at a time. The next round begins
-// when it ends, with all callers that have arrived meanwhile. If they are fewer than the previous round had, it waits
-// a moment for more. A round costs three nodes as much as two hundred denials. A single caller never waits for
-// others.
+// the callers asked. All waiting callers share a round, and one round is under way at a time. When a round ends, the
+// next round begins with all callers that have arrived meanwhile. If they are fewer than the previous round had, the
+// next round waits a moment for more. A round costs three nodes as much as two hundred denials. A single caller never
+// waits for others.
 //
 // A round asks voters for their term after its last caller has arrived. It first asks the voters that made up the
 // previous majority, and all voters if these are late. Assume that a majority, with this node, answers with the term
@@ -39,7 +39,7 @@ type Check struct {
 	Self   string
 	Term   func() uint64      // this node's current term
 	Voters func() []string    // the voters of the newest configuration, with this node
-	Ask    func(ids []string) // wakes the goroutines that ask these nodes
+	Ask    func(ids []string) // wakes the goroutines that ask these nodes; see Follow
 	Stop   <-chan struct{}    // closed when the node closes
 
 	mu    sync.Mutex
@@ -52,7 +52,7 @@ type Check struct {
 }
 
 // Confirm returns nil if no leader of a term after the given one was elected before the call. It returns ErrTryAgain
-// if one was, or if a majority does not answer.
+// if such a leader was elected, or if a majority does not answer.
 func (c *Check) Confirm(term uint64) error { return c.Await(c.Join(term), term) }
 
 // Join is the first half of Confirm. It adds the caller to the next round, so that the question is asked while the
@@ -104,7 +104,7 @@ func (c *Check) begin() {
 	}
 }
 
-// count records a voter's yes. The caller holds mu.
+// count records that a voter is in the term of the round. The caller holds mu.
 func (c *Check) count(id string) {
 	r := c.now
 	if !r.awaits(id) {
@@ -122,7 +122,7 @@ func (c *Check) finish(err error) {
 	r.err, c.now = err, nil
 	close(r.done)
 	if c.enough = 0; err != nil {
-		c.Quick = nil // they may be the reason
+		c.Quick = nil // these voters may be the reason
 	}
 	left := gatherFor - time.Since(r.begun)
 	if err == nil && left > 0 {

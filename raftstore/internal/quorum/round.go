@@ -26,7 +26,7 @@ func (r *Round) awaits(id string) bool {
 	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
 }
 
-// wake calls due after a time. The caller holds mu.
+// wake calls due after the given time. The caller holds mu.
 func (c *Check) wake(after time.Duration) {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(after, c.due)
@@ -35,8 +35,8 @@ func (c *Check) wake(after time.Duration) {
 	c.timer.Reset(after)
 }
 
-// due asks all voters if the quick ones are late. If no round is under way, it begins one for the callers that have
-// waited for others.
+// due asks all voters if those of Check.Quick are late. If no round is under way, it begins a round for the callers
+// that have waited for more callers.
 func (c *Check) due() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
