@@ -31,8 +31,8 @@ const MaxArrivals = 4096
 type Arrival struct {
 	Index uint64
 	RawNs int64
-	// Live: the entry arrived in the term in which it was proposed. Any other entry was
-	// stamped long before it arrived, or arrived in an earlier process.
+	// Live means that the entry arrived in the term in which it was proposed. Any other entry was stamped long before
+	// it arrived, or arrived in an earlier process.
 	Live bool
 }
 
@@ -68,14 +68,13 @@ func (a *Arrivals) note(ls []*raft.Log) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, l := range ls {
-		a.openedWith = min(a.openedWith, l.Index-1) // this write replaces what followed
+		a.openedWith = min(a.openedWith, l.Index-1) // this write replaces the entries from l.Index on
 		a.ring[l.Index%MaxArrivals] = Arrival{l.Index, rawNs, l.Term == a.term}
 	}
 }
 
-// Of returns the arrival of an entry that is being applied. The leader stamps an entry
-// before it sends it, so the time since the arrival is never more than the time since the
-// stamp.
+// Of returns the arrival of an entry that is being applied. The leader stamps an entry before it sends the entry, so
+// the time since the arrival is never more than the time since the stamp.
 func (a *Arrivals) Of(index uint64) Arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()

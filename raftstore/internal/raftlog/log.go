@@ -34,11 +34,11 @@ type Log struct {
 	Times       Times
 
 	opened  time.Time
-	Storing atomic.Int64 // when the append under way began, in nanoseconds since opened; 0: none is
+	Storing atomic.Int64 // when the append under way began, in nanoseconds since opened; 0: no append is
 
 	Awake awake
 	mu    sync.Mutex
-	since map[string]time.Duration // awake when each write under way began, by name
+	since map[string]time.Duration // Awake.now() when each write under way began, by name
 }
 
 // Guard returns a Log on store. It calls fatal at the first failed write.
@@ -83,8 +83,8 @@ func (g *Log) StuckFor() time.Duration {
 	return 0
 }
 
-// Hung returns a write that has taken longer than limit, not counting pauses of this
-// process.
+// Hung returns the name of a write that has taken longer than limit, not counting pauses of this process. yes is false
+// if no write has.
 func (g *Log) Hung(limit time.Duration) (what string, yes bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,8 +110,8 @@ func (g *Log) StoreLogs(ls []*raft.Log) error {
 	return g.watched("store entries", func() error { return g.Store.StoreLogs(ls) })
 }
 
-// DeleteRange removes entries. If the range begins inside the newest image and ends after
-// it, the Raft library has installed that image and needs a restart: see errLogReplaced.
+// DeleteRange removes entries. If the range begins inside the newest image and ends after that image, the Raft library
+// has installed the image and needs a restart: see errLogReplaced.
 func (g *Log) DeleteRange(low, high uint64) error {
 	err := g.watched("delete entries", func() error { return g.Store.DeleteRange(low, high) })
 	if image := g.NewestImage(); err == nil && low <= image && image < high {

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// freshness records the last moment for which this node has provably applied everything that was acknowledged until
-// then. That is the moment of a ReadIndex question whose index it has applied since. The moment is on this node's
-// monotonic clock.
+// freshness records the latest moment M for which this node has provably applied everything that was acknowledged
+// before M. At M this node sent a ReadIndex question, and it has applied the index of the answer since. M is on this
+// node's monotonic clock.
 type freshness struct {
 	mu      sync.Mutex
-	at      time.Time // that moment; zero: none since the start
+	at      time.Time // the moment M; zero: none since the start
 	pending struct {  // the oldest question whose index has not been applied
 		at    time.Time
 		index uint64
@@ -33,7 +33,7 @@ func (f *freshness) saw(at time.Time, index, applied uint64) {
 	}
 }
 
-// since returns the moment, given the last entry applied.
+// since returns the moment M, or zero. applied is the last entry that this node has applied.
 func (f *freshness) since(applied uint64) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *freshness) since(applied uint64) time.Time {
 	return f.at
 }
 
-// Reset discards the moment, because the state has been replaced.
+// Reset discards the moment M, because the state has been replaced.
 func (f *freshness) Reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

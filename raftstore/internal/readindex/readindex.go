@@ -38,13 +38,13 @@ const (
 // "Consensus: Bridging Theory and Practice", section 6.4).
 //
 // When the question arrives, the leader first applies the entries that are committed (see AwaitCommitted). The read
-// index is the last entry that it has applied then. A leader acknowledges a write after it has applied it. Before it
-// serves (BecomeLeader), it applies everything that earlier leaders committed. So the read index covers every
-// acknowledged write, unless a later leader was elected before the call.
+// index is the last entry that the leader has applied then. A leader acknowledges a write after it has applied it.
+// Before it serves (BecomeLeader), it applies everything that earlier leaders committed. So the read index covers
+// every acknowledged write, unless a later leader was elected before the call.
 //
-// A majority excludes that. Each of its nodes, asked after the call, was still in the leader's term, and a node
-// enters a term before it votes in it (see quorum.Check). A follower then waits until it has applied the read index.
-// That entry is committed, so it stays valid under any later leader.
+// The answers of a majority exclude such an election. Each node of the majority, asked after the call, was still in
+// the leader's term, and a node enters a term before it votes in that term (see quorum.Check). A follower then waits
+// until it has applied the read index. That entry is committed, so it stays valid under any later leader.
 //
 // limiter.ErrClusterDown: no leader is known. limiter.ErrTryAgain: the leader or its majority did not answer in time,
 // or this node did not apply the read index in time. ErrTryAgain is also the result while a divergence check of this
@@ -246,8 +246,8 @@ func (rd *Reads) callTimeout() (context.Context, context.CancelFunc) {
 }
 
 // AwaitCommitted waits until this leader has applied the entries that were committed at the call. A follower applies
-// an entry when it knows that it is committed, perhaps before the leader applies it. A read of the follower then
-// shows the entry, and later answers of the leader must not be older.
+// an entry when it knows that the entry is committed, perhaps before the leader applies it. A read of the follower
+// then shows the entry, and later answers of the leader must not be older.
 func (rd *Reads) AwaitCommitted() error {
 	commit := rd.Raft.CommitIndex()
 	if rd.FSM.HasApplied(commit) {
@@ -267,8 +267,8 @@ func (rd *Reads) AwaitCommitted() error {
 	return limiter.ErrTryAgain
 }
 
-// StillLeads returns nil if a majority, asked after the call, confirms that no leader was elected after the term r.
-// Otherwise this node's state may lack decisions of another leader.
+// StillLeads returns nil if a majority, asked after the call, confirms that no leader of a later term than r was
+// elected. Otherwise this node's state may lack decisions of another leader.
 func (rd *Reads) StillLeads(r *leadership.Term) error { return rd.Confirms.Confirm(r.Number) }
 
 // LookStamp returns the time that reads use: the stamp of the last entry, or a later time that came with a read

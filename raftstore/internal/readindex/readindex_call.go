@@ -19,11 +19,11 @@ import (
 // readIndexQuestion is the question of a follower to the leader.
 type readIndexQuestion struct {
 	term    uint64 // the follower's term, read after the waiting reads arrived
-	applied uint64 // the last entry it has applied
-	last    uint64 // the last entry of its log
+	applied uint64 // the last entry that the follower has applied
+	last    uint64 // the last entry of the follower's log
 }
 
-// readIndexAnswer is the leader's answer. Without a time, as from an older weir, term is 0.
+// readIndexAnswer is the leader's answer. If the leader runs an older weir, the answer has no time, and term is 0.
 type readIndexAnswer struct {
 	index, term uint64
 	at          engine.Stamp
@@ -94,7 +94,7 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 }
 
 // confirmedBy reports whether the asking node and this node are a majority in r's term, which is possible with up to
-// three voters. The question then proves what a quorum.Check would: the follower was still in this term after the
+// three voters. The question then proves the same as a quorum.Check: the follower was still in this term after the
 // reads arrived.
 func (rd *Reads) confirmedBy(id string, term uint64, r *leadership.Term) bool {
 	if term != r.Number {
@@ -117,7 +117,7 @@ func (rd *Reads) confirmedBy(id string, term uint64, r *leadership.Term) bool {
 // its commit index only up to an entry that its log has in the same term.
 func (rd *Reads) sendCommitIndex(id string, q readIndexQuestion, r *leadership.Term, index, entryTerm uint64) {
 	if q.applied >= index || q.last < index || rd.Logs.StuckFor() > rd.Options.Heartbeat/timers.StuckFraction {
-		return // a follower of a leader with a stuck disk may elect another; see transport.Gate
+		return // a leader with a stuck disk must stay silent; see transport.Gate
 	}
 	s := rd.Raft.Server(id)
 	if s == nil {
@@ -171,9 +171,9 @@ func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, er
 }
 
 // askOlderLeader returns a read index from a leader of an older weir, which does not know calls.ReadIndex. It sends
-// the leader a decision that takes nothing. All entries acknowledged before precede that entry in the log, because a
-// leader of an earlier term could not commit it. The leader has applied the entry when it answers, so the index in
-// its later status is at least the entry's index.
+// the leader a decision that takes nothing. All entries that were acknowledged before precede the entry of this
+// decision in the log, because a leader of an earlier term could not commit it. The leader has applied that entry when
+// it answers, so the index in its later status is at least the entry's index.
 func (rd *Reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
 	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,

@@ -9,7 +9,7 @@ import (
 )
 
 // CheckKept returns an error if a member has lost its log with its term and vote, or all its images and entries. It
-// checks only Fsync, because a loss of power may take a log that is not synced.
+// checks only nodes with the durability Fsync, because a loss of power may take a log that is not synced.
 func (r *Recovery) CheckKept() error {
 	if !r.Identity.Joined || r.Options.Durability != identity.Fsync {
 		return nil

@@ -17,13 +17,14 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// A recovered cluster is a new cluster with a new id. All survivors that were given the same nodes compute the same
-// id. A lost node that returns is refused, because it could otherwise lead the survivors in a later term.
+// A recovered cluster is a new cluster with a new id. Survivors whose recovery files name the same nodes compute the
+// same id. The new cluster refuses a lost node that returns, because that node could otherwise lead the survivors in a
+// later term.
 //
 // Each survivor writes one image of its whole state, committed or not, at one log index after its last entry. Then it
-// empties its log and removes its older images. By Raft's election rules, the survivor with the most complete log
-// becomes leader among those that meet. Entries that this leader lacks are not part of the new cluster. Its older
-// image replaces the recovery image of a survivor that had more (see images.Sink).
+// empties its log and removes its older images. The survivors elect their leader by Raft's rules: its log is at least
+// as complete as the logs of a majority of the survivors. Entries that this leader lacks are not part of the new
+// cluster. The leader's older image replaces the recovery image of a survivor that had more entries (see images.Sink).
 //
 // Until the image is complete, the directory is unchanged. From then on the log is not read again. A recovery that is
 // repeated, after an interruption or with other addresses, only replaces the configuration.
@@ -53,7 +54,7 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 	if err := r.Images.KeepOnly(infos[0].ID); err != nil {
 		return err
 	}
-	// a restored directory has none; the library has reported any other error
+	// a restored directory has no term; the library has reported any other error
 	term, _ := r.Logs.GetUint64(raftlog.KeyTerm)
 	if err := r.Logs.SetUint64(raftlog.KeyTerm, max(term, infos[0].Term)+termLeap); err != nil {
 		return err

@@ -26,7 +26,7 @@ type Recovery struct {
 	*host.Host
 	Logs   *raftlog.Log
 	Images *persistence.Images
-	// NewMachine returns an FSM without a state, and RaftConfig returns the configuration of the Raft library.
+	// NewMachine returns an FSM with an empty state. RaftConfig returns the settings of the Raft library.
 	NewMachine func() *fsm.FSM
 	RaftConfig func() *raft.Config
 	// Joined is called with the constants of a recovered state.

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// calmSnapshots multiplies the log bytes that make a snapshot due. Below this bound the snapshot pauses between its
-	// steps; above it, a short log matters more than the latency of decisions.
+	// calmSnapshots times SnapshotBytes is the length of the log up to which a snapshot pauses between its steps.
+	// Beyond it, a short log matters more than the latency of decisions.
 	calmSnapshots = 2
-	// MaxTrailing and minTrailing bound the log entries that are kept behind a snapshot. A follower that was away for a
-	// moment catches up from them.
+	// MaxTrailing and minTrailing bound the number of log entries that are kept although a snapshot contains them. A
+	// follower that was away for a moment catches up from them.
 	MaxTrailing, minTrailing = 10_240, 64
 )
 
@@ -72,7 +72,7 @@ func FirstSnapshotBytes(servers []raft.Server, id string, bytes int64) int64 {
 	return min(bytes*int64(position)/int64(max(len(servers), 1)), bytes)
 }
 
-// Take takes a snapshot. It copies most changes while entries are applied, and the rest at a standstill.
+// Take takes a snapshot. It copies most changes while entries are applied, and the last changes at a standstill.
 func (s *Snapshots) Take() error {
 	start := time.Now()
 	s.trail()
@@ -98,8 +98,8 @@ func (s *Snapshots) Take() error {
 	return nil
 }
 
-// trail sets the number of entries that stay behind a snapshot, by the average size of the latest entries. Together
-// they have about SnapshotBytes, so that the log is bounded by bytes.
+// trail sets the number of entries that are kept although a snapshot contains them. It divides SnapshotBytes by the
+// average size of the latest entries, so that the log is bounded by bytes.
 func (s *Snapshots) trail() {
 	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
 	if entries == 0 {

@@ -61,8 +61,8 @@ func (w *Watchdog) stuck() error {
 	return nil
 }
 
-// removed reports whether the cluster has removed this node. A node that was unreachable at its removal learns of it
-// from the others.
+// removed reports whether the cluster has removed this node. A node that was unreachable at its removal learns of the
+// removal from the statuses of the other nodes. While this node is a member, removed records that in its identity.
 func (w *Watchdog) removed() bool {
 	if w.Raft.State() == raft.Shutdown {
 		return true
