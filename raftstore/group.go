@@ -256,7 +256,7 @@ func (g *group) collect() {
 // leave transfers leadership before the node closes, and answers the calls in progress.
 func (g *group) leave() {
 	g.leadership.Resign()
-	g.pipeline.Linger()
+	g.pipeline.AwaitQuiet()
 }
 
 // Servers implements host.Group.

@@ -104,8 +104,8 @@ func (k *Keeper) ClusterGroups() (groups int, ok bool) {
 	return max(k.Groups, 1), k.ClusterID != ""
 }
 
-// HasLog records that a restored node now has a log.
-func (k *Keeper) HasLog() error {
+// MarkHasLog records that a restored node now has a log.
+func (k *Keeper) MarkHasLog() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Restored = false

@@ -2,10 +2,10 @@ package pipeline
 
 import "github.com/weir-project/weir/engine"
 
-// firmNum and firmDen are the share of the memory bound above which the leader denies operations that take memory,
+// denyNum and denyDen are the share of the memory bound above which the leader denies operations that take memory,
 // once nothing is left to evict. The memory above that share is a reserve for nodes whose tables are larger than the
 // leader's table.
-const firmNum, firmDen = 31, 32
+const denyNum, denyDen = 31, 32
 
 // used returns the memory of this node's table. Above the soft level it leaves out the memory that compaction can
 // free, and takes the lock of every shard for that.
@@ -32,7 +32,7 @@ func (p *Pipeline) memoryExhausted() bool {
 	if p.DenyWhenFull {
 		return p.full(softNum, softDen)
 	}
-	return p.Evictions.isFirm() && p.full(firmNum, firmDen)
+	return p.Evictions.hasNoVictims() && p.full(denyNum, denyDen)
 }
 
 // refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their

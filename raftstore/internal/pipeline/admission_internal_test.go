@@ -84,11 +84,11 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	fill(1000)
 	p := &Pipeline{Host: &host.Host{MaxMemory: 2 * table.CompactBytes()}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
 	p.FSM.Table.Store(table)
-	p.Evictions.setFirm(true)
+	p.Evictions.setNoVictims(true)
 	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)
 	require.True(t, p.memoryExhausted())
-	p.Evictions.setFirm(false)
+	p.Evictions.setNoVictims(false)
 	require.False(t, p.memoryExhausted(), "a search may still find a victim")
 	p.DenyWhenFull = true
 	require.True(t, p.memoryExhausted(), "a leader that may not evict must refuse")

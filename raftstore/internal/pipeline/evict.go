@@ -33,11 +33,11 @@ const (
 
 // evictions tracks the memory that entries in flight take and free.
 type evictions struct {
-	mu      sync.Mutex
-	landed  *sync.Cond // coming or leaving has changed
-	coming  int64      // bytes that entries in flight add at most, as estimated
-	leaving int64      // bytes of the victims that entries in flight name
-	firm    bool       // the last search found nothing to evict
+	mu        sync.Mutex
+	landed    *sync.Cond // coming or leaving has changed
+	coming    int64      // bytes that entries in flight add at most, as estimated
+	leaving   int64      // bytes of the victims that entries in flight name
+	noVictims bool       // the last search found nothing to evict
 }
 
 // NewEvictions returns the state of a leader without entries in flight.
@@ -74,16 +74,16 @@ func (e *evictions) await(coming int64) {
 	}
 }
 
-func (e *evictions) setFirm(firm bool) {
+func (e *evictions) setNoVictims(none bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.firm = firm
+	e.noVictims = none
 }
 
-func (e *evictions) isFirm() bool {
+func (e *evictions) hasNoVictims() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.firm
+	return e.noVictims
 }
 
 // admitMemory waits until memory for a batch is available, at most maxHold. It adds evictions to the batch when
@@ -130,7 +130,7 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	b.Evicts = p.FSM.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
-	if p.Evictions.setFirm(len(ops) == 0); len(ops) > 0 {
+	if p.Evictions.setNoVictims(len(ops) == 0); len(ops) > 0 {
 		b.Append(ops, false)
 	}
 }
@@ -151,7 +151,7 @@ func (p *Pipeline) EvictWhenOver() {
 			if err != nil {
 				break
 			}
-			if <-b.Done; b.Err != nil || p.Evictions.isFirm() {
+			if <-b.Done; b.Err != nil || p.Evictions.hasNoVictims() {
 				break
 			}
 		}

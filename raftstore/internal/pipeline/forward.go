@@ -18,8 +18,8 @@ import (
 
 const (
 	// QuietFor is how long no other node must have forwarded a batch before a former leader closes its connections.
-	// lingerMost bounds the wait for such a pause.
-	QuietFor, lingerMost = 100 * time.Millisecond, time.Second
+	// maxQuietWait bounds the wait for such a pause.
+	QuietFor, maxQuietWait = 100 * time.Millisecond, time.Second
 	// deposedFraction divides the heartbeat timeout: calls to a leader may go on for a quarter of that time after
 	// another node leads. Answers may still be on their way.
 	deposedFraction = 4
@@ -110,11 +110,11 @@ func (p *Pipeline) decideForwarded(f forwarded, out []engine.Decision) error {
 	return outcomes.err()
 }
 
-// Linger waits until all forwarded batches are answered and no other node has forwarded a batch for QuietFor.
+// AwaitQuiet waits until all forwarded batches are answered and no other node has forwarded a batch for QuietFor.
 // After such a pause the other nodes know the new leader. Before it, calls that fail in a handover are sent again at
 // once, perhaps to this node.
-func (p *Pipeline) Linger() {
-	ctx, cancel := context.WithTimeout(p.Ctx, lingerMost)
+func (p *Pipeline) AwaitQuiet() {
+	ctx, cancel := context.WithTimeout(p.Ctx, maxQuietWait)
 	defer cancel()
 	quiet := func() bool {
 		return p.Answering.Load() == 0 && p.Uptime()-time.Duration(p.lastForwarded.Load()) >= QuietFor

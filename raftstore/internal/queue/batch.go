@@ -10,12 +10,12 @@ import (
 
 // Batch collects the calls of many callers that become one log entry, and later holds their answers.
 type Batch struct {
-	Kind  wire.Kind
-	Data  []byte // space for the header, then the body
-	enc   wire.Encoder
-	Ops   int
-	said  int // upper bound of the bytes of strings in the answers
-	Nonce uint64
+	Kind      wire.Kind
+	Data      []byte // space for the header, then the body
+	enc       wire.Encoder
+	Ops       int
+	textBytes int // upper bound of the bytes of strings in the answers
+	Nonce     uint64
 	// Format is the oldest format that has all operations of the batch.
 	Format byte
 	// Foreign marks a batch whose calls came from other nodes, which took this node for the leader. If this node does
@@ -61,8 +61,8 @@ func (b *Batch) Append(ops []engine.Op, atomic bool) (from int) {
 
 // fits reports whether the batch has space for a call with so many operations, bytes, and bytes of strings in its
 // answers.
-func (b *Batch) fits(ops, bytes, said int) bool {
-	return b.Ops+ops <= MaxEntryOps && len(b.Data)+bytes <= MaxEntryBytes && b.said+said <= maxAnswerBytes
+func (b *Batch) fits(ops, bytes, textBytes int) bool {
+	return b.Ops+ops <= MaxEntryOps && len(b.Data)+bytes <= MaxEntryBytes && b.textBytes+textBytes <= maxAnswerBytes
 }
 
 // coalesce appends the calls of another batch, so that both share one entry.
@@ -71,7 +71,7 @@ func (b *Batch) coalesce(next *Batch) {
 	b.Data = append(b.Data, next.Body()...)
 	b.enc.Reset() // the appended calls end with a limit that enc does not know
 	b.Ops += next.Ops
-	b.said += next.said
+	b.textBytes += next.textBytes
 	b.Format = max(b.Format, next.Format)
 }
 

@@ -47,7 +47,7 @@ func (q *Queue) Coalesce(b *Batch) {
 	if b.Kind != wire.Decide || len(q.Batches) == 0 {
 		return
 	}
-	if next := q.Batches[0]; next.Kind == wire.Decide && b.fits(next.Ops, len(next.Body()), next.said) {
+	if next := q.Batches[0]; next.Kind == wire.Decide && b.fits(next.Ops, len(next.Body()), next.textBytes) {
 		b.coalesce(q.take())
 		q.inFlight[next.Nonce] = next
 	}

@@ -70,14 +70,14 @@ func New(valueBytes int) *Queue {
 // Add appends a call to the open batch. It returns the batch and the index of the call's first answer. A call without
 // operations only waits for the next entry. After any error, nothing is counted.
 func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) {
-	bytes, said := 0, 0
+	bytes, textBytes := 0, 0
 	for i := range ops {
 		if !wire.Valid(&ops[i]) {
 			return nil, 0, failure.ErrInvalidOp
 		}
 		bytes += wire.Estimate(&ops[i])
 		if ops[i].AnswersText() {
-			said += q.valueBytes
+			textBytes += q.valueBytes
 		}
 	}
 	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
@@ -91,8 +91,8 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	if q.ops+len(ops) > maxQueuedOps {
 		return nil, 0, limiter.ErrOverloaded
 	}
-	b := q.open(len(ops), bytes, said, foreign)
-	b.said += said
+	b := q.open(len(ops), bytes, textBytes, foreign)
+	b.textBytes += textBytes
 	q.ops += len(ops)
 	at := b.Append(ops, atomic)
 	if q.ready() {
@@ -113,13 +113,13 @@ func encodedBytes(ops []engine.Op, atomic bool) int {
 
 // open returns the batch for a call of this size: the last or the last but one, of the same origin as the call, or
 // else a new batch. A call never overtakes an entry of another kind.
-func (q *Queue) open(ops, bytes, said int, foreign bool) *Batch {
+func (q *Queue) open(ops, bytes, textBytes int, foreign bool) *Batch {
 	for _, b := range slices.Backward(q.Batches[max(len(q.Batches)-2, 0):]) {
 		if b.Kind != wire.Decide {
 			break
 		}
 		if b.Foreign == foreign {
-			if b.fits(ops, bytes, said) {
+			if b.fits(ops, bytes, textBytes) {
 				return b
 			}
 			break

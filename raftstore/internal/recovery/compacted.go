@@ -22,7 +22,7 @@ func (r *Recovery) CheckKept() error {
 	case term == 0 && !r.Identity.Restored:
 		return lost("no term in its log")
 	case term > 0 && r.Identity.Restored:
-		if err := r.Identity.HasLog(); err != nil {
+		if err := r.Identity.MarkHasLog(); err != nil {
 			return err
 		}
 	}
