@@ -165,8 +165,8 @@ chart: ## Package the chart for Kubernetes as bin/weir-VERSION.tgz
 	mkdir -p bin
 	$(GO) run $(HELM) package packaging/helm/weir --destination bin
 
-.PHONY: test-strangers
-test-strangers: ## Hold 5,000 silent, half-open or idle connections of each port, and see that nobody else is kept out
+.PHONY: test-floods
+test-floods: ## Hold 5,000 silent, half-open or idle connections of each port, and see that nobody else is kept out
 	WEIRTEST_FLOOD_CONNS=5000 $(GO) test -count=1 -timeout 20m -v -run 'FloodKeepsNo' ./cmd/weir
 
 .PHONY: test-reads
