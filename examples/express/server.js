@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { limit } from './limit.js';
 
 const [host, port] = (process.env.LISTEN ?? '127.0.0.1:8080').split(':');
-// A request waits for weir for TIMEOUT_MS at most, and is never sent twice.
+// A request waits at most TIMEOUT_MS for weir. The client never sends it again.
 const redis = new Redis(`redis://${process.env.WEIR ?? '127.0.0.1:6380'}`, {
   commandTimeout: Number(process.env.TIMEOUT_MS ?? 100),
   maxRetriesPerRequest: 0,

@@ -9,7 +9,7 @@ from redis.backoff import NoBackoff
 from limit import limit
 
 timeout = int(os.environ.get("TIMEOUT_MS", "100")) / 1000
-# A request waits for weir for TIMEOUT_MS at most, and is never sent twice.
+# A request waits at most TIMEOUT_MS for weir. The client never sends it again.
 redis = Redis(
     connection_pool=BlockingConnectionPool.from_url(
         "redis://" + os.environ.get("WEIR", "127.0.0.1:6380"),
@@ -27,5 +27,5 @@ async def hello():
 
 if __name__ == "__main__":
     host, port = os.environ.get("LISTEN", "127.0.0.1:8080").split(":")
-    # Behind a proxy: proxy_headers=True, forwarded_allow_ips with the addresses that are believed.
+    # Behind a proxy, set proxy_headers=True, and forwarded_allow_ips to the addresses of the proxies.
     uvicorn.run(app, host=host, port=int(port), proxy_headers=False, access_log=False)

@@ -20,7 +20,7 @@ def problem(status, kind, title, headers=None, **more):
 
 
 def client_of(request):
-    """Who sent a request. An IPv6 client has a whole /64, and may use another address of it each time."""
+    """Returns the client that sent a request. An IPv6 client has a whole /64, and may change its address in it."""
     address = ip_address(request.client.host)
     address = getattr(address, "ipv4_mapped", None) or address
     return str(address if address.version == 4 else ip_network((int(address), 64), strict=False))
@@ -45,7 +45,7 @@ def limit(redis, policy, key_of=client_of):
             if retry_ms >= 0:
                 headers["Retry-After"] = str(max(ceil(retry_ms / 1000), 1))
             return problem(429, "quota-exceeded", QUOTA, headers, **{"violated-policies": [by]})
-        await asyncio.sleep(retry_ms / 1000)  # 0 unless the policy paces
+        await asyncio.sleep(retry_ms / 1000)  # 0 unless the policy delays requests
         response = await call_next(request)
         response.headers.update(headers)
         return response

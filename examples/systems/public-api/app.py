@@ -24,20 +24,20 @@ BACKEND = os.environ.get("BACKEND")
 
 host, port = os.environ.get("WEIR", "127.0.0.1:6380").split(":")
 timeout = int(os.environ.get("TIMEOUT_MS", "100")) / 1000
-# A request is never sent twice: the second could count again.
+# The client never sends a request again, because it could count twice.
 redis = Redis(host=host, port=int(port), decode_responses=True, socket_timeout=timeout, retry=Retry(NoBackoff(), 0))
 settings, breaker = Settings(), CircuitBreaker()
 metrics = Metrics(redis, [("service", "all")])
 
 
 def client_of(environ):
-    """The address of a client. Behind proxies it is the last one of X-Forwarded-For."""
+    """Returns the address of a client. Behind proxies it is the last one of X-Forwarded-For."""
     forwarded = environ.get("HTTP_X_FORWARDED_FOR", "") if PROXIES else ""
     return "ip:" + (forwarded.rsplit(",", 1)[-1].strip() or environ["REMOTE_ADDR"])
 
 
 def check(environ):
-    """One check for the address, the API key, the endpoint and the service, or for the settings."""
+    """Sends one check: for the address, the API key, the endpoint and the service, or for the settings."""
     ip, name = client_of(environ), API_KEYS.get(environ.get("HTTP_X_API_KEY"))
     user = name and "user:" + name
     policy = ENDPOINTS.get((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
@@ -53,7 +53,7 @@ def check(environ):
 
 
 def process(environ):
-    """The request itself: the server behind, or else a list without users."""
+    """Serves the request: from the server behind this one, or with an empty list of users."""
     if not BACKEND:
         return "200 OK", b'{"users":[]}\n'
     request = urllib.request.Request(BACKEND + environ["PATH_INFO"], method=environ["REQUEST_METHOD"])
@@ -89,7 +89,7 @@ def app(environ, start_response):
         if not allowed:
             headers["Retry-After"] = str(max(ceil(retry_ms / 1000), 1))
             return answer("429 Too Many Requests", b'{"error":"Rate limit exceeded"}\n')
-        time.sleep(retry_ms / 1000)  # 0 unless the policy paces
+        time.sleep(retry_ms / 1000)  # 0 unless the policy delays requests
     # 2. The circuit breaker.
     if breaker.is_open():
         headers["Retry-After"] = str(ceil(breaker.pause))

@@ -6,7 +6,7 @@ from time import monotonic
 
 
 class RedisRateLimiter:
-    """A sliding window for each client. Its four commands on a sorted set have become one, which is also atomic."""
+    """A sliding window for each client. One atomic command replaces the four commands on a sorted set."""
 
     def __init__(self, redis_client, key_prefix="ratelimit"):
         self.redis = redis_client
@@ -25,7 +25,7 @@ class RedisRateLimiter:
 
 
 def number(name, default=None):
-    """A setting from the environment. The error names the variable and what it accepts."""
+    """Reads a setting from the environment. The error names the variable and the values that it accepts."""
     text = os.environ.get(name, "")
     if text == "" and default is not None:
         return default
@@ -35,7 +35,7 @@ def number(name, default=None):
 
 
 class Settings:
-    """The RATE_LIMIT_* variables, as a limit of weir for each of them."""
+    """The RATE_LIMIT_* variables, and the limits of weir that they set."""
 
     def __init__(self):
         enabled = os.environ.get("RATE_LIMIT_ENABLED", "true").lower()
@@ -69,13 +69,13 @@ class Settings:
             redis.execute_command("RL.POLICY", "SET", policy, "LIMIT", *rule)
 
     def pairs(self, endpoint, ip, user):
-        """The policies and keys of a request, for one check."""
+        """Returns the policies and keys of a request, for one check."""
         keys = {"env:default": f"{endpoint}|{user or ip}", "env:per-ip": ip, "env:per-user": user}
         return [(policy, keys[policy]) for policy in self.policies if keys[policy]]
 
 
 class CircuitBreaker:
-    """Closed, open, or half-open: five failures in a row open it, and after a pause one request tries."""
+    """A circuit breaker. Five failures in a row open it. After a pause it is half-open: one request tries."""
 
     def __init__(self, failures=5, pause=2.0):
         self.most, self.pause = failures, pause

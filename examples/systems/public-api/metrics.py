@@ -1,4 +1,4 @@
-"""The five metrics of the public API, as Prometheus reads them."""
+"""The five metrics of the public API, in the format of Prometheus."""
 
 from threading import Lock
 

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { SlidingWindowRateLimiter } from './sliding-window.js';
 
-/** rateLimitMiddleware limits each key that keyExtractor finds, by default each address. */
+/** rateLimitMiddleware limits each key that keyExtractor returns, by default each address. */
 export function rateLimitMiddleware(
   limiter: SlidingWindowRateLimiter,
   keyExtractor: (req: Request) => string = (req) => req.ip ?? '',

@@ -10,7 +10,7 @@ export interface RateLimitConfig {
 
 const windows = { perSecond: '1s', perMinute: '1m', perHour: '1h', perDay: '1d' } as const;
 
-/** MultiLevelRateLimiter admits a request if all of its levels do. They are one policy, decided in one step: a denial counts nowhere. */
+/** MultiLevelRateLimiter admits a request if all levels admit it. They are one policy, so a denial counts nowhere. */
 export class MultiLevelRateLimiter {
   private readonly limits: (string | number)[];
   private declared?: Promise<unknown>;
@@ -27,7 +27,7 @@ export class MultiLevelRateLimiter {
     });
   }
 
-  /** isAllowed also says how many milliseconds to wait: those of the level that denied. */
+  /** isAllowed decides, and returns the milliseconds to wait for the level that denied. */
   async isAllowed(key: string): Promise<{ allowed: boolean; retryAfter?: number }> {
     if (this.limits.length === 0) return { allowed: true };
     await this.declare();
@@ -35,7 +35,7 @@ export class MultiLevelRateLimiter {
     return allowed ? { allowed } : { allowed, retryAfter: retryMs };
   }
 
-  /** declare sets the policy before the first decision. What was counted under it stays counted. */
+  /** declare sets the policy before the first decision. Requests that it counted before stay counted. */
   private async declare() {
     this.declared ??= this.weir.call('RL.POLICY', 'SET', this.policy, ...this.limits);
     try {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** RedisRateLimiter is the same program against Redis and against weir: it sends the document's script, with its own time. */
+/** RedisRateLimiter works with Redis and with weir: it sends the document's script and its own time. */
 export class RedisRateLimiter {
   constructor(
     private readonly redis: Redis,
@@ -10,7 +10,7 @@ export class RedisRateLimiter {
     private readonly script: string,
   ) {}
 
-  /** isAllowed answers in resetAt how many milliseconds it takes until the oldest request leaves the window; 0 if allowed. */
+  /** isAllowed returns in resetAt the milliseconds until the oldest request leaves the window, or 0 if allowed. */
   async isAllowed(key: string): Promise<{ allowed: boolean; remaining: number; resetAt: number }> {
     const now = Date.now();
     const answer = await this.redis.eval(this.script, 1, `${this.keyPrefix}:${key}`, now - this.windowMs, now, this.maxRequests, this.windowMs);

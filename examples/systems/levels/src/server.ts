@@ -30,14 +30,14 @@ const processRequest = (req: Request, res: Response) => res.type('text').send('d
 const app = express();
 // app.set('trust proxy', '10.0.0.0/8'); // behind a proxy: which hops may name the client in X-Forwarded-For
 
-// Stands for authentication: a real program takes the user from a verified session.
+// This stands in for authentication. A real program takes the user from a verified session.
 app.use((req: Request, res: Response, next: NextFunction) => {
   const id = req.get('X-User');
   if (id) req.user = { id };
   next();
 });
 
-// One bucket for the whole service. What is costly takes more tokens.
+// One bucket for the whole service. Costly requests take more tokens.
 app.get('/bucket', async (req, res) => ((await bucket.tryConsume()) ? processRequest(req, res) : tooMany(res)));
 app.get('/generate', async (req, res) => ((await bucket.tryConsume(25)) ? processRequest(req, res) : tooMany(res)));
 
@@ -49,21 +49,21 @@ app.get('/levels', async (req, res) => {
   return tooMany(res);
 });
 
-// The script of the document, from a file of its own.
+// The document's script, which is in a separate file.
 if (existsSync(scriptFile)) {
   const distributed = new RedisRateLimiter(weir, 'rl', 60000, 100, readFileSync(scriptFile, 'utf8'));
   app.get('/distributed', async (req, res) => res.json(await distributed.isAllowed(req.user?.id ?? req.ip ?? '')));
 }
 
-// By user for those who pay, by address for all others. Express runs all middleware whose path
-// is a prefix: the longer path comes first and answers, or /api's limit would hold there, too.
+// Paying users are limited by user, all others by address. Express runs all middleware whose path is a
+// prefix. So the longer path is first and answers. Otherwise the limit of /api would also apply there.
 const premium = express.Router();
 premium.use(rateLimitMiddleware(premiumLimiter, (req) => req.user?.id ?? req.ip ?? ''));
 premium.use(processRequest);
 app.use('/api/premium', premium);
 app.use('/api', rateLimitMiddleware(apiLimiter), processRequest);
 
-// Without weir nobody is let through. `next()` here instead would let everybody through.
+// Without weir no request passes. With `next()` here instead, every request would pass.
 app.use((err: Error, req: Request, res: Response, next: NextFunction) => {
   console.warn(`${req.path}: ${err.message}`);
   res.status(503).json({ error: 'Service Unavailable', retryAfter: 1 });

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { decide, type Decision } from './weir.js';
 
-/** SlidingWindowRateLimiter admits maxRequests of each key in any windowMs. name keeps its keys apart from others'. */
+/** SlidingWindowRateLimiter admits maxRequests of each key in any windowMs. name separates its keys from others. */
 export class SlidingWindowRateLimiter {
   constructor(
     readonly windowMs: number,
@@ -14,7 +14,7 @@ export class SlidingWindowRateLimiter {
     return (await this.check(key)).allowed;
   }
 
-  /** check decides as isAllowed does, and also says what is left and how long to wait. */
+  /** check decides like isAllowed. It also returns the remaining requests and the time to wait. */
   check(key: string): Promise<Decision> {
     return decide(this.weir, 'RL.SLIDING', ...this.limiter(key), this.maxRequests);
   }
@@ -23,11 +23,11 @@ export class SlidingWindowRateLimiter {
     return (await decide(this.weir, 'RL.SLIDING', ...this.limiter(key), this.maxRequests, 'COST', 0)).remaining;
   }
 
-  /** getResetTime is how many milliseconds it takes until the oldest request leaves the window; 0 if there is none. */
+  /** getResetTime returns the milliseconds until the oldest request leaves the window, or 0 if there is none. */
   async getResetTime(key: string): Promise<number> {
     const used = this.maxRequests - (await this.getRemainingRequests(key));
     if (used === 0) return 0;
-    // Under a limit of just these requests, one more would wait for the oldest. RL.EXPLAIN takes nothing.
+    // If the limit were exactly the used requests, the next would wait for the oldest. RL.EXPLAIN takes nothing.
     const told = (await this.weir.call('RL.EXPLAIN', 'RL.SLIDING', ...this.limiter(key), used)) as (string | number)[];
     return Number(told[told.indexOf('retry_after_ms') + 1]);
   }

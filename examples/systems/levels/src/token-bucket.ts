@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { decide } from './weir.js';
 
-/** TokenBucket holds up to capacity tokens and gains refillRate of them a second. All processes share it. */
+/** TokenBucket holds up to capacity tokens, and refillRate tokens arrive each second. All processes share it. */
 export class TokenBucket {
   constructor(
     private readonly capacity: number,
@@ -10,12 +10,12 @@ export class TokenBucket {
     private readonly key: string,
   ) {}
 
-  /** tryConsume takes tokens, all or none. */
+  /** tryConsume takes all of the tokens, or none. */
   async tryConsume(tokensNeeded = 1): Promise<boolean> {
     return (await this.ask(tokensNeeded)).allowed;
   }
 
-  /** getAvailableTokens is how many whole tokens there are. */
+  /** getAvailableTokens returns the whole tokens in the bucket. */
   async getAvailableTokens(): Promise<number> {
     return (await this.ask(0)).remaining;
   }

@@ -1,16 +1,16 @@
 import { Redis } from 'ioredis';
 
-/** What weir says about a request. Times are in milliseconds. */
+/** The decision of weir about a request. Times are in milliseconds. */
 export interface Decision {
   allowed: boolean;
   remaining: number;
-  /** Until the request would fit; 0 if it is allowed, -1 if it never fits. */
+  /** The time until the request would fit. It is 0 if the request is allowed, and -1 if it never fits. */
   retryMs: number;
-  /** Until the limiter is as if it had never been used. */
+  /** The time until the limiter is idle again. */
   resetMs: number;
 }
 
-/** connect makes a connection on which a request waits timeoutMs at most and is never sent twice. */
+/** connect makes a connection. A request on it waits at most timeoutMs, and is never sent again. */
 export function connect(address: string, timeoutMs: number): Redis {
   const weir = new Redis(`redis://${address}`, { commandTimeout: timeoutMs, maxRetriesPerRequest: 0 });
   weir.on('error', (err) => console.warn(`weir: ${err.message}`));

@@ -22,7 +22,7 @@ import org.springframework.web.bind.annotation.RestController;
 public class Application {
     private static final Logger LOG = LoggerFactory.getLogger(Application.class);
 
-    /** A request waits for weir for TIMEOUT_MS at most, and is never sent twice. */
+    /** A request waits at most TIMEOUT_MS for weir. The client never sends it again. */
     @Bean(destroyMethod = "shutdown")
     RedisClient weir() {
         RedisURI uri = RedisURI.create("redis://" + System.getenv().getOrDefault("WEIR", "127.0.0.1:6380"));

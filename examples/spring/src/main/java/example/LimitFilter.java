@@ -44,7 +44,7 @@ public class LimitFilter extends OncePerRequestFilter {
         this.policy = policy;
     }
 
-    /** Connects with the first request, so that the server starts without weir, too. Then Lettuce keeps the connection. */
+    /** Connects at the first request, so the server also starts without weir. Then Lettuce keeps the connection. */
     private synchronized RedisCommands<String, String> weir() {
         if (connection == null) {
             connection = client.connect();
@@ -82,7 +82,7 @@ public class LimitFilter extends OncePerRequestFilter {
         problem(response, 429, "quota-exceeded", "Request cannot be satisfied as assigned quota has been exceeded");
     }
 
-    /** Who sent a request. An IPv6 client has a whole /64, and may use another address of it each time. */
+    /** Returns the client that sent a request. An IPv6 client has a whole /64, and may change its address in it. */
     private static String clientOf(HttpServletRequest request) throws IOException {
         byte[] address = InetAddress.getByName(request.getRemoteAddr()).getAddress();
         if (address.length == 4) {
@@ -100,7 +100,7 @@ public class LimitFilter extends OncePerRequestFilter {
         return (ms + 999) / 1000;
     }
 
-    /** Waits as a policy that paces wants it. */
+    /** Delays the request as a pacing policy requires. */
     private static void hold(long ms) throws ServletException {
         try {
             Thread.sleep(ms);

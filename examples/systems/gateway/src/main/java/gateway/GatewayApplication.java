@@ -30,7 +30,7 @@ public class GatewayApplication {
         return routes.build();
     }
 
-    /** How the service counts: with the script, or with one command of weir in its place. */
+    /** Selects how the service counts: with the script, or with one command of weir instead. */
     @Bean
     TokenBucket tokenBucket(RateLimitProperties properties, ReactiveStringRedisTemplate redis, LettuceConnectionFactory connections) {
         return switch (properties.command()) {
@@ -39,7 +39,7 @@ public class GatewayApplication {
         };
     }
 
-    /** While the store is away a request fails at once, and does not wait for the connection to come back. */
+    /** While the store is not reached, a request fails at once. It does not wait for a new connection. */
     @Bean
     LettuceClientOptionsBuilderCustomizer failAtOnce() {
         return options -> options.disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS);

@@ -7,10 +7,10 @@ import java.util.function.LongSupplier;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.stereotype.Component;
 
-/** Token buckets in this process, at a part of each limit, for as long as the store is away. */
+/** Token buckets in this process, for a fraction of each limit, while the store is not reached. */
 @Component
 public class LocalRateLimiter {
-    /** Bounds the memory that an attack from ever new addresses takes: some megabytes. */
+    /** Bounds the memory during an attack from many addresses, to some megabytes. */
     static final int MAX_BUCKETS = 100_000;
 
     private final double reduction;
@@ -58,7 +58,7 @@ public class LocalRateLimiter {
         }
     }
 
-    /** The part of a limit, at least 1. */
+    /** Returns the fraction of a limit, at least 1. */
     private int reduced(int limit) {
         return Math.max(1, (int) (limit * reduction));
     }

@@ -1,4 +1,4 @@
 package gateway;
 
-/** A token bucket: how many tokens come back each second, and how many there are at most. */
+/** A token bucket: the tokens that arrive each second, and the most that it holds. */
 public record RateLimit(int requestsPerSecond, int burstSize) {}

@@ -20,12 +20,12 @@ import org.springframework.stereotype.Component;
 import org.springframework.web.server.ServerWebExchange;
 import reactor.core.publisher.Mono;
 
-/** Takes a token for each request of a route that has a limit, and answers 429 where there is none. */
+/** Takes a token for each request of a route with a limit, and answers 429 if the bucket has none. */
 @Component
 public class RateLimitFilter implements GlobalFilter, Ordered {
     private static final String TYPE = "https://api.gateway/errors/rate-limit-exceeded";
 
-    /** The address that the proxy before this gateway has seen; what stands before it is the client's own claim. */
+    /** Finds the address that the proxy added to the header. A client can write anything before that address. */
     private final RemoteAddressResolver addresses = XForwardedRemoteAddressResolver.maxTrustedIndex(1);
     private final RateLimitService service;
     private final ObjectMapper json;

@@ -7,12 +7,12 @@ import org.springframework.core.io.Resource;
 /**
  * The settings of the limiter.
  *
- * @param fallbackEnabled whether requests are counted in this process while the store is away; otherwise they pass
- * @param fallbackReduction the part of each limit that applies then
- * @param localCacheTtlSeconds how long a bucket of this process is kept that nobody uses
- * @param redisKeyPrefix the first part of the keys
- * @param ttlSeconds how long a bucket in the store is kept that nobody uses
- * @param script where the text of the token-bucket script is, for the command SCRIPT
+ * @param fallbackEnabled whether this process counts requests while the store is not reached; otherwise they pass
+ * @param fallbackReduction the fraction of each limit that applies in that case
+ * @param localCacheTtlSeconds how long an unused bucket stays in this process
+ * @param redisKeyPrefix the prefix of all keys
+ * @param ttlSeconds how long an unused bucket stays in the store
+ * @param script the location of the token-bucket script, for the command SCRIPT
  */
 @ConfigurationProperties("gateway.ratelimit")
 public record RateLimitProperties(
@@ -24,6 +24,6 @@ public record RateLimitProperties(
         @DefaultValue("file:scripts/token-bucket.lua") Resource script,
         @DefaultValue("script") Command command) {
 
-    /** What is sent to the store. */
+    /** The command that takes a token in the store. */
     public enum Command { SCRIPT, TOKENBUCKET }
 }

@@ -7,7 +7,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.stereotype.Service;
 import reactor.core.publisher.Mono;
 
-/** Asks the store, and the limiter of this process while the store is away or answers with an error. */
+/** Asks the store. If the store is not reached or answers an error, asks the limiter of this process. */
 @Service
 public class RateLimitService {
     private static final Logger LOG = LoggerFactory.getLogger(RateLimitService.class);

@@ -9,7 +9,7 @@ import org.springframework.stereotype.Component;
 import org.springframework.web.server.ServerWebExchange;
 import reactor.core.publisher.Mono;
 
-/** Counts answers by status and route: gateway_request_total at /actuator/prometheus. */
+/** Counts answers by status and route, as gateway_request_total at /actuator/prometheus. */
 @Component
 public class RequestMetricsFilter implements GlobalFilter, Ordered {
     private final MeterRegistry registry;

@@ -13,7 +13,7 @@ import org.springframework.stereotype.Component;
 import org.springframework.web.server.ServerWebExchange;
 import reactor.core.publisher.Mono;
 
-/** Puts what the filters behind it need to know about a request into its attributes. */
+/** Sets the attributes of a request that later filters need. */
 @Component
 public class RouteAttributesFilter implements GlobalFilter, Ordered {
     public static final String ROUTE_ID = "gateway.routeId";
@@ -21,7 +21,7 @@ public class RouteAttributesFilter implements GlobalFilter, Ordered {
     public static final String RATE_LIMIT = "gateway.rateLimit";
     public static final String CORRELATION_ID = "gateway.correlationId";
     private static final String CORRELATION_HEADER = "X-Correlation-Id";
-    /** A longer one would be the client's way to fill logs. */
+    /** With longer ones, a client could fill the logs. */
     private static final int MAX_CORRELATION_ID = 64;
 
     private final Map<UUID, RouteProperties.Route> routes;

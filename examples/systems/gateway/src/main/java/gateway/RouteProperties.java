@@ -5,7 +5,7 @@ import java.util.UUID;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
-/** The routes, each with its limit, or with none. */
+/** The routes, each with or without a limit. */
 @ConfigurationProperties("gateway")
 public record RouteProperties(@DefaultValue List<Route> routes) {
 

@@ -10,7 +10,7 @@ import java.util.List;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import reactor.core.publisher.Mono;
 
-/** Sends RL.TOKENBUCKET in place of the script. The clock is weir's, and a full bucket needs no TTL. */
+/** Sends RL.TOKENBUCKET instead of the script. weir uses its own clock, and a full bucket needs no TTL. */
 public class TokenBucketCommand implements TokenBucket {
     private enum Command implements ProtocolKeyword {
         TOKENBUCKET;

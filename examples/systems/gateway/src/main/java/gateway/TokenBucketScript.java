@@ -9,7 +9,7 @@ import org.springframework.data.redis.core.ReactiveStringRedisTemplate;
 import org.springframework.data.redis.core.script.RedisScript;
 import reactor.core.publisher.Mono;
 
-/** Runs the token-bucket script. It is sent by its hash, and as a whole where the store does not know it yet. */
+/** Runs the token-bucket script by its hash. Sends its text if the store does not know the hash. */
 public class TokenBucketScript implements TokenBucket {
     private final ReactiveStringRedisTemplate redis;
     @SuppressWarnings("rawtypes")

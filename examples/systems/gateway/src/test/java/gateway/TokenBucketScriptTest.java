@@ -11,7 +11,7 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 import org.springframework.data.redis.core.ReactiveStringRedisTemplate;
 import reactor.test.StepVerifier;
 
-/** The three criteria of acceptance, against the store that -Dstore.port names, on this machine. */
+/** Tests the three acceptance criteria with the store at -Dstore.port on this machine. */
 class TokenBucketScriptTest {
     private LettuceConnectionFactory connections;
     private TokenBucket bucket;
@@ -49,7 +49,7 @@ class TokenBucketScriptTest {
         while (admitted < 100 && bucket.checkRateLimit(key, 1, 3).block().allowed()) {
             admitted++;
         }
-        // On a slow machine a token may have come back meanwhile.
+        // On a slow machine, a token may have arrived since.
         assertThat(admitted).isBetween(3, 99);
     }
 

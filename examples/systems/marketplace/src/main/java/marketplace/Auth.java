@@ -22,12 +22,12 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Logs users in. An attempt counts when it begins, so attempts that run at the same time cannot outrun the lock. */
+/** Logs users in. An attempt counts when it begins, so simultaneous attempts cannot pass the lock. */
 @RestController
 @RequestMapping("/api/v1/auth")
 public class Auth {
     private static final Logger LOG = LoggerFactory.getLogger(Auth.class);
-    /** An attempt that turns out right takes the lock back within this time. */
+    /** If a correct attempt caused a lock, it lifts the lock within this time. */
     private static final Duration SETTLED = Duration.ofSeconds(1);
 
     record Login(String telegramUserId, String hash) { }
@@ -89,7 +89,7 @@ public class Auth {
         return CompletableFuture.completedFuture(response(status, body));
     }
 
-    /** Answers after a delay. No thread waits meanwhile, so delays do not tie the server up. */
+    /** Answers after a delay. No thread waits for it, so delays do not block the server. */
     private static CompletableFuture<ResponseEntity<Map<String, Object>>> later(Duration delay, int status, Map<String, Object> body) {
         Executor then = CompletableFuture.delayedExecutor(delay.toMillis(), TimeUnit.MILLISECONDS);
         return CompletableFuture.supplyAsync(() -> response(status, body), then);
@@ -103,14 +103,14 @@ public class Auth {
         return response.body(body);
     }
 
-    /** weir tells of each lock-out. */
+    /** weir publishes each lock-out. */
     @PostConstruct
     void listen() {
         Executor settled = CompletableFuture.delayedExecutor(SETTLED.toMillis(), TimeUnit.MILLISECONDS);
         weir.listen("weir:lockout:policy:" + Policies.LOCKOUT, event -> settled.execute(() -> notifyUser(event)));
     }
 
-    /** Tells a user whose account is locked, once, however many instances of this program hear of it. */
+    /** Tells users that their account is locked. They hear it once, even if several instances receive the event. */
     private void notifyUser(String event) {
         try {
             JsonNode lockout = json.readTree(event);

@@ -9,7 +9,7 @@ import org.springframework.core.annotation.Order;
 import org.springframework.stereotype.Component;
 import org.springframework.web.filter.OncePerRequestFilter;
 
-/** Refuses the addresses in the set rl:blacklist:ip: for emergencies, so it also works while rate-limit.enabled is false. */
+/** Refuses the addresses in the set rl:blacklist:ip, in emergencies. rate-limit.enabled=false does not stop it. */
 @Component
 @Order(1)
 public class BlacklistFilter extends OncePerRequestFilter {

@@ -4,16 +4,16 @@ import java.util.List;
 import org.springframework.stereotype.Component;
 
 /**
- * What users may begin. Each method is one atomic step, where a count of rows before an insert lets two requests at
- * the same time pass.
+ * Limits how much users may begin. Each method is one atomic step. A count of rows before an insert is not: two
+ * simultaneous requests could pass it.
  */
 @Component
 public class BusinessLimits {
-    /** A deal whose program dies before it is stored gives its place back after this. */
+    /** If the program dies before it stores a deal, the deal's place becomes free after this time. */
     private static final String UNTIL_STORED = "1m";
     private static final String FOREVER = "0";
 
-    /** A request would exceed a limit of the business. */
+    /** A request would exceed a business limit. */
     public static class Exceeded extends RuntimeException {
         final String constraint;
         final int limit;
@@ -48,7 +48,7 @@ public class BusinessLimits {
         }
     }
 
-    /** Keeps the place of a deal that is stored, until it ends. */
+    /** Keeps the place of a stored deal until the deal ends. */
     void keepDeal(Deals.Deal deal) {
         weir.number(List.of("RL.RENEW", places(deal), deal.id(), FOREVER));
     }

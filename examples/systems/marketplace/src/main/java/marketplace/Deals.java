@@ -18,7 +18,7 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What the marketplace is about. A map stands for its database. */
+/** The deals of the marketplace. A map stands in for its database. */
 @RestController
 @RequestMapping("/api/v1")
 public class Deals {
@@ -60,7 +60,7 @@ public class Deals {
         return deals.values().stream().filter(deal -> deal.advertiser().equals(user)).toList();
     }
 
-    /** Ends a deal: cancelled, expired, completed or refunded. */
+    /** Ends a deal as cancelled, expired, completed or refunded. */
     @DeleteMapping("/deals/{id}")
     ResponseEntity<Void> end(@PathVariable String id, HttpServletRequest request) {
         Deal deal = deals.get(id);

@@ -2,7 +2,7 @@ package marketplace;
 
 import jakarta.servlet.http.HttpServletRequest;
 
-/** The endpoint groups of the document: each with its tier, and the middle of its key. */
+/** The endpoint groups of the document. Each has its tier, and the middle part of its key. */
 public enum Endpoint {
     AUTH("auth", "auth", "auth", "/api/v1/auth"),
     DEALS_WRITE("deals-write", "api-write", "deals:w", "/api/v1/deals"),
@@ -11,7 +11,7 @@ public enum Endpoint {
     CREATIVE("creative", "creative", "creative", "/api/v1/creatives"),
     DISPUTE("dispute", "dispute", "dispute", "/api/v1/disputes"),
     ADMIN("admin", "admin", "admin", "/api/v1/admin"),
-    /** All requests of a user, beside the group of each. */
+    /** All requests of a user count here, and in the group of their endpoint. */
     GLOBAL("global", "global", "global", "");
 
     final String policy;
@@ -26,7 +26,7 @@ public enum Endpoint {
         this.path = path;
     }
 
-    /** Returns the group of a request: that of its path, by the path that the controllers are found by. */
+    /** Returns the group of a request. It uses the same path by which Spring finds the controller. */
     static Endpoint of(HttpServletRequest request) {
         String path = request.getServletPath();
         boolean reads = request.getMethod().equals("GET") || request.getMethod().equals("HEAD");

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import org.springframework.stereotype.Component;
 
-/** Holds calls to other APIs until weir admits them. */
+/** Delays calls to other APIs until weir admits them. */
 @Component
 public class Pace {
     private static final Duration LONGEST = Duration.ofMinutes(2);
@@ -15,7 +15,7 @@ public class Pace {
         this.weir = weir;
     }
 
-    /** Blocks until all of the policies have a permit for their keys, as the acquire of Guava's RateLimiter does. */
+    /** Blocks until all policies admit their keys, like acquire of Guava's RateLimiter. */
     void acquire(String... policiesAndKeys) throws IOException {
         long end = System.nanoTime() + LONGEST.toNanos();
         while (true) {
@@ -23,7 +23,7 @@ public class Pace {
             if (d.retryAfter() == null || System.nanoTime() + d.retryAfter().toNanos() > end) {
                 throw new IOException("no permit of " + d.name() + " within " + LONGEST);
             }
-            Weir.pause(d.retryAfter()); // of what is admitted: until its turn
+            Weir.pause(d.retryAfter()); // an admitted call waits for its turn, a denied one to ask again
             if (d.allowed()) {
                 return;
             }

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.springframework.stereotype.Component;
 
-/** Makes weir's policies from application.yml when the application starts. What was used stays used. */
+/** Sets weir's policies from application.yml when the application starts. Used units stay used. */
 @Component
 public class Policies {
     /** Failed logins: attempts 4 and 5 answer 2 s later, 6 to 10 answer 5 s later, the eleventh locks for 15 minutes. */

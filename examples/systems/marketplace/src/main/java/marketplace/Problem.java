@@ -7,7 +7,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** The bodies of refusals. */
+/** The bodies of refused requests. */
 final class Problem {
     private static final String TYPES = "https://api.admarketplace.com/errors/";
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -23,7 +23,7 @@ final class Problem {
         return body;
     }
 
-    /** 429 as the document has it. A wait of null is one that no time ends. */
+    /** Returns a 429 as in the document. A wait of null means that no waiting helps. */
     static Map<String, Object> limited(String detail, Duration wait) {
         Map<String, Object> body = of(429, "rate-limit-exceeded", "Rate Limit Exceeded", detail);
         if (wait != null) {
@@ -38,7 +38,7 @@ final class Problem {
         JSON.writeValue(response.getOutputStream(), body);
     }
 
-    /** Whole seconds, rounded up: who comes back then is not too early. */
+    /** Returns whole seconds, rounded up, so that a client does not retry too early. */
     static long seconds(Duration d) {
         return (d.toMillis() + 999) / 1000;
     }

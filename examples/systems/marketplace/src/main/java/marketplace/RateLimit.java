@@ -9,7 +9,7 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 @ConfigurationProperties("rate-limit")
 public record RateLimit(boolean enabled, String redisKeyPrefix, Map<String, Tier> tiers, Business business, Outbound outbound) {
 
-    /** So many requests in a window, and a burst. */
+    /** The number of requests in a window, and a burst. */
     public record Tier(int rate, int burst, Duration window) {
         String limit() {
             return "TOKENBUCKET " + rate + "/" + window.toMillis() + "ms " + burst;

@@ -10,7 +10,7 @@ import javax.crypto.spec.SecretKeySpec;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.stereotype.Component;
 
-/** Signs logins and tokens. A token is the user and a signature, so no client can name a user whom it is not. */
+/** Signs logins and tokens. A token has the user and a signature, so no client can claim to be another user. */
 @Component
 public class Sessions {
     private final SecretKeySpec key;
@@ -19,7 +19,7 @@ public class Sessions {
         key = new SecretKeySpec(botToken.getBytes(StandardCharsets.UTF_8), "HmacSHA256");
     }
 
-    /** Says whether the bot has signed the login of a user. */
+    /** Reports whether the bot has signed the login of a user. */
     boolean isLogin(String user, String hash) {
         return hash != null && same(sign("login:" + user), hash);
     }

@@ -11,7 +11,7 @@ import java.util.Map;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.stereotype.Component;
 
-/** Sends messages of the bot, no faster than Telegram takes them: in all, to each chat, to each group. */
+/** Sends messages of the bot, no faster than Telegram accepts them in total, to each chat, and to each group. */
 @Component
 public class TelegramApi {
     private final Pace pace;
@@ -24,7 +24,7 @@ public class TelegramApi {
         send = URI.create(address + "/sendMessage");
     }
 
-    /** Sends a message when it may be sent. The numbers of groups are negative. */
+    /** Sends a message when the limits allow it. The ids of groups are negative. */
     void send(String chat, String text) throws IOException {
         if (chat.startsWith("-")) {
             pace.acquire("bot", "all", "bot-chat", chat, "bot-group", chat);

@@ -85,7 +85,10 @@ public class TierFilter extends OncePerRequestFilter {
         metrics.counter(name, "tier", endpoint.tier, "endpoint", endpoint.policy).increment();
     }
 
-    /** The document does not say what happens without the store. A limiter that nobody asks must not let attackers in. */
+    /**
+     * Refuses a request that weir could not decide. The document does not say what happens without the store, and
+     * attackers must not get through without limits.
+     */
     static void unavailable(HttpServletResponse response) throws IOException {
         response.setHeader("Retry-After", "1");
         Problem.send(response, Problem.of(503, "unavailable", "Service Unavailable", "Limits cannot be checked"));

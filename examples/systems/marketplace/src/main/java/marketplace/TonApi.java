@@ -9,7 +9,7 @@ import java.time.Duration;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.stereotype.Component;
 
-/** Calls the API of the chain at the pace of ton-api-rate, all instances of this program together. */
+/** Calls the API of the chain at the rate ton-api-rate, which all instances of this program share. */
 @Component
 public class TonApi {
     private final Pace pace;
@@ -21,7 +21,7 @@ public class TonApi {
         this.address = address;
     }
 
-    /** Blocks until the call may go out. */
+    /** Blocks until the call may be sent. */
     String call(String path) throws IOException {
         pace.acquire("ton-api", "basic");
         HttpRequest request = HttpRequest.newBuilder(URI.create(address + path)).timeout(Duration.ofSeconds(10)).build();

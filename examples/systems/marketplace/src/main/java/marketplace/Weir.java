@@ -30,8 +30,8 @@ import org.springframework.beans.factory.annotation.Value;
 import org.springframework.stereotype.Component;
 
 /**
- * Asks weir, on whichever of its nodes answers. A request whose answer is lost is sent again with the same ID,
- * so it counts once.
+ * Asks the first node of weir that answers. If an answer is lost, it sends the request again with the same ID, so
+ * the request counts once.
  */
 @Component
 public class Weir {
@@ -40,10 +40,10 @@ public class Weir {
     private static final Duration PAUSE = Duration.ofMillis(20);
     private static final List<String> SEND_AGAIN = List.of("TRYAGAIN", "CLUSTERDOWN", "UNKNOWN", "OVERLOADED", "LOADING");
 
-    /** The answer of weir. retryAfter is null where no wait helps; of what is allowed it says how long to hold it. */
+    /** The answer of weir. retryAfter is null if no waiting helps. For an allowed request, it is the delay. */
     public record Decision(boolean allowed, long remaining, Duration retryAfter, Duration resetAfter, long limit, String name) { }
 
-    /** No node has decided. */
+    /** No node decided in time. */
     public static class Unavailable extends RuntimeException {
         Unavailable(Throwable cause) {
             super("weir is not reached", cause);
@@ -75,7 +75,7 @@ public class Weir {
         client.shutdown();
     }
 
-    /** Takes one unit of each policy for its key, given in turns, or of none. A blocked address is denied whatever the keys are. */
+    /** Takes one unit of each policy, or of none. Policies and keys alternate. A blocked address is always denied. */
     public Decision check(String from, String... policiesAndKeys) {
         List<String> words = new ArrayList<>(List.of("RL.CHECK"));
         words.addAll(Arrays.asList(policiesAndKeys));
@@ -86,7 +86,7 @@ public class Weir {
         return decision(words);
     }
 
-    /** Looks without taking. */
+    /** Returns the decision without taking units. */
     public Decision look(String policy, String key) {
         return decision(List.of("RL.CHECK", policy, key, "COST", "0"));
     }
@@ -101,7 +101,10 @@ public class Weir {
         return send(words, () -> new IntegerOutput<>(StringCodec.UTF8));
     }
 
-    /** Calls a listener with each message of a channel, from every node: a node tells of what it was asked itself. */
+    /**
+     * Calls a listener with each message of a channel, from every node. A node publishes only the events of requests
+     * that it received itself.
+     */
     public void listen(String channel, Consumer<String> listener) {
         for (RedisURI node : nodes) {
             Thread thread = new Thread(() -> subscribe(node, channel, listener), "weir events");
@@ -112,7 +115,7 @@ public class Weir {
 
     private void subscribe(RedisURI node, String channel, Consumer<String> listener) {
         while (true) {
-            try { // Lettuce subscribes again by itself from here on
+            try { // after this, Lettuce subscribes again by itself
                 StatefulRedisPubSubConnection<String, String> connection = client.connectPubSub(node);
                 connection.addListener(new RedisPubSubAdapter<>() {
                     @Override
@@ -137,7 +140,7 @@ public class Weir {
         });
     }
 
-    /** Asks one node after the other until one answers. Safe for what counts once. */
+    /** Asks one node after another until one answers. Use it only for requests that count once when repeated. */
     public <T> T onSomeNode(Function<StatefulRedisConnection<String, String>, T> call) {
         long end = System.nanoTime() + GIVE_UP.toNanos();
         while (true) {

@@ -14,7 +14,7 @@ import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The pages of the website. None of them knows of the limits: RateLimitFilter stands before all. */
+/** The pages of the website. RateLimitFilter runs before all of them, so none has code for limits. */
 @SpringBootApplication
 @EnableConfigurationProperties(RateLimitProperties.class)
 @RestController
@@ -24,7 +24,7 @@ public class Website {
         return Map.of("id", id);
     }
 
-    /** Nobody has the right password here. */
+    /** In this example every password is wrong. */
     @PostMapping("/api/auth/login")
     @ResponseStatus(HttpStatus.UNAUTHORIZED)
     Map<String, Object> login() {

@@ -26,12 +26,12 @@ import org.springframework.context.annotation.Profile;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.stereotype.Component;
 
-/** Connections of Lettuce as spring.data.redis has them, each with Bucket4j on top. */
+/** A pool of Lettuce connections with the settings of spring.data.redis. Each has its own Bucket4j manager. */
 @Component
 @Profile("!policies")
 public class BucketPool {
     private static final RedisCodec<String, byte[]> CODEC = RedisCodec.of(StringCodec.UTF8, ByteArrayCodec.INSTANCE);
-    /** A bucket is kept until it is full again, and so long besides. */
+    /** A bucket stays in the store until it is full again, and for this time longer. */
     private static final Duration KEPT = Duration.ofSeconds(10);
 
     private final GenericObjectPool<Slot> pool;

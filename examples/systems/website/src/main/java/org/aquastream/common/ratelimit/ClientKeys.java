@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 import org.springframework.stereotype.Component;
 
-/** Says who sent a request. Headers count only as far as trusted proxies wrote them. */
+/** Finds the client that sent a request. It trusts only those parts of headers that trusted proxies wrote. */
 @Component
 public class ClientKeys {
     private static final Pattern USER = Pattern.compile("[!-~]{1,128}");
@@ -27,7 +27,7 @@ public class ClientKeys {
         userHeader = properties.getUserHeader();
     }
 
-    /** "user:" and the user where the request has one, else "ip:" and the address. */
+    /** Returns "user:" and the user if the request has one, else "ip:" and the address. */
     String getClientKey(HttpServletRequest request) {
         String userId = extractUserId(request);
         return userId != null ? "user:" + userId : "ip:" + text(getClientIpAddress(request));
@@ -54,7 +54,10 @@ public class ClientKeys {
         return client != null ? client : peer;
     }
 
-    /** The address nearest to the end of a list that no trusted proxy has. Null where the last word is no address. */
+    /**
+     * Reads a list from its end, up to an address of no trusted proxy or up to a word that is no address. Returns the
+     * last address that it read, or null.
+     */
     private InetAddress claimed(String list) {
         InetAddress client = null;
         String[] words = list.split(",");
@@ -79,7 +82,7 @@ public class ClientKeys {
         return address(request.getRemoteAddr());
     }
 
-    /** Reads a literal address, with or without a port, and never asks DNS. Null for anything else. */
+    /** Reads a literal address, with or without a port. It never asks DNS. Returns null for anything else. */
     private static InetAddress address(String word) {
         if (word == null) {
             return null;

@@ -9,7 +9,7 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnection;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.stereotype.Service;
 
-/** The limits as policies of weir, which have the figures: one command for a request, and no bytes of a library in the store. */
+/** The limits as policies of weir, which hold the numbers. A request is one command. */
 @Service
 @Profile("policies")
 public class PolicyLimitService implements RateLimiter {

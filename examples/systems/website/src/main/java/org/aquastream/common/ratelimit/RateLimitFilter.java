@@ -98,7 +98,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
         return "default";
     }
 
-    /** Logs once when the store is lost, and once when it is back. Null for a request that must not pass meanwhile. */
+    /** Logs the loss of the store once, and its return once. Returns null if a request must not pass without it. */
     private RateLimitResult check(String client, String limit) {
         try {
             RateLimitResult result = limits.checkLimit(client, limit);
@@ -130,12 +130,12 @@ public class RateLimitFilter extends OncePerRequestFilter {
         response.getOutputStream().write(json.writeValueAsBytes(problem));
     }
 
-    /** The path that the website serves: decoded, without dot segments and parameters, so that none is written past a limit. */
+    /** Returns the decoded path without dot segments and parameters, so that no spelling avoids a limit. */
     private static String pathOf(HttpServletRequest request) {
         return request.getServletPath() + (request.getPathInfo() == null ? "" : request.getPathInfo());
     }
 
-    /** Any path with one of the words behind a slash: **&#47;login**. */
+    /** Returns a pattern for any path with one of the words behind a slash: **&#47;login**. */
     private static Pattern pattern(String words) {
         return Pattern.compile(".*/(" + words + ").*", Pattern.DOTALL);
     }

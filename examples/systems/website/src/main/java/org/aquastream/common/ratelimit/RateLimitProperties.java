@@ -9,20 +9,20 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 /** The limits, from aquastream.rate-limit in application.yml. */
 @ConfigurationProperties(prefix = "aquastream.rate-limit")
 public class RateLimitProperties {
-    /** Without it no request is limited. */
+    /** If it is false, no request is limited. */
     private boolean enabled = true;
     private RateLimit defaultLimit = new RateLimit();
     private Map<String, RateLimit> limits = new HashMap<>();
-    /** The networks of the load balancers. X-Forwarded-For, X-Real-IP and the user's header of others are not believed. */
+    /** The networks of the load balancers. X-Forwarded-For, X-Real-IP and the user header count only from these. */
     private List<String> trustedProxies = List.of("127.0.0.0/8", "::1/128");
-    /** A header with the user, such as X-User-Id, which the load balancer sets or removes. Not set: clients are addresses. */
+    /** A header with the user, such as X-User-Id, from the load balancer. Without it, clients are addresses. */
     private String userHeader;
-    /** Whether requests pass while the store is not reached. If not, they get 503. */
+    /** Whether requests pass while the store is not reached. Otherwise they get 503. */
     private boolean failOpen = true;
 
     /**
-     * The limit with a name, or the default limit. The limit "default" takes its retry-after-seconds from the default limit
-     * where it has none itself.
+     * Returns the limit with a name, or the default limit. If the limit "default" has no retry-after-seconds, it
+     * takes that of the default limit.
      */
     RateLimit limit(String name) {
         RateLimit limit = limits.getOrDefault(name, defaultLimit);
@@ -36,14 +36,14 @@ public class RateLimitProperties {
         return limits.containsKey(name);
     }
 
-    /** A token bucket. window says in which time the capacity is meant to be used; the refill alone decides. */
+    /** A token bucket. window only documents the time for which the capacity is meant. The refill decides. */
     public static class RateLimit {
         private long capacity = 100;
         private Duration window = Duration.ofMinutes(1);
         private long refillTokens = 10;
         private Duration refillPeriod = Duration.ofSeconds(1);
         private boolean enabled = true;
-        /** What a denial says. Not set: the time until the next token. */
+        /** The retry time in a denial. If it is not set, it is the time until the next token. */
         private Long retryAfterSeconds;
 
         public long getCapacity() {

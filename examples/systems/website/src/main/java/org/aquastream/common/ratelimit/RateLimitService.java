@@ -8,7 +8,7 @@ import org.aquastream.common.ratelimit.RateLimitProperties.RateLimit;
 import org.springframework.context.annotation.Profile;
 import org.springframework.stereotype.Service;
 
-/** The limits as buckets of Bucket4j: a string of bytes for each client and limit in the store. */
+/** The limits as buckets of Bucket4j. The store has a string of bytes for each client and limit. */
 @Service
 @Profile("!policies")
 public class RateLimitService implements RateLimiter {
@@ -20,7 +20,7 @@ public class RateLimitService implements RateLimiter {
         this.pool = pool;
     }
 
-    /** Check if a request is allowed. */
+    /** Decides whether a request is allowed. */
     @Override
     public RateLimitResult checkLimit(String clientKey, String limitKey) throws Exception {
         RateLimit limit = properties.limit(limitKey);
