@@ -93,7 +93,8 @@ func explained(err error) error {
 	return err
 }
 
-// vouched checks that the certificate of the other side names the given node.
+// vouched checks that the certificate of the other side names the given node. It accepts every node on a connection
+// without TLS.
 func (c *trackedConn) vouched(id string) error {
 	secure, ok := c.Conn.(*tls.Conn)
 	if !ok {

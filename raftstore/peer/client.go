@@ -42,6 +42,7 @@ func NewClient(port *Port, addr, id string) *Client {
 }
 
 // Call sends a request and waits for its answer or the end of ctx. It does not send a payload longer than MaxPayload.
+// Its error is ErrNotSent or ErrNoAnswer.
 func (c *Client) Call(ctx context.Context, method byte, payload []byte) (status byte, answer []byte, err error) {
 	if len(payload) > MaxPayload {
 		return 0, nil, fmt.Errorf("%w: %d bytes, and a call carries at most %d", ErrNotSent, len(payload), MaxPayload)

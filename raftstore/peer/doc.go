@@ -2,8 +2,8 @@
 // (join, status, forwarding). The dialer names the service in its greeting.
 //
 // A Hub shares one listener among the Raft groups of a host. A Port belongs to one group: it has the identity of the
-// node in that group, the connections of that group, and an end of its own. The greeting also names the group. The
-// acceptor looks for the group after the dialer's proof, and refuses a group that the host does not have.
+// node in that group and the connections of that group, and can be closed alone. The greeting also names the group.
+// The acceptor looks for the group after the dialer's proof, and refuses a group that the host does not have.
 //
 // If the cluster has a secret, both sides of the handshake prove that they know it. The proof is an HMAC over the
 // messages of both sides, which include nonces. The handshake also tells each side the node id and the cluster id of

@@ -204,7 +204,7 @@ func greet(conn net.Conn, secret []byte, mine greeting) (Identity, error) {
 }
 
 // ended returns the error for a handshake message that did not arrive. A node does not report a wrong secret, so a
-// dialer cannot tell it from a node that stops.
+// dialer cannot tell a wrong secret from a node that stops.
 func ended(meaning, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.EOF // without the wrapper ErrNotWeir

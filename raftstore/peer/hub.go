@@ -17,7 +17,7 @@ const (
 	// handshakeTimeout bounds the handshake on both sides. The handshake takes a few round trips.
 	handshakeTimeout = 5 * time.Second
 	// MaxHandshakes bounds the connections of a host that have not completed the handshake. It allows a few from every
-	// node of a large cluster. One more connection evicts another from the address that has the most.
+	// node of a large cluster. One connection more evicts a connection of the address that has the most.
 	MaxHandshakes = 64
 	// complaintsEvery is the least time between two logged refusals of a host.
 	complaintsEvery = time.Second
@@ -152,7 +152,7 @@ func (h *Hub) accept() {
 			}
 		}
 		slot, err := h.handshakes.Admit(connlimit.SourceOf(conn.RemoteAddr().String()), func() { conn.Close() })
-		if err != nil { // does not happen, because every handshake can be evicted
+		if err != nil { // all MaxHandshakes dialers have just proved that they know the secret
 			conn.Close()
 			continue
 		}

@@ -16,7 +16,7 @@ type tracker struct {
 
 func newTracker() tracker { return tracker{conns: map[net.Conn]struct{}{}} }
 
-// cut closes all connections and every later one. It reports false if that was done before.
+// cut closes all connections, and makes track close every later connection. It reports false if that was done before.
 func (t *tracker) cut() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *tracker) adopt(conn *trackedConn) bool {
 	}
 	t.conns[conn.raw] = struct{}{}
 	t.tasks.Add(1)
-	conn.by.forget(conn.raw) // afterwards, because one of the two must hold it at any time
+	conn.by.forget(conn.raw) // after the insertion, because one tracker must hold conn at any time
 	conn.by = t
 	return true
 }
