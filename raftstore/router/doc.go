@@ -7,7 +7,8 @@
 //
 // An operation that every group must know, a change of a policy or of a block everywhere, goes to one group first,
 // whose answer counts, and then to all others. The first group of the cluster decides about policies. The node that
-// leads it compares the policies of all groups with it, and repairs what a failure left behind.
+// leads the first group compares the policies of all groups with those of the first group, and repairs the differences
+// that a failure left behind.
 //
 // The router replicates nothing itself: the groups do.
 package router

@@ -16,7 +16,7 @@ type ended struct {
 	last  limiter.Topology // without a leader
 }
 
-// standIn returns what takes the place of a group. It knows the nodes and the last leader of the group.
+// standIn returns the stand-in of a group that ends. The stand-in knows the nodes and the last leader of the group.
 func (n *Node) standIn(e ending) *ended {
 	t := *n.Group(e.group).Topology()
 	if t.Leader != "" && t.Leader != t.Self {
@@ -36,7 +36,8 @@ func (r *Router) live() (groups []Group) {
 	return groups
 }
 
-// base returns the first group that has not ended. It knows the nodes, the policies and the time.
+// base returns the first group that has not ended, or the first group if all have. It answers for the nodes, the
+// policies and the time.
 func (r *Router) base() Group {
 	for _, g := range r.all() {
 		if _, ok := g.(*ended); !ok {

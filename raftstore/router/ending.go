@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// drain is the pause between the last call to a group that ends and its close. A call in progress ends within the
-// maximum age of a decision, which is shorter.
+// drain is the pause between the last call to a group that ends and its close. A call in progress ends within
+// Options.MaxDecisionAge, which is shorter by default.
 const drain = 5 * time.Second
 
 // ending is a group that must end on this node, and the reason.
@@ -21,7 +21,7 @@ type ending struct {
 // endSoon asks for the end of a group. It returns at once, because a goroutine of the group calls it.
 func (n *Node) endSoon(group int, why error) {
 	if !n.ending[group].Swap(true) {
-		n.endings <- ending{group, why} // which has room for every group once
+		n.endings <- ending{group, why} // endings has room for every group once
 	}
 }
 
@@ -59,7 +59,7 @@ func (n *Node) closeLater(node *raftstore.Node) {
 	}
 }
 
-// fatal ends the process, as a node with one group does.
+// fatal ends the process, as host.Stopper does for a node with one group.
 func (n *Node) fatal(err error) {
 	if n.options.OnFatal != nil {
 		n.options.OnFatal(err)
@@ -69,7 +69,8 @@ func (n *Node) fatal(err error) {
 	os.Exit(1)
 }
 
-// noneLeft returns an error if every group has ended: why the first one did.
+// noneLeft returns an error if every group has ended: the reason of the first group, joined with the first other
+// reason.
 func noneLeft(groups []Group) error {
 	for _, g := range groups {
 		if _, ok := g.(*ended); !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// everywhere reports whether an operation concerns every group. A block of one key does, because it replaces a block
-// everywhere of the key.
+// everywhere reports whether an operation concerns every group. A block of one key does, because it replaces the key's
+// block everywhere if there is one.
 func everywhere(op *engine.Op) bool { return op.Slotless() || op.Code == engine.OpBlock && !op.Partial }
 
 // decideEverywhere decides one operation that concerns every group.
@@ -36,7 +36,7 @@ func (r *Router) changeBlock(op []engine.Op, out []engine.Decision) error {
 	if other.Code == engine.OpBlock {
 		other.Code, other.Text, other.TTLNs = engine.OpUnblock, nil, 0 // the key may have had a block everywhere
 	}
-	other.ID = nil // an answer is remembered by the group of the key
+	other.ID = nil // only the group of the key remembers the answer
 	return r.others(home, []engine.Op{other}, false)
 }
 
@@ -83,7 +83,7 @@ func (r *Router) others(except int, ops []engine.Op, atomic bool) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	// Not %w for their errors, which may say that nothing was changed.
+	// The errors of the groups are not wrapped, because they may say that nothing was changed.
 	return fmt.Errorf("%w: %d of %d groups did not answer: %v", limiter.ErrUnknownOutcome, len(failed), len(r.all()),
 		errors.Join(failed...))
 }

@@ -9,10 +9,10 @@ import (
 const (
 	// spreadEvery is how often a node looks for groups that another node should lead.
 	spreadEvery = time.Second
-	// steadyFor is how many times in a row the other node must be seen up and close behind, before it gets a group
-	// back. A node that comes and goes therefore moves no leadership.
+	// steadyFor is how many times in a row the preferred leader of a group must be up and close behind before it gets
+	// the group. So a node that comes and goes moves no leadership.
 	steadyFor = 10
-	// closeBehind is the most entries that the other node may lack.
+	// closeBehind is the most entries that the preferred leader may lack.
 	closeBehind = 1000
 )
 
@@ -32,8 +32,8 @@ func (r *Router) spreadLeaders() {
 	}
 }
 
-// spreadOne gives at most one group to its preferred leader. seen counts for each group how often in a row the
-// preferred leader could have led it.
+// spreadOne gives at most one group to its preferred leader. seen counts for each group how often in a row its
+// preferred leader was able to lead it.
 func (r *Router) spreadOne(seen []int) {
 	for i, g := range r.all() {
 		t := g.Topology()
@@ -54,7 +54,8 @@ func (r *Router) spreadOne(seen []int) {
 	}
 }
 
-// preferred returns the voter that should lead a group: the groups go round the voters in the order of their ids.
+// preferred returns the voter that should lead a group, or nil. It assigns the groups to the voters round-robin, in
+// the order of the voters' ids.
 func preferred(t *limiter.Topology, group int) *limiter.Member {
 	voters := t.Count(limiter.IsVoter)
 	if voters == 0 {

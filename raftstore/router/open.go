@@ -21,7 +21,7 @@ type Node struct {
 	hub     *peer.Hub
 
 	endings chan ending   // of groups that must end
-	ending  []atomic.Bool // by group: it is in endings, or was
+	ending  []atomic.Bool // by group: the group is in endings, or was
 	closing sync.WaitGroup
 }
 
@@ -75,7 +75,7 @@ func (n *Node) openGroup(group int) (Group, error) {
 }
 
 // ofGroup returns the options of one group. Groups share the bounds of the host equally. The first group joins the
-// cluster first, so that the others have its id.
+// cluster first. The other groups then join under the id that this node has in the first group.
 func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
 	o.Group, o.Hub = group, n.hub

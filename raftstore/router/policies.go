@@ -12,8 +12,8 @@ import (
 const comparePoliciesEvery = 500 * time.Millisecond
 
 // keepPolicies gives every group the policies of the first one, on the node that leads the first group. A change
-// reaches all groups by itself; see changePolicies. This repairs what a failure between two groups, or two changes at
-// the same time, left different.
+// reaches all groups by itself; see changePolicies. keepPolicies repairs the differences that remain after a failure
+// between two groups, or after two changes at the same time.
 func (r *Router) keepPolicies() {
 	tick := time.NewTicker(comparePoliciesEvery)
 	defer tick.Stop()
@@ -47,7 +47,7 @@ func (r *Router) repairPolicies(suspects []bool) {
 }
 
 // repairGroup gives a group the policies of the first one. Both are read after a ReadIndex, so that neither a deposed
-// leader nor a follower that lags repairs what is right.
+// leader nor a follower that lags undoes a correct change.
 func (r *Router) repairGroup(number int, g Group) {
 	lead := r.all()[0]
 	if lead.ReadIndex() != nil || g.ReadIndex() != nil {
@@ -63,8 +63,8 @@ func (r *Router) repairGroup(number int, g Group) {
 		"group", number, "changes", len(ops), "error", err)
 }
 
-// difference returns the changes that make the policies of have those of want. Versions are of each group alone, and
-// ends of overrides may differ by the difference of two clocks.
+// difference returns the changes that make the policies of have equal to those of want. It ignores versions, which
+// each group counts alone, and differences of at most clockDifference between the ends of overrides.
 func difference(want, have *engine.Policies, nowNs int64) (ops []engine.Op) {
 	if want == have {
 		return nil
@@ -110,14 +110,15 @@ func differenceOf(want, have *engine.Policy, nowNs int64) (ops []engine.Op) {
 	return ops
 }
 
-// terms returns the encoding of a policy without what may differ between groups.
+// terms returns the encoding of a policy without its version and its overrides.
 func terms(p *engine.Policy) []byte {
 	plain := *p
 	plain.Version, plain.Overrides = 0, nil
 	return plain.Append(nil)
 }
 
-// clockDifference is the most by which the clocks of two groups differ, or the entries of one change are apart.
+// clockDifference bounds the difference between the ends of one override in two groups. The clocks of the groups
+// differ, and so do the times at which they apply the change.
 const clockDifference = 10 * time.Second
 
 // same reports whether two overrides have the same pattern and limits, and about the same end.

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// Now returns the stamp of a decision of the first group. The clocks of the groups differ by milliseconds.
+// Now returns the stamp of a decision in the first group that has not ended. The clocks of the groups differ by
+// milliseconds.
 func (r *Router) Now() engine.Stamp { return r.base().Now() }
 
 // Inspect describes a key; see limiter.Limiter.
@@ -24,9 +25,9 @@ func (r *Router) Len() (n int64) {
 	return n - int64(max(len(r.live())-1, 0))*int64(len(r.BlocksEverywhere()))
 }
 
-// A cursor of Scan has the number of the group and the group's own cursor. The own cursor is the leading bits of a hash
-// of 48 bits. Their last lostBits are always 0, because a cursor is the beginning of a segment, and no table has 2^43
-// segments. So a cursor has 53 bits at most, which a JavaScript number can represent.
+// A cursor of Scan has the number of the group and the group's own cursor. The own cursor is a hash of 48 bits at
+// which a segment of the table begins. Its last lostBits are always 0, because no table has 2^43 segments. So a cursor
+// has 53 bits at most, which a JavaScript number can represent.
 const (
 	ownBits  = 43
 	lostBits = 48 - ownBits
@@ -90,7 +91,8 @@ func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
 	return all[:min(n, len(all))]
 }
 
-// Policies returns the policies in force in the first group, which decides about them.
+// Policies returns the policies in force in the first group, which decides about them. If that group has ended here,
+// another group answers.
 func (r *Router) Policies() *engine.Policies { return r.base().Policies() }
 
 // Stats returns the sums of the statistics of all groups.
@@ -105,7 +107,8 @@ func (r *Router) Stats() (sum engine.Stats) {
 // Save takes a snapshot of one group after the other, so that the disk is used for one at a time.
 func (r *Router) Save() error { return r.Snapshot() }
 
-// LastSave returns when the group that was saved longest ago was saved, or the zero time if one never was.
+// LastSave returns the oldest of the groups' last save times, or the zero time if a group was never saved. Groups that
+// have ended do not count.
 func (r *Router) LastSave() (oldest time.Time) {
 	for i, g := range r.live() {
 		if at := g.LastSave(); i == 0 || at.Before(oldest) {
@@ -130,8 +133,8 @@ func (r *Router) Advance(d time.Duration) bool {
 	return moved
 }
 
-// partly returns the error of a change in all groups: nil if all succeeded, their error if all failed with it, and else
-// ErrUnknownOutcome.
+// partly returns the error of a change in all groups. It is nil if all groups succeeded, and the common error if all
+// failed alike. Otherwise it is ErrUnknownOutcome.
 func partly(errs []error) error {
 	for _, err := range errs {
 		if (err == nil) != (errs[0] == nil) || err != nil && statusOf(err) != statusOf(errs[0]) {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// viewAge is how long Topology returns the same description. Every pipeline may call it, and a description asks all
-// groups.
+// viewAge is how long Topology returns the same description. Every pipeline may call Topology, and a new description
+// asks all groups.
 const viewAge = 10 * time.Millisecond
 
 // viewCache holds the last description of the cluster.
@@ -72,8 +72,8 @@ func merge(t, of *limiter.Topology) {
 	}
 }
 
-// LeaderOf returns the leader of the group that owns a slot, by its id in the first group. A redirect asks it. By old
-// descriptions, two nodes could redirect a client to each other.
+// LeaderOf returns the leader of the group that owns a slot, by its id in the first group. Redirects use LeaderOf and
+// not Topology. With descriptions that are up to viewAge old, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
 	v := r.all()[hashslot.Group(slot, len(r.all()))].Topology()
 	return idIn(r.base().Topology(), v, v.Leader)
@@ -102,8 +102,9 @@ func (r *Router) StaleFor() (oldest time.Duration) {
 	return oldest
 }
 
-// idIn returns the id that a group has for the node that another group calls id, or "" if it has none. A node has an
-// incarnation in each group, so its ids may differ. Its inter-node address is the same.
+// idIn translates the id of a node in the group from to the id of the same node in the group to. It returns "" if
+// either group lacks the node. A node has an incarnation in each group, so its ids may differ. Its inter-node address
+// is the same.
 func idIn(to, from *limiter.Topology, id string) string {
 	if m := from.Member(id); m != nil {
 		for i := range to.Nodes {
@@ -132,15 +133,16 @@ func (r *Router) AddNode(id, raftAddr string) error {
 	return err
 }
 
-// current returns the members of a group as they are now. This node may lag, or not have joined the group yet.
+// current returns the members of a group as they are now. It begins with a ReadIndex, because this node may lag, or
+// may not have joined the group yet.
 func current(g Group) (*limiter.Topology, error) {
 	err := g.ReadIndex()
 	return g.Topology(), err
 }
 
 // RemoveNode removes a node from every group that has it, and from the first group last. So the node keeps its id in
-// the first group until it is in no other, the call can be repeated after an error, and a node with an empty directory
-// does not come back before. id is the node's id in the first group.
+// the first group until no other group has it. The call can then be repeated after an error, and a node with an empty
+// directory cannot rejoin too early. id is the node's id in the first group.
 func (r *Router) RemoveNode(id string) error {
 	groups := r.all()
 	first, err := current(groups[0])
@@ -197,8 +199,8 @@ func has(t *limiter.Topology, raftAddr string) bool {
 	return slices.ContainsFunc(t.Nodes, func(m limiter.Member) bool { return m.RaftAddr == raftAddr })
 }
 
-// TransferLeadership transfers the leadership of every group to a node. With "" it transfers the leadership of the
-// groups that this node leads, to any other node.
+// TransferLeadership transfers the leadership of every group to a node. If to is "", the groups that this node leads
+// get any other node as their leader.
 func (r *Router) TransferLeadership(to string) error {
 	first := r.all()[0].Topology()
 	if to != "" && first.Member(to) == nil {

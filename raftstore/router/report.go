@@ -21,7 +21,8 @@ func (r *Router) Storage() (sum limiter.Storage, ok bool) {
 	return sum, true
 }
 
-// Consensus returns the sums of the counters of all groups, and the longest standstill.
+// Consensus returns the sums of the counters of all groups. Standstill and DowntimeCredit are the longest of any
+// group, and Evicted counts for the whole host.
 func (r *Router) Consensus() (sum limiter.Consensus) {
 	for _, g := range r.all() {
 		c := g.Consensus()

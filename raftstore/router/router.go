@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// Group is one Raft group as this node sees it. *raftstore.Node is one.
+// Group is one Raft group as this node sees it: a *raftstore.Node, or the stand-in of a group that has ended here.
 type Group interface {
 	limiter.Limiter
 	limiter.Replica
@@ -65,7 +65,7 @@ func (r *Router) Close() {
 // all returns the groups in the order of their slots.
 func (r *Router) all() []Group { return *r.groups.Load() }
 
-// groupOf returns the number of the group that owns the slot of a limiter.
+// groupOf returns the number of the group that owns the slot of a key.
 func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.all())) }
 
 // route returns the number of the group that decides about a slot: its owner. The group checks that.
@@ -79,7 +79,7 @@ func (r *Router) route(slot uint16) int {
 // Group returns a group of this node by its number.
 func (r *Router) Group(number int) Group { return r.all()[number] }
 
-// replace puts another object in the place of a group.
+// replace puts g in the place of the group with this number, which has ended here.
 func (r *Router) replace(number int, g Group) {
 	for {
 		old := r.groups.Load()
@@ -91,7 +91,7 @@ func (r *Router) replace(number int, g Group) {
 	}
 }
 
-// owner returns the group that owns the slot of a limiter.
+// owner returns the group that owns the slot of a key.
 func (r *Router) owner(name []byte) Group { return r.all()[r.groupOf(name)] }
 
 // forAll calls each with every group at the same time, and returns the errors in the order of the groups.
