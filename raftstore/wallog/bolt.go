@@ -16,9 +16,9 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// bbolt does not verify its pages: a damaged page makes it panic, loop, or return the previous transaction. So this
-// file reads and verifies the metadata, and bbolt opens only a new copy of them (openMeta). The metadata are so small
-// that each bucket is one leaf page, or is inline in the root page.
+// bbolt does not verify its pages: a damaged page makes it panic, loop, or return the previous transaction. So the
+// functions below read and verify the metadata without bbolt, and bbolt opens only a new copy of them (openMeta). The
+// metadata are so small that each bucket is one leaf page, or is inline in the root page.
 const (
 	boltPageHead = 16
 	boltMetaHead = 56 // bytes of a meta page before its checksum
@@ -70,8 +70,8 @@ func readMeta(dir string) (state types.PersistentState, stable map[string][]byte
 	return state, all[metadb.StableBucket], nil
 }
 
-// readBolt returns the content of a file. It verifies the checksum if the last transaction has one; an earlier weir
-// writes none.
+// readBolt returns the content of a bbolt file. It verifies the checksum if the last transaction has one; an earlier
+// weir writes none.
 func readBolt(b []byte) (buckets, error) {
 	root, txid, pageSize, err := boltRoot(b)
 	if err != nil {
@@ -113,9 +113,9 @@ func readBolt(b []byte) (buckets, error) {
 	return all, nil
 }
 
-// boltRoot verifies both meta pages of a file, and its length. bbolt accepts a file with one
-// valid meta page: if the newer one were damaged, it would forget a vote. A crash damages
-// neither, because the used part of a meta page lies within one sector.
+// boltRoot verifies both meta pages of a file, and its length. bbolt accepts a file with one valid meta page: if the
+// newer one were damaged, bbolt would forget a vote. A crash damages neither meta page, because the used part of each
+// lies within one sector.
 func boltRoot(b []byte) (root, txid uint64, pageSize int, err error) {
 	pages := uint64(0)
 	for i := range 2 {

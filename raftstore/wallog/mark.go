@@ -72,8 +72,8 @@ func decodeMark(b []byte) (m mark, ok bool) {
 	return m, m.seq > 0
 }
 
-// readMark reads the mark of a directory. The directory of an earlier weir has none. Without sync, a mark is valid
-// only until the machine reboots.
+// readMark reads the mark of a directory. It returns the zero mark for the directory of an earlier weir, which has
+// none. Without sync, a mark is valid only until the machine reboots.
 func readMark(dir, boot string, sync bool) (mark, error) {
 	b, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +90,8 @@ func readMark(dir, boot string, sync bool) (mark, error) {
 	return m, nil
 }
 
-// newestMark returns the newer slot. The mark is exact if the other slot is its predecessor. After a kill of the
-// process it always is.
+// newestMark returns the newer slot. The mark is exact if the other slot is its predecessor, as it always is after a
+// kill of the process.
 func newestMark(b []byte) mark {
 	var slots [2]mark
 	var valid [2]bool

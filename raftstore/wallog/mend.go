@@ -15,8 +15,8 @@ import (
 // it before the library opens the log. It does not change a damaged log. loose tells that appends were never synced,
 // so an incomplete batch of the last segment may have been lost with the machine.
 //
-// Mend keeps no mark. The last segment of its callers may therefore be short for the reason for which a marked one may
-// be: a crash at its creation.
+// Mend neither reads nor writes an acknowledged mark. It accepts a last segment that is shorter than its full length,
+// because a crash at the creation of the file can leave it short.
 func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore, loose bool) error {
 	state, err := meta.Load(dir)
 	if err != nil {
@@ -50,12 +50,12 @@ func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStor
 	return m, err
 }
 
-// wipeTorn zeroes the bytes after the last batch of a segment. A process that is killed during a write leaves its
-// first pages, and a loss of power leaves any of them.
+// wipeTorn zeroes the bytes after the last batch of a segment. A process that is killed during a write leaves the
+// first pages of the write, and a loss of power leaves any of its pages.
 //
-// The library begins its next append there. At the next opening it would decode the leftover bytes after that append
-// as frames, and trust an index without a commit. The segment would then count as full with an invalid index, and the
-// node could never read its log again.
+// The library begins its next append at the first of these bytes. At the next opening it would decode the leftover
+// bytes after that append as frames, and trust an index without a commit. The segment would then count as full with an
+// invalid index, and the node could never read its log again.
 //
 // wipeTorn also syncs the last batch. A killed process may have written it without a sync, and from now on it counts
 // as acknowledged.

@@ -30,7 +30,7 @@ func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 }
 
 type settings struct {
-	files        types.VFS // these sync when asked
+	files        types.VFS // the files of the disk; their Sync always syncs
 	sync         bool
 	boot         string
 	segmentBytes int
@@ -59,7 +59,7 @@ func openOn(dir string, files types.VFS, s settings) (*Log, error) {
 	return openVerified(&v, end, stable, s)
 }
 
-// openVerified opens a verified log. From here on, its files change.
+// openVerified opens a verified log. It is the first step that changes the files of the log.
 func openVerified(v *verifier, end int, stable map[string][]byte, s settings) (l *Log, err error) {
 	l = &Log{}
 	defer func() {

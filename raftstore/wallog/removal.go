@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// maxRemovals bounds the queue of removals: several times the files of one snapshot's worth of log. Removals beyond
-// it are carried out at once.
+// maxRemovals bounds the queue of removals. It is several times the number of files that one snapshot makes
+// superfluous. When the queue is full, a file is removed at once.
 const maxRemovals = 64
 
 // Before its removal, a file is truncated by shrinkBytes after each shrinkPause. ext4 with discard tells the disk

@@ -52,11 +52,11 @@ func beginsBatch(b []byte, at int, least, most uint64) bool {
 	return least <= index && index <= most
 }
 
-// endsWrite reports whether the last frame of a write is its commit frame, if the write lacks no sector. from is the
+// endsWrite reports whether the last frame of a write without a missing sector is really its commit frame. from is the
 // offset of the write.
 //
 // A write that reached the disk only in its first sectors ends within an entry, whose data may look like a commit
-// frame. Such a write ends at a sector boundary, and no single flipped bit explains the checksum.
+// frame. Such a write ends at a sector boundary, and no single flipped bit would make that checksum match.
 func endsWrite(b []byte, from int, sum uint32) bool {
 	if len(b) < frameHeadBytes {
 		return false // the file ends within a frame

@@ -22,7 +22,8 @@ type verifier struct {
 	// loose tells that the operating system decided when appends were written, so a failed machine may have lost any
 	// part of them. An incomplete batch of the last segment then ends the log.
 	loose bool
-	// mayBeShort tells that the length of the last segment says nothing, although no mark records where it ends.
+	// mayBeShort tells that a last segment below its full length is no sign of damage, although no mark records where
+	// it ends.
 	mayBeShort bool
 	buf        []byte
 	rest       int // length of the non-zero bytes after the last whole batch of the last segment
@@ -133,8 +134,8 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	if err := v.content(info, b, s); err != nil || len(b) >= int(info.SizeLimit) {
 		return err
 	}
-	// A full disk, or a crash at its creation, can leave a file short that still takes entries. So the length counts
-	// only if no mark records how far the entries went.
+	// After a full disk, or a crash at its creation, a file can be short and still take entries. So the length is a
+	// sign of damage only if no mark records how far the entries went.
 	if s.batches > 1 && v.mark.seq == 0 && !v.mayBeShort {
 		return v.corrupt(info, s, "the file is shorter than when it was made")
 	}
