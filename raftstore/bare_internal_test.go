@@ -23,11 +23,11 @@ import (
 type bareNode struct {
 	*Node
 	carrier *raft.InmemTransport
-	ended   []error // the errors that it reported as fatal
+	ended   []error // the errors that the node reported as fatal
 	said    logged
 }
 
-// logged is what a node logged.
+// logged keeps the log lines of a node.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -78,7 +78,7 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	return b
 }
 
-// configure gives a node its first configuration, of voters.
+// configure gives a node its first configuration. All of its servers are voters.
 func (b *bareNode) configure(t *testing.T, ids ...string) {
 	var c raft.Configuration
 	for _, id := range ids {
@@ -109,7 +109,7 @@ func (b *bareNode) keepImages(t *testing.T) {
 	b.group.images, b.group.fsm.Images, b.group.snapshots.Images = images, images, images
 }
 
-// at returns a time in limiter time.
+// at returns limiter time, in milliseconds after a fixed start.
 func at(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }
 
 var bucket = engine.Op{

@@ -56,7 +56,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 		}
 	})
 	leader := c.moveTo(1)
-	for i := range 45 { // just past small, because comparing nodes takes longer with more keys
+	for i := range 45 { // a little more than the small bound, because more keys make the comparison of the nodes slower
 		ops := make([]engine.Op, 1000)
 		for k := range ops {
 			ops[k] = engine.Op{Key: fmt.Append(nil, i, "/", k), Cost: 1, Limit: engine.Limit{

@@ -104,7 +104,8 @@ func (c *cluster) order(do func(leader *raftstore.Node) error) (leader *raftstor
 	return nil, 0
 }
 
-// remove removes a node. The first attempt may have removed it without an answer.
+// remove removes a node. It accepts that the node is no member any more, because an attempt without an answer may have
+// removed it.
 func (c *cluster) remove(id string) (leader *raftstore.Node, at int) {
 	c.t.Helper()
 	return c.order(func(leader *raftstore.Node) error {
@@ -141,7 +142,7 @@ func (c *cluster) stop(i int) {
 	c.nodes[i] = nil
 }
 
-// takes numbers the takes. The number is the ID, so a repeated take counts once.
+// takes counts the calls of take. The count is the ID of the operation, so a repeated operation counts once.
 var takes atomic.Int64
 
 // take asks for one unit of a bucket until there is an answer. The bucket refills by one unit a day.

@@ -58,7 +58,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	for name, denied := range map[string]int{"denies at times": 1, "denies all": 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// With this heartbeat it still believes that it leads after the others have stopped.
+			// With this heartbeat the leader still believes that it leads after the other nodes have stopped.
 			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = 2 * time.Second })
 			leader, at := c.leader()
 			c.decideOn(leader, quota("key", 1), quota("key", 1))

@@ -69,7 +69,7 @@ const LeaderlessPause = timers.LeaderlessPause
 // Dispute begins or ends a divergence check of the node.
 func (n *Node) Dispute(doubt bool) { n.group.divergence.UnderWay.Store(doubt) }
 
-// Confirm commits an entry without operations, on a leader.
+// Confirm commits an entry without operations. It returns ErrTryAgain unless this node leads.
 func (n *Node) Confirm() error {
 	r := n.group.leadership.Current.Load()
 	if r == nil {
@@ -128,7 +128,7 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 	return response.Success, err
 }
 
-// AskInAs asks the leader to add another node than this one.
+// AskInAs asks the leader to add a node with this id and address, on behalf of another node than this one.
 func (n *Node) AskInAs(leader, id, addr string) error {
 	client := peer.NewClient(n.host.Port, leader, "")
 	defer client.Close()

@@ -17,10 +17,10 @@ import (
 // ofTheNewest returns an operation that only the newest wire format can encode: a byte string.
 func ofTheNewest(name string) engine.Op { return onText(engine.TextSet, name, "state") }
 
-// TestFormatsAreAgreedOn checks upgrades and downgrades of one member. While it runs an older version, every node
-// refuses operations that it cannot read. After the upgrade it can be downgraded until such an operation is logged.
-// From the upgrade on, new nodes of the older version are refused. The older version stops at an entry that it cannot
-// read.
+// TestFormatsAreAgreedOn checks upgrades and downgrades of one member. While the member runs an older version, every
+// node refuses operations that this version cannot read. After the upgrade, the member can be downgraded until such an
+// operation is logged. From the upgrade on, new nodes of the older version are refused. The older version stops at an
+// entry that it cannot read.
 func TestFormatsAreAgreedOn(t *testing.T) {
 	const older = 4 // ofTheNewest needs 5
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {

@@ -38,8 +38,8 @@ func (c *callConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// greetingBytes is larger than one read of a greeting and smaller than a read of an answer. A handshake needs its
-// deadline, and a blocked read would ignore it.
+// greetingBytes is larger than one read of a greeting and smaller than a read of an answer. A read of the greeting
+// must not block, because it would ignore the deadline of the handshake.
 const greetingBytes = 1 << 10
 
 func (c *callConn) Read(b []byte) (int, error) {
@@ -66,7 +66,7 @@ func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, 
 func TestALateStatusEndsNoDecision(t *testing.T) {
 	var (
 		begun sync.Map        // the number of connections for calls, by opener and address
-		late  [3]sync.RWMutex // the answers to a node wait while its lock is held for writing
+		late  [3]sync.RWMutex // the answers to a node wait while the lock with its index is held for writing
 	)
 	opened := func(by int, to string) *atomic.Int64 {
 		n, _ := begun.LoadOrStore([2]any{by, to}, new(atomic.Int64))
@@ -88,7 +88,7 @@ func TestALateStatusEndsNoDecision(t *testing.T) {
 	before := toLeader.Load()
 	late[asks].Lock()
 	release := sync.OnceFunc(late[asks].Unlock)
-	t.Cleanup(release) // otherwise Close would wait for it
+	t.Cleanup(release) // otherwise Close would wait for the held status
 	answer := make(chan error, 1)
 	go func() { answer <- c.nodes[asks].Decide([]engine.Op{quota("key", 5)}, make([]engine.Decision, 1)) }()
 	require.Eventually(t, func() bool { return toLeader.Load() > before }, patience, time.Millisecond)

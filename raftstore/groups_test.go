@@ -22,7 +22,7 @@ type multiGroup struct {
 	hubs   []*peer.Hub
 	groups []*cluster
 	said   []*lines // by group
-	count  int      // of the groups that the cluster has, also of those that no host has opened
+	count  int      // groups of the cluster, with those that no host has opened
 }
 
 // newMultiGroup starts n hosts with the first groups of a cluster. Their nodes bootstrap each group at the same
@@ -100,15 +100,16 @@ func (m *multiGroup) reopen(group, host int) {
 	c.nodes[host] = node
 }
 
-// take takes a unit at the leader of a group, which must leave so many.
+// take takes one unit at the leader of a group, and requires that remaining units are left.
 func (m *multiGroup) take(group int, remaining int64) {
 	m.t.Helper()
 	leader, _ := m.groups[group].leader()
 	require.Equal(m.t, remaining, m.groups[group].take(leader, keyOf(group, m.count), 100).Remaining)
 }
 
-// TestGroupsOnOnePort: two groups on the same hosts found their own clusters, decide apart, and each has its own
-// leader. The end of a node in one group does not disturb the other group. Both groups survive the loss of a host.
+// TestGroupsOnOnePort checks that two groups on the same hosts found their own clusters, decide separately, and each
+// have a leader. The end of a node in one group does not disturb the other group. Both groups survive the loss of a
+// host.
 func TestGroupsOnOnePort(t *testing.T) {
 	m := newMultiGroup(t, 3, 2, 2)
 	for group := range m.groups {
@@ -142,7 +143,7 @@ func TestGroupsOnOnePort(t *testing.T) {
 func (m *multiGroup) endsAlone() {
 	m.t.Helper()
 	leader := m.groups[1].moveTo(1)
-	leader.Topology() // counts the change of before
+	leader.Topology() // counts the earlier change of leader
 	changes := leader.Consensus().LeaderChanges
 	began := time.Now()
 	m.groups[0].stop(1)
@@ -161,7 +162,8 @@ func (m *multiGroup) endsAlone() {
 	require.NoError(m.t, leader.Confirm())
 }
 
-// loseHost ends all connections of a host that leads group 1. Both groups go on, and go on with it when it is back.
+// loseHost ends all connections of a host that leads group 1. Both groups continue without the host, and with it when
+// it is back.
 func (m *multiGroup) loseHost(host int) {
 	m.t.Helper()
 	lost := make([]*raftstore.Node, len(m.groups))
@@ -183,7 +185,8 @@ func (m *multiGroup) loseHost(host int) {
 	m.take(1, 93)
 }
 
-// TestAGroupStartsLater: a node of a group waits for the other hosts to have the group, and then founds its cluster.
+// TestAGroupStartsLater checks that a node of a group waits until the other hosts have the group, and then founds the
+// cluster of the group.
 func TestAGroupStartsLater(t *testing.T) {
 	m := newMultiGroup(t, 3, 1, 2)
 	m.take(0, 99)
@@ -199,7 +202,7 @@ func TestAGroupStartsLater(t *testing.T) {
 	m.take(0, 98)
 }
 
-// TestOneNodePerGroup: a second node of a group does not open, and does not disturb the first.
+// TestOneNodePerGroup checks that a second node of a group on one host does not open, and does not disturb the first.
 func TestOneNodePerGroup(t *testing.T) {
 	m := newMultiGroup(t, 1, 1, 1)
 	m.take(0, 99)
@@ -210,7 +213,7 @@ func TestOneNodePerGroup(t *testing.T) {
 	m.take(0, 98)
 }
 
-// TestAGroupWithAListener: a node without a hub makes its own, for any group.
+// TestAGroupWithAListener checks that a node without a hub makes its own hub, for any group.
 func TestAGroupWithAListener(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Group, o.Groups = 5, 8 })
 	for i, node := range c.nodes {
@@ -221,7 +224,8 @@ func TestAGroupWithAListener(t *testing.T) {
 	c.agree()
 }
 
-// TestHubOptions: a hub has the listener and what authenticates nodes, so a node with a hub has none of them.
+// TestHubOptions checks that a node with a hub refuses a listener, a dialer, a secret and certificates of its own,
+// because the hub has them.
 func TestHubOptions(t *testing.T) {
 	l := listener(t)
 	plain := peer.NewHub(l, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})

@@ -34,7 +34,7 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 }
 
 // TestTheSuccessorIsUpAndLacksLeast checks that the successor is the running voter with the most applied entries. A
-// voter that announced its stop is only chosen if all did.
+// voter that announced its stop is chosen only if all voters that are up did so.
 func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 	for name, c := range map[string]struct {
 		tell func(n *bareNode)

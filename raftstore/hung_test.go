@@ -18,7 +18,7 @@ import (
 type hangingLog struct {
 	*raft.InmemStore
 	mu    sync.Mutex
-	works chan struct{} // closed when the disk works again; nil while it works
+	works chan struct{} // closed when the disk works again; nil while the disk works
 }
 
 func (h *hangingLog) hang() {

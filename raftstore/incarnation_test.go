@@ -30,7 +30,7 @@ func (c *cluster) again(i int, err error) {
 	c.restart(i)
 }
 
-// died waits for a node to stop because of err.
+// died waits until a node stops because of err, and returns the whole error.
 func (c *cluster) died(err error) (why error) {
 	c.t.Helper()
 	select {
@@ -106,7 +106,7 @@ func TestSpentIDsAreRemembered(t *testing.T) {
 			if errors.Is(err, raftstore.ErrRemovedID) {
 				return nil
 			}
-			return err // it no longer leads
+			return err // the node no longer leads
 		})
 	}
 }

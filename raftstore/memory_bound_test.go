@@ -79,8 +79,8 @@ func (c *cluster) watchMemory() (stop func() (most []int64)) {
 	}
 }
 
-// TestKeysOfOtherLengthsFindRoom checks that a leader which may evict refuses no key, whatever the lengths of keys.
-// Every node must stay within the bound.
+// TestKeysOfOtherLengthsFindRoom checks that a leader which may evict refuses no key for lack of memory, whatever the
+// lengths of keys. Every node must stay within the bound.
 func TestKeysOfOtherLengthsFindRoom(t *testing.T) {
 	const bound = 8 << 20
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestAFollowerOfAnOlderLeaderShowsWhatWasDecided checks that reads of every node contain all acknowledged decisions,
-// although a leader of an older version refuses ReadIndex requests.
+// TestAFollowerOfAnOlderLeaderShowsWhatWasDecided checks that reads of every node contain all acknowledged decisions
+// if a leader of an older version refuses ReadIndex questions.
 func TestAFollowerOfAnOlderLeaderShowsWhatWasDecided(t *testing.T) {
 	newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.Faults = faults.Of(

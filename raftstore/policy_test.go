@@ -111,7 +111,7 @@ func TestChecksAreLinearizable(t *testing.T) {
 				op, out := randomCheck(r), make([]engine.Decision, 1)
 				var called time.Duration
 				var err error
-				assert.Eventually(t, func() bool { // an error other than unknown means that nothing was applied
+				assert.Eventually(t, func() bool { // after an error other than ErrUnknownOutcome, nothing was applied
 					called = time.Since(start)
 					err = c.nodes[i%3].Decide([]engine.Op{op}, out)
 					return err == nil || errors.Is(err, limiter.ErrUnknownOutcome)

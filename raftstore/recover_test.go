@@ -61,8 +61,8 @@ func TestGoOnWithoutTheMajority(t *testing.T) {
 	require.EqualValues(t, 6, c.take(leader, "key", 10).Remaining)
 }
 
-// TestTheLostThatReturnAreRefused checks that survivors of one recovery find each other. They neither follow nor lead
-// the lost nodes, whose terms are higher.
+// TestTheLostThatReturnAreRefused checks that survivors of one recovery find each other. The survivors neither follow
+// nor lead the lost nodes, whose terms are higher.
 func TestTheLostThatReturnAreRefused(t *testing.T) {
 	c := newCluster(t, 5, nil)
 	leader, _ := c.leader()
@@ -188,7 +188,7 @@ func TestWhatIsOverruledIsForgotten(t *testing.T) {
 		}
 	}
 	var alone sync.WaitGroup
-	for i := range 20 { // each becomes an entry, while the leader is alone
+	for i := range 20 { // each take becomes an entry, while the leader is alone
 		time.Sleep(5 * time.Millisecond)
 		alone.Go(func() {
 			out := make([]engine.Decision, 1)

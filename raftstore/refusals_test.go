@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// stops blocks the nodes of a cluster at a failpoint.
+// stops is a failpoint of all nodes of a cluster, at which a test can block them.
 type stops struct{ now atomic.Pointer[stop] }
 
 type stop struct {

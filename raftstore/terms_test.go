@@ -29,8 +29,8 @@ func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node)
 	return <-answer
 }
 
-// TestAReadIsConfirmedHere checks that an answer of another leader does not confirm this node's state. The error says
-// that nothing was proposed.
+// TestAReadIsConfirmedHere checks that the answer of another leader to a call does not confirm this node's state. The
+// error says that nothing was proposed.
 func TestAReadIsConfirmedHere(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
 	for range 3 {
@@ -72,7 +72,7 @@ func (c *counter) Write(b []byte) (int, error) {
 // TestALeaderThatCannotServeYetWaits checks that a leader which cannot serve yet pauses before each new attempt.
 func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	tries := &counter{text: []byte("cannot serve yet")}
-	var deaf [3]atomic.Bool // by the node that hears nothing
+	var deaf [3]atomic.Bool // by index: the node receives nothing
 	var index sync.Map      // the number of each node, by its address
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		o.Logger = slog.New(slog.NewTextHandler(tries, nil))

@@ -16,7 +16,7 @@ import (
 // them compares two wall times of this machine.
 var mayReadWallTime = []string{
 	"answer.go status",             // sent to other nodes
-	"internal/host/heard.go hears", // how far another machine's clock is ahead
+	"internal/host/heard.go hears", // compares with the clock of another machine
 	"internal/leadership/walls.go NoteWalls",
 	// Limiter time of a new cluster begins at the wall clock.
 	"internal/leadership/leadership.go ClockFrom",

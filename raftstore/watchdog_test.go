@@ -36,8 +36,8 @@ func (c *deafConn) Write(b []byte) (int, error) {
 // TestLeaderStepsAsideForAStalledFollower checks that a leader steps down for a follower that answers calls but gets
 // no entries from it.
 func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
-	var deaf [3]atomic.Bool // by the leader whose entries the follower does not get
-	var victim atomic.Value // the address of that follower
+	var deaf [3]atomic.Bool // by index of the leader: the follower gets no entries from it
+	var victim atomic.Value // the address of the follower that gets no entries
 	victim.Store("")
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		// A leader learns once a second what a member has applied. With a shorter limit every member looks stalled.

@@ -76,7 +76,8 @@ func TestACutHandshake(t *testing.T) {
 	}
 }
 
-// cutHandshake cuts handshakes of a group, whose greeting has so many bytes besides its head and the names.
+// cutHandshake cuts handshakes of a group. fields is the number of bytes of the group's greeting besides its head and
+// the names.
 func cutHandshake(t *testing.T, group uint16, fields int) {
 	dialed, accepted := handshake(group, func(_, _ *cutConn) {})
 	require.NoError(t, dialed)

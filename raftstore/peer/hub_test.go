@@ -45,7 +45,7 @@ func groupOf(t *testing.T, h *Hub, group uint16, id string) *Port {
 	return p
 }
 
-// TestBytesOfAGreeting: nodes of other versions send these bytes.
+// TestBytesOfAGreeting checks the bytes of a greeting, which are a contract between versions.
 func TestBytesOfAGreeting(t *testing.T) {
 	nonce := [nonceLen]byte([]byte("0123456789abcdef"))
 	for _, c := range []struct {
@@ -144,8 +144,8 @@ func TestGroupsShareAListener(t *testing.T) {
 	callers.Wait()
 }
 
-// TestAGroupThatAHostDoesNotHave: a dialer is told, may try again, and is served as soon as the host has the group. A
-// dialer without the secret is not told.
+// TestAGroupThatAHostDoesNotHave checks that a dialer learns that the host lacks the group, and is served as soon as
+// the host has it. A dialer without the secret does not learn this.
 func TestAGroupThatAHostDoesNotHave(t *testing.T) {
 	near, _ := openHub(t, "secret")
 	far, said := openHub(t, "secret")
@@ -366,7 +366,7 @@ func TestHandshakesAreBoundedPerHost(t *testing.T) {
 	for i := range 2 * MaxHandshakes {
 		conn := dialAs(t, "127.0.0.2", far.Addr().String())
 		g := newGreeting(CallService, uint16(i), Identity{NodeID: "x"})
-		_, _ = conn.Write(g.encode()) // it may be cut already
+		_, _ = conn.Write(g.encode()) // the hub may have cut conn already
 	}
 	require.Eventually(t, func() bool { return far.Evicted() >= MaxHandshakes }, patience, time.Millisecond)
 	require.LessOrEqual(t, far.handshakes.Len(), MaxHandshakes)
@@ -432,7 +432,7 @@ func TestRefusalsOfAGroup(t *testing.T) {
 }
 
 // TestNodesThatBreakOff checks that a connection which breaks off in its handshake is information, because the node at
-// its other end may have stopped. It keeps no warning out of the log.
+// its other end may have stopped. Such a line must not use up the rate limit of warnings.
 func TestNodesThatBreakOff(t *testing.T) {
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		h, said := openHub(t, "secret")

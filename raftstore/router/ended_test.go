@@ -18,7 +18,7 @@ func keyIn(group, groups int) string {
 	return "key{" + hashslot.Tag(hashslot.OfGroup(group, groups).First) + "}"
 }
 
-// hasEnded waits until a group has ended on a node, and no other has.
+// hasEnded waits until a group has ended on a node. It requires that no other group has.
 func (c *tier) hasEnded(n *router.Node, group int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool { return n.Topology().Groups[group].Ended != "" }, patience, 10*time.Millisecond,
@@ -26,7 +26,8 @@ func (c *tier) hasEnded(n *router.Node, group int) {
 	require.Equal(c.t, 1, n.Topology().Ended())
 }
 
-// servesAllBut checks that a node decides for all groups but one, which answers that nothing was counted.
+// servesAllBut checks that a node decides for all groups but one. Operations on that group get a status which tells
+// that nothing was counted.
 func (c *tier) servesAllBut(n *router.Node, group, groups int) {
 	c.t.Helper()
 	for g := range groups {
@@ -81,8 +82,8 @@ func TestARemovedGroupEndsAlone(t *testing.T) {
 	require.ErrorContains(t, c.nodes[0].RemoveNode("n2"), "no node")
 }
 
-// TestAReplacedNodeEndsOnce: a node that lost its disk is removed and started again. It ends once to take a new name,
-// and joins all groups by that name.
+// TestAReplacedNodeEndsOnce checks a node that lost its disk, was removed and is started again. It ends once to take
+// the id of a new incarnation, and then joins all groups under that id.
 func TestAReplacedNodeEndsOnce(t *testing.T) {
 	const groups, node = 4, 2
 	c := newTier(t, 3, groups)

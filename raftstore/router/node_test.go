@@ -101,7 +101,7 @@ func quota(key string, most int64) engine.Op {
 		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
 }
 
-// take takes a unit of each key on a node, and retries what was certainly not applied.
+// take takes one unit of each key on a node, and repeats operations that were certainly not applied.
 func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 	c.t.Helper()
 	left := keys

@@ -21,7 +21,7 @@ func setPolicy(name string, most int64) engine.Op {
 	return change(name, engine.PolicyChange{Do: engine.PolicySet, Terms: limitOf(most), Own: true})
 }
 
-// mostOf returns the maximum of a policy in each group, and 0 where it is unknown.
+// mostOf returns the maximum of a policy in each group, or 0 for a group without the policy.
 func mostOf(groups []*fakeGroup, name string) (most []int64) {
 	for _, g := range groups {
 		p := g.Policies().Get([]byte(name))
@@ -45,7 +45,7 @@ func TestAPolicyIsInEveryGroup(t *testing.T) {
 		check := engine.Op{Code: engine.OpCheck, Cost: 1, Key: []byte(key), Text: []byte("p")}
 		require.EqualValues(t, 4, decide(t, r, check)[0].Remaining)
 	}
-	groups[2].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1)) // another version there
+	groups[2].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1)) // a second version
 	when := setPolicy("p", 6)
 	when.Policy.If, when.Policy.Version = true, 1
 	require.Equal(t, engine.OK, decide(t, r, when)[0].Status)
@@ -54,7 +54,7 @@ func TestAPolicyIsInEveryGroup(t *testing.T) {
 	require.Equal(t, []int64{6, 6, 6, 6}, mostOf(groups, "p"))
 }
 
-// TestPoliciesOfOneTransaction: all groups get them in one step each, or none does.
+// TestPoliciesOfOneTransaction checks that every group changes all policies of a transaction in one step, or none.
 func TestPoliciesOfOneTransaction(t *testing.T) {
 	r, groups := newTest(t, 2)
 	ops := []engine.Op{setPolicy("a", 1), setPolicy("b", 2)}
@@ -126,8 +126,8 @@ func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
 	require.Equal(t, []int64{0, 0}, mostOf(groups, "p"))
 }
 
-// TestLeadersAreSpread: a node gives a group to its preferred leader once that has been up and close behind for a
-// while, and one group at a time.
+// TestLeadersAreSpread checks that a node gives a group to its preferred leader after that node has been up and close
+// behind for a while. It gives one group at a time.
 func TestLeadersAreSpread(t *testing.T) {
 	r, groups := newTest(t, 4)
 	member := func(id string) limiter.Member { return limiter.Member{ID: id, Voter: true, Up: true} }

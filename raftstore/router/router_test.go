@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// fakeGroup is a group with a table of its own and without a log. Its zero error lets it decide.
+// fakeGroup is a group with a table of its own and without a log. It decides while err is nil.
 type fakeGroup struct {
 	Group // the methods that no test calls
 	table *engine.Table
@@ -203,8 +203,8 @@ func TestOneStepIsOnOneSlot(t *testing.T) {
 	require.Equal(t, []int64{4, 6}, []int64{out[0].Remaining, out[1].Remaining})
 }
 
-// TestABlockEverywhereIsInEveryGroup: it denies keys of all groups that end in its key, counts as one key, and a plain
-// block of the key replaces it in all groups.
+// TestABlockEverywhereIsInEveryGroup checks that a block everywhere denies the keys of all groups that end in its key,
+// and counts as one key. A block of the key alone replaces it in all groups.
 func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
 	r, groups := newTest(t, 4)
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never, Text: []byte("abuse")}
@@ -244,7 +244,8 @@ func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
 	require.EqualValues(t, 1, decide(t, r, quota("ip:1", 9))[0].Allowed)
 }
 
-// TestABlockThatMissesAGroup: the caller learns that the outcome is unknown, and sends it again.
+// TestABlockThatMissesAGroup checks that the caller gets an unknown outcome if a group did not answer, and can repeat
+// the block.
 func TestABlockThatMissesAGroup(t *testing.T) {
 	r, groups := newTest(t, 2)
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
@@ -326,7 +327,8 @@ func TestANodeHasAnIdInEachGroup(t *testing.T) {
 	require.Equal(t, []string{"b~y", ""}, groups[1].moved, "this node leads the second group alone")
 }
 
-// A node that is on its way into the groups, or out of them, is listed, and is no voter until it votes in all groups.
+// TestNodesOfSomeGroupsOnly checks that the topology lists a node that joins or leaves the groups one by one. The node
+// counts as a voter only while it votes in all groups.
 func TestNodesOfSomeGroupsOnly(t *testing.T) {
 	r, groups := newTest(t, 2)
 	voters := func(ids ...string) (nodes []limiter.Member) {

@@ -27,7 +27,7 @@ var allDamages = flag.Bool(
 
 const (
 	smallSegment = 4 << 10
-	sampleOf     = 401 // an ordinary run tries one damage in this many
+	sampleOf     = 401 // an ordinary run tries one of so many damages
 	sector       = 512
 )
 
@@ -90,7 +90,7 @@ func (k *kept) storeData(t testing.TB, w *wallog.Log, term uint64, all ...[]byte
 	require.NoError(t, w.StoreLogs(batch))
 }
 
-// holds reports which part of it a log lacks.
+// holds returns an error that names what a log lacks of the content.
 func (k *kept) holds(w *wallog.Log) error {
 	first, err1 := w.FirstIndex()
 	last, err2 := w.LastIndex()
@@ -150,7 +150,7 @@ var logsToDamage = map[string]func(testing.TB, *wallog.Log, *kept){
 	},
 }
 
-// logImage creates such a log, and takes an image while it is open.
+// logImage creates a log with the content that fill writes, and takes an image while the log is open.
 func logImage(t testing.TB, fill func(testing.TB, *wallog.Log, *kept)) (image, *kept) {
 	t.Helper()
 	dir := t.TempDir()

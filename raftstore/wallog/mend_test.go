@@ -17,8 +17,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// tornFiles are the files of a process that is killed during a write: left bytes of the write arrive, and no later
-// ones.
+// tornFiles are the files of a process that is killed during a write. The first bytes that left allows are written,
+// and no others.
 type tornFiles struct {
 	types.VFS
 	armed bool

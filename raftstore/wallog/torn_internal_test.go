@@ -29,7 +29,7 @@ func TestEndsWrite(t *testing.T) {
 		write[i] = byte(i)
 	}
 	sum := func(end int) uint32 { return crc32.Checksum(write[:end-frameHeadBytes], castagnoli) }
-	const part = 100 // of the previous sector, in which the write begins
+	const part = 100 // offset in its sector at which the write begins
 	require.True(t, endsWrite(write[:600], 0, 0))
 	require.False(t, endsWrite(write, 0, sum(len(write))+1), "a write that ends with a sector may be torn")
 	require.True(t, endsWrite(write, part, sum(len(write))+1))

@@ -231,7 +231,7 @@ func TestLimitsAreBounded(t *testing.T) {
 	fields := map[string]struct {
 		set  func(l *engine.Limit, v int64)
 		most int64
-		in   string // the limits for which it must be at least 1
+		in   string // the names of the limits for which the field must be at least 1
 	}{
 		"units": {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
 		"per":   {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},

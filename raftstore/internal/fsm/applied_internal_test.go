@@ -28,7 +28,7 @@ func TestAnOlderImageTakesBackWhatWasApplied(t *testing.T) {
 	<-done
 }
 
-// TestAForgottenWaiterIsGone checks that a read which gave up is removed from the waiters, and that the others stay.
+// TestAForgottenWaiterIsGone checks that a waiter which gives up is removed, and that the other waiters stay.
 func TestAForgottenWaiterIsGone(t *testing.T) {
 	m := newTestMachine(t)
 	_, forgetFirst := m.WhenApplied(10)

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestWithoutTheSlotCheck: the known mistake makes a group carry out what only another group may.
+// TestWithoutTheSlotCheck checks that a group with the fault NoSlotCheck carries out operations on slots of another
+// group.
 func TestWithoutTheSlotCheck(t *testing.T) {
 	m := theGroup(t)
 	m.Faults = faults.Of(faults.NoSlotCheck)

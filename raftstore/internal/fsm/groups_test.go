@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// keyOf returns bucket's operation on a key.
+// keyOf returns the operation of bucket on another key.
 func keyOf(key string) engine.Op {
 	op := bucket
 	op.Key = []byte(key)
@@ -49,7 +49,7 @@ func TestOperationsOnOtherSlotsAreRefused(t *testing.T) {
 	require.EqualValues(t, 0, out[5].Allowed)
 }
 
-// TestABatchOnOtherSlotsIsRefusedWhole: a transaction with one key of another group changes nothing.
+// TestABatchOnOtherSlotsIsRefusedWhole checks that a transaction with one key of another group changes nothing.
 func TestABatchOnOtherSlotsIsRefusedWhole(t *testing.T) {
 	m := theGroup(t)
 	out := make([]engine.Decision, 2)
@@ -62,8 +62,8 @@ func TestABatchOnOtherSlotsIsRefusedWhole(t *testing.T) {
 	require.EqualValues(t, []int64{1, 1}, []int64{out[0].Allowed, out[1].Allowed})
 }
 
-// TestEverySlotOfAnOperationCounts: all keys of a check, and the key and the id of a hold, must be the group's.
-// Policies and blocks everywhere belong to every group.
+// TestEverySlotOfAnOperationCounts checks that the group must own all keys of a check, and the key and the id of a
+// hold. Policies and blocks everywhere belong to every group.
 func TestEverySlotOfAnOperationCounts(t *testing.T) {
 	slots := ConstantsOf(1, 2).Owned()
 	check := engine.Op{Code: engine.OpCheck, Key: []byte("key"), Text: []byte("p")}
@@ -89,7 +89,8 @@ func TestEverySlotOfAnOperationCounts(t *testing.T) {
 	require.False(t, limiterOf.Within(slots))
 }
 
-// TestOneGroupHasNoSlots: the first entry of a cluster with one group is the one that older weirs write.
+// TestOneGroupHasNoSlots checks that the first entry of a cluster with one group equals the first entry of an older
+// weir.
 func TestOneGroupHasNoSlots(t *testing.T) {
 	for _, groups := range []int{0, 1} {
 		f := ConstantsOf(0, groups)
@@ -99,7 +100,7 @@ func TestOneGroupHasNoSlots(t *testing.T) {
 	}
 }
 
-// TestImpossibleGroups: a first entry that no leader proposes ends the node.
+// TestImpossibleGroups checks that a node ends at a first entry with constants that no leader proposes.
 func TestImpossibleGroups(t *testing.T) {
 	good := ConstantsOf(3, 4)
 	good.ClusterID, good.IDLifetimeNs = "c", 7
@@ -123,7 +124,7 @@ func TestImpossibleGroups(t *testing.T) {
 	require.Empty(t, m.fatal)
 }
 
-// TestSlotsSurviveASnapshot: the range of slots is part of the state that an image carries.
+// TestSlotsSurviveASnapshot checks that an image contains the range of slots of the group.
 func TestSlotsSurviveASnapshot(t *testing.T) {
 	m := theGroup(t)
 	again, err := decodeState(m.State.Encode())

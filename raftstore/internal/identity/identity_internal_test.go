@@ -106,7 +106,8 @@ func TestALogWithoutAnIdentity(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestADirectoryThatIsNotMadeIsNoNodes checks that the error has the reason of the file system.
+// TestADirectoryThatIsNotMadeIsNoNodes checks that Claim returns the error of the file system if it cannot make the
+// directory.
 func TestADirectoryThatIsNotMadeIsNoNodes(t *testing.T) {
 	broken := errors.New("broken")
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {

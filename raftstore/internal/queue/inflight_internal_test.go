@@ -31,15 +31,15 @@ func queued(t *testing.T, q *Queue, name string, n int, foreign bool) (*Batch, i
 	return b, from
 }
 
-// mayGo reports whether the pump would get a batch now.
+// mayGo reports whether Next would return a batch at once.
 func mayGo(q *Queue) bool {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	return q.ready()
 }
 
-// TestSmallBatchesWait checks that calls gather while a batch is in flight. They wait until it completes, until they
-// are worth an entry, or until coalesceFor has passed.
+// TestSmallBatchesWait checks that calls gather while a batch is in flight. They wait until that batch completes,
+// until worthOps operations wait, or until coalesceFor has passed.
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -184,8 +184,8 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	})
 }
 
-// TestAnswersAreGivenOnce checks that completing a batch, which was answered too early by a known mistake, does not
-// write answers of a coalesced batch. The race detector reports such a write.
+// TestAnswersAreGivenOnce checks a batch that the fault EarlyReply has answered too early. Its completion must not
+// write the answers of a coalesced batch again, which the race detector would report.
 func TestAnswersAreGivenOnce(t *testing.T) {
 	q := New(0)
 	queued(t, q, "a", 1, false)

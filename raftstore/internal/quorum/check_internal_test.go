@@ -33,7 +33,7 @@ func newElectorate(voters int) *electorate {
 	return e
 }
 
-// waits calls Confirm, and returns a function for its outcome, which is nil during the wait.
+// waits calls Confirm in the background. It returns a function that returns the outcome, or nil while Confirm waits.
 func (e *electorate) waits(term uint64) func() *error {
 	done := make(chan error, 1)
 	go func() { done <- e.Confirm(term) }()
@@ -124,8 +124,8 @@ func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
 	})
 }
 
-// TestTheQuickAreAskedFirst checks that the voters which confirmed the last round are asked first. The others are
-// asked when those are late.
+// TestTheQuickAreAskedFirst checks that the voters which confirmed the last round are asked first. The other voters
+// are asked when the first ones are late.
 func TestTheQuickAreAskedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(5)
