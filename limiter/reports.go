@@ -39,6 +39,15 @@ type GroupRemover interface {
 	RemoveFromGroup(id string, group int) error
 }
 
+// GroupReader is a Replica of several groups that can read the keys of one group. Such a read works while another group
+// has no leader.
+type GroupReader interface {
+	// ReadIndexOf is Replica.ReadIndex for the keys in the group of a slot.
+	ReadIndexOf(slot uint16) error
+	// StaleForOf is Replica.StaleFor for the keys in the group of a slot.
+	StaleForOf(slot uint16) time.Duration
+}
+
 // Consensus counts events of one node since its start.
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader

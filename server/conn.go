@@ -97,7 +97,7 @@ func (c *conn) batch() (more, polite bool) {
 	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
-	s.Confirmed = false // an earlier ReadIndex does not cover the commands that have just been read
+	s.EndReads() // an earlier ReadIndex does not cover the commands that have just been read
 	s.BeginTrace()
 	for !s.Closing {
 		args, used, err := c.frames.Next(c.in.Unread())

@@ -75,7 +75,7 @@ func merge(t, of *limiter.Topology) {
 // LeaderOf returns the leader of the group that owns a slot, by its id in the first group. Redirects use LeaderOf and
 // not Topology. With descriptions that are up to viewAge old, two nodes could redirect a client to each other.
 func (r *Router) LeaderOf(slot uint16) string {
-	v := r.all()[hashslot.Group(slot, len(r.all()))].Topology()
+	v := r.ofSlot(slot).Topology()
 	return idIn(r.base().Topology(), v, v.Leader)
 }
 
@@ -83,6 +83,16 @@ func (r *Router) LeaderOf(slot uint16) string {
 func (r *Router) ReadIndex() error {
 	return first(r.forAll(func(_ int, g Group) error { return g.ReadIndex() }))
 }
+
+// ofSlot returns the group that owns a slot.
+func (r *Router) ofSlot(slot uint16) Group { return r.all()[hashslot.Group(slot, len(r.all()))] }
+
+// ReadIndexOf returns nil when this node has applied every entry of the slot's group that was acknowledged before the
+// call.
+func (r *Router) ReadIndexOf(slot uint16) error { return r.ofSlot(slot).ReadIndex() }
+
+// StaleForOf returns an upper bound of the age of the state of the slot's group.
+func (r *Router) StaleForOf(slot uint16) time.Duration { return r.ofSlot(slot).StaleFor() }
 
 // first returns the first error that is not nil.
 func first(errs []error) error {

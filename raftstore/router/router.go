@@ -40,6 +40,7 @@ var (
 	_ limiter.ConsensusReporter = (*Router)(nil)
 	_ limiter.LeaderReporter    = (*Router)(nil)
 	_ limiter.GroupRemover      = (*Router)(nil)
+	_ limiter.GroupReader       = (*Router)(nil)
 )
 
 // New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be

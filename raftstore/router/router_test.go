@@ -301,6 +301,21 @@ func TestReadsOfAllGroups(t *testing.T) {
 	require.Equal(t, []int64{8, 7, 6}, []int64{top[0].Units, top[1].Units, top[2].Units})
 }
 
+// TestAReadNeedsItsGroupOnly checks that a read of a key works while another group has no leader.
+func TestAReadNeedsItsGroupOnly(t *testing.T) {
+	r, groups := newTest(t, 4)
+	groups[2].fail(limiter.ErrClusterDown)
+	require.ErrorIs(t, r.ReadIndex(), limiter.ErrClusterDown)
+	for i := range groups {
+		err := r.ReadIndexOf(hashslot.OfGroup(i, 4).Last)
+		if i == 2 {
+			require.ErrorIs(t, err, limiter.ErrClusterDown)
+			continue
+		}
+		require.NoError(t, err)
+	}
+}
+
 // TestANodeHasAnIdInEachGroup checks that the router knows a node by its address, because its incarnations in two
 // groups have different ids.
 func TestANodeHasAnIdInEachGroup(t *testing.T) {

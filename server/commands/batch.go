@@ -36,7 +36,8 @@ func (s *Session) Settle() {
 	if b == nil {
 		return
 	}
-	s.batch, s.Confirmed = nil, false
+	s.batch = nil
+	s.EndReads()
 	if len(b.Queue) > 0 {
 		start := time.Now()
 		ds := b.Decisions()

@@ -64,7 +64,7 @@ func blacklistCommands() []*command {
 		},
 	}
 	for _, cmd := range commands {
-		cmd.keys = oneKey
+		cmd.keys, cmd.readsBase = oneKey, true
 	}
 	return commands
 }

@@ -80,6 +80,7 @@ func slotCommands() []*command {
 	get.params = []param{{"count", "the greatest number of keys to list, at most 10000"}}
 	for _, cmd := range []*command{count, get} {
 		cmd.flags, cmd.bulky, cmd.cost = "readonly", true, "O(n) in the keys of the server"
+		cmd.readsSlot = true
 	}
 	return []*command{count, get}
 }

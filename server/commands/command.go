@@ -55,6 +55,10 @@ type command struct {
 	quick   bool // an operation that may be deferred without further checks
 	reads   bool // reads limiters: see Session.fresh
 
+	// With several Raft groups, readsBase marks a read of what all groups know: policies, or blocks everywhere.
+	// readsSlot marks a read of the slot in the third argument. Every other read is one of its keys, or of all groups.
+	readsBase, readsSlot bool
+
 	categories []string // ACL categories, each with its @
 }
 

@@ -98,7 +98,7 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	start := time.Now()
 	s.failed, s.running = false, cmd
 	defer func() { s.running = nil }()
-	if s.prepared(cmd) {
+	if s.prepared(cmd, args) {
 		run(s, args)
 	}
 	took := time.Since(start) - s.heldFor // the time in a queue of RL.WAIT is not work
@@ -112,11 +112,11 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 
 // prepared reports whether a command may run now. A command that reads limiters needs a ReadIndex first (fresh). Reads
 // in a row share one ReadIndex. Any other command makes the next read need a new one.
-func (s *Session) prepared(cmd *command) bool {
+func (s *Session) prepared(cmd *command, args [][]byte) bool {
 	if cmd.reads {
-		return s.guarded(s.fresh())
+		return s.guarded(s.fresh(cmd, args))
 	}
-	s.Confirmed = false
+	s.EndReads()
 	return true
 }
 

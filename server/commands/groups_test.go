@@ -297,19 +297,134 @@ func TestReadinessOfGroups(t *testing.T) {
 	f.Split("a", "b")
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 2 of 2 groups)\n[+]state ok\n")
 	f.Split("", "b")
-	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 1 of 2 groups)\n[+]state unknown: a group has no leader\n")
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (of 1 of 2 groups)\n[+]state ok (of 1 of 2 groups)\n")
 	f.Change(func(t *limiter.Topology) { t.Groups[0].Ended = "removed" })
 	ready(http.StatusServiceUnavailable, "[-]node 1 of 2 groups have ended on this node\n"+
-		"[+]leader ok (of 1 of 2 groups)\n[+]state unknown: a group has no leader\n")
+		"[+]leader ok (of 1 of 2 groups)\n[+]state ok (of 1 of 2 groups)\n")
 	f.Split("", "")
 	ready(http.StatusServiceUnavailable,
-		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be reached\n")
+		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no majority of any group can be reached\n")
 	f.Split("a", "a")
 	f.Change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
 	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader of 2 of 2 groups, whose client addresses are not "+
 		"known yet\n[+]state ok\n")
 	f.SetDown(limiter.ErrTryAgain)
 	assert.Equal(t, http.StatusServiceUnavailable, ask(h, http.MethodGet, "/readyz").Code)
+}
+
+// TestReadinessWhileAGroupIsSilent checks which groups may leave a state unconfirmed. A group without a leader leaves
+// the node ready, once the node has confirmed its state. A group with a leader does so for a few seconds.
+func TestReadinessWhileAGroupIsSilent(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	srv, err := NewShared(silent(Config{}), f.Node("b"))
+	require.NoError(t, err)
+	h := newHTTP(srv)
+	state := func(want string) {
+		t.Helper()
+		lines := strings.Split(ask(h, http.MethodGet, "/readyz").Body.String(), "\n")
+		assert.Equal(t, want, lines[2])
+	}
+	f.Split("a", "b", "a", "c")
+	f.CutOff(2, limiter.ErrTryAgain, 9*time.Second)
+	state("[+]state ok (of 3 of 4 groups)")
+	f.CutOff(2, limiter.ErrTryAgain, 11*time.Second)
+	state("[-]state of 1 of 4 groups may be 11000 ms old, first of group 2")
+
+	f.Split("a", "b", "", "c")
+	state("[+]state ok (of 3 of 4 groups)")
+	f.CutOff(2, nil, limiter.UnknownAge)
+	state("[-]state of 1 of 4 groups may be 3153600000000 ms old, first of group 2")
+	srv.Started = srv.Started.Add(-time.Minute)
+	state("[+]state ok (of 3 of 4 groups)")
+}
+
+// TestAReadNeedsItsGroupsOnly checks each command with the flag readonly while another group has no leader. A read of
+// keys succeeds, and one ReadIndex serves the reads of a group that arrived together.
+func TestAReadNeedsItsGroupsOnly(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, node := clusterClient(t, f, "b", Config{BlacklistKey: blacklistKey})
+	f.Split("a", "b", "a", "c")
+	c.say("RL.POLICY SET p LIMIT FIXED 1m 5")
+	leaderless := func(group int) {
+		leaders := []string{"a", "b", "a", "c"}
+		leaders[group] = ""
+		f.Split(leaders...)
+	}
+	each(c.sess.srv.table.all, func(cmd *command) {
+		if !cmd.has("readonly") || cmd.subs != nil {
+			return
+		}
+		send := readers[cmd.Full] // key k is in group 1, and policies are read from group 0
+		needs := map[string]int{"k": 1, "p": 0, "1": 0, "rl:blacklist:ip": 0}
+		own, keyed := -1, false
+		for _, word := range strings.Fields(send)[1:] {
+			if g, ok := needs[word]; ok && !keyed {
+				own, keyed = g, true
+			}
+		}
+		if cmd.Full == "rl.policy|list" {
+			own = 0
+		}
+		for group := range 4 {
+			leaderless(group)
+			before := node.Confirms.Load()
+			answer := c.anew(send)
+			if own < 0 || group == own {
+				assert.True(t, strings.HasPrefix(answer, "-CLUSTERDOWN "), "%s without a leader of group %d", send, group)
+				continue
+			}
+			assert.NotEqual(t, byte('-'), answer[0], "%s without a leader of group %d: %s", send, group, answer)
+			assert.EqualValues(t, 1, node.Confirms.Load()-before, send)
+		}
+	})
+}
+
+// TestARunOfReadsAsksEachGroupOnce checks the ReadIndex calls of reads that arrived together.
+func TestARunOfReadsAsksEachGroupOnce(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, node := clusterClient(t, f, "b", Config{})
+	f.Split("a", "b", "a", "c")
+	asks := func(want int, sends ...string) {
+		t.Helper()
+		c.sess.EndReads()
+		before := node.Confirms.Load()
+		for _, send := range sends {
+			c.say(send)
+		}
+		assert.EqualValues(t, want, node.Confirms.Load()-before)
+	}
+	asks(2, "TTL hello", "TTL bar", "PTTL hello", "TTL bar")
+	asks(2, "EXISTS hello bar hello")
+	asks(2, "TTL hello", take0, "TTL hello") // reads after a decision need a new one
+	asks(1, "DBSIZE", "TTL hello", "TTL bar")
+	c.say("READONLY")
+	f.CutOff(1, nil, 3*time.Second)
+	f.SetAge(time.Second)
+	assert.True(t, strings.HasSuffix(c.say("RL.INSPECT hello"), " stale_ms 1000"))
+	assert.Equal(t, "stale_ms 3000", c.say("RL.INSPECT bar"))
+}
+
+// TestReadsThroughALayoutNeedBothGroups checks a name that the layout of a policy makes. It may be a plain limiter, or
+// the name of limiters in the group of the key that the policy counts.
+func TestReadsThroughALayoutNeedBothGroups(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, node := clusterClient(t, f, "b", Config{})
+	f.Split("a", "b", "a", "c")
+	require.NotContains(t, c.say("RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rate:{key}"), "ERR")
+	asked := map[int64]int{}
+	for i := range 20 {
+		key := strings.Repeat("u", i+1)
+		c.sess.EndReads()
+		before := node.Confirms.Load()
+		c.say("TTL rate:" + key)
+		groups := int64(1)
+		if hashslot.Group(hashslot.Of([]byte(key)), 4) != hashslot.Group(hashslot.Of([]byte("rate:"+key)), 4) {
+			groups = 2
+		}
+		asked[groups]++
+		assert.Equal(t, groups, node.Confirms.Load()-before, key)
+	}
+	assert.Len(t, asked, 2)
 }
 
 func TestMetricsOfGroups(t *testing.T) {

@@ -37,11 +37,11 @@ func policyCommands() []*command {
 					{"RL.POLICY GET login",
 						"name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 " +
 							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
-				run: runPolicyGet},
+				run: runPolicyGet, readsBase: true},
 			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast",
 				summary: "The names of all policies, in order",
 				params:  []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}},
-				run:     runPolicyList, cost: "O(n) in the policies"},
+				run:     runPolicyList, cost: "O(n) in the policies", readsBase: true},
 			policyChange(&command{name: "DEL", flags: "write", summary: "Delete a policy, and forget its usage",
 				cost:   "O(1); " + forgetsLater,
 				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.",

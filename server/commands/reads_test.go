@@ -53,7 +53,7 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 
 // anew sends a command as the first of a new run of reads.
 func (c *testClient) anew(send string) string {
-	c.sess.Confirmed = false
+	c.sess.EndReads()
 	return string(c.raw(split(send)...))
 }
 

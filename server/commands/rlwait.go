@@ -203,7 +203,7 @@ func (r *heldRequest) giveUp() {
 	op, ds := &b.Ops[0], b.Decisions()
 	cost := op.Cost
 	op.Dry = true
-	if err = r.s.srv.ReadIndex(); err == nil {
+	if err = r.s.srv.ReadIndexOf(op.Key); err == nil {
 		err = decideOne(r.s.srv, b)
 	}
 	if d := &ds[0]; err == nil && d.Allowed > 0 {

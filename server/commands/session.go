@@ -42,9 +42,9 @@ type Session struct {
 	plain   bool
 	failed  bool     // the running command has answered an error
 	running *command // the running command, unless it is an operation
-	// Confirmed: a ReadIndex for this run of reads has succeeded. staleMs is the upper bound of the age of the last
-	// read. readonly: the client sent READONLY, so reads may be stale.
-	Confirmed bool
+	// confirmed says what the ReadIndexes for this run of reads cover. staleMs is the upper bound of the age of the
+	// last read. readonly: the client sent READONLY, so reads may be stale.
+	confirmed confirmed
 	staleMs   int64
 	readonly  bool
 	executing bool          // running the commands of a transaction

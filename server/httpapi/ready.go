@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +20,8 @@ const readyWait = time.Second
 // probes answers readiness probes.
 type probes struct {
 	*service.Service
-	asked readyProbe
+	asked  readyProbe
+	groups groupProbes
 }
 
 // readiness is one line of /readyz.
@@ -84,7 +86,7 @@ func (s *probes) readiness() []readiness {
 		node = readiness{"node", false, fmt.Sprintf("%d of %d groups have ended on this node", t.Ended(), len(t.Groups))}
 	}
 	if t.Groups != nil {
-		return []readiness{node, groupsReady(t), s.stateReady(t)}
+		return []readiness{node, groupsReady(t), s.groupsCurrent(t)}
 	}
 	leader := readiness{"leader", false, "none"}
 	if m := t.Member(t.Leader); m != nil {
@@ -93,41 +95,16 @@ func (s *probes) readiness() []readiness {
 			leader = readiness{"leader", false, fmt.Sprintf("%s, whose client address is not known yet", t.Leader)}
 		}
 	}
-	return []readiness{node, leader, s.stateReady(t)}
+	return []readiness{node, leader, s.stateReady()}
 }
 
-// groupsReady reports whether any group can decide. A group without a leader must not make all nodes unready, because
-// clients need them for the keys of the other groups.
-func groupsReady(t *limiter.Topology) readiness {
-	led, named := 0, 0
-	for _, g := range t.Groups {
-		if m := t.Member(g.Leader); m != nil {
-			led++
-			if _, _, known := m.HostPort(); known { // else CLUSTER SLOTS cannot name it
-				named++
-			}
-		}
-	}
-	said := fmt.Sprintf("of %d of %d groups", led, len(t.Groups))
-	switch {
-	case led == 0:
-		return readiness{"leader", false, "none"}
-	case named == 0:
-		return readiness{"leader", false, said + ", whose client addresses are not known yet"}
-	}
-	return readiness{"leader", true, "ok (" + said + ")"}
-}
-
-// stateReady reports whether this node has applied the entries committed before the call. While some of several groups
-// have no leader, it cannot tell and does not make the node unready.
-func (s *probes) stateReady(t *limiter.Topology) readiness {
+// stateReady reports whether this node has applied the entries committed before the call.
+func (s *probes) stateReady() readiness {
 	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
 	why := fmt.Sprintf("this node did not apply the committed entries within %v", readyWait)
 	switch {
 	case err == nil:
 		return readiness{"state", true, "ok"}
-	case errors.Is(err, limiter.ErrClusterDown) && t.Leaderless() < len(t.Groups):
-		return readiness{"state", true, "unknown: a group has no leader"}
 	case errors.Is(err, limiter.ErrClusterDown):
 		why = "no leader can be reached"
 	case !errors.Is(err, errNotApplied):
@@ -154,13 +131,22 @@ var errNotApplied = errors.New("no answer in time")
 
 // ask joins the next call, and waits at most wait for its result.
 func (p *readyProbe) ask(question func() error, wait time.Duration) error {
-	mine := p.join(question)
-	late := time.NewTimer(wait)
-	defer late.Stop()
+	late, end := context.WithTimeout(context.Background(), wait)
+	defer end()
+	return p.join(question).await(late)
+}
+
+// await returns the result of the call, or errNotApplied when late ends first.
+func (r *probeRound) await(late context.Context) error {
 	select {
-	case <-mine.done:
-		return mine.err
-	case <-late.C:
+	case <-r.done:
+		return r.err
+	default: // a result counts also when late has ended
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-late.Done():
 		return errNotApplied
 	}
 }

@@ -18,11 +18,13 @@ type FakeCluster struct {
 	*TableLimiter
 
 	mu   sync.Mutex
-	Topo limiter.Topology // without Self
-	down error            // if set, the result of every node's ReadIndex
-	old  time.Duration    // result of StaleFor
-	did  []string         // requested changes
-	fail error            // result of a change
+	Topo limiter.Topology      // without Self
+	down error                 // if set, the result of every node's ReadIndex
+	old  time.Duration         // result of StaleFor
+	cut  map[int]error         // results of ReadIndexOf by group, instead of down
+	aged map[int]time.Duration // results of StaleForOf by group, instead of old
+	did  []string              // requested changes
+	fail error                 // result of a change
 }
 
 // NewFakeCluster returns a cluster of the nodes a, b and c. Node a leads.
@@ -84,7 +86,10 @@ type FakeReplica struct {
 	Confirms atomic.Int64 // calls to ReadIndex
 }
 
-var _ limiter.Replica = (*FakeReplica)(nil)
+var (
+	_ limiter.Replica     = (*FakeReplica)(nil)
+	_ limiter.GroupReader = (*FakeReplica)(nil)
+)
 
 func (r *FakeReplica) Topology() *limiter.Topology {
 	r.mu.Lock()
@@ -151,6 +156,40 @@ func (r *FakeReplica) StaleFor() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.old
+}
+
+func (r *FakeReplica) ReadIndexOf(slot uint16) error {
+	r.Confirms.Add(1)
+	t := r.Topology()
+	if t.GroupOf(slot).Leader == "" {
+		return limiter.ErrClusterDown
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.cut[hashslot.Group(slot, len(t.Each()))]; err != nil {
+		return err
+	}
+	return r.down
+}
+
+func (r *FakeReplica) StaleForOf(slot uint16) time.Duration {
+	group := hashslot.Group(slot, len(r.Topology().Each()))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if age, ok := r.aged[group]; ok {
+		return age
+	}
+	return r.old
+}
+
+// CutOff makes ReadIndexOf fail for a group with err, or with nil succeed again. Its state has an age.
+func (f *FakeCluster) CutOff(group int, err error, age time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cut == nil {
+		f.cut, f.aged = map[int]error{}, map[int]time.Duration{}
+	}
+	f.cut[group], f.aged[group] = err, age
 }
 
 func (r *FakeReplica) do(what ...string) error {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
 )
@@ -95,6 +96,14 @@ func (s *Service) ReadIndex() error {
 		return nil
 	}
 	return s.Replica.ReadIndex()
+}
+
+// ReadIndexOf makes the following reads of a limiter linearizable. They depend on no other group than its own.
+func (s *Service) ReadIndexOf(name []byte) error {
+	if by, ok := s.Replica.(limiter.GroupReader); ok && s.Groups() > 1 {
+		return by.ReadIndexOf(engine.SlotOf(name))
+	}
+	return s.ReadIndex()
 }
 
 // ReadForPeople prepares a read by the page, and returns the upper bound of the state's age: 0 for a linearizable read.

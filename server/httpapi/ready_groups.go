@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
+)
+
+// A node with several Raft groups is ready while it serves the keys of some groups as well as any other node does. A
+// group without a leader has none for every node. If it made the nodes unready, a load balancer would take out all of
+// them, and with them the other groups.
+
+const (
+	// groupsWait bounds the wait of /readyz for all groups. It is below the second after which a probe times out by
+	// default, because a probe that finds one group silent still answers 200.
+	groupsWait = readyWait / 2
+	// maxGroupAge is the greatest age of the state of a group whose leader is known and does not confirm it. A dead
+	// leader is replaced, or unknown, before. So an older state means that this node lags, or cannot reach the leader.
+	maxGroupAge = 10 * time.Second
+	// startPatience bounds the time after a start in which a group without a leader makes the node unready, because
+	// the node has never confirmed its state of the group. It exceeds the first elections after a full stop.
+	startPatience = 30 * time.Second
+)
+
+// groupProbes coalesces the questions about each group. It has at most one entry for each group.
+type groupProbes struct {
+	mu  sync.Mutex
+	all map[int]*readyProbe
+}
+
+func (p *groupProbes) of(group int) *readyProbe {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = make(map[int]*readyProbe)
+	}
+	if p.all[group] == nil {
+		p.all[group] = new(readyProbe)
+	}
+	return p.all[group]
+}
+
+// groupsReady reports whether any group can decide. A group without a leader must not make all nodes unready, because
+// clients need them for the keys of the other groups.
+func groupsReady(t *limiter.Topology) readiness {
+	led, named := 0, 0
+	for _, g := range t.Groups {
+		if m := t.Member(g.Leader); m != nil {
+			led++
+			if _, _, known := m.HostPort(); known { // else CLUSTER SLOTS cannot name it
+				named++
+			}
+		}
+	}
+	said := fmt.Sprintf("of %d of %d groups", led, len(t.Groups))
+	switch {
+	case led == 0:
+		return readiness{"leader", false, "none"}
+	case named == 0:
+		return readiness{"leader", false, said + ", whose client addresses are not known yet"}
+	}
+	return readiness{"leader", true, "ok (" + said + ")"}
+}
+
+// groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
+// group must confirm that. Groups that are excused do not count.
+func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
+	by, ok := s.Replica.(limiter.GroupReader)
+	if !ok {
+		return s.stateReady()
+	}
+	confirmed, old, firstOld := 0, 0, 0
+	var oldest time.Duration
+	for i, err := range s.askGroups(by, t) {
+		age := by.StaleForOf(t.Groups[i].Slots.First)
+		switch {
+		case err == nil:
+			confirmed++
+		case t.Groups[i].Ended == "" && !s.excused(&t.Groups[i], err, age):
+			if old++; old == 1 {
+				firstOld = i
+			}
+			oldest = max(oldest, age)
+		}
+	}
+	switch {
+	case old > 0:
+		return readiness{"state", false, fmt.Sprintf("of %d of %d groups may be %d ms old, first of group %d", old,
+			len(t.Groups), service.CeilMs(oldest), firstOld)}
+	case confirmed == 0:
+		return readiness{"state", false, fmt.Sprintf("may be %d ms old: no majority of any group can be reached",
+			service.CeilMs(s.Replica.StaleFor()))}
+	case confirmed < len(t.Groups):
+		return readiness{"state", true, fmt.Sprintf("ok (of %d of %d groups)", confirmed, len(t.Groups))}
+	}
+	return readiness{"state", true, "ok"}
+}
+
+// askGroups asks for the read index of all groups at the same time, and returns the errors in their order.
+func (s *probes) askGroups(by limiter.GroupReader, t *limiter.Topology) []error {
+	late, end := context.WithTimeout(context.Background(), groupsWait)
+	defer end()
+	rounds := make([]*probeRound, len(t.Groups))
+	for i := range t.Groups {
+		slot := t.Groups[i].Slots.First
+		rounds[i] = s.groups.of(i).join(func() error { return by.ReadIndexOf(slot) })
+	}
+	errs := make([]error, len(rounds))
+	for i, r := range rounds {
+		errs[i] = r.await(late)
+	}
+	return errs
+}
+
+// excused reports whether a group that did not confirm the state leaves the node ready.
+func (s *probes) excused(g *limiter.Group, err error, age time.Duration) bool {
+	if g.Leader == "" || errors.Is(err, limiter.ErrClusterDown) { // every node sees the same
+		return age < limiter.UnknownAge || time.Since(s.Started) > startPatience
+	}
+	return age <= maxGroupAge
+}
