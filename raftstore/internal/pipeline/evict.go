@@ -34,16 +34,16 @@ const (
 // evictions tracks the memory that entries in flight take and free.
 type evictions struct {
 	mu        sync.Mutex
-	landed    *sync.Cond // coming or leaving has changed
-	coming    int64      // bytes that entries in flight add at most, as estimated
-	leaving   int64      // bytes of the victims that entries in flight name
+	changed   *sync.Cond // growth or evicts has changed
+	growth    int64      // bytes that entries in flight add at most, as estimated
+	evicts    int64      // bytes of the victims that entries in flight name
 	noVictims bool       // the last search found nothing to evict
 }
 
 // NewEvictions returns the state of a leader without entries in flight.
 func NewEvictions() *evictions {
 	e := &evictions{}
-	e.landed = sync.NewCond(&e.mu)
+	e.changed = sync.NewCond(&e.mu)
 	return e
 }
 
@@ -54,23 +54,23 @@ func (e *evictions) completed(b *queue.Batch) { e.add(-b.Growth, -b.Evicts) }
 func (e *evictions) add(growth, evicts int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.coming += growth
-	e.leaving += evicts
-	e.landed.Broadcast()
+	e.growth += growth
+	e.evicts += evicts
+	e.changed.Broadcast()
 }
 
-func (e *evictions) underWay() (coming, going int64) {
+func (e *evictions) inFlight() (growth, evicts int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.coming, e.leaving
+	return e.growth, e.evicts
 }
 
-// await waits until the field coming differs from the argument.
-func (e *evictions) await(coming int64) {
+// awaitChange waits until the field growth differs from the argument.
+func (e *evictions) awaitChange(growth int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for e.coming == coming {
-		e.landed.Wait()
+	for e.growth == growth {
+		e.changed.Wait()
 	}
 }
 
@@ -94,12 +94,12 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	}
 	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
 	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
-		coming, _ := p.Evictions.underWay()
-		if p.used()+coming+b.Growth <= p.MaxMemory/highDen*highNum {
+		growth, _ := p.Evictions.inFlight()
+		if p.used()+growth+b.Growth <= p.MaxMemory/highDen*highNum {
 			break
 		}
-		if coming > 0 {
-			p.Evictions.await(coming)
+		if growth > 0 {
+			p.Evictions.awaitChange(growth)
 		} else if !p.evictNow(r) {
 			break
 		}
@@ -120,8 +120,8 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 
 // evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims.
 func (p *Pipeline) evict(b *queue.Batch) {
-	_, going := p.Evictions.underWay()
-	wanted := p.used() - going - p.MaxMemory/softDen*softNum
+	_, evicts := p.Evictions.inFlight()
+	wanted := p.used() - evicts - p.MaxMemory/softDen*softNum
 	if wanted <= 0 {
 		return
 	}

@@ -113,9 +113,9 @@ func TestCallsGatherByOrigin(t *testing.T) {
 	require.NotSame(t, full, again, "a full batch must not take more calls")
 }
 
-// TestARiderGoesInTheSameEntry checks that a waiting batch coalesces with the batch before it, and gets its own
+// TestACoalescedBatchSharesTheEntry checks that a waiting batch coalesces with the batch before it, and gets its own
 // answers.
-func TestARiderGoesInTheSameEntry(t *testing.T) {
+func TestACoalescedBatchSharesTheEntry(t *testing.T) {
 	q := New(0)
 	local, _ := queued(t, q, "local", 2, false)
 	foreign, _ := queued(t, q, "foreign", 3, true)
@@ -163,9 +163,9 @@ func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 	})
 }
 
-// TestARiderOutlivesTheOneItRidesWith checks that a batch can coalesce with an expired batch and still gets its
+// TestACoalescedBatchOutlivesAnExpiredOne checks that a batch can coalesce with an expired batch and still gets its
 // answers.
-func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
+func TestACoalescedBatchOutlivesAnExpiredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
 		queued(t, q, "a", 2, false)
@@ -200,8 +200,8 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 	require.Equal(t, 1, <-read)
 }
 
-// TestWhoDoesNotBoard checks that a batch without decisions, or one that does not fit the entry, does not coalesce.
-func TestWhoDoesNotBoard(t *testing.T) {
+// TestBatchesThatDoNotCoalesce checks that a batch without decisions, or one that does not fit the entry, does not coalesce.
+func TestBatchesThatDoNotCoalesce(t *testing.T) {
 	q := New(0)
 	b, _ := queued(t, q, "a", MaxEntryOps, false)
 	behind, _ := queued(t, q, "b", 1, true)

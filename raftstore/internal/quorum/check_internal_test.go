@@ -102,8 +102,8 @@ func TestAMajorityConfirms(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsForWhoCameBefore checks that the answer to an earlier question does not confirm a later caller.
-func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
+// TestAnAnswerConfirmsEarlierCallersOnly checks that the answer to an earlier question does not confirm a later caller.
+func TestAnAnswerConfirmsEarlierCallersOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
 		first := e.waits(7)
@@ -277,8 +277,8 @@ func TestARoundGathers(t *testing.T) {
 	})
 }
 
-// TestWhoGathersIsAbandonedToo checks that Abandon also ends the wait of callers that gather before a round.
-func TestWhoGathersIsAbandonedToo(t *testing.T) {
+// TestAbandonEndsTheWaitOfGatheringCallers checks that Abandon also ends the wait of callers that gather before a round.
+func TestAbandonEndsTheWaitOfGatheringCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
 		defer close(e.halt)

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 )
 
-// TestWhoMayInherit checks which servers a recovery accepts, the first time and when it is repeated.
-func TestWhoMayInherit(t *testing.T) {
+// TestServersOfARecovery checks which servers a recovery accepts, the first time and when it is repeated.
+func TestServersOfARecovery(t *testing.T) {
 	servers := func(ids string) (all []raft.Server) {
 		for id := range strings.FieldsSeq(ids) {
 			all = append(all, raft.Server{ID: raft.ServerID(id)})
