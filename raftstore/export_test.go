@@ -49,8 +49,8 @@ func (n *Node) GiveVote(id, addr string, seen uint64) {
 	n.group.membership.GiveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
 }
 
-// Ascend begins the leadership of an elected node once more.
-func (n *Node) Ascend() { n.group.leadership.BecomeLeader() }
+// BecomeLeader begins the leadership of an elected node once more.
+func (n *Node) BecomeLeader() { n.group.leadership.BecomeLeader() }
 
 // TransferBlindly makes the Raft library transfer leadership, and does not wait.
 func (n *Node) TransferBlindly(id, addr string) {

@@ -131,9 +131,9 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	require.Equal(t, c.opts[lost].NodeID, self)
 }
 
-// TestNamesLeaveRoomForLives checks that a configured id leaves space for the suffix of a later incarnation, and
+// TestGivenIDsLeaveSpaceForIncarnations checks that a configured id leaves space for the suffix of a later incarnation, and
 // contains no "~".
-func TestNamesLeaveRoomForLives(t *testing.T) {
+func TestGivenIDsLeaveSpaceForIncarnations(t *testing.T) {
 	long := strings.Repeat("n", 56)
 	for id, want := range map[string]string{long: "", long + "n": "1 to 56 characters", "a~b": `no "~"`, "": "1 to"} {
 		for _, kept := range []raftstore.Durability{raftstore.Fsync, raftstore.Memory} {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// moveHouse restarts a node at another address.
-func (c *cluster) moveHouse(i int) {
+// restartElsewhere restarts a node at another address.
+func (c *cluster) restartElsewhere(i int) {
 	c.t.Helper()
 	c.stop(i)
 	l := listener(c.t)
@@ -44,7 +44,7 @@ func TestANodeMoves(t *testing.T) {
 	leader, at := c.leader()
 	c.take(leader, "key", 10)
 	for i := range 3 {
-		c.moveHouse((at + 1 + i) % 3)
+		c.restartElsewhere((at + 1 + i) % 3)
 		leader, _ = c.leader()
 		c.knowsWhere(leader)
 		require.EqualValues(t, 8-i, c.take(c.nodes[(at+1+i)%3], "key", 10).Remaining)
@@ -58,7 +58,7 @@ func TestANodeAloneMoves(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
 	c.take(leader, "key", 10)
-	c.moveHouse(0)
+	c.restartElsewhere(0)
 	leader, _ = c.leader()
 	c.knowsWhere(leader)
 	_, err := c.grow(1, nil)

@@ -26,23 +26,23 @@ func decode(body []byte) (calls int, err error) {
 
 // TestTheBytesOfOperations checks the bytes of operations, which are a contract between versions.
 func TestTheBytesOfOperations(t *testing.T) {
-	bucket, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
-	bucket.Limit = soundLimits["bucket"]
+	bucket, check := validOp(engine.OpTake), validOp(engine.OpCheck)
+	bucket.Limit = validLimits["bucket"]
 	check.High = true
-	from := soundOp(engine.OpCheck)
+	from := validOp(engine.OpCheck)
 	from.From = []byte("ip:192.0.2.7")
-	conditional := soundOp(engine.OpPolicy)
+	conditional := validOp(engine.OpPolicy)
 	conditional.Policy.If, conditional.Policy.Version = true, 300
 	for name, c := range map[string]struct {
 		ops  []engine.Op
 		want string
 	}{
-		"a reset":            {[]engine.Op{soundOp(engine.OpReset)}, "02" + "0400016b"},
+		"a reset":            {[]engine.Op{validOp(engine.OpReset)}, "02" + "0400016b"},
 		"a limit, and again": {[]engine.Op{bucket, bucket}, "04" + "0000016b" + "01000202020000" + "0004016b"},
 		"high priority":      {[]engine.Op{check}, "02" + "09c0016b" + "0170" + "04"},
 		"an address": {[]engine.Op{from}, "02" + "09c0016b" + "0170" + "40" + "0c" +
 			hex.EncodeToString(from.From)},
-		"a changed policy":   {[]engine.Op{soundOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
+		"a changed policy":   {[]engine.Op{validOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
 		"if it is as it was": {[]engine.Op{conditional}, "02" + "0a80016b" + "10" + "0104ac0200"},
 	} {
 		var enc wire.Encoder
@@ -87,11 +87,11 @@ func oneOp(t *testing.T, op string) []byte {
 // TestABodyIsRefused checks that a body is refused if it is cut short, or if the engine cannot compute it.
 func TestABodyIsRefused(t *testing.T) {
 	var enc wire.Encoder
-	take, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
-	take.Limit, take.Cost, take.WaitNs, take.TTLNs, take.ID, take.Text = soundLimits["strike"], 7, 8, 9,
+	take, check := validOp(engine.OpTake), validOp(engine.OpCheck)
+	take.Limit, take.Cost, take.WaitNs, take.TTLNs, take.ID, take.Text = validLimits["strike"], 7, 8, 9,
 		[]byte("id"), []byte("holder")
 	check.Also = pairs(2)
-	body := enc.Call(nil, []engine.Op{soundOp(engine.OpReset), check, soundOp(engine.OpPolicy), take}, false)
+	body := enc.Call(nil, []engine.Op{validOp(engine.OpReset), check, validOp(engine.OpPolicy), take}, false)
 	_, err := decode(body)
 	require.NoError(t, err)
 	for cut := 1; cut < len(body); cut++ {
@@ -140,15 +140,15 @@ func TestHeadersAtTheBounds(t *testing.T) {
 
 // attempts is the strike limit with a mode.
 func attempts(mode engine.StrikeMode) engine.Limit {
-	l := soundLimits["strike"]
+	l := validLimits["strike"]
 	l.Strikes = mode
 	return l
 }
 
 // TestFormatOf checks that an entry has a newer format only if an older version cannot read it.
 func TestFormatOf(t *testing.T) {
-	strike := []engine.PolicyLimit{{Limit: soundLimits["log"]}, {Limit: soundLimits["strike"]}}
-	other := []engine.PolicyLimit{{Limit: soundLimits["log"]}}
+	strike := []engine.PolicyLimit{{Limit: validLimits["log"]}, {Limit: validLimits["strike"]}}
+	other := []engine.PolicyLimit{{Limit: validLimits["log"]}}
 	change := func(terms *engine.Policy) engine.Op {
 		return engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{Terms: terms}}
 	}
@@ -162,15 +162,15 @@ func TestFormatOf(t *testing.T) {
 		op   engine.Op
 		want byte
 	}{
-		"a strike of its own": {engine.Op{Limit: soundLimits["strike"]}, 1},
+		"a strike of its own": {engine.Op{Limit: validLimits["strike"]}, 1},
 		"an attempt":          {engine.Op{Limit: attempts(engine.Attempts)}, 5},
 		"an extended penalty": {engine.Op{Limit: attempts(engine.Extend)}, 5},
-		"a delay":             {engine.Op{Limit: soundLimits["delay"]}, 5},
+		"a delay":             {engine.Op{Limit: validLimits["delay"]}, 5},
 		"a policy with attempts": {change(
 			&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), 5},
-		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: soundLimits["delay"]}})), 5},
-		"forgiveness":              {soundOp(engine.OpForgive), 5},
-		"a check":                  {soundOp(engine.OpCheck), 1},
+		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: validLimits["delay"]}})), 5},
+		"forgiveness":              {validOp(engine.OpForgive), 5},
+		"a check":                  {validOp(engine.OpCheck), 1},
 		"a check of an address":    {engine.Op{Code: engine.OpCheck, From: []byte("ip:192.0.2.7")}, 5},
 		"a policy removed":         {change(nil), 1},
 		"a policy":                 {change(overridden(other)), 1},
@@ -187,7 +187,7 @@ func TestFormatOf(t *testing.T) {
 		"a bucket in a hash":      {script(engine.GatewayTake), 5},
 		"a layout":                {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
 		"a rate that is reported": {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
-		"all limits of a key":     {soundOp(engine.OpResetPolicy), 5},
+		"all limits of a key":     {validOp(engine.OpResetPolicy), 5},
 		"a sliding log":           {script(engine.SlidingSet), 5},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
@@ -196,12 +196,12 @@ func TestFormatOf(t *testing.T) {
 
 // TestEstimate checks that the estimate counts everything that makes an operation long.
 func TestEstimate(t *testing.T) {
-	long := soundOp(engine.OpPolicy)
+	long := validOp(engine.OpPolicy)
 	long.Policy = &engine.PolicyChange{Terms: &engine.Policy{}}
 	for range engine.MaxPolicyLimits {
-		long.Policy.Terms.Limits = append(long.Policy.Terms.Limits, engine.PolicyLimit{Limit: soundLimits["strike"]})
+		long.Policy.Terms.Limits = append(long.Policy.Terms.Limits, engine.PolicyLimit{Limit: validLimits["strike"]})
 	}
-	script, check, take := soundOp(engine.OpScript), soundOp(engine.OpCheck), soundOp(engine.OpTake)
+	script, check, take := validOp(engine.OpScript), validOp(engine.OpCheck), validOp(engine.OpTake)
 	for i := range script.Script.Args {
 		script.Script.Args[i] = -math.Pi * 1e-200
 	}
@@ -209,10 +209,10 @@ func TestEstimate(t *testing.T) {
 	swap.Script = &engine.Script{ID: engine.TextSwap, Args: script.Script.Args,
 		Values: [2][]byte{text(3000), text(500)}}
 	check.Also = pairs(engine.MaxPairs - 1)
-	take.Limit, take.ID, take.Text, take.From = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen),
+	take.Limit, take.ID, take.Text, take.From = validLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen),
 		text(engine.MaxFromLen)
 	for name, op := range map[string]engine.Op{
-		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "a swap": swap,
+		"a policy": long, "a removed policy": validOp(engine.OpPolicy), "a script": script, "a swap": swap,
 		"pairs": check, "steps": take,
 	} {
 		var enc wire.Encoder

@@ -23,8 +23,8 @@ func pairs(n int64) (all []engine.Pair) {
 	return all
 }
 
-// soundLimits are limits of every kind that validLimit distinguishes.
-var soundLimits = map[string]engine.Limit{
+// validLimits are limits of every kind that validLimit distinguishes.
+var validLimits = map[string]engine.Limit{
 	"bucket":  {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
 	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
 	"log":     {Algorithm: engine.SlidingLog, WindowNs: 1, Max: 1},
@@ -42,12 +42,12 @@ var soundLimits = map[string]engine.Limit{
 	"concurrency": {Algorithm: engine.Concurrency, Max: 1},
 }
 
-// soundOp returns a minimal valid operation of each kind.
-func soundOp(code engine.OpCode) engine.Op {
+// validOp returns a minimal valid operation of each kind.
+func validOp(code engine.OpCode) engine.Op {
 	op := engine.Op{Code: code, Key: []byte("k"), Cost: 1}
 	switch code {
 	case engine.OpTake:
-		op.Limit = soundLimits["concurrency"]
+		op.Limit = validLimits["concurrency"]
 	case engine.OpRelease, engine.OpRenew:
 		op.Text = []byte("holder")
 	case engine.OpIncr:
@@ -103,7 +103,7 @@ func (b bound) checkLength(t *testing.T) {
 
 func TestEveryOperationIsBounded(t *testing.T) {
 	for code := range engine.NumOps {
-		op := soundOp(code)
+		op := validOp(code)
 		name := fmt.Sprint("operation ", code)
 		least, mostTTL, key, id := int64(0), engine.Never, int64(engine.MaxKeyLen), int64(engine.MaxIDLen)
 		switch code {
@@ -136,27 +136,27 @@ func TestTheTextIsBounded(t *testing.T) {
 		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen,
 		engine.OpForgive: engine.MaxPolicyLen,
 	} {
-		bound{fmt.Sprint("text of ", code), soundOp(code), set, 1, most}.check(t)
+		bound{fmt.Sprint("text of ", code), validOp(code), set, 1, most}.check(t)
 	}
 	for code := range engine.NumOps {
 		from := func(op *engine.Op, v int64) { op.From = text(v) }
 		if decides := code == engine.OpTake || code == engine.OpCheck || code == engine.OpReserve; decides {
-			bound{fmt.Sprint("from of ", code), soundOp(code), from, 0, engine.MaxFromLen}.checkLength(t)
+			bound{fmt.Sprint("from of ", code), validOp(code), from, 0, engine.MaxFromLen}.checkLength(t)
 			continue
 		}
-		op := soundOp(code)
+		op := validOp(code)
 		from(&op, 1)
 		require.False(t, wire.Valid(&op), "operation %d must not have a source address", code)
 	}
-	bound{"holder", soundOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
-	bound{"reason", soundOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
+	bound{"holder", validOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
+	bound{"reason", validOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
 }
 
 func TestPairsAreBounded(t *testing.T) {
 	policy := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: text(v), Key: []byte("k")}} }
 	key := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: []byte("q"), Key: text(v)}} }
 	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve, engine.OpForgive} {
-		op := soundOp(code)
+		op := validOp(code)
 		bound{"pairs", op, func(op *engine.Op, v int64) { op.Also = pairs(v) }, 0, engine.MaxPairs - 1}.checkLength(t)
 		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)
 		bound{"key of a pair", op, key, 1, engine.MaxKeyLen}.check(t)
@@ -164,7 +164,7 @@ func TestPairsAreBounded(t *testing.T) {
 		require.True(t, wire.Valid(&op), "the same policy or the same key alone must not count as a repeated pair")
 	}
 	const rest = 4 + 1 + 1 + 4 + 1 // bytes that count beside the key of the second pair
-	held := soundOp(engine.OpReserve)
+	held := validOp(engine.OpReserve)
 	held.Also = pairs(1)
 	bound{"a hold", held, func(op *engine.Op, v int64) {
 		op.Key = text(v / 2)
@@ -176,7 +176,7 @@ func TestPairsAreBounded(t *testing.T) {
 func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 	const name = "policy|p|0|"
 	for code := range engine.NumOps {
-		op := soundOp(code)
+		op := validOp(code)
 		key := func(op *engine.Op, v int64) { op.Key = append([]byte(name), text(v-int64(len(name)))...) }
 		switch code {
 		case engine.OpReset, engine.OpRefund, engine.OpForget:
@@ -203,7 +203,7 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 
 func TestOperationsNeedTheirArgument(t *testing.T) {
 	spoiled := func(code engine.OpCode, spoil func(op *engine.Op)) {
-		op := soundOp(code)
+		op := validOp(code)
 		require.True(t, wire.Valid(&op))
 		spoil(&op)
 		require.False(t, wire.Valid(&op), "%+v", op)
@@ -222,7 +222,7 @@ func TestOperationsNeedTheirArgument(t *testing.T) {
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Values[1] = text(engine.MaxValueBytes + 1) })
 	spoiled(engine.OpCommit, func(op *engine.Op) { op.Dry = true })
 	spoiled(engine.OpCancel, func(op *engine.Op) { op.Dry = true })
-	bound{"expiry", soundOp(engine.OpIncr), func(op *engine.Op, v int64) {
+	bound{"expiry", validOp(engine.OpIncr), func(op *engine.Op, v int64) {
 		op.Incr = &engine.Incr{Expire: engine.ExpireMode(v)}
 	}, int64(engine.ExpireKeep), int64(engine.ExpireNone)}.check(t)
 }
@@ -239,8 +239,8 @@ func TestLimitsAreBounded(t *testing.T) {
 		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs,
 			"log counter fixed strike attempts delay"},
 	}
-	for name, limit := range soundLimits {
-		op := soundOp(engine.OpTake)
+	for name, limit := range validLimits {
+		op := validOp(engine.OpTake)
 		if op.Limit = limit; limit.Mode == engine.Month {
 			op.Calendar = &engine.Calendar{}
 		}
@@ -252,8 +252,8 @@ func TestLimitsAreBounded(t *testing.T) {
 			bound{name + ": " + field, op, func(op *engine.Op, v int64) { f.set(&op.Limit, v) }, least, f.most}.check(t)
 		}
 	}
-	for name, limit := range soundLimits {
-		op := soundOp(engine.OpTake)
+	for name, limit := range validLimits {
+		op := validOp(engine.OpTake)
 		if op.Limit = limit; limit.Mode == engine.Month {
 			op.Calendar = &engine.Calendar{}
 		}
@@ -266,7 +266,7 @@ func TestLimitsAreBounded(t *testing.T) {
 			require.Equal(t, mode <= most, wire.Valid(&op), "%s: mode %d", name, mode)
 		}
 	}
-	op := soundOp(engine.OpTake)
+	op := validOp(engine.OpTake)
 	for mode := engine.Aligned; mode <= engine.Forever+1; mode++ {
 		calendar := mode >= engine.Day && mode <= engine.Year
 		op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: mode, Max: 1}
@@ -284,8 +284,8 @@ func TestStepsAreBounded(t *testing.T) {
 	steps := func(change func(v int64) []engine.Step) func(op *engine.Op, v int64) {
 		return func(op *engine.Op, v int64) { op.Limit.Steps = engine.MakeSteps(change(v)) }
 	}
-	op := soundOp(engine.OpTake)
-	op.Limit = soundLimits["strike"]
+	op := validOp(engine.OpTake)
+	op.Limit = validLimits["strike"]
 	bound{"steps", op, steps(func(v int64) (all []engine.Step) {
 		for i := range v {
 			all = append(all, engine.Step{Threshold: i + 1, PenaltyNs: 1})

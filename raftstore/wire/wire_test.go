@@ -122,7 +122,7 @@ func genPolicy(t *rapid.T) *engine.Policy {
 				WaitNs: 9},
 			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 5}, Zone: zone},
 			{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 5, Max: 5}},
-			{Limit: soundLimits["attempts"]},
+			{Limit: validLimits["attempts"]},
 		}).Draw(t, "limit"))
 	}
 	return p
