@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// cost is what this process uses.
+// cost is the use of resources by this process.
 type cost struct {
 	cpu                              time.Duration
 	goroutines, files, threads, heap float64

@@ -54,8 +54,8 @@ func (r *Router) view() *limiter.Topology {
 	return &t
 }
 
-// merge adds the nodes that only another group has, and counts as voters the nodes that vote in both. A node that joins
-// or leaves is for a while in some groups only.
+// merge merges the nodes of another group into t. A node counts as a voter only if it votes in both groups. A node
+// that joins or leaves is only in some of the groups for a while.
 func merge(t, of *limiter.Topology) {
 	for i := range t.Nodes {
 		m := &t.Nodes[i]

@@ -69,7 +69,8 @@ func (r *Router) all() []Group { return *r.groups.Load() }
 // groupOf returns the number of the group that owns the slot of a key.
 func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.all())) }
 
-// route returns the number of the group that decides about a slot: its owner. The group checks that.
+// route returns the number of the group that decides the operations on a slot: the owner of the slot. That group
+// checks the slot again.
 func (r *Router) route(slot uint16) int {
 	if r.faults.Has(faults.StaleMap) && rand.IntN(2) == 0 {
 		return hashslot.Group(slot, len(r.all())/2)

@@ -202,8 +202,8 @@ func (o *Options) authenticates() bool {
 // commitTimeout is how long the leader of the only group waits before it sends the commit index without entries.
 const commitTimeout = 50 * time.Millisecond
 
-// CommitTimeout returns how long a leader waits before it sends a follower the commit index without entries. A group of
-// several waits for a heartbeat timeout, because these messages are most of what an idle group costs. Reads do not
+// CommitTimeout returns how long a leader waits before it sends a follower the commit index without entries. A group
+// of several waits for a heartbeat timeout, because an idle group sends little else than these messages. Reads do not
 // wait for them: a ReadIndex question makes the leader send the commit index at once.
 func (o *Options) CommitTimeout() time.Duration {
 	if o.Groups > 1 {
