@@ -2,10 +2,10 @@
 //
 // Each group owns a range of hash slots. The router sends an operation to the group that owns the slot of its key, and
 // a pipeline to several groups at once. Operations on one key keep their order, because a key has one group and the
-// router calls a group once for a run of operations. Groups fail one by one, so an operation that its group could not
-// decide gets a status (engine.NotApplied and others) while the rest of the pipeline is answered.
+// router calls a group once for a run of operations. Groups fail one by one. So an operation that its group could not
+// decide gets a status (engine.NotApplied and others), and the other operations of the pipeline are answered.
 //
-// An operation that every group must know, a change of a policy or of a block everywhere, goes to one group first,
+// Every group must know each change of a policy or of a block everywhere. Such an operation goes to one group first,
 // whose answer counts, and then to all others. The first group of the cluster decides about policies. The node that
 // leads the first group compares the policies of all groups with those of the first group, and repairs the differences
 // that a failure left behind.

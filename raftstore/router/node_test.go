@@ -130,8 +130,8 @@ func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 	return allowed
 }
 
-// TestATierOfGroups checks that three nodes host four groups: a pipeline on any node is decided by all groups, nothing
-// is lost when a node stops and starts again, and every node ends with the same state.
+// TestATierOfGroups checks three nodes that host four groups. All groups decide a pipeline that any node receives. A
+// restart of a node loses nothing, and every node ends with the same state.
 func TestATierOfGroups(t *testing.T) {
 	const size, groups = 3, 4
 	c := newTier(t, size, groups)

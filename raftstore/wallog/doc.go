@@ -10,8 +10,8 @@
 //     after a kill of the process. After a loss of power it may be about 100 ms old.
 //   - The sectors: a torn write lacks whole sectors, which are still zero (torn.go).
 //
-// One case remains undecided: power fails within those 100 ms after the last batch was acknowledged, and the same
-// failure zeroes or cuts off a sector of that batch.
+// One case remains undecided. Power fails within 100 ms after the last batch was acknowledged, and the same failure
+// zeroes or cuts off a sector of that batch.
 //
 // The package does not replace a damaged log: the operator restores the node from a peer.
 package wallog

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// Mend verifies a log and repairs its last segment after a crash where raft-wal (v0.4.2) does not. Callers must run
-// it before the library opens the log. It does not change a damaged log. loose tells that appends were never synced,
-// so an incomplete batch of the last segment may have been lost with the machine.
+// Mend verifies a log and repairs its last segment after a crash where raft-wal (v0.4.2) does not. Callers must run it
+// before the library opens the log. It does not change a damaged log. loose tells that appends were not synced. The
+// failure of a machine may then have made the last batch of the last segment incomplete.
 //
 // Mend neither reads nor writes an acknowledged mark. It accepts a last segment that is shorter than its full length,
 // because a crash at the creation of the file can leave it short.

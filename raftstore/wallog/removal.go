@@ -16,8 +16,8 @@ import (
 const maxRemovals = 64
 
 // Before its removal, a file is truncated by shrinkBytes after each shrinkPause. ext4 with discard tells the disk
-// which blocks are free: the release of 16 MB at once then delays every fsync by 20 to 35 ms. In such steps it delays
-// them by 2 to 8 ms.
+// which blocks are free. The release of 16 MB at once then delays every fsync by 20 to 35 ms. In steps, the release
+// delays them by 2 to 8 ms.
 const (
 	shrinkBytes = 1 << 20
 	shrinkPause = 5 * time.Millisecond

@@ -322,7 +322,7 @@ func (m *FSM) StoreConfiguration(index uint64, c raft.Configuration) {
 	}
 }
 
-// Spent reports whether an id belonged to a member that was removed.
+// Spent reports whether an id belonged to a removed member, so that no new node may have it.
 func (m *FSM) Spent(id string) bool {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Host holds the parts that belong to a node and not to its Raft group: the inter-node port, the other nodes, the
-// identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it. A process with
+// Host holds the parts that belong to a node and not to its Raft group. They are the inter-node port, the other nodes,
+// the identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it. A process with
 // several groups has one host for each of them, and the hosts share only the listener of the inter-node port.
 type Host struct {
 	Options  Options

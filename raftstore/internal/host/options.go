@@ -36,8 +36,8 @@ const (
 
 // Options configure a node.
 type Options struct {
-	// NodeID is the given id of the node; see identity.CheckGivenID. If the id is spent, a node with an empty directory
-	// takes the id of a later incarnation; see Topology.Self.
+	// NodeID is the given id of the node; see identity.CheckGivenID. If a member with this id was removed, a node with
+	// an empty directory takes the id of a later incarnation; see Topology.Self.
 	NodeID  string
 	DataDir string
 	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Hub. Other nodes connect
@@ -203,8 +203,8 @@ func (o *Options) authenticates() bool {
 const commitTimeout = 50 * time.Millisecond
 
 // CommitTimeout returns how long a leader waits before it sends a follower the commit index without entries. A group
-// of several waits for a heartbeat timeout, because an idle group sends little else than these messages. Reads do not
-// wait for them: a ReadIndex question makes the leader send the commit index at once.
+// of several waits for a heartbeat timeout, because these messages cause most of the load of an idle group. Reads do
+// not wait for them: a ReadIndex question makes the leader send the commit index at once.
 func (o *Options) CommitTimeout() time.Duration {
 	if o.Groups > 1 {
 		return o.Heartbeat

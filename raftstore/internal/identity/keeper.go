@@ -112,7 +112,7 @@ func (k *Keeper) MarkHasLog() error {
 	return k.write()
 }
 
-// Rename replaces the id of a node whose id is spent.
+// Rename replaces the id of this node, because a member with that id was removed.
 func (k *Keeper) Rename(id string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -4,8 +4,8 @@ import "time"
 import "github.com/weir-project/weir/raftstore/internal/timers"
 
 const (
-	// slowAppend is longer than an append takes on any healthy disk. slowerThan is how many times slower than another
-	// disk the leader's disk must be before it transfers leadership.
+	// slowAppend is longer than an append takes on any healthy disk. A leader transfers leadership only if its disk is
+	// slowerThan times slower than another member's disk.
 	slowAppend = 100 * time.Millisecond
 	slowerThan = 4
 	// slowFor is how long the leader's disk must be that slow. Each member reports its median append once a second.

@@ -314,8 +314,8 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 		timers.AdminTimeout))
 }
 
-// beginNewIncarnation writes a new id into the empty directory of a node whose id is spent. It then ends the process,
-// because all running components have the old id.
+// beginNewIncarnation writes a new id into the empty directory of this node, because a member with the old id was
+// removed. It then ends the process, because all running components have the old id.
 func (m *Membership) beginNewIncarnation() {
 	id := identity.NewIncarnation(m.Options.NodeID)
 	if len(id) > peer.MaxNameLen {

@@ -111,8 +111,8 @@ func encodedBytes(ops []engine.Op, atomic bool) int {
 	return len(e.Call(nil, ops, atomic))
 }
 
-// open returns the batch for a call of this size: the last or the last but one, of the same origin as the call, or
-// else a new batch. A call never overtakes an entry of another kind.
+// open returns the batch for a call of this size. That is the last batch or the last but one, if it has the same
+// origin and space, or else a new batch. A call never overtakes an entry of another kind.
 func (q *Queue) open(ops, bytes, textBytes int, foreign bool) *Batch {
 	for _, b := range slices.Backward(q.Batches[max(len(q.Batches)-2, 0):]) {
 		if b.Kind != wire.Decide {

@@ -25,8 +25,8 @@ const (
 //
 // A round asks voters for their term after its last caller has arrived. It first asks the voters that made up the
 // previous majority, and all voters if these are late. Assume that a majority, with this node, answers with the term
-// in which this node was elected. Then no later leader had been elected when the callers arrived: each voter enters a
-// term before it votes in it, terms never decrease, and two majorities share a node.
+// in which this node was elected. Then no later leader had been elected when the callers arrived. The reason is that a
+// voter enters a term before it votes in that term, that terms never decrease, and that two majorities share a node.
 //
 // This also holds during membership changes. The library changes one voter at a time, and the next only after the
 // last is committed. Every later leader knows the committed changes, so its electorate equals this node's newest one
