@@ -60,7 +60,7 @@ type FSM struct {
 	// Whole is held while an entry is applied, and while the state is read as a whole.
 	Whole sync.Mutex
 
-	Mu      sync.Mutex // guards the fields down to passed; see also Apply
+	Mu      sync.Mutex // guards the fields from State to passed
 	State   State
 	seen    raftlog.Arrival // of the entry that has the last stamp
 	samples samples
