@@ -123,7 +123,7 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	carrier := transport.Transport{NetworkTransport: n.group.transport, Reach: n.host.Reach}
+	carrier := transport.Transport{Carrier: n.group.transport, Reach: n.host.Reach}
 	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }

@@ -53,7 +53,7 @@ type group struct {
 	arrivals  *raftlog.Arrivals
 	closeLogs func() error
 	ready     chan struct{} // closed when every part exists
-	transport *raft.NetworkTransport
+	transport transport.Carrier
 	queue     *queue.Queue
 	confirms  *quorum.Check
 
@@ -169,15 +169,20 @@ func (g *group) openLog() error {
 }
 
 func (g *group) openRaft() error {
-	g.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	timeout := max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout)
+	streams := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  g.Port.Raft(g.Options.RaftAddr, g.Peers.IdAt),
 		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
-		Timeout: max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout),
+		Timeout: timeout,
 		Logger:  logging.New(g.Log, g.Peers.Expects),
 	})
+	g.transport = streams
+	if g.Options.Groups > 1 {
+		g.transport = transport.NewShared(streams, g.Port, timeout)
+	}
 	g.reads.Transport = g.transport
 	stuck := &transport.Gate{Logs: g.logs, Limit: g.Options.Heartbeat / timers.StuckFraction, Stop: g.Stop, Log: g.Log}
-	var carrier raft.Transport = transport.Transport{NetworkTransport: g.transport, Gate: stuck, Reach: g.Reach}
+	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.Reach}
 	if g.Faults.Has(faults.HeartbeatFastPath) {
 		carrier = g.transport
 	}

@@ -223,7 +223,7 @@ var walls = []wall{
 		"decides when to take a snapshot"},
 	{"raftstore/internal/timers", "", "holds the periods that several parts share"},
 	{"raftstore/internal/transport",
-		"internal/faults raftstore/internal/images raftstore/internal/raftlog",
+		"internal/faults raftstore/internal/images raftstore/internal/raftlog raftstore/peer",
 		"guards the transport of the Raft library against its known defects"},
 	{"raftstore/internal/watchdog",
 		"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +

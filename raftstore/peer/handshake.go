@@ -44,6 +44,9 @@ type Service byte
 const (
 	RaftService Service = 'R'
 	CallService Service = 'C'
+	// SharedService is the service of a connection that all groups of two hosts share. Its greeting names no group, and
+	// a host that does not know the service refuses it.
+	SharedService Service = 'S'
 )
 
 // lowerCase is the difference between a letter and its lower case.

@@ -45,12 +45,16 @@ type Hub struct {
 	config  HubConfig
 	listen  net.Listener
 	done    chan struct{}
+	life    context.Context // ends with the hub
+	end     context.CancelFunc
 
 	handshakes *connlimit.Table
 	evicted    atomic.Int64 // handshakes that were evicted
 
 	groups sync.Mutex
 	ports  map[uint16]*Port // by group; guarded by groups, and nil once the hub is closed
+
+	shared sharedLinks // that this host has opened
 
 	telling sync.Mutex
 	// The times of the last logged refusal and of the last logged connection that broke off; guarded by telling.
@@ -75,6 +79,8 @@ func newHub(listen net.Listener, config HubConfig) *Hub {
 	h := &Hub{
 		tracker: newTracker(), config: config, listen: listen, done: make(chan struct{}), ports: map[uint16]*Port{},
 	}
+	h.life, h.end = context.WithCancel(context.Background())
+	h.shared.byAddr, h.shared.unshared = map[string]*sharedDial{}, map[string]time.Time{}
 	h.handshakes = connlimit.New(MaxHandshakes, 0, &h.evicted)
 	return h
 }
@@ -124,6 +130,7 @@ func (h *Hub) Cut() error {
 		return nil
 	}
 	close(h.done)
+	h.end()
 	h.cut()
 	for _, p := range ports {
 		p.end()
@@ -179,6 +186,10 @@ func (h *Hub) welcome(raw net.Conn, handshake *connlimit.Slot) {
 		return
 	}
 	raw.SetDeadline(time.Time{})
+	if theirs.service == SharedService {
+		h.serveShared(conn)
+		return
+	}
 	port.deliver(conn, theirs.service, theirs.self)
 }
 
@@ -191,6 +202,9 @@ func (h *Hub) meet(conn *trackedConn, handshake *connlimit.Slot) (port *Port, th
 	}
 	theirs, err = receive(conn, h.config.Secret, func(theirs greeting) (self Identity, verdict error) {
 		handshake.Begin()
+		if theirs.service == SharedService {
+			return self, conn.vouched(theirs.self.NodeID) // each request names and checks both nodes
+		}
 		if port = h.portOf(theirs.group, conn); port != nil {
 			self = port.config.Self()
 		}

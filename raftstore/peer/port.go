@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -47,6 +48,9 @@ type Port struct {
 	raft    chan net.Conn
 	serve   func(conn net.Conn, from Identity)
 	done    chan struct{}
+
+	answers  atomic.Pointer[func(kind byte, body []byte, closed <-chan struct{}) ([]byte, error)] // see AnswerShared
+	requests atomic.Int32                                                                         // on shared connections
 }
 
 // NewPort returns the only port of a new hub, which serves a listener and owns it from then on. The end of the port is
@@ -156,13 +160,22 @@ func (p *Port) judge(service Service, from Identity) error {
 
 // Dial opens a connection for a service of the group, and returns the identity of the other node.
 func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn, Identity, error) {
+	conn, from, err := p.dial(ctx, &p.tracker, addr, service)
+	if err != nil {
+		return nil, from, err
+	}
+	return conn, from, nil
+}
+
+// dial is Dial for a connection that by tracks.
+func (p *Port) dial(ctx context.Context, by *tracker, addr string, service Service) (*trackedConn, Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	conn, err := p.hub.config.Dialer(ctx, addr)
 	if err != nil {
 		return nil, Identity{}, err
 	}
-	tracked, ok := p.track(conn)
+	tracked, ok := by.track(conn)
 	if !ok {
 		return nil, Identity{}, net.ErrClosed
 	}
@@ -184,9 +197,16 @@ func (p *Port) present(conn *trackedConn, service Service) (Identity, error) {
 	if err := p.hub.dialTLS(conn); err != nil {
 		return Identity{}, err
 	}
-	from, err := greet(conn, p.hub.config.Secret, newGreeting(service, p.group, p.config.Self()))
+	group := p.group
+	if service == SharedService {
+		group = 0 // of no group
+	}
+	from, err := greet(conn, p.hub.config.Secret, newGreeting(service, group, p.config.Self()))
 	if err != nil {
 		return Identity{}, explained(err)
+	}
+	if service == SharedService {
+		return from, nil // each request names and checks both nodes
 	}
 	if err := conn.vouched(from.NodeID); err != nil {
 		return from, err

@@ -57,6 +57,16 @@ func (t *tracker) adopt(conn *trackedConn) bool {
 	return true
 }
 
+// begin adds a task. It reports false if cut has been called.
+func (t *tracker) begin() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.tasks.Add(1)
+	}
+	return !t.closed
+}
+
 func (t *tracker) forget(conn net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

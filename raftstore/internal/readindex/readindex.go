@@ -90,7 +90,7 @@ type Reads struct {
 	Raft       *consensus.Raft
 	FSM        *fsm.FSM
 	Logs       *raftlog.Log
-	Transport  *raft.NetworkTransport
+	Transport  raft.Transport
 	Leadership *leadership.Leadership
 	Confirms   *quorum.Check
 	Disputed   *atomic.Bool // a divergence check is under way

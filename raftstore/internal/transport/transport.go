@@ -18,7 +18,7 @@ import (
 // Transport ignores the handler, so heartbeats pass through the main loop, as the interface allows. It promotes all
 // other methods, so that the library still finds its optional interfaces.
 type Transport struct {
-	*raft.NetworkTransport
+	Carrier
 	Gate  *Gate
 	Reach func(faults.Point) // Host.Reach
 }
@@ -32,7 +32,7 @@ var (
 func (t Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse) error {
 	t.Gate.Wait()
-	return t.NetworkTransport.AppendEntries(id, target, args, resp)
+	return t.Carrier.AppendEntries(id, target, args, resp)
 }
 
 // SetHeartbeatHandler ignores the handler.
@@ -43,7 +43,7 @@ func (Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 func (t Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	t.Reach(faults.BeforeImage)
-	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
+	err := t.Carrier.InstallSnapshot(id, target, args, resp, data)
 	if err != nil && strings.Contains(err.Error(), images.ErrHasImage.Error()) {
 		resp.Term, resp.Success = args.Term, true
 		return nil

@@ -1,0 +1,201 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Carrier is the transport of a group: a *raft.NetworkTransport, or a Shared.
+type Carrier interface {
+	raft.Transport
+	raft.WithPreVote
+	raft.WithClose
+}
+
+// Shared sends the short messages of a group over the connection that all groups of two hosts share. Images and long
+// AppendEntries have streams of their own, so that they delay no other group. If the other host is too old, all
+// messages use streams.
+type Shared struct {
+	*raft.NetworkTransport
+	port    *peer.Port
+	timeout time.Duration
+	rpcs    chan raft.RPC
+	done    chan struct{}
+	once    sync.Once
+}
+
+var _ Carrier = (*Shared)(nil)
+
+// maxSharedEntries is the size of the entries above which an AppendEntries uses a stream.
+const maxSharedEntries = 512 << 10
+
+// The kinds of messages.
+const (
+	appendEntries byte = 'a'
+	requestVote   byte = 'v'
+	preVote       byte = 'p'
+	timeoutNow    byte = 't'
+)
+
+// NewShared returns a transport over a port. It uses streams for what it does not send over the shared connection.
+// timeout bounds an exchange.
+func NewShared(streams *raft.NetworkTransport, port *peer.Port, timeout time.Duration) *Shared {
+	s := &Shared{
+		NetworkTransport: streams, port: port, timeout: timeout, rpcs: make(chan raft.RPC), done: make(chan struct{}),
+	}
+	port.AnswerShared(s.answer)
+	go s.passOn()
+	return s
+}
+
+// passOn passes the messages that arrive on streams to the consumer.
+func (s *Shared) passOn() {
+	for {
+		select {
+		case rpc := <-s.NetworkTransport.Consumer():
+			select {
+			case s.rpcs <- rpc:
+			case <-s.done:
+				return
+			}
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// Consumer implements raft.Transport.
+func (s *Shared) Consumer() <-chan raft.RPC { return s.rpcs }
+
+// Close implements raft.WithClose.
+func (s *Shared) Close() error {
+	s.once.Do(func() { close(s.done) })
+	return s.NetworkTransport.Close()
+}
+
+// AppendEntries implements raft.Transport.
+func (s *Shared) AppendEntries(id raft.ServerID, at raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse) error {
+	size := 0
+	for _, e := range args.Entries {
+		size += len(e.Data)
+	}
+	err := peer.ErrNotShared
+	if size <= maxSharedEntries {
+		err = s.ask(id, at, appendEntries, heartbeat(args), args, resp)
+	}
+	if errors.Is(err, peer.ErrNotShared) {
+		return s.NetworkTransport.AppendEntries(id, at, args, resp)
+	}
+	return err
+}
+
+// heartbeat reports whether a message is one that the library repeats ten times in each heartbeat timeout.
+func heartbeat(args *raft.AppendEntriesRequest) bool {
+	return args.PrevLogEntry == 0 && args.LeaderCommitIndex == 0 && len(args.Entries) == 0
+}
+
+// RequestVote implements raft.Transport.
+func (s *Shared) RequestVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse) error {
+	err := s.ask(id, at, requestVote, false, args, resp)
+	if errors.Is(err, peer.ErrNotShared) {
+		return s.NetworkTransport.RequestVote(id, at, args, resp)
+	}
+	return err
+}
+
+// RequestPreVote implements raft.WithPreVote.
+func (s *Shared) RequestPreVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse) error {
+	err := s.ask(id, at, preVote, false, args, resp)
+	if errors.Is(err, peer.ErrNotShared) {
+		return s.NetworkTransport.RequestPreVote(id, at, args, resp)
+	}
+	return err
+}
+
+// TimeoutNow implements raft.Transport.
+func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.TimeoutNowRequest,
+	resp *raft.TimeoutNowResponse) error {
+	err := s.ask(id, at, timeoutNow, false, args, resp)
+	if errors.Is(err, peer.ErrNotShared) {
+		return s.NetworkTransport.TimeoutNow(id, at, args, resp)
+	}
+	return err
+}
+
+// The encoding is that of the library's own transport.
+var (
+	encoding = &codec.MsgpackHandle{BasicHandle: codec.BasicHandle{TimeNotBuiltin: true}}
+	decoding = &codec.MsgpackHandle{}
+)
+
+// ask sends a message and decodes the answer.
+func (s *Shared) ask(id raft.ServerID, at raft.ServerAddress, kind byte, patient bool, args, resp any) error {
+	m := peer.Message{Addr: string(at), To: string(id), Kind: kind, Patient: patient}
+	if err := codec.NewEncoderBytes(&m.Body, encoding).Encode(args); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	answer, err := s.port.AskShared(ctx, m)
+	if err != nil {
+		return err
+	}
+	return codec.NewDecoderBytes(answer, decoding).Decode(resp)
+}
+
+// answer passes a message from another node to the library and encodes its answer.
+func (s *Shared) answer(kind byte, body []byte, closed <-chan struct{}) ([]byte, error) {
+	command, err := commandOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := codec.NewDecoderBytes(body, decoding).Decode(command); err != nil {
+		return nil, err
+	}
+	answers := make(chan raft.RPCResponse, 1)
+	select {
+	case s.rpcs <- raft.RPC{Command: command, RespChan: answers}:
+	case <-closed:
+		return nil, raft.ErrTransportShutdown
+	case <-s.done:
+		return nil, raft.ErrTransportShutdown
+	}
+	select {
+	case a := <-answers:
+		if a.Error != nil {
+			return nil, a.Error
+		}
+		var b []byte
+		err := codec.NewEncoderBytes(&b, encoding).Encode(a.Response)
+		return b, err
+	case <-closed:
+	case <-s.done:
+	}
+	return nil, raft.ErrTransportShutdown
+}
+
+// commandOf returns an empty message of a kind.
+func commandOf(kind byte) (any, error) {
+	switch kind {
+	case appendEntries:
+		return new(raft.AppendEntriesRequest), nil
+	case requestVote:
+		return new(raft.RequestVoteRequest), nil
+	case preVote:
+		return new(raft.RequestPreVoteRequest), nil
+	case timeoutNow:
+		return new(raft.TimeoutNowRequest), nil
+	}
+	return nil, fmt.Errorf("this version of weir does not know messages of kind %q", kind)
+}

@@ -1,0 +1,126 @@
+package transport
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// sharing is the transport of one group on a host of its own.
+type sharing struct {
+	*Shared
+	addr raft.ServerAddress
+}
+
+func openSharing(t *testing.T, id string) *sharing {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	h := peer.NewHub(l, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { h.Close() })
+	p, err := h.Open(3, peer.PortConfig{
+		Self:   func() peer.Identity { return peer.Identity{NodeID: id, ClusterID: "c"} },
+		Logger: slog.New(slog.DiscardHandler),
+	}, func(net.Conn, peer.Identity) {})
+	require.NoError(t, err)
+	s := NewShared(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream:  p.Raft(l.Addr().String(), func(string) string { return "" }),
+		MaxPool: 1, MaxRPCsInFlight: 1, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
+	}), p, 10*time.Second)
+	t.Cleanup(func() { s.Close() })
+	return &sharing{s, raft.ServerAddress(l.Addr().String())}
+}
+
+// next answers the next message with a response, and returns the message.
+func (s *sharing) next(response any, err error) chan raft.RPC {
+	got := make(chan raft.RPC, 1)
+	go func() {
+		rpc := <-s.Consumer()
+		if rpc.Reader != nil {
+			io.Copy(io.Discard, rpc.Reader)
+		}
+		rpc.Respond(response, err)
+		got <- rpc
+	}()
+	return got
+}
+
+// TestSharedMessages checks that every message and every answer arrives unchanged, on the shared connection and on
+// streams.
+func TestSharedMessages(t *testing.T) {
+	a, b := openSharing(t, "a"), openSharing(t, "b")
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("a"), Addr: []byte(a.addr)}
+	appended := raft.AppendEntriesResponse{RPCHeader: header, Term: 4, LastLog: 9, Success: true, NoRetryBackoff: true}
+	for name, entries := range map[string][]*raft.Log{
+		"a heartbeat": nil,
+		"entries": {{Index: 8, Term: 4, Type: raft.LogCommand, Data: []byte("one"), Extensions: []byte("x"),
+			AppendedAt: time.Now().UTC().Round(0)}, {Index: 9, Term: 4, Type: raft.LogNoop}},
+		"long entries": {{Index: 8, Term: 4, Data: make([]byte, maxSharedEntries+1), AppendedAt: time.Unix(1, 2).UTC()}},
+	} {
+		request := raft.AppendEntriesRequest{RPCHeader: header, Term: 4, PrevLogEntry: 7, PrevLogTerm: 3,
+			Entries: entries, LeaderCommitIndex: 6, Leader: []byte("l")}
+		got := b.next(&appended, nil)
+		var response raft.AppendEntriesResponse
+		require.NoError(t, a.AppendEntries("b", b.addr, &request, &response), name)
+		require.Equal(t, &request, (<-got).Command, name)
+		require.Equal(t, appended, response, name)
+	}
+
+	vote := raft.RequestVoteRequest{RPCHeader: header, Term: 5, LastLogIndex: 1, LastLogTerm: 2, LeadershipTransfer: true}
+	got, voted := b.next(&raft.RequestVoteResponse{RPCHeader: header, Term: 5, Granted: true}, nil), raft.RequestVoteResponse{}
+	require.NoError(t, a.RequestVote("b", b.addr, &vote, &voted))
+	require.Equal(t, &vote, (<-got).Command)
+	require.True(t, voted.Granted)
+
+	before, said := raft.RequestPreVoteRequest{RPCHeader: header, Term: 5}, raft.RequestPreVoteResponse{}
+	got = b.next(&raft.RequestPreVoteResponse{RPCHeader: header, Term: 5, Granted: true}, nil)
+	require.NoError(t, a.RequestPreVote("b", b.addr, &before, &said))
+	require.Equal(t, &before, (<-got).Command)
+	require.True(t, said.Granted)
+
+	now := raft.TimeoutNowRequest{RPCHeader: header}
+	got = b.next(&raft.TimeoutNowResponse{}, nil)
+	require.NoError(t, a.TimeoutNow("b", b.addr, &now, &raft.TimeoutNowResponse{}))
+	require.Equal(t, &now, (<-got).Command)
+
+	image := raft.InstallSnapshotRequest{RPCHeader: header, Term: 5, Size: 5}
+	installed := raft.InstallSnapshotResponse{}
+	got = b.next(&raft.InstallSnapshotResponse{Success: true}, nil)
+	require.NoError(t, a.InstallSnapshot("b", b.addr, &image, &installed, io.LimitReader(zeros{}, 5)))
+	require.Equal(t, &image, (<-got).Command)
+	require.True(t, installed.Success)
+
+	b.next(&raft.RequestVoteResponse{}, fmt.Errorf("the reason"))
+	require.ErrorContains(t, a.RequestVote("b", b.addr, &vote, &voted), "the reason")
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+// TestOnlyHeartbeatsArePatient checks that a message that someone waits for leaves at once.
+func TestOnlyHeartbeatsArePatient(t *testing.T) {
+	require.True(t, heartbeat(&raft.AppendEntriesRequest{Term: 4, Leader: []byte("l")}))
+	for _, other := range []raft.AppendEntriesRequest{
+		{Term: 4, PrevLogEntry: 1}, {Term: 4, LeaderCommitIndex: 1}, {Term: 4, Entries: []*raft.Log{{}}},
+	} {
+		require.False(t, heartbeat(&other))
+	}
+}
+
+// TestUnknownMessages checks that a node refuses messages of a newer weir, and messages that it cannot decode.
+func TestUnknownMessages(t *testing.T) {
+	s := openSharing(t, "a")
+	_, err := s.answer('z', nil, nil)
+	require.ErrorContains(t, err, "does not know")
+	_, err = s.answer(requestVote, []byte("\xc1"), nil)
+	require.Error(t, err)
+}
