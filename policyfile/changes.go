@@ -40,11 +40,11 @@ func (p *Policy) owned(owner string) engine.Op {
 	return set
 }
 
-// sameTerms compares limits, shadow, disabled, retry_after and reserved of two policies. It ignores layout and report.
+// sameTerms compares everything that a file says of two policies, apart from their owners and overrides.
 func sameTerms(a, b *engine.Policy) bool {
 	bare := func(p *engine.Policy) []byte {
 		return (&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs,
-			Reserved: p.Reserved}).Append(nil)
+			Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs}).Append(nil)
 	}
 	return bytes.Equal(bare(a), bare(b))
 }

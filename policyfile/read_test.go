@@ -148,3 +148,31 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestEachTermIsAChange checks that a file which changes any one term of a policy in force changes the policy, and that
+// the same file then changes nothing.
+func TestEachTermIsAChange(t *testing.T) {
+	const was = "policies: {login: {limits: [TOKENBUCKET 10/s 100]}}"
+	for _, now := range []string{
+		"limits: [TOKENBUCKET 10/s 101]", "limits: [TOKENBUCKET 10/s 100], shadow: true",
+		"limits: [TOKENBUCKET 10/s 100], disabled: true", "limits: [TOKENBUCKET 10/s 100], retry_after: 1s",
+		"limits: [TOKENBUCKET 10/s 100], reserved: 10%", "limits: [TOKENBUCKET 10/s 100], report: 1m",
+		"limits: [TOKENBUCKET 10/s 100], layout: 'rl:{key}:{policy}'",
+	} {
+		table := engine.NewTable(engine.Options{})
+		apply := func(text string) int {
+			ops, _ := read(t, text).Changes(table.Policies())
+			out := make([]engine.Decision, len(ops))
+			table.DecideAtomic(engine.Stamp{NowNs: 1e18}, ops, out)
+			for _, d := range out {
+				require.Equal(t, engine.OK, d.Status, text)
+			}
+			return len(ops)
+		}
+		require.Equal(t, 1, apply(was))
+		changed := "policies: {login: {" + now + "}}"
+		require.Equal(t, 1, apply(changed), now)
+		require.Zero(t, apply(changed), now)
+		require.Equal(t, 1, apply(was), "back from "+now)
+	}
+}
