@@ -14,7 +14,8 @@ import (
 )
 
 // exitCodes is the same text on every page. A command with further codes names them in its help.
-const exitCodes = "0 on success, 80 for an invalid command line, 1 for every other failure."
+const exitCodes = "0 on success, 80 for an invalid command line, and 1 for any other failure. Codes that the " +
+	"description names have the meaning that it gives."
 
 // Write writes a page for a program and a page for each of its commands into an existing directory. Their text is the
 // text of --help. The page of the program ends with foot, in roff.
