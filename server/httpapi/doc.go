@@ -1,5 +1,5 @@
 // Package httpapi answers HTTP requests: probes (/livez, /readyz), Prometheus (/metrics), proxies that ask whether to
-// admit a request (/check), and the page for people. See docs/http.md.
+// admit a request (/check), and the status page. See docs/http.md.
 //
 // It promises that
 //

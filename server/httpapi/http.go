@@ -39,7 +39,7 @@ const (
 //	/readyz   200 while the server accepts clients, 503 once it drains; in a cluster
 //	          also 503 without a leader, and while the state is too old
 //	/metrics  Prometheus
-//	/         the page for people, which also shows keys: see forPeople
+//	/         the status page, which also shows keys: see forPeople
 //	/check    decisions for proxies, unless New received CheckOff
 type Server struct {
 	server *http.Server

@@ -21,7 +21,7 @@ var pageFiles embed.FS
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// page serves the page for people: the status, the limiters of one key, and commands.
+// page serves the status page: the status, the limiters of one key, and commands.
 type page struct {
 	*service.Service
 	commands *pageCommander
