@@ -34,7 +34,7 @@ func (n *Node) endGroups() {
 		case e := <-n.endings:
 			n.tell(e.group, e.why)
 			n.replace(e.group, n.standIn(e))
-			n.closing.Go(func() { n.closeLater(n.nodes[e.group]) })
+			n.closing.Go(func() { n.closeLater(e.group) })
 			if err := noneLeft(n.all()); err != nil {
 				n.fatal(err)
 			}
@@ -48,15 +48,16 @@ func (n *Node) tell(group int, why error) {
 		"restart", raftstore.RestartAdvice(why))
 }
 
-// closeLater closes a group when no call is in progress.
-func (n *Node) closeLater(node *raftstore.Node) {
+// closeLater closes a group when no call is in progress, and releases its memory.
+func (n *Node) closeLater(group int) {
 	select {
 	case <-time.After(drain):
 	case <-n.stop:
 	}
-	if err := node.Close(); err != nil {
-		n.options.Logger.Warn("a group that has ended was not closed cleanly", "error", err)
+	if err := n.nodes[group].Close(); err != nil {
+		n.options.Logger.Warn("a group that has ended was not closed cleanly", "group", group, "error", err)
 	}
+	n.nodes[group] = nil
 }
 
 // fatal ends the process, as host.Stopper does for a node with one group.

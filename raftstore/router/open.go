@@ -98,9 +98,8 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 // Close stops the node. Each group transfers its leadership first, and no acknowledged decision is lost.
 func (n *Node) Close() error {
 	n.Router.Close()
-	err := n.closeGroups()
 	n.closing.Wait()
-	return err
+	return n.closeGroups()
 }
 
 // closeGroups closes all groups at the same time, and then the port.
