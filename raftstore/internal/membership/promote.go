@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
@@ -41,7 +42,13 @@ func (m *Membership) promote() {
 // hasCaughtUp reports whether a member lacks little of the log.
 func (m *Membership) hasCaughtUp(s raft.Server) bool {
 	last, ok := m.Peers.Last(string(s.ID))
-	return ok && time.Since(last.At) <= 3*timers.StatusEvery && last.Index+leadership.CaughtUp >= m.Raft.CommitIndex()
+	return ok && caughtUp(&last, m.Raft.CommitIndex())
+}
+
+// caughtUp reports whether the last message of a member shows that it lacks little of a log with this commit index. A
+// member without an entry may not know that it was taken in, and then accepts none. As a voter it could never join.
+func caughtUp(last *host.Heard, committed uint64) bool {
+	return time.Since(last.At) <= 3*timers.StatusEvery && last.Index > 0 && last.Index+leadership.CaughtUp >= committed
 }
 
 // GiveVote promotes a member if the configuration is still the one at log index seen. Otherwise a node that was
