@@ -21,6 +21,16 @@ var everything = weights{
 	"stolen id": 3, "stolen address": 3, "forged join": 3, "late image": 3,
 }
 
+// usual returns the usual mix of a run. Only a cluster with several groups can lose one.
+func (s *Simulation) usual() weights {
+	if s.groups() == 1 {
+		return everything
+	}
+	w := maps.Clone(everything)
+	w["remove group"] = 3
+	return w
+}
+
 // some keeps about half of the kinds, because faults hide each other. Different runs therefore test different faults.
 func (w weights) some(rng *rand.Rand) weights {
 	kept := weights{}
