@@ -75,7 +75,7 @@ type Member struct {
 	ID           string
 	ClientAddr   string // host:port for clients, empty while unknown
 	RaftAddr     string // host:port for the other nodes
-	Voter        bool
+	Voter        bool   // in every group
 	Up           bool
 	AppliedIndex uint64
 	LastHeard    time.Duration // time since the last message
