@@ -202,7 +202,14 @@ func removeFrom(g Group, first *limiter.Topology, id string) (removed bool, err 
 	if t.Member(id) == nil {
 		return false, nil
 	}
-	return true, g.RemoveNode(id)
+	if err = g.RemoveNode(id); err == nil {
+		return true, nil
+	}
+	// Another call may have removed it meanwhile, or the answer to this one was lost.
+	if t, e := current(g); e == nil && t.Member(id) == nil {
+		return true, nil
+	}
+	return false, err
 }
 
 func has(t *limiter.Topology, raftAddr string) bool {

@@ -362,3 +362,21 @@ func TestNodesOfSomeGroupsOnly(t *testing.T) {
 	require.ErrorContains(t, r.RemoveFromGroup("a", 2), "2 groups")
 	require.ErrorContains(t, r.RemoveFromGroup("c", 1), `no node "c" in group 1`)
 }
+
+// removed is a group that removes a node, and answers that it did not.
+type removed struct{ *fakeGroup }
+
+func (g removed) RemoveNode(string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.topology.Nodes = nil
+	return limiter.ErrUnknownOutcome
+}
+
+// A removal whose answer was lost is not reported as a failure.
+func TestALostAnswerToARemoval(t *testing.T) {
+	r, groups := newTest(t, 2)
+	groups[1].topology.Nodes = []limiter.Member{{ID: "c", RaftAddr: "c:1"}}
+	r.replace(1, removed{groups[1]})
+	require.NoError(t, r.RemoveNode("c"), "no group has the node any more")
+}

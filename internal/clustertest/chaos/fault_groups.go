@@ -68,7 +68,7 @@ func (h hand) removeGroup(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	err = poll(ctx, replaceTimeout, func() bool {
 		_, err := h.Nodes[h.anyone()].Ask(transferTimeout, "DEBUG", "REMOVE", id, strconv.Itoa(group))
-		return err == nil || strings.Contains(err.Error(), "no node")
+		return err == nil || strings.Contains(err.Error(), "ERR no node")
 	})
 	if err == nil {
 		err = poll(ctx, replaceTimeout, func() bool { return n.endedGroups() == 1 })
