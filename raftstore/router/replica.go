@@ -159,18 +159,31 @@ func (r *Router) RemoveNode(id string) error {
 	if err != nil {
 		return err
 	}
-	left := false // in some group, by an earlier call or by a join at the same time
+	left, err := removeFromOthers(groups, first, id)
+	if err != nil || left && first.Member(id) == nil {
+		return err // or it is done, because the first group does not have the node any more
+	}
+	if err := groups[0].RemoveNode(id); err != nil {
+		return err
+	}
+	// A node that was still joining may have come into another group meanwhile. Now it joins no other.
+	if _, err := removeFromOthers(groups, &limiter.Topology{}, id); err != nil {
+		r.log.Warn("a removed node may still be in a group: if the status lists it, remove it again", "node", id,
+			"error", err)
+	}
+	return nil
+}
+
+// removeFromOthers removes a node from all groups but the first, and reports whether some group had it.
+func removeFromOthers(groups []Group, first *limiter.Topology, id string) (left bool, err error) {
 	for i := len(groups) - 1; i > 0; i-- {
 		removed, err := removeFrom(groups[i], first, id)
 		if err != nil {
-			return fmt.Errorf("group %d: %w", i, err)
+			return left, fmt.Errorf("group %d: %w", i, err)
 		}
 		left = left || removed
 	}
-	if left && first.Member(id) == nil {
-		return nil
-	}
-	return groups[0].RemoveNode(id)
+	return left, nil
 }
 
 // RemoveFromGroup removes a node from one group alone; see limiter.GroupRemover.

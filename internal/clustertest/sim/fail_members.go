@@ -85,7 +85,7 @@ func (s *Simulation) remove(p *process, h *host) {
 	for range maxLooks {
 		err := p.node.RemoveNode(h.id)
 		s.event("removing %s: %v", h.id, err)
-		if s.groups() == 1 || err == nil || isUnknownNode(err) {
+		if s.groups() == 1 || (err == nil || isUnknownNode(err)) && p.node.Topology().Member(h.id) == nil {
 			return
 		}
 		time.Sleep(lookAgain)
