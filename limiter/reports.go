@@ -48,6 +48,12 @@ type GroupReader interface {
 	StaleForOf(slot uint16) time.Duration
 }
 
+// GroupMover is a Replica of several groups that can move their leaders one by one.
+type GroupMover interface {
+	// TransferGroup transfers the leadership of a group, counted from 0, to a node, or with "" to any other node.
+	TransferGroup(group int, to string) error
+}
+
 // Consensus counts events of one node since its start.
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader

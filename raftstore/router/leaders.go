@@ -14,38 +14,47 @@ const (
 	steadyFor = 10
 	// closeBehind is the most entries that the preferred leader may lack.
 	closeBehind = 1000
+	// transferHold is how long a leader that an operator chose keeps a group, unless the preferred leader fails. It is
+	// long enough for maintenance, and short enough that a forgotten transfer leaves no node with all leaders.
+	transferHold = 10 * time.Minute
+	// failsWithin is how soon after a change of the leader the leader before it must be down, so that the change counts
+	// as a failover. Other nodes see it down within a second.
+	failsWithin = 5 * time.Second
 )
+
+// spread is what a node remembers about the leadership of one group.
+type spread struct {
+	seen   int       // how often in a row the preferred leader was able to lead
+	leader string    // the last known leader
+	before string    // the leader that transferred the group to this node
+	held   time.Time // when it did; zero: no hold is in force
+}
 
 // spreadLeaders moves leadership so that all nodes lead about the same number of groups. Every node does so for the
 // groups that it leads, without asking others: the preferred leader of a group follows from its members.
 func (r *Router) spreadLeaders() {
 	tick := time.NewTicker(spreadEvery)
 	defer tick.Stop()
-	seen := make([]int, len(r.all()))
+	groups := make([]spread, len(r.all()))
 	for {
 		select {
 		case <-r.stop:
 			return
 		case <-tick.C:
-			r.spreadOne(seen)
+			r.spreadOne(groups, time.Now())
 		}
 	}
 }
 
-// spreadOne gives at most one group to its preferred leader. seen counts for each group how often in a row its
-// preferred leader was able to lead it.
-func (r *Router) spreadOne(seen []int) {
+// spreadOne gives at most one group to its preferred leader.
+func (r *Router) spreadOne(groups []spread, now time.Time) {
 	for i, g := range r.all() {
 		t := g.Topology()
 		want := preferred(t, i)
-		if want == nil || !t.Leads() || want.ID == t.Self || !want.Up || want.LagEntries > closeBehind {
-			seen[i] = 0
+		if !groups[i].due(t, want, now) {
 			continue
 		}
-		if seen[i]++; seen[i] < steadyFor {
-			continue
-		}
-		seen[i] = 0
+		groups[i].seen = 0
 		r.log.Info("leadership of a group moves to its preferred node", "group", i, "to", want.ID)
 		if err := g.TransferLeadership(want.ID); err != nil {
 			r.log.Warn("leadership of a group could not be moved", "group", i, "to", want.ID, "error", err)
@@ -53,6 +62,35 @@ func (r *Router) spreadOne(seen []int) {
 		return
 	}
 }
+
+// due notes the leader of a group, and reports whether this node should give the group to want, its preferred leader.
+func (s *spread) due(t *limiter.Topology, want *limiter.Member, now time.Time) bool {
+	s.note(t, want, now)
+	able := want != nil && t.Leads() && want.ID != t.Self && want.Up && want.LagEntries <= closeBehind
+	if !able || !s.held.IsZero() && now.Sub(s.held) < transferHold {
+		s.seen = 0
+		return false
+	}
+	s.seen++
+	return s.seen >= steadyFor
+}
+
+// note begins and ends the hold. A node that becomes leader while the leader before it is up, and stays up, got a
+// transfer. A leader that failed, or that transfers its groups because it stops, is soon down.
+func (s *spread) note(t *limiter.Topology, want *limiter.Member, now time.Time) {
+	if t.Leads() && s.leader != "" && s.leader != t.Self {
+		s.before, s.held = s.leader, now
+	}
+	if t.Leader != "" {
+		s.leader = t.Leader
+	}
+	failed := now.Sub(s.held) <= failsWithin && !up(t.Member(s.before))
+	if !t.Leads() || !up(want) || failed {
+		s.held = time.Time{}
+	}
+}
+
+func up(m *limiter.Member) bool { return m != nil && m.Up }
 
 // preferred returns the voter that should lead a group, or nil. It assigns the groups to the voters round-robin, in
 // the order of the voters' ids.

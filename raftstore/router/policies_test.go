@@ -1,7 +1,6 @@
 package router
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -124,40 +123,4 @@ func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
 	groups[0].fail(nil)
 	r.repairPolicies(suspects)
 	require.Equal(t, []int64{0, 0}, mostOf(groups, "p"))
-}
-
-// TestLeadersAreSpread checks that a node gives a group to its preferred leader after that node has been up and close
-// behind for a while. It gives one group at a time.
-func TestLeadersAreSpread(t *testing.T) {
-	r, groups := newTest(t, 4)
-	member := func(id string) limiter.Member { return limiter.Member{ID: id, Voter: true, Up: true} }
-	for _, g := range groups {
-		g.topology = limiter.Topology{Self: "a", Leader: "a",
-			Nodes: []limiter.Member{member("a"), member("b"), member("c")}}
-	}
-	seen := make([]int, 4)
-	moved := func() string {
-		return fmt.Sprint(groups[0].moved, groups[1].moved, groups[2].moved, groups[3].moved)
-	}
-	for range steadyFor - 1 {
-		r.spreadOne(seen)
-	}
-	groups[2].topology.Nodes[2].Up = false // for a moment
-	require.Equal(t, "[] [] [] []", moved())
-	r.spreadOne(seen)
-	require.Equal(t, "[] [b] [] []", moved())
-	groups[1].topology.Leader = "b"
-	r.spreadOne(seen)
-	groups[2].topology.Nodes[2].Up = true
-	for range steadyFor - 1 {
-		r.spreadOne(seen)
-	}
-	require.Equal(t, "[] [b] [] []", moved(), "the count begins again")
-	r.spreadOne(seen)
-	require.Equal(t, "[] [b] [c] []", moved())
-	groups[2].topology.Nodes[2].LagEntries = closeBehind + 1
-	for range 2 * steadyFor {
-		r.spreadOne(seen)
-	}
-	require.Equal(t, "[] [b] [c] []", moved())
 }

@@ -246,6 +246,23 @@ func (r *Router) TransferLeadership(to string) error {
 	})
 }
 
+// TransferGroup transfers the leadership of a group to a node; see limiter.GroupMover. to is the node's id in the first
+// group.
+func (r *Router) TransferGroup(group int, to string) error {
+	groups := r.all()
+	if group >= len(groups) {
+		return fmt.Errorf("the cluster has %d groups", len(groups))
+	}
+	t := groups[group].Topology()
+	if own := idIn(t, groups[0].Topology(), to); own != "" {
+		to = own
+	}
+	if to != "" && t.Leader == to {
+		return nil
+	}
+	return groups[group].TransferLeadership(to)
+}
+
 // Snapshot takes a snapshot of one group after the other.
 func (r *Router) Snapshot() error { return r.inTurn(func(g Group) error { return g.Snapshot() }) }
 

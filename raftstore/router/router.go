@@ -41,6 +41,7 @@ var (
 	_ limiter.LeaderReporter    = (*Router)(nil)
 	_ limiter.GroupRemover      = (*Router)(nil)
 	_ limiter.GroupReader       = (*Router)(nil)
+	_ limiter.GroupMover        = (*Router)(nil)
 )
 
 // New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be

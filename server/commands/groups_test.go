@@ -281,6 +281,19 @@ func TestStatusOfGroups(t *testing.T) {
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%11\r\n"))
 }
 
+func TestTransferOfAGroup(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	c, _ := clusterClient(t, f, "a", Config{})
+	f.Split("a", "b", "a", "c")
+	assert.Equal(t, "OK", c.say("WEIR.CLUSTER TRANSFER b"))
+	assert.Equal(t, "OK", c.say("WEIR.CLUSTER TRANSFER b GROUP 3"))
+	assert.Equal(t, []string{"transfer b", "transfer b 3"}, f.Asked())
+	for _, wrong := range []string{"b 3", "b GROUP", "b GROUP 4", "b GROUP -1", "b GROUP x", "b GROUP 1 2"} {
+		assert.Contains(t, c.say("WEIR.CLUSTER TRANSFER "+wrong), "-ERR ", wrong)
+	}
+	assert.Len(t, f.Asked(), 2)
+}
+
 // TestReadinessOfGroups checks that a node stays ready while some groups have a leader.
 func TestReadinessOfGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()

@@ -43,8 +43,11 @@ func weirClusterCommand() *command {
 				runClusterAdd),
 			sub("REMOVE", "id", 3, "Remove a node", "Stop it first: a removed node does not come back by itself.",
 				runClusterRemove),
-			sub("TRANSFER", "[id]", -2, "Transfer leadership to a node, or to the best candidate",
-				"", runClusterTransfer),
+			sub("TRANSFER", "[id [GROUP n]]", -2, "Transfer leadership to a node, or to the best candidate",
+				"With several Raft groups the node gets all groups, or with `GROUP` the one with this number, "+
+					"counted from 0. Without an id, the node that is asked gives away the groups that it leads. The "+
+					"new leaders keep the groups for 10 minutes. Then the groups spread over the nodes again.",
+				runClusterTransfer),
 			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
 		},
 	}
@@ -124,18 +127,35 @@ func runClusterRemove(s *Session, _ *limiter.Topology, args [][]byte) {
 }
 
 func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
-	to := ""
-	switch {
-	case len(args) > 3:
-		s.fail(arg.ErrSyntax)
-		return
-	case len(args) == 3:
+	to, group := "", allGroups
+	if len(args) > 2 {
+		to = string(args[2])
 		if !s.guarded(checkNodeID(args[2])) {
 			return
 		}
-		to = string(args[2])
 	}
-	answerChange(s, "leadership handed over", s.srv.Replica.TransferLeadership(to), "to", to)
+	if len(args) > 3 {
+		n, ok := int64(0), false
+		if len(args) == 5 && arg.Is(args[3], "GROUP") {
+			n, ok = arg.Int(args[4])
+		}
+		if !ok || n < 0 || n >= int64(s.srv.Groups()) {
+			s.fail(arg.ErrSyntax)
+			return
+		}
+		group = int(n)
+	}
+	answerChange(s, "leadership handed over", transferLeadership(s.srv.Replica, to, group), "to", to)
+}
+
+// allGroups is the number that transferLeadership takes for all groups.
+const allGroups = -1
+
+func transferLeadership(r limiter.Replica, to string, group int) error {
+	if by, ok := r.(limiter.GroupMover); ok && group != allGroups {
+		return by.TransferGroup(group, to)
+	}
+	return r.TransferLeadership(to)
 }
 
 func runClusterSnapshot(s *Session, _ *limiter.Topology, _ [][]byte) {

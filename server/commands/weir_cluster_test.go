@@ -50,7 +50,7 @@ func TestWeirClusterChanges(t *testing.T) {
 		`ADD "a b" host:1`:                  "-ERR Node ids cannot contain spaces, newlines or special characters.",
 		"REMOVE " + strings.Repeat("x", 65): "-ERR id must be 1 to 64 bytes, not 65",
 		`TRANSFER ""`:                       "-ERR id must be 1 to 64 bytes, not 0",
-		"TRANSFER a b":                      "-" + string(arg.ErrSyntax) + ": WEIR.CLUSTER TRANSFER [id]",
+		"TRANSFER a b":                      "-" + string(arg.ErrSyntax) + ": WEIR.CLUSTER TRANSFER [id [GROUP n]]",
 		"SPLIT":                             "-ERR unknown subcommand 'SPLIT'. Try WEIR.CLUSTER HELP.",
 		"REMOVE": "-ERR wrong number of arguments for 'weir.cluster|remove' command: " +
 			"WEIR.CLUSTER REMOVE id",

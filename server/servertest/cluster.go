@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,7 @@ type FakeReplica struct {
 var (
 	_ limiter.Replica     = (*FakeReplica)(nil)
 	_ limiter.GroupReader = (*FakeReplica)(nil)
+	_ limiter.GroupMover  = (*FakeReplica)(nil)
 )
 
 func (r *FakeReplica) Topology() *limiter.Topology {
@@ -205,13 +207,16 @@ func (r *FakeReplica) do(what ...string) error {
 func (r *FakeReplica) AddNode(id, addr string) error      { return r.do("add", id, addr) }
 func (r *FakeReplica) RemoveNode(id string) error         { return r.do("remove", id) }
 func (r *FakeReplica) TransferLeadership(to string) error { return r.do("transfer", to) }
-func (r *FakeReplica) Digest() (index, hash uint64)       { return 7, 0xabc }
-func (r *FakeReplica) Snapshot() error                    { return r.do("snapshot") }
-func (f *FakeCluster) Node(id string) *FakeReplica        { return &FakeReplica{FakeCluster: f, ID: id} }
-func (f *FakeCluster) SetAge(d time.Duration)             { f.mu.Lock(); f.old = d; f.mu.Unlock() }
-func (f *FakeCluster) SetDown(err error)                  { f.mu.Lock(); f.down = err; f.mu.Unlock() }
-func (f *FakeCluster) SetFail(err error)                  { f.mu.Lock(); f.fail = err; f.mu.Unlock() }
-func (f *FakeCluster) Asked() []string                    { f.mu.Lock(); defer f.mu.Unlock(); return f.did }
+func (r *FakeReplica) TransferGroup(group int, to string) error {
+	return r.do("transfer", to, strconv.Itoa(group))
+}
+func (r *FakeReplica) Digest() (index, hash uint64) { return 7, 0xabc }
+func (r *FakeReplica) Snapshot() error              { return r.do("snapshot") }
+func (f *FakeCluster) Node(id string) *FakeReplica  { return &FakeReplica{FakeCluster: f, ID: id} }
+func (f *FakeCluster) SetAge(d time.Duration)       { f.mu.Lock(); f.old = d; f.mu.Unlock() }
+func (f *FakeCluster) SetDown(err error)            { f.mu.Lock(); f.down = err; f.mu.Unlock() }
+func (f *FakeCluster) SetFail(err error)            { f.mu.Lock(); f.fail = err; f.mu.Unlock() }
+func (f *FakeCluster) Asked() []string              { f.mu.Lock(); defer f.mu.Unlock(); return f.did }
 
 // Addr returns the address at which a started node listens.
 func (f *FakeCluster) Addr(id string) string {

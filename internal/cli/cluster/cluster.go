@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/internal/cli/remote"
@@ -37,6 +38,7 @@ type removeCmd struct {
 type transferCmd struct {
 	ID        string `arg:"" optional:"" help:"The node to become leader; any, unless given."`
 	IfLeading bool   `env:"-" help:"Only if the node at --addr leads: for a node that is about to stop."`
+	Group     *int   `env:"-" hidden:"" help:"Only the Raft group with this number, counted from 0."`
 }
 
 type snapshotCmd struct{}
@@ -64,7 +66,13 @@ func (t *transferCmd) Run(c *Command) error {
 			return err
 		}
 	}
-	if t.ID == "" {
+	switch {
+	case t.ID == "" && t.Group != nil:
+		return errors.New("--group needs the id of the node that shall lead the group")
+	case t.Group != nil:
+		return c.change(os.Stdout, fmt.Sprintf("%s is now the leader of group %d", t.ID, *t.Group), "TRANSFER", t.ID,
+			"GROUP", strconv.Itoa(*t.Group))
+	case t.ID == "":
 		return c.change(os.Stdout, "leadership was transferred", "TRANSFER")
 	}
 	return c.change(os.Stdout, t.ID+" is now the leader", "TRANSFER", t.ID)
