@@ -85,7 +85,7 @@ test: have-go redis-tools ## Run the tests, plain and under the race detector; n
 test-quick: have-go ## Run the tests that are done soon, and say which are left out
 	@GO="$(GO)" scripts/test.sh quick
 
-# This takes about six minutes.
+# This takes about eight minutes.
 .PHONY: test-faults
 test-faults: have-go ## Run clusters of real processes under faults for some minutes, and see that the judges notice made-up mistakes
 	@GO="$(GO)" scripts/test.sh faults

@@ -20,7 +20,7 @@ gotestsum() { $go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-f
 # Packages with few imports are first. So the first results come while Go compiles the rest.
 first='./latency ./httpfields ./internal/nearest ./internal/connlimit ./raftstore/wire ./engine'
 
-# These tests run real processes under faults. They take six minutes, and wait most of the time. .ci/run runs
+# These tests run real processes under faults. They take eight minutes, and wait most of the time. .ci/run runs
 # them.
 processes='./internal/clustertest/chaos'
 
