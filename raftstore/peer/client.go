@@ -140,7 +140,7 @@ func (l *link) fail() {
 func (l *link) read() {
 	defer close(l.ended)
 	defer l.fail()
-	r := bufio.NewReaderSize(l.conn, readBufferBytes)
+	r := bufio.NewReaderSize(l.conn, bufferFor(l.conn))
 	for {
 		f, err := readFrame(r)
 		if err != nil {

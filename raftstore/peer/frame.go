@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 )
 
 // A request is one frame, and its answer is another:
@@ -21,6 +22,9 @@ const (
 	MaxPayload = maxFrameBytes - frameHead
 	// readBufferBytes is large enough to read a typical batch at once.
 	readBufferBytes = 64 << 10
+	// groupBufferBytes replaces readBufferBytes for a group that shares its hub with others. Most groups are idle, and a
+	// longer frame is read past the buffer.
+	groupBufferBytes = 4 << 10
 )
 
 var errFrame = errors.New("malformed frame")
@@ -29,6 +33,14 @@ type frame struct {
 	number  uint64
 	kind    byte
 	payload []byte
+}
+
+// bufferFor returns the size of the read buffer for a connection.
+func bufferFor(conn net.Conn) int {
+	if c, ok := conn.(*trackedConn); ok && c.ofGroup {
+		return groupBufferBytes
+	}
+	return readBufferBytes
 }
 
 func appendFrame(b []byte, f frame) []byte {

@@ -110,8 +110,9 @@ func (p *Port) end() {
 }
 
 // deliver passes an accepted connection to its service.
-func (p *Port) deliver(conn net.Conn, service Service, from Identity) {
+func (p *Port) deliver(conn *trackedConn, service Service, from Identity) {
 	if service == CallService {
+		conn.ofGroup = !p.ownsHub
 		p.serve(conn, from)
 		conn.Close()
 		return
@@ -164,6 +165,7 @@ func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn
 	if err != nil {
 		return nil, from, err
 	}
+	conn.ofGroup = !p.ownsHub
 	return conn, from, nil
 }
 

@@ -78,6 +78,7 @@ func (t *tracker) forget(conn net.Conn) {
 type trackedConn struct {
 	net.Conn // raw, or TLS over it
 	raw      net.Conn
+	ofGroup  bool // of one group of several
 	by       *tracker
 }
 
