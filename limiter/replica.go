@@ -79,7 +79,7 @@ type Member struct {
 	Up           bool
 	AppliedIndex uint64
 	LastHeard    time.Duration // time since the last message
-	LagEntries   uint64        // committed entries that the member has not applied, as of its last message
+	LagEntries   uint64        // committed entries that it has not applied in its worst group, as of its last message
 	ClockAhead   time.Duration // its wall clock minus that of the observing node, accurate to about a round trip
 	Format       byte          // the newest form of the log that the member reads; 0: unknown
 	WebURL       string        // URL of its web page; "": not reachable from other machines, or unknown

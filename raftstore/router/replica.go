@@ -54,14 +54,18 @@ func (r *Router) view() *limiter.Topology {
 	return &t
 }
 
-// merge merges the nodes of another group into t. A node counts as a voter only if it votes in both groups. A node
-// that joins or leaves is only in some of the groups for a while.
+// merge merges the nodes of another group into t. A node counts as a voter only if it votes in both groups. Its lag is
+// its greatest lag in any group. A node that joins or leaves is only in some of the groups for a while.
 func merge(t, of *limiter.Topology) {
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
-		m.Voter = m.Voter && slices.ContainsFunc(of.Nodes, func(o limiter.Member) bool {
-			return o.Voter && (o.ID == m.ID || o.RaftAddr == m.RaftAddr)
-		})
+		at := slices.IndexFunc(of.Nodes, func(o limiter.Member) bool { return o.ID == m.ID || o.RaftAddr == m.RaftAddr })
+		if at < 0 {
+			m.Voter = false
+			continue
+		}
+		m.Voter = m.Voter && of.Nodes[at].Voter
+		m.LagEntries = max(m.LagEntries, of.Nodes[at].LagEntries)
 	}
 	for _, m := range of.Nodes {
 		if t.Member(m.ID) == nil && !has(t, m.RaftAddr) {

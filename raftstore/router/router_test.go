@@ -342,6 +342,17 @@ func TestANodeHasAnIdInEachGroup(t *testing.T) {
 	require.Equal(t, []string{"b~y", ""}, groups[1].moved, "this node leads the second group alone")
 }
 
+// TestTheLagOfANodeIsItsWorst checks that the topology shows the greatest lag of a node in any group.
+func TestTheLagOfANodeIsItsWorst(t *testing.T) {
+	r, groups := newTest(t, 4)
+	for i, lag := range []uint64{3, 1, 700, 0} {
+		id := fmt.Sprint("b~", i)
+		groups[i].topology = limiter.Topology{Nodes: []limiter.Member{{ID: id, RaftAddr: "1", LagEntries: lag}}}
+	}
+	require.EqualValues(t, 700, r.Topology().Nodes[0].LagEntries)
+	require.Len(t, r.Topology().Nodes, 1)
+}
+
 // TestNodesOfSomeGroupsOnly checks that the topology lists a node that joins or leaves the groups one by one. The node
 // counts as a voter only while it votes in all groups.
 func TestNodesOfSomeGroupsOnly(t *testing.T) {

@@ -31,7 +31,8 @@ func weirClusterCommand() *command {
 		"With several Raft groups also `groups`, in the order of their slots. Of each group: `first_slot`, " +
 		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`, `ended` (why it has ended on " +
 		"this node while other nodes serve it, else empty). The other fields with these " +
-		"names, and the fields of the nodes, are then of the first group; a `voter` votes in every group."
+		"names, and the fields of the nodes, are then of the first group; a `voter` votes in every group, and " +
+		"`lag_entries` is the greatest of any group."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags,
 		summary: "Show and change the cluster; `weir cluster` does the same from a shell",
