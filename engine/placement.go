@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// Placement says which Raft groups keep a stored entry.
+type Placement struct {
+	// Slot is the hash slot of the key that the entry belongs to. It means nothing for a policy.
+	Slot uint16
+	// Policy and BlockEverywhere mark entries of which every group has a copy.
+	Policy, BlockEverywhere bool
+}
+
+// PlacementOf returns the placement of a stored entry. The entry is one that Drain handed out, and not a removal.
+func PlacementOf(c Change) (p Placement, err error) {
+	if len(c.Value) == 0 || !validStorageKey(c.Key) {
+		return p, ErrStored
+	}
+	key := c.Key[1:]
+	switch c.Key[0] {
+	case policyClass:
+		return Placement{Policy: true}, nil
+	case store.StorageKinds[store.Tokens]:
+		var ok bool
+		if key, ok = store.KeyOfToken(key); !ok {
+			return p, ErrStored
+		}
+	case store.StorageKinds[store.Blocks]:
+		untilNs, _ := binary.Varint(c.Value[1:])
+		p.BlockEverywhere = untilNs < 0
+	}
+	p.Slot = SlotOf(key)
+	return p, nil
+}
+
+// SplitHold reports whether a stored entry is a hold with a key outside the slots of its group, and whether a commit
+// or a cancellation could still change the limiters of that key.
+func SplitHold(c Change, slots hashslot.Range) bool {
+	if len(c.Value) == 0 || c.Value[0] != store.KindHold {
+		return false
+	}
+	x := store.ReadHold(c.Value[1:])
+	if x.Phase == store.HoldSettled {
+		return false
+	}
+	for _, p := range x.Pairs {
+		if !slots.Has(SlotOf(p.Key)) {
+			return true
+		}
+	}
+	return false
+}
