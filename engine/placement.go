@@ -44,7 +44,7 @@ func SplitHold(c Change, slots hashslot.Range) bool {
 		return false
 	}
 	x := store.ReadHold(c.Value[1:])
-	if x.Phase == store.HoldSettled {
+	if x.Phase == store.HoldCompleted {
 		return false
 	}
 	for _, p := range x.Pairs {

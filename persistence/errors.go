@@ -41,6 +41,8 @@ var (
 	ErrNoBackup    = errors.New("the backup is incomplete or damaged, and nothing was restored: use another backup")
 	ErrBackupNewer = errors.New(
 		"a newer version of weir wrote this backup, and nothing was restored: restore it with that version")
+	ErrSplitHold = errors.New("the backup has a hold whose id and keys would be in different groups, and nothing was " +
+		"restored: restore it into fewer groups, or end such holds with --end-holds")
 	ErrNotEmpty = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new directory")
 
 	ErrDisk         = errors.New("the disk failed, so weir stops")

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"slices"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 )
 
 // restoreName is the directory, within the target directory, in which a restore prepares all files. weir does not start
@@ -37,14 +36,15 @@ func Restore(o StoreOptions, from io.Reader) (Contents, error) {
 
 // fill stores the entries of a backup in a new store.
 func (s *Store) fill(b *Unpacked) error {
-	if err := s.Begin(b.At); err != nil {
+	at := b.Within(hashslot.All).At
+	if err := s.Begin(at); err != nil {
 		return err
 	}
-	err := b.Entries(func(chunk []engine.Change) error { return s.commit(chunk, b.At, pebble.NoSync) })
+	err := b.Entries(hashslot.All, func(chunk []engine.Change) error { return s.commit(chunk, at, pebble.NoSync) })
 	if err != nil {
 		return err
 	}
-	return s.commit(nil, b.At, pebble.Sync)
+	return s.commit(nil, at, pebble.Sync)
 }
 
 // RestoreTo restores a backup to o.Dir. build creates a data directory from b at the path into, and RestoreTo moves its
@@ -126,65 +126,4 @@ func (d directory) moveIntoPlace(last string) (err error) {
 		moved = append(moved, name)
 	}
 	return d.sync()
-}
-
-// unpack verifies every byte of a backup and passes it to build.
-func unpack(o StoreOptions, from io.Reader, build func(into string, b *Unpacked) error) (c Contents, err error) {
-	if c, err = readContents(from); err != nil {
-		return c, err
-	}
-	base := o.FS.PathJoin(o.Dir, restoreName)
-	o.Dir = o.FS.PathJoin(base, "image")
-	images, err := OpenImages(o)
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, images.Close()) }()
-	in, err := images.Receive(c.Index, c.Term, nil)
-	if err != nil {
-		return c, err
-	}
-	if _, err = io.Copy(in, from); err == nil {
-		_, err = in.Close()
-	}
-	if err != nil {
-		return c, errors.Join(backupError(err), in.Cancel())
-	}
-	return c, backupError(build(o.FS.PathJoin(base, "ready"), &Unpacked{Contents: c, images: images}))
-}
-
-// backupError converts an error about the image in a backup to ErrNoBackup.
-func backupError(err error) error {
-	if errors.Is(err, ErrStream) || errors.Is(err, ErrDamaged) {
-		return fmt.Errorf("%w (%v)", ErrNoBackup, err)
-	}
-	return err
-}
-
-// Unpacked is a backup of which every byte was verified. It is valid until the build function of RestoreTo returns.
-type Unpacked struct {
-	Contents
-	images *Images
-}
-
-// Clock returns the current stamp of a clock that continues from the backup. Limiter time advances by the wall-clock
-// time since the backup, at most by credit. Calendar windows follow the wall clock without a bound.
-func (b *Unpacked) Clock(source Source, credit time.Duration) engine.Stamp {
-	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit,
-		MaxCalendarStep: math.MaxInt64}, &b.At).Now()
-}
-
-// Entries passes the entries of the backup to write, in batches and in no order. It first loads all of them into a
-// table, so that it passes only entries that a start can load. It omits entries that are idle at the time of the
-// backup.
-func (b *Unpacked) Entries(write func([]engine.Change) error) error {
-	table := engine.NewTable(engine.Options{IDLifetimeNs: b.IDLifetimeNs, TrackChanges: true})
-	at := func([]byte) (engine.Stamp, error) {
-		return engine.Stamp{NowNs: b.At.LimiterNs, WallOffsetNs: b.At.OffsetNs}, nil
-	}
-	if err := b.images.Load(imageID(b.Index, b.Term), at, table); err != nil {
-		return err
-	}
-	table.Renew(0, math.MaxInt)
-	return table.Drain(chunkEntries, func(chunk []engine.Change) error { return inBatches(chunk, write) })
 }
