@@ -1,19 +1,24 @@
 package raftstore
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // restoredIndex and restoredTerm are the log index and the term of a restored state. The log begins after them.
@@ -25,8 +30,12 @@ type RestoreOptions struct {
 	Durability       identity.Durability // "" is Fsync
 	// Credit bounds how much of the time since the backup counts as passed.
 	Credit time.Duration
-	Store  persistence.StoreOptions
-	Source persistence.Source // nil: the machine's clocks
+	// Groups is the number of Raft groups of the new cluster; 0: as many as the backup has.
+	Groups int
+	// EndHolds ends the holds whose id and keys would be in different groups. Without it, such a hold fails the restore.
+	EndHolds bool
+	Store    persistence.StoreOptions
+	Source   persistence.Source // nil: the machine's clocks
 }
 
 // Restore makes Store.Dir the data directory of the first node of a new cluster, from a backup of any node. The
@@ -42,23 +51,53 @@ func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 	if o.Store.FS == nil {
 		o.Store.FS = vfs.Default
 	}
-	id, err := identity.NewClusterID()
-	if err = errors.Join(err, host.CheckNode(o.NodeID, o.RaftAddr), identity.CheckGivenID(o.NodeID)); err != nil {
+	if o.Store.Logger == nil {
+		o.Store.Logger = slog.Default()
+	}
+	err := errors.Join(host.CheckNode(o.NodeID, o.RaftAddr), identity.CheckGivenID(o.NodeID))
+	if o.Groups != 0 && !hashslot.ValidGroups(o.Groups) {
+		err = errors.Join(err, fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups,
+			o.Groups))
+	}
+	if err != nil {
 		return persistence.Contents{}, err
 	}
-	return persistence.RestoreTo(o.Store, from, identity.FileName, func(into string, b *persistence.Unpacked) error {
-		if err := o.writeTable(into, id, b); err != nil {
+	return persistence.RestoreTo(o.Store, from, identity.FileName, o.writeGroups)
+}
+
+// writeGroups writes the data directories of all groups.
+func (o *RestoreOptions) writeGroups(into string, b *persistence.Unpacked) error {
+	groups := cmp.Or(o.Groups, b.Groups())
+	b.EndHolds = o.EndHolds
+	for group := range groups {
+		if err := o.writeGroup(GroupDir(into, group), group, groups, b); err != nil {
 			return err
 		}
-		return identity.Write(o.Store.FS, into, identity.Identity{
-			NodeID: o.NodeID, Durability: string(o.Durability), ClusterID: id,
-			Invited: true, Joined: true, JoinedAt: restoredIndex, Restored: true,
-		})
+	}
+	if b.EndedHolds > 0 {
+		o.Store.Logger.Warn("the restore ended holds whose id and keys are in different groups", "holds", b.EndedHolds)
+	}
+	return nil
+}
+
+// writeGroup writes the data directory of one group.
+func (o *RestoreOptions) writeGroup(into string, group, groups int, b *persistence.Unpacked) error {
+	founding := fsm.ConstantsOf(group, groups)
+	var err error
+	if founding.ClusterID, err = identity.NewClusterID(); err != nil {
+		return err
+	}
+	if err := o.writeTable(into, founding, b); err != nil {
+		return err
+	}
+	return identity.Write(o.Store.FS, into, identity.Identity{
+		NodeID: o.NodeID, Durability: string(o.Durability), ClusterID: founding.ClusterID, Groups: founding.Groups,
+		Invited: true, Joined: true, JoinedAt: restoredIndex, Restored: true,
 	})
 }
 
-// writeTable writes the entries of a backup as the image from which the node starts.
-func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpacked) (err error) {
+// writeTable writes the entries of a group as the image from which its node starts.
+func (o *RestoreOptions) writeTable(into string, founding fsm.Constants, b *persistence.Unpacked) (err error) {
 	store := o.Store
 	store.Dir = store.FS.PathJoin(into, identity.TableName)
 	kept, err := persistence.OpenImages(store)
@@ -66,7 +105,7 @@ func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpac
 		return err
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	if err := b.Entries(kept.Write); err != nil {
+	if err := b.Entries(founding.Owned(), kept.Write); err != nil {
 		return err
 	}
 	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(o.NodeID),
@@ -76,8 +115,12 @@ func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpac
 	if err != nil {
 		return err
 	}
-	s := fsm.State{Index: restoredIndex, Term: restoredTerm, At: b.Clock(o.Source, o.Credit)}
-	s.Founding = fsm.Constants{ClusterID: clusterID, IDLifetimeNs: b.IDLifetimeNs, TestClock: b.At.Test}
+	from := b.Within(founding.Owned())
+	founding.IDLifetimeNs, founding.TestClock = from.IDLifetimeNs, from.At.Test
+	s := fsm.State{Index: restoredIndex, Term: restoredTerm, At: from.Clock(o.Source, o.Credit), Founding: founding}
+	if founding.Slots != nil {
+		s.Format = wire.Groups
+	}
 	_, err = kept.Seal(restoredIndex, restoredTerm, s.Encode(), meta)
 	return err
 }

@@ -64,6 +64,9 @@ func (e *ended) AddNode(string, string) error    { return e.elsewhere() }
 func (e *ended) RemoveNode(string) error         { return e.elsewhere() }
 func (e *ended) TransferLeadership(string) error { return e.elsewhere() }
 
+// Backup fails, because a backup without a group is none.
+func (e *ended) Backup() (*limiter.Backup, error) { return nil, e.elsewhere() }
+
 func (e *ended) Topology() *limiter.Topology { return &e.last }
 func (e *ended) StaleFor() time.Duration     { return limiter.UnknownAge }
 

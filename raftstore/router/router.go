@@ -19,6 +19,7 @@ type Group interface {
 	limiter.Replica
 	limiter.StorageReporter
 	limiter.ConsensusReporter
+	limiter.Archiver
 }
 
 // Router is a Limiter in front of all groups of a cluster. Its methods may be called from any goroutine.
