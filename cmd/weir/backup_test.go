@@ -79,6 +79,57 @@ func TestBackupAndRestore(t *testing.T) {
 	holdsTheBackup(start(t, "--data-dir="+filepath.Join(dir, "three")))
 }
 
+// TestBackupAndRestoreOfGroups backs up a cluster of four Raft groups, and restores it into as many groups, into others,
+// into one and to a server that runs alone.
+func TestBackupAndRestoreOfGroups(t *testing.T) {
+	dir := t.TempDir()
+	raft := freeAddr(t)
+	p := start(t, "--data-dir="+filepath.Join(dir, "four"), "--node-id=a", "--raft-addr="+raft, "--join="+raft,
+		"--groups=4")
+	p.led()
+	fillForBackup(p)
+	file := filepath.Join(dir, "four.backup")
+	for _, groups := range []string{"4", "", "16", "1"} { // "": as many as the backup has
+		require.Contains(t, weir(t, "backup", "--addr", p.addr, file), "four.backup: ")
+		p.stop()
+		name := "to" + groups
+		raft = freeAddr(t)
+		args := []string{"restore", file, "--data-dir", filepath.Join(dir, name), "--node-id=a", "--raft-addr=" + raft}
+		if groups != "" {
+			args = append(args, "--groups", groups)
+		}
+		weir(t, args...)
+		require.NoError(t, os.Remove(file))
+		p = start(t, "--data-dir="+filepath.Join(dir, name), "--node-id=a", "--raft-addr="+raft)
+		p.led()
+		holdsTheBackup(p)
+		info, err := redis.String(p.do("INFO", "raft"), nil)
+		require.NoError(t, err)
+		want := map[string]string{"": "raft_groups:4", "4": "raft_groups:4", "16": "raft_groups:16", "1": "raft_nodes:1"}
+		require.Contains(t, info, want[groups])
+		if groups == "4" {
+			weir(t, "backup", "--addr", p.addr, file+"2")
+			weir(t, "restore", file+"2", "--data-dir", filepath.Join(dir, "alone"))
+			holdsTheBackup(start(t, "--data-dir="+filepath.Join(dir, "alone")))
+		}
+	}
+	p.stop()
+	for _, flag := range []string{"--groups=4", "--end-holds"} {
+		require.Contains(t, strings.ReplaceAll(refusal(t, exec.Command(binary, "restore", file+"2", "--data-dir",
+			filepath.Join(dir, "alone2"), flag)), "\n", " "), "only a node of a cluster uses this")
+	}
+}
+
+// led waits until every Raft group of the cluster has a leader.
+func (p *process) led() {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		info, err := redis.String(p.dial().Do("INFO", "raft"))
+		return err == nil && (strings.Contains(info, "raft_groups_leaderless:0") ||
+			!strings.Contains(info, "raft_groups:") && strings.Contains(info, "raft_is_leader:1"))
+	}, patience, 20*time.Millisecond)
+}
+
 // waitForUnits waits until this many units of a key have been granted.
 func (p *process) waitForUnits(key string, n int64) (units int64) {
 	p.t.Helper()

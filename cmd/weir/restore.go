@@ -23,14 +23,21 @@ type restoreCmd struct {
 	RaftAddr   string `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
 	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`
 
+	Groups   int  `hidden:"" help:"Raft groups of the new cluster, a power of two up to 1024: by default as many as the backup has."`
+	EndHolds bool `hidden:"" help:"End the holds whose id and keys would be in different groups, instead of refusing the backup."`
+
 	MaxDowntimeCredit time.Duration `default:"24h" help:"For a cluster: how much of the time since the backup counts as passed. A server that runs alone takes the flag at its start instead."`
 }
 
-// AfterApply refuses the address of a node if the restore makes no node.
+// AfterApply refuses the flags of a node if the restore makes no node.
 func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
-	if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" &&
-		r.NodeID == "" && r.Durability == "" {
-		return idleFlags([]string{how})
+	if r.NodeID == "" && r.Durability == "" {
+		if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" {
+			return idleFlags([]string{how})
+		}
+		if r.Groups != 0 || r.EndHolds {
+			return idleFlags([]string{"--groups or --end-holds"})
+		}
 	}
 	return checkDir("--data-dir", r.DataDir)
 }
@@ -72,7 +79,7 @@ func (r *restoreCmd) restore(from io.Reader) (persistence.Contents, error) {
 	}
 	o := raftstore.RestoreOptions{
 		NodeID: r.NodeID, RaftAddr: r.RaftAddr, Durability: raftstore.Durability(r.Durability),
-		Credit: r.MaxDowntimeCredit, Store: store,
+		Credit: r.MaxDowntimeCredit, Store: store, Groups: r.Groups, EndHolds: r.EndHolds,
 	}
 	if o.NodeID == "" {
 		o.NodeID = soloID

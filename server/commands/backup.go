@@ -33,7 +33,7 @@ func weirBackupCommand() *command {
 		name: "WEIR.BACKUP", arity: -2, group: groupServer, flags: flags,
 		summary: "Copy the whole state of this node while it runs; `weir backup` makes a file of it",
 		details: "Every node can be asked, one backup at a time. It ends with its connection, and when nobody reads " +
-			"from it for a minute.",
+			"from it for a minute. With several Raft groups it contains all of them.",
 		subs: []*command{start, next, sub("STOP", "End the backup before its end", runBackupStop)},
 	}
 }
