@@ -23,9 +23,10 @@ type entry struct {
 	terms    int
 }
 
-// told reports whether the client received one of these answers, or no answer.
+// told reports whether the client received one of these answers, or no answer of this
+// group.
 func (e *entry) told(answers ...Answer) bool {
-	return e.op.Unknown || slices.Contains(answers, e.op.Answer)
+	return e.op.Unknown || e.op.elsewhere || slices.Contains(answers, e.op.Answer)
 }
 
 // entries prepares a history. Commit and Cancel get the pairs of their hold.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,6 +150,93 @@ func TestLinearizable(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// TestLinearizableByGroup checks the promise about policy changes in a cluster with several Raft groups: each group sees
+// whole versions, in their order, between the call of a change and its answer.
+func TestLinearizableByGroup(t *testing.T) {
+	foo, bar := Pair{"team", "{foo}:0"}, Pair{"team", "{bar}:0"}
+	sees := func(key Pair, limit, left, from int64) Op {
+		return Op{Verb: Check, Pairs: []Pair{key}}.told(
+			Answer{Allowed: 1, Left: left, Limit: limit, Policy: "team"}).between(from, from+1)
+	}
+	set := func(version, from, to int64, reset bool, maxima ...int64) Op {
+		return setTeam(reset, maxima...).told(Answer{Left: version}).between(from, to)
+	}
+	first := set(1, 0, 10, false, 5, 90)
+	second := set(2, 100, 200, false, 80, 7)
+	take := sees(foo, 5, 3, 20)
+	take.Units = 2
+	for name, c := range map[string]struct {
+		ops []Op
+		bad bool
+		// apart is set if the history is not linearizable as a whole, and the promise is kept.
+		apart bool
+	}{
+		"at once":     {ops: []Op{first, second, sees(foo, 5, 5, 50), sees(foo, 7, 7, 300), sees(bar, 7, 7, 300)}},
+		"one by one":  {ops: []Op{first, second, sees(foo, 7, 7, 110), sees(bar, 5, 5, 120), sees(bar, 7, 7, 130)}, apart: true},
+		"first later": {ops: []Op{first, second, sees(bar, 7, 7, 110), sees(foo, 5, 5, 120)}, apart: true},
+		"one group is behind after the answer": {ops: []Op{first, second, sees(foo, 7, 7, 110), sees(bar, 5, 5, 210)},
+			bad: true},
+		"one group goes back": {ops: []Op{first, second, sees(foo, 7, 7, 110), sees(foo, 5, 5, 120)}, bad: true},
+		"one group is early":  {ops: []Op{first, second, sees(bar, 7, 7, 90)}, bad: true},
+		"half of a change":    {ops: []Op{first, second, sees(bar, 80, 80, 110)}, bad: true},
+		"the other half":      {ops: []Op{first, second, sees(bar, 90, 90, 110)}, bad: true},
+		"in the wrong order": {ops: []Op{first, second, set(3, 210, 220, false, 9), sees(bar, 9, 9, 230),
+			sees(bar, 7, 7, 240)}, bad: true},
+		"a change that one group never makes": {ops: []Op{first, second, sees(foo, 7, 7, 300), sees(bar, 5, 5, 300)},
+			bad: true},
+		"a wrong version":  {ops: []Op{first, set(3, 100, 200, false, 80, 7)}, bad: true},
+		"a policy is gone": {ops: []Op{first, sees(foo, 0, 0, 20).told(Answer{Status: NoPolicy}).between(20, 21)}, bad: true},
+		"unknown": {ops: []Op{first, second.unheard(), sees(foo, 7, 7, 300), sees(bar, 5, 5, 310),
+			sees(bar, 7, 7, 400)}, apart: true},
+		"unknown, and back": {ops: []Op{first, second.unheard(), sees(foo, 7, 7, 300), sees(foo, 5, 5, 400)}, bad: true},
+		"a reset":           {ops: []Op{first, take, set(2, 100, 200, true, 80, 7), sees(foo, 7, 7, 300)}},
+		"no reset":          {ops: []Op{first, take, set(2, 100, 200, true, 80, 7), sees(foo, 7, 5, 300)}, bad: true},
+		"a repair without the reset": {ops: []Op{first, take, set(2, 100, 200, true, 80, 7).unheard(),
+			sees(foo, 7, 5, 300), sees(foo, 7, 7, 400)}, apart: true},
+		"units lost in one group": {ops: []Op{first, take, sees(foo, 5, 5, 30)}, bad: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := LinearizableByGroup(c.ops)
+			if c.bad {
+				require.ErrorIs(t, err, ErrNotLinearizable)
+				return
+			}
+			require.NoError(t, err)
+			if err = Linearizable(c.ops); c.apart {
+				require.ErrorIs(t, err, ErrNotLinearizable)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// TestOneSetter checks that the changes of a trail do not overlap, and that none follows one with an unknown outcome.
+func TestOneSetter(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	traffic := PolicySwaps()
+	traffic.OneSetter = true
+	trail := (&Ring{Traffic: traffic}).Next()
+	next := func() Op {
+		for range 1000 {
+			if op := traffic.Draw(r, trail); op.Verb == Set {
+				return op
+			}
+		}
+		return Op{}
+	}
+	for range 3 {
+		op := next()
+		require.Equal(t, Set, op.Verb)
+		require.Zero(t, next(), "a second change must wait for the first one")
+		trail.Ended(op)
+	}
+	op := next()
+	op.Unknown = true
+	trail.Ended(op)
+	require.Zero(t, next())
 }
 
 // TestExplained checks that final counts are accepted only if some outcome of the unknown operations leads to them.

@@ -42,6 +42,7 @@ type Op struct {
 	CallNs, ReturnNs int64 // on one clock of all clients
 	Unknown          bool  // it may have been applied at any time after the call, or not at all
 	Answer           Answer
+	elsewhere        bool // the answer comes from another group; see LinearizableByGroup
 }
 
 // Status is the kind of an answer.

@@ -1,25 +1,24 @@
 package ledger
 
-import (
-	"fmt"
-	"math/rand/v2"
-)
+import "math/rand/v2"
+
+// policySwapKeys are in three Raft groups of a cluster with four groups or more. The last key is in the first group.
+var policySwapKeys = []string{"{foo}:0", "{foo}:1", "{bar}:0", "{cv}:0"}
 
 const (
-	policySwapKeys  = 2
 	policySwapTerms = 40
 	policySwapMin   = 60   // of the tight limit
 	policySwapWide  = 4000 // of the other limit
 )
 
-func policySwapPair(trail *Trail, key int) Pair { return Pair{trail.Name, fmt.Sprint("k", key)} }
+func policySwapPair(trail *Trail, key int) Pair { return Pair{trail.Name, policySwapKeys[key]} }
 
 // drawPolicySwap checks a policy or changes it. Each version has a tight limit of its own size, in the position in
 // which the previous version has a wide one. Half of a change would show two wide limits, or a size that is not in
 // force.
-func drawPolicySwap(r *rand.Rand, trail *Trail) Op {
-	if r.IntN(8) > 0 {
-		return Op{Verb: Check, Pairs: []Pair{policySwapPair(trail, r.IntN(policySwapKeys))}, Units: r.Int64N(4)}
+func drawPolicySwap(r *rand.Rand, trail *Trail, alone bool) Op {
+	if r.IntN(8) > 0 || alone && !trail.set() {
+		return Op{Verb: Check, Pairs: []Pair{policySwapPair(trail, r.IntN(len(policySwapKeys)))}, Units: r.Int64N(4)}
 	}
 	op := Op{Verb: Set, Pairs: []Pair{{Policy: trail.Name}}}
 	if r.IntN(8) == 0 {

@@ -14,6 +14,9 @@ type Traffic struct {
 	Policies []Terms // none: each trail has its own policy, which changes
 	// Holds last from TTL to TTL+Spread.
 	TTL, Spread time.Duration
+	// OneSetter keeps policy changes of a trail from overlapping, and makes a change with an unknown outcome its last. So
+	// LinearizableByGroup can judge the trail.
+	OneSetter bool
 }
 
 // Terms are a policy, and the number of its keys that a trail uses.
@@ -65,7 +68,7 @@ func (t *Traffic) founding() []Op {
 // Draw returns the next operation for a trail.
 func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 	if t.Policies == nil {
-		return drawPolicySwap(r, trail)
+		return drawPolicySwap(r, trail, t.OneSetter)
 	}
 	trail.mu.Lock()
 	defer trail.mu.Unlock()

@@ -16,6 +16,7 @@ type Trail struct {
 	holds   []Op // the requested holds
 	begun   int
 	unknown int
+	setting bool // a policy change is under way, or its outcome is unknown
 }
 
 const (
@@ -32,6 +33,24 @@ func (t *Trail) Add(op Op) {
 		t.unknown++
 	}
 	t.ops = append(t.ops, op)
+}
+
+// set begins a policy change. It returns false if another one is under way, or if the outcome of one is unknown.
+func (t *Trail) set() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	began := !t.setting
+	t.setting = true
+	return began
+}
+
+// Ended tells that an operation has ended, whether it was applied or not.
+func (t *Trail) Ended(op Op) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if op.Verb == Set && !op.Unknown {
+		t.setting = false
+	}
 }
 
 // Ops returns the history so far, after the operations that created its policies.
