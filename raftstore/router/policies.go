@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"time"
 
@@ -53,14 +54,32 @@ func (r *Router) repairGroup(number int, g Group) {
 	if lead.ReadIndex() != nil || g.ReadIndex() != nil {
 		return
 	}
-	ops := difference(lead.Policies(), g.Policies(), lead.Now().NowNs)
+	have := g.Policies()
+	ops := difference(lead.Policies(), have, lead.Now().NowNs)
 	if len(ops) == 0 {
 		return
 	}
-	out := make([]engine.Decision, len(ops))
-	err := g.Decide(ops, out)
+	err := repair(g, have, ops)
 	r.log.Warn("the policies of a group differed from those of the first group and were repaired",
 		"group", number, "changes", len(ops), "error", err)
+}
+
+// repair carries out the changes of each policy at once, if the policy is still the one that was compared. A change of a
+// client that arrives in between therefore stays.
+func repair(g Group, have *engine.Policies, ops []engine.Op) (err error) {
+	for len(ops) > 0 {
+		n := 1
+		for n < len(ops) && bytes.Equal(ops[n].Key, ops[0].Key) {
+			n++
+		}
+		ops[0].Policy.If = true
+		if p := have.Get(ops[0].Key); p != nil {
+			ops[0].Policy.Version = p.Version
+		}
+		err = errors.Join(err, g.DecideAtomic(ops[:n], make([]engine.Decision, n)))
+		ops = ops[n:]
+	}
+	return err
 }
 
 // difference returns the changes that make the policies of have equal to those of want. It ignores versions, which

@@ -111,6 +111,22 @@ func overrideOf(name string, o engine.Override) engine.Op {
 	return override(name, engine.PolicyOverride, o, 0)
 }
 
+// TestARepairUndoesNoLaterChange checks that a repair changes no policy that a client has changed since the comparison.
+func TestARepairUndoesNoLaterChange(t *testing.T) {
+	r, groups := newTest(t, 2)
+	decide(t, r, setPolicy("p", 3), setPolicy("q", 3))
+	groups[1].table.Decide(at, []engine.Op{setPolicy("p", 7), setPolicy("q", 7), setPolicy("s", 7)},
+		make([]engine.Decision, 3))
+	have := groups[1].Policies()
+	ops := difference(groups[0].Policies(), have, at.NowNs)
+	require.Len(t, ops, 3)
+	decide(t, r, setPolicy("p", 9), setPolicy("s", 9))
+	require.NoError(t, repair(groups[1], have, ops))
+	require.Equal(t, []int64{9, 9}, mostOf(groups, "p"))
+	require.Equal(t, []int64{9, 9}, mostOf(groups, "s"))
+	require.Equal(t, []int64{3, 3}, mostOf(groups, "q"))
+}
+
 // TestNothingIsRepairedWithoutAReadIndex: a deposed leader of the first group must not overwrite newer policies.
 func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
 	r, groups := newTest(t, 2)
