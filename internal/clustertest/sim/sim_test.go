@@ -64,7 +64,7 @@ func simulate(t *testing.T, c Config) *Report {
 	if *logFlag {
 		c.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	watchdog := time.AfterFunc(stuckAfter, func() {
+	watchdog := time.AfterFunc(stuckAfter*time.Duration(1+c.Groups/8), func() { // groups take time
 		debug.SetTraceback("all")
 		panic(fmt.Sprintf("seed %d, %d nodes: the simulation stands still\n%s", c.Seed, c.Nodes, r.Story()))
 	})
