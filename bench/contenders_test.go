@@ -100,7 +100,7 @@ func TestMissingProgramsSayHowToGetThem(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknownName)
 }
 
-func TestValkeyWillDo(t *testing.T) {
+func TestValkeyServesInThePlaceOfRedis(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "valkey-server"), nil, 0o755))
 	t.Setenv("PATH", dir)

@@ -36,9 +36,9 @@ func TestNoMemoryIsNotRemembered(t *testing.T) {
 	require.Equal(t, engine.OK, ask(n, "two"))
 }
 
-// TestBlocksStay checks that a flood of keys never evicts an administrative block. Memory full of blocks must be
-// reported as full.
-func TestBlocksStay(t *testing.T) {
+// TestBlocksAreNotEvicted checks that a flood of keys never evicts an administrative block. Memory full of blocks must
+// be reported as full.
+func TestBlocksAreNotEvicted(t *testing.T) {
 	skipUnderRace(t)
 	const blocks, bound = 100, 1 << 20
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 1})
@@ -132,9 +132,9 @@ func TestCompactionMovesWhole(t *testing.T) {
 	}
 }
 
-// TestEvictionSparesThinPlaces checks that evictions come from the whole index, but fewer from sparse segments.
+// TestEvictionTakesLessFromSparseParts checks that evictions come from the whole index, but fewer from sparse segments.
 // Otherwise a sparse segment would soon have only keys with much usage, and evictions would drop these keys.
-func TestEvictionSparesThinPlaces(t *testing.T) {
+func TestEvictionTakesLessFromSparseParts(t *testing.T) {
 	skipUnderRace(t)
 	const count = 60
 	table, nowNs := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, Shards: 1}), int64(1e18)

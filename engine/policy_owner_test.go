@@ -24,8 +24,8 @@ func onlyIf(op engine.Op, version uint64) engine.Op {
 	return op
 }
 
-// TestAnOwnerStays checks that a policy keeps its owner until a change names another.
-func TestAnOwnerStays(t *testing.T) {
+// TestAPolicyKeepsItsOwner checks that a policy keeps its owner until a change names another.
+func TestAPolicyKeepsItsOwner(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
 	owner := func() string { return table.Policies().Get([]byte("p")).Owner }
 	decideAt(table, at, owned("p", "team-a", 5))

@@ -64,9 +64,9 @@ func TestStrikesAreNotHeld(t *testing.T) {
 	require.EqualValues(t, 3, decideAt(table, at, check(0, "p", "k")).Remaining)
 }
 
-// TestWithoutMemoryNobodyIsPunished checks that no strike counts and no penalty begins if a later limit of the check
+// TestWithoutMemoryNoStrikeCounts checks that no strike counts and no penalty begins if a later limit of the check
 // finds no memory.
-func TestWithoutMemoryNobodyIsPunished(t *testing.T) {
+func TestWithoutMemoryNoStrikeCounts(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
 	decideAt(table, at, setPolicy("user", engine.Policy{Limits: []engine.PolicyLimit{lockoutLimit()}}))

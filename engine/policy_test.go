@@ -163,9 +163,9 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 	require.Equal(t, engine.Decision{Status: engine.UnknownPolicy}, decideAt(table, at, check(1, "p", "k")))
 }
 
-// TestPoliciesComeBack checks that a loaded table has the policies and limiters of the drained one, and the same
-// hash. A removed policy must be gone from the store.
-func TestPoliciesComeBack(t *testing.T) {
+// TestPoliciesAreDrainedAndLoaded checks that a loaded table has the policies and limiters of the drained one, and the
+// same hash. A removed policy must be gone from the store.
+func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 	g := &policyTraffic{Rand: seeded(7), at: engine.Stamp{NowNs: 1e18}}
 	table, stored := engine.NewTable(engine.Options{TrackChanges: true}), map[string][]byte{}
 	zone := &engine.Zone{Name: "Europe/Berlin",

@@ -101,8 +101,9 @@ func TestSharedLen(t *testing.T) {
 	require.Equal(t, maxShared, sharedLen(make([]byte, 200), make([]byte, 200)))
 }
 
-// TestBlocksSayNoMoreThanTheirPart checks that a block is invalid if an entry shares more bytes than maxShared.
-func TestBlocksSayNoMoreThanTheirPart(t *testing.T) {
+// TestABlockWithAWrongSharedLengthIsRefused checks that a block is invalid if an entry shares more bytes than
+// maxShared.
+func TestABlockWithAWrongSharedLengthIsRefused(t *testing.T) {
 	long := string(make([]byte, maxShared+1))
 	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {
 		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of one letter and a value of 128 bytes

@@ -52,9 +52,9 @@ func TestReadyFillsInWhatWasLeftOut(t *testing.T) {
 	require.NotEqual(t, slog.Default(), o.Logger)
 }
 
-// TestTroubleInTheBackgroundIsFatal checks that an error which Pebble finds in the background ends the process. Damage
-// that it finds during a start does not, because the start finds it, too.
-func TestTroubleInTheBackgroundIsFatal(t *testing.T) {
+// TestABackgroundErrorOfPebbleIsFatal checks that an error which Pebble finds in the background ends the process.
+// Damage that it finds during a start does not, because the start finds it, too.
+func TestABackgroundErrorOfPebbleIsFatal(t *testing.T) {
 	var told error
 	var loaded atomic.Bool
 	listen := watch(func(err error) { told = err }, &loaded)

@@ -33,9 +33,9 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	require.Nil(t, from.group.leadership.Current.Load())
 }
 
-// TestTheSuccessorIsUpAndLacksLeast checks that the successor is the running voter with the most applied entries. A
+// TestTheSuccessorHasAppliedTheMost checks that the successor is the running voter with the most applied entries. A
 // voter that announced its stop is chosen only if all voters that are up did so.
-func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
+func TestTheSuccessorHasAppliedTheMost(t *testing.T) {
 	for name, c := range map[string]struct {
 		tell func(n *bareNode)
 		want raft.ServerID

@@ -119,7 +119,7 @@ func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
 	c.agree()
 }
 
-func TestWhoMayNotJoin(t *testing.T) {
+func TestNodesThatMayNotJoin(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Secret, o.Heartbeat = []byte("secret"), busy })
 	c.leader()
 	t.Run("a wrong secret", func(t *testing.T) {

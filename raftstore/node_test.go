@@ -33,7 +33,7 @@ func TestCountsSurviveTheLeader(t *testing.T) {
 	c.agree()
 }
 
-func TestEverybodyRestarts(t *testing.T) {
+func TestAllNodesRestart(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, _ := c.leader()
 	for range 5 {

@@ -149,9 +149,9 @@ func TestAnInterruptedRecovery(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[0], "key", 10).Remaining)
 }
 
-// TestALaggardStaysOne checks that the survivor with all acknowledged decisions leads, however often a survivor that
-// lags repeats its recovery.
-func TestALaggardStaysOne(t *testing.T) {
+// TestALaggingSurvivorNeverLeads checks that the survivor with all acknowledged decisions leads, however often a
+// survivor that lags repeats its recovery.
+func TestALaggingSurvivorNeverLeads(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
 	c.take(leader, "key", 10)

@@ -24,9 +24,9 @@ func (o over) Error() error  { return o.err }
 func (o over) Response() any { return o.answer }
 func (o over) Index() uint64 { return 0 }
 
-// TestWhatTheLibrarySays checks that an error of the Raft library lets a caller try again only if no log has the
+// TestErrorsOfTheRaftLibrary checks that an error of the Raft library lets a caller try again only if no log has the
 // entry or the change.
-func TestWhatTheLibrarySays(t *testing.T) {
+func TestErrorsOfTheRaftLibrary(t *testing.T) {
 	other := errors.New("other")
 	c := &consensus.Raft{Ended: make(chan struct{})}
 	for said, want := range map[error]struct{ entry, change error }{
@@ -43,9 +43,9 @@ func TestWhatTheLibrarySays(t *testing.T) {
 	}
 }
 
-// TestEachCallerIsTold checks that each caller gets the outcome of its entry, and that the log has the library's
-// error.
-func TestEachCallerIsTold(t *testing.T) {
+// TestEachCallerGetsTheOutcomeOfItsEntry checks that each caller gets the outcome of its entry, and that the log has
+// the library's error.
+func TestEachCallerGetsTheOutcomeOfItsEntry(t *testing.T) {
 	void := errors.New("void")
 	for name, c := range map[string]struct {
 		future over

@@ -73,9 +73,9 @@ func TestRandomBytes(t *testing.T) {
 	assert.Zero(t, srv.Wire.Panics.Load())
 }
 
-// TestSlowDrip checks that a command which arrives byte by byte is answered, and that it uses no more memory than it
-// has sent.
-func TestSlowDrip(t *testing.T) {
+// TestACommandByteByByteIsAnswered checks that a command which arrives byte by byte is answered, and that it uses no
+// more memory than it has sent.
+func TestACommandByteByByteIsAnswered(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	value := strings.Repeat("x", 3000)

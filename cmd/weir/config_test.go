@@ -66,7 +66,7 @@ func TestPrecedence(t *testing.T) {
 	require.Equal(t, "from-file", s.DataDir, "a variable must be able to name the file")
 }
 
-func TestEveryFlagHasATwin(t *testing.T) {
+func TestEveryFlagHasAVariable(t *testing.T) {
 	var c cli
 	for _, command := range newParser(&c).Model.Children {
 		for _, flag := range command.Flags {

@@ -72,9 +72,9 @@ func TestPortsTakeFiles(t *testing.T) {
 	}
 }
 
-// TestTooFewFilesAreToldAsTheyAre checks that the error about too few file descriptors has correct numbers, whatever
-// ports are open.
-func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
+// TestTheErrorOfTooFewFilesHasTheNumbers checks that the error about too few file descriptors has correct numbers,
+// whatever ports are open.
+func TestTheErrorOfTooFewFilesHasTheNumbers(t *testing.T) {
 	const serve = `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`
 	out, err := exec.Command("sh", "-c", serve, binary).CombinedOutput()
 	require.Error(t, err)

@@ -68,9 +68,9 @@ func beginAll(slots []*Slot) {
 
 const flooder, client, other = 1, 2, 3
 
-// TestAFloodEvictsItself checks that a flood evicts only connections of its own source. In these tests the table has
-// 16 slots and reserves one of them.
-func TestAFloodEvictsItself(t *testing.T) {
+// TestAFloodEvictsItsOwnConnections checks that a flood evicts only connections of its own source. In these tests the
+// table has 16 slots and reserves one of them.
+func TestAFloodEvictsItsOwnConnections(t *testing.T) {
 	p := newPort(t, 16, 0)
 	p.admit(flooder, 15)
 	p.requireCut()

@@ -92,7 +92,7 @@ func TestSitesThatAreAlike(t *testing.T) {
 		"twice.go | h | drop call | g()"}, keys)
 }
 
-func TestADrawMayBeNarrowed(t *testing.T) {
+func TestTheSitesOfARunCanBeFiltered(t *testing.T) {
 	sites, err := sitesIn("sample.go", []byte(source))
 	require.NoError(t, err)
 	require.Len(t, draw(sites, options{}), 7)

@@ -57,7 +57,7 @@ func TestBrokenCitationsAreFound(t *testing.T) {
 	require.Len(t, broken, 2)
 }
 
-func TestWhatCannotBePasted(t *testing.T) {
+func TestCommandsThatCannotBePasted(t *testing.T) {
 	for text, want := range map[string]int{
 		"```sh\nmake run # the server\n```\n":                       1,
 		"```sh\n# the server\nmake run\n```\n":                      0,

@@ -138,8 +138,8 @@ func TestPodsAreConfined(t *testing.T) {
 	})
 }
 
-// TestAMajorityStays checks that a majority of nodes survives a drain, and the loss of a host or zone.
-func TestAMajorityStays(t *testing.T) {
+// TestAMajoritySurvivesADrain checks that a majority of nodes survives a drain, and the loss of a host or zone.
+func TestAMajoritySurvivesADrain(t *testing.T) {
 	for _, nodes := range []int32{3, 5, 7} {
 		o := install(t, with(t, "weir/examples/three-nodes.yaml", "replicas", nodes))
 		require.Equal(t, nodes, *o.set.Spec.Replicas)

@@ -63,9 +63,9 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotTheNode checks that only a node's own certificate proves its identity and opens the port for it. The
-// logs of both sides explain a refusal.
-func TestWhoIsNotTheNode(t *testing.T) {
+// TestCertificatesOfOtherNodesAreRefused checks that only a node's own certificate proves its identity and opens the
+// port for it. The logs of both sides explain a refusal.
+func TestCertificatesOfOtherNodesAreRefused(t *testing.T) {
 	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
 	good := ca.Issue("b", nil)
 	issued := func(by *certtest.CA, name string, change func(*x509.Certificate)) *certs.Files {

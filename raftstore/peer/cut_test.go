@@ -196,8 +196,8 @@ func TestProof(t *testing.T) {
 		"nodes of other versions must compute the same proof")
 }
 
-// TestAnImpostor checks that a side without the secret is never accepted as a node.
-func TestAnImpostor(t *testing.T) {
+// TestASideWithoutTheSecretIsNoNode checks that a side without the secret is never accepted as a node.
+func TestASideWithoutTheSecretIsNoNode(t *testing.T) {
 	for name, secret := range map[string][]byte{"another secret": []byte("guess"), "none": nil} {
 		near, far := net.Pipe()
 		go func() {

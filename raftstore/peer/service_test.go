@@ -123,8 +123,8 @@ func TestAServiceThatEnds(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// TestWhoIsToBlame checks that only an error that the other side sent is a refusal.
-func TestWhoIsToBlame(t *testing.T) {
+// TestOnlyTheOtherSidesErrorIsARefusal checks that only an error that the other side sent is a refusal.
+func TestOnlyTheOtherSidesErrorIsARefusal(t *testing.T) {
 	remote := &net.OpError{Op: "remote error", Err: errors.New("expired")}
 	require.ErrorIs(t, explained(remote), ErrOwnRefused)
 	for _, err := range []error{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, io.EOF} {

@@ -153,7 +153,7 @@ func genLimit(t *rapid.T) engine.Limit {
 	return l
 }
 
-func TestCallsComeBack(t *testing.T) {
+func TestCallsAreEncodedAndDecoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var (
 			enc   wire.Encoder
@@ -236,7 +236,7 @@ func TestInvalidOpIsNeverLogged(t *testing.T) {
 	}
 }
 
-func TestDecisionsComeBack(t *testing.T) {
+func TestDecisionsAreEncodedAndDecoded(t *testing.T) {
 	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart},
 		{Status: engine.WrongType}, {Status: engine.OK, Value: "\x00 state"},
 		{Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}

@@ -107,9 +107,9 @@ func TestSmallTalk(t *testing.T) {
 	assert.Contains(t, c.say("CLIENT HELP"), "SETNAME name")
 }
 
-// TestSmallTalkIsInstant checks that short commands stay on the poller of their connection, and that long ones leave
-// it.
-func TestSmallTalkIsInstant(t *testing.T) {
+// TestShortCommandsStayOnThePoller checks that short commands stay on the poller of their connection, and that long
+// ones leave it.
+func TestShortCommandsStayOnThePoller(t *testing.T) {
 	for line, slow := range map[string]int{"PING": 0, "PING hello": 0, "ECHO hello": 0, "DBSIZE": 1,
 		"FLUSHALL": 1, "NOSUCH": 1} {
 		c := defaultClient(t)

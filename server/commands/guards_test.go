@@ -30,8 +30,8 @@ func TestACommandHasOneName(t *testing.T) {
 	}
 }
 
-// TestWhyNothingWasDone checks that one status of the engine is described in the words of the command.
-func TestWhyNothingWasDone(t *testing.T) {
+// TestAStatusInTheWordsOfTheCommand checks that one status of the engine is described in the words of the command.
+func TestAStatusInTheWordsOfTheCommand(t *testing.T) {
 	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
 	for status, own := range map[engine.Status]map[engine.OpCode]error{
 		engine.TooManyHolders:  {engine.OpReserve: service.ErrTooManyHolds},
@@ -109,8 +109,8 @@ func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 	})
 }
 
-// TestAWordIsItselfInAnyCase checks that a word matches in any case, and no other bytes match.
-func TestAWordIsItselfInAnyCase(t *testing.T) {
+// TestWordsMatchInAnyCase checks that a word matches in any case, and no other bytes match.
+func TestWordsMatchInAnyCase(t *testing.T) {
 	const word = "AZ_[9"
 	require.True(t, arg.Is([]byte("aZ_[9"), word))
 	for i := range word {

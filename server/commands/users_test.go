@@ -145,8 +145,9 @@ func TestKeysOfLooks(t *testing.T) {
 	assert.Contains(t, c.say("RL.EXPLAIN RL.TOKENBUCKET app:1 1/s 1"), "allowed 1")
 }
 
-// TestWhoMayWait checks that a user of RL.WAIT needs permission for the command inside it and for its keys.
-func TestWhoMayWait(t *testing.T) {
+// TestWaitingNeedsPermissionForTheCommand checks that a user of RL.WAIT needs permission for the command inside it and
+// for its keys.
+func TestWaitingNeedsPermissionForTheCommand(t *testing.T) {
 	srv, _ := usersServer(t, "",
 		"user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
 			"user decide on nopass ~app:* +@decide -rl.wait\n")

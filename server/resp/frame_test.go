@@ -127,8 +127,9 @@ func TestFramesBeforeAuth(t *testing.T) {
 	}
 }
 
-// TestSplitsDoNotMatter checks that any division of a stream into reads gives the same commands and the same error.
-func TestSplitsDoNotMatter(t *testing.T) {
+// TestAnyDivisionOfAStreamGivesTheSameCommands checks that any division of a stream into reads gives the same commands
+// and the same error.
+func TestAnyDivisionOfAStreamGivesTheSameCommands(t *testing.T) {
 	streams := []string{
 		resptest.Multibulk("RL.TOKENBUCKET", "user:42", "10/s", "20") + "*0\r\nPING\r\n\r\n" +
 			resptest.Multibulk("ECHO", "") + `ECHO "a\x41 b" 'c'` + "\n" + resptest.Multibulk("A", "b\r\n$3\r\n*1\r\n"),
@@ -160,9 +161,10 @@ func randomCuts(random *rand.Rand, n int) (cuts []int) {
 	return cuts
 }
 
-// TestDripIsLinear checks that a command which arrives byte by byte costs linear work. The framer does not read bytes
-// before pos again, so the test may overwrite them. Of an unfinished header it reads at most maxHeaderBytes again.
-func TestDripIsLinear(t *testing.T) {
+// TestACommandByteByByteCostsLinearWork checks that a command which arrives byte by byte costs linear work. The framer
+// does not read bytes before pos again, so the test may overwrite them. Of an unfinished header it reads at most
+// maxHeaderBytes again.
+func TestACommandByteByByteCostsLinearWork(t *testing.T) {
 	const argBytes = 1000
 	stream := []byte(resptest.Multibulk(
 		strings.Split(strings.Repeat(strings.Repeat("x", argBytes)+" ", 60), " ")[:60]...))

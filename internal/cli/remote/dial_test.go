@@ -30,9 +30,9 @@ func saying(t *testing.T, what string) (addr string) {
 	return ln.Addr().String()
 }
 
-// TestWhatAnswersIsNamed checks that the error of Dial names the cause: a port of another protocol, TLS on one side
+// TestDialErrorsNameTheCause checks that the error of Dial names the cause: a port of another protocol, TLS on one side
 // only, a password for a server without one, or a closed port.
-func TestWhatAnswersIsNamed(t *testing.T) {
+func TestDialErrorsNameTheCause(t *testing.T) {
 	page := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(page.Close)
 	for _, c := range []struct {

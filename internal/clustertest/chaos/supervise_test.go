@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhyEnded(t *testing.T) {
+func TestTheReasonOfAnExit(t *testing.T) {
 	const (
 		stuck    = `level=ERROR msg="this node cannot go on" error="stuck: a \"handover\" did not end" restart="yes, after the cause is removed"` + "\n"
 		diverged = `level=ERROR msg="this node cannot go on" error="this node's state differs" restart="no: remove the node"` + "\n"

@@ -347,9 +347,9 @@ func TestOverHeld(t *testing.T) {
 	}
 }
 
-// TestDoubt checks which answers become unknown when a command may have run twice. A commit that was answered "no
-// hold" may still settle a later hold. A commit with any other answer keeps that answer.
-func TestDoubt(t *testing.T) {
+// TestRepeatedCommandsMayBecomeUnknown checks which answers become unknown when a command may have run twice. A commit
+// that was answered "no hold" may still settle a later hold. A commit with any other answer keeps that answer.
+func TestRepeatedCommandsMayBecomeUnknown(t *testing.T) {
 	left := map[Pair]Answer{org: {Left: 7, Limit: 10}, team: {Left: 2, Limit: 5}}
 	tried := commit("h", 3).told(Answer{Status: NoHold})
 	made := held("h", 3).told(Answer{Allowed: 1, Left: 2, Limit: 5})

@@ -93,9 +93,9 @@ func TestAClockThatGoesBackDeniesNothingMore(t *testing.T) {
 	}
 }
 
-// TestDozensOfStepsBackGiveNothing checks that more than 50 steps back break no promise. Limiter time then stands
+// TestManyClockStepsBackGiveNothing checks that more than 50 steps back break no promise. Limiter time then stands
 // still for longer than holds usually last.
-func TestDozensOfStepsBackGiveNothing(t *testing.T) {
+func TestManyClockStepsBackGiveNothing(t *testing.T) {
 	const seed = 202
 	r := simulate(t, Config{Seed: seed, Nodes: 5, weights: weights{"monotonic clock back": 1}})
 	require.Empty(t, r.Violations, r.Story())

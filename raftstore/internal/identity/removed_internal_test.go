@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGone(t *testing.T) {
+func TestRemovedIDs(t *testing.T) {
 	before := []string{"a"}
 	now := RemovedIDs(before, []string{"a", "b", "c", "d~1"}, []string{"c"})
 	require.Equal(t, []string{"a", "b"}, now)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
-// TestWhatGrows checks which operations need memory. The others are still admitted when memory is short.
-func TestWhatGrows(t *testing.T) {
+// TestOperationsThatNeedMemory checks which operations need memory. The others are still admitted when memory is short.
+func TestOperationsThatNeedMemory(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 1}), engine.Stamp{NowNs: 1e9}
 	take := func(key string, a engine.Algorithm) engine.Op {
 		return engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{

@@ -15,7 +15,7 @@ var oneBucket = engine.Op{
 	Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 2},
 }
 
-func TestOnlyARowOfDenialsIsSure(t *testing.T) {
+func TestOnlyARunOfDenialsIsSure(t *testing.T) {
 	var d denials
 	for range EarlyCheckAfter {
 		require.False(t, d.sure())

@@ -124,9 +124,9 @@ func TestAnAnswerConfirmsEarlierCallersOnly(t *testing.T) {
 	})
 }
 
-// TestTheQuickAreAskedFirst checks that the voters which confirmed the last round are asked first. The other voters
-// are asked when the first ones are late.
-func TestTheQuickAreAskedFirst(t *testing.T) {
+// TestVotersThatConfirmedLastAreAskedFirst checks that the voters which confirmed the last round are asked first. The
+// other voters are asked when the first ones are late.
+func TestVotersThatConfirmedLastAreAskedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(5)
 		defer close(e.halt)
@@ -162,8 +162,8 @@ func TestTheQuickAreAskedFirst(t *testing.T) {
 	})
 }
 
-// TestTheQuickMayHaveNoVote checks that all voters are asked if the quick nodes can no longer vote.
-func TestTheQuickMayHaveNoVote(t *testing.T) {
+// TestAllAreAskedIfTheQuickVotersHaveNoVote checks that all voters are asked if the quick nodes can no longer vote.
+func TestAllAreAskedIfTheQuickVotersHaveNoVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
 		defer close(e.halt)
@@ -179,9 +179,9 @@ func TestTheQuickMayHaveNoVote(t *testing.T) {
 	})
 }
 
-// TestAllAreAskedWhereOneOfTheQuickWasRemoved checks that all voters are asked if one quick node was removed and
+// TestAllAreAskedIfAQuickVoterWasRemoved checks that all voters are asked if one quick node was removed and
 // another does not answer.
-func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
+func TestAllAreAskedIfAQuickVoterWasRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(4)
 		first := e.waits(7)
@@ -199,8 +199,8 @@ func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
 	})
 }
 
-// TestWhoDidNotAnswerIsNotAskedAlone checks that all voters are asked after a failed round.
-func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
+// TestAllAreAskedAfterAFailedRound checks that all voters are asked after a failed round.
+func TestAllAreAskedAfterAFailedRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
 		first := e.waits(7)
@@ -277,7 +277,8 @@ func TestARoundGathers(t *testing.T) {
 	})
 }
 
-// TestAbandonEndsTheWaitOfGatheringCallers checks that Abandon also ends the wait of callers that gather before a round.
+// TestAbandonEndsTheWaitOfGatheringCallers checks that Abandon also ends the wait of callers that gather before a
+// round.
 func TestAbandonEndsTheWaitOfGatheringCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
