@@ -37,9 +37,10 @@ func staying(hosts []*host) []*host {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h *host) bool { return h.leaving() })
 }
 
-// canShrink reports whether the cluster may lose one of its members.
+// canShrink reports whether the cluster may lose one of its members. With several groups a removal takes a while, and an
+// operator finishes it before the next one. Two halves of removals could leave a group without a majority.
 func (s *Simulation) canShrink(members []*host) bool {
-	return len(members) > max(s.config.Nodes-1, 2) && !s.losing.Load()
+	return len(members) > max(s.config.Nodes-1, 2) && !s.losing.Load() && (s.groups() == 1 || !s.shrinks())
 }
 
 // endsWithin bounds how long a node keeps a group after its removal. It may be cut off, or not run.
