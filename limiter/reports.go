@@ -46,6 +46,8 @@ type GroupReader interface {
 	ReadIndexOf(slot uint16) error
 	// StaleForOf is Replica.StaleFor for the keys in the group of a slot.
 	StaleForOf(slot uint16) time.Duration
+	// LenOf returns the number of keys in the slots of the group of a slot.
+	LenOf(slot uint16) int64
 }
 
 // GroupMover is a Replica of several groups that can move their leaders one by one.

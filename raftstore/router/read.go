@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -23,6 +24,18 @@ func (r *Router) Len() (n int64) {
 		n += g.Len()
 	}
 	return n - int64(max(len(r.live())-1, 0))*int64(len(r.BlocksEverywhere()))
+}
+
+// LenOf returns the number of keys in the slots of a group. A block everywhere counts in the group of its key.
+func (r *Router) LenOf(slot uint16) int64 {
+	number := hashslot.Group(slot, len(r.all()))
+	n := r.all()[number].Len()
+	for _, key := range r.BlocksEverywhere() {
+		if r.groupOf([]byte(key)) != number {
+			n--
+		}
+	}
+	return max(n, 0)
 }
 
 // A cursor of Scan has the number of the group and the group's own cursor. The own cursor is a hash of 48 bits at

@@ -342,6 +342,21 @@ func TestANodeHasAnIdInEachGroup(t *testing.T) {
 	require.Equal(t, []string{"b~y", ""}, groups[1].moved, "this node leads the second group alone")
 }
 
+// TestTheGroupsHaveAllKeys checks that the sizes of the groups add up to the size of the whole.
+func TestTheGroupsHaveAllKeys(t *testing.T) {
+	r, _ := newTest(t, 4)
+	for i := range 20 {
+		decide(t, r, quota(fmt.Sprint("key", i), 9))
+	}
+	decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("blocked"), TTLNs: int64(time.Hour)})
+	sum := int64(0)
+	for i := range 4 {
+		sum += r.LenOf(hashslot.OfGroup(i, 4).First)
+	}
+	require.EqualValues(t, 21, sum)
+	require.Equal(t, r.Len(), sum)
+}
+
 // TestTheLagOfANodeIsItsWorst checks that the topology shows the greatest lag of a node in any group.
 func TestTheLagOfANodeIsItsWorst(t *testing.T) {
 	r, groups := newTest(t, 4)

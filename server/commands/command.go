@@ -58,6 +58,8 @@ type command struct {
 	// With several Raft groups, readsBase marks a read of what all groups know: policies, or blocks everywhere.
 	// readsSlot marks a read of the slot in the third argument. Every other read is one of its keys, or of all groups.
 	readsBase, readsSlot bool
+	// readsOwn marks a read of the groups that this node leads, if it redirects clients.
+	readsOwn bool
 
 	categories []string // ACL categories, each with its @
 }

@@ -294,6 +294,27 @@ func TestTransferOfAGroup(t *testing.T) {
 	assert.Len(t, f.Asked(), 2)
 }
 
+// TestAPrimaryShowsItsOwnKeys checks that a node which redirects clients counts and lists the keys of its own groups.
+func TestAPrimaryShowsItsOwnKeys(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	a, _ := clusterClient(t, f, "a", Config{})
+	b, _ := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved})
+	f.Split("a", "b", "a", "b")
+	for _, take := range []string{take0, take1, take2, take3} {
+		a.say(take)
+	}
+	for send, all := range map[string]string{"DBSIZE": "4", "KEYS *": "bar foo hello x",
+		"SCAN 0 COUNT 99": "0 bar foo hello x"} {
+		owned := map[string]string{"4": "2", "bar foo hello x": "bar x", "0 bar foo hello x": "0 bar x"}[all]
+		assert.ElementsMatch(t, strings.Fields(all), strings.Fields(a.say(send)), send)
+		b.sess.EndReads()
+		assert.ElementsMatch(t, strings.Fields(owned), strings.Fields(b.say(send)), send)
+	}
+	f.Split("", "b", "a", "b")
+	b.sess.EndReads()
+	assert.Equal(t, "2", b.say("DBSIZE"), "a group of another node must not matter")
+}
+
 // TestReadinessOfGroups checks that a node stays ready while some groups have a leader.
 func TestReadinessOfGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()

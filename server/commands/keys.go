@@ -27,11 +27,12 @@ func keyCommands() []*command {
 	commands := []*command{
 		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern",
 			details: "Answers an error when more than 10000 keys match: then use SCAN.",
-			cost:    "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true},
+			cost:    "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true,
+			readsOwn: true},
 		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]",
 			summary: "Walk through the keys", cost: "O(n) in the keys visited",
 			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is " +
-				"seen at least once.", flags: "readonly", run: runScan, bulky: true},
+				"seen at least once.", flags: "readonly", run: runScan, bulky: true, readsOwn: true},
 		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle",
 			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1000) }},
@@ -45,7 +46,7 @@ func keyCommands() []*command {
 			flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast",
-			run: func(s *Session, _ [][]byte) { s.Int(s.srv.Limiter.Len()) }},
+			run: runSize, readsOwn: true},
 		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
 			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]",
 				summary: "Bytes a limiter takes, with its share of the index", flags: "readonly",
@@ -165,6 +166,7 @@ func runKeys(s *Session, args [][]byte) {
 	}
 	found := newKeyList(
 		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	found.own = own(s.srv)
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -181,7 +183,8 @@ func runKeys(s *Session, args [][]byte) {
 // long to match. A visit therefore only copies the key.
 type keyList struct {
 	keep    func(key []byte, a engine.Algorithm) bool
-	set     *engine.Policies // sift shows the names that the layouts of these policies make; nil: own names
+	own     func(key []byte) bool // by the own names of limiters; nil: all
+	set     *engine.Policies      // sift shows the names that the layouts of these policies make; nil: own names
 	n       int
 	replies []byte
 	seen    map[string]struct{} // names that several limiters share, and that are in the reply
@@ -198,6 +201,9 @@ type visitedKey struct {
 }
 
 func (l *keyList) visit(key []byte, a engine.Algorithm) {
+	if l.own != nil && !l.own(key) {
+		return
+	}
 	l.text = append(l.text, key...)
 	l.visited = append(l.visited, visitedKey{len(l.text), a})
 }
@@ -256,6 +262,7 @@ func runScan(s *Session, args [][]byte) {
 		return
 	}
 	found := newKeyList(s.srv, pattern, keep)
+	found.own = own(s.srv)
 	cursor = s.srv.Limiter.Scan(cursor, count, found.visit)
 	found.sift()
 	s.Array(2)

@@ -24,6 +24,13 @@ func (s *Session) readGroups(t *limiter.Topology, cmd *command, args [][]byte) (
 		}
 		add(hashslot.Group(slot, len(t.Groups)))
 		return groups, true
+	case cmd.readsOwn && s.srv.Redirects:
+		for g := range t.Groups {
+			if t.Groups[g].Leader == t.Self {
+				add(g)
+			}
+		}
+		return groups, true
 	case cmd.readsBase:
 		add(base(t))
 		return groups, true
@@ -54,4 +61,30 @@ func groupOfName(t *limiter.Topology, name []byte) int {
 // not ended on the node.
 func base(t *limiter.Topology) int {
 	return max(0, slices.IndexFunc(t.Groups, func(g limiter.Group) bool { return g.Ended == "" }))
+}
+
+// own returns which keys KEYS and SCAN show. nil: all. A node that redirects clients shows the keys of the groups that
+// it leads, because a cluster client asks every primary and joins the answers.
+func own(srv *Shared) func(key []byte) bool {
+	if !srv.Redirects || srv.Groups() == 1 {
+		return nil
+	}
+	t := srv.Replica.Topology()
+	return func(key []byte) bool { return t.GroupOf(engine.SlotOf(key)).Leader == t.Self }
+}
+
+// runSize is DBSIZE. It counts the keys that SCAN shows.
+func runSize(s *Session, _ [][]byte) {
+	by, ok := s.srv.Replica.(limiter.GroupReader)
+	if !ok || own(s.srv) == nil {
+		s.Int(s.srv.Limiter.Len())
+		return
+	}
+	n, t := int64(0), s.srv.Replica.Topology()
+	for _, g := range t.Groups {
+		if g.Leader == t.Self {
+			n += by.LenOf(g.Slots.First)
+		}
+	}
+	s.Int(n)
 }

@@ -184,6 +184,18 @@ func (r *FakeReplica) StaleForOf(slot uint16) time.Duration {
 	return r.old
 }
 
+func (r *FakeReplica) LenOf(slot uint16) (n int64) {
+	slots := r.Topology().GroupOf(slot).Slots
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		cursor = r.Scan(cursor, 1000, func(key []byte, _ engine.Algorithm) {
+			if slots.Has(engine.SlotOf(key)) {
+				n++
+			}
+		})
+	}
+	return n
+}
+
 // CutOff makes ReadIndexOf fail for a group with err, or with nil succeed again. Its state has an age.
 func (f *FakeCluster) CutOff(group int, err error, age time.Duration) {
 	f.mu.Lock()
