@@ -22,8 +22,8 @@ const (
 	MaxPayload = maxFrameBytes - frameHead
 	// readBufferBytes is large enough to read a typical batch at once.
 	readBufferBytes = 64 << 10
-	// groupBufferBytes replaces readBufferBytes for a group that shares its hub with others. Most groups are idle, and a
-	// longer frame is read past the buffer.
+	// groupBufferBytes replaces readBufferBytes for a group that shares its hub with others. Most groups are idle, and
+	// a longer frame is read past the buffer.
 	groupBufferBytes = 4 << 10
 )
 

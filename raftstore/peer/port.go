@@ -49,8 +49,9 @@ type Port struct {
 	serve   func(conn net.Conn, from Identity)
 	done    chan struct{}
 
-	answers  atomic.Pointer[func(kind byte, body []byte, closed <-chan struct{}) ([]byte, error)] // see AnswerShared
-	requests atomic.Int32                                                                         // on shared connections
+	// answers is the handler of AnswerShared; requests counts the messages that it is answering.
+	answers  atomic.Pointer[func(kind byte, body []byte, closed <-chan struct{}) ([]byte, error)]
+	requests atomic.Int32
 }
 
 // NewPort returns the only port of a new hub, which serves a listener and owns it from then on. The end of the port is

@@ -92,8 +92,8 @@ func idleCost(t *testing.T, groups int, window time.Duration) {
 	after := measured(t)
 	replicas := float64(size * groups)
 	const mib = 1 << 20
-	t.Logf("%d groups: of a core %.3f %% a replica (%.1f %% together), %.1f goroutines, %.1f descriptors, %.1f threads, "+
-		"heap and stacks %.3f MiB, resident %.3f MiB", groups, 100*used.Seconds()/took.Seconds()/replicas,
+	t.Logf("%d groups: of a core %.3f %% a replica (%.1f %% together), %.1f goroutines, %.1f descriptors, "+
+		"%.1f threads, heap and stacks %.3f MiB, resident %.3f MiB", groups, 100*used.Seconds()/took.Seconds()/replicas,
 		100*used.Seconds()/took.Seconds(), (after.goroutines-empty.goroutines)/replicas,
 		(after.files-empty.files)/replicas, (after.threads-empty.threads)/replicas,
 		(after.heap-empty.heap)/replicas/mib, (after.resident-empty.resident)/replicas/mib)

@@ -63,7 +63,8 @@ func TestSharedMessages(t *testing.T) {
 		"a heartbeat": nil,
 		"entries": {{Index: 8, Term: 4, Type: raft.LogCommand, Data: []byte("one"), Extensions: []byte("x"),
 			AppendedAt: time.Now().UTC().Round(0)}, {Index: 9, Term: 4, Type: raft.LogNoop}},
-		"long entries": {{Index: 8, Term: 4, Data: make([]byte, maxSharedEntries+1), AppendedAt: time.Unix(1, 2).UTC()}},
+		"long entries": {{Index: 8, Term: 4, Data: make([]byte, maxSharedEntries+1),
+			AppendedAt: time.Unix(1, 2).UTC()}},
 	} {
 		request := raft.AppendEntriesRequest{RPCHeader: header, Term: 4, PrevLogEntry: 7, PrevLogTerm: 3,
 			Entries: entries, LeaderCommitIndex: 6, Leader: []byte("l")}
@@ -74,8 +75,9 @@ func TestSharedMessages(t *testing.T) {
 		require.Equal(t, appended, response, name)
 	}
 
-	vote := raft.RequestVoteRequest{RPCHeader: header, Term: 5, LastLogIndex: 1, LastLogTerm: 2, LeadershipTransfer: true}
-	got, voted := b.next(&raft.RequestVoteResponse{RPCHeader: header, Term: 5, Granted: true}, nil), raft.RequestVoteResponse{}
+	vote := raft.RequestVoteRequest{RPCHeader: header, Term: 5, LastLogIndex: 1, LeadershipTransfer: true}
+	var voted raft.RequestVoteResponse
+	got := b.next(&raft.RequestVoteResponse{RPCHeader: header, Term: 5, Granted: true}, nil)
 	require.NoError(t, a.RequestVote("b", b.addr, &vote, &voted))
 	require.Equal(t, &vote, (<-got).Command)
 	require.True(t, voted.Granted)
