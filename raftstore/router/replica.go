@@ -59,7 +59,9 @@ func (r *Router) view() *limiter.Topology {
 func merge(t, of *limiter.Topology) {
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
-		at := slices.IndexFunc(of.Nodes, func(o limiter.Member) bool { return o.ID == m.ID || o.RaftAddr == m.RaftAddr })
+		at := slices.IndexFunc(of.Nodes, func(o limiter.Member) bool {
+			return o.ID == m.ID || o.RaftAddr == m.RaftAddr
+		})
 		if at < 0 {
 			m.Voter = false
 			continue

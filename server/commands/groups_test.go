@@ -404,7 +404,8 @@ func TestAReadNeedsItsGroupsOnly(t *testing.T) {
 			before := node.Confirms.Load()
 			answer := c.anew(send)
 			if own < 0 || group == own {
-				assert.True(t, strings.HasPrefix(answer, "-CLUSTERDOWN "), "%s without a leader of group %d", send, group)
+				assert.True(t, strings.HasPrefix(answer, "-CLUSTERDOWN "), "%s without a leader of group %d", send,
+					group)
 				continue
 			}
 			assert.NotEqual(t, byte('-'), answer[0], "%s without a leader of group %d: %s", send, group, answer)
