@@ -23,9 +23,9 @@ const (
 // holds that expire (Fleeting).
 type Books struct {
 	Lasting, Turns, Fleeting ledger.Ring
-	// noTurns is set for several Raft groups: a policy change reaches them one after the other, so a history of changes
-	// is not linearizable.
-	noTurns bool
+	// byGroup is set for several Raft groups: a policy change reaches them one after the other, so the history of each
+	// group is linearizable, and not that of the cluster.
+	byGroup bool
 }
 
 func newBooks() *Books {
@@ -35,12 +35,10 @@ func newBooks() *Books {
 	return b
 }
 
-func (b *Books) rings() []*ledger.Ring {
-	if b.noTurns {
-		return []*ledger.Ring{&b.Lasting, &b.Fleeting}
-	}
-	return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting}
-}
+func (b *Books) rings() []*ledger.Ring { return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting} }
+
+// judgeByGroup makes and judges the histories as the promise for several Raft groups demands.
+func (b *Books) judgeByGroup() { b.byGroup, b.Turns.Traffic.OneSetter = true, true }
 
 // errUnsettled reports that a command got no answer within persistFor although no fault is active.
 var errUnsettled = errors.New("no answer in time")
@@ -75,6 +73,7 @@ func (w *Workload) enter(c *Client, trail *ledger.Trail, op ledger.Op, withID bo
 	case Answered, Unknown:
 		trail.Add(op)
 	}
+	trail.Ended(op)
 	return op, a.Outcome
 }
 
@@ -153,6 +152,9 @@ func (w *Workload) looks(c *Client, trail *ledger.Trail, ops []ledger.Op) (map[l
 // judge returns the problem of one history, or nil.
 func (b *Books) judge(ring *ledger.Ring, trail *ledger.Trail) error {
 	ops := trail.Ops()
+	if ring == &b.Turns && b.byGroup {
+		return ledger.LinearizableByGroup(ops)
+	}
 	if ring != &b.Fleeting {
 		return ledger.Linearizable(ops)
 	}

@@ -66,7 +66,9 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 	}
 	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
 	r.work.staleOnly = cfg.StaleOnly
-	r.work.Books.noTurns = cluster.Groups > 1
+	if cluster.Groups > 1 {
+		r.work.Books.judgeByGroup()
+	}
 	if cfg.Patient {
 		r.work.quick = patientTimeout
 	}
