@@ -55,7 +55,8 @@ func busyTier(t *testing.T, groups int) *tierState {
 	s.decide(
 		engine.Op{Code: engine.OpPolicy, Key: []byte("user"), Policy: &engine.PolicyChange{Terms: terms}},
 		engine.Op{Code: engine.OpPolicy, Key: []byte("org"), Policy: &engine.PolicyChange{Terms: terms}},
-		engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:10.0.0.1"), TTLNs: engine.Never, Text: []byte("abuse")},
+		engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:10.0.0.1"), TTLNs: engine.Never,
+			Text: []byte("abuse")},
 		engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:10.0.0.2"), TTLNs: int64(time.Hour)},
 	)
 	for i := range 32 {

@@ -32,7 +32,8 @@ type RestoreOptions struct {
 	Credit time.Duration
 	// Groups is the number of Raft groups of the new cluster; 0: as many as the backup has.
 	Groups int
-	// EndHolds ends the holds whose id and keys would be in different groups. Without it, such a hold fails the restore.
+	// EndHolds ends the holds whose id and keys would be in different groups. Without it, such a hold fails the
+	// restore.
 	EndHolds bool
 	Store    persistence.StoreOptions
 	Source   persistence.Source // nil: the machine's clocks

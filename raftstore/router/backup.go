@@ -10,9 +10,9 @@ import (
 
 var _ limiter.Archiver = (*Router)(nil)
 
-// Backup returns the state of all groups for raftstore.Restore; see raftstore.Node.Backup. Each group is copied at a log
-// entry of its own, one after the other. The first group, which decides about policies, is the last: so the policies of
-// the backup are not older than the limiters.
+// Backup returns the state of all groups for raftstore.Restore; see raftstore.Node.Backup. Each group is copied at a
+// log entry of its own, one after the other. The first group, which decides about policies, is the last: so the
+// policies of the backup are not older than the limiters.
 func (r *Router) Backup() (*limiter.Backup, error) {
 	groups := r.all()
 	taken := make([]*limiter.Backup, len(groups))

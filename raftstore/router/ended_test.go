@@ -21,7 +21,8 @@ func keyIn(group, groups int) string {
 // hasEnded waits until a group has ended on a node. It requires that no other group has.
 func (c *tier) hasEnded(n *router.Node, group int) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool { return n.Topology().Groups[group].Ended != "" }, patience, 10*time.Millisecond,
+	require.Eventually(c.t, func() bool { return n.Topology().Groups[group].Ended != "" }, patience,
+		10*time.Millisecond,
 		"the group must end on the node")
 	require.Equal(c.t, 1, n.Topology().Ended())
 }

@@ -64,8 +64,8 @@ func (r *Router) repairGroup(number int, g Group) {
 		"group", number, "changes", len(ops), "error", err)
 }
 
-// repair carries out the changes of each policy at once, if the policy is still the one that was compared. A change of a
-// client that arrives in between therefore stays.
+// repair carries out the changes of each policy at once, if the policy is still the one that was compared. A change of
+// a client that arrives in between therefore stays.
 func repair(g Group, have *engine.Policies, ops []engine.Op) (err error) {
 	for len(ops) > 0 {
 		n := 1

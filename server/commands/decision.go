@@ -52,10 +52,10 @@ func putInt(buf []byte, at int, v int64) int {
 
 // putDigits does the same as putInt for numbers from 1 to 1e8-1: times and large limits.
 //
-// digits has the eight decimal digits of the number, one in each byte, the first in the lowest byte. The number is split
-// into two groups of four digits, then into four groups of two, then into single digits. Each step splits all groups
-// with one multiplication (Paul Khuong, "How to print integers really fast", pvk.ca, 2017): n*10486>>20 equals n/100
-// for n below 1e4, and n*103>>10 equals n/10 for n below 100.
+// digits has the eight decimal digits of the number, one in each byte, the first in the lowest byte. The number is
+// split into two groups of four digits, then into four groups of two, then into single digits. Each step splits all
+// groups with one multiplication (Paul Khuong, "How to print integers really fast", pvk.ca, 2017): n*10486>>20 equals
+// n/100 for n below 1e4, and n*103>>10 equals n/10 for n below 100.
 func putDigits(buf []byte, at int, u uint64) int {
 	fours := u/1e4 | u%1e4<<32
 	hundreds := fours * 10486 >> 20 & 0x7f_0000_007f

@@ -83,7 +83,8 @@ func (s *probes) readiness() []readiness {
 	case t.Member(t.Self) == nil:
 		node = readiness{"node", false, "not a member of the cluster yet"}
 	case t.Ended() > 0: // other nodes serve these groups
-		node = readiness{"node", false, fmt.Sprintf("%d of %d groups have ended on this node", t.Ended(), len(t.Groups))}
+		node = readiness{"node", false, fmt.Sprintf("%d of %d groups have ended on this node", t.Ended(),
+			len(t.Groups))}
 	}
 	if t.Groups != nil {
 		return []readiness{node, groupsReady(t), s.groupsCurrent(t)}

@@ -17,7 +17,8 @@ func (s collector) clusterMetrics() []metric {
 		gauge("cluster_groups", "Raft groups of the cluster, which share the hash slots.", len(t.Each())),
 		gauge("cluster_groups_led", "Raft groups that this node leads.", t.Led()),
 		gauge("cluster_groups_leaderless", "Raft groups whose leader this node does not know.", t.Leaderless()),
-		gauge("cluster_groups_ended", "Raft groups that have ended on this node, while other nodes serve them.", t.Ended()),
+		gauge("cluster_groups_ended", "Raft groups that have ended on this node, while other nodes serve them.",
+			t.Ended()),
 		gauge("cluster_groups_behind_entries", "Committed entries that this node has not applied, in the group with "+
 			"the most of them.", t.Behind()),
 		gauge("cluster_term", "Raft term of this node, in the first group.", t.Term),

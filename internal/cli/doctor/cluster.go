@@ -64,7 +64,8 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 	}
 	for i := range s.Groups {
 		if g := &s.Groups[i]; g.Ended != "" {
-			found = append(found, Finding{Wrong, "cluster", fmt.Sprintf("the group of the slots %d to %d has ended on %s: %s",
+			found = append(found, Finding{Wrong, "cluster", fmt.Sprintf(
+				"the group of the slots %d to %d has ended on %s: %s",
 				g.FirstSlot, g.LastSlot, s.Node, oneLine(errors.New(g.Ended))), replaceNode})
 		}
 	}

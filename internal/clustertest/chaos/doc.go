@@ -38,9 +38,10 @@
 //
 // # Several Raft groups
 //
-// With --groups N in the arguments of the nodes the same judges see the same traffic, whose keys spread over the groups.
-// A second is healthy if the nodes lead all groups. Some faults concern one group: a busy leader, and a node that is
-// removed from it. A policy change reaches the groups one after the other, so [ledger.LinearizableByGroup] judges them.
+// With --groups N in the arguments of the nodes the same judges see the same traffic, whose keys spread over the
+// groups. A second is healthy if the nodes lead all groups. Some faults concern one group: a busy leader, and a node
+// that is removed from it. A policy change reaches the groups one after the other, so [ledger.LinearizableByGroup]
+// judges them.
 //
 // # What it leaves to others
 //

@@ -114,7 +114,7 @@ func (h hand) replace(n *Node) error {
 			return false
 		}
 		_, err := h.Nodes[i].Ask(transferTimeout, "WEIR.CLUSTER", "REMOVE", id)
-		return (err == nil || strings.Contains(err.Error(), "ERR no node")) && !h.whole() // checked a few times a second
+		return (err == nil || strings.Contains(err.Error(), "ERR no node")) && !h.whole()
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s is not removed: %w", ErrNotReplaced, id, err)

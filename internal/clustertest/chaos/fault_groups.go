@@ -81,7 +81,8 @@ func (h hand) removeGroup(ctx context.Context) error {
 		return err
 	}
 	if more := n.ends() - ends; more != endsOfReplaced {
-		return fmt.Errorf("%w: %s ended %d times instead of %d\n%s", ErrNotAlone, n.ID, more, endsOfReplaced, n.LogTail())
+		return fmt.Errorf("%w: %s ended %d times instead of %d\n%s", ErrNotAlone, n.ID, more, endsOfReplaced,
+			n.LogTail())
 	}
 	return nil
 }

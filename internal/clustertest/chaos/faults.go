@@ -40,8 +40,8 @@ const (
 	RemoveGroup Kind = "remove-group"
 )
 
-// GroupKinds join the track of ProcessKinds in a cluster with several groups. RemoveGroup replaces a node, so no process
-// fault may happen at the same time.
+// GroupKinds join the track of ProcessKinds in a cluster with several groups. RemoveGroup replaces a node, so no
+// process fault may happen at the same time.
 func GroupKinds() []Kind { return []Kind{CutPair, LoadGroup, RemoveGroup} }
 
 // ProcessKinds and NetworkKinds are the two tracks of a run. A node may crash while another is partitioned, because

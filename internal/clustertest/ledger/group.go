@@ -9,9 +9,9 @@ import (
 )
 
 // LinearizableByGroup judges a history of a cluster with several Raft groups. The promise is one for each group. Keys
-// with the same hash tag are in one group, so the history of the keys of each tag must be linearizable together with all
-// policy changes. Each group adopts a change between its call and its answer. The answers to the changes come from the
-// first group, and must be linearizable without the checks.
+// with the same hash tag are in one group, so the history of the keys of each tag must be linearizable together with
+// all policy changes. Each group adopts a change between its call and its answer. The answers to the changes come from
+// the first group, and must be linearizable without the checks.
 //
 // The history must have no change that overlaps another, and none after a change with an unknown outcome: groups may
 // adopt such changes in another order. See Traffic.OneSetter.

@@ -15,7 +15,8 @@ func policySwapPair(trail *Trail, key int) Pair { return Pair{trail.Name, policy
 
 // drawPolicySwap checks a policy or changes it. Each version has a tight limit of its own size, in the position in
 // which the previous version has a wide one. Half of a change would show two wide limits, or a size that is not in
-// force. Alone is Traffic.OneSetter: the change then resets no usage, because a repair of the policies of a group does not.
+// force. Alone is Traffic.OneSetter: the change then resets no usage, because a repair of the policies of a group does
+// not.
 func drawPolicySwap(r *rand.Rand, trail *Trail, alone bool) Op {
 	if r.IntN(8) > 0 || alone && !trail.set() {
 		return Op{Verb: Check, Pairs: []Pair{policySwapPair(trail, r.IntN(len(policySwapKeys)))}, Units: r.Int64N(4)}

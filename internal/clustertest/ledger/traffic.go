@@ -14,8 +14,8 @@ type Traffic struct {
 	Policies []Terms // none: each trail has its own policy, which changes
 	// Holds last from TTL to TTL+Spread.
 	TTL, Spread time.Duration
-	// OneSetter keeps policy changes of a trail from overlapping, and makes a change with an unknown outcome its last. So
-	// LinearizableByGroup can judge the trail.
+	// OneSetter keeps policy changes of a trail from overlapping, and makes a change with an unknown outcome its
+	// last. So LinearizableByGroup can judge the trail.
 	OneSetter bool
 }
 

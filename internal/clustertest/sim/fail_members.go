@@ -37,8 +37,8 @@ func staying(hosts []*host) []*host {
 	return slices.DeleteFunc(slices.Clone(hosts), func(h *host) bool { return h.leaving() })
 }
 
-// canShrink reports whether the cluster may lose one of its members. With several groups a removal takes a while, and an
-// operator finishes it before the next one. Two halves of removals could leave a group without a majority.
+// canShrink reports whether the cluster may lose one of its members. With several groups a removal takes a while, and
+// an operator finishes it before the next one. Two halves of removals could leave a group without a majority.
 func (s *Simulation) canShrink(members []*host) bool {
 	return len(members) > max(s.config.Nodes-1, 2) && !s.losing.Load() && (s.groups() == 1 || !s.shrinks())
 }
@@ -96,8 +96,8 @@ func (s *Simulation) remove(p *process, h *host) {
 	}
 }
 
-// isUnknownNode reports whether a removal failed because the cluster has no such node. The error of a single group names
-// the group first, and another group may still have the node.
+// isUnknownNode reports whether a removal failed because the cluster has no such node. The error of a single group
+// names the group first, and another group may still have the node.
 func isUnknownNode(err error) bool { return strings.HasPrefix(err.Error(), "no node") }
 
 // leave records that a machine's removal was requested. leaving requests it.

@@ -57,9 +57,6 @@ func openNode(o raftstore.Options) (n node, groups []replica, err error) {
 // groups returns the number of Raft groups of the cluster.
 func (s *Simulation) groups() int { return max(s.config.Groups, 1) }
 
-// groupOf returns the number of the group that owns a key.
-func (s *Simulation) groupOf(key []byte) int { return hashslot.Group(engine.SlotOf(key), s.groups()) }
-
 // probes returns a counted key of each group.
 func (s *Simulation) probes() (keys []string) {
 	if s.groups() == 1 {

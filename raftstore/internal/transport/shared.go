@@ -135,9 +135,15 @@ func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.
 
 // The encoding is that of the library's own transport.
 var (
-	encoding = &codec.MsgpackHandle{BasicHandle: codec.BasicHandle{TimeNotBuiltin: true}}
+	encoding = newEncoding()
 	decoding = &codec.MsgpackHandle{}
 )
+
+func newEncoding() *codec.MsgpackHandle {
+	h := &codec.MsgpackHandle{}
+	h.TimeNotBuiltin = true
+	return h
+}
 
 // ask sends a message and decodes the answer.
 func (s *Shared) ask(id raft.ServerID, at raft.ServerAddress, kind byte, patient bool, args, resp any) error {

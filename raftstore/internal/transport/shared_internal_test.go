@@ -67,7 +67,7 @@ func TestSharedMessages(t *testing.T) {
 			AppendedAt: time.Unix(1, 2).UTC()}},
 	} {
 		request := raft.AppendEntriesRequest{RPCHeader: header, Term: 4, PrevLogEntry: 7, PrevLogTerm: 3,
-			Entries: entries, LeaderCommitIndex: 6, Leader: []byte("l")}
+			Entries: entries, LeaderCommitIndex: 6}
 		got := b.next(&appended, nil)
 		var response raft.AppendEntriesResponse
 		require.NoError(t, a.AppendEntries("b", b.addr, &request, &response), name)
@@ -110,7 +110,7 @@ func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
 // TestOnlyHeartbeatsArePatient checks that a message that someone waits for leaves at once.
 func TestOnlyHeartbeatsArePatient(t *testing.T) {
-	require.True(t, heartbeat(&raft.AppendEntriesRequest{Term: 4, Leader: []byte("l")}))
+	require.True(t, heartbeat(&raft.AppendEntriesRequest{Term: 4}))
 	for _, other := range []raft.AppendEntriesRequest{
 		{Term: 4, PrevLogEntry: 1}, {Term: 4, LeaderCommitIndex: 1}, {Term: 4, Entries: []*raft.Log{{}}},
 	} {

@@ -1,6 +1,7 @@
-// Command compare measures the limiter algorithms of weir, and prints a Markdown table: how exactly each algorithm keeps
-// a limit, how long its bursts are, what memory a key takes and how long a decision takes. It measures exactness, bursts
-// and memory in a weir of its own, whose clock only this program moves. These figures are the same on every machine.
+// Command compare measures the limiter algorithms of weir, and prints a Markdown table: how exactly each algorithm
+// keeps a limit, how long its bursts are, what memory a key takes and how long a decision takes. It measures exactness,
+// bursts and memory in a weir of its own, whose clock only this program moves. These figures are the same on every
+// machine.
 package main
 
 import (
