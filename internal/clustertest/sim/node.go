@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 
-	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
