@@ -90,6 +90,8 @@ var docsNotRun = map[string]string{
 
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go " +
 		"writes such ones",
+	"clustering.md: weir backup --addr 127.0.0.1:6380 tier.backup": "TestBackupAndRestoreOfGroups of cmd/weir does " +
+		"the same with several groups",
 	"clustering.md: [+]node ok": "output; TestClusterProcesses of internal/clustertest/chaos and server's " +
 		"probes read it",
 
