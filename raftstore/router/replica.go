@@ -244,7 +244,7 @@ func (r *Router) TransferLeadership(to string) error {
 	}
 	return r.inTurn(func(g Group) error {
 		t := g.Topology()
-		own := idIn(t, first, to)
+		own := transferTarget(t, first, to)
 		if to != "" && t.Leader == own || to == "" && !t.Leads() {
 			return nil
 		}
@@ -260,13 +260,20 @@ func (r *Router) TransferGroup(group int, to string) error {
 		return fmt.Errorf("the cluster has %d groups", len(groups))
 	}
 	t := groups[group].Topology()
-	if own := idIn(t, groups[0].Topology(), to); own != "" {
-		to = own
-	}
-	if to != "" && t.Leader == to {
+	own := transferTarget(t, groups[0].Topology(), to)
+	if to != "" && t.Leader == own {
 		return nil
 	}
-	return groups[group].TransferLeadership(to)
+	return groups[group].TransferLeadership(own)
+}
+
+// transferTarget returns the id that a node of the first group has in another group. It returns the same id if the
+// group does not have the node, so that the group refuses it. An empty id means any node.
+func transferTarget(t, first *limiter.Topology, to string) string {
+	if own := idIn(t, first, to); own != "" {
+		return own
+	}
+	return to
 }
 
 // Snapshot takes a snapshot of one group after the other.

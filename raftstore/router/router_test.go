@@ -342,6 +342,21 @@ func TestANodeHasAnIdInEachGroup(t *testing.T) {
 	require.Equal(t, []string{"b~y", ""}, groups[1].moved, "this node leads the second group alone")
 }
 
+// TestATransferToANodeThatAGroupLacks checks that a group which does not have the node is asked for this node, and
+// refuses. An empty id would let it choose another node.
+func TestATransferToANodeThatAGroupLacks(t *testing.T) {
+	r, groups := newTest(t, 2)
+	member := func(id, addr string) limiter.Member { return limiter.Member{ID: id, RaftAddr: addr, Voter: true} }
+	groups[0].topology = limiter.Topology{Self: "a", Leader: "a",
+		Nodes: []limiter.Member{member("a", "1"), member("c", "3")}}
+	groups[1].topology = limiter.Topology{Self: "a", Leader: "a",
+		Nodes: []limiter.Member{member("a", "1"), member("b", "2")}}
+	require.NoError(t, r.TransferLeadership("c"))
+	require.NoError(t, r.TransferGroup(1, "c"))
+	require.Equal(t, []string{"c"}, groups[0].moved)
+	require.Equal(t, []string{"c", "c"}, groups[1].moved)
+}
+
 // TestTheGroupsHaveAllKeys checks that the sizes of the groups add up to the size of the whole.
 func TestTheGroupsHaveAllKeys(t *testing.T) {
 	r, _ := newTest(t, 4)
