@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -31,7 +32,10 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 	disk := vfs.NewCrashableMem()
 	var copies []*vfs.MemFS
 	ops := 0
+	var mu sync.Mutex // guards copies and ops, because the store writes on several goroutines
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if ops++; ops%killEvery == 0 || op.Kind == errorfs.OpRename {
 			for _, kept := range []int{0, 50, 100} {
 				copies = append(copies, disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept,
@@ -44,6 +48,8 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 		Store: persistence.StoreOptions{Dir: "/data", FS: fs, Logger: slog.New(slog.DiscardHandler)}}
 	_, err := raftstore.Restore(o, bytes.NewReader(backup))
 	require.NoError(t, err)
+	mu.Lock()
+	defer mu.Unlock()
 	copies = append(copies, disk.CrashClone(vfs.CrashCloneCfg{}))
 	whole := 0
 	for _, left := range copies {
