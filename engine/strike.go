@@ -77,7 +77,8 @@ func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
 	d.ResetMs = arith.NsToMs(blockedFor)
 }
 
-// countStrike counts a strike in the shard's statistics. An extended penalty is not counted as another penalty.
+// countStrike counts the strikes of a take in the shard's statistics. A take during a penalty counts no delay. It
+// counts as another penalty only if it begins the penalty of the last step (a lockout).
 func (s *shard) countStrike(x *strike, units int64) {
 	n := &s.decided
 	n.strikes += units

@@ -30,7 +30,7 @@ func (m mark) slot() []byte {
 	return slot
 }
 
-// withChecksum returns a line of text with its checksum, for a small file.
+// withChecksum returns a line of text followed by its checksum and a line end. Small files are stored in this form.
 func withChecksum(line string) string {
 	return fmt.Sprintf("%s checksum %08x\n", line, crc32.Checksum([]byte(line), castagnoli))
 }

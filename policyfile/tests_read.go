@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of the tests of a file. They keep a run below some seconds.
+// The bounds of the tests of a file keep a run to a few seconds. maxTimes bounds the repetitions of one step.
 const (
 	maxTests     = 1000
 	maxTestSteps = 1000

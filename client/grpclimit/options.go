@@ -28,7 +28,8 @@ type Method struct {
 type Options struct {
 	Methods []Method
 	Exclude []string // methods that are not limited, in the form of Method.Name
-	// Fields selects the fields in response headers. The default is IETF | XDelta.
+	// Fields selects the rate limit fields in response headers. Zero means IETF | XDelta, or no fields if NoFields is
+	// set. NoFields has no effect on any other value.
 	Fields   httpfields.Style
 	NoFields bool
 	// Decided is called for every decision, before the call proceeds or fails. It receives the method or the

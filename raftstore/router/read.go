@@ -117,7 +117,8 @@ func (r *Router) Stats() (sum engine.Stats) {
 	return sum
 }
 
-// Save takes a snapshot of one group after the other, so that the disk is used for one at a time.
+// Save takes a snapshot of one group after the other, so that only one group at a time loads the disk. It stops at the
+// first error.
 func (r *Router) Save() error { return r.Snapshot() }
 
 // LastSave returns the oldest of the groups' last save times, or the zero time if a group was never saved. Groups that

@@ -124,9 +124,10 @@ func (u *User) mayUseAll(keys [][]byte) bool {
 	return !slices.ContainsFunc(keys, func(key []byte) bool { return !u.MayUse(key) })
 }
 
-// MayDecide reports whether the user may use every key of the operations. The id of a hold counts as a key, because
-// only a user who could have made a hold may settle it. A block EVERYWHERE affects keys that it does not name, so it
-// requires all keys.
+// MayDecide reports whether the user may use every key of the operations. An operation that reaches limiters under
+// other names requires these names instead (ownNamesOf). An OpReserve also requires the id of its hold. OpCommit and
+// OpCancel have this id as their key, so the key patterns of a user also select the holds that the user may end. A
+// block EVERYWHERE affects keys that it does not name, so it requires all keys.
 func (u *User) MayDecide(ops []engine.Op) bool {
 	for i := range ops {
 		if names := ownNamesOf(&ops[i]); names != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // maxDecisionBytes is the longest reply of five integers: the header, and five times a colon, a sign, 19 digits and the
-// line end. Eight more bytes are for the last store, which may write beyond the end.
+// line end. Eight more bytes are spare: putInt writes words of four or eight bytes, which may extend beyond the reply.
 const maxDecisionBytes = 4 + 5*(1+1+19+2) + 8
 
 // appendDecision appends header, which begins a RESP array, and the five integers of a decision. It is on the hot path,

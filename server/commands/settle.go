@@ -127,7 +127,7 @@ func answerAllowed(s *Session, _ []engine.Op, ds []engine.Decision)   { s.Int(ds
 func answerRemaining(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Remaining) }
 func answerOK(s *Session, _ []engine.Op, _ []engine.Decision)         { s.OK() }
 
-// The following functions turn the arguments of a settling command into its operations.
+// The plan functions turn the arguments of the commands of settleCommands into operations.
 
 func planRelease(s *Session, args [][]byte) error {
 	op, err := s.op(engine.OpRelease, args[1])

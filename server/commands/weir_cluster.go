@@ -170,7 +170,7 @@ func checkNodeID(id []byte) error {
 	return checkClientText("Node ids", id)
 }
 
-// answerChange answers a change of the cluster, and logs it.
+// answerChange answers a client's request to change the cluster. It logs a successful change, which what describes.
 func answerChange(s *Session, what string, err error, attrs ...any) {
 	if err != nil {
 		s.fail(s.srv.adminError(err))

@@ -2,8 +2,9 @@ package rule
 
 import "github.com/weir-project/weir/engine/internal/arith"
 
-// The state of a bucket is its deficit, in units of 1/Rate.PerNs. A nanosecond drains exactly Rate.Units of these
-// units, so no cost and no time is ever divided.
+// The state of a bucket is its deficit: the tokens that a token bucket lacks, or the backlog of a leaky bucket. The
+// deficit is counted in grains. A grain is 1/Rate.PerNs of a unit, so a nanosecond drains exactly Rate.Units grains,
+// and neither a cost nor a time is ever divided.
 
 // MostMissing returns the largest deficit that a bucket of this limit can have.
 func (l *Limit) MostMissing() arith.Uint128 {

@@ -10,9 +10,9 @@ import (
 // microseconds under the lock of its shard. A command with two strings must fit a log entry of a cluster.
 const MaxValueBytes = 1 << 20
 
-// The bytes of a value are in a chain of blocks outside its record. words[0] of the record is the number of bytes, and
-// words[1] is the first block. Each block begins with next(4). All blocks but the last have the size of the largest
-// slots.
+// A byte string is stored in a chain of blocks outside the record of its entry. words[0] of the record (state[8:]) is
+// the number of bytes, and words[1] (state[16:]) refers to the first block. Each block begins with a reference of four
+// bytes to the next block, which is 0 in the last block. Every block but the last has arena.MaxRecord bytes.
 const (
 	textBlockHead = 4
 	textBlockRoom = arena.MaxRecord - textBlockHead

@@ -27,7 +27,8 @@ import (
 const (
 	// timeout bounds one request. A healthy server answers within milliseconds.
 	timeout = 5 * time.Second
-	// maxStatusBytes bounds the answer, because another server may answer. A thousand policies take some 100 KB.
+	// maxStatusBytes bounds the answer, because a program other than weir may listen at the address. A thousand
+	// policies take some 100 KB.
 	maxStatusBytes = 16 << 20
 	// leastEvery is twice the maximum age of a server's status, so that two consecutive statuses differ.
 	leastEvery = time.Second
