@@ -7,6 +7,6 @@
 // Optional abilities are separate interfaces: Replica, StorageReporter, ConsensusReporter, LeaderReporter, Archiver. A
 // caller checks for them with a type assertion.
 //
-// Package engine defines operations and decisions, and implements the limiter algorithms. Package server/service defines
-// the error texts that clients read.
+// Package engine defines operations and decisions, and implements the limiter algorithms. Package server/service
+// defines the error texts that clients read.
 package limiter

@@ -170,7 +170,7 @@ func checkNodeID(id []byte) error {
 	return checkClientText("Node ids", id)
 }
 
-// answerChange answers a client's request to change the cluster. It logs a successful change, which what describes.
+// answerChange answers a client's request to change the cluster. It logs the change if it succeeded.
 func answerChange(s *Session, what string, err error, attrs ...any) {
 	if err != nil {
 		s.fail(s.srv.adminError(err))
