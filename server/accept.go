@@ -14,8 +14,8 @@ const (
 	tooManyClients     = "-ERR max number of clients reached\r\n"
 	tooManyFromAddress = "-ERR max number of clients from your address reached\r\n"
 	protectedReply     = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients " +
-		"on its own machine. To accept other clients, start it with a password, or with --protected-mode=false if the " +
-		"network itself keeps unknown clients out.\r\n"
+		"on its own machine. To accept other clients, start it with a password, or with --protected-mode=false if " +
+		"the network itself keeps unknown clients out.\r\n"
 )
 
 // Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns ErrServerClosed if the

@@ -32,8 +32,9 @@ type Config struct {
 	LoadUsers     func() (*acl.Users, error)
 	ProtectedMode bool // without a password, answer only clients on this machine
 	EnableDebug   bool // the DEBUG command
-	// Redirect selects how a follower treats decisions and settling commands. RedirectForward (the default) forwards
-	// them to the leader and returns its answer. RedirectMoved answers MOVED with the leader's address.
+	// Redirect selects how a follower treats decisions, and the commands that correct them (reset, refund, release,
+	// block and more). RedirectForward (the default) forwards them to the leader and returns its answer. RedirectMoved
+	// answers MOVED with the leader's address.
 	Redirect string
 	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
 	// blocked everywhere. If it is empty, these commands work on no key.

@@ -17,8 +17,8 @@ import (
 //
 // No command of @admin is in @decide or @connection, the categories for every client.
 
-// settlesOwn are the settling commands that only give back units which their sender took. RL.FORGIVE belongs to them: a
-// client that counts attempts must report the successful ones.
+// settlesOwn are the commands of the group groupSettle that only give back units which their sender took. RL.FORGIVE
+// belongs to them: a client that counts attempts must report the successful ones.
 var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.COMMIT", "RL.CANCEL"}
 
 // findCategories derives the ACL categories of a command from its flags and its group.

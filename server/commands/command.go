@@ -83,7 +83,7 @@ var oneKey = keySpec{1, 1, 1}
 const (
 	groupDecide  = "decisions"
 	groupPolicy  = "policies"
-	groupSettle  = "settling"
+	groupSettle  = "settling" // corrections of decisions, and blocks
 	groupLook    = "looking"
 	groupDialect = "dialects"
 	groupConn    = "connection"

@@ -36,7 +36,8 @@ func (o *Outcomes) reset() {
 	o.Limited.Store(0)
 }
 
-// decides reports whether a limit may deny the operation. A dry run or a settling command cannot be denied.
+// decides reports whether a limit may deny the operation. A dry run cannot be denied, nor can a command that corrects
+// or blocks, such as RL.REFUND or RL.RESET.
 func decides(op *engine.Op) bool {
 	switch op.Code {
 	case engine.OpTake, engine.OpCheck, engine.OpReserve:

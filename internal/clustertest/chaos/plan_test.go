@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestPlanKeepsItsPace(t *testing.T) {
 }
 
 func TestEveryKindIsDone(t *testing.T) {
-	kinds := append(ProcessKinds(), NetworkKinds()...)
+	kinds := slices.Concat(ProcessKinds(), NetworkKinds(), GroupKinds())
 	require.Len(t, faults, len(kinds))
 	for _, k := range kinds {
 		require.Contains(t, faults, k)
