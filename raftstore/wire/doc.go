@@ -15,4 +15,5 @@
 // is proportional to the bytes that it reads.
 //
 // The package does not decide operations. It only checks that the engine can compute with them (Valid).
+// Connections between nodes and their handshake are in package peer.
 package wire

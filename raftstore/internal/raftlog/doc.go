@@ -4,5 +4,6 @@
 // reports a hung write to the watchdog. Arrivals records when each entry reached this node, so that a new leader's
 // clock can continue from there.
 //
-// The package stores nothing itself: a Store does, on disk the one of package wallog.
+// The package stores nothing itself: a Store does, on disk the one of package wallog, which also controls when entries
+// are synced.
 package raftlog
