@@ -67,23 +67,37 @@ func (r *Router) changePolicies(ops []engine.Op, out []engine.Decision) error {
 	return r.others(0, accepted, atomic)
 }
 
-// others carries out operations in all groups except one. It returns ErrUnknownOutcome if any of them could not.
+// others carries out operations in all groups except one. It returns ErrUnknownOutcome if any of them did not.
 func (r *Router) others(except int, ops []engine.Op, atomic bool) error {
 	errs := r.forAll(func(i int, g Group) error {
 		if i == except {
 			return nil
 		}
 		out := make([]engine.Decision, len(ops))
+		decide := g.Decide
 		if atomic {
-			return g.DecideAtomic(ops, out)
+			decide = g.DecideAtomic
 		}
-		return g.Decide(ops, out)
+		if err := decide(ops, out); err != nil {
+			return err
+		}
+		return refusal(ops, out)
 	})
 	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(failed) == 0 {
 		return nil
 	}
 	// The errors of the groups are not wrapped, because they may say that nothing was changed.
-	return fmt.Errorf("%w: %d of %d groups did not answer: %v", limiter.ErrUnknownOutcome, len(failed), len(r.all()),
+	return fmt.Errorf("%w: %d of %d groups have no change: %v", limiter.ErrUnknownOutcome, len(failed), len(r.all()),
 		errors.Join(failed...))
+}
+
+// refusal returns an error if a group refused an operation, which another group has carried out.
+func refusal(ops []engine.Op, out []engine.Decision) error {
+	for i := range out {
+		if out[i].Status != engine.OK {
+			return fmt.Errorf("the change of %q was refused with status %d", ops[i].Key, out[i].Status)
+		}
+	}
+	return nil
 }

@@ -53,6 +53,19 @@ func TestAPolicyIsInEveryGroup(t *testing.T) {
 	require.Equal(t, []int64{6, 6, 6, 6}, mostOf(groups, "p"))
 }
 
+// TestAGroupThatRefusesAPolicy checks that a change is not reported as done if another group refuses it.
+func TestAGroupThatRefusesAPolicy(t *testing.T) {
+	r, groups := newTest(t, 2)
+	withLayout := func(name string) engine.Op {
+		op := setPolicy(name, 5)
+		op.Policy.Terms.Layout = "rl:{key}"
+		return op
+	}
+	groups[1].table.Decide(at, []engine.Op{withLayout("old")}, make([]engine.Decision, 1))
+	require.Equal(t, engine.UnknownOutcome, decide(t, r, withLayout("new"))[0].Status)
+	require.Equal(t, []int64{5, 0}, mostOf(groups, "new"))
+}
+
 // TestPoliciesOfOneTransaction checks that every group changes all policies of a transaction in one step, or none.
 func TestPoliciesOfOneTransaction(t *testing.T) {
 	r, groups := newTest(t, 2)

@@ -258,6 +258,18 @@ func TestABlockThatMissesAGroup(t *testing.T) {
 	require.Equal(t, engine.NoLeader, decide(t, r, block)[0].Status)
 }
 
+// TestAGroupThatRefusesABlock checks that a block everywhere is not reported as done if one group has no place for it.
+func TestAGroupThatRefusesABlock(t *testing.T) {
+	r, groups := newTest(t, 2)
+	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
+	other := groups[1-r.groupOf(block.Key)]
+	for i := range engine.MaxBlocksEverywhere {
+		full := engine.Op{Code: engine.OpBlockEverywhere, Key: fmt.Append(nil, "full:", i), TTLNs: engine.Never}
+		other.table.Decide(at, []engine.Op{full}, make([]engine.Decision, 1))
+	}
+	require.Equal(t, engine.UnknownOutcome, decide(t, r, block)[0].Status)
+}
+
 // TestScanVisitsEveryKeyOnce: a scan goes through all groups with cursors that a JavaScript number can represent.
 func TestScanVisitsEveryKeyOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 16} {
