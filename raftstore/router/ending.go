@@ -8,9 +8,12 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// drain is the pause between the last call to a group that ends and its close. A call in progress ends within
-// Options.MaxDecisionAge, which is shorter by default.
-const drain = 5 * time.Second
+// leastDrain is the least pause of drain. Reads end within it.
+const leastDrain = 5 * time.Second
+
+// drain returns the pause between the last call to a group that ends and its close. A decision in progress ends within
+// maxAge, which is Options.MaxDecisionAge.
+func drain(maxAge time.Duration) time.Duration { return max(leastDrain, maxAge+time.Second) }
 
 // ending is a group that must end on this node, and the reason.
 type ending struct {
@@ -51,7 +54,7 @@ func (n *Node) tell(group int, why error) {
 // closeLater closes a group when no call is in progress, and releases its memory.
 func (n *Node) closeLater(group int) {
 	select {
-	case <-time.After(drain):
+	case <-time.After(drain(n.options.MaxDecisionAge)):
 	case <-n.stop:
 	}
 	if err := n.nodes[group].Close(); err != nil {

@@ -433,3 +433,11 @@ func TestALostAnswerToARemoval(t *testing.T) {
 	r.replace(1, removed{groups[1]})
 	require.NoError(t, r.RemoveNode("c"), "no group has the node any more")
 }
+
+// TestDrainOutlastsDecisions checks that a group that ends closes after the decisions that it has begun.
+func TestDrainOutlastsDecisions(t *testing.T) {
+	for _, age := range []time.Duration{0, 2 * time.Second, time.Minute} {
+		require.Greater(t, drain(age), age)
+		require.GreaterOrEqual(t, drain(age), leastDrain)
+	}
+}
