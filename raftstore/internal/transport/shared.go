@@ -88,14 +88,11 @@ func (s *Shared) AppendEntries(id raft.ServerID, at raft.ServerAddress, args *ra
 	for _, e := range args.Entries {
 		size += len(e.Data)
 	}
-	err := peer.ErrNotShared
-	if size <= maxSharedEntries {
-		err = s.ask(id, at, appendEntries, heartbeat(args), args, resp)
-	}
-	if errors.Is(err, peer.ErrNotShared) {
+	if size > maxSharedEntries {
 		return s.NetworkTransport.AppendEntries(id, at, args, resp)
 	}
-	return err
+	err := s.ask(id, at, appendEntries, heartbeat(args), args, resp)
+	return orStream(err, s.NetworkTransport.AppendEntries, id, at, args, resp)
 }
 
 // heartbeat reports whether a message is one that the library repeats ten times in each heartbeat timeout.
@@ -107,28 +104,28 @@ func heartbeat(args *raft.AppendEntriesRequest) bool {
 func (s *Shared) RequestVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestVoteRequest,
 	resp *raft.RequestVoteResponse) error {
 	err := s.ask(id, at, requestVote, false, args, resp)
-	if errors.Is(err, peer.ErrNotShared) {
-		return s.NetworkTransport.RequestVote(id, at, args, resp)
-	}
-	return err
+	return orStream(err, s.NetworkTransport.RequestVote, id, at, args, resp)
 }
 
 // RequestPreVote implements raft.WithPreVote.
 func (s *Shared) RequestPreVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestPreVoteRequest,
 	resp *raft.RequestPreVoteResponse) error {
 	err := s.ask(id, at, preVote, false, args, resp)
-	if errors.Is(err, peer.ErrNotShared) {
-		return s.NetworkTransport.RequestPreVote(id, at, args, resp)
-	}
-	return err
+	return orStream(err, s.NetworkTransport.RequestPreVote, id, at, args, resp)
 }
 
 // TimeoutNow implements raft.Transport.
 func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.TimeoutNowRequest,
 	resp *raft.TimeoutNowResponse) error {
 	err := s.ask(id, at, timeoutNow, false, args, resp)
+	return orStream(err, s.NetworkTransport.TimeoutNow, id, at, args, resp)
+}
+
+// orStream sends a message on a stream if err is peer.ErrNotShared. Otherwise it returns err.
+func orStream[Args, Resp any](err error, send func(raft.ServerID, raft.ServerAddress, Args, Resp) error,
+	id raft.ServerID, at raft.ServerAddress, args Args, resp Resp) error {
 	if errors.Is(err, peer.ErrNotShared) {
-		return s.NetworkTransport.TimeoutNow(id, at, args, resp)
+		return send(id, at, args, resp)
 	}
 	return err
 }
