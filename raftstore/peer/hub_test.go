@@ -375,20 +375,22 @@ func TestHandshakesAreBoundedPerHost(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
+// certifiedHub starts a hub whose certificate names a node.
+func certifiedHub(t *testing.T, ca *certtest.CA, id string) *Hub {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	store, err := certs.Open(ca.Issue(id, nil), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	h := NewHub(l, HubConfig{Certificates: store, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
 // TestCertificatesOpenEveryGroup: all groups of a host have its certificates. A node with the certificate of another
 // node is not told which groups exist.
 func TestCertificatesOpenEveryGroup(t *testing.T) {
 	ca := certtest.NewCA(t, "nodes")
-	hub := func(id string) *Hub {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		store, err := certs.Open(ca.Issue(id, nil), slog.New(slog.DiscardHandler))
-		require.NoError(t, err)
-		h := NewHub(l, HubConfig{Certificates: store, Logger: slog.New(slog.DiscardHandler)})
-		t.Cleanup(func() { h.Close() })
-		return h
-	}
-	near, far := hub("a"), hub("b")
+	near, far := certifiedHub(t, ca, "a"), certifiedHub(t, ca, "b")
 	require.True(t, near.Authenticates())
 	for group := range uint16(2) {
 		groupOf(t, far, group, "b~1")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/certs/certtest"
 )
 
 // sharingGroup opens a port that answers every message on a shared connection with its group, kind and body.
@@ -109,6 +111,27 @@ func TestSharedMessagesAreJudged(t *testing.T) {
 	require.ErrorContains(t, ask(from, "b"), ErrCluster.Error())
 	from.config.Self = func() Identity { return Identity{"b", "cluster0"} }
 	require.ErrorContains(t, ask(from, "b"), ErrSameNode.Error())
+}
+
+// TestCertificatesOfASharedConnection checks that each message on a shared connection names nodes that the certificates
+// of both hosts certify. Only the first message of a connection has a handshake.
+func TestCertificatesOfASharedConnection(t *testing.T) {
+	ca := certtest.NewCA(t, "nodes")
+	near, far := certifiedHub(t, ca, "a"), certifiedHub(t, ca, "b")
+	from := sharingGroup(t, near, 0, "a~1")
+	other := sharingGroup(t, near, 1, "c")
+	sharingGroup(t, far, 0, "b~1")
+	sharingGroup(t, far, 1, "b~1")
+	ask := func(p *Port, to string) error {
+		_, err := p.AskShared(soon(t), Message{Addr: far.Addr().String(), To: to})
+		return err
+	}
+	require.NoError(t, ask(from, "b~1"))
+	link := linkTo(near, far.Addr().String())
+	require.ErrorIs(t, ask(from, "c"), ErrOtherName, "the host must not send to a node that its peer is not")
+	require.ErrorContains(t, ask(other, "b~1"), ErrOtherName.Error(), "the sender must be the certified node")
+	require.NoError(t, ask(from, "b~1"))
+	require.Same(t, link, linkTo(near, far.Addr().String()))
 }
 
 // TestASlowGroupDelaysNoOther checks that messages of a group that does not answer end at their limits, while the

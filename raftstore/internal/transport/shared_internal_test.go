@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,13 +19,28 @@ import (
 // sharing is the transport of one group on a host of its own.
 type sharing struct {
 	*Shared
-	addr raft.ServerAddress
+	addr     raft.ServerAddress
+	accepted *atomic.Int32 // connections of other hosts
+}
+
+type countingListener struct {
+	net.Listener
+	accepted atomic.Int32
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return conn, err
 }
 
 func openSharing(t *testing.T, id string) *sharing {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	h := peer.NewHub(l, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})
+	counted := &countingListener{Listener: l}
+	h := peer.NewHub(counted, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { h.Close() })
 	p, err := h.Open(3, peer.PortConfig{
 		Self:   func() peer.Identity { return peer.Identity{NodeID: id, ClusterID: "c"} },
@@ -36,7 +52,7 @@ func openSharing(t *testing.T, id string) *sharing {
 		MaxPool: 1, MaxRPCsInFlight: 1, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
 	}), p, 10*time.Second)
 	t.Cleanup(func() { s.Close() })
-	return &sharing{s, raft.ServerAddress(l.Addr().String())}
+	return &sharing{s, raft.ServerAddress(l.Addr().String()), &counted.accepted}
 }
 
 // next answers the next message with a response, and returns the message.
@@ -74,6 +90,7 @@ func TestSharedMessages(t *testing.T) {
 		require.Equal(t, &request, (<-got).Command, name)
 		require.Equal(t, appended, response, name)
 	}
+	require.EqualValues(t, 2, b.accepted.Load(), "the shared connection, and a stream for the long entries")
 
 	vote := raft.RequestVoteRequest{RPCHeader: header, Term: 5, LastLogIndex: 1, LeadershipTransfer: true}
 	var voted raft.RequestVoteResponse
