@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,20 @@ const dumpTimeout = 5 * time.Second
 
 // ErrSlowStop reports that a node did not end after SIGTERM and was killed.
 var ErrSlowStop = errors.New("did not end in time after SIGTERM")
+
+// modulePath is the package of the server's program. It is absolute, so that the harness can build from any directory.
+const modulePath = "github.com/weir-project/weir/cmd/weir"
+
+// Build compiles the server, with the known mistakes that tests switch on, into dir and returns
+// the program's path.
+func Build(dir string) (string, error) {
+	binary := filepath.Join(dir, "weir")
+	if out, err := exec.Command("go", "build", "-tags", "weirfaults", "-o", binary,
+		modulePath).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
+}
 
 // Process is one run of a server program, from its start to its end. Its methods act only on this process, by its id.
 // It is safe for use by several goroutines.
