@@ -60,7 +60,7 @@ func (c *Client) block(ctx context.Context, key string, d time.Duration, reason 
 	return err
 }
 
-// Unblock removes a block, of the key alone or everywhere, and returns whether there was one.
+// Unblock removes a block, whether it is on the key alone or everywhere, and returns whether there was one.
 func (c *Client) Unblock(ctx context.Context, key string) (bool, error) {
 	defer c.denials.forgetBlocked(key)
 	n, err := c.integer(ctx, "RL.UNBLOCK", key)

@@ -23,8 +23,8 @@ type Result struct {
 	Failures []Failure // empty: the test passed
 }
 
-// OpenTests reads a file with tests, and the policies of the files that its field files names. Relative names refer to
-// the directory of the file.
+// OpenTests reads a file with tests, and the policies of the files that its field files lists. Relative names in the
+// list refer to the directory of the file.
 func OpenTests(path string) (*File, error) {
 	f, err := open(path)
 	if err != nil {

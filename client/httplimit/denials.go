@@ -28,7 +28,7 @@ func (l *limiter) logDenial(r *http.Request, route *Route, key string, d client.
 		"client", key, "endpoint", endpoint, "limit", route.Name, "retry_after", waitOf(d))
 }
 
-// waitOf formats the retry time of a denial in the seconds of Retry-After: "60s".
+// waitOf formats the retry time of a denial in the seconds of Retry-After ("60s"), or returns "never".
 func waitOf(d client.Decision) string {
 	if d.RetryAfter == client.Never {
 		return "never"

@@ -48,7 +48,7 @@ func (s *suggestions) take(now time.Time) bool {
 // candidates are the names that an error may suggest.
 type candidates []string
 
-// add adds a name, and reports whether candidates has space for another.
+// add adds a name unless it is longer than maxNearBytes, and reports whether candidates has space for another.
 func (c *candidates) add(name string) (more bool) {
 	if len(name) <= maxNearBytes {
 		*c = append(*c, name)

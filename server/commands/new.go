@@ -43,7 +43,7 @@ func newRunID() string {
 }
 
 // families returns all commands, in the order of the reference. A family is a function that returns rows. A new family
-// needs a line here and nothing else.
+// needs a line here, and "make docs" afterwards.
 func families() [][]*command {
 	return [][]*command{
 		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(),

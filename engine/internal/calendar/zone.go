@@ -74,8 +74,8 @@ func (z *Zone) windowAt(wallNs int64, mode rule.WindowMode) *zoneWindow {
 	return w
 }
 
-// windowDays returns the day (since the epoch) on which the window around a day begins. step returns the first day of
-// the i-th window after it.
+// windowDays returns the first day of the window that contains a day. Days count from the epoch. step takes this first
+// day, and returns the first day of the i-th window after it.
 func windowDays(day int64, mode rule.WindowMode) (first int64, step func(first, i int64) int64) {
 	year, month, _ := civilOf(day)
 	switch mode {

@@ -101,7 +101,7 @@ func storedKind(e Entry) uint8 {
 	return e.Kind()
 }
 
-// keepLog records that all units of a log have been handed out.
+// keepLog records that Drain has returned all units of a log.
 func (s *Store) keepLog(e Entry) {
 	if HasLog(e.Kind()) {
 		log := unitlog.Read(e.State())

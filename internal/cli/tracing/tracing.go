@@ -38,7 +38,7 @@ const (
 	complaintEvery = time.Minute
 )
 
-// Traces makes spans from the times that the server and the log have recorded. Recording these times is the only cost
+// Traces makes spans from the times that the server and the Raft log have recorded. Recording these times is the only cost
 // on the hot path.
 type Traces struct {
 	provider *sdk.TracerProvider

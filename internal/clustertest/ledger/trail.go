@@ -20,7 +20,7 @@ type Trail struct {
 }
 
 const (
-	// maxOps and maxUnknown bound a trail, so that the search can explain it.
+	// maxOps and maxUnknown bound a trail, so that the search for a linearization ends.
 	maxOps     = 500
 	maxUnknown = 8
 )

@@ -14,7 +14,8 @@ const (
 	// library may wait ten seconds for a lost answer. Then follow an election and the replication of missed entries to
 	// a new node.
 	maxRecovery = 25 * time.Second
-	// misroutesInARow is more than a run with the mistake StaleMap sends to a wrong group in a row.
+	// misroutesInARow is how often in a row an operation may reach a wrong group. StaleMap, which misroutes half of the
+	// operations at random, does not come near it.
 	misroutesInARow = 100
 	// pollEvery is the interval at which a recovery is checked.
 	pollEvery = 20 * time.Millisecond
