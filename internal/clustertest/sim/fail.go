@@ -9,7 +9,7 @@ import (
 func (s *Simulation) fail() {
 	w, length := s.config.weights, s.config.length
 	if w == nil {
-		w = s.usual().some(s.rng)
+		w = usual(s.groups()).some(s.rng)
 	}
 	if length == 0 {
 		length = usualLength

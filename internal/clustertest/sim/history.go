@@ -32,23 +32,6 @@ func outcomeOf(err error) outcome {
 	return unknown
 }
 
-// outcomeOf returns the outcome that the status of one operation means. A router in front of several groups answers
-// with a status where one group returns an error.
-func (s *Simulation) outcomeOf(op engine.Op, status engine.Status) outcome {
-	switch status {
-	case engine.NotApplied, engine.NoLeader, engine.Overloaded:
-		return refused
-	case engine.UnknownOutcome:
-		return unknown
-	case engine.WrongGroup, engine.CrossSlot:
-		if !misroutes(s.config.Faults) {
-			s.violation("an operation on %s was sent to the wrong group", op.Key)
-		}
-		return refused
-	}
-	return acked
-}
-
 // misroutes reports whether a mistake sends operations to the wrong group.
 func misroutes(mistakes faults.Set) bool { return mistakes.Has(faults.StaleMap) }
 

@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-project/weir/engine"
+)
 
 // judge checks the guarantees against the history. used returns the units in use on a key at the end.
 func (s *Simulation) judge(used func(key string) (int64, bool)) {
@@ -42,4 +46,21 @@ func (s *Simulation) violations(key string, found ...[]string) {
 	for _, text := range slices.Concat(found...) {
 		s.violation("%s", text)
 	}
+}
+
+// outcomeOf returns the outcome that the status of one operation means. A router in front of several groups answers
+// with a status where one group returns an error.
+func (s *Simulation) outcomeOf(op engine.Op, status engine.Status) outcome {
+	switch status {
+	case engine.NotApplied, engine.NoLeader, engine.Overloaded:
+		return refused
+	case engine.UnknownOutcome:
+		return unknown
+	case engine.WrongGroup, engine.CrossSlot:
+		if !misroutes(s.config.Faults) {
+			s.violation("an operation on %s was sent to the wrong group", op.Key)
+		}
+		return refused
+	}
+	return acked
 }

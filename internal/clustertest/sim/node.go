@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 
-	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/router"
@@ -51,18 +50,4 @@ func openNode(o raftstore.Options) (n node, groups []replica, err error) {
 		groups = append(groups, groupOn{many, i})
 	}
 	return many, groups, nil
-}
-
-// groups returns the number of Raft groups of the cluster.
-func (s *Simulation) groups() int { return max(s.config.Groups, 1) }
-
-// probes returns a counted key of each group.
-func (s *Simulation) probes() (keys []string) {
-	if s.groups() == 1 {
-		return []string{"n0"}
-	}
-	for i := range s.groups() {
-		keys = append(keys, fmt.Sprintf("%c{%s}", counted, hashslot.Tag(hashslot.OfGroup(i, s.groups()).First)))
-	}
-	return keys
 }

@@ -22,8 +22,8 @@ var everything = weights{
 }
 
 // usual returns the usual mix of a run. Only a cluster with several groups can lose one.
-func (s *Simulation) usual() weights {
-	if s.groups() == 1 {
+func usual(groups int) weights {
+	if groups == 1 {
 		return everything
 	}
 	w := maps.Clone(everything)

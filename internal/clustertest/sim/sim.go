@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/faults"
 )
 
@@ -202,3 +203,17 @@ func (s *Simulation) violation(format string, args ...any) {
 
 // atRest waits until every goroutine in the bubble is blocked, so that no entry is being applied.
 func (s *Simulation) atRest() { synctest.Wait() }
+
+// groups returns the number of Raft groups of the cluster.
+func (s *Simulation) groups() int { return max(s.config.Groups, 1) }
+
+// probes returns a counted key of each group.
+func (s *Simulation) probes() (keys []string) {
+	if s.groups() == 1 {
+		return []string{"n0"}
+	}
+	for i := range s.groups() {
+		keys = append(keys, fmt.Sprintf("%c{%s}", counted, hashslot.Tag(hashslot.OfGroup(i, s.groups()).First)))
+	}
+	return keys
+}
