@@ -12,6 +12,11 @@ import (
 	"time"
 )
 
+// HostGroup is the number of the port for messages between two hosts that concern no single Raft group. No group has this
+// number. The host opens the port with Hub.Open and uses AnswerShared and AskShared. A host of an older weir refuses
+// these messages with ErrNoGroup.
+const HostGroup = 1<<16 - 1
+
 // PortConfig configures the port of one group.
 type PortConfig struct {
 	// Self returns the identity of this node in the group. The port calls it at each handshake, because a node learns
@@ -110,8 +115,12 @@ func (p *Port) end() {
 	}
 }
 
-// deliver passes an accepted connection to its service.
+// deliver passes an accepted connection to its service. The port HostGroup has none.
 func (p *Port) deliver(conn *trackedConn, service Service, from Identity) {
+	if p.group == HostGroup {
+		conn.Close()
+		return
+	}
 	if service == CallService {
 		conn.ofGroup = !p.ownsHub
 		p.serve(conn, from)

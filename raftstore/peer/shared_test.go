@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -111,6 +112,29 @@ func TestSharedMessagesAreJudged(t *testing.T) {
 	require.ErrorContains(t, ask(from, "b"), ErrCluster.Error())
 	from.config.Self = func() Identity { return Identity{"b", "cluster0"} }
 	require.ErrorContains(t, ask(from, "b"), ErrSameNode.Error())
+}
+
+// TestMessagesOfHosts checks that two hosts exchange messages that concern no group, also if one of them has no group. A
+// host without the port refuses the message by itself, and nobody can open another connection to the port.
+func TestMessagesOfHosts(t *testing.T) {
+	near, _ := openHub(t, "")
+	far, _ := openHub(t, "")
+	from := groupOf(t, near, HostGroup, "a")
+	m := Message{Addr: far.Addr().String(), To: "b", Kind: 'k', Body: []byte("x")}
+	_, err := from.AskShared(soon(t), m)
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorContains(t, err, ErrNoGroup.Error())
+	sharingGroup(t, far, HostGroup, "b")
+	answer, err := from.AskShared(soon(t), m)
+	require.NoError(t, err)
+	require.Equal(t, "65535:k:x", string(answer))
+	for _, service := range []Service{CallService, RaftService} {
+		conn, _, err := from.Dial(soon(t), far.Addr().String(), service)
+		require.NoError(t, err)
+		conn.SetReadDeadline(time.Now().Add(patience))
+		_, err = conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+	}
 }
 
 // TestCertificatesOfASharedConnection checks that each message on a shared connection names nodes that the certificates
