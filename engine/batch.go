@@ -44,8 +44,8 @@ func (r *shardBatch) sort(t *Table, ops []Op) {
 	}
 }
 
-// prefetch loads the entries of operation i and of the operations after it on the same shard into the cache. No
-// load depends on the result of a load for another operation, so the processor overlaps them.
+// prefetch loads the entries of operation i, and of later operations on the same shard, into the cache. The
+// loads of different operations are independent, so the processor overlaps them.
 func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 	logs := false
 	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {

@@ -30,8 +30,7 @@ type checker struct {
 	strikes bool // some parts count strikes
 }
 
-// part is one limit of a check. The next check reuses its memory, and keeps the values that depend on the limit
-// alone if the limit is the same.
+// part is one limit of a check. The next check reuses its memory.
 type part struct {
 	s        *shard
 	c        store.Cell
@@ -45,7 +44,7 @@ type part struct {
 	limit    uint8 // the number of the limit in its policy
 	fits     bool  // the limit has the units
 
-	previewed bool // outcome and d are those of the take
+	previewed bool // outcome and d are the result of the take
 }
 
 // group is the limits of one policy for one key.
@@ -279,8 +278,8 @@ func reservedOf(p *Policy, l *Limit) int64 {
 	return arith.Mul(uint64(l.Max), uint64(p.Reserved)).Floor(1000)
 }
 
-// look evaluates every limit without changing it. It returns the units that may be taken from all limits, from
-// 1 to the operation's cost, and whether they fit every limit that binds.
+// look evaluates every limit without changing it. cost is the units to take from each limit: op.Cost, or less
+// for a partial grant. fits reports whether every limit that binds has them.
 func (k *checker) look(op *Op) (cost int64, fits bool) {
 	if cost = op.Cost; op.Partial && cost > 0 {
 		cost = max(k.left(cost), 1)
@@ -303,7 +302,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 	return cost, fits
 }
 
-// left returns the fewest units that a limit that binds has left, at most most.
+// left returns the fewest units left in a limit that binds, at most most.
 func (k *checker) left(most int64) int64 {
 	for i := range k.groups {
 		for j := k.groups[i].from; j < k.groups[i].to && !k.groups[i].policy.Shadow; j++ {

@@ -30,8 +30,8 @@ func (p *Policy) delay(d *Decision) {
 	}
 }
 
-// deny answers for the limit with the longest wait. It reports whether it counted strikes (see extend). As after
-// the denial of an OpTake, it puts the limits that denied in force (see adopt).
+// deny answers for the limit with the longest wait. It reports whether it counted strikes (see extend). Like a
+// denied OpTake, it puts the limits that denied the check in force (see adopt).
 func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	changed = k.extend(op)
 	var binding *part
@@ -180,8 +180,8 @@ func (k *checker) tightest(d *Decision) *part {
 	return nil
 }
 
-// leastLeft finds the limit with the fewest units left, among shadows or among the others. It also returns the
-// longest delay that any of them asks for.
+// leastLeft finds the limit with the fewest units left, either among shadows or among limits that bind. It also
+// returns the longest delay that one of these limits asks for.
 func (k *checker) leastLeft(shadow bool) (x *part, delayMs int64) {
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -195,8 +195,8 @@ func (k *checker) leastLeft(shadow bool) (x *part, delayMs int64) {
 	return x, delayMs
 }
 
-// undo gives back the units of a take for which memory was exhausted. They were taken from the parts before the
-// given part, which is in the given group.
+// undo gives back the units of a take that ran out of memory at the given part of the given group. The earlier
+// parts have given units.
 func (k *checker) undo(group, part int, cost int64) {
 	for i := range k.groups[:group+1] {
 		g := &k.groups[i]
@@ -250,7 +250,7 @@ func (k *checker) extend(op *Op) (changed bool) {
 	return changed
 }
 
-// lockedOut returns the pairs for which this check's strikes began the penalty of the last step, as bits.
+// lockedOut returns a bit for each pair for which this check's strikes began the penalty of the last step.
 // Shadows lock nobody out.
 func (k *checker) lockedOut() (pairs uint16) {
 	for i := range k.groups {

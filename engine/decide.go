@@ -7,7 +7,7 @@ import "slices"
 // callers.
 //
 // Tables decide alike only if their stamps never go back. A shard replaces a stamp that goes back by the latest
-// stamp that it has seen, and in a table with other shards that can be another stamp.
+// stamp that it has seen. That stamp depends on the number of shards.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	var held lockCursor
 	defer held.leave()

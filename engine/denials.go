@@ -6,10 +6,10 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Denials decides, against the current state of the table, which of ops would be denied without changing
-// anything, and answers those. For such an operation denied[i] is true, out[i] is what Decide would have
-// answered, and the denial is counted. For all others denied[i] is false and out[i] is undefined. Denials
-// returns how many it denied. out and denied are at least as long as ops.
+// Denials answers operations that Decide would deny without changing anything. For such an operation denied[i]
+// is true, out[i] is what Decide would have answered, and the denial is counted. For all others denied[i] is
+// false and out[i] is undefined. Denials returns how many it denied. out and denied are at least as long as
+// ops.
 //
 // The leader of a cluster may answer these denials from applied state, without a log entry. So Denials leaves
 // nothing behind that a later decision could observe. It never answers an operation with an ID, an operation

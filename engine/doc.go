@@ -31,10 +31,8 @@
 //     the safe direction: waits up, remaining units down. Only scripts of other libraries compute
 //     in doubles, as in Redis, with the same bits on every processor.
 //   - A denied operation takes nothing, except strikes: a strike may count although it is denied.
-//     A denied operation may change the limit in force. If a bucket, a fixed window or a sliding
-//     window counter had another limit, and the operation fits the new limit at some later time,
-//     the new limit applies from then on. A dry run and an operation of cost 0 change nothing that
-//     can be observed.
+//     A denied operation may put its limit in force, if the operation would fit that limit later.
+//     A dry run and an operation of cost 0 change nothing that can be observed.
 //   - An entry that is idle under the limit last used on it is the same as no entry. The table
 //     collects idle entries in bounded steps. No answer depends on when it does.
 //   - Tables are replicas if they carry out the same operations at the same stamps, and the stamps
@@ -51,7 +49,7 @@
 //     two tables evict different entries.
 //   - The table holds no pointer per key. Entries are bytes in pages, found through an index of
 //     32-bit references, so the garbage collector has little to scan. A token bucket costs at most
-//     64 bytes with a 15-byte key. An admitted unit of an exact sliding log costs at most 12.
+//     64 bytes with a 15-byte key. In a sliding log of a hundred units, each costs at most 12.
 //
 // # What it leaves to others
 //

@@ -57,9 +57,9 @@ func alignedStart(s *store.Store, windowNs int64) int64 {
 	return s.NowNs - into
 }
 
-// carryWindow converts a running window to the operation's limit. If mode and length are the same, the window
-// keeps its end. If both limits are FromFirst, it keeps its start and its count, unless it is then over. In all
-// other cases it keeps its count and gets the end of a window under the new limit.
+// carryWindow converts a running window to the operation's limit. The count stays. If mode and length are the
+// same, the end stays as well. If both limits are FromFirst, the start stays, and an empty window replaces one
+// that is then over. Otherwise the window gets the end of a window under the new limit.
 func carryWindow(s *store.Store, op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
 	l := &op.Limit
 	switch {

@@ -10,7 +10,7 @@ import (
 // records in each shard which usage is forgotten. A shard removes that usage before any other access, so its
 // decisions do not depend on the delay.
 
-// forgottenUsage names usage that must be removed: that of a policy, from one of its limits on.
+// forgottenUsage names usage to remove: the limiters of a policy's limits, from one limit on.
 type forgottenUsage struct {
 	policy string
 	limit  int

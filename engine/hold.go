@@ -55,7 +55,7 @@ func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 
 // commit carries out an OpCommit. If the true cost is less than the units of the hold, it gives back the
 // difference, as far as those units still count. If the true cost is more, it takes the difference even if the
-// limits do not have as many units.
+// limits have fewer units left.
 func (s *shard) commit(op *Op, d *Decision) bool {
 	_, c := s.t.openHold(op.Key)
 	if !c.Live {

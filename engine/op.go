@@ -44,7 +44,7 @@ const (
 type Op struct {
 	Code OpCode
 	// Partial makes OpTake and OpCheck grant as many units as fit, up to Cost. It makes OpBlock and OpUnblock
-	// leave a block everywhere as it is.
+	// refuse to change a block everywhere.
 	Partial bool
 	Dry     bool   // OpTake, OpCheck: answer without changing anything
 	High    bool   // OpCheck: may take the units that policies reserve for high priority
@@ -63,8 +63,8 @@ type Op struct {
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block, or the policy of OpCheck,
 	// OpReserve and OpForgive.
 	Text []byte
-	// From is the key under which the client's address is blocked everywhere, if it is blocked, or empty. Such a
-	// block denies the operation, whatever its own keys are. OpTake, OpCheck and OpReserve use From.
+	// From is the key that a block everywhere of the client's address would have, or empty. Such a block denies
+	// the operation, whatever its own keys are. OpTake, OpCheck and OpReserve use From.
 	From []byte // 0..MaxFromLen bytes
 	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and keys; at most MaxPairs in total
 	// Calendar has the bounds of the current window if Limit.Mode is Day, Week, Month or Year.
@@ -115,12 +115,12 @@ const (
 	NoHold                 // the hold does not exist, or its record has expired
 	OtherTerms             // the hold was made or committed on other terms
 	BlocksFull             // MaxBlocksEverywhere blocks everywhere are in force
-	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
+	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock does not change
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
 	LayoutTaken            // the layout of another policy can make the same name
 	NotInteger             // the key has a byte string that is not an integer
-	KeyBlocked             // a block denies the script, and the form of its value is known to the client only
+	KeyBlocked             // a block denies the script, whose answer cannot express a denial
 	ValueTooLong           // the value would be longer than allowed
 
 	// The engine sets none of the following statuses. A limiter.Limiter in front of several Raft groups sets them,

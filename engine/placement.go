@@ -37,8 +37,8 @@ func PlacementOf(c Change) (p Placement, err error) {
 	return p, nil
 }
 
-// SplitHold reports whether a stored entry is a hold with a key outside the slots of its group, and whether a commit
-// or a cancellation could still change the limiters of that key.
+// SplitHold reports whether a stored entry is a hold that is not completed and has a key outside the slots of
+// its group.
 func SplitHold(c Change, slots hashslot.Range) bool {
 	if len(c.Value) == 0 || c.Value[0] != store.KindHold {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// fallsToNs returns how long after the start of a window the weighted units of the window before, prev in all,
-// are at most left.
+// fallsToNs returns the time from the start of a window until the weight of the previous window's units, prev,
+// has fallen to left.
 func fallsToNs(prev, left, windowNs int64) int64 {
 	if prev <= left {
 		return 0

@@ -130,8 +130,8 @@ func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
 	return forgiven
 }
 
-// countSuccess counts the newest strikes of a limiter that is about to be removed: those of the attempt that
-// succeeded. Earlier strikes are failed attempts.
+// countSuccess counts a successful attempt, just before its limiter is removed. The newest strikes of the
+// limiter belong to this attempt.
 func (s *shard) countSuccess(e store.Entry) {
 	if e.Kind() == uint8(Strike) && s.Limits.At(e.Limit()).Strikes&Attempts != 0 {
 		log := unitlog.Read(e.State())

@@ -40,8 +40,8 @@ func (op *Op) want() int64 {
 }
 
 // prepare makes the cell's entry ready for the new state of the limiter: it has the algorithm and the limit of
-// the operation. It returns false if the operation must not store a state. An admitted operation stores one
-// unless memory is exhausted, and a denied operation if it puts its limit in force (see adopt).
+// the operation. It returns false if the operation must not store a state. An admitted operation stores a state
+// unless memory is exhausted. A denied operation stores one if it puts its limit in force (see adopt).
 func prepare(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	switch {
 	case op.Cost == 0 || op.Dry:
@@ -72,8 +72,7 @@ func ensureLimiter(s *store.Store, c *store.Cell, op *Op, d *Decision, blockLen 
 
 // adopt lets a denied operation put its limit in force. Used units stay used, but drain or expire by the new
 // limit from now on. Without adopt, a key denied under a slow limit would stay denied after the limit was
-// raised, and the retry time would be wrong. Only a request that would fit at some time puts its limit in
-// force. Such a request was not denied because it exceeds the burst, so no token is lost.
+// raised, and the retry time would be wrong. A request that can never fit its limit does not put it in force.
 func adopt(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	if !adopts(s, c, op, d) || !s.Stretch(c, store.LimitStateLen(&op.Limit)) {
 		return false

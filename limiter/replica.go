@@ -53,9 +53,8 @@ type Topology struct {
 	CommitIndex  uint64   // as known to this node
 	Format       byte     // the newest form of the log that may be written
 	Nodes        []Member // in order of their ids
-	// Groups are the Raft groups of the cluster in the order of their slots. nil means one group with all slots.
-	// Leader, LastLeader, Term, AppliedIndex and CommitIndex above are those of this group, or of the first of several
-	// groups.
+	// Groups are the Raft groups of the cluster in the order of their slots. nil means one group with all slots. The
+	// fields from Leader to CommitIndex describe the first group.
 	Groups []Group
 }
 
@@ -67,7 +66,7 @@ type Group struct {
 	Term         uint64
 	AppliedIndex uint64 // of this node
 	CommitIndex  uint64 // as known to this node
-	Ended        string // why this node's replica of the group has ended while its others serve; "": it has not
+	Ended        string // why this node's replica of the group has ended; "": it has not
 }
 
 // Member is one node of a cluster.
@@ -79,8 +78,8 @@ type Member struct {
 	Up           bool
 	AppliedIndex uint64
 	LastHeard    time.Duration // time since the last message
-	LagEntries   uint64        // committed entries that it has not applied in its worst group, as of its last message
-	ClockAhead   time.Duration // its wall clock minus that of the observing node, accurate to about a round trip
+	LagEntries   uint64        // committed entries not applied in its worst group, as of its last message
+	ClockAhead   time.Duration // its wall clock minus the observer's, accurate to about a round trip
 	Format       byte          // the newest form of the log that the member reads; 0: unknown
 	WebURL       string        // URL of its web page; "": not reachable from other machines, or unknown
 }

@@ -59,10 +59,9 @@ type GroupMover interface {
 // Consensus counts events of one node since its start.
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader
-	Clamps        int64 // log entries whose time was before that of the previous entry, and was replaced by it
-	// ColdStarts counts the cold starts of the cluster after which this node was the first leader. Uncredited counts
-	// those after which limiter time did not advance for the downtime. DowntimeCredit is the sum by which limiter time
-	// advanced for the downtime of the others.
+	Clamps        int64 // log entries that got the time of the previous entry, because their own was earlier
+	// ColdStarts counts the cold starts after which this node was the first leader. Uncredited counts the ColdStarts
+	// whose downtime was unknown. DowntimeCredit is the sum of the downtime credits.
 	ColdStarts, Uncredited int64
 	DowntimeCredit         time.Duration
 	Late                   int64            // answers that arrived too late, so that clients got UNKNOWN

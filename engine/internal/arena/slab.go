@@ -123,8 +123,8 @@ func (s *Slab) Free(r Ref) {
 	}
 }
 
-// At returns the bytes from the slot's first byte on. The caller knows the end of the slot from its content, or
-// from Len. Looking it up here would slow down every access.
+// At returns the bytes from the slot's first byte on. The slice extends beyond the slot. The caller knows the
+// end from the content, or from Len.
 func (s *Slab) At(r Ref) []byte {
 	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
 }

@@ -5,11 +5,10 @@ import "math"
 // A counter keeps two sketches of keys: one counts admitted units, the other denied units. Sketches do not affect
 // limits. They are not part of StateHash, are not drained, and reading them changes no answer.
 //
-// A sketch costs a decision almost nothing, because it counts a sample of the units. While it has few units, every unit
-// is in the sample. Later it takes one unit in 2, 4, 8 and so on, and counts it for that many. A cost of at least that
-// many units is always counted in full. This is threshold sampling (Duffield, Lund and Thorup, "Learn more, sample
-// less", IEEE Transactions on Information Theory 51(5), 2005), whose estimates are unbiased. A unit that is not in the
-// sample costs a step of a random number generator and a comparison.
+// A sketch costs a decision almost nothing, because it counts a sample of the units. At first the sample has every
+// unit. As counts grow, it has one unit in n for n = 2, 4, 8 and so on, and each counts n. A cost from n on counts in
+// full. This is threshold sampling (Duffield, Lund and Thorup, "Learn more, sample less", IEEE Transactions on
+// Information Theory 51(5), 2005), whose estimates are unbiased.
 
 // Verdict selects what Top counts: admitted or denied units.
 type Verdict uint8
@@ -22,12 +21,11 @@ const (
 )
 
 const (
-	// topPeriodNs is the half-life of counts. An operator wants to know the current heavy hitters, compared with a
-	// minute ago.
+	// topPeriodNs is the half-life of counts.
 	topPeriodNs = int64(60e9)
 	// topSample bounds the units that one sample represents: a sketch with w units takes samples of at most
-	// w/topSample units. Sampling then adds an error to the count c of a key. Its standard deviation is below
-	// sqrt(c*w)/64. Until w exceeds 8192, every unit is a sample, and sampling adds no error.
+	// w/topSample units. The standard deviation of a key's count c is then below sqrt(c*w)/64. Up to w = 8192
+	// the sample has every unit.
 	topSample = 4096
 	// topMost bounds the units of a sketch, so that sums fit 64 bits. Units beyond topMost are not counted. A sketch
 	// reaches it by hundreds of operations with the largest cost in a minute.

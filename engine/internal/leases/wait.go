@@ -35,9 +35,8 @@ func (l *Set) freeAtLater(s *arena.Slab, units int64) int64 {
 	return selectEnd(ends, units)
 }
 
-// selectEnd returns the first instant by which ends have freed units. All ends together free at least as many. It
-// halves the span of time and not the list, so it takes at most 63 rounds for any expiries. Usually it takes a few
-// rounds, each over fewer ends. It reorders ends.
+// selectEnd returns the first instant by which ends have freed units, and reorders ends. Together the ends must
+// free as many units. Each round halves the span of time, so there are at most 63.
 func selectEnd(ends []leaseEnd, units int64) int64 {
 	for {
 		firstNs, lastNs := spanOf(ends)

@@ -14,9 +14,9 @@ func (l *Limit) MostMissing() arith.Uint128 {
 	return l.Rate.Grains(MaxUnits + l.Max)
 }
 
-// Carry converts a deficit under the limit old to this limit. A token bucket keeps its tokens, rounded down and at
-// most the new burst. A leaky bucket keeps its backlog, rounded up. The result is at most MostMissing, which a deficit
-// exceeds if the clock was set back.
+// Carry converts a deficit under the limit old to this limit. A token bucket keeps its tokens, rounded down and
+// at most the new burst. A leaky bucket keeps its backlog, rounded up. The result is at most MostMissing, even
+// if the clock was set back.
 func (l *Limit) Carry(deficit arith.Uint128, old *Limit) arith.Uint128 {
 	return l.translate(deficit, old).Min(l.MostMissing())
 }

@@ -68,10 +68,10 @@ func (s Steps) Valid() bool {
 	return s.Len() > 0 && s.Len() <= MaxSteps && len(s)%stepLen == 0
 }
 
-// Reached returns the effect of a count that grows from was to count. penaltyNs is the penalty of the highest step
-// without Delay that this growth reaches. The last step counts as reached whenever count is at or above its threshold.
-// With again, every step does. last reports whether the penalty is that of the last step. delayNs is the delay of the
-// highest step with Delay whose threshold is at or below count.
+// Reached returns the effect of a count that grows from was to count. penaltyNs is the penalty of the highest
+// step without Delay whose threshold the count reaches. A threshold that was already reached counts only for
+// the last step, or with again. last reports whether penaltyNs belongs to the last step. delayNs is the delay
+// of the highest step with Delay whose threshold is at most count.
 func (s Steps) Reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
 	for i := range s.Len() {
 		step := s.At(i)

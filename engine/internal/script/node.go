@@ -48,8 +48,8 @@ func (r *Run) expressHit(windowMs int64, reset bool) {
 }
 
 // expressCount and expressCountZero have the arguments reset on change, window ms. rate-limit-redis sends
-// expressCountZero before 4.2.1, and expressCount in 4.2.1 and 4.2.2. They differ in the millisecond of the expiry, in
-// which PTTL is 0: expressCountZero begins a new window.
+// expressCountZero before 4.2.1, and expressCount in 4.2.1 and 4.2.2. In the millisecond of the expiry, only
+// expressCountZero begins a new window.
 func expressCount(r *Run)     { r.expressCount(-1) }
 func expressCountZero(r *Run) { r.expressCount(0) }
 
@@ -70,8 +70,8 @@ const maxSafe = 1<<53 - 1
 // since 10.3.
 func fastifyHit(r *Run) { r.fastifyHit(r.incrBy(1) == 1) }
 
-// fastifyHitTTL has the same arguments and is sent until 10.2. It regards a key without an expiry as new, instead of a
-// key that counts 1.
+// fastifyHitTTL has the same arguments and is sent until 10.2. A key is new if it has no expiry, and for
+// fastifyHit if it counts 1.
 func fastifyHitTTL(r *Run) {
 	r.incrBy(1)
 	r.fastifyHit(r.pttl() == -1)

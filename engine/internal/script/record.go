@@ -30,8 +30,8 @@ func (x shapes) has(record shapes) bool {
 	return x == record || x == shapeAny || x == shapeString && (record == shapeCount || record == shapeText)
 }
 
-// single reports whether x is the one shape that a script leaves behind. A script that accepts several shapes, or keeps
-// texts, sets the shape itself.
+// single reports whether a run stores x as the shape of its record. Scripts with any other shape set it
+// themselves.
 func (x shapes) single() bool { return x != shapeText && x != shapeString && x != shapeAny }
 
 // accepts reports whether a script that accepts the shapes x can run on a record of the given shape: it returns

@@ -164,7 +164,7 @@ const (
 	WrongType            // the key has a value that the script does not accept
 	NotInteger           // the key has a byte string that is not a whole number
 	Overflow             // a count would exceed the integers that doubles represent exactly
-	KeyBlocked           // a block denies the script, and the form of its value is known to the client only
+	KeyBlocked           // a block denies the script, whose answer cannot express a denial
 	ValueTooLong         // the value would exceed the limit of its length
 )
 

@@ -54,9 +54,9 @@ func nestBlocked(r *Run, leftMs int64) {
 	r.answers(blockedCount, leftMs, 1, leftMs)
 }
 
-// limitsShift is the first step of the sliding windows of limits. A window that is over becomes the previous window.
-// The record keeps the previous count, its expiry and the current count, which lives longer. limitsShift returns both
-// counts with their remaining times in ms, -2 for no key.
+// limitsShift is the first step of limitsSlide and limitsLook. A window that is over becomes the previous
+// window. The record keeps the previous count, its expiry and the current count, which lives longer.
+// limitsShift returns both counts with their remaining times in ms, -2 for no key.
 func (r *Run) limitsShift(windowMs int64) (before, beforeMs, now, nowMs int64) {
 	w := &r.record.words
 	if nowMs = r.pttl(); nowMs > 0 && nowMs < windowMs {

@@ -73,8 +73,8 @@ func (s *Store) Stretch(c *Cell, length int) bool {
 	return true
 }
 
-// replace replaces the cell's entry by one with a zero state. Drain hands this out as a change of the key. If it
-// handed out a removal and an addition, a crash between them would lose the key.
+// replace replaces the cell's entry by one with a zero state. Drain hands out one change of the key, not a
+// removal and an addition: a crash between the two would lose the key.
 func (s *Store) replace(c *Cell, kind uint8, length int) {
 	stored := c.Entry.has(flagStored)
 	c.Entry.unset(flagStored)

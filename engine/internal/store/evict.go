@@ -36,7 +36,7 @@ func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
 }
 
 // mustEvict reports whether adding an entry must evict others from this shard. A shard with less than its share
-// of the memory leaves that to reclaim, which takes memory from the largest shard.
+// of the memory evicts nothing, because reclaim takes memory from the largest shard.
 func (s *Store) mustEvict() bool {
 	l := &s.memory.levels
 	return s.memory.full == LeastHarm && s.memory.used.Load() >= l.soft && s.Used.Bytes() >= l.share
@@ -60,9 +60,8 @@ func (s *Store) AdmitLimit(l *rule.Limit, keep arena.Ref) bool {
 func (s *Store) MayAddLimit(l *rule.Limit) bool { return !s.memory.closed() || s.Limits.has(l) }
 
 // evict drops the victim of a sample: the entry nearest to idle, whose loss forgives the least. keep is not in
-// the sample. To keep all entries in this order would cost too much. The victim of sixteen entries is with a
-// chance of 88 % among the eighth of all entries that is nearest to idle. A key with much usage is evicted only
-// if the other fifteen entries have more.
+// the sample. With a chance of 88 %, the victim of sixteen entries is among the eighth of all entries that is
+// nearest to idle.
 func (s *Store) evict(keep arena.Ref) bool {
 	victim := s.NearestIdle(keep)
 	if victim == 0 {
@@ -118,13 +117,11 @@ func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
 	return nearest
 }
 
-// visitFew visits a random sample of evictable entries. Start and stride of a sample in its segment are random.
-// With a constant stride, an entry would always be in a sample with the same neighbours. A neighbourhood with few
-// entries of little worth would soon have none, and a valuable limiter would be evicted there.
+// visitFew visits a random sample of evictable entries. Start and stride of the sample are random, so that an
+// entry does not always compete with the same neighbours.
 //
-// For the same reason visitFew samples the denser of two segments (the power of two choices, Mitzenmacher, 1996).
-// Uniform eviction would let the sizes of segments drift apart, and the smallest segment would have only
-// valuable entries.
+// visitFew samples the denser of two segments (the power of two choices, Mitzenmacher, 1996). Otherwise the
+// sizes of segments would drift apart, and the smallest segment would have only valuable entries.
 func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 	seen := 0
 	for range evictTries {

@@ -18,8 +18,8 @@ type Hasher struct {
 // NewHasher returns a hasher for the entries of a table.
 func NewHasher() Hasher { return Hasher{table: crc64.MakeTable(crc64.ECMA)} }
 
-// Hash returns a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is linear. Without mixing,
-// the differences of two entries would cancel out in a sum more often than by chance.
+// Hash returns a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is linear, so without
+// mixing the differences of entries would often cancel out in a sum.
 func (h *Hasher) Hash(b []byte) uint64 {
 	x := crc64.Checksum(b, h.table)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

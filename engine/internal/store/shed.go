@@ -37,9 +37,8 @@ const (
 	// found there, those of least worth.
 	shedStep = 64
 	shedDen  = 8
-	// shedTries is how many victims are tried to choose a class. shedLeast is the least number of pages that the
-	// class of a victim must have. To free one of n pages, an n-th of the class's entries must go, which is a
-	// large part if n is small.
+	// shedTries is how many victims are tried to choose a class. shedLeast is the least number of pages that
+	// the class of a victim must have. Freeing one of n pages evicts an n-th of the class's entries.
 	shedTries = 4
 	shedLeast = 8
 	// shedPages: shedGoal is one in shedPages of a class's pages.
@@ -73,8 +72,7 @@ func (s *Store) shedSome() bool {
 }
 
 // byWorth orders candidates by their worth, and those of equal worth by a hash of their position. Without the
-// hash, neighbours would be evicted together. The samples of evict come from one segment, and would find no entry
-// of little worth in such a place.
+// hash, neighbours would be evicted together, and a segment could lose all its entries of little worth.
 func byWorth(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.worthNs, b.worthNs), cmp.Compare(a.r*scatter, b.r*scatter))
 }

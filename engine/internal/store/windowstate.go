@@ -38,8 +38,8 @@ func (w SlidingCounter) write(b []byte) {
 	le.PutUint64(b[16:], uint64(w.Cur))
 }
 
-// Roll returns the state for the window that contains now. The state is not idle, so that window is the state's own
-// or the next.
+// Roll returns the state for the window that contains now. The state must not be idle. Its window then contains
+// now, or the next window does.
 func (w SlidingCounter) Roll(nowNs, windowNs int64) SlidingCounter {
 	if nowNs-w.StartNs < windowNs {
 		return w

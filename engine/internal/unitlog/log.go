@@ -3,10 +3,10 @@ package unitlog
 import "github.com/weir-project/weir/engine/internal/arena"
 
 // Log is an exact log of admitted units: their times, and how many at each time. It is a chain of blocks. In an
-// entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8). The stored kept has both kept and keptEnd.
+// entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8). The stored kept packs kept and keptEnd.
 //
-// Functions pass a Log by pointer. A copy of a Log that was just written would read the new fields in larger pieces
-// than they were written. The processor must then wait until these writes have left its store buffer.
+// Functions pass a Log by pointer, because copying a Log that was just written stalls the processor (failed
+// store-to-load forwarding).
 type Log struct {
 	head, tail arena.Ref
 	Units      int64
