@@ -8,11 +8,11 @@ import (
 
 // weir has ACL categories of its own, from which a role gets its permissions:
 //
-//	@decide      ask a limiter: decisions, RL.CHECK, dialects and scripts, and giving back
-//	@read        look at limiters and policies
-//	@policy      look at policies and change them
-//	@admin       change the basis of other clients' decisions: limiters, blocks, the server, the cluster
-//	@dangerous   end, delay, flush or observe the whole server, or list keys: a part of @admin, and a few of @read
+//	@decide      take units, in the syntax of weir or of another library, and give them back
+//	@read        read limiters and policies
+//	@policy      read and change policies
+//	@admin       change what other clients' decisions depend on: limiters, blocks, the server, the cluster
+//	@dangerous   end, delay, flush or observe the whole server, or list keys: some commands of @admin and @read
 //	@connection  commands that client libraries send on their own
 //
 // No command of @admin is in @decide or @connection, the categories for every client.
@@ -55,7 +55,7 @@ func (c *command) findCategories() []string {
 // checks are the decisions among the commands about policies.
 var checks = []string{"RL.CHECK", "RL.RESERVE"}
 
-// isDecision reports whether an application needs the command in order to be limited.
+// isDecision reports whether the command belongs to @decide.
 func (c *command) isDecision() bool {
 	return c.group == groupDecide || c.group == groupDialect || slices.Contains(checks, c.name) ||
 		slices.Contains(settlesOwn, c.name)

@@ -227,7 +227,7 @@ func writeShardNode(w *resp.Writer, t *limiter.Topology, m *limiter.Member, prim
 	w.Pair("health", health)
 }
 
-// runClusterLinks answers those of Redis' fields whose values weir knows.
+// runClusterLinks answers only the fields of Redis whose values weir knows.
 func runClusterLinks(s *Session, t *limiter.Topology, _ [][]byte) {
 	others := t.Count(func(m *limiter.Member) bool { return m.Up && m.ID != t.Self })
 	s.Array(others)

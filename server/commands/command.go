@@ -55,8 +55,8 @@ type command struct {
 	quick   bool // an operation that may be deferred without further checks
 	reads   bool // reads limiters: see Session.fresh
 
-	// With several Raft groups, readsBase marks a read of what all groups know: policies, or blocks everywhere.
-	// readsSlot marks a read of the slot in the third argument. Every other read is one of its keys, or of all groups.
+	// readsBase marks a read of policies or blocks everywhere, which every Raft group has. readsSlot marks a read of
+	// the slot in the third argument. Any other command reads its keys or, without keys, all groups.
 	readsBase, readsSlot bool
 	// readsOwn marks a read of the groups that this node leads, if it redirects clients.
 	readsOwn bool

@@ -22,8 +22,8 @@ type setting struct {
 	least, most int64
 }
 
-// settings lists the parameters that CONFIG GET answers. Their names are those that clients and exporters ask for, and
-// their values are true for weir. The password is never in the list.
+// settings lists the parameters that CONFIG GET answers. Clients and exporters ask for these names. The password is
+// never in the list.
 func settings() []setting {
 	fixed := func(name, value string) setting {
 		return setting{name: name, get: func(*Shared) string { return value }}

@@ -183,11 +183,11 @@ func runKeys(s *Session, args [][]byte) {
 // long to match. A visit therefore only copies the key.
 type keyList struct {
 	keep    func(key []byte, a engine.Algorithm) bool
-	own     func(key []byte) bool // by the own names of limiters; nil: all
+	own     func(key []byte) bool // which keys this node shows; nil: all
 	set     *engine.Policies      // sift shows the names that the layouts of these policies make; nil: own names
 	n       int
 	replies []byte
-	seen    map[string]struct{} // names that several limiters share, and that are in the reply
+	seen    map[string]struct{} // the names in the reply that several limiters share
 	listed  bool                // sift collects names as well
 	names   [][]byte
 
@@ -241,8 +241,8 @@ func (l *keyList) twice(key []byte) bool {
 	return false
 }
 
-// newKeyList returns a keyList of the keys that keep accepts. If the pattern begins like the own names of policies'
-// limiters, the list has their own names. Otherwise it has the names that layouts make.
+// newKeyList returns a keyList of the keys that keep accepts. The list has the names that layouts make, unless the
+// pattern begins with the reserved prefix.
 func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
 	if set := srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {

@@ -196,9 +196,9 @@ func runExplain(s *Session, args [][]byte) {
 	writeExplanation(s, op, &ds[0], info)
 }
 
-// planDecision plans the command cmd that by, which is RL.WAIT or RL.EXPLAIN, has in its arguments args. cmd must be
-// one operation with one of the codes. The user needs permission to send cmd, unless by only reads. The caller puts
-// the batch back into Batches.
+// planDecision plans the command cmd in the arguments of by, which is RL.WAIT or RL.EXPLAIN. cmd must make one
+// operation with one of these codes. The user needs permission for cmd, unless by only reads. The caller puts the
+// batch back into Batches.
 func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode) (cmd *command,
 	b *service.Batch, err error) {
 	args = by.carried(args)

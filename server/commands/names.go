@@ -31,8 +31,8 @@ func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
 }
 
 // inspectPolicy describes the limit of a policy that binds for a key: the limit with the longest penalty, or else the
-// limit with the fewest units left. ok is false when the limiters of all limits are idle. IdleInMs is the time until
-// then, and Bytes is the memory of all of them.
+// limit with the fewest units left. ok is false when all limiters of the policy for the key are idle. IdleInMs is the
+// time until then, and Bytes is the memory of all these limiters.
 func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
 	idleInMs, bytes := int64(0), 0
 	for _, name := range p.NamesOf(key) {

@@ -11,7 +11,6 @@ import (
 // every entry that was acknowledged anywhere (ReadIndex). One ReadIndex serves a run of reads that arrived together.
 // READONLY selects stale reads for a connection. Stale reads ask no other node, work without a leader, and report an
 // upper bound of their age.
-
 //
 // With several Raft groups a read depends on the groups of its keys only (readGroups). A read without a key depends on
 // all groups.

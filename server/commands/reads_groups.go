@@ -63,8 +63,8 @@ func base(t *limiter.Topology) int {
 	return max(0, slices.IndexFunc(t.Groups, func(g limiter.Group) bool { return g.Ended == "" }))
 }
 
-// own returns which keys KEYS and SCAN show. nil: all. A node that redirects clients shows the keys of the groups that
-// it leads, because a cluster client asks every primary and joins the answers.
+// own returns a function for the keys that KEYS and SCAN show, or nil for all keys. A node that redirects clients
+// shows the keys of the groups that it leads, because a cluster client asks every primary and joins the answers.
 func own(srv *Shared) func(key []byte) bool {
 	if !srv.Redirects || srv.Groups() == 1 {
 		return nil

@@ -159,8 +159,7 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 	}
 }
 
-// late reports whether the time is up and no attempt was due before until. Only the first request of a queue has a next
-// attempt.
+// late reports whether the time is up and no attempt was due before.
 func (r *heldRequest) late() bool {
 	return (r.next.IsZero() || r.next.After(r.until)) && !time.Now().Before(r.until)
 }
@@ -192,8 +191,8 @@ func (r *heldRequest) try() (answered bool) {
 	return true
 }
 
-// giveUp answers a denial with the numbers of a dry run. If the request would fit now, the units belong to the requests
-// before it in the queue. The answer then has the retry time 0.
+// giveUp answers a denial with the numbers of a dry run. If the request would fit now, other requests precede it in
+// the queue. The retry time is then 0.
 func (r *heldRequest) giveUp() {
 	b, err := r.plan()
 	if !r.s.guarded(err) {

@@ -305,9 +305,8 @@ func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 	}
 }
 
-// replicasAt returns how many nodes besides the leader have the log up to a committed index. A majority of the voters
-// always has it. The leader also counts the nodes that it has seen to have it, unless there are several groups: it sees
-// the progress of the other nodes in the first group only.
+// replicasAt returns how many nodes besides the leader surely have the log up to a committed index. A majority of the
+// voters always has it. With one group, the leader also counts the nodes whose progress it sees.
 func replicasAt(t *limiter.Topology, index uint64) int64 {
 	majority := t.Count(limiter.IsVoter) / 2
 	if !seesReplicas(t) {
@@ -317,5 +316,5 @@ func replicasAt(t *limiter.Topology, index uint64) int64 {
 	return int64(max(majority, seen))
 }
 
-// seesReplicas reports whether this node sees which nodes have an entry.
+// seesReplicas reports whether this node sees the progress of the other nodes.
 func seesReplicas(t *limiter.Topology) bool { return t.Groups == nil && t.Leads() }

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// checkParams are the parameters besides key and key_rest. A header counts only if the proxy's configuration names it,
-// because clients can send any header.
+// checkParams are the parameters besides key and key_rest. A parameter like key_header names a header. No other header
+// counts, because clients can send any header.
 var checkParams = map[string]bool{
 	"policy": true, "policy_header": true, "key_header": true, "from_header": true, "cost": true, "cost_header": true,
 	"priority": true, "priority_header": true,

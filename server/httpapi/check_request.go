@@ -157,8 +157,8 @@ func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
 	return service.QuotaOf(string(q.op.Text), d)
 }
 
-// deny answers a denial. A proxy that forwards the answer forwards a problem document. A proxy that selects another
-// status creates its own answer. nginx then reads only the header, and would close the connection because of a body.
+// deny answers a denial. The answer has a problem document, unless the proxy selects another status. An answer with
+// another status has no body, because nginx reads only its header and would close the connection.
 func (q *checkRequest) deny(w http.ResponseWriter, d *engine.Decision) {
 	quota := q.quota(d)
 	quota.Set(w.Header(), q.style, time.Now())

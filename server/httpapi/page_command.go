@@ -49,8 +49,8 @@ func (p *pageCommander) close() {
 }
 
 // answer accepts {"args": ["RL.BLOCK", ...]} and answers {"reply": ...} or {"error": "..."}. A page of another host
-// cannot make a browser send it, because that needs this host's Origin and permission to send JSON. A page whose DNS
-// name points here has this Origin, but no password, and its requests name another Host.
+// cannot make a browser send it: the Origin differs, and JSON needs permission. Without a password, isThisMachine also
+// refuses a page whose DNS name points here.
 func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.User) {
 	switch {
 	case u.NoPassword && !isThisMachine(r):

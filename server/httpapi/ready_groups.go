@@ -11,16 +11,15 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// A node with several Raft groups is ready while it serves the keys of some groups as well as any other node does. A
-// group without a leader has none for every node. If it made the nodes unready, a load balancer would take out all of
-// them, and with them the other groups.
+// A node with several Raft groups stays ready while a group has no leader. Otherwise every node would be unready, and
+// a load balancer would cut clients off from the other groups as well.
 
 const (
-	// groupsWait bounds the wait of /readyz for all groups. It is below the second after which a probe times out by
-	// default, because a probe that finds one group silent still answers 200.
+	// groupsWait bounds the wait of /readyz for all groups. It is below the default timeout of probes, one second,
+	// because a probe that finds one group silent still answers 200.
 	groupsWait = readyWait / 2
-	// maxGroupAge is the greatest age of the state of a group whose leader is known and does not confirm it. A dead
-	// leader is replaced, or unknown, before. So an older state means that this node lags, or cannot reach the leader.
+	// maxGroupAge is the greatest age of the state of a group whose leader is known and does not confirm it. By then a
+	// dead leader is replaced or unknown. An older state means that this node lags, or cannot reach the leader.
 	maxGroupAge = 10 * time.Second
 	// startPatience bounds the time after a start in which a group without a leader makes the node unready, because
 	// the node has never confirmed its state of the group. It exceeds the first elections after a full stop.
@@ -45,8 +44,7 @@ func (p *groupProbes) of(group int) *readyProbe {
 	return p.all[group]
 }
 
-// groupsReady reports whether any group can decide. A group without a leader must not make all nodes unready, because
-// clients need them for the keys of the other groups.
+// groupsReady reports whether any group can decide.
 func groupsReady(t *limiter.Topology) readiness {
 	led, named := 0, 0
 	for _, g := range t.Groups {

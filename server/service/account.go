@@ -8,7 +8,8 @@ import (
 
 // Account records a decided batch, for every protocol. It counts the commands, publishes denials, and notifies the
 // requests that wait for returned units. Consecutive equal commands, the common case in a pipeline, are counted
-// together. The time of a command is its equal share, but the latency histogram observes the full time for each.
+// together. Each command counts with an equal share of the time, but the latency histogram observes the full time for
+// each.
 func (s *Service) Account(who *Client, b *Batch, ds []engine.Decision, err error, start time.Time) {
 	took := time.Since(start)
 	each := took / time.Duration(len(b.Queue))

@@ -169,8 +169,8 @@ func (h *Events) Denied(op *engine.Op, d *engine.Decision) {
 	h.publish(ch, key)
 }
 
-// policyChannel returns or creates the channel of a policy. At MaxPolicyChannels it first removes all channels, because
-// removed policies leave theirs behind.
+// policyChannel returns or creates the channel of a policy. At MaxPolicyChannels it first removes all channels,
+// because deleted policies still have channels.
 func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
 	var few [len(lockoutPrefix) + len(policyPrefix) + engine.MaxPolicyLen]byte
 	name := append(append(append(few[:0], prefix...), policyPrefix...), policy...)

@@ -70,8 +70,8 @@ type entry struct {
 	allowed, limited int64     // not yet added to the page
 }
 
-// tell counts a check. An admitted check counts for each of its policies, a denied one for the policy that the decision
-// names.
+// tell counts a check. An admitted check counts for each of its policies. A denied check counts for the policy that
+// the decision names.
 func (e *entry) tell(op *engine.Op, d *engine.Decision) {
 	if d.Allowed == 0 {
 		e.turnTo(op.PairAt(int(d.Pair)).Policy)

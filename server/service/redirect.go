@@ -79,9 +79,9 @@ func redirectToLeader(t *limiter.Topology) error {
 	return LeaderElsewhere(t)
 }
 
-// DecideHere decides the operations of a batch, except those of commands that Redirect redirects. away has an error for
-// each redirected command and nil for each other command. A nil away means that err, or its absence, applies to all
-// commands. The decisions on redirected commands have a status that is not OK.
+// DecideHere decides the operations of a batch, except those of commands that Redirect redirects. away has an error
+// for each redirected command and nil for each other command. If away is nil, err applies to all commands. The
+// decisions on redirected commands have a status that is not OK.
 func (s *Service) DecideHere(b *Batch, ds []engine.Decision) (away []error, err error) {
 	if s.Replica == nil || !s.Redirects {
 		return nil, s.Limiter.Decide(b.Ops, ds)
@@ -112,7 +112,7 @@ func (s *Service) DecideHere(b *Batch, ds []engine.Decision) (away []error, err 
 // decideRest decides the operations of the commands without an error in away.
 func (s *Service) decideRest(b *Batch, ds []engine.Decision, away []error) error {
 	var ops []engine.Op
-	var to []int // the places of ops in the batch
+	var to []int // the indexes of ops in the batch
 	at := 0
 	for i := range b.Queue {
 		for range b.Queue[i].Ops {
