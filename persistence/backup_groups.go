@@ -115,7 +115,7 @@ func (m *manifest) partStart(group int) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// readPartStart reads the head of the part of a group, and says what it found instead.
+// readPartStart reads the head of the part of a group. Its error names what the stream has instead.
 func (m *manifest) readPartStart(r io.Reader, group int) error {
 	b := make([]byte, partHead)
 	if err := readPart(r, b, "the backup ends before it"); err != nil {
@@ -134,7 +134,7 @@ func (m *manifest) readPartStart(r io.Reader, group int) error {
 	return nil
 }
 
-// readPart fills b. short says what a stream that ends early lacks.
+// readPart fills b. short is the error text for a stream that ends early.
 func readPart(r io.Reader, b []byte, short string) error {
 	if _, err := io.ReadFull(r, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w (%s)", ErrNoBackup, short)
@@ -144,8 +144,8 @@ func readPart(r io.Reader, b []byte, short string) error {
 	return nil
 }
 
-// JoinBackups makes one backup of the backups of all groups, in their order, and owns these then. The groups own equal
-// ranges of the slots.
+// JoinBackups joins the backups of all groups, in the order of the groups, into one backup, which owns them. The
+// groups own equal ranges of the slots.
 func JoinBackups(groups []*limiter.Backup) (*limiter.Backup, error) {
 	m := manifest{}
 	if _, err := rand.Read(m.id[:]); err != nil {

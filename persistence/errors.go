@@ -52,8 +52,8 @@ var (
 	ErrClosed       = errors.New("the limiter is closed")
 )
 
-// refusal wraps a failure to open or read the directory with the error above that says what to do. It returns a failure
-// for which there is no such error unchanged.
+// refusal wraps a failure to open or read the directory with the error above that says what to do. It returns any
+// other failure unchanged.
 func refusal(err error) error {
 	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks,
 		ErrNoImage, ErrStream} {

@@ -6,10 +6,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Flush writes the changes since the last flush, and returns when they are on disk. It calls now after it took the
-// entries of a batch, so no clock record is before an entry of its batch. A flush without changes writes nothing while
-// the last record is younger than idleRecordNs. A large flush pauses between its steps (see spread). With force, Flush
-// always writes a record and never pauses.
+// Flush writes the changes since the last flush, and returns when they are on disk. It calls now after it has taken
+// the entries of a batch, so no clock record is earlier than an entry of its batch. A flush without changes writes
+// nothing while the last record is younger than idleRecordNs. A large flush pauses between its steps (see spread).
+// With force, Flush always writes a record and never pauses.
 func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	s.last.Flush++
 	s.spread.begin()

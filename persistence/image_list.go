@@ -170,9 +170,9 @@ func (m *Images) reap(keep string) error {
 	return nil
 }
 
-// KeepOnly removes all images but the given one. It removes the newest of them last, so after a crash the newest image
-// is the same as before the call, or the given one. KeepOnly removes nothing and returns ErrImageUsed if a stream reads
-// one of the images to remove, or ErrNoImage if the given image does not exist.
+// KeepOnly removes all images but the given one. It removes the newest image last, so after a crash the newest image
+// is still there, or only the given one. KeepOnly removes nothing and returns ErrImageUsed if a stream reads one of
+// the images to remove, or ErrNoImage if the given image does not exist.
 func (m *Images) KeepOnly(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,8 +33,7 @@ func readLegacyRecord(db *pebble.DB, kind byte) ([]byte, error) {
 	return append([]byte{}, value...), closer.Close()
 }
 
-// hasLegacy reports whether data in format 1 remains. Such data always has a record. It may be a clock record or an
-// image record: a backup of a server that runs alone is an image that has the clock record of its store.
+// hasLegacy reports whether data in format 1 remains. Such data always has a clock record or an image record.
 func hasLegacy(db *pebble.DB) (bool, error) {
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{legacyMeta}, UpperBound: []byte{legacyMeta + 1}})
 	if err != nil {

@@ -146,8 +146,8 @@ func (s *Store) reopen() (err error) {
 }
 
 // Load loads the stored entries into to, in parallel on all processors. It omits entries that are idle at the given
-// stamp. The stamp must not be after that of the record passed to Begin: a later start then has no earlier stamp, at
-// which an omitted entry would not be idle. After any error the caller must discard to.
+// stamp. The stamp must not be after the record passed to Begin. Otherwise a later start could have an earlier stamp,
+// at which an omitted entry is not idle. After any error the caller must discard to.
 func (s *Store) Load(at engine.Stamp, to Loader) error { return s.journal.load(at, to) }
 
 // readRecord reads the clock record of the last flush, and compares it with the mark.

@@ -176,9 +176,9 @@ func (b *Unpacked) overlapping(slots hashslot.Range) (some []unpackedPart) {
 	return some
 }
 
-// Entries passes the entries of a group that owns these slots to write, in pieces and in no order. They are the entries
-// of the slots, and what every group has: policies and blocks everywhere. Entries first loads them into a table, so
-// that it passes only entries that a start can load. It omits entries that are idle at the time of the backup.
+// Entries passes the entries of a group that owns these slots to write, in pieces and in no order. They are the
+// entries of the slots, the policies and the blocks everywhere. Entries first loads them into a table, so that it
+// passes only entries that a start can load. It omits entries that are idle at the time of the backup.
 func (b *Unpacked) Entries(slots hashslot.Range, write func([]engine.Change) error) error {
 	if err := b.readCommon(slots); err != nil {
 		return err
@@ -266,9 +266,8 @@ func (b *Unpacked) loadTo(p unpackedPart, to Loader) (err error) {
 	}, to)
 }
 
-// readCommon reads what every group has, unless the backup is of one group and is restored as one. The policies are
-// those of the first group, as the answers to RL.POLICY are. A block everywhere is that of the group of its key, whose
-// answer counts.
+// readCommon reads the policies from the first group, and each block everywhere from the group of its key. It does
+// nothing if a backup of one group is restored as one group.
 func (b *Unpacked) readCommon(slots hashslot.Range) error {
 	if b.known || b.keepsAll(slots) {
 		return nil
@@ -286,9 +285,9 @@ func (b *Unpacked) readCommon(slots hashslot.Range) error {
 	return nil
 }
 
-// commonEntries is a Loader that keeps only what every group has.
+// commonEntries is a Loader that keeps only the policies and blocks everywhere that readCommon reads from a group.
 type commonEntries struct {
-	policies bool // of the group that decides about policies
+	policies bool // keep policies
 	slots    hashslot.Range
 
 	mu     sync.Mutex
@@ -310,7 +309,7 @@ func (e *commonEntries) Load(_ engine.Stamp, key, value []byte) (bool, error) {
 		e.values[string(key)] = bytes.Clone(value)
 		return true, nil
 	}
-	delete(e.values, string(key)) // a block of the key alone replaces one everywhere
+	delete(e.values, string(key)) // a block of the key alone replaces a block everywhere
 	return false, nil
 }
 
