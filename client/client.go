@@ -45,7 +45,7 @@ type Options struct {
 	// default is 1.
 	Instances int
 	// LocalIdle is how long the fallback Local remembers an unused key. By default it remembers a key until its
-	// limit is whole again, which takes longer for long windows.
+	// limiter is idle.
 	LocalIdle time.Duration
 	// Timeout bounds the time of a decision in every failure. The caller's context may bound it further.
 	Timeout time.Duration
@@ -176,9 +176,8 @@ func (c *Client) probe(ctx context.Context) error {
 // newID returns a unique token.
 func newID() string { return rand.Text() }
 
-// StandIn gives the fallback Local the rules that stand in for policies (see Policy), before a request names
-// these policies. Request.Also names policies without rules, so StandIn is the only way to give rules for them.
-// Policies without rules are fetched from weir.
+// StandIn gives the fallback Local the rules of policies (see Policy) before a request names the policies. It is the
+// only way to give rules for policies in Request.Also. The client fetches policies without rules from weir.
 func (c *Client) StandIn(policies ...*Rule) {
 	if c.local == nil {
 		return

@@ -32,7 +32,8 @@
 //   - Memory is bounded: cached denials by Options.DenialKeys, the limiter in this process by
 //     localMemoryBytes, and cached policies by maxCachedPolicies.
 //   - A Lease never hands out more units than weir granted. A unit stays in a Lease for at most
-//     LeaseOptions.MaxAge. Over any time T, a limit admits at most what it admits over T + MaxAge.
+//     LeaseOptions.MaxAge. So leases hand out over any time T at most what the limit admits over
+//     T + MaxAge.
 //   - No goroutine outlives Close.
 //
 // # What it leaves to others

@@ -28,7 +28,7 @@ type LeaseOptions struct {
 // all processes together never hand out more units than weir granted. A process that dies loses its units.
 // Unused units are given back in time.
 //
-// A unit stays in the lease for up to MaxAge. Over any time T, the key's limit admits at most what it admits
+// A unit stays in the lease for up to MaxAge. So leases hand out over any time T at most what the key's limit admits
 // over T + MaxAge.
 type Lease struct {
 	client *Client
@@ -59,7 +59,7 @@ type batch struct {
 type refusal struct {
 	d    Decision
 	at   time.Time
-	good time.Duration // how long after at the denial is valid
+	good time.Duration // the denial is valid for this time after at
 }
 
 func newRefusal(d Decision) *refusal {

@@ -133,8 +133,8 @@ func (p *policyCache) again() {
 	}
 }
 
-// pass fetches the policies that have not been fetched yet, or with all the policies in use. It stops and returns
-// false if weir is not reached.
+// pass fetches the policies that have not been fetched yet or, if all is true, the policies in use. It stops and
+// returns false if weir is not reached.
 func (p *policyCache) pass(all bool) (reached bool) {
 	reached = true
 	p.byName.Range(func(key, value any) bool {

@@ -60,7 +60,7 @@ type Usage struct {
 }
 
 // Usages returns the usage of policies for keys, in one round trip. It takes nothing, and Stats does not count
-// it. An error means that weir was not reached.
+// it. It returns an error if weir was not reached or ctx ended. Usage.Err has the errors of single pairs.
 func (c *Client) Usages(ctx context.Context, of []Pair) ([]Usage, error) {
 	if c.Down() {
 		return nil, ErrUnavailable

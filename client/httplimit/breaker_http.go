@@ -57,8 +57,8 @@ func (w *watchedWriter) answered(status int) {
 	}
 }
 
-// end reports the outcome of the request to the breaker, once. If the client has disconnected, a failure says nothing
-// about the handler, because reverse proxies answer with 502 then.
+// end reports the outcome of the request to the breaker, once. A failure does not count if the client has
+// disconnected, because reverse proxies then answer with 502.
 func (w *watchedWriter) end(what outcome) {
 	if w.ended {
 		return

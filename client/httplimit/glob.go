@@ -11,14 +11,10 @@ import (
 // path of n bytes takes n steps.
 const maxGlobBytes = 127
 
-// glob is a compiled pattern of a path:
+// glob is a compiled pattern of a path; see the package comment for its syntax.
 //
-// A '*' is any characters but the slash, also none. A "**" is any characters, slashes
-// included, also none; as a whole segment it is any number of segments, also none: /a/**/b
-// matches /a/b, and /a/** matches /a.
-//
-// A slash at the end of a path is optional. glob is a nondeterministic automaton (Glushkov),
-// simulated by bits: state i says that the first i bytes of the pattern match.
+// glob is a nondeterministic automaton (Glushkov), simulated by bits: state i says that the first i bytes of
+// the pattern match.
 type glob struct {
 	next    [256]bits // by byte of the path: bit i is set if this is the i-th byte of the pattern, stars not counted
 	any     bits      // the states before a "**": every byte of the path leads back to them

@@ -17,7 +17,7 @@ type Denial struct {
 	Route  string // Route.Name
 	Limit  string // the limit that denied: Route.Name, or the name of a policy in Route.Also
 	Detail string // a sentence for people
-	// BreakerOpen means that the request was within its limits, and that Route.Breaker is open.
+	// BreakerOpen means that the request was within its limits, but Route.Breaker is open.
 	BreakerOpen bool
 	Decision    client.Decision
 }

@@ -35,8 +35,8 @@ type Algorithm string
 
 // The algorithms.
 const (
-	FixedWindow          Algorithm = "fixed_window"           // or fixed_window_counter
-	SlidingWindow        Algorithm = "sliding_window"         // or sliding_window_log: exact
+	FixedWindow          Algorithm = "fixed_window"
+	SlidingWindow        Algorithm = "sliding_window"         // exact
 	SlidingWindowCounter Algorithm = "sliding_window_counter" // about exact, in constant memory
 	TokenBucket          Algorithm = "token_bucket"
 	// LeakyBucket passes requests at an even rate. Requests that arrive earlier are delayed by at most maxPace,
@@ -68,9 +68,10 @@ const (
 
 const maxWindowSeconds = engine.MaxWindowNs / int64(time.Second)
 
-// FromEnv reads settings with getenv, usually os.Getenv. Errors are ErrBadOptions, and name the variable and
-// the accepted values. RATE_LIMIT_DEFAULT and RATE_LIMIT_WINDOW are required unless RATE_LIMIT_ENABLED is
-// false.
+// FromEnv reads settings with getenv, usually os.Getenv. RATE_LIMIT_DEFAULT and RATE_LIMIT_WINDOW are required
+// unless RATE_LIMIT_ENABLED is false. Settings has the defaults of the other variables. RATE_LIMIT_ALGORITHM
+// also accepts fixed_window_counter for fixed_window, and sliding_window_log for sliding_window. Errors are
+// ErrBadOptions, and name the variable and the accepted values.
 func FromEnv(getenv func(string) string) (s Settings, err error) {
 	e := environment{getenv: getenv}
 	if s.Enabled = true; e.text(envEnabled) != "" {
@@ -154,7 +155,7 @@ func (s *Settings) Route(pattern string, ip, user Key) Route {
 	return r
 }
 
-// atRoute separates the clients of one route from those of other routes under the same policy.
+// atRoute returns a key of the route and the client, because all routes share one policy.
 func atRoute(pattern string, client Key) Key {
 	return func(r *http.Request) string { return pattern + "|" + cmp.Or(client(r), keys.Anonymous) }
 }
