@@ -62,7 +62,7 @@ func (s *serveCmd) checkLone() error {
 	}
 	if s.DataDir != "" {
 		if owner, err := raftstore.OwnerOf(s.DataDir); err != nil || owner != "" {
-			return nil // it knows its cluster, or raftstore reports the error
+			return nil // the directory belongs to a node, or raftstore reports the error
 		}
 	}
 	return fmt.Errorf("--node-id %s without --join, and %q holds no node: "+

@@ -122,10 +122,11 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	return o, err
 }
 
-// countGroups sets the number of Raft groups: that of the node's cluster, or before it has one, that of the flag.
+// countGroups sets the number of Raft groups to that of the node's cluster. A node without a cluster takes the number
+// of the flag.
 func (f *clusterFlags) countGroups(o *raftstore.Options) {
 	if o.Durability != raftstore.Memory {
-		// The opening of the node reports an identity that cannot be read.
+		// Opening the node reports an identity that cannot be read.
 		if groups, known, err := raftstore.GroupsOf(o); known && err == nil {
 			o.Groups = groups
 			return

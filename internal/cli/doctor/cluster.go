@@ -141,7 +141,7 @@ func (d *Subject) lookAtPeers() []Finding {
 	case len(silent) > 0:
 		return []Finding{{Doubt, "cluster", said + ", no node answers at " + strings.Join(silent, ", "),
 			"start them, or check that this machine can reach them"}}
-	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // else it joins a cluster
+	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // else this node joins an existing cluster
 		return []Finding{{Doubt, "cluster", said,
 			"use an odd number: an even number tolerates no more failures than one node less"}}
 	}

@@ -8,8 +8,8 @@ import (
 // ErrFewFiles reports that the limit on file descriptors leaves none for clients.
 var ErrFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
 
-// MaxClients returns how many clients a process with a limit of files file descriptors can serve, if besides of them
-// have other uses.
+// MaxClients returns how many clients a process can serve. files is its limit on file descriptors, and besides is how
+// many of them have other uses.
 func MaxClients(files, besides uint64) (int, error) {
 	if files <= besides {
 		return 0, fmt.Errorf("%w; the limit is %d, and these ports alone need %d",

@@ -120,8 +120,8 @@ func (s *Server) Change(changes [][]string) error {
 	return err
 }
 
-// refusedBy returns the server's error about a command, from a reply of a transaction. About the other commands the
-// server only says that it did not run them.
+// refusedBy returns the server's error about a command, from a reply of a transaction. It ignores the replies to
+// commands that the server did not run because of that error.
 func refusedBy(words []string, reply any) error {
 	refused, failed := reply.(redis.Error)
 	switch {

@@ -156,7 +156,8 @@ func (s *Status) EndedHere() (n int) {
 	return n
 }
 
-// Leaderless returns the number of groups without a leader. Of a group that has ended on it, a node knows no leader.
+// Leaderless returns the number of groups without a leader. A group that has ended on the node does not count, because
+// the node knows no leader of it.
 func (s *Status) Leaderless() (n int) {
 	if len(s.Groups) == 0 && s.Leader == "" {
 		return 1

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// view is a status, and earlier ones to compare it with. Those are nil for the first status.
+// view is a status and two earlier statuses, which are nil for the first status.
 type view struct {
 	at        string
 	now, last *httpapi.Status
