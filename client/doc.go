@@ -19,16 +19,17 @@
 //     policies in advance, so Local knows their limits.
 //   - A denied key is answered from memory until its retry time.
 //   - The client resends a request only if that is safe: always after TRYAGAIN, and after an
-//     unknown outcome only if the request has an ID. It disables the retries of go-redis.
+//     unknown outcome only if the request counts once: with an ID, or for a slot. It disables
+//     the retries of go-redis.
 //   - Wait paces outbound calls. Queue waits in the server's queue. A Lease takes units in batches
 //     and hands them out without a round trip. A Slot bounds work in progress. A Hold takes units
 //     before the true cost is known.
 //
 // # What it promises
 //
-//   - An error means that weir refused the request, or that the caller's context ended. An
-//     unreachable server is not an error: the fallback decides, and Decision.Source names it. With
-//     Options.FallBackOnErrors the fallback also decides when weir answers with an error.
+//   - A decision fails only if the request is invalid, if weir refuses it, or if the caller's
+//     context ends. If weir is not reached, the fallback decides, and Decision.Source names it.
+//     With Options.FallBackOnErrors the fallback also decides when weir answers with an error.
 //   - Memory is bounded: cached denials by Options.DenialKeys, the limiter in this process by
 //     localMemoryBytes, and cached policies by maxCachedPolicies.
 //   - A Lease never hands out more units than weir granted. A unit stays in a Lease for at most

@@ -14,7 +14,7 @@ const (
 	// maxInFlight bounds the commands and pipelines in flight at once. Up to this number, callers do not wait for each
 	// other. The commands of more callers share a pipeline, and so they share system calls in the client and in weir.
 	maxInFlight = 2
-	// maxPipelineLen bounds a pipeline. It is several times the size of weir's batch.
+	// maxPipelineLen bounds a pipeline.
 	maxPipelineLen = 512
 )
 

@@ -21,8 +21,8 @@ type PolicyTerms struct {
 	Report time.Duration
 }
 
-// SetPolicy creates a policy or changes its terms. Usage is kept. SetPolicy returns the policy's version, which
-// grows with every change.
+// SetPolicy creates a policy or changes its terms. It returns the policy's version, which grows with every
+// change.
 func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) (version int64, err error) {
 	args := []any{"RL.POLICY", "SET", name}
 	for _, r := range terms.Limits {

@@ -63,7 +63,7 @@ func newPolicyCache(c *Client) *policyCache {
 	return p
 }
 
-// use records that weir has decided under a policy.
+// use records the use of a policy.
 func (p *policyCache) use(name string) {
 	if known, ok := p.byName.Load(name); ok {
 		if used := &known.(*cachedPolicy).used; !used.Load() {

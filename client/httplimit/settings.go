@@ -69,9 +69,9 @@ const (
 const maxWindowSeconds = engine.MaxWindowNs / int64(time.Second)
 
 // FromEnv reads settings with getenv, usually os.Getenv. RATE_LIMIT_DEFAULT and RATE_LIMIT_WINDOW are required
-// unless RATE_LIMIT_ENABLED is false. Settings has the defaults of the other variables. RATE_LIMIT_ALGORITHM
-// also accepts fixed_window_counter for fixed_window, and sliding_window_log for sliding_window. Errors are
-// ErrBadOptions, and name the variable and the accepted values.
+// unless RATE_LIMIT_ENABLED is false. Settings documents the defaults of the other variables.
+// RATE_LIMIT_ALGORITHM also accepts fixed_window_counter for fixed_window, and sliding_window_log for
+// sliding_window. Errors are ErrBadOptions, and name the variable and the accepted values.
 func FromEnv(getenv func(string) string) (s Settings, err error) {
 	e := environment{getenv: getenv}
 	if s.Enabled = true; e.text(envEnabled) != "" {

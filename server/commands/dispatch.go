@@ -167,8 +167,8 @@ var unaudited = []string{
 	"rl.reset", "del", "unlink",
 }
 
-// isAudited reports whether the command is written to the log. Such a command changes the basis of other clients'
-// decisions, or observes other clients.
+// isAudited reports whether the command is written to the log. Such a command changes what other clients' decisions
+// depend on, or observes other clients.
 func (c *command) isAudited() bool {
 	if slices.Contains(unaudited, c.Full) || c.name == "HELP" {
 		return false

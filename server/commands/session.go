@@ -72,7 +72,7 @@ type Session struct {
 type muteMode uint8
 
 const (
-	MuteNone muteMode = iota // ON: no reply
+	MuteNone muteMode = iota // ON: suppresses no reply
 	muteAll                  // OFF: every reply
 	muteNext                 // SKIP: the reply of the next command
 	muteThis                 // the reply of the running command, which follows SKIP

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// webConns bounds the HTTP connections. A request is in flight from the end of its header until its handler returns. A
-// body that never arrives holds no slot, because handlers read a body only after authentication.
+// webConns bounds the HTTP connections. A connection is not evicted while a handler runs. Handlers read a body only
+// after authentication, so no other client can hold a connection by a slow body.
 type webConns struct {
 	table *connlimit.Table
 

@@ -14,8 +14,8 @@ const (
 	RedirectMoved   = "moved"
 )
 
-// Elsewhere is the error for operations that this node leaves to the leader. Its text is the leader's address as MOVED
-// sends it.
+// Elsewhere is the error for operations that this node leaves to the leader. Its value is the leader's address as
+// MOVED sends it.
 type Elsewhere string
 
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }

@@ -91,7 +91,8 @@ func (w *Waiter) notify() {
 	}
 }
 
-// NotifyGiven notifies the front of each queue whose key received units back.
+// NotifyGiven notifies the front of the queue of each key in ops that received units back. It does not know the keys
+// of holds.
 func (l *WaitQueues) NotifyGiven(ops []engine.Op) {
 	if l.Count.Load() == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 const (
 	// Anonymous is the key of all clients that give no key.
 	Anonymous = "anonymous"
-	// longest bounds the text of a client in a key. A longer text is hashed.
+	// longest bounds the text of a client in a key. Longer and unprintable texts are hashed.
 	longest = 128
 	// hashBytes is how many bytes of SHA-256 a key has: enough that nobody can find a collision.
 	hashBytes = 16
