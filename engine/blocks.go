@@ -132,7 +132,7 @@ func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
 }
 
 // changeEverywhere replaces the set of blocks everywhere by a copy that change has modified. The caller holds
-// the lock of the key's shard.
+// the lock of the shard whose block changes.
 func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) {
 	t.everywhereMu.Lock()
 	defer t.everywhereMu.Unlock()

@@ -119,7 +119,7 @@ func (d *Decision) verdict() Verdict {
 	return Denied
 }
 
-// tokenLen returns the size of the token, the entry of the remembered answer, that the operation adds.
+// tokenLen returns the size of the entry that remembers the answer to the operation.
 func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
 
 // take decides under the operation's limit.

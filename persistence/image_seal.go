@@ -10,7 +10,7 @@ import (
 
 // Seal creates an image of everything written so far, as the state at the given log entry. state is the caller's part
 // of the state, which Load passes to begin. meta describes the image (see ImageInfo). When Seal returns, the image is
-// on disk. A crash before that leaves the previous images. Seal removes all images but the newest two, and keeps images
+// on disk. A crash before that leaves the previous images. Seal removes all images except the newest two and those
 // that are being sent.
 //
 // If an image of this log entry exists, Seal keeps its files and replaces its meta. Seal returns ErrTooLarge or
