@@ -14,13 +14,25 @@ import (
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64]int{0: 100, 1 << 20: 100, 2 << 20: 100, 4 << 20: 50, 20 << 20: 10,
 		50 << 20: 4, 1 << 40: 4} {
-		require.Equal(t, want, percentFor(live), "%d bytes", live)
+		require.Equal(t, want, percentFor(live, spareGarbage), "%d bytes", live)
 	}
+}
+
+// TestSpareGarbageFollowsTheLoad checks that frequent collections double the spare garbage up to its bound, and rare
+// ones halve it. The bound of a host with one group is the least spare garbage, so nothing changes there.
+func TestSpareGarbageFollowsTheLoad(t *testing.T) {
+	require.EqualValues(t, 2*spareGarbage, nextSpare(spareGarbage, maxSpareGarbage, time.Millisecond))
+	require.EqualValues(t, maxSpareGarbage, nextSpare(maxSpareGarbage, maxSpareGarbage, time.Millisecond))
+	require.EqualValues(t, 8<<20, nextSpare(8<<20, maxSpareGarbage, calmCollector/2))
+	require.EqualValues(t, 4<<20, nextSpare(8<<20, maxSpareGarbage, time.Minute))
+	require.EqualValues(t, spareGarbage, nextSpare(spareGarbage, maxSpareGarbage, time.Minute))
+	require.EqualValues(t, spareGarbage, nextSpare(spareGarbage, spareGarbage, time.Millisecond))
+	require.Equal(t, 80, percentFor(20<<20, maxSpareGarbage))
 }
 
 // TestCollectorFollowsTheHeap checks that the target changes when the heap grows and when it shrinks.
 func TestCollectorFollowsTheHeap(t *testing.T) {
-	(&heapTarget{percent: 100}).watch()
+	newHeapTarget().watch()
 	target := func() uint64 {
 		runtime.GC()
 		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/internal/cli/tracing"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/router"
 	"github.com/weir-project/weir/server"
 	"github.com/weir-project/weir/server/envoyrls"
 	"github.com/weir-project/weir/server/httpapi"
@@ -108,10 +109,13 @@ func (s *serveCmd) Run() error {
 	defer traces.Close(log)
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
-	watchCollector()
+	collector := watchCollector()
 	node, err := s.openNode(log, memory, at, traces)
 	if err != nil {
 		return errors.Join(err, at.close())
+	}
+	if _, several := node.(*router.Node); several {
+		collector.most.Store(maxSpareGarbage)
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
