@@ -235,6 +235,7 @@ var walls = []wall{
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
+	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
 	{"server", "internal/connlimit limiter server/acl server/commands server/evloop server/resp",

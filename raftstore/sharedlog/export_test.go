@@ -1,0 +1,35 @@
+package sharedlog
+
+import "runtime"
+
+// MaxBatchBytes bounds the records of one append.
+const MaxBatchBytes = maxBatchBytes
+
+// AwaitWaiting waits until so many requests wait for the next append.
+func AwaitWaiting(l *Log, n int) {
+	for waiting := -1; waiting != n; runtime.Gosched() {
+		l.queue.mu.Lock()
+		waiting = len(l.queue.waiting)
+		l.queue.mu.Unlock()
+	}
+}
+
+// AwaitTidy waits until the keeper has looked at the log, and has nothing to do.
+func AwaitTidy(l *Log) {
+	for {
+		if l.queue.mu.Lock(); l.queue.failed != nil {
+			l.queue.mu.Unlock()
+			return
+		}
+		l.queue.mu.Unlock()
+		if l.keeper.done.Load() == l.keeper.asked.Load() {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// Record encodes the header of an entry's record.
+func Record(part uint32, index uint64) []byte {
+	return record{kind: kindEntry, part: part, index: index}.appendHeader(nil)
+}

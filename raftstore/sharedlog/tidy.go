@@ -1,0 +1,169 @@
+package sharedlog
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxAgainBytes bounds the records that one append writes again. The append delays the requests that wait by about the
+// time that the disk takes for so many bytes.
+const maxAgainBytes = 256 << 10
+
+// keeper keeps the log short, in a goroutine of its own.
+type keeper struct {
+	wake    chan struct{}
+	stop    chan struct{}
+	running sync.WaitGroup
+
+	asked, done atomic.Int64 // calls of look, and those of them that were answered
+}
+
+// look makes the keeper look at the log.
+func (k *keeper) look() {
+	k.asked.Add(1)
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep keeps the log short until Close, or until the Base fails. The next write of a part then reports the failure.
+func (l *Log) keep() {
+	for {
+		select {
+		case <-l.keeper.stop:
+			return
+		case <-l.keeper.wake:
+			asked := l.keeper.asked.Load()
+			if err := l.tidy(); err != nil {
+				l.queue.fail(err)
+				return
+			}
+			l.keeper.done.Store(asked)
+		}
+	}
+}
+
+// tidy removes the records before the oldest live one, after it has moved live records that are in the way.
+func (l *Log) tidy() error {
+	target, pinned := l.choose()
+	if pinned != nil {
+		pinned()
+	}
+	for target > 0 {
+		select {
+		case <-l.keeper.stop:
+			return nil
+		default:
+		}
+		oldest := l.oldest()
+		if oldest >= target {
+			return l.truncate(oldest)
+		}
+		if err := l.commit(&request{}); err != nil { // writes some of the records again
+			return err
+		}
+	}
+	return nil
+}
+
+// choose returns the position before which all records should go, or 0. pinned asks a part for a snapshot; nil: no
+// snapshot is needed.
+func (l *Log) choose() (target uint64, pinned func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	oldest, pin := uint64(none), (*Part)(nil)
+	for _, p := range l.parts {
+		if at := p.entries.oldest(); at < oldest {
+			oldest, pin = at, p
+		}
+	}
+	oldest = min(oldest, l.last)
+	all, live := l.spans.bytes(), l.live()
+	allowed := max(l.limits.DeadBytes, live)
+	switch dead := all - live; {
+	case l.spans.before(oldest) >= l.limits.FreeBytes:
+		target = oldest
+	case dead > allowed:
+		target = min(l.spans.after(all/4), l.last)
+	case dead > allowed/2 && pin != nil && pin.pinned != nil && pin.asked != oldest:
+		pin.asked, pinned = oldest, pin.pinned
+	}
+	l.target = target
+	return target, pinned
+}
+
+// oldest returns the position of the oldest live record, or of the last record.
+func (l *Log) oldest() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	oldest := l.last
+	for _, p := range l.parts {
+		oldest = min(oldest, p.entries.oldest())
+		for _, v := range p.stable {
+			oldest = min(oldest, v.at)
+		}
+	}
+	return oldest
+}
+
+// truncate removes the records before a position. All of them are dead.
+func (l *Log) truncate(at uint64) error {
+	l.mu.Lock()
+	l.target = 0
+	l.spans.drop(at)
+	l.mu.Unlock()
+	first, err := l.base.FirstIndex()
+	if err != nil || first >= at {
+		return err
+	}
+	return l.base.DeleteRange(first, at-1)
+}
+
+// again returns some of the live records before the target, to be written again, or nil. Only the caller that writes
+// calls it.
+func (l *Log) again() (*request, error) {
+	r := &request{}
+	for _, at := range l.inTheWay() {
+		var rec raft.Log
+		if err := l.base.GetLog(at, &rec); err != nil {
+			return nil, err
+		}
+		h, err := decodeHeader(rec.Extensions)
+		if err != nil {
+			return nil, corrupt(at, err.Error())
+		}
+		if r.add(h, rec); r.bytes >= maxAgainBytes {
+			break
+		}
+	}
+	if len(r.records) == 0 {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// inTheWay returns positions of live records before the target, at most as many as one append writes again.
+func (l *Log) inTheWay() (at []uint64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.target == 0 {
+		return nil
+	}
+	const most = maxAgainBytes / recordOverhead
+	for _, p := range l.parts {
+		for _, v := range p.stable {
+			if v.at < l.target {
+				at = append(at, v.at)
+			}
+		}
+		for _, position := range p.entries.at {
+			if position < l.target && len(at) < most {
+				at = append(at, position)
+			}
+		}
+	}
+	return at
+}
