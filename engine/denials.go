@@ -39,7 +39,7 @@ type denialLook struct {
 	at           Stamp
 	cursor       lockCursor
 	waiting      keySet // the keys of operations that are not answered
-	policiesWait bool   // a change of a policy is not answered: no later check is answered
+	policiesWait bool   // a change of a policy or of a hold is not answered: no later check is answered
 	allWait      bool   // a change of the blocks everywhere is not answered: no later operation is answered
 }
 
@@ -95,8 +95,8 @@ func (l *denialLook) check(op *Op, d *Decision) bool {
 		return true
 	}
 	l.t.await(&l.waiting, op)
-	// OpCommit and OpCancel act on keys that are not known here, so all later checks wait.
 	l.allWait = l.allWait || l.t.changesEverywhere(op)
+	// OpCommit and OpCancel act on keys that are not known here, so all later checks wait.
 	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve && op.Code != OpForgive
 	return false
 }

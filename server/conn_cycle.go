@@ -62,7 +62,7 @@ func (c *conn) MayBlock() {
 }
 
 // loop serves until the connection is over or, with a poller, until it has nothing to read. polite reports that the
-// server ends the connection, so end lingers until the last replies have arrived.
+// server ends the connection. The method end then lingers, so that the client gets the last replies.
 func (c *conn) loop() (over, polite bool) {
 	if c.sess == nil {
 		return true, true // NewSession panicked

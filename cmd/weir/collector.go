@@ -13,7 +13,7 @@ const (
 	// garbagePercent is the allowed garbage relative to the live heap. A decision makes no garbage, and limiters have
 	// no pointers to follow, so frequent collection is cheap.
 	garbagePercent = 4
-	// spareGarbage is allowed in any case, because a small heap would be collected continuously.
+	// spareGarbage is allowed in any case, because a small heap would otherwise be collected continuously.
 	spareGarbage = 2 << 20
 	// maxSpareGarbage is the most spare garbage of a host with several Raft groups. Each entry of the log makes garbage,
 	// and each collection scans the goroutines and tables of all groups. With spareGarbage, a loaded host with 16

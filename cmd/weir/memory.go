@@ -38,8 +38,7 @@ const (
 	// autoPercent of the memory is for limiters. The rest is for connections, for saving and for the system. Without a
 	// bound, the kernel would kill the process after a flood of invented keys, and all limiters would be lost.
 	autoPercent = 75
-	// collectorPercent of the memory is the memory limit of Go's collector (GOMEMLIMIT). Without a limit, garbage may
-	// grow as large as the live heap.
+	// collectorPercent of the memory is the memory limit of Go's collector (GOMEMLIMIT).
 	collectorPercent = 90
 )
 
