@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -21,8 +22,8 @@ func (m *Images) Seal(index, term uint64, state, meta []byte) (ImageInfo, error)
 	}
 	m.work.Lock()
 	defer m.work.Unlock()
-	if m.db == nil {
-		return ImageInfo{}, ErrNotLoaded
+	if err := m.reopenWork(); err != nil {
+		return ImageInfo{}, err
 	}
 	made := imageMeta{index: index, term: term, meta: meta}
 	temp, err := m.checkpoint(&made, state)
@@ -33,8 +34,8 @@ func (m *Images) Seal(index, term uint64, state, meta []byte) (ImageInfo, error)
 	if err != nil {
 		return ImageInfo{}, m.must(err)
 	}
-	m.known = made.files
-	return info, nil
+	m.known, m.idle = made.files, time.Now()
+	return info, m.closeEagerly()
 }
 
 func checkSizes(state, meta []byte) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -21,13 +22,14 @@ const (
 )
 
 // Write writes changes to work/ for the next Seal. A later change of a key replaces an earlier one. Write does not wait
-// for the disk. It returns ErrNotLoaded if work/ is not open: after Close, or after a failed Load.
+// for the disk. It returns ErrNotLoaded after Close, or after a failed Load.
 func (m *Images) Write(changes []engine.Change) error {
 	m.work.Lock()
 	defer m.work.Unlock()
-	if m.db == nil {
-		return ErrNotLoaded
+	if err := m.reopenWork(); err != nil {
+		return err
 	}
+	m.idle = time.Time{}
 	return m.must(inBatches(changes, func(batch []engine.Change) error {
 		return m.journal.write(batch, pebble.NoSync)
 	}))
@@ -37,9 +39,10 @@ func (m *Images) Write(changes []engine.Change) error {
 func (m *Images) Clear() error {
 	m.work.Lock()
 	defer m.work.Unlock()
-	if m.db == nil {
+	if !m.hasWork() {
 		return ErrNotLoaded
 	}
+	m.idle = time.Time{}
 	m.journal.forget()
 	return nil
 }
@@ -49,7 +52,7 @@ func (m *Images) Clear() error {
 func (m *Images) Renew(from Drainer) (more bool, err error) {
 	m.work.Lock()
 	defer m.work.Unlock()
-	if m.db == nil {
+	if !m.hasWork() {
 		return false, ErrNotLoaded
 	}
 	return m.journal.renew(from), nil
@@ -79,6 +82,7 @@ func (m *Images) openWork(from directory, files []imageFile) (record []byte, err
 		return nil, err
 	}
 	m.known = slices.Clone(files)
+	m.idle = time.Now()
 	m.journal, record, err = openJournal(m.db, imageRecord, m.renewal)
 	return record, err
 }
@@ -96,11 +100,11 @@ func (m *Images) workOptions(loaded *atomic.Bool) *pebble.Options {
 // closeWork closes work/. A later Write returns ErrNotLoaded.
 func (m *Images) closeWork() error {
 	m.loaded.Store(false)
-	if m.db == nil {
-		return nil
+	var err error
+	if m.db != nil {
+		err = m.db.Close()
 	}
-	err := m.db.Close()
-	m.db, m.known = nil, nil
+	m.db, m.known, m.closedIdle = nil, nil, false
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -42,7 +43,7 @@ type ImageInfo struct {
 //
 // The directory contains
 //
-//	work/    a Pebble store without a write-ahead log, emptied at every start
+//	work/    a Pebble store without a write-ahead log, emptied at every start; see CloseIdle
 //	images/  a directory for each image: Pebble's files in state/, and META
 //	NEWEST   the name of the newest image: see checkNewest
 //
@@ -63,6 +64,10 @@ type Images struct {
 	work    sync.Mutex // acquired before mu
 	db      *pebble.DB
 	journal journal
+	// idle is when work/ was last flushed, or zero if it has changed since. See CloseIdle.
+	idle       time.Time
+	closedIdle bool // CloseIdle has closed db
+	eager      bool
 	// known lists the files of the image to which work/ was last equal. Pebble never changes a written table, so its
 	// checksum stays valid.
 	known []imageFile
@@ -78,7 +83,8 @@ type Images struct {
 // ErrInUse, ErrForeign, ErrDamaged, ErrNoLinks, ErrNotWritable, ErrDiskFull.
 func OpenImages(o StoreOptions) (*Images, error) {
 	o.ready()
-	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{}}
+	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{},
+		eager: o.eager}
 	m.guard = &guardFS{FS: o.FS, fatal: m.fatal}
 	m.dir = directory{fs: m.guard, path: o.Dir}
 	if err := m.open(); err != nil {

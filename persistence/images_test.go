@@ -21,7 +21,8 @@ import (
 )
 
 func openImages(fs vfs.FS, onFatal func(error)) (*Images, error) {
-	return OpenImages(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: onFatal, renewal: busyRenewal})
+	return OpenImages(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: onFatal, renewal: busyRenewal,
+		eager: closesEagerly})
 }
 
 func mustOpenImages(t *testing.T, fs vfs.FS) *Images {

@@ -125,6 +125,12 @@ func (j *journal) clear() {
 	}
 }
 
+// release frees the memory of the lanes, and forgets the closed store.
+func (j *journal) release() {
+	j.db = nil
+	j.lanes = [laneCount]block{}
+}
+
 // add adds an item to a batch: its kind, followed by head and body.
 func (j *journal) add(b *pebble.Batch, kind byte, head, body []byte) error {
 	op := b.SetDeferred(itemKeyLen, 1+len(head)+len(body))

@@ -34,6 +34,7 @@ type StoreOptions struct {
 	OnFatal func(error)
 
 	renewal renewal // usualRenewal by default; tests set other values
+	eager   bool    // in tests: Images closes work/ after each Seal and Load
 }
 
 // ready sets defaults.
