@@ -137,7 +137,7 @@ func (g *group) recovery() *recovery.Recovery {
 }
 
 func (g *group) newMachine() *fsm.FSM {
-	m := fsm.New(g.Options.Table)
+	m := fsm.New(g.Options.Table, g.Options.Groups)
 	m.Source, m.Images, m.Faults, m.Newest = g.Source, g.images, g.Faults, g.Options.Format
 	m.Answers, m.Fatal, m.Founded = g.queue.Answers, g.Fatal, g.membership.Joined
 	m.Differs, m.Reloaded, m.Reach = g.divergence.Differs, g.reads.Freshness.Reset, g.Reach
@@ -247,6 +247,9 @@ func (g *group) housekeep() {
 	g.pipeline.Expire()
 	g.Peers.LookAtMembers()
 	g.format.Agree()
+	if g.Options.Groups > 1 {
+		_ = g.images.CloseIdle() // a failure ends the process
+	}
 }
 
 // collect removes idle entries.

@@ -75,10 +75,14 @@ type FSM struct {
 	LogBytes, LogEntries atomic.Int64
 }
 
-// New returns an FSM with an empty table. The caller sets its exported fields before use.
-func New(o engine.Options) *FSM {
+// New returns an FSM with an empty table, in a process with so many groups. The caller sets its exported fields before
+// use.
+func New(o engine.Options, groups int) *FSM {
 	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, and not one node's memory
-	m := &FSM{options: o, Newest: wire.Version}
+	m := &FSM{options: o, Newest: wire.Version, samples: make(samples, samplesOfOne)}
+	if groups > 1 {
+		m.samples = make(samples, samplesOfMany)
+	}
 	m.Reloaded, m.Reach = func() {}, func(faults.Point) {}
 	m.Arrived = func(index uint64) raftlog.Arrival {
 		return raftlog.Arrival{Index: index, RawNs: m.Source.MonotonicNs()}

@@ -31,7 +31,7 @@ func newTestMachine(t *testing.T) *testMachine {
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "table", FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { images.Close() })
-	m := &testMachine{FSM: New(engine.Options{}), t: t, term: 1}
+	m := &testMachine{FSM: New(engine.Options{}, 1), t: t, term: 1}
 	m.Source, m.Images = persistence.SystemSource(), images
 	m.Answers = func(uint64) []engine.Decision { return nil }
 	m.Founded = func(Constants) {}

@@ -45,15 +45,22 @@ func mix(a, b uint64) uint64 {
 
 // samples holds the histories at the last entries applied. A proposal names an earlier entry and the leader's history
 // at it. When a follower applies the proposal, samples still has that entry.
-type samples [4096]struct{ index, history uint64 }
+type samples []struct{ index, history uint64 }
 
-func (s *samples) add(index, history uint64) {
+// samplesOfOne and samplesOfMany are the lengths of samples in a process with one group, and with several. More entries
+// are never in flight. Nodes that compare their histories have the time of this many entries to ask each other.
+const (
+	samplesOfOne  = 4096
+	samplesOfMany = 1024
+)
+
+func (s samples) add(index, history uint64) {
 	at := &s[index%uint64(len(s))]
 	at.index, at.history = index, history
 }
 
 // at returns the history at an index, if it is remembered.
-func (s *samples) at(index uint64) (uint64, bool) {
+func (s samples) at(index uint64) (uint64, bool) {
 	at := &s[index%uint64(len(s))]
 	return at.history, at.index == index
 }

@@ -17,7 +17,7 @@ import (
 // TestATestClockGoesOnFromTheLastEntry checks that a move of the test clock starts from the last entry if that is
 // ahead of the leader's own clock. The leader may not know the outcome of the entry.
 func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
-	m := fsm.New(engine.Options{Shards: 1})
+	m := fsm.New(engine.Options{Shards: 1}, 1)
 	m.Source, m.Differs = persistence.SystemSource(), func(fsm.Difference) {}
 	data := make([]byte, wire.HeaderLen)
 	wire.Header{Kind: wire.Tick, Term: 1, At: atMs(7000)}.Put(data)

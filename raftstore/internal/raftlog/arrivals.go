@@ -19,13 +19,18 @@ type Arrivals struct {
 	term        uint64 // the newest term that was stored
 	openedRawNs int64
 	openedWith  uint64 // entries up to this index were in the log when it was opened
-	ring        [MaxArrivals]Arrival
+	applied     uint64 // the newest entry that Of was called for
+	ring        []Arrival
 }
 
 // MaxArrivals bounds the entries whose arrival is remembered. It covers the entries between the last one applied and
 // the end of the log. An older entry counts as arrived when it is applied, which gives limiters less time and never
 // more.
 const MaxArrivals = 4096
+
+// leastArrivals is the length of the ring at first. It doubles when more entries wait for their application, so that an
+// idle group needs little memory.
+const leastArrivals = 64
 
 // Arrival is the time at which an entry reached this node, on its monotonic clock.
 type Arrival struct {
@@ -43,7 +48,8 @@ func NoteArrivals(log *Log, source persistence.Source) (*Arrivals, error) {
 		return nil, err
 	}
 	term, _ := log.GetUint64(KeyTerm) // a new log has no term; the library reports any other error
-	return &Arrivals{Log: log, source: source, term: term, openedRawNs: source.MonotonicNs(), openedWith: last}, nil
+	return &Arrivals{Log: log, source: source, term: term, openedRawNs: source.MonotonicNs(), openedWith: last,
+		ring: make([]Arrival, leastArrivals)}, nil
 }
 
 // SetUint64 stores a value, and remembers the term.
@@ -69,7 +75,21 @@ func (a *Arrivals) note(ls []*raft.Log) {
 	defer a.mu.Unlock()
 	for _, l := range ls {
 		a.openedWith = min(a.openedWith, l.Index-1) // this write replaces the entries from l.Index on
-		a.ring[l.Index%MaxArrivals] = Arrival{l.Index, rawNs, l.Term == a.term}
+		a.makeRoom(l.Index)
+		*a.at(l.Index) = Arrival{l.Index, rawNs, l.Term == a.term}
+	}
+}
+
+func (a *Arrivals) at(index uint64) *Arrival { return &a.ring[index%uint64(len(a.ring))] }
+
+// makeRoom doubles the ring while an entry would replace one that is not applied yet.
+func (a *Arrivals) makeRoom(index uint64) {
+	for len(a.ring) < MaxArrivals && a.at(index).Index > a.applied {
+		old := a.ring
+		a.ring = make([]Arrival, 2*len(old))
+		for _, one := range old {
+			*a.at(one.Index) = one
+		}
 	}
 }
 
@@ -78,8 +98,9 @@ func (a *Arrivals) note(ls []*raft.Log) {
 func (a *Arrivals) Of(index uint64) Arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.ring[index%MaxArrivals]; known.Index == index {
-		return known
+	a.applied = max(a.applied, index)
+	if known := a.at(index); known.Index == index {
+		return *known
 	}
 	if index <= a.openedWith {
 		return Arrival{Index: index, RawNs: a.openedRawNs}

@@ -66,3 +66,28 @@ func TestALongQueueOfArrivals(t *testing.T) {
 	require.Equal(t, Arrival{Index: 4, RawNs: 900, Live: true}, a.Of(4))
 	require.Equal(t, Arrival{Index: 5, RawNs: 100, Live: true}, a.Of(5))
 }
+
+// TestMemoryOfArrivals checks that the ring grows only while entries wait for their application.
+func TestMemoryOfArrivals(t *testing.T) {
+	src := &setSource{rawNs: 100}
+	a := arrivalsAt(t, src)
+	index := uint64(3)
+	store := func() {
+		index++
+		src.rawNs++
+		require.NoError(t, a.StoreLogs(commands(1, index)))
+	}
+	for range 10 * leastArrivals {
+		store()
+		require.Equal(t, src.rawNs, a.Of(index).RawNs)
+	}
+	require.Len(t, a.ring, leastArrivals)
+	applied, at := index, src.rawNs
+	for range 2*leastArrivals + 1 {
+		store()
+	}
+	require.Len(t, a.ring, 4*leastArrivals)
+	for i := range uint64(2*leastArrivals + 1) {
+		require.Equal(t, Arrival{Index: applied + 1 + i, RawNs: at + 1 + int64(i), Live: true}, a.Of(applied+1+i))
+	}
+}

@@ -32,7 +32,7 @@ func TestServersOfARecovery(t *testing.T) {
 		{"a b c", "", "a b", true, false},
 		{"a b c", "", "a", true, true},
 	} {
-		h := &recoveredMachine{FSM: fsm.New(engine.Options{}), log: &endedLog{configured: servers(c.log)},
+		h := &recoveredMachine{FSM: fsm.New(engine.Options{}, 1), log: &endedLog{configured: servers(c.log)},
 			servers: servers(c.left), again: c.again}
 		h.Committed.Store(&fsm.Configuration{Servers: servers(c.before)})
 		require.Equal(t, c.fine, h.check() == nil, "%+v", c)
