@@ -1,6 +1,10 @@
 package persistence
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // idleAfter is how long work/ must be unchanged before CloseIdle closes it. Pebble needs some of this time to merge and
 // remove tables.
@@ -30,25 +34,33 @@ func (m *Images) closeIdle() error {
 }
 
 // reopenWork opens work/ if CloseIdle has closed it. It returns ErrNotLoaded if work/ has no content to continue from.
-// A failure ends the process.
-func (m *Images) reopenWork() (err error) {
+// A failure ends the process. The journal must end where it ended before, or the next image would lack changes.
+func (m *Images) reopenWork() error {
 	switch {
 	case m.db != nil:
 		return nil
 	case !m.closedIdle:
 		return ErrNotLoaded
 	}
-	if m.db, err = openExisting(m.dir.file(workName), m.workOptions(&m.loaded)); err != nil {
-		m.db = nil
+	db, err := openExisting(m.dir.file(workName), m.workOptions(&m.loaded))
+	if err != nil {
 		return m.must(err)
 	}
-	m.journal.db, m.closedIdle = m.db, false
+	again, _, err := openJournal(db, imageRecord, m.renewal)
+	if err == nil && again.next != m.journal.next {
+		err = fmt.Errorf("%w (%s ends at item %d, not %d)", ErrDamaged, workName, again.next-1, m.journal.next-1)
+	}
+	if err != nil {
+		return m.must(errors.Join(err, db.Close()))
+	}
+	m.db, m.journal.db, m.closedIdle = db, db, false
 	return nil
 }
 
 // hasWork reports whether work/ is open, or can be opened again.
 func (m *Images) hasWork() bool { return m.db != nil || m.closedIdle }
 
+// closeEagerly closes work/ at once in tests.
 func (m *Images) closeEagerly() error {
 	if !m.eager {
 		return nil

@@ -1,12 +1,16 @@
 package persistence
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // closesEagerly makes openImages open Images that close work/ after each Seal and Load.
@@ -30,6 +34,28 @@ func TestImagesThatCloseEagerly(t *testing.T) {
 		"goroutines":        TestNoGoroutineOutlivesImages,
 		"damage":            TestDamageLosesNoImage,
 		"sent and received": TestAnImageIsSentAndReceived,
+
+		"sizes":                TestSizesOfAnImageAreBounded,
+		"one owner":            TestOneOwnerOfTheImagesAtATime,
+		"other directories":    TestDirectoriesThatTakeNoImages,
+		"keep only":            TestKeepOnly,
+		"forgotten work":       TestWorkIsForgottenAtAStart,
+		"failing read":         TestAFailingReadStopsTheSender,
+		"missing file":         TestATruncatedOrMissingFileInTheNewestImage,
+		"damaged older image":  TestADamagedOlderImageIsLeftOut,
+		"newer image":          TestANewerImageIsRefused,
+		"other entry":          TestAnImageOfAnotherEntryIsRefused,
+		"damage before load":   TestADamagedImageIsRefusedBeforeItIsLoaded,
+		"lost image":           TestALostImageIsMissed,
+		"broken stream":        TestABrokenStreamIsRefused,
+		"canceled image":       TestACanceledImageLeavesNothing,
+		"sent and removed":     TestSendSurvivesReaping,
+		"older image received": TestAnOlderImageCanBeReceived,
+		"replaced image":       TestAReceivedImageReplacesADamagedOne,
+		"read while sealed":    TestSealOfAnEntryThatIsRead,
+		"not removed":          TestAnOldImageThatCannotBeRemoved,
+		"newest":               TestTheNewestImageStaysTheNewest,
+		"format 1":             TestAnImageOfFormat1,
 	} {
 		t.Run(name, test)
 	}
@@ -69,19 +95,64 @@ func TestCloseIdle(t *testing.T) {
 	})
 }
 
-// TestAnIdleWorkThatIsLost checks that a node ends when its closed work/ cannot be opened again.
-func TestAnIdleWorkThatIsLost(t *testing.T) {
-	fs := vfs.NewMem()
-	m, err := openImages(fs, func(err error) { panic(err) })
-	require.NoError(t, err)
-	seal(t, m, 1)
-	m.idle = time.Now().Add(-idleAfter)
-	require.NoError(t, m.CloseIdle())
-	require.NoError(t, fs.RemoveAll(m.dir.file(workName)))
-	defer func() {
-		fatal, _ := recover().(error)
-		require.ErrorIs(t, fatal, ErrDamagedLive)
-	}()
-	_, _ = m.Seal(2, 1, nil, nil)
-	t.Error("the node went on")
+// TestDamageOfAnIdleStoreIsFatal damages work/ while its store is closed. The next image must end the process, because
+// work/ no longer has what was written.
+func TestDamageOfAnIdleStoreIsFatal(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		harm func(t *testing.T, fs *vfs.MemFS, work string)
+	}{
+		{"gone", func(t *testing.T, fs *vfs.MemFS, work string) { require.NoError(t, fs.RemoveAll(work)) }},
+		{"no manifest", func(t *testing.T, fs *vfs.MemFS, work string) { harm(t, fs, work, "MANIFEST", nil) }},
+		{"an empty manifest", func(t *testing.T, fs *vfs.MemFS, work string) {
+			harm(t, fs, work, "MANIFEST", func([]byte) []byte { return nil })
+		}},
+		{"a flipped bit in the manifest", func(t *testing.T, fs *vfs.MemFS, work string) {
+			harm(t, fs, work, "MANIFEST", func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+		}},
+		{"the store of an older image", func(t *testing.T, fs *vfs.MemFS, work string) {
+			image := fs.PathJoin(dataDir, imagesName, imageID(1, 1), stateName)
+			require.NoError(t, fs.RemoveAll(work))
+			_, err := vfs.Clone(fs, fs, image, work)
+			require.NoError(t, err)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs, stopped := vfs.NewMem(), errors.New("stopped")
+			closesEagerly = true
+			defer func() { closesEagerly = false }()
+			m, err := openImages(fs, func(err error) { panic(errors.Join(stopped, err)) })
+			require.NoError(t, err)
+			for n := range uint64(2) {
+				require.NoError(t, m.Write([]engine.Change{{Key: fmt.Append(nil, n), Value: []byte("1")}}))
+				seal(t, m, n+1)
+			}
+			c.harm(t, fs, fs.PathJoin(dataDir, workName))
+			func() {
+				defer func() {
+					err, _ := recover().(error)
+					require.ErrorIs(t, err, stopped)
+					require.ErrorIs(t, err, ErrDamagedLive)
+				}()
+				_ = m.Write([]engine.Change{{Key: []byte("c"), Value: []byte("1")}})
+			}()
+		})
+	}
+}
+
+// harm removes a file of Pebble in a directory, or replaces its content.
+func harm(t *testing.T, fs *vfs.MemFS, dir, kind string, change func([]byte) []byte) {
+	harmed := false
+	for _, path := range files(t, fs, dir) {
+		if kindOf(path) != kind {
+			continue
+		}
+		harmed = true
+		if change == nil {
+			require.NoError(t, fs.Remove(path))
+		} else {
+			writeFile(t, fs, path, change(readFile(t, fs, path)))
+		}
+	}
+	require.True(t, harmed)
 }

@@ -67,7 +67,7 @@ type Images struct {
 	// idle is when work/ was last flushed, or zero if it has changed since. See CloseIdle.
 	idle       time.Time
 	closedIdle bool // CloseIdle has closed db
-	eager      bool
+	eager      bool // see StoreOptions
 	// known lists the files of the image to which work/ was last equal. Pebble never changes a written table, so its
 	// checksum stays valid.
 	known []imageFile

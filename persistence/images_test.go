@@ -343,7 +343,8 @@ func TestAnImageCostsWhatChanged(t *testing.T) {
 func TestOneOwnerOfTheImagesAtATime(t *testing.T) {
 	for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
 		t.Run(name, func(t *testing.T) {
-			o := StoreOptions{Dir: fs.PathJoin(t.TempDir(), "a", "b"), FS: fs, Logger: quiet, OnFatal: mustNotStop(t)}
+			o := StoreOptions{Dir: fs.PathJoin(t.TempDir(), "a", "b"), FS: fs, Logger: quiet, OnFatal: mustNotStop(t),
+				eager: closesEagerly}
 			m, err := OpenImages(o)
 			require.NoError(t, err)
 			require.NoError(t, m.Write([]engine.Change{{Key: []byte("a"), Value: []byte("1")}}))
