@@ -29,7 +29,8 @@ type Arrivals struct {
 const MaxArrivals = 4096
 
 // leastArrivals is the length of the ring at first. It doubles when more entries wait for their application, so that an
-// idle group needs little memory.
+// idle group needs little memory. It never shrinks: a group that was behind once will be again, and its ring takes at
+// most 96 KiB.
 const leastArrivals = 64
 
 // Arrival is the time at which an entry reached this node, on its monotonic clock.
@@ -74,7 +75,8 @@ func (a *Arrivals) note(ls []*raft.Log) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, l := range ls {
-		a.openedWith = min(a.openedWith, l.Index-1) // this write replaces the entries from l.Index on
+		// This write replaces the entries from l.Index on.
+		a.openedWith, a.applied = min(a.openedWith, l.Index-1), min(a.applied, l.Index-1)
 		a.makeRoom(l.Index)
 		*a.at(l.Index) = Arrival{l.Index, rawNs, l.Term == a.term}
 	}
@@ -88,7 +90,9 @@ func (a *Arrivals) makeRoom(index uint64) {
 		old := a.ring
 		a.ring = make([]Arrival, 2*len(old))
 		for _, one := range old {
-			*a.at(one.Index) = one
+			if one.Index > 0 { // an empty place must not replace an entry
+				*a.at(one.Index) = one
+			}
 		}
 	}
 }

@@ -91,3 +91,34 @@ func TestMemoryOfArrivals(t *testing.T) {
 		require.Equal(t, Arrival{Index: applied + 1 + i, RawNs: at + 1 + int64(i), Live: true}, a.Of(applied+1+i))
 	}
 }
+
+// TestAGapInArrivals checks that no entry is forgotten when the ring grows although some places are empty, as after an
+// image of the leader.
+func TestAGapInArrivals(t *testing.T) {
+	src := &setSource{rawNs: 100}
+	a := arrivalsAt(t, src)
+	const first = 100 * leastArrivals // in the first place of the ring
+	stored := []uint64{first, first + 1, first + leastArrivals + 1}
+	for _, index := range stored {
+		require.NoError(t, a.StoreLogs(commands(1, index)))
+	}
+	require.Len(t, a.ring, 2*leastArrivals)
+	src.rawNs = 900
+	for _, index := range stored {
+		require.Equal(t, Arrival{Index: index, RawNs: 100, Live: true}, a.Of(index))
+	}
+}
+
+// TestArrivalsOfReplacedEntries checks that entries which replace applied ones are remembered like others. An image
+// of a recovery may be older than the state of this node.
+func TestArrivalsOfReplacedEntries(t *testing.T) {
+	src := &setSource{rawNs: 100}
+	a := arrivalsAt(t, src)
+	a.Of(10 * leastArrivals)
+	src.rawNs = 200
+	for i := range uint64(leastArrivals + 1) {
+		require.NoError(t, a.StoreLogs(commands(1, 4+i)))
+	}
+	src.rawNs = 900
+	require.EqualValues(t, 200, a.Of(4).RawNs)
+}
