@@ -70,4 +70,7 @@ type Consensus struct {
 	Standstill             time.Duration    // time for which the last snapshot blocked decisions
 	// Evicted counts connections to the inter-node port that were closed during the handshake to admit others.
 	Evicted int64
+	// SilentNodes counts the silences of other nodes that a second node confirmed, and SilentHere those that only this
+	// node found. Both are 0 in a cluster with one group.
+	SilentNodes, SilentHere int64
 }

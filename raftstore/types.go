@@ -27,8 +27,11 @@ const (
 	Memory = identity.Memory
 )
 
-// DefaultSnapshotBytes is the default of Options.SnapshotBytes.
-const DefaultSnapshotBytes = host.DefaultSnapshotBytes
+// The defaults of Options.SnapshotBytes and Options.Heartbeat.
+const (
+	DefaultSnapshotBytes = host.DefaultSnapshotBytes
+	DefaultHeartbeat     = host.DefaultHeartbeat
+)
 
 // OwnerOf returns the id of the node that a data directory belongs to, or "" if it belongs to none. It does not open
 // the directory, because the node may be using it. It returns ErrNewer if this program does not know the format.

@@ -25,4 +25,5 @@ const (
 	NoReadIndex                       // refuse ReadIndex questions, as an older weir does
 	NoSlotCheck                       // carry out operations on slots that another group owns
 	StaleMap                          // route every other decision by the map of a cluster with half as many groups
+	NoWitness                         // take a node for silent that no other node finds silent
 )

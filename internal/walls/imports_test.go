@@ -217,6 +217,7 @@ var walls = []wall{
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
 			"raftstore/internal/images raftstore/internal/raftlog",
 		"brings a directory into the state that the Raft library starts from"},
+	{"raftstore/internal/silence", "internal/faults", "judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/snapshots",
 		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
@@ -233,7 +234,8 @@ var walls = []wall{
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
-		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/peer",
+		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/silence " +
+			"raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},

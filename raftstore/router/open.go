@@ -2,6 +2,7 @@ package router
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/silence"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -19,6 +21,9 @@ type Node struct {
 	options raftstore.Options
 	nodes   []*raftstore.Node // by group; nil: the group had ended before
 	hub     *peer.Hub
+	host    *peer.Port // for messages between hosts; nil until all groups are open
+	silence *silence.Detector
+	unwatch context.CancelFunc // ends silence
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was
@@ -56,6 +61,10 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		return nil, err
 	}
 	n.Router = New(groups, o.Logger, o.Faults)
+	if err := n.watch(); err != nil {
+		n.Router.Close()
+		return nil, err
+	}
 	n.tasks.Go(n.endGroups)
 	return n, nil
 }
@@ -97,6 +106,7 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 
 // Close stops the node. Each group transfers its leadership first, and no acknowledged decision is lost.
 func (n *Node) Close() error {
+	n.unwatch()
 	n.Router.Close()
 	n.closing.Wait()
 	return n.closeGroups()

@@ -61,6 +61,10 @@ func memberMetrics(m *limiter.Member) []metric {
 	}
 }
 
+const silencesHelp = "Times that this node heard nothing from another node for --raft-heartbeat. If another node " +
+	"confirms the silence, the groups that the silent node led elect other leaders. Unconfirmed silences suggest a cut " +
+	"between two nodes. Always 0 with one Raft group."
+
 func consensusMetrics(c limiter.Consensus) []metric {
 	return []metric{
 		counter("cluster_leader_changes_total", "Leader changes that this node observed.", c.LeaderChanges),
@@ -75,6 +79,8 @@ func consensusMetrics(c limiter.Consensus) []metric {
 		counter("cluster_late_answers_total", "Decisions older than --max-decision-age. The client got UNKNOWN "+
 			"instead.", c.Late),
 		counter("connections_evicted_total", evictedHelp, c.Evicted).with("port", "nodes"),
+		counter("cluster_silences_total", silencesHelp, c.SilentNodes).with("confirmed", "yes"),
+		counter("cluster_silences_total", silencesHelp, c.SilentHere).with("confirmed", "no"),
 		gauge("cluster_log_bytes", "Bytes of log entries applied since the last snapshot.", c.LogBytes),
 		gauge("cluster_snapshot_standstill_seconds", "How long the last snapshot blocked "+
 			"decisions.", c.Standstill.Seconds()),

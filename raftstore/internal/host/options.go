@@ -112,7 +112,8 @@ type Options struct {
 }
 
 const (
-	defaultHeartbeat = 750 * time.Millisecond
+	// DefaultHeartbeat is the default of Options.Heartbeat.
+	DefaultHeartbeat = 750 * time.Millisecond
 	minHeartbeat     = 20 * time.Millisecond
 	maxJoin          = 64
 )
@@ -123,7 +124,7 @@ func (o *Options) Complete() error {
 		o.Durability = identity.Fsync
 	}
 	if o.Heartbeat == 0 {
-		o.Heartbeat = defaultHeartbeat
+		o.Heartbeat = DefaultHeartbeat
 	}
 	if o.MaxDecisionAge == 0 {
 		o.MaxDecisionAge = defaultMaxDecisionAge

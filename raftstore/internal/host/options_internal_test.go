@@ -15,7 +15,7 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}}
 	require.NoError(t, o.Complete())
 	require.Equal(t, identity.Fsync, o.Durability)
-	require.Equal(t, defaultHeartbeat, o.Heartbeat)
+	require.Equal(t, DefaultHeartbeat, o.Heartbeat)
 	require.Equal(t, defaultMaxDecisionAge, o.MaxDecisionAge)
 	require.EqualValues(t, DefaultSnapshotBytes, o.SnapshotBytes)
 	require.Equal(t, stalledAfter, o.StalledAfter)

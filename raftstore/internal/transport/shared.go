@@ -121,6 +121,19 @@ func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.
 	return orStream(err, s.NetworkTransport.TimeoutNow, id, at, args, resp)
 }
 
+// Elect makes this node stand for election, as a leader that transfers its leadership does with TimeoutNow. The message
+// passes through the main loop of the library. Elect reports false if the library did not take it before ctx ended.
+func (s *Shared) Elect(ctx context.Context) bool {
+	m := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
+	select {
+	case s.rpcs <- raft.RPC{Command: m, RespChan: make(chan raft.RPCResponse, 1)}:
+		return true
+	case <-ctx.Done():
+	case <-s.done:
+	}
+	return false
+}
+
 // orStream sends a message on a stream if err is peer.ErrNotShared. Otherwise it returns err.
 func orStream[Args, Resp any](err error, send func(raft.ServerID, raft.ServerAddress, Args, Resp) error,
 	id raft.ServerID, at raft.ServerAddress, args Args, resp Resp) error {

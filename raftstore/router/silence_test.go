@@ -1,0 +1,156 @@
+package router_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// cuts are the directions between nodes in which a network loses everything.
+type cuts struct {
+	mu   sync.Mutex
+	lost map[[2]string]bool // by the inter-node addresses of sender and receiver
+}
+
+func (c *cuts) set(from, to string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost[[2]string{from, to}] = true
+}
+
+func (c *cuts) has(from, to string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost[[2]string{from, to}]
+}
+
+// cutConn is the dialer's side of a connection. What it loses is lost for good.
+type cutConn struct {
+	net.Conn
+	cuts     *cuts
+	from, to string
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	if c.cuts.has(c.from, c.to) {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		if err != nil || !c.cuts.has(c.to, c.from) {
+			return n, err
+		}
+	}
+}
+
+// records is a log in memory.
+type records struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (r *records) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.buf.Write(b)
+}
+
+func (r *records) count(text string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Count(r.buf.String(), text)
+}
+
+// The log lines of an election after a silence, and of a move of leadership for another reason.
+const (
+	standsLine = "this node stands for election"
+	movesLine  = "leadership of a group moves"
+)
+
+// newCutTier returns a tier whose network can be cut, a node that leads some group, and the logs of all nodes.
+func newCutTier(t *testing.T, mistakes faults.Set) (c *tier, network *cuts, leader int, log *records) {
+	network, log = &cuts{lost: map[[2]string]bool{}}, &records{}
+	c = newTier(t, 3, 4, func(o *raftstore.Options) {
+		o.Logger, o.Faults = slog.New(slog.NewTextHandler(log, nil)), mistakes
+		from := o.RaftAddr
+		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			if err != nil {
+				return nil, err
+			}
+			return &cutConn{conn, network, from, addr}, nil
+		}
+	})
+	for _, n := range c.nodes {
+		c.led(n)
+	}
+	for i, n := range c.nodes {
+		if n.Topology().Led() > 0 {
+			leader = i
+		}
+	}
+	time.Sleep(2 * c.opts[0].Heartbeat) // every host hears every other
+	return c, network, leader, log
+}
+
+// cut cuts both directions between two nodes.
+func (c *tier) cut(network *cuts, a, b int) {
+	network.set(c.opts[a].RaftAddr, c.opts[b].RaftAddr)
+	network.set(c.opts[b].RaftAddr, c.opts[a].RaftAddr)
+}
+
+// TestASilentNodeLosesItsGroups checks that the other nodes agree about a node that is cut off, and elect leaders for
+// its groups.
+func TestASilentNodeLosesItsGroups(t *testing.T) {
+	c, network, leader, log := newCutTier(t, faults.Set{})
+	led := c.nodes[leader].Topology().Led()
+	others := []int{(leader + 1) % 3, (leader + 2) % 3}
+	for _, other := range others {
+		c.cut(network, leader, other)
+	}
+	for _, other := range others {
+		require.Eventually(t, func() bool {
+			top := c.nodes[other].Topology()
+			for _, g := range top.Each() {
+				if m := top.Member(g.Leader); m == nil || m.RaftAddr == c.opts[leader].RaftAddr {
+					return false
+				}
+			}
+			return true
+		}, patience, time.Millisecond)
+		require.EqualValues(t, 1, c.nodes[other].Consensus().SilentNodes)
+	}
+	t.Logf("%d groups, %d elections after the silence", led, log.count(standsLine))
+	require.Zero(t, c.nodes[leader].Consensus().SilentNodes)
+}
+
+// TestACutLinkDeposesNoLeader checks that a leader stays when only one other node does not hear it.
+func TestACutLinkDeposesNoLeader(t *testing.T) {
+	c, network, leader, log := newCutTier(t, faults.Set{})
+	before := *c.nodes[leader].Topology()
+	other := (leader + 1) % 3
+	c.cut(network, leader, other)
+	require.Eventually(t, func() bool { return c.nodes[other].Consensus().SilentHere > 0 }, patience, time.Millisecond)
+	require.Zero(t, log.count(standsLine))
+	after := c.nodes[leader].Topology()
+	for i, g := range before.Groups {
+		if g.Leader == before.Self && log.count(movesLine) == 0 {
+			require.Equal(t, g.Leader, after.Groups[i].Leader)
+			require.Equal(t, g.Term, after.Groups[i].Term)
+		}
+	}
+}
