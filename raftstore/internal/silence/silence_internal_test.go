@@ -88,7 +88,7 @@ func TestAPausedHost(t *testing.T) {
 		c.host("A").paused = true
 		c.host("B").looked = time.Time{}.Add(1) // paused until now
 		c.run(t.Context(), limit-2*limit/ticksPerLimit)
-		require.Empty(t, c.elections, "its measurement began anew")
+		require.Empty(t, c.elections, "its measurement started again")
 		c.run(t.Context(), 3*limit)
 		require.Equal(t, 4, c.leads("B")+c.leads("C"))
 		c.host("A").paused = false
