@@ -122,8 +122,9 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	return o, err
 }
 
-// countGroups sets the number of Raft groups to that of the node's cluster. A node without a cluster takes the number
-// of the flag.
+// countGroups sets the number of Raft groups to that of the node's cluster. A node without a cluster asks the nodes of
+// --join for the number of theirs, and takes the number of the flag if none answers. If that number is wrong, the node
+// stops when it joins, and finds the right number in its directory at the next start.
 func (f *clusterFlags) countGroups(o *raftstore.Options) {
 	if o.Durability != raftstore.Memory {
 		// Opening the node reports an identity that cannot be read.
@@ -133,6 +134,11 @@ func (f *clusterFlags) countGroups(o *raftstore.Options) {
 		}
 	}
 	o.Groups = f.Groups
+	if groups, ok := raftstore.LearnGroups(o); ok && groups != f.Groups {
+		o.Logger.Info("this node uses the number of Raft groups of the cluster that it joins, and not that of --groups",
+			"groups", groups, "flag", f.Groups)
+		o.Groups = groups
+	}
 }
 
 // raftPort returns the address at which the node listens for other nodes.

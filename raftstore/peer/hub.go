@@ -43,7 +43,7 @@ type HubConfig struct {
 type Hub struct {
 	tracker // of accepted connections whose group is not known yet
 	config  HubConfig
-	listen  net.Listener
+	listen  net.Listener // nil: this hub only dials
 	done    chan struct{}
 	life    context.Context // ends with the hub
 	end     context.CancelFunc
@@ -134,6 +134,9 @@ func (h *Hub) Cut() error {
 	h.cut()
 	for _, p := range ports {
 		p.end()
+	}
+	if h.listen == nil {
+		return nil
 	}
 	return h.listen.Close()
 }

@@ -62,6 +62,16 @@ type Port struct {
 // NewPort returns the only port of a new hub, which serves a listener and owns it from then on. The end of the port is
 // the end of the hub. See Hub.Open for serve.
 func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from Identity)) *Port {
+	p := onlyPort(listen, config, serve)
+	p.hub.start()
+	return p
+}
+
+// NewDialer returns a port that accepts no connections. A node asks other nodes through it before its own port is open.
+func NewDialer(config Config) *Port { return onlyPort(nil, config, nil) }
+
+// onlyPort returns the only port of a new hub that accepts no connection yet.
+func onlyPort(listen net.Listener, config Config, serve func(conn net.Conn, from Identity)) *Port {
 	h := newHub(listen, HubConfig{
 		Secret: config.Secret, Certificates: config.Certificates, Dialer: config.Dialer, Logger: config.Logger,
 	})
@@ -69,7 +79,6 @@ func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from 
 		Self: config.Self, Logger: config.Logger, ServesRaft: config.ServesRaft, Stops: config.Stops,
 	}, serve)
 	p.ownsHub, h.ports[p.group] = true, p
-	h.start()
 	return p
 }
 

@@ -1,0 +1,50 @@
+package raftstore
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// LearnGroups asks the other nodes of o.Join for the number of Raft groups of their cluster. It returns the first
+// answer of a node that belongs to a cluster. ok is false if no such node answers within timers.StatusTimeout. A node
+// calls it before it opens its port. So nodes without a cluster refuse each other at once, and do not wait.
+func LearnGroups(o *Options) (groups int, ok bool) {
+	port := peer.NewDialer(peer.Config{
+		Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Logger: cmp.Or(o.Logger, slog.Default()),
+		Self: func() peer.Identity { return peer.Identity{NodeID: o.NodeID} },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer port.Close() // ends the handshakes
+	defer cancel()
+	answers := make(chan host.Status, len(o.Join))
+	for _, addr := range o.Join {
+		asking.Go(func() { answers <- statusAt(ctx, port, addr, o.RaftAddr) })
+	}
+	for range o.Join {
+		if s := <-answers; s.ClusterID != "" || s.NodeID != "" && !s.Pristine {
+			return max(s.Groups, 1), true
+		}
+	}
+	return 0, false
+}
+
+// statusAt asks the node at an address, unless it is this node's own. It returns the zero Status without an answer.
+func statusAt(ctx context.Context, port *peer.Port, addr, own string) host.Status {
+	if addr == own {
+		return host.Status{}
+	}
+	client := peer.NewClient(port, addr, "")
+	defer client.Close()
+	s, err := host.Ask(ctx, client)
+	if err != nil {
+		return host.Status{}
+	}
+	return s
+}
