@@ -3,6 +3,7 @@ package clienttest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,13 +12,16 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
 // cluster is three nodes with default settings, except for their addresses and --id-lifetime.
 type cluster struct {
-	t     *testing.T
-	nodes map[string]*weir
+	t      *testing.T
+	nodes  map[string]*weir
+	groups int // Raft groups
 }
 
 var nodeIDs = []string{"a", "b", "c"}
@@ -26,7 +30,7 @@ var nodeIDs = []string{"a", "b", "c"}
 // it is nil, returns the address by which clients reach the node that listens on a given address.
 func startCluster(t *testing.T, advertise func(listen string) string, args ...string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, nodes: map[string]*weir{}}
+	c := &cluster{t: t, nodes: map[string]*weir{}, groups: 1}
 	addrs := weirproc.FreeAddrs(t, 2*len(nodeIDs))
 	clients, nodes := addrs[:len(nodeIDs)], addrs[len(nodeIDs):]
 	dir := t.TempDir()
@@ -82,25 +86,48 @@ func (w *weir) ask(args ...string) (any, error) {
 	return conn.Do(args[0], anys(args[1:])...)
 }
 
-// leader waits until all running nodes name the same leader, and that leader runs. A former leader may still name
-// itself for a while.
+// leader returns the node that leads the only group, or the first of several.
 func (c *cluster) leader() (id string) {
 	c.t.Helper()
+	return c.leaders()[0]
+}
+
+// leaders waits until all running nodes name the same leader of each group, and these leaders run. A former leader may
+// still name itself for a while.
+func (c *cluster) leaders() (ids []string) {
+	c.t.Helper()
 	until(c.t, "there is no leader", func() bool {
-		id = ""
+		ids = nil
 		for _, w := range c.nodes {
 			if !w.Running() {
 				continue
 			}
-			status, err := redis.StringMap(headOf(w.ask("WEIR.CLUSTER", "STATUS")))
-			if err != nil || status["leader"] == "" || id != "" && id != status["leader"] {
+			named := w.leaders()
+			if len(named) != c.groups || ids != nil && !slices.Equal(ids, named) {
 				return false
 			}
-			id = status["leader"]
+			ids = named
 		}
-		return c.nodes[id].Running()
+		return !slices.ContainsFunc(ids, func(id string) bool { return id == "" || !c.nodes[id].Running() })
 	})
-	return id
+	return ids
+}
+
+// leaders returns the leader of each group according to one node, or nothing if the node does not answer.
+func (w *weir) leaders() (ids []string) {
+	reply, err := w.ask("WEIR.CLUSTER", "STATUS")
+	if err != nil {
+		return nil
+	}
+	status, err := remote.ReadStatus(reply)
+	require.NoError(w.t, err)
+	if len(status.Groups) == 0 {
+		return []string{status.Leader}
+	}
+	for i := range status.Groups {
+		ids = append(ids, status.Groups[i].Leader)
+	}
+	return ids
 }
 
 // until polls ok, and fails the test with otherwise after clusterWait. It polls in the caller's goroutine, so that ok
@@ -123,18 +150,6 @@ const (
 	clusterWait = 3 * time.Minute
 )
 
-// headOf returns the text fields of a reply to WEIR.CLUSTER STATUS: all fields but numbers and the nodes.
-func headOf(reply any, err error) (any, error) {
-	list, err := redis.Values(reply, err)
-	var head []any
-	for i := 0; i+1 < len(list); i += 2 {
-		if _, text := list[i+1].([]byte); text {
-			head = append(head, list[i], list[i+1])
-		}
-	}
-	return head, err
-}
-
 // other returns the id of a running node that is not listed in than.
 func (c *cluster) other(than ...string) string {
 	for _, id := range nodeIDs {
@@ -146,24 +161,38 @@ func (c *cluster) other(than ...string) string {
 	return ""
 }
 
-// transfer transfers the leadership to a node, by a command to the leader, as an operator does. It retries, because
-// a node that has just started must catch up first.
+// transfer transfers the leadership of every group to a node, by a command to the leader, as an operator does. It
+// retries, because a node that has just started must catch up first.
 func (c *cluster) transfer(to string) {
 	c.t.Helper()
 	until(c.t, "leadership does not go to "+to, func() bool {
 		_, err := c.nodes[c.leader()].ask("WEIR.CLUSTER", "TRANSFER", to)
-		return err == nil && c.leader() == to
+		return err == nil && !slices.ContainsFunc(c.leaders(), func(id string) bool { return id != to })
 	})
 }
 
-// awaitReady waits until a node knows a leader and has applied the committed entries. A linearizable read shows both.
-// Leadership can be transferred to such a node only.
+// awaitReady waits until a node knows the leader of each group and has applied the committed entries. A linearizable
+// read shows both. Leadership can be transferred to such a node only.
 func (c *cluster) awaitReady(id string) {
 	c.t.Helper()
-	until(c.t, id+" is not ready", func() bool {
-		_, err := c.nodes[id].ask("RL.INSPECT", "no such key")
-		return err == nil
-	})
+	for _, prefix := range c.prefixes() {
+		until(c.t, id+" is not ready", func() bool {
+			_, err := c.nodes[id].ask("RL.INSPECT", prefix+"no such key")
+			return err == nil
+		})
+	}
+}
+
+// prefixes returns a prefix of keys for each group.
+func (c *cluster) prefixes() []string {
+	if c.groups == 1 {
+		return []string{""}
+	}
+	var list []string
+	for group := range c.groups {
+		list = append(list, "{"+hashslot.Tag(hashslot.OfGroup(group, c.groups).First)+"}")
+	}
+	return list
 }
 
 // calls returns how often clients have sent RL.FIXED to a node. A load consists of these commands.
@@ -189,11 +218,12 @@ func (c *cluster) strays(leader string) (n int) {
 	return n
 }
 
-// left asks the leader how many units a limiter has left.
+// left asks the leader of the key's group how many units a limiter has left.
 func (c *cluster) left(key string) int64 {
 	c.t.Helper()
+	leader := c.leaders()[hashslot.Group(hashslot.Of([]byte(key)), c.groups)]
 	five, err := redis.Int64s(
-		c.nodes[c.leader()].ask("RL.FIXED", key, "FOREVER", strconv.FormatInt(most, 10), "COST", "0"))
+		c.nodes[leader].ask("RL.FIXED", key, "FOREVER", strconv.FormatInt(most, 10), "COST", "0"))
 	require.NoError(c.t, err)
 	return five[1]
 }

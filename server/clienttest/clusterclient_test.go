@@ -30,6 +30,9 @@ type clientKind struct {
 	// learns: the client needs the address of one node only, whether or not that node leads. With --redirect=moved the
 	// test gives it the address of the node that will lead and be killed.
 	learns bool
+	// keyless: the client does not know which argument of weir's commands is the key. It sends a command to any primary
+	// and follows the redirect. It sends a pipeline to one primary, so the keys of a pipeline must be of one group.
+	keyless bool
 	// remembersDeath: for up to a second after the node is back, the client returns the error of a refused connection
 	// without a new attempt.
 	remembersDeath bool
@@ -65,6 +68,9 @@ func testClusterClient(t *testing.T, kind clientKind) {
 	for _, redirect := range []string{"forward", "moved"} {
 		t.Run(redirect, func(t *testing.T) { testFollowsLeader(t, kind, redirect) })
 	}
+	for _, redirect := range []string{"forward", "moved"} {
+		t.Run("groups-"+redirect, func(t *testing.T) { testFollowsLeaders(t, kind, redirect) })
+	}
 	t.Run("LostReply", func(t *testing.T) { testLostReply(t, kind) })
 }
 
@@ -82,8 +88,8 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	}
 	client := kind.dial(t, seeds)
 	defer client.close()
-	speakInCluster(t, client)
-	l := newLoad(client, kind.callers)
+	speakInCluster(t, client, true)
+	l := newLoad(client, kind, c.prefixes()...)
 	settled := func() {
 		t.Helper()
 		if !kind.stateless {
@@ -97,17 +103,11 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 			settled()
 		}
 	}
-	counted := func() {
-		t.Helper()
-		l.once.checkExact(t, c.left(l.once.key))
-		l.plain.check(t, c.left(l.plain.key), kind)
-	}
-
 	l.during(t, "at the start", settled)
 	if redirect == "moved" {
 		l.during(t, "leadership was transferred", handOver)
 	}
-	counted()
+	l.counted(t, c)
 	kind.quiet(t, false)
 
 	l.worries.expectDeath(true)
@@ -115,7 +115,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 		c.nodes[victim].kill()
 		settled()
 	})
-	counted()
+	l.counted(t, c)
 	l.during(t, "it comes back", func() {
 		c.nodes[victim].Start()
 		c.awaitReady(victim)
@@ -125,8 +125,8 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 
 	l.during(t, "leadership is handed back", handOver)
 	l.worries.expectDeath(false)
-	counted()
-	l.takeRest(t, c.left(l.once.key))
+	l.counted(t, c)
+	l.takeRest(t, c)
 	kind.quiet(t, false)
 }
 
@@ -140,9 +140,9 @@ func (l *load) reaches(t *testing.T, c *cluster, leader string) {
 	})
 }
 
-// speakInCluster sends commands of every kind, first one by one, then as a pipeline. It leaves out replies that
-// contain a time, because the cluster has no test clock.
-func speakInCluster(t *testing.T, client clusterClient) {
+// speakInCluster sends commands of every kind, first one by one, and then as a pipeline if pipelines is set. It leaves
+// out replies that contain a time, because the cluster has no test clock.
+func speakInCluster(t *testing.T, client clusterClient, pipelines bool) {
 	t.Helper()
 	number := func(n string) json.Number { return json.Number(n) }
 	list := func(numbers ...string) (reply []any) {
@@ -175,6 +175,9 @@ func speakInCluster(t *testing.T, client clusterClient) {
 		commands[i] = v.Send
 		a := client.send(commands[i : i+1])[0]
 		require.Empty(t, v.check(a.reply, a.err))
+	}
+	if !pipelines {
+		return
 	}
 	// The commands have undone their effects, so the pipeline gets the same replies. It leaves out the last three.
 	for i, a := range client.send(commands[:len(commands)-3]) {

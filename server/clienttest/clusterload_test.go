@@ -23,18 +23,26 @@ const (
 // load sends commands through one client, from several goroutines (callers).
 type load struct {
 	client  clusterClient
-	callers int
-	once    *tally // of commands with an ID, which are resent until they are acknowledged
-	plain   *tally // of commands without an ID, which are sent once
+	kind    clientKind
+	limits  []limits // one for each Raft group, or a single one
 	worries *worries
 	tokens  atomic.Int64
+	sent    atomic.Int64 // commands that were given to the client
 }
 
-func newLoad(client clusterClient, callers int) *load {
-	return &load{
-		client: client, callers: callers, once: newTally("once"), plain: newTally("plain"),
-		worries: &worries{seen: map[string]int{}},
+// limits are the limiters of a load in one Raft group.
+type limits struct {
+	once  *tally // of commands with an ID, which are resent until they are acknowledged
+	plain *tally // of commands without an ID, which are sent once
+}
+
+// newLoad returns a load on the limiters whose keys begin with the given prefixes.
+func newLoad(client clusterClient, kind clientKind, prefixes ...string) *load {
+	l := &load{client: client, kind: kind, worries: &worries{seen: map[string]int{}}}
+	for _, prefix := range prefixes {
+		l.limits = append(l.limits, limits{newTally(prefix + "once"), newTally(prefix + "plain")})
 	}
+	return l
 }
 
 // during runs what while the callers send commands. Some decisions are acknowledged before what begins, and some after
@@ -44,7 +52,7 @@ func (l *load) during(t *testing.T, name string, what func()) {
 	began := l.acknowledged()
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
-	for range l.callers {
+	for range l.kind.callers {
 		callers.Go(func() { l.call(stop) })
 	}
 	ended := sync.OnceFunc(func() { close(stop); callers.Wait() })
@@ -57,38 +65,69 @@ func (l *load) during(t *testing.T, name string, what func()) {
 	t.Logf("%s: %d acknowledged, errors %v", name, l.acknowledged()-began, l.worries.take())
 }
 
-// goesOn waits until some more decisions are acknowledged.
+// goesOn waits until some more decisions are acknowledged in each group.
 func (l *load) goesOn(t *testing.T) {
 	t.Helper()
-	const some = 5 * pipelined
-	enough := l.acknowledged() + some
-	until(t, "the client does not go on", func() bool {
-		return l.acknowledged() >= enough || len(l.unexpected()) > 0
-	})
+	some := 5 * pipelined / len(l.limits)
+	enough := make([]int, len(l.limits))
+	for i, of := range l.limits {
+		enough[i] = of.acknowledged() + some
+	}
+	for i, of := range l.limits {
+		until(t, "the client does not go on with "+of.once.key, func() bool {
+			return of.acknowledged() >= enough[i] || len(l.unexpected()) > 0
+		})
+	}
 	require.Empty(t, l.unexpected())
 }
 
 // unexpected returns the errors and answers that must not occur.
 func (l *load) unexpected() []string {
-	return slices.Concat(l.worries.unexpected(), l.once.unexpected(), l.plain.unexpected())
+	found := l.worries.unexpected()
+	for _, of := range l.limits {
+		found = slices.Concat(found, of.once.unexpected(), of.plain.unexpected())
+	}
+	return found
 }
 
-func (l *load) acknowledged() int { return l.once.acknowledged() + l.plain.acknowledged() }
+func (l *load) acknowledged() (sum int) {
+	for _, of := range l.limits {
+		sum += of.acknowledged()
+	}
+	return sum
+}
 
-// call alternates single commands and pipelines, with and without an ID.
+func (of limits) acknowledged() int { return of.once.acknowledged() + of.plain.acknowledged() }
+
+// counted compares what the client was told with the units that the cluster has left.
+func (l *load) counted(t *testing.T, c *cluster) {
+	t.Helper()
+	for _, of := range l.limits {
+		of.once.checkExact(t, c.left(of.once.key))
+		of.plain.check(t, c.left(of.plain.key), l.kind)
+	}
+}
+
+// call alternates single commands and pipelines, with and without an ID. The single commands go to the groups by turns.
+// Each pipeline goes to all groups, or by turns too if the client cannot send it to several nodes.
 func (l *load) call(stop <-chan struct{}) {
 	for n := 0; ; n++ {
+		next := l.limits[n/2%len(l.limits):][:1]
+		all := l.limits
+		if l.kind.keyless {
+			all = next
+		}
 		select {
 		case <-stop:
 			return
 		default:
 		}
 		if n%2 == 0 {
-			l.sendPlain(1)
-			l.sendOnce(1)
+			l.sendPlain(next, 1)
+			l.sendOnce(next, 1)
 		} else {
-			l.sendPlain(pipelined)
-			l.sendOnce(pipelined)
+			l.sendPlain(all, pipelined)
+			l.sendOnce(all, pipelined)
 		}
 	}
 }
@@ -98,14 +137,21 @@ func take(key string, more ...string) []string {
 	return append([]string{"RL.FIXED", key, "FOREVER", strconv.FormatInt(most, 10)}, more...)
 }
 
-func (l *load) sendPlain(n int) {
+// send counts the commands and gives them to the client.
+func (l *load) send(commands [][]string) []answer {
+	l.sent.Add(int64(len(commands)))
+	return l.client.send(commands)
+}
+
+// sendPlain sends n commands without an ID, to the limiters by turns.
+func (l *load) sendPlain(to []limits, n int) {
 	commands := make([][]string, n)
 	for i := range commands {
-		commands[i] = take(l.plain.key)
+		commands[i] = take(to[i%len(to)].plain.key)
 	}
 	refused := false
-	for _, a := range l.client.send(commands) {
-		l.plain.note(a)
+	for i, a := range l.send(commands) {
+		to[i%len(to)].plain.note(a)
 		l.worries.note(a.err)
 		refused = refused || a.err != nil
 	}
@@ -114,30 +160,40 @@ func (l *load) sendPlain(n int) {
 	}
 }
 
-// sendOnce sends n commands with IDs. It resends each until it is acknowledged, or until an unexpected error occurs.
-func (l *load) sendOnce(n int) {
-	commands := make([][]string, n)
+// sendOnce sends n commands with IDs, to the limiters by turns. It resends each until it is acknowledged, or until an
+// unexpected error occurs.
+func (l *load) sendOnce(to []limits, n int) {
+	commands, tallies := make([][]string, n), make([]*tally, n)
 	for i := range commands {
-		commands[i] = take(l.once.key, "ID", fmt.Sprintf("token-%d", l.tokens.Add(1)))
+		tallies[i] = to[i%len(to)].once
+		commands[i] = take(tallies[i].key, "ID", fmt.Sprintf("token-%d", l.tokens.Add(1)))
 	}
 	for len(commands) > 0 && len(l.unexpected()) == 0 {
-		var again [][]string
-		for i, a := range l.client.send(commands) {
+		refused := 0
+		for i, a := range l.send(commands) {
 			if a.err == nil {
-				l.once.note(a)
+				tallies[i].note(a)
 				continue
 			}
 			l.worries.note(a.err)
-			again = append(again, commands[i])
+			commands[refused], tallies[refused] = commands[i], tallies[i]
+			refused++
 		}
-		if commands = again; len(commands) > 0 {
+		if commands, tallies = commands[:refused], tallies[:refused]; refused > 0 {
 			time.Sleep(backOff)
 		}
 	}
 }
 
 // takeRest takes all units that are left, and checks that further requests are denied.
-func (l *load) takeRest(t *testing.T, left int64) {
+func (l *load) takeRest(t *testing.T, c *cluster) {
+	t.Helper()
+	for _, of := range l.limits {
+		l.takeAll(t, of.once.key, c.left(of.once.key))
+	}
+}
+
+func (l *load) takeAll(t *testing.T, key string, left int64) {
 	t.Helper()
 	const last = 3
 	for i, cost := range []string{strconv.FormatInt(left-last, 10), "1", "1", "1", "1", "1"} {
@@ -147,7 +203,7 @@ func (l *load) takeRest(t *testing.T, left int64) {
 		}
 		var a answer
 		until(t, "the client does not go on", func() bool {
-			a = l.client.send([][]string{take(l.once.key, "ID", "rest-"+strconv.Itoa(i), "COST", cost)})[0]
+			a = l.send([][]string{take(key, "ID", "rest-"+strconv.Itoa(i), "COST", cost)})[0]
 			l.worries.note(a.err)
 			return a.err == nil
 		})

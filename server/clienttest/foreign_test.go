@@ -57,8 +57,9 @@ var languages = []language{
 		program: []string{"node", "speak.mjs"},
 		clients: []string{"node-redis", "ioredis", "ioredis-5"},
 		cluster: []string{"node", "cluster.mjs"},
-		kinds: []clientKind{{name: "node-redis-cluster"}, {name: "ioredis-cluster", learns: true, resends: true},
-			{name: "ioredis-5-cluster", learns: true, resends: true}},
+		kinds: []clientKind{{name: "node-redis-cluster"},
+			{name: "ioredis-cluster", learns: true, resends: true, keyless: true},
+			{name: "ioredis-5-cluster", learns: true, resends: true, keyless: true}},
 	},
 	{
 		name:    "java",
@@ -78,6 +79,8 @@ var languages = []language{
 		install: [][]string{{"cargo", "build", "--quiet", "--locked"}},
 		program: []string{"target/debug/speak"},
 		clients: []string{"redis-rs", "redis-rs-resp3"},
+		cluster: []string{"target/debug/speak"},
+		kinds:   []clientKind{{name: "redis-rs-cluster", learns: true}},
 	},
 }
 

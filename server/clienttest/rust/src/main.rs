@@ -1,5 +1,7 @@
 //! Runs vectors.json through redis-rs. foreign_test.go says how it is called.
 
+mod cluster;
+
 use redis::{Client, Cmd, ErrorKind, IntoConnectionInfo, RedisError, RedisResult, Value, cmd, pipe};
 use serde_json::{Map, Value as Json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,7 +173,11 @@ fn main() {
     log::set_logger(&Log).expect("the first logger");
     log::set_max_level(log::LevelFilter::Warn);
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if let Err(error) = run(&args) {
+    let result = match args.split_first() {
+        Some((name, addresses)) if name == "redis-rs-cluster" => cluster::run(addresses),
+        _ => run(&args),
+    };
+    if let Err(error) = result {
         eprintln!("{error}");
         std::process::exit(1);
     }

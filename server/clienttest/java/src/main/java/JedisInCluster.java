@@ -38,9 +38,12 @@ final class JedisInCluster implements ClusterClient {
         return answers;
     }
 
+    /** JedisClusterException is the class of the reply CLUSTERDOWN, and of Jedis' own failures. */
     @Override
     public boolean isReply(Exception failure) {
-        return failure instanceof JedisDataException && !(failure instanceof JedisClusterException);
+        return failure instanceof JedisClusterException
+            ? failure.getMessage().startsWith("CLUSTERDOWN")
+            : failure instanceof JedisDataException;
     }
 
     @Override
