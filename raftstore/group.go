@@ -81,7 +81,7 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 	g.leadership = &leadership.Leadership{Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Status: status}
 	g.reads = &readindex.Reads{
 		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
-		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages), Wake: make(chan struct{}, 1),
+		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages),
 	}
 	g.pipeline = &pipeline.Pipeline{
 		Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
@@ -91,7 +91,7 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 	g.membership = &membership.Membership{
 		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format,
 	}
-	g.snapshots = &snapshots.Snapshots{Host: h, Raft: g.raft, Leadership: g.leadership, Asked: make(chan chan error)}
+	g.snapshots = &snapshots.Snapshots{Host: h, Raft: g.raft, Leadership: g.leadership, Turn: make(chan struct{}, 1)}
 	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, Leadership: g.leadership}
 	return g
 }
@@ -230,15 +230,22 @@ func (g *group) raftConfig() *raft.Config {
 	return c
 }
 
-// start starts the goroutines of all parts.
+// start starts the goroutines and the checks of all parts.
 func (g *group) start() {
+	g.pipeline.FollowLeader()
+	g.divergence.Start()
 	for _, task := range []func(){
-		g.pipeline.Pump, g.pipeline.CompleteProposals, g.pipeline.FollowLeader, g.pipeline.EvictWhenOver,
-		g.leadership.Run, g.leadership.WatchStalled, g.snapshots.Run, g.watchdog.Run,
-		g.divergence.Run, g.membership.PromoteAll, g.membership.Join, g.reads.Run,
+		g.pipeline.Pump, g.pipeline.CompleteProposals, g.leadership.Run, g.membership.Join,
 	} {
-		g.Tasks.Go(task)
+		g.Go(task)
 	}
+	for _, check := range []func(){
+		g.watchdog.Check, g.housekeep, g.collect, g.pipeline.EvictIfOver, g.leadership.LeaveIfSlow,
+		g.snapshots.TakeIfDue, g.membership.Promote,
+	} {
+		g.Every(timers.HousekeepEvery, check)
+	}
+	g.Every(readindex.ObserveEvery, g.reads.Observe)
 }
 
 // housekeep runs the periodic work of the group.
@@ -276,10 +283,9 @@ func (g *group) Progress() (applied, committed uint64) {
 	return applied, g.raft.CommitIndex()
 }
 
-// Confirm implements host.Group.
-func (g *group) Confirm(ctx context.Context, id string, wake <-chan struct{},
-	askTerm func(context.Context) (uint64, error)) {
-	g.confirms.Follow(ctx, id, wake, askTerm)
+// AskTerm implements host.Group.
+func (g *group) AskTerm(ctx context.Context, id string, ask func(context.Context) (uint64, error)) {
+	g.confirms.AskTerm(ctx, id, ask)
 }
 
 // release closes the parts that load opened.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/host"
@@ -66,25 +65,9 @@ func (n *Node) start() {
 	n.host.Peers.LookAtMembers()
 	close(n.group.ready)
 	n.group.start()
-	n.host.Tasks.Go(n.housekeep)
-	n.host.Tasks.Go(n.host.WatchDisk)
+	n.host.Every(timers.HousekeepEvery, func() { n.Topology() }) // records the leader
+	n.host.WatchDisk()
 	n.host.Peers.Start()
-}
-
-// housekeep runs the periodic work of the node.
-func (n *Node) housekeep() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			n.group.housekeep()
-			n.Topology() // records the leader
-			n.group.collect()
-		case <-n.host.Stop:
-			return
-		}
-	}
 }
 
 // Close stops the node. It transfers leadership first, and no acknowledged decision is lost. All decisions must have
@@ -104,7 +87,7 @@ func (n *Node) Close() error {
 		err := errors.Join(n.host.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)
 		err = errors.Join(err, n.host.Port.Close())
-		n.host.Tasks.Wait()
+		n.host.EndTasks()
 		n.closeErr = errors.Join(err, n.release())
 	})
 	return n.closeErr

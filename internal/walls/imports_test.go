@@ -220,22 +220,20 @@ var walls = []wall{
 	{"raftstore/internal/silence", "internal/faults", "judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/snapshots",
 		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
-			"raftstore/internal/timers",
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership",
 		"decides when to take a snapshot"},
-	{"raftstore/internal/timers", "", "holds the periods that several parts share"},
+	{"raftstore/internal/timers", "", "calls the checks of all groups, and holds the periods that several parts share"},
 	{"raftstore/internal/transport",
 		"internal/faults raftstore/internal/images raftstore/internal/raftlog raftstore/peer",
 		"guards the transport of the Raft library against its known defects"},
 	{"raftstore/internal/watchdog",
 		"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog " +
-			"raftstore/internal/timers",
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog",
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/silence " +
-			"raftstore/peer",
+			"raftstore/internal/timers raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},

@@ -41,6 +41,9 @@ type Check struct {
 
 	Found    chan fsm.Difference // holds the difference for the next check; capacity 1, later ones are dropped
 	UnderWay atomic.Bool         // a check is under way: this node withholds its answers
+
+	started  atomic.Bool
+	checking timers.Single
 }
 
 const (
@@ -59,23 +62,32 @@ func (d *Check) Differs(at fsm.Difference) {
 	case d.Found <- at:
 	default:
 	}
+	if d.started.Load() {
+		d.checking.Go(d.Go, d.run)
+	}
 }
 
-// Run carries out the checks until the node closes.
-func (d *Check) Run() {
-	for {
-		select {
-		case at := <-d.Found:
-			d.UnderWay.Store(true)
-			if d.judge(at) {
-				return // this node's answers are withheld until it is closed
-			}
-			d.UnderWay.Store(false)
-			timers.Pause(d.Ctx, d.Options.Heartbeat) // a node with a wrong state needs a moment to stop
-			d.forget()
-		case <-d.Stop:
-			return
+// Start begins the check that was requested while the node started, and lets Differs begin checks.
+func (d *Check) Start() {
+	d.started.Store(true)
+	d.checking.Go(d.Go, d.run)
+}
+
+// run carries out the check that is requested.
+func (d *Check) run() {
+	if d.UnderWay.Load() || d.Closing() {
+		return // this node must stop
+	}
+	select {
+	case at := <-d.Found:
+		d.UnderWay.Store(true)
+		if d.judge(at) {
+			return // this node's answers are withheld until it is closed
 		}
+		d.UnderWay.Store(false)
+		timers.Pause(d.Ctx, d.Options.Heartbeat) // a node with a wrong state needs a moment to stop
+		d.forget()
+	default:
 	}
 }
 

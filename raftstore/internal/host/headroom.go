@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
@@ -18,27 +19,27 @@ const (
 	// tightBytes is the free space below which the file system's figure is not enough, because it ignores quotas and
 	// counts blocks reserved for root. The node then creates a file to find out.
 	tightBytes = 4 * wallog.HeadroomBytes
+	// diskTurn names the check of the disk, which the groups of a process take turns at.
+	diskTurn = "disk"
 )
 
 // WatchDisk ends the process if the log's next file does not fit on the disk, before a write fails. All acknowledged
-// decisions are on disk then.
+// decisions are on disk then. The groups of a process share the disk, and one check serves them all.
 func (h *Host) WatchDisk() {
 	if h.Options.Log != nil || h.Options.Durability == identity.Memory {
 		return
 	}
-	tick := time.NewTicker(headroomEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
+	var asking timers.Single // the file system may hang
+	h.Every(headroomEvery, func() {
+		if h.Options.Loop != nil && !h.Options.Loop.Turn(diskTurn, headroomEvery) {
+			return // another group has checked it
+		}
+		asking.Go(h.Go, func() {
 			if err := h.headroom(); err != nil {
 				h.Fatal(err)
-				return
 			}
-		case <-h.Stop:
-			return
-		}
-	}
+		})
+	})
 }
 
 // headroom returns an error if the log's next file does not fit on the disk.

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -41,8 +42,11 @@ type Host struct {
 	Ctx      context.Context // ends with the node
 	Cancel   context.CancelFunc
 	Stop     chan struct{}
-	Tasks    sync.WaitGroup
-	Stopping atomic.Bool // true since Close was called
+	Tasks    sync.WaitGroup // of Go
+	ending   sync.RWMutex   // guards ended
+	ended    bool           // Go starts nothing any more
+	checks   *timers.Checks // nil before the first call of Every
+	Stopping atomic.Bool    // true since Close was called
 }
 
 // New returns a host for complete options. Claim and OpenPort open its directory and its port.
@@ -80,6 +84,40 @@ func (h *Host) Closing() bool {
 	default:
 		return false
 	}
+}
+
+// Go runs act in a goroutine that EndTasks waits for. After EndTasks it does nothing and reports false.
+func (h *Host) Go(act func()) bool {
+	h.ending.RLock()
+	defer h.ending.RUnlock()
+	if !h.ended {
+		h.Tasks.Go(act)
+	}
+	return !h.ended
+}
+
+// Every calls a check once in each period d, until the node closes. The check must not block: see timers.Loop. It may
+// be called only while the node starts.
+func (h *Host) Every(d time.Duration, check func()) {
+	if h.checks == nil {
+		h.checks = timers.Join(h.Options.Loop)
+	}
+	h.checks.Every(d, func() {
+		if !h.Closing() {
+			check()
+		}
+	})
+}
+
+// EndTasks returns when no check and no task of the node runs. Stop must be closed.
+func (h *Host) EndTasks() {
+	if h.checks != nil {
+		h.checks.Leave()
+	}
+	h.ending.Lock()
+	h.ended = true
+	h.ending.Unlock()
+	h.Tasks.Wait()
 }
 
 // Reach lets a test block at a failpoint.

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -47,6 +48,9 @@ type Options struct {
 	// Hub accepts the connections for all groups of this process, and replaces Listener, Secret, Certificates and
 	// Dialer. Its owner closes it after the nodes. nil: the node makes a hub of its own.
 	Hub *peer.Hub
+	// Loop calls the checks of all groups of this process. Its owner closes it after the nodes. nil: the node makes a
+	// loop of its own.
+	Loop *timers.Loop
 	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
 	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the

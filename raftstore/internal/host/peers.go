@@ -37,20 +37,24 @@ type Group interface {
 	Servers() []raft.Server
 	// Progress returns the last entry applied, and the last entry known to be committed.
 	Progress() (applied, committed uint64)
-	// Confirm asks a member for its term whenever wake has a token and a quorum round lacks its answer, until ctx ends.
-	Confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error))
+	// AskTerm asks a member for its term while a quorum round lacks its answer, until ctx ends.
+	AskTerm(ctx context.Context, id string, ask func(context.Context) (uint64, error))
 }
 
 // Peer is another member of the cluster.
 type Peer struct {
 	ID, addr string
-	client   *peer.Client  // for operations and orders
-	asker    *peer.Client  // for questions: a late answer to a question must not end the wait of operations
-	wake     chan struct{} // holds one token: a quorum round lacks this member's answer
+	client   *peer.Client // for operations and orders
+	asker    *peer.Client // for questions: a late answer to a question must not end the wait of operations
+	ctx      context.Context
 	cancel   context.CancelFunc
-	Heard    Heard     // guarded by Peers.mu; zero: never
-	Stopping time.Time // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
-	bound    int64     // the memory bound of the last warning
+	asked    time.Time     // when it was asked for its status last; guarded by Peers.mu
+	polling  timers.Single // asks it for its status
+	wanted   bool          // a quorum round lacks its answer; guarded by Peers.mu
+	asking   bool          // a goroutine asks it for its term; guarded by Peers.mu
+	Heard    Heard         // guarded by Peers.mu; zero: never
+	Stopping time.Time     // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
+	bound    int64         // the memory bound of the last warning
 	warned   bool
 }
 
@@ -59,21 +63,33 @@ func NewPeers(h *Host, g Group) *Peers {
 	return &Peers{Host: h, group: g, Nodes: map[string]*Peer{}}
 }
 
-// Start follows the configuration in the background until the node closes.
-func (p *Peers) Start() { p.Tasks.Go(p.run) }
+// Start follows the configuration and asks the other nodes until the node closes.
+func (p *Peers) Start() {
+	p.keep()
+	p.Every(timers.HousekeepEvery, p.keep)
+}
 
-// run follows the configuration until the node closes.
-func (p *Peers) run() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	for {
-		p.follow(p.group.Servers())
-		select {
-		case <-tick.C:
-		case <-p.Stop:
-			return
+// keep adjusts the set of peers to the configuration, and asks those whose status is due.
+func (p *Peers) keep() {
+	p.follow(p.group.Servers())
+	now := time.Now()
+	for _, one := range p.due(now) {
+		one.polling.Go(p.Go, func() { p.poll(one, now) })
+	}
+}
+
+// due returns the peers that must be asked for their status, and records that they are. A check of the loop may come
+// a moment early.
+func (p *Peers) due(now time.Time) (due []*Peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.Nodes {
+		if !one.polling.Busy() && now.Sub(one.asked) >= timers.StatusEvery-timers.HousekeepEvery/2 {
+			one.asked = now
+			due = append(due, one)
 		}
 	}
+	return due
 }
 
 // follow adjusts the set of peers to a configuration.
@@ -104,15 +120,10 @@ func (p *Peers) follow(servers []raft.Server) {
 }
 
 func (p *Peers) add(id, addr string) *Peer {
-	ctx, cancel := context.WithCancel(p.Ctx)
 	one := &Peer{
 		ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id),
-		cancel: cancel, wake: make(chan struct{}, 1),
 	}
-	p.Tasks.Go(func() { p.poll(ctx, one) })
-	p.Tasks.Go(func() {
-		p.group.Confirm(ctx, id, one.wake, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
-	})
+	one.ctx, one.cancel = context.WithCancel(p.Ctx)
 	return one
 }
 
@@ -122,20 +133,21 @@ func (one *Peer) end() {
 	one.asker.Close()
 }
 
-// poll asks a node for its status until it is no longer a member.
-func (p *Peers) poll(ctx context.Context, one *Peer) {
-	for ctx.Err() == nil {
-		asked := time.Now()
-		if s, err := Ask(ctx, one.asker); err == nil {
-			h := p.hears(s, time.Since(asked))
-			p.mu.Lock()
-			one.Heard = h
-			one.IsBack(s, asked)
-			p.mu.Unlock()
-			one.compareBounds(p.Host, s.MaxMemory)
-		}
-		timers.Pause(ctx, timers.StatusEvery)
+// poll asks a node for its status.
+func (p *Peers) poll(one *Peer, asked time.Time) {
+	if s, err := Ask(one.ctx, one.asker); err == nil {
+		p.heard(one, s, asked)
 	}
+}
+
+// heard records the status of a node that was asked for it at a time.
+func (p *Peers) heard(one *Peer, s Status, asked time.Time) {
+	h := p.hears(s, time.Since(asked))
+	p.mu.Lock()
+	one.Heard = h
+	one.IsBack(s, asked)
+	p.mu.Unlock()
+	one.compareBounds(p.Host, s.MaxMemory)
 }
 
 // Ask returns a node's status.
@@ -246,8 +258,7 @@ func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
 	return binary.LittleEndian.Uint64(answer), nil
 }
 
-// Wake puts a token into the channels of these members, so that Group.Confirm asks each for its term. A channel that
-// has a token gets no other.
+// Wake makes Group.AskTerm ask these members, in one goroutine for each.
 func (p *Peers) Wake(ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,9 +266,24 @@ func (p *Peers) Wake(ids []string) {
 		if !slices.Contains(ids, one.ID) {
 			continue
 		}
-		select {
-		case one.wake <- struct{}{}:
-		default:
+		if one.wanted = true; !one.asking {
+			one.asking = p.Go(func() { p.askTerms(one) })
 		}
 	}
+}
+
+// askTerms asks a member for its term until Wake has not been called for it since the last question.
+func (p *Peers) askTerms(one *Peer) {
+	for p.isWanted(one) {
+		p.group.AskTerm(one.ctx, one.ID, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
+	}
+}
+
+// isWanted reports whether Wake has been called for a member since the last call, and ends the asking otherwise.
+func (p *Peers) isWanted(one *Peer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wanted := one.wanted
+	one.wanted, one.asking = false, wanted
+	return wanted
 }

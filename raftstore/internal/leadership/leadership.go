@@ -55,6 +55,10 @@ type Leadership struct {
 	Handover  handoverWatch
 	advancing sync.Mutex // held while a test clock is moved
 
+	leaving  timers.Single // transfers leadership because of lagging or slowDisk, which no other goroutine uses then
+	lagging  stallCheck
+	slowDisk slowDisk
+
 	// ColdStarts counts the cold starts after which this node was the first leader. Uncredited counts those whose
 	// downtime refilled no limiter. DowntimeCredit is the limiter time credited, in nanoseconds.
 	ColdStarts, Uncredited, DowntimeCredit atomic.Int64

@@ -37,7 +37,7 @@ func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 	return true
 }
 
-// leaveSlowDisk transfers leadership to the member with the fastest disk if this leader's disk is much slower. All
+// leaveSlowDisk begins a transfer of leadership to the member with the fastest disk if this leader's disk is much slower. All
 // nodes append the same entries, and each decision waits for the leader's append.
 func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
@@ -52,9 +52,11 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	l.Log.Warn("the disk of this leader is slow; transferring leadership to a node with a faster disk", "to", to,
 		"append",
 		mine, "append_there", theirs)
-	if err := l.Transfer(to); err != nil {
-		l.Log.Error("leadership transfer failed", "to", to, "error", err)
-	}
+	l.leaving.Go(l.Go, func() {
+		if err := l.Transfer(to); err != nil {
+			l.Log.Error("leadership transfer failed", "to", to, "error", err)
+		}
+	})
 }
 
 // fastestDisk returns the running voter with the fastest appends, and the median time of its appends. took is 0 if no

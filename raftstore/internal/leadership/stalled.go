@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -53,41 +52,37 @@ func (s *stallCheck) check(self string, commit uint64, members []limiter.Member)
 	return "", false
 }
 
-// WatchStalled checks for stalled members and a slow disk until the node closes. The watchdog must not do this,
-// because a transfer of leadership waits for the Raft library, which may wait for the disk.
-func (l *Leadership) WatchStalled() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	lagging := stallCheck{limit: l.Options.StalledAfter}
-	var disk slowDisk
-	for {
-		select {
-		case <-tick.C:
-			l.leaveStalledMember(&lagging)
-			l.leaveSlowDisk(&disk)
-		case <-l.Stop:
-			return
-		}
+// LeaveIfSlow transfers leadership when a member has stalled, or when the disk of this leader is slow. It starts a
+// goroutine for the transfer, which waits for the Raft library, which may wait for the disk.
+func (l *Leadership) LeaveIfSlow() {
+	if l.leaving.Busy() {
+		return
+	}
+	l.lagging.limit = l.Options.StalledAfter
+	if !l.leaveStalledMember(&l.lagging) {
+		l.leaveSlowDisk(&l.slowDisk)
 	}
 }
 
-// leaveStalledMember transfers leadership when a member has stalled.
-func (l *Leadership) leaveStalledMember(s *stallCheck) {
+// leaveStalledMember begins a transfer of leadership when a member has stalled, and reports whether it does.
+func (l *Leadership) leaveStalledMember(s *stallCheck) bool {
 	if l.Current.Load() == nil {
 		s.since = nil
-		return
+		return false
 	}
 	id, yes := s.check(l.Options.NodeID, l.Raft.CommitIndex(), *l.Peers.Members.Load())
 	if !yes || time.Since(s.moved) < handOverAgain {
-		return
+		return false
 	}
 	s.since = nil
 	l.Log.Error("a node is up but receives no entries; transferring leadership", "node", id)
-	if err := l.transferBut(id); err != nil {
-		l.Log.Error("leadership transfer failed", "error", err)
-		return
-	}
-	s.moved = time.Now()
+	return l.leaving.Go(l.Go, func() {
+		if err := l.transferBut(id); err != nil {
+			l.Log.Error("leadership transfer failed", "error", err)
+			return
+		}
+		s.moved = time.Now()
+	})
 }
 
 // transferBut transfers leadership to a member other than the stalled one.

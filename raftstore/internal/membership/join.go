@@ -48,6 +48,8 @@ type Membership struct {
 	FSM        *fsm.FSM
 	Leadership *leadership.Leadership
 	Format     *format.Format
+
+	promoting timers.Single
 }
 
 // Join joins the cluster, or bootstraps it together with other nodes. It returns when this node certainly belongs to

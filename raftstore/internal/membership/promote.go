@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -10,33 +11,24 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// PromoteAll promotes nodes that have caught up, until the node closes. It needs its own goroutine, because a change
-// of membership takes time.
-func (m *Membership) PromoteAll() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			m.promote()
-		case <-m.Stop:
-			return
-		}
-	}
-}
-
-// promote gives a vote to members that have caught up. A voter that lacks most of the log would raise the size of a
-// majority, and could not acknowledge new entries.
-func (m *Membership) promote() {
-	if m.Leadership.Current.Load() == nil {
+// Promote gives a vote to members that have caught up. A voter that lacks most of the log would raise the size of a
+// majority, and could not acknowledge new entries. The change of membership takes time, and needs a goroutine.
+func (m *Membership) Promote() {
+	if m.Leadership.Current.Load() == nil || m.promoting.Busy() {
 		return
 	}
 	seen := m.FSM.Configuration()
-	for _, s := range m.Raft.Servers() {
-		if s.Suffrage == raft.Nonvoter && m.hasCaughtUp(s) {
+	ready := slices.DeleteFunc(slices.Clone(m.Raft.Servers()), func(s raft.Server) bool {
+		return s.Suffrage != raft.Nonvoter || !m.hasCaughtUp(s)
+	})
+	if len(ready) == 0 {
+		return
+	}
+	m.promoting.Go(m.Go, func() {
+		for _, s := range ready {
 			m.GiveVote(s, seen)
 		}
-	}
+	})
 }
 
 // hasCaughtUp reports whether a member lacks little of the log.

@@ -7,7 +7,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/queue"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -135,25 +134,27 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	}
 }
 
-// EvictWhenOver evicts while this node leads and its memory is above the high level, until the node closes. Without
-// it, memory would stay above that level while no calls arrive.
-func (p *Pipeline) EvictWhenOver() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-p.Stop:
+// EvictIfOver begins to evict if this node leads and its memory is above the high level. Without it, memory would stay
+// above that level while no calls arrive.
+func (p *Pipeline) EvictIfOver() {
+	if p.over() {
+		p.evicting.Go(p.Go, p.evictWhileOver)
+	}
+}
+
+func (p *Pipeline) over() bool {
+	return p.Leadership.Current.Load() != nil && !p.DenyWhenFull && p.full(highNum, highDen)
+}
+
+// evictWhileOver proposes one entry of evictions after the other.
+func (p *Pipeline) evictWhileOver() {
+	for p.over() {
+		b, err := p.Queue.Special(wire.Decide)
+		if err != nil {
 			return
 		}
-		for p.Leadership.Current.Load() != nil && !p.DenyWhenFull && p.full(highNum, highDen) {
-			b, err := p.Queue.Special(wire.Decide)
-			if err != nil {
-				break
-			}
-			if <-b.Done; b.Err != nil || p.Evictions.hasNoVictims() {
-				break
-			}
+		if <-b.Done; b.Err != nil || p.Evictions.hasNoVictims() {
+			return
 		}
 	}
 }

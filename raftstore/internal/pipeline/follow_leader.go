@@ -41,7 +41,3 @@ func (f *forwards) leads(parent context.Context, leader raft.ServerID, grace tim
 	f.leader = leader
 	f.ctx, f.end = context.WithCancel(parent)
 }
-
-// seenLeaders bounds the queue of observed changes of leader. If an observation is dropped, calls in flight run until
-// they time out.
-const seenLeaders = 16

@@ -152,22 +152,18 @@ func (p *Pipeline) ClearHere() error {
 	return p.Clear()
 }
 
-// FollowLeader records each change of leader until the node closes, and ends the calls to the previous leader.
+// FollowLeader records the leader and each later change of it, and ends the calls to the previous leader. The Raft
+// library's goroutine does this in the filter of an observer, which therefore needs no channel.
 func (p *Pipeline) FollowLeader() {
-	seen := make(chan raft.Observation, seenLeaders)
-	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
-		_, is := o.Data.(raft.LeaderObservation)
-		return is
-	})
-	p.Raft.RegisterObserver(observer)
-	defer p.Raft.DeregisterObserver(observer)
-	for {
+	record := func() {
 		_, leader := p.Raft.LeaderWithID()
 		p.forwards.leads(p.Ctx, leader, p.Options.Heartbeat/deposedFraction)
-		select {
-		case <-seen:
-		case <-p.Stop:
-			return
-		}
 	}
+	p.Raft.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
+		if _, is := o.Data.(raft.LeaderObservation); is {
+			record()
+		}
+		return false
+	}))
+	record()
 }

@@ -39,6 +39,7 @@ type Pipeline struct {
 	Proposals     chan Proposal
 	denials       denials
 	Evictions     *evictions
+	evicting      timers.Single
 	forwards      forwards
 	Answering     atomic.Int64 // batches of other nodes that have no answer yet
 	lastForwarded atomic.Int64 // uptime at the last answer to another node

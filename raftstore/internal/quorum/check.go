@@ -39,7 +39,7 @@ type Check struct {
 	Self   string
 	Term   func() uint64      // this node's current term
 	Voters func() []string    // the voters of the newest configuration, with this node
-	Ask    func(ids []string) // wakes the goroutines that ask these nodes; see Follow
+	Ask    func(ids []string) // makes goroutines call AskTerm for these nodes
 	Stop   <-chan struct{}    // closed when the node closes
 
 	mu    sync.Mutex
@@ -185,21 +185,12 @@ func (c *Check) Abandon() {
 	}
 }
 
-// Follow asks a member for its term whenever wake has a token and a round lacks its answer. It asks one question at a
-// time, until ctx ends.
-func (c *Check) Follow(ctx context.Context, id string, wake <-chan struct{},
-	askTerm func(context.Context) (uint64, error)) {
-	for {
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return
-		}
-		for r := c.open(id); r != nil && ctx.Err() == nil; r = c.open(id) {
-			term, err := askTerm(ctx)
-			if err != nil || !c.heard(r, id, term) {
-				timers.Pause(ctx, timers.AskAgain)
-			}
+// AskTerm asks a member for its term while a round lacks its answer. It asks one question at a time, until ctx ends.
+func (c *Check) AskTerm(ctx context.Context, id string, ask func(context.Context) (uint64, error)) {
+	for r := c.open(id); r != nil && ctx.Err() == nil; r = c.open(id) {
+		term, err := ask(ctx)
+		if err != nil || !c.heard(r, id, term) {
+			timers.Pause(ctx, timers.AskAgain)
 		}
 	}
 }

@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
+	// ObserveEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
 	// costs a message or two per node.
-	observeEvery = 500 * time.Millisecond
+	ObserveEvery = 500 * time.Millisecond
 	// MaxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is
 	// reached only when some do not answer.
 	MaxCommitMessages = 16
@@ -98,10 +98,11 @@ type Reads struct {
 	Freshness      freshness
 	ReadTime       atomic.Pointer[readTime] // nil: no leader has sent its time
 	CommitMessages chan struct{}            // holds a token for each commit message that is under way
-	Wake           chan struct{}            // holds one token: a read waits
 
-	mu   sync.Mutex
-	next *readIndexRound // nil: no read waits
+	mu      sync.Mutex
+	next    *readIndexRound // nil: no read waits
+	observe bool            // a question is due although no read waits
+	asking  bool            // a goroutine asks
 }
 
 // readIndexRound is one question and the reads that wait for its answer.
@@ -117,11 +118,8 @@ func (rd *Reads) wait() error {
 		rd.next = &readIndexRound{done: make(chan struct{})}
 	}
 	mine := rd.next
+	rd.start()
 	rd.mu.Unlock()
-	select {
-	case rd.Wake <- struct{}{}:
-	default:
-	}
 	select {
 	case <-mine.done:
 		return mine.err
@@ -130,33 +128,39 @@ func (rd *Reads) wait() error {
 	}
 }
 
-func (rd *Reads) take() *readIndexRound {
-	rd.mu.Lock()
-	defer rd.mu.Unlock()
-	r := rd.next
-	rd.next = nil
-	return r
+// start starts the goroutine that asks, unless it runs. The caller holds mu.
+func (rd *Reads) start() {
+	if !rd.asking {
+		rd.asking = rd.Go(rd.run)
+	}
 }
 
-// Run asks for the read index whenever reads wait. It also asks every observeEvery, so that StaleFor knows the age of
-// the state. It ends when the node closes.
-func (rd *Reads) Run() {
-	tick := time.NewTicker(observeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-rd.Wake:
-		case <-tick.C:
-		case <-rd.Stop:
-			return
-		}
-		r := rd.take()
+// take returns the reads that wait, nil for none. due is false if there is no reason to ask.
+func (rd *Reads) take() (r *readIndexRound, due bool) {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	r, due = rd.next, !rd.Closing() && (rd.next != nil || rd.observe)
+	rd.next, rd.observe, rd.asking = nil, false, due
+	return r, due
+}
+
+// run asks for the read index until no read waits.
+func (rd *Reads) run() {
+	for r, due := rd.take(); due; r, due = rd.take() {
 		err := rd.ask(r != nil)
 		if r != nil {
 			r.err = err
 			close(r.done)
 		}
 	}
+}
+
+// Observe begins a question without a waiting read, so that StaleFor knows the age of the state.
+func (rd *Reads) Observe() {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	rd.observe = true
+	rd.start()
 }
 
 // ask repeats the question until it is answered, for at most half a heartbeat timeout. That is long enough for a

@@ -14,7 +14,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -34,29 +33,39 @@ type Snapshots struct {
 	Images     *persistence.Images
 	Leadership *leadership.Leadership
 
-	Asked    chan chan error
-	lastSave atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
+	Turn     chan struct{} // holds a token while a snapshot is taken; capacity 1
+	took     atomic.Bool   // a snapshot was taken because the log was long enough
+	lastSave atomic.Int64  // Unix nanoseconds of the last snapshot; 0: never
 	Took     latency.Histogram
 }
 
-// Run takes a snapshot whenever the log since the last one has become long enough, and on request, until the node
-// closes.
-func (s *Snapshots) Run() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	due := func() int64 { return FirstSnapshotBytes(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes) }
-	for {
-		select {
-		case <-tick.C:
-			if s.FSM.LogBytes.Load() >= due() && s.Take() == nil {
-				due = func() int64 { return s.Options.SnapshotBytes }
-			}
-		case reply := <-s.Asked:
-			reply <- s.Take()
-		case <-s.Stop:
-			return
-		}
+// TakeIfDue begins a snapshot if the log since the last one has become long enough and no snapshot is under way.
+func (s *Snapshots) TakeIfDue() {
+	if s.FSM.LogBytes.Load() < s.due() {
+		return
 	}
+	select {
+	case s.Turn <- struct{}{}:
+	default:
+		return
+	}
+	started := s.Go(func() {
+		defer func() { <-s.Turn }()
+		if s.Take() == nil {
+			s.took.Store(true)
+		}
+	})
+	if !started {
+		<-s.Turn
+	}
+}
+
+// due returns the bytes of log at which a snapshot is due.
+func (s *Snapshots) due() int64 {
+	if s.took.Load() {
+		return s.Options.SnapshotBytes
+	}
+	return FirstSnapshotBytes(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes)
 }
 
 // FirstSnapshotBytes returns the bytes of log after which a node takes its first snapshot. All nodes count the same
@@ -112,15 +121,18 @@ func (s *Snapshots) trail() {
 	}
 }
 
-// Now requests a snapshot and waits for it.
+// Now takes a snapshot, after the one that is under way.
 func (s *Snapshots) Now() error {
-	done := make(chan error, 1)
 	select {
-	case s.Asked <- done:
-		return <-done
+	case s.Turn <- struct{}{}:
 	case <-s.Stop:
 		return failure.ErrUnavailable
 	}
+	defer func() { <-s.Turn }()
+	if s.Closing() {
+		return failure.ErrUnavailable
+	}
+	return s.Take()
 }
 
 // Last returns the time of the last snapshot, or the zero time if there was none.

@@ -2,7 +2,6 @@ package watchdog
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // Watchdog ends the process of a node that cannot continue.
@@ -24,19 +22,11 @@ type Watchdog struct {
 	Leadership *leadership.Leadership
 }
 
-// Run checks the node until it closes. Only a restart resolves the known ways in which the Raft library can be stuck.
-func (w *Watchdog) Run() {
-	tick := time.NewTicker(timers.HousekeepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-w.Stop:
-			return
-		}
-		w.Logs.Awake.Tick()
-		w.EndIfStuck()
-	}
+// Check is called every timers.HousekeepEvery. It ends the process of a node that cannot continue. Only a restart
+// resolves the known ways in which the Raft library can be stuck.
+func (w *Watchdog) Check() {
+	w.Logs.Awake.Tick()
+	w.EndIfStuck()
 }
 
 // EndIfStuck ends the process of a node that cannot continue. A node that is closing looks like a removed node, and
