@@ -27,6 +27,8 @@ type Client struct {
 	port *Port
 	addr string
 	want string // the id that the node must have; "": any
+	// shares means that calls use the connection that all groups of two hosts share, if the other host can.
+	shares bool
 
 	dialing chan struct{} // holds one token, which allows to dial
 	mu      sync.Mutex
@@ -41,17 +43,49 @@ func NewClient(port *Port, addr, id string) *Client {
 	return c
 }
 
+// NewAsker returns a client for questions to the node of this group at addr. Its calls use the connection that all
+// groups of the two hosts share, unless the other host is too old.
+func NewAsker(port *Port, addr, id string) *Client {
+	c := NewClient(port, addr, id)
+	c.shares = true
+	return c
+}
+
 // Call sends a request and waits for its answer or the end of ctx. It does not send a payload longer than MaxPayload.
 // Its error is ErrNotSent or ErrNoAnswer.
 func (c *Client) Call(ctx context.Context, method byte, payload []byte) (status byte, answer []byte, err error) {
 	if len(payload) > MaxPayload {
 		return 0, nil, fmt.Errorf("%w: %d bytes, and a call carries at most %d", ErrNotSent, len(payload), MaxPayload)
 	}
-	l, err := c.connect(ctx)
-	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	if c.shares {
+		status, answer, err = c.port.callShared(ctx, c.addr, c.want, method, payload)
+		if !errors.Is(err, ErrNotShared) {
+			return status, answer, err
+		}
 	}
-	return l.call(ctx, method, payload)
+	for {
+		l, err := c.connect(ctx)
+		if err != nil {
+			return 0, nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+		}
+		status, answer, err = l.call(ctx, method, payload)
+		if !errors.Is(err, errIdle) {
+			return status, answer, err
+		}
+	}
+}
+
+// errIdle is the error of a call on a connection that CloseIdle has just closed.
+var errIdle = fmt.Errorf("%w: the connection was idle", ErrNotSent)
+
+// CloseIdle closes the connection if no call has used it for a time. The next call opens it again.
+func (c *Client) CloseIdle(after time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link != nil && c.link.retire(after) {
+		<-c.link.ended
+		c.link = nil
+	}
 }
 
 // Close ends the connection; calls in flight end with ErrNoAnswer.
@@ -111,11 +145,13 @@ type link struct {
 	mu      sync.Mutex
 	next    uint64
 	waiting map[uint64]chan frame // nil once broken
+	used    time.Time             // when the last call began
+	idle    bool                  // retire has closed it
 	writing sync.Mutex
 }
 
 func newLink(conn net.Conn) *link {
-	l := &link{conn: conn, waiting: map[uint64]chan frame{}, ended: make(chan struct{})}
+	l := &link{conn: conn, waiting: map[uint64]chan frame{}, ended: make(chan struct{}), used: time.Now()}
 	go l.read()
 	return l
 }
@@ -124,6 +160,18 @@ func (l *link) broken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.waiting == nil
+}
+
+// retire closes the connection if no call has used it for a time, and reports whether it does.
+func (l *link) retire(after time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting == nil || len(l.waiting) > 0 || time.Since(l.used) < after {
+		return false
+	}
+	l.idle, l.waiting = true, nil
+	l.conn.Close()
+	return true
 }
 
 // fail ends the connection and every call on it.
@@ -163,15 +211,26 @@ func (l *link) register() (uint64, chan frame, bool) {
 		return 0, nil, false
 	}
 	l.next++
+	l.used = time.Now()
 	answer := make(chan frame, 1)
 	l.waiting[l.next] = answer
 	return l.next, answer, true
 }
 
+// notSent returns the error of a call that the link did not take.
+func (l *link) notSent() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle {
+		return errIdle
+	}
+	return ErrNotSent
+}
+
 func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []byte, error) {
 	number, answer, ok := l.register()
 	if !ok {
-		return 0, nil, ErrNotSent
+		return 0, nil, l.notSent()
 	}
 	if err := l.write(appendFrame(make([]byte, 0, 4+frameHead+len(payload)), frame{number: number, kind: method,
 		payload: payload})); err != nil {

@@ -33,6 +33,12 @@ func (e *envelope) seal(message []byte) []byte {
 	return append(b, message...)
 }
 
+// seal returns a message of this node to a node of the same group.
+func (p *Port) seal(to string, message []byte) []byte {
+	e := envelope{group: p.group, from: p.config.Self(), to: to}
+	return e.seal(message)
+}
+
 // unseal returns an envelope and its message.
 func unseal(b []byte) (e envelope, message []byte, err error) {
 	if len(b) < 2 {

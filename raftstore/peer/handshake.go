@@ -58,9 +58,12 @@ const (
 	// All versions have the same handshake, so nodes of different versions of weir can compare them.
 	protocolVersion = 1
 	oldestProtocol  = 1
-	nonceLen        = 16
-	macLen          = sha256.Size
-	maxRefusalLen   = 512
+	// sharedVersion replaces protocolVersion in the greetings of a shared connection. Calls and bundles (bundle.go)
+	// need version 2 on both sides.
+	sharedVersion = 2
+	nonceLen      = 16
+	macLen        = sha256.Size
+	maxRefusalLen = 512
 )
 
 // greeting is the message in which a side names itself:
@@ -78,6 +81,9 @@ type greeting struct {
 
 func newGreeting(service Service, group uint16, self Identity) greeting {
 	g := greeting{version: protocolVersion, service: service, group: group, self: self}
+	if service == SharedService {
+		g.version = sharedVersion
+	}
 	_, _ = rand.Read(g.nonce[:]) // Read never fails: it ends the process instead
 	return g
 }
@@ -179,31 +185,31 @@ func proof(secret []byte, role string, first, second []byte) []byte {
 // challengeLen is the length of the acceptor's first message.
 const challengeLen = len(magic) + 1 + nonceLen
 
-// greet carries out the dialer's side of the handshake, and returns the identity of the acceptor.
-func greet(conn net.Conn, secret []byte, mine greeting) (Identity, error) {
+// greet carries out the dialer's side of the handshake, and returns the greeting of the acceptor.
+func greet(conn net.Conn, secret []byte, mine greeting) (greeting, error) {
 	said := mine.encode()
 	if _, err := conn.Write(said); err != nil {
-		return Identity{}, err
+		return greeting{}, err
 	}
 	challenge, err := readChallenge(conn)
 	if err != nil {
-		return Identity{}, err
+		return greeting{}, err
 	}
 	if _, err := conn.Write(proof(secret, "dialer", said, challenge)); err != nil {
-		return Identity{}, err
+		return greeting{}, err
 	}
 	theirs, heard, err := readGreeting(conn)
 	if err != nil {
-		return Identity{}, ended(ErrUnproven, err)
+		return greeting{}, ended(ErrUnproven, err)
 	}
 	mac := make([]byte, macLen)
 	if _, err := io.ReadFull(conn, mac); err != nil {
-		return Identity{}, err
+		return greeting{}, err
 	}
 	if !hmac.Equal(mac, proof(secret, "acceptor", append(said, challenge...), heard)) {
-		return Identity{}, ErrSecret
+		return greeting{}, ErrSecret
 	}
-	return theirs.self, readVerdict(conn)
+	return theirs, readVerdict(conn)
 }
 
 // ended returns the error for a handshake message that did not arrive. A node does not report a wrong secret, so a

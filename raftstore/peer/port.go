@@ -57,6 +57,8 @@ type Port struct {
 	// answers is the handler of AnswerShared; requests counts the messages that it is answering.
 	answers  atomic.Pointer[func(kind byte, body []byte, closed <-chan struct{}) ([]byte, error)]
 	requests atomic.Int32
+	// calls is the handler of AnswerCalls.
+	calls atomic.Pointer[callHandler]
 }
 
 // NewPort returns the only port of a new hub, which serves a listener and owns it from then on. The end of the port is
@@ -222,11 +224,13 @@ func (p *Port) present(conn *trackedConn, service Service) (Identity, error) {
 	if service == SharedService {
 		group = 0 // of no group
 	}
-	from, err := greet(conn, p.hub.config.Secret, newGreeting(service, group, p.config.Self()))
+	theirs, err := greet(conn, p.hub.config.Secret, newGreeting(service, group, p.config.Self()))
+	from := theirs.self
 	if err != nil {
 		return Identity{}, explained(err)
 	}
 	if service == SharedService {
+		conn.sharedVersion = theirs.version
 		return from, nil // each request names and checks both nodes
 	}
 	if err := conn.vouched(from.NodeID); err != nil {

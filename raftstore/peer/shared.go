@@ -66,8 +66,7 @@ func (p *Port) AskShared(ctx context.Context, m Message) (answer []byte, err err
 	if err := l.conn.vouched(m.To); err != nil {
 		return nil, err
 	}
-	e := envelope{group: p.group, from: p.config.Self(), to: m.To}
-	f := frame{kind: m.Kind, payload: e.seal(m.Body)}
+	f := frame{kind: m.Kind, payload: p.seal(m.To, m.Body)}
 	if len(f.payload) > MaxPayload {
 		return nil, ErrNotShared
 	}

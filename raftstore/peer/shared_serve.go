@@ -35,6 +35,7 @@ func (p *Port) AnswerShared(handle func(kind byte, body []byte, closed <-chan st
 func (h *Hub) serveShared(conn *trackedConn) {
 	var tasks sync.WaitGroup
 	out, done := newOutbox(), make(chan struct{})
+	bundles := make(slots, maxBundles)
 	tasks.Go(func() { out.run(conn, sharedPatience, done) })
 	defer tasks.Wait()
 	defer close(done)
@@ -51,6 +52,12 @@ func (h *Hub) serveShared(conn *trackedConn) {
 				conn.Close()
 			}
 		}
+		if f.kind&^patientBit == bundleKind {
+			if !bundles.begin(&tasks, func() { reply(sharedAnswer, h.answerBundle(conn, f.payload)) }) {
+				reply(sharedRefused, []byte(errBusy.Error()))
+			}
+			continue
+		}
 		e, body, err := unseal(f.payload)
 		if err != nil {
 			return
@@ -60,16 +67,23 @@ func (h *Hub) serveShared(conn *trackedConn) {
 			reply(sharedRefused, []byte(err.Error()))
 			continue
 		}
-		tasks.Go(func() {
-			defer p.endShared()
-			answer, err := p.answerShared(conn, e, f.kind&^patientBit, body)
-			if err != nil {
-				reply(sharedRefused, []byte(err.Error()))
-				return
-			}
-			reply(sharedAnswer, answer)
-		})
+		answer := func() { reply(p.outcome(conn, e, f.kind&^patientBit, body)) }
+		if p.answersAtOnce(f.kind&^patientBit, body) {
+			answer()
+		} else {
+			tasks.Go(answer)
+		}
 	}
+}
+
+// outcome answers a request of a port that beginShared has returned. It returns the kind and the payload of the answer.
+func (p *Port) outcome(conn *trackedConn, e envelope, kind byte, body []byte) (byte, []byte) {
+	defer p.endShared()
+	answer, err := p.answerShared(conn, e, kind, body)
+	if err != nil {
+		return sharedRefused, []byte(err.Error())
+	}
+	return sharedAnswer, answer
 }
 
 // beginShared returns the port of a group and adds a task to it, which endShared ends.
@@ -99,6 +113,9 @@ func (p *Port) answerShared(conn *trackedConn, e envelope, kind byte, body []byt
 	}
 	if err := conn.vouched(e.from.NodeID); err != nil {
 		return nil, err
+	}
+	if kind == callKind {
+		return p.answerCall(e.from, body)
 	}
 	if err := p.judge(RaftService, e.from); err != nil {
 		return nil, err

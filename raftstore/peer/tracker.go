@@ -80,6 +80,8 @@ type trackedConn struct {
 	raw      net.Conn
 	ofGroup  bool // of one group of several
 	by       *tracker
+	// sharedVersion is the version of the acceptor of a shared connection that this host has dialed.
+	sharedVersion byte
 }
 
 func (c *trackedConn) Close() error {
