@@ -64,6 +64,7 @@ func (n *Node) open() error {
 func (n *Node) start() {
 	n.host.Peers.LookAtMembers()
 	close(n.group.ready)
+	n.host.Port.AnswerCalls(n.answer, calls.Term)
 	n.group.start()
 	n.host.Every(timers.HousekeepEvery, func() { n.Topology() }) // records the leader
 	n.host.WatchDisk()

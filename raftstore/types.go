@@ -14,6 +14,12 @@ import (
 // Options configure a node.
 type Options = host.Options
 
+// Process holds what all groups of a process share, apart from the hub; see Options.Process.
+type Process = host.Process
+
+// NewProcess returns the shared parts of a process. Close ends them after the nodes.
+func NewProcess() *Process { return host.NewProcess() }
+
 // Entry describes a proposed batch of operations to Options.OnEntry.
 type Entry = host.Entry
 

@@ -233,7 +233,7 @@ var walls = []wall{
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/silence " +
-			"raftstore/internal/timers raftstore/peer",
+			"raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},

@@ -12,7 +12,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/silence"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -25,7 +24,7 @@ type Node struct {
 	host    *peer.Port // for messages between hosts; nil until all groups are open
 	silence *silence.Detector
 	unwatch context.CancelFunc // ends silence
-	loop    *timers.Loop
+	process *raftstore.Process
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was
@@ -47,7 +46,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		hub: peer.NewHub(o.Listener, peer.HubConfig{
 			Secret: o.Secret, Certificates: o.Certificates, Logger: o.Logger, Dialer: o.Dialer,
 		}),
-		loop: timers.NewLoop(),
+		process: raftstore.NewProcess(),
 	}
 	defer func() {
 		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
@@ -90,7 +89,7 @@ func (n *Node) openGroup(group int) (Group, error) {
 // cluster first. The other groups then join under the id that this node has in the first group.
 func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
-	o.Group, o.Hub, o.Loop = group, n.hub, n.loop
+	o.Group, o.Hub, o.Process = group, n.hub, n.process
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
 	if first := n.nodes[0]; group > 0 && first != nil {
 		o.MayJoin = func() bool { return first.Joined() && !n.ending[0].Load() }
@@ -115,7 +114,7 @@ func (n *Node) Close() error {
 	return n.closeGroups()
 }
 
-// closeGroups closes all groups at the same time, and then the loop and the port.
+// closeGroups closes all groups at the same time, and then what they share.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
 	for _, node := range n.nodes {
@@ -131,6 +130,6 @@ func (n *Node) closeGroups() error {
 	for range n.nodes {
 		all = errors.Join(all, <-errs)
 	}
-	n.loop.Close()
+	n.process.Close()
 	return errors.Join(all, n.hub.Close())
 }

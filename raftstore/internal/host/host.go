@@ -100,13 +100,21 @@ func (h *Host) Go(act func()) bool {
 // be called only while the node starts.
 func (h *Host) Every(d time.Duration, check func()) {
 	if h.checks == nil {
-		h.checks = timers.Join(h.Options.Loop)
+		h.checks = timers.Join(h.loop())
 	}
 	h.checks.Every(d, func() {
 		if !h.Closing() {
 			check()
 		}
 	})
+}
+
+// loop returns the loop that the groups of this process share, or nil.
+func (h *Host) loop() *timers.Loop {
+	if h.Options.Process == nil {
+		return nil
+	}
+	return h.Options.Process.loop
 }
 
 // EndTasks returns when no check and no task of the node runs. Stop must be closed.

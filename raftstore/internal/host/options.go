@@ -18,7 +18,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
-	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -48,9 +47,9 @@ type Options struct {
 	// Hub accepts the connections for all groups of this process, and replaces Listener, Secret, Certificates and
 	// Dialer. Its owner closes it after the nodes. nil: the node makes a hub of its own.
 	Hub *peer.Hub
-	// Loop calls the checks of all groups of this process. Its owner closes it after the nodes. nil: the node makes a
-	// loop of its own.
-	Loop *timers.Loop
+	// Process holds what the groups of this process share. Its owner closes it after the nodes. It needs a Hub. nil: the
+	// process has one group.
+	Process *Process
 	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
 	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the
@@ -186,6 +185,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("there is no group %d among %d", o.Group, max(o.Groups, 1))
 	case o.Hub != nil && (o.Listener != nil || o.Dialer != nil || len(o.Secret) > 0 || o.Certificates != nil):
 		return errors.New("a node with a hub must have no listener, dialer, secret or certificates of its own")
+	case o.Process != nil && o.Hub == nil:
+		return errors.New("a node of several in one process needs a hub")
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}

@@ -63,10 +63,23 @@ func NewPeers(h *Host, g Group) *Peers {
 	return &Peers{Host: h, group: g, Nodes: map[string]*Peer{}}
 }
 
+// idleAfter is how long no call has used a connection of one group of several before the connection is closed. It is
+// longer than the pauses of a client that is in use.
+const idleAfter = 10 * time.Second
+
 // Start follows the configuration and asks the other nodes until the node closes.
 func (p *Peers) Start() {
-	p.keep()
-	p.Every(timers.HousekeepEvery, p.keep)
+	if p.Options.Process == nil {
+		p.keep()
+		p.Every(timers.HousekeepEvery, p.keep)
+		return
+	}
+	p.follow(p.group.Servers())
+	p.Options.Process.join(p)
+	p.Every(timers.HousekeepEvery, func() {
+		p.follow(p.group.Servers())
+		p.closeIdle()
+	})
 }
 
 // keep adjusts the set of peers to the configuration, and asks those whose status is due.
@@ -78,18 +91,53 @@ func (p *Peers) keep() {
 	}
 }
 
-// due returns the peers that must be asked for their status, and records that they are. A check of the loop may come
-// a moment early.
-func (p *Peers) due(now time.Time) (due []*Peer) {
+// due returns the peers that must be asked for their status, and records that they are.
+func (p *Peers) due(now time.Time) (peers []*Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.Nodes {
-		if !one.polling.Busy() && now.Sub(one.asked) >= timers.StatusEvery-timers.HousekeepEvery/2 {
+		if !one.polling.Busy() && due(one.asked, now) {
 			one.asked = now
-			due = append(due, one)
+			peers = append(peers, one)
 		}
 	}
-	return due
+	return peers
+}
+
+// due reports whether a status is due. A check of the loop may come a moment early.
+func due(asked, now time.Time) bool {
+	return now.Sub(asked) >= timers.StatusEvery-timers.HousekeepEvery/2
+}
+
+// closeIdle closes the connections of this group that are not in use.
+func (p *Peers) closeIdle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.Nodes {
+		one.client.CloseIdle(idleAfter)
+		one.asker.CloseIdle(idleAfter)
+	}
+}
+
+// eachAddr calls each with every peer and its address.
+func (p *Peers) eachAddr(each func(addr string, one *Peer)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.Nodes {
+		each(one.addr, one)
+	}
+}
+
+func (p *Peers) neverAsked(one *Peer) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return one.asked.IsZero()
+}
+
+func (p *Peers) markAsked(one *Peer, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one.asked = now
 }
 
 // follow adjusts the set of peers to a configuration.
@@ -120,11 +168,17 @@ func (p *Peers) follow(servers []raft.Server) {
 }
 
 func (p *Peers) add(id, addr string) *Peer {
-	one := &Peer{
-		ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id),
-	}
+	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: p.newAsker(addr, id)}
 	one.ctx, one.cancel = context.WithCancel(p.Ctx)
 	return one
+}
+
+// newAsker returns a client for questions. Groups of one process share a connection for them.
+func (p *Peers) newAsker(addr, id string) *peer.Client {
+	if p.Options.Process == nil {
+		return peer.NewClient(p.Port, addr, id)
+	}
+	return peer.NewAsker(p.Port, addr, id)
 }
 
 func (one *Peer) end() {
@@ -154,7 +208,11 @@ func (p *Peers) heard(one *Peer, s Status, asked time.Time) {
 func Ask(ctx context.Context, client *peer.Client) (s Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
 	defer cancel()
-	code, answer, err := client.Call(ctx, calls.Status, nil)
+	return statusOf(client.Call(ctx, calls.Status, nil))
+}
+
+// statusOf returns the status in the answer to a call.
+func statusOf(code byte, answer []byte, err error) (s Status, _ error) {
 	if err != nil {
 		return s, err
 	}
@@ -236,6 +294,9 @@ func (p *Peers) RemovedSince(id string, since uint64) bool {
 
 // Close closes the connections to all peers.
 func (p *Peers) Close() {
+	if p.Options.Process != nil {
+		p.Options.Process.leave(p)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
