@@ -170,15 +170,18 @@ func (g *group) openLog() error {
 
 func (g *group) openRaft() error {
 	timeout := max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout)
-	streams := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream:  g.Port.Raft(g.Options.RaftAddr, g.Peers.IdAt),
-		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
-		Timeout: timeout,
-		Logger:  logging.New(g.Log, g.Peers.Expects),
-	})
-	g.transport = streams
+	streams := func() *raft.NetworkTransport {
+		return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			Stream:  g.Port.Raft(g.Options.RaftAddr, g.Peers.IdAt),
+			MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
+			Timeout: timeout,
+			Logger:  logging.New(g.Log, g.Peers.Expects),
+		})
+	}
 	if g.Options.Groups > 1 {
-		g.transport = transport.NewShared(streams, g.Port, timeout)
+		g.transport = transport.NewShared(streams, g.Port, g.Options.RaftAddr, timeout)
+	} else {
+		g.transport = streams()
 	}
 	g.reads.Transport = g.transport
 	stuck := &transport.Gate{Logs: g.logs, Limit: g.Options.Heartbeat / timers.StuckFraction, Stop: g.Stop, Log: g.Log}

@@ -57,6 +57,8 @@ type Port struct {
 	// answers is the handler of AnswerShared; requests counts the messages that it is answering.
 	answers  atomic.Pointer[func(kind byte, body []byte, closed <-chan struct{}) ([]byte, error)]
 	requests atomic.Int32
+	// onStream is the function of OnStream.
+	onStream atomic.Pointer[func()]
 	// calls is the handler of AnswerCalls.
 	calls atomic.Pointer[callHandler]
 }
@@ -138,12 +140,18 @@ func (p *Port) deliver(conn *trackedConn, service Service, from Identity) {
 		conn.Close()
 		return
 	}
+	if arrives := p.onStream.Load(); arrives != nil {
+		(*arrives)()
+	}
 	select {
 	case p.raft <- conn:
 	case <-p.done:
 		conn.Close()
 	}
 }
+
+// OnStream sets a function that the port calls before a stream of another node waits for Streams.Accept.
+func (p *Port) OnStream(arrives func()) { p.onStream.Store(&arrives) }
 
 // complain logs an error of a connection to another node, at the rate of the hub.
 func (p *Port) complain(what string, node net.Addr, err error) {

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,14 +21,19 @@ type Carrier interface {
 
 // Shared sends the short messages of a group over the connection that all groups of two hosts share. Images and long
 // AppendEntries have streams of their own, so that they delay no other group. If the other host is too old, all
-// messages use streams.
+// messages use streams. The transport for streams is opened when the first stream is needed (streams.go).
 type Shared struct {
-	*raft.NetworkTransport
 	port    *peer.Port
+	addr    raft.ServerAddress
 	timeout time.Duration
 	rpcs    chan raft.RPC
 	done    chan struct{}
-	once    sync.Once
+
+	open    func() *raft.NetworkTransport
+	mu      sync.Mutex
+	opened  *raft.NetworkTransport // nil: no stream was needed yet
+	closed  bool
+	passing sync.WaitGroup
 }
 
 var _ Carrier = (*Shared)(nil)
@@ -45,41 +49,32 @@ const (
 	timeoutNow    byte = 't'
 )
 
-// NewShared returns a transport over a port. It uses streams for what it does not send over the shared connection.
-// timeout bounds an exchange.
-func NewShared(streams *raft.NetworkTransport, port *peer.Port, timeout time.Duration) *Shared {
+// NewShared returns a transport over a port. It uses streams for what it does not send over the shared connection, and
+// open opens the transport for them, at most once. Other nodes reach this node at addr. timeout bounds an exchange.
+func NewShared(open func() *raft.NetworkTransport, port *peer.Port, addr string, timeout time.Duration) *Shared {
 	s := &Shared{
-		NetworkTransport: streams, port: port, timeout: timeout, rpcs: make(chan raft.RPC), done: make(chan struct{}),
+		open: open, port: port, addr: raft.ServerAddress(addr), timeout: timeout,
+		rpcs: make(chan raft.RPC), done: make(chan struct{}),
 	}
 	port.AnswerShared(s.answer)
-	go s.passOn()
+	port.OnStream(func() { _, _ = s.streams() })
 	return s
-}
-
-// passOn passes the messages that arrive on streams to the consumer.
-func (s *Shared) passOn() {
-	for {
-		select {
-		case rpc := <-s.NetworkTransport.Consumer():
-			select {
-			case s.rpcs <- rpc:
-			case <-s.done:
-				return
-			}
-		case <-s.done:
-			return
-		}
-	}
 }
 
 // Consumer implements raft.Transport.
 func (s *Shared) Consumer() <-chan raft.RPC { return s.rpcs }
 
-// Close implements raft.WithClose.
-func (s *Shared) Close() error {
-	s.once.Do(func() { close(s.done) })
-	return s.NetworkTransport.Close()
-}
+// LocalAddr implements raft.Transport.
+func (s *Shared) LocalAddr() raft.ServerAddress { return s.addr }
+
+// EncodePeer implements raft.Transport.
+func (s *Shared) EncodePeer(_ raft.ServerID, at raft.ServerAddress) []byte { return []byte(at) }
+
+// DecodePeer implements raft.Transport.
+func (s *Shared) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
+
+// SetHeartbeatHandler ignores the handler; see Transport.
+func (s *Shared) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // AppendEntries implements raft.Transport.
 func (s *Shared) AppendEntries(id raft.ServerID, at raft.ServerAddress, args *raft.AppendEntriesRequest,
@@ -89,10 +84,10 @@ func (s *Shared) AppendEntries(id raft.ServerID, at raft.ServerAddress, args *ra
 		size += len(e.Data)
 	}
 	if size > maxSharedEntries {
-		return s.NetworkTransport.AppendEntries(id, at, args, resp)
+		return onStream(s, (*raft.NetworkTransport).AppendEntries, id, at, args, resp)
 	}
 	err := s.ask(id, at, appendEntries, heartbeat(args), args, resp)
-	return orStream(err, s.NetworkTransport.AppendEntries, id, at, args, resp)
+	return orStream(s, err, (*raft.NetworkTransport).AppendEntries, id, at, args, resp)
 }
 
 // heartbeat reports whether a message is one that the library repeats ten times in each heartbeat timeout.
@@ -104,21 +99,21 @@ func heartbeat(args *raft.AppendEntriesRequest) bool {
 func (s *Shared) RequestVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestVoteRequest,
 	resp *raft.RequestVoteResponse) error {
 	err := s.ask(id, at, requestVote, false, args, resp)
-	return orStream(err, s.NetworkTransport.RequestVote, id, at, args, resp)
+	return orStream(s, err, (*raft.NetworkTransport).RequestVote, id, at, args, resp)
 }
 
 // RequestPreVote implements raft.WithPreVote.
 func (s *Shared) RequestPreVote(id raft.ServerID, at raft.ServerAddress, args *raft.RequestPreVoteRequest,
 	resp *raft.RequestPreVoteResponse) error {
 	err := s.ask(id, at, preVote, false, args, resp)
-	return orStream(err, s.NetworkTransport.RequestPreVote, id, at, args, resp)
+	return orStream(s, err, (*raft.NetworkTransport).RequestPreVote, id, at, args, resp)
 }
 
 // TimeoutNow implements raft.Transport.
 func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.TimeoutNowRequest,
 	resp *raft.TimeoutNowResponse) error {
 	err := s.ask(id, at, timeoutNow, false, args, resp)
-	return orStream(err, s.NetworkTransport.TimeoutNow, id, at, args, resp)
+	return orStream(s, err, (*raft.NetworkTransport).TimeoutNow, id, at, args, resp)
 }
 
 // Elect makes this node stand for election, as a leader that transfers its leadership does with TimeoutNow. The message
@@ -132,15 +127,6 @@ func (s *Shared) Elect(ctx context.Context) bool {
 	case <-s.done:
 	}
 	return false
-}
-
-// orStream sends a message on a stream if err is peer.ErrNotShared. Otherwise it returns err.
-func orStream[Args, Resp any](err error, send func(raft.ServerID, raft.ServerAddress, Args, Resp) error,
-	id raft.ServerID, at raft.ServerAddress, args Args, resp Resp) error {
-	if errors.Is(err, peer.ErrNotShared) {
-		return send(id, at, args, resp)
-	}
-	return err
 }
 
 // The encoding is that of the library's own transport.

@@ -47,10 +47,13 @@ func openSharing(t *testing.T, id string) *sharing {
 		Logger: slog.New(slog.DiscardHandler),
 	}, func(net.Conn, peer.Identity) {})
 	require.NoError(t, err)
-	s := NewShared(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream:  p.Raft(l.Addr().String(), func(string) string { return "" }),
-		MaxPool: 1, MaxRPCsInFlight: 1, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
-	}), p, 10*time.Second)
+	open := func() *raft.NetworkTransport {
+		return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+			Stream:  p.Raft(l.Addr().String(), func(string) string { return "" }),
+			MaxPool: 1, MaxRPCsInFlight: 1, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
+		})
+	}
+	s := NewShared(open, p, l.Addr().String(), 10*time.Second)
 	t.Cleanup(func() { s.Close() })
 	return &sharing{s, raft.ServerAddress(l.Addr().String()), &counted.accepted}
 }
@@ -133,6 +136,35 @@ func TestOnlyHeartbeatsArePatient(t *testing.T) {
 	} {
 		require.False(t, heartbeat(&other))
 	}
+}
+
+// TestStreamsAreOpenedWhenNeeded checks that short messages open no transport for streams on either side, and that a
+// long message opens one on both. A closed transport opens none.
+func TestStreamsAreOpenedWhenNeeded(t *testing.T) {
+	a, b := openSharing(t, "a"), openSharing(t, "b")
+	opened := func(s *sharing) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.opened != nil
+	}
+	send := func(entries ...*raft.Log) error {
+		b.next(&raft.AppendEntriesResponse{Success: true}, nil)
+		return a.AppendEntries("b", b.addr, &raft.AppendEntriesRequest{Entries: entries}, &raft.AppendEntriesResponse{})
+	}
+	require.NoError(t, send())
+	require.False(t, opened(a) || opened(b))
+	_, err := a.AppendEntriesPipeline("b", b.addr)
+	require.ErrorIs(t, err, raft.ErrPipelineReplicationNotSupported)
+	require.Equal(t, a.addr, a.LocalAddr())
+	require.Equal(t, b.addr, a.DecodePeer(a.EncodePeer("b", b.addr)))
+
+	long := &raft.Log{Data: make([]byte, maxSharedEntries+1)}
+	require.NoError(t, send(long))
+	require.True(t, opened(a) && opened(b))
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close())
+	require.ErrorIs(t, onStream(a.Shared, (*raft.NetworkTransport).TimeoutNow, "b", b.addr, &raft.TimeoutNowRequest{},
+		&raft.TimeoutNowResponse{}), raft.ErrTransportShutdown)
 }
 
 // TestUnknownMessages checks that a node refuses messages of a newer weir, and messages that it cannot decode.

@@ -1,0 +1,94 @@
+package transport
+
+import (
+	"errors"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// streams returns the transport for streams. It opens the transport at the first call, because the transport has
+// goroutines of its own, and most groups need no stream for a long time.
+func (s *Shared) streams() (*raft.NetworkTransport, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, raft.ErrTransportShutdown
+	case s.opened == nil:
+		s.opened = s.open()
+		from := s.opened.Consumer()
+		s.passing.Go(func() { s.passOn(from) })
+	}
+	return s.opened, nil
+}
+
+// passOn passes the messages that arrive on streams to the consumer.
+func (s *Shared) passOn(from <-chan raft.RPC) {
+	for {
+		select {
+		case rpc := <-from:
+			select {
+			case s.rpcs <- rpc:
+			case <-s.done:
+				return
+			}
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// Close implements raft.WithClose.
+func (s *Shared) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	close(s.done)
+	s.passing.Wait()
+	if s.opened == nil {
+		return nil
+	}
+	return s.opened.Close()
+}
+
+// InstallSnapshot implements raft.Transport.
+func (s *Shared) InstallSnapshot(id raft.ServerID, at raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	t, err := s.streams()
+	if err != nil {
+		return err
+	}
+	return t.InstallSnapshot(id, at, args, resp, data)
+}
+
+// AppendEntriesPipeline implements raft.Transport. The library then sends one message after the other.
+func (s *Shared) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// send sends a message on a stream.
+type send[Args, Resp any] func(*raft.NetworkTransport, raft.ServerID, raft.ServerAddress, Args, Resp) error
+
+func onStream[Args, Resp any](s *Shared, on send[Args, Resp], id raft.ServerID, at raft.ServerAddress, args Args,
+	resp Resp) error {
+	t, err := s.streams()
+	if err != nil {
+		return err
+	}
+	return on(t, id, at, args, resp)
+}
+
+// orStream sends a message on a stream if err is peer.ErrNotShared. Otherwise it returns err.
+func orStream[Args, Resp any](s *Shared, err error, on send[Args, Resp], id raft.ServerID, at raft.ServerAddress,
+	args Args, resp Resp) error {
+	if errors.Is(err, peer.ErrNotShared) {
+		return onStream(s, on, id, at, args, resp)
+	}
+	return err
+}
