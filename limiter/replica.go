@@ -16,7 +16,7 @@ import (
 //
 // The errors of AddNode, RemoveNode, TransferLeadership and Snapshot have these meanings. ErrNotLeader sends the client
 // to the leader. After ErrTryAgain and ErrClusterDown nothing was changed. After ErrUnknownOutcome the change may have
-// been made. Any other error gives the reason why nothing was changed.
+// been made. Any other error gives the reason why nothing was changed, or says in how many Raft groups it was made.
 type Replica interface {
 	// Topology returns the cluster as this node sees it. Every pipeline calls it, so it is cheap. Callers share the
 	// result and must not change it. On a leader its CommitIndex covers every answered decision.

@@ -132,19 +132,27 @@ func idIn(to, from *limiter.Topology, id string) string {
 	return ""
 }
 
-// AddNode adds a node to every group that lacks it, so it can be repeated after an error.
+// AddNode adds a node to every group that lacks it, so it can be repeated after an error. A node joins the first group
+// first, so no group gets the node if the first one does not.
 func (r *Router) AddNode(id, raftAddr string) error {
-	added := false
-	err := r.inTurn(func(g Group) error {
-		t, err := current(g)
-		if err != nil || has(t, raftAddr) {
-			return err
+	groups, added := r.all(), false
+	var refused error
+	err := inTurn(groups, func(g Group) error {
+		if refused != nil {
+			return refused
 		}
-		added = true
-		return g.AddNode(id, raftAddr)
+		t, err := current(g)
+		if err == nil && !has(t, raftAddr) {
+			added = true
+			err = g.AddNode(id, raftAddr)
+		}
+		if g == groups[0] {
+			refused = err
+		}
+		return err
 	})
 	if err == nil && !added {
-		return r.all()[0].AddNode(id, raftAddr) // which knows why not
+		return groups[0].AddNode(id, raftAddr) // which knows why not
 	}
 	return err
 }
@@ -182,14 +190,15 @@ func (r *Router) RemoveNode(id string) error {
 
 // removeFromOthers removes a node from all groups but the first, and reports whether some group had it.
 func removeFromOthers(groups []Group, first *limiter.Topology, id string) (left bool, err error) {
-	for i := len(groups) - 1; i > 0; i-- {
-		removed, err := removeFrom(groups[i], first, id)
-		if err != nil {
-			return left, fmt.Errorf("group %d: %w", i, err)
+	err = inTurn(groups, func(g Group) error {
+		if g == groups[0] {
+			return errLast
 		}
+		removed, err := removeFrom(g, first, id)
 		left = left || removed
-	}
-	return left, nil
+		return err
+	})
+	return left, err
 }
 
 // RemoveFromGroup removes a node from one group alone; see limiter.GroupRemover.
@@ -242,7 +251,7 @@ func (r *Router) TransferLeadership(to string) error {
 	if to != "" && first.Member(to) == nil {
 		return r.all()[0].TransferLeadership(to) // which knows why not
 	}
-	return r.inTurn(func(g Group) error {
+	return inTurn(r.all(), func(g Group) error {
 		t := g.Topology()
 		own := transferTarget(t, first, to)
 		if to != "" && t.Leader == own || to == "" && !t.Leads() {
@@ -276,18 +285,8 @@ func transferTarget(t, first *limiter.Topology, to string) string {
 	return to
 }
 
-// Snapshot takes a snapshot of one group after the other.
-func (r *Router) Snapshot() error { return r.inTurn(func(g Group) error { return g.Snapshot() }) }
-
-// inTurn calls each with one group after the other, until an error.
-func (r *Router) inTurn(each func(Group) error) error {
-	for _, g := range r.all() {
-		if err := each(g); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// Snapshot takes a snapshot of every group.
+func (r *Router) Snapshot() error { return inTurn(r.all(), Group.Snapshot) }
 
 // Digest returns a hash of the last applied log indexes of all groups, and a hash of their states. Both are equal on
 // every node once all nodes have applied the same entries of every group.

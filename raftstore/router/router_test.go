@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -97,9 +98,28 @@ func (g *fakeGroup) Topology() *limiter.Topology {
 func (g *fakeGroup) TransferLeadership(to string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.err != nil {
+		return g.err
+	}
 	g.moved = append(g.moved, to)
 	return nil
 }
+
+func (g *fakeGroup) AddNode(id, raftAddr string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.topology.Nodes = append(slices.Clone(g.topology.Nodes), limiter.Member{ID: id, RaftAddr: raftAddr})
+	return nil
+}
+
+func (g *fakeGroup) RemoveNode(id string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.topology.Nodes = slices.DeleteFunc(slices.Clone(g.topology.Nodes), func(m limiter.Member) bool { return m.ID == id })
+	return nil
+}
+
+func (g *fakeGroup) knows(id string) bool { return g.Topology().Member(id) != nil }
 
 // newTest returns a router in front of fake groups. No group has a leader, so its background work changes nothing.
 func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
