@@ -33,6 +33,8 @@ type clientKind struct {
 	// keyless: the client does not know which argument of weir's commands is the key. It sends a command to any primary
 	// and follows the redirect. It sends a pipeline to one primary, so the keys of a pipeline must be of one group.
 	keyless bool
+	// oneError: an error reply to one command of a pipeline is the client's answer to all commands of the pipeline.
+	oneError bool
 	// remembersDeath: for up to a second after the node is back, the client returns the error of a refused connection
 	// without a new attempt.
 	remembersDeath bool
@@ -88,7 +90,7 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	}
 	client := kind.dial(t, seeds)
 	defer client.close()
-	speakInCluster(t, client, true)
+	speakInCluster(t, client, !kind.oneError)
 	l := newLoad(client, kind, c.prefixes()...)
 	settled := func() {
 		t.Helper()

@@ -80,7 +80,7 @@ var languages = []language{
 		program: []string{"target/debug/speak"},
 		clients: []string{"redis-rs", "redis-rs-resp3"},
 		cluster: []string{"target/debug/speak"},
-		kinds:   []clientKind{{name: "redis-rs-cluster", learns: true}},
+		kinds:   []clientKind{{name: "redis-rs-cluster", resends: true, oneError: true}},
 	},
 }
 

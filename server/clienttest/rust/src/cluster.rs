@@ -11,18 +11,21 @@ fn command(args: &[String]) -> Cmd {
     command
 }
 
-/// One answer in a line that the program prints. A reply of the server has a code.
+/// One answer in a line that the program prints. The error of a pipeline is the first error reply to its commands.
 fn said(answer: &RedisResult<Value>) -> Json {
-    match answer {
-        Ok(value) => json!({ "reply": plain(value.clone()) }),
-        Err(error) => match error.code() {
-            Some(code) => json!({ "error": format!("{code} {}", error.detail().unwrap_or_default()), "own": false }),
-            None => json!({ "error": error.to_string(), "own": true }),
-        },
+    let error = match answer {
+        Ok(value) => return json!({ "reply": plain(value.clone()) }),
+        Err(error) => error,
+    };
+    match error.clone().into_server_errors().as_deref() {
+        Some([(_, reply), ..]) => {
+            json!({ "error": format!("{} {}", reply.code(), reply.details().unwrap_or_default()), "own": false })
+        }
+        _ => json!({ "error": error.to_string(), "own": true }),
     }
 }
 
-/// A pipeline has an error for all of its commands. The client then cannot tell which of them were answered.
+/// One error is the answer to all commands of a pipeline, so nobody can tell which of them were carried out.
 fn send(connection: &mut ClusterConnection, commands: &[Vec<String>]) -> Vec<RedisResult<Value>> {
     if let [only] = commands {
         return vec![command(only).query(connection)];
@@ -42,12 +45,18 @@ fn send(connection: &mut ClusterConnection, commands: &[Vec<String>]) -> Vec<Red
 
 pub fn run(addresses: &[String]) -> Result<(), Failure> {
     let urls = addresses.iter().map(|address| format!("redis://{address}/"));
-    let mut connection = ClusterClient::new(urls.collect::<Vec<_>>())?.get_connection()?;
+    let client = ClusterClient::new(urls.collect::<Vec<_>>())?;
+    let mut connection = client.get_connection()?;
     println!("READY");
     for line in std::io::stdin().lines() {
         let commands: Vec<Vec<String>> = serde_json::from_str(&line?)?;
         let answers = send(&mut connection, &commands);
         println!("{}", answers.iter().map(said).collect::<Json>());
+        // A connection of the library calls a dead leader for ever, so its users open another one.
+        let replied = |error: &RedisError| error.clone().into_server_errors().is_some();
+        if answers.iter().filter_map(|a| a.as_ref().err()).any(|error| !replied(error)) {
+            connection = client.get_connection().unwrap_or(connection);
+        }
     }
     println!("DONE");
     Ok(())
