@@ -71,7 +71,7 @@ type group struct {
 func newGroup(h *host.Host, status func() host.Status) *group {
 	g := &group{
 		Host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
-		queue: queue.New(h.Options.MaxValueBytes), confirms: &quorum.Check{Stop: h.Stop},
+		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window), confirms: &quorum.Check{Stop: h.Stop},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
 	g.confirms.Term, g.confirms.Voters = g.raft.Term, g.raft.Voters

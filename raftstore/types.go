@@ -9,6 +9,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/queue"
 )
 
 // Options configure a node.
@@ -22,6 +23,12 @@ func NewProcess() *Process { return host.NewProcess() }
 
 // Entry describes a proposed batch of operations to Options.OnEntry.
 type Entry = host.Entry
+
+// HostWindow is shared by the groups of a process; see Options.Window.
+type HostWindow = queue.HostWindow
+
+// NewHostWindow returns a window for the groups of a process.
+func NewHostWindow() *HostWindow { return queue.NewHostWindow() }
 
 // Durability is the condition under which an entry counts as written.
 type Durability = identity.Durability

@@ -168,8 +168,8 @@ var walls = []wall{
 	{"raftstore/internal/host",
 		"engine/hashslot engine internal/faults limiter persistence raftstore/internal/calls " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
-			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wallog " +
-			"raftstore/wire",
+			"raftstore/internal/queue raftstore/internal/raftlog raftstore/internal/timers raftstore/peer " +
+			"raftstore/wallog raftstore/wire",
 		"holds what belongs to the process and not to a group"},
 	{"raftstore/internal/identity",
 		"internal/guards persistence raftstore/internal/failure raftstore/peer",

@@ -21,6 +21,7 @@ type Node struct {
 	options raftstore.Options
 	nodes   []*raftstore.Node // by group; nil: the group had ended before
 	hub     *peer.Hub
+	window  *raftstore.HostWindow
 	host    *peer.Port // for messages between hosts; nil until all groups are open
 	silence *silence.Detector
 	unwatch context.CancelFunc // ends silence
@@ -42,7 +43,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	}
 	n := &Node{
 		options: o, nodes: make([]*raftstore.Node, o.Groups),
-		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups),
+		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), window: raftstore.NewHostWindow(),
 		hub: peer.NewHub(o.Listener, peer.HubConfig{
 			Secret: o.Secret, Certificates: o.Certificates, Logger: o.Logger, Dialer: o.Dialer,
 		}),
@@ -89,7 +90,7 @@ func (n *Node) openGroup(group int) (Group, error) {
 // cluster first. The other groups then join under the id that this node has in the first group.
 func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
-	o.Group, o.Hub, o.Process = group, n.hub, n.process
+	o.Group, o.Hub, o.Process, o.Window = group, n.hub, n.process, n.window
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
 	if first := n.nodes[0]; group > 0 && first != nil {
 		o.MayJoin = func() bool { return first.Joined() && !n.ending[0].Load() }

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
 )
 
 // fakeGroup is a group with a table of its own and without a log. It decides while err is nil.
@@ -460,4 +461,12 @@ func TestDrainOutlastsDecisions(t *testing.T) {
 		require.Greater(t, drain(age), age)
 		require.GreaterOrEqual(t, drain(age), leastDrain)
 	}
+}
+
+// TestGroupsShareAWindow checks that the groups of a host propose at the same moment.
+func TestGroupsShareAWindow(t *testing.T) {
+	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]*raftstore.Node, 2)}
+	n.window = raftstore.NewHostWindow()
+	require.Same(t, n.window, n.ofGroup(0).Window)
+	require.Same(t, n.window, n.ofGroup(1).Window)
 }

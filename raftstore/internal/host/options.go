@@ -17,6 +17,7 @@ import (
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
@@ -50,6 +51,8 @@ type Options struct {
 	// Process holds what the groups of this process share. Its owner closes it after the nodes. It needs a Hub. nil: the
 	// process has one group.
 	Process *Process
+	// Window makes all groups of this process propose at the same moment; nil: there is one group.
+	Window *queue.HostWindow
 	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
 	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the

@@ -28,6 +28,7 @@ type Batch struct {
 	// coalesced is the batch that shares the entry. Its answers begin at coalescedFrom; see Queue.Coalesce.
 	coalesced     *Batch
 	coalescedFrom int
+	round         uint64 // of the HostWindow
 	// Growth is the estimated number of bytes that the entry adds at most, and Evicts is the number of bytes of its
 	// victims; see Pipeline.admitMemory.
 	Growth, Evicts int64
@@ -84,6 +85,20 @@ func (b *Batch) Answers() []engine.Decision {
 		b.Out = make([]engine.Decision, b.Ops)
 	}
 	return b.Out
+}
+
+// ownOps returns the number of operations of clients of this node in the entry.
+func (b *Batch) ownOps() (n int) {
+	if !b.Foreign {
+		n = b.Ops
+	}
+	switch c := b.coalesced; {
+	case c != nil && c.Foreign && !b.Foreign:
+		n -= c.Ops
+	case c != nil && !c.Foreign && b.Foreign:
+		n += c.Ops
+	}
+	return n
 }
 
 // Complete finishes a batch that was in flight, and the batch that coalesced with it.

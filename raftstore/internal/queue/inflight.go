@@ -11,12 +11,28 @@ import (
 // processors, this gives a third more decisions, and no client waits longer (docs/performance.md).
 
 // ready reports whether the oldest batch may be proposed. The in-flight window must have space. Besides, either no
-// batch is in flight, or at least worthOps operations wait, or the newest batch in flight left coalesceFor ago.
+// batch is in flight, or at least worthOps operations wait, or the newest batch in flight left coalesceFor ago. On a
+// host with several groups, either the host's window must have released the queue, or the operations fill an entry.
 func (q *Queue) ready() bool {
 	if q.paused || q.slots == 0 || len(q.Batches) == 0 {
 		return false
 	}
+	if q.window != nil {
+		return q.released || q.ops >= MaxEntryOps
+	}
 	return len(q.inFlight) == 0 || q.ops >= worthOps || time.Since(q.sentAt) >= coalesceFor
+}
+
+// sent records that Next returns a batch.
+func (q *Queue) sent(b *Batch) {
+	q.inFlight[b.Nonce] = b
+	if q.window != nil {
+		q.released = q.released && len(q.Batches) > 0
+		b.round = q.window.sent()
+		return
+	}
+	q.sentAt = time.Now()
+	q.late.Reset(coalesceFor)
 }
 
 // wakePump wakes the pump if the oldest batch may be proposed now that coalesceFor has passed. Without this timer, two

@@ -42,7 +42,7 @@ func mayGo(q *Queue) bool {
 // until worthOps operations wait, or until coalesceFor has passed.
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0)
+		q := New(0, nil)
 		time.Sleep(2 * coalesceFor)
 		queued(t, q, "a", 1, false)
 		first := q.Next()
@@ -79,7 +79,7 @@ func TestSmallBatchesWait(t *testing.T) {
 
 // TestSlotsBoundWhatIsUnderWay checks that the number of slots bounds the batches in flight, however many wait.
 func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
-	q := New(0)
+	q := New(0, nil)
 	for range MaxInFlight + 1 {
 		queued(t, q, "a", MaxEntryOps, false)
 	}
@@ -93,7 +93,7 @@ func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 // TestCallsGatherByOrigin checks that alternating calls of this node's clients and of other nodes form one batch
 // each. They never overtake an entry of another kind.
 func TestCallsGatherByOrigin(t *testing.T) {
-	q := New(0)
+	q := New(0, nil)
 	local, _ := queued(t, q, "a", 1, false)
 	foreign, _ := queued(t, q, "b", 1, true)
 	require.NotSame(t, local, foreign)
@@ -116,7 +116,7 @@ func TestCallsGatherByOrigin(t *testing.T) {
 // TestACoalescedBatchSharesTheEntry checks that a waiting batch coalesces with the batch before it, and gets its own
 // answers.
 func TestACoalescedBatchSharesTheEntry(t *testing.T) {
-	q := New(0)
+	q := New(0, nil)
 	local, _ := queued(t, q, "local", 2, false)
 	foreign, _ := queued(t, q, "foreign", 3, true)
 	b := q.Next()
@@ -152,7 +152,7 @@ func TestACoalescedBatchSharesTheEntry(t *testing.T) {
 // expired.
 func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0)
+		q := New(0, nil)
 		queued(t, q, "a", 1, false)
 		coalesced, _ := queued(t, q, "b", 1, true)
 		q.Coalesce(q.Next())
@@ -167,7 +167,7 @@ func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 // answers.
 func TestACoalescedBatchOutlivesAnExpiredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0)
+		q := New(0, nil)
 		queued(t, q, "a", 2, false)
 		b := q.Next()
 		time.Sleep(time.Second)
@@ -187,7 +187,7 @@ func TestACoalescedBatchOutlivesAnExpiredOne(t *testing.T) {
 // TestAnswersAreGivenOnce checks a batch that the fault EarlyReply has answered too early. Its completion must not
 // write the answers of a coalesced batch again, which the race detector would report.
 func TestAnswersAreGivenOnce(t *testing.T) {
-	q := New(0)
+	q := New(0, nil)
 	queued(t, q, "a", 1, false)
 	coalesced, _ := queued(t, q, "b", 1, true)
 	b := q.Next()
@@ -202,7 +202,7 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 
 // TestBatchesThatDoNotCoalesce checks that a batch without decisions, or one that does not fit the entry, does not coalesce.
 func TestBatchesThatDoNotCoalesce(t *testing.T) {
-	q := New(0)
+	q := New(0, nil)
 	b, _ := queued(t, q, "a", MaxEntryOps, false)
 	behind, _ := queued(t, q, "b", 1, true)
 	require.Same(t, b, q.Next())

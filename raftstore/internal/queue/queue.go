@@ -57,11 +57,18 @@ type Queue struct {
 	inFlight map[uint64]*Batch
 	sentAt   time.Time   // when Next returned the newest of them
 	late     *time.Timer // calls wakePump when the newest batch is in flight for coalesceFor
+
+	window   *HostWindow // nil: the host has one group
+	listed   bool        // the queue is in window.waiting; guarded by the window
+	released bool        // window lets the waiting batches go
 }
 
-// New returns an empty queue. valueBytes bounds the length of a string in an answer.
-func New(valueBytes int) *Queue {
-	q := &Queue{valueBytes: valueBytes, slots: MaxInFlight, nonce: rand.Uint64(), inFlight: map[uint64]*Batch{}}
+// New returns an empty queue. valueBytes bounds the length of a string in an answer. window is nil on a host with one
+// group.
+func New(valueBytes int, window *HostWindow) *Queue {
+	q := &Queue{
+		valueBytes: valueBytes, slots: MaxInFlight, nonce: rand.Uint64(), inFlight: map[uint64]*Batch{}, window: window,
+	}
 	q.changed = sync.NewCond(&q.Mu)
 	q.late = time.AfterFunc(coalesceFor, q.wakePump)
 	return q
@@ -83,6 +90,8 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
 		return nil, 0, limiter.ErrTooLarge
 	}
+	var others []*Queue
+	defer func() { release(others) }()
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if q.closed {
@@ -95,6 +104,9 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	b.textBytes += textBytes
 	q.ops += len(ops)
 	at := b.Append(ops, atomic)
+	if q.window != nil && !q.released {
+		q.released, others = q.window.arrive(q, len(ops))
+	}
 	if q.ready() {
 		q.changed.Broadcast()
 	}
@@ -150,6 +162,7 @@ func (q *Queue) Moving(kind wire.Kind, moveNs int64) (*Batch, error) {
 	}
 	b := q.push(kind)
 	b.MoveNs = moveNs
+	q.released = true
 	q.changed.Broadcast()
 	return b, nil
 }
@@ -166,8 +179,7 @@ func (q *Queue) Next() *Batch {
 	}
 	b := q.take()
 	q.slots--
-	q.inFlight[b.Nonce], q.sentAt = b, time.Now()
-	q.late.Reset(coalesceFor)
+	q.sent(b)
 	return b
 }
 
@@ -182,6 +194,9 @@ func (q *Queue) Complete(b *Batch, err error) {
 	q.changed.Broadcast()
 	q.Mu.Unlock()
 	b.Complete(err)
+	if q.window != nil {
+		q.window.completed(b.round, b.ownOps())
+	}
 }
 
 // Pause holds back all further batches until Resume. It returns when no batch is in flight or ctx ends.

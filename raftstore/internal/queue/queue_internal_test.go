@@ -14,7 +14,7 @@ import (
 // waiting batches expire.
 func TestExpiryEmptiesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0)
+		q := New(0, nil)
 		defer q.Close()
 		b, err := q.Special(wire.Tick)
 		require.NoError(t, err)
