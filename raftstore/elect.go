@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -26,6 +27,15 @@ func (n *Node) Elect(ctx context.Context, old string) {
 	if shared.Elect(ctx) {
 		n.host.Log.Info("the leader is silent; this node stands for election", "leader_addr", old)
 	}
+}
+
+// LastTransfer returns when a leader last transferred its leadership to this node; zero: never, or the group is the
+// only one.
+func (n *Node) LastTransfer() time.Time {
+	if shared, ok := n.group.transport.(*transport.Shared); ok {
+		return shared.LastTransfer()
+	}
+	return time.Time{}
 }
 
 // votes reports whether this node is a voter.

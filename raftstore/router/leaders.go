@@ -51,7 +51,7 @@ func (r *Router) spreadOne(groups []spread, now time.Time) {
 	for i, g := range r.all() {
 		t := g.Topology()
 		want := preferred(t, i)
-		if !groups[i].due(t, want, now) {
+		if !groups[i].due(t, want, now, transferred(g, now)) {
 			continue
 		}
 		groups[i].seen = 0
@@ -63,9 +63,16 @@ func (r *Router) spreadOne(groups []spread, now time.Time) {
 	}
 }
 
+// transferred reports whether the leader of a group has just transferred its leadership to this node. A leader that
+// failed, or that was paused for a moment, did not.
+func transferred(g Group, now time.Time) bool {
+	n, ok := g.(interface{ LastTransfer() time.Time })
+	return ok && now.Sub(n.LastTransfer()) <= failsWithin
+}
+
 // due notes the leader of a group, and reports whether this node should give the group to want, its preferred leader.
-func (s *spread) due(t *limiter.Topology, want *limiter.Member, now time.Time) bool {
-	s.note(t, want, now)
+func (s *spread) due(t *limiter.Topology, want *limiter.Member, now time.Time, transferred bool) bool {
+	s.note(t, want, now, transferred)
 	able := want != nil && t.Leads() && want.ID != t.Self && want.Up && want.LagEntries <= closeBehind
 	if !able || !s.held.IsZero() && now.Sub(s.held) < transferHold {
 		s.seen = 0
@@ -75,10 +82,10 @@ func (s *spread) due(t *limiter.Topology, want *limiter.Member, now time.Time) b
 	return s.seen >= steadyFor
 }
 
-// note begins and ends the hold. A node that becomes leader while the leader before it is up, and stays up, got a
-// transfer. A leader that failed, or that transfers its groups because it stops, is soon down.
-func (s *spread) note(t *limiter.Topology, want *limiter.Member, now time.Time) {
-	if t.Leads() && s.leader != "" && s.leader != t.Self {
+// note begins and ends the hold. A transfer begins it. A leader that transfers its groups because it stops is soon
+// down, which ends the hold.
+func (s *spread) note(t *limiter.Topology, want *limiter.Member, now time.Time, transferred bool) {
+	if t.Leads() && s.leader != "" && s.leader != t.Self && transferred {
 		s.before, s.held = s.leader, now
 	}
 	if t.Leader != "" {

@@ -52,23 +52,26 @@ func TestATransferHolds(t *testing.T) {
 	const preferredIsBack = steadyFor + 2
 	for _, test := range []struct {
 		name   string
-		before string                           // the leader before this node
+		before string                           // the leader before this node, which transferred the group
 		change func(n int, t *limiter.Topology) // after n seconds
 		after  int                              // seconds until the group moves
+		ago    time.Duration                    // since the transfer
 	}{
-		{"a transfer", "b", func(int, *limiter.Topology) {}, int(transferHold/time.Second) + steadyFor},
+		{"a transfer", "b", func(int, *limiter.Topology) {}, int(transferHold/time.Second) + steadyFor, 0},
 		{"a transfer from a third node", "c", func(int, *limiter.Topology) {},
-			int(transferHold/time.Second) + steadyFor},
-		{"no leader before", "", func(int, *limiter.Topology) {}, steadyFor},
+			int(transferHold/time.Second) + steadyFor, 0},
+		{"no leader before", "", func(int, *limiter.Topology) {}, steadyFor, 0},
 		{"the preferred leader fails later", "b", func(n int, t *limiter.Topology) {
 			t.Nodes[1].Up = n != 100
-		}, 100 + steadyFor + 1},
+		}, 100 + steadyFor + 1, 0},
 		{"the preferred leader had failed", "b", func(n int, t *limiter.Topology) { t.Nodes[1].Up = n > 1 },
-			preferredIsBack},
+			preferredIsBack, 0},
 		{"the leader before is seen down late", "c", func(n int, t *limiter.Topology) { t.Nodes[2].Up = n < 2 },
-			preferredIsBack},
+			preferredIsBack, 0},
 		{"the leader before fails much later", "c", func(n int, t *limiter.Topology) { t.Nodes[2].Up = n < 60 },
-			int(transferHold/time.Second) + steadyFor},
+			int(transferHold/time.Second) + steadyFor, 0},
+		{"the leader was elected, and the leader before stays up", "c", func(int, *limiter.Topology) {}, steadyFor,
+			time.Hour},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, groups := newTest(t, 2)
@@ -79,7 +82,7 @@ func TestATransferHolds(t *testing.T) {
 			}
 			seen, now := make([]spread, 2), time.Now()
 			r.spreadOne(seen, now)
-			g.topology.Leader = "a"
+			g.topology.Leader, g.transferred = "a", now.Add(-test.ago)
 			n := 0
 			for ; len(g.moved) == 0 && n < 2*int(transferHold/time.Second); n++ {
 				now = now.Add(time.Second)

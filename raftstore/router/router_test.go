@@ -30,6 +30,8 @@ type fakeGroup struct {
 	atomic   int
 	topology limiter.Topology
 	moved    []string // calls of TransferLeadership
+
+	transferred time.Time
 }
 
 var at = engine.Stamp{NowNs: int64(time.Hour)}
@@ -95,6 +97,8 @@ func (g *fakeGroup) Topology() *limiter.Topology {
 	t := g.topology
 	return &t
 }
+
+func (g *fakeGroup) LastTransfer() time.Time { return g.transferred }
 
 func (g *fakeGroup) TransferLeadership(to string) error {
 	g.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
@@ -34,6 +35,8 @@ type Shared struct {
 	opened  *raft.NetworkTransport // nil: no stream was needed yet
 	closed  bool
 	passing sync.WaitGroup
+
+	transferred atomic.Pointer[time.Time] // when a leader last sent this node a TimeoutNow
 }
 
 var _ Carrier = (*Shared)(nil)
@@ -116,19 +119,6 @@ func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.
 	return orStream(s, err, (*raft.NetworkTransport).TimeoutNow, id, at, args, resp)
 }
 
-// Elect makes this node stand for election, as a leader that transfers its leadership does with TimeoutNow. The message
-// passes through the main loop of the library. Elect reports false if the library did not take it before ctx ended.
-func (s *Shared) Elect(ctx context.Context) bool {
-	m := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
-	select {
-	case s.rpcs <- raft.RPC{Command: m, RespChan: make(chan raft.RPCResponse, 1)}:
-		return true
-	case <-ctx.Done():
-	case <-s.done:
-	}
-	return false
-}
-
 // The encoding is that of the library's own transport.
 var (
 	encoding = newEncoding()
@@ -165,6 +155,7 @@ func (s *Shared) answer(kind byte, body []byte, closed <-chan struct{}) ([]byte,
 	if err := codec.NewDecoderBytes(body, decoding).Decode(command); err != nil {
 		return nil, err
 	}
+	s.note(command)
 	answers := make(chan raft.RPCResponse, 1)
 	select {
 	case s.rpcs <- raft.RPC{Command: command, RespChan: answers}:

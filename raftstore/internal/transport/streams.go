@@ -30,6 +30,7 @@ func (s *Shared) passOn(from <-chan raft.RPC) {
 	for {
 		select {
 		case rpc := <-from:
+			s.note(rpc.Command)
 			select {
 			case s.rpcs <- rpc:
 			case <-s.done:
