@@ -91,7 +91,9 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 	g.membership = &membership.Membership{
 		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format,
 	}
-	g.snapshots = &snapshots.Snapshots{Host: h, Raft: g.raft, Leadership: g.leadership, Turn: make(chan struct{}, 1)}
+	g.snapshots = &snapshots.Snapshots{
+		Host: h, Raft: g.raft, Leadership: g.leadership, Permit: h.SnapshotPermit(), Turn: make(chan struct{}, 1),
+	}
 	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, Leadership: g.leadership}
 	return g
 }

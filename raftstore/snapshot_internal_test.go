@@ -42,6 +42,40 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	require.Equal(t, saved, n.LastSave())
 }
 
+// TestSnapshotsNeedThePermit checks that neither an operator's snapshot nor one that is due begins while another group
+// takes a snapshot, and that the snapshot of an operator serves as the one that is due.
+func TestSnapshotsNeedThePermit(t *testing.T) {
+	n := newBareNode(t)
+	n.keepImages(t)
+	n.host.Options.SnapshotBytes = 1000
+	permit := n.group.snapshots.Permit
+	require.True(t, permit.Acquire(func() int64 { return 0 }, n.host.Stop))
+	n.group.fsm.LogBytes.Store(9000)
+	n.group.snapshots.TakeIfDue()
+	n.group.snapshots.TakeIfDue() // while the first one waits
+	require.Eventually(t, func() bool { return permit.Waiting() == 1 }, 20*time.Second, time.Millisecond)
+	taken := make(chan error, 1)
+	go func() { taken <- n.Snapshot() }()
+	require.Eventually(t, func() bool { return permit.Waiting() == 2 }, 20*time.Second, time.Millisecond)
+	require.Zero(t, n.LastSave())
+
+	permit.Release()
+	require.NoError(t, <-taken)
+	saved := n.LastSave()
+	require.NotZero(t, saved)
+	require.True(t, permit.AcquireForOperator(n.host.Stop))
+	require.Eventually(t, func() bool { return permit.Waiting() == 0 }, 20*time.Second, time.Millisecond)
+	require.Equal(t, saved, n.LastSave(), "the snapshot was no longer due")
+
+	n.group.fsm.LogBytes.Store(9000)
+	require.Eventually(t, func() bool { n.group.snapshots.TakeIfDue(); return permit.Waiting() == 1 }, 20*time.Second, time.Millisecond)
+	close(n.host.Stop)
+	require.ErrorIs(t, n.Snapshot(), failure.ErrUnavailable, "the node closes")
+	n.host.EndTasks()
+	require.Equal(t, saved, n.LastSave())
+	permit.Release()
+}
+
 // TestSnapshotsTakeTurns checks that each node snapshots after a different part of the log, so nodes do not write at
 // the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {

@@ -168,7 +168,8 @@ var walls = []wall{
 	{"raftstore/internal/host",
 		"engine/hashslot engine internal/faults limiter persistence raftstore/internal/calls " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
-			"raftstore/internal/queue raftstore/internal/raftlog raftstore/internal/timers raftstore/peer " +
+			"raftstore/internal/permit raftstore/internal/queue raftstore/internal/raftlog " +
+			"raftstore/internal/timers raftstore/peer " +
 			"raftstore/wallog raftstore/wire",
 		"holds what belongs to the process and not to a group"},
 	{"raftstore/internal/identity",
@@ -190,6 +191,7 @@ var walls = []wall{
 			"raftstore/internal/host raftstore/internal/identity raftstore/internal/leadership " +
 			"raftstore/internal/timers raftstore/peer",
 		"joins a cluster, takes nodes in and removes them"},
+	{"raftstore/internal/permit", "", "lets one group of a process take a snapshot at a time"},
 	{"raftstore/internal/pipeline",
 		"engine internal/faults internal/guards limiter raftstore/internal/calls " +
 			"raftstore/internal/consensus raftstore/internal/format raftstore/internal/fsm " +
@@ -220,7 +222,8 @@ var walls = []wall{
 	{"raftstore/internal/silence", "internal/faults", "judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/snapshots",
 		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership",
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
+			"raftstore/internal/permit raftstore/internal/timers",
 		"decides when to take a snapshot"},
 	{"raftstore/internal/timers", "", "calls the checks of all groups, and holds the periods that several parts share"},
 	{"raftstore/internal/transport",

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/permit"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -115,6 +116,14 @@ func (h *Host) loop() *timers.Loop {
 		return nil
 	}
 	return h.Options.Process.loop
+}
+
+// SnapshotPermit returns the permit that the groups of this process share, or a new one for the only group.
+func (h *Host) SnapshotPermit() *permit.Permit {
+	if h.Options.Process == nil {
+		return &permit.Permit{}
+	}
+	return &h.Options.Process.Snapshots
 }
 
 // EndTasks returns when no check and no task of the node runs. Stop must be closed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/permit"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -22,6 +23,8 @@ type Process struct {
 	tasks  sync.WaitGroup
 	// askTogether is peer.AskTogether; a test replaces it.
 	askTogether func(ctx context.Context, addr string, questions []peer.Question) ([]peer.Answer, error)
+	// Snapshots lets one group take a snapshot at a time.
+	Snapshots permit.Permit
 
 	mu     sync.Mutex
 	groups []*Peers

@@ -14,6 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/permit"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -33,39 +35,44 @@ type Snapshots struct {
 	Images     *persistence.Images
 	Leadership *leadership.Leadership
 
-	Turn     chan struct{} // holds a token while a snapshot is taken; capacity 1
-	took     atomic.Bool   // a snapshot was taken because the log was long enough
-	lastSave atomic.Int64  // Unix nanoseconds of the last snapshot; 0: never
+	Permit   *permit.Permit // of all groups of the process; acquired before Turn
+	Turn     chan struct{}  // holds a token while a snapshot is taken; capacity 1
+	taking   timers.Single  // a snapshot that is due waits, or is taken
+	took     atomic.Bool    // a snapshot was taken because the log was long enough
+	lastSave atomic.Int64   // Unix nanoseconds of the last snapshot; 0: never
 	Took     latency.Histogram
 }
 
-// TakeIfDue begins a snapshot if the log since the last one has become long enough and no snapshot is under way.
+// TakeIfDue begins a snapshot if the log since the last one has become long enough and no such snapshot is under way.
 func (s *Snapshots) TakeIfDue() {
-	if s.FSM.LogBytes.Load() < s.due() {
-		return
-	}
-	select {
-	case s.Turn <- struct{}{}:
-	default:
-		return
-	}
-	started := s.Go(func() {
-		defer func() { <-s.Turn }()
-		if s.Take() == nil {
-			s.took.Store(true)
-		}
-	})
-	if !started {
-		<-s.Turn
+	if s.isDue() {
+		s.taking.Go(s.Go, s.takeDue)
 	}
 }
 
-// due returns the bytes of log at which a snapshot is due.
-func (s *Snapshots) due() int64 {
-	if s.took.Load() {
-		return s.Options.SnapshotBytes
+// takeDue takes a snapshot when this group may, if it is still due then.
+func (s *Snapshots) takeDue() {
+	if !s.Permit.Acquire(s.FSM.LogBytes.Load, s.Stop) {
+		return
 	}
-	return FirstSnapshotBytes(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes)
+	defer s.Permit.Release()
+	select {
+	case s.Turn <- struct{}{}:
+	case <-s.Stop:
+		return
+	}
+	defer func() { <-s.Turn }()
+	if s.isDue() && s.Take() == nil {
+		s.took.Store(true)
+	}
+}
+
+// isDue reports whether the log since the last snapshot is long enough.
+func (s *Snapshots) isDue() bool {
+	if s.took.Load() {
+		return s.FSM.LogBytes.Load() >= s.Options.SnapshotBytes
+	}
+	return s.FSM.LogBytes.Load() >= FirstSnapshotBytes(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes)
 }
 
 // FirstSnapshotBytes returns the bytes of log after which a node takes its first snapshot. All nodes count the same
@@ -121,8 +128,13 @@ func (s *Snapshots) trail() {
 	}
 }
 
-// Now takes a snapshot, after the one that is under way.
+// Now takes a snapshot for an operator. It goes before all groups whose logs are long. It waits for the snapshot of
+// another group at most for permit.OperatorPatience, and then for the snapshot of this group, if one is under way.
 func (s *Snapshots) Now() error {
+	if !s.Permit.AcquireForOperator(s.Stop) {
+		return failure.ErrUnavailable
+	}
+	defer s.Permit.Release()
 	select {
 	case s.Turn <- struct{}{}:
 	case <-s.Stop:
