@@ -64,10 +64,13 @@ type Consensus struct {
 	// whose downtime was unknown. DowntimeCredit is the sum of the downtime credits.
 	ColdStarts, Uncredited int64
 	DowntimeCredit         time.Duration
-	Late                   int64            // answers that arrived too late, so that clients got UNKNOWN
-	LogBytes               int64            // bytes of log entries since the last snapshot
-	Snapshots              latency.Snapshot // durations of the snapshots
-	Standstill             time.Duration    // time for which the last snapshot blocked decisions
+	Late                   int64 // answers that arrived too late, so that clients got UNKNOWN
+	// Entries counts the log entries with operations that this node proposed as a leader and applied, and EntryOps their
+	// operations.
+	Entries, EntryOps int64
+	LogBytes          int64            // bytes of log entries since the last snapshot
+	Snapshots         latency.Snapshot // durations of the snapshots
+	Standstill        time.Duration    // time for which the last snapshot blocked decisions
 	// Evicted counts connections to the inter-node port that were closed during the handshake to admit others.
 	Evicted int64
 	// SilentNodes counts the silences of other nodes that a second node confirmed, and SilentHere those that only this

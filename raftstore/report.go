@@ -38,8 +38,9 @@ func (n *Node) Consensus() limiter.Consensus {
 		LeaderChanges: n.leaderChanges.Load(), Clamps: applied.Clamps.Load(), Late: n.group.pipeline.Late.Load(),
 		ColdStarts: leadership.ColdStarts.Load(), Uncredited: leadership.Uncredited.Load(),
 		DowntimeCredit: time.Duration(leadership.DowntimeCredit.Load()),
-		LogBytes:       applied.LogBytes.Load(),
-		Snapshots:      n.group.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
+		Entries:        n.group.pipeline.Entries.Load(), EntryOps: n.group.pipeline.EntryOps.Load(),
+		LogBytes:  applied.LogBytes.Load(),
+		Snapshots: n.group.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
 		Evicted: n.host.Port.Evicted(),
 	}
 }

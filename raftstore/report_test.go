@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 )
@@ -58,4 +59,28 @@ func TestReport(t *testing.T) {
 	}
 	_, next := c.leader()
 	require.NotEqual(t, from, next)
+}
+
+// TestEntriesAreCounted checks that the leader counts the entries that it proposed, and their operations, before it
+// answers. Entries without operations do not count, and followers count none.
+func TestEntriesAreCounted(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	before := leader.Consensus()
+	ops := make([]engine.Op, 5)
+	for i := range ops {
+		ops[i] = engine.Op{Key: []byte{'k', byte('0' + i)}, Cost: 1, Limit: engine.Limit{
+			Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Hour)}, Max: 1}}
+	}
+	require.NoError(t, leader.Decide(ops, make([]engine.Decision, len(ops))))
+	require.EqualValues(t, 1, leader.Consensus().Entries-before.Entries)
+	require.EqualValues(t, 5, leader.Consensus().EntryOps-before.EntryOps)
+	for i, n := range c.nodes {
+		if i != at {
+			require.Zero(t, n.Consensus().Entries)
+		}
+	}
+	applied := leader.Topology().AppliedIndex
+	require.Eventually(t, func() bool { return leader.Topology().AppliedIndex > applied }, patience, time.Millisecond)
+	require.EqualValues(t, 1, leader.Consensus().Entries-before.Entries, "a tick has no operations")
 }

@@ -32,6 +32,8 @@ func (r *Router) Consensus() (sum limiter.Consensus) {
 		sum.Uncredited += c.Uncredited
 		sum.DowntimeCredit = max(sum.DowntimeCredit, c.DowntimeCredit)
 		sum.Late += c.Late
+		sum.Entries += c.Entries
+		sum.EntryOps += c.EntryOps
 		sum.LogBytes += c.LogBytes
 		sum.Snapshots.Add(&c.Snapshots)
 		sum.Standstill = max(sum.Standstill, c.Standstill)

@@ -474,3 +474,23 @@ func TestGroupsShareAWindow(t *testing.T) {
 	require.Same(t, n.window, n.ofGroup(0).Window)
 	require.Same(t, n.window, n.ofGroup(1).Window)
 }
+
+// countingGroup reports counters.
+type countingGroup struct {
+	Group
+	counters limiter.Consensus
+}
+
+func (g countingGroup) Consensus() limiter.Consensus { return g.counters }
+
+// TestConsensusIsASum checks that a host reports the entries of all groups.
+func TestConsensusIsASum(t *testing.T) {
+	r := &Router{}
+	r.groups.Store(&[]Group{
+		countingGroup{counters: limiter.Consensus{Entries: 1, EntryOps: 20}},
+		countingGroup{counters: limiter.Consensus{Entries: 2, EntryOps: 300}},
+	})
+	sum := r.Consensus()
+	require.EqualValues(t, 3, sum.Entries)
+	require.EqualValues(t, 320, sum.EntryOps)
+}

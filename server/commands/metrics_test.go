@@ -24,7 +24,7 @@ type reporting struct{ *servertest.FakeReplica }
 
 func (reporting) Consensus() limiter.Consensus {
 	return limiter.Consensus{LeaderChanges: 3, Clamps: 2, Late: 1, ColdStarts: 5, Uncredited: 4,
-		DowntimeCredit: time.Minute}
+		DowntimeCredit: time.Minute, Entries: 2, EntryOps: 300}
 }
 func (reporting) Storage() (limiter.Storage, bool) {
 	return limiter.Storage{UsedBytes: 1, FreeBytes: 2, SizeBytes: 3}, true
@@ -213,6 +213,8 @@ func TestMetricsOfACluster(t *testing.T) {
 		"weir_cluster_leader_changes_total":               "3",
 		"weir_cluster_clock_clamps_total":                 "2",
 		"weir_cluster_late_answers_total":                 "1",
+		"weir_cluster_entries_total":                      "2",
+		"weir_cluster_entry_operations_total":             "300",
 		"weir_cluster_cold_starts_total":                  "5",
 		"weir_cluster_cold_starts_uncredited_total":       "4",
 		"weir_cluster_downtime_credit_seconds_total":      "60",

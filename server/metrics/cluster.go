@@ -78,6 +78,10 @@ func consensusMetrics(c limiter.Consensus) []metric {
 			"to limits.", c.DowntimeCredit.Seconds()),
 		counter("cluster_late_answers_total", "Decisions older than --max-decision-age. The client got UNKNOWN "+
 			"instead.", c.Late),
+		counter("cluster_entries_total", "Log entries with operations that this node proposed as the leader of their "+
+			"Raft group.", c.Entries),
+		counter("cluster_entry_operations_total", "Operations in these entries. Divided by "+
+			"weir_cluster_entries_total, it is the number of decisions that share the cost of an entry.", c.EntryOps),
 		counter("connections_evicted_total", evictedHelp, c.Evicted).with("port", "nodes"),
 		counter("cluster_silences_total", silencesHelp, c.SilentNodes).with("confirmed", "yes"),
 		counter("cluster_silences_total", silencesHelp, c.SilentHere).with("confirmed", "no"),

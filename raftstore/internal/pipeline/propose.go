@@ -44,6 +44,8 @@ type Pipeline struct {
 	Answering     atomic.Int64 // batches of other nodes that have no answer yet
 	lastForwarded atomic.Int64 // uptime at the last answer to another node
 	Late          atomic.Int64 // answers that became ErrUnknownOutcome because they were late
+	// Entries and EntryOps count the entries with operations that this node proposed and applied, and their operations.
+	Entries, EntryOps atomic.Int64
 }
 
 // Proposal is a batch on its way through the log.
@@ -116,6 +118,10 @@ func (p *Pipeline) CompleteProposals() {
 		}
 		if said == nil {
 			err, _ = sent.Future.Response().(error) // the FSM returns an error if the entry has no effect
+		}
+		if err == nil && sent.Batch.Ops > 0 {
+			p.Entries.Add(1)
+			p.EntryOps.Add(int64(sent.Batch.Ops))
 		}
 		p.Queue.Complete(sent.Batch, err)
 		if p.Options.OnEntry != nil {
