@@ -1,0 +1,45 @@
+package router
+
+import (
+	"log/slog"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/silence"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// hostPort opens a hub with a port for messages between hosts, or without one, as an older weir has it.
+func hostPort(t *testing.T, id string, older bool) (addr string, port *peer.Port) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	hub := peer.NewHub(l, peer.HubConfig{Logger: log})
+	t.Cleanup(func() { hub.Close() })
+	if !older {
+		self := func() peer.Identity { return peer.Identity{NodeID: id} }
+		port, err = hub.Open(peer.HostGroup, peer.PortConfig{Self: self, Logger: log}, nil)
+		require.NoError(t, err)
+	}
+	return l.Addr().String(), port
+}
+
+// TestAnOlderHostHasNoDetector checks that a host of an older weir refuses a ping in a way that the failure detector
+// takes for a sign of life, and that the ping names its sender.
+func TestAnOlderHostHasNoDetector(t *testing.T) {
+	self, from := hostPort(t, "a", false)
+	n := &Node{options: raftstore.Options{RaftAddr: self}, host: from}
+	older, _ := hostPort(t, "b", true)
+	require.ErrorIs(t, (*hosts)(n).Ping(t.Context(), silence.Host{Addr: older, ID: "b"}), silence.ErrNoDetector)
+	newer, to := hostPort(t, "b", false)
+	got := make(chan string, 1)
+	to.AnswerShared(func(_ byte, body []byte, _ <-chan struct{}) ([]byte, error) {
+		got <- string(body)
+		return nil, nil
+	})
+	require.NoError(t, (*hosts)(n).Ping(t.Context(), silence.Host{Addr: newer, ID: "b"}))
+	require.Equal(t, self, <-got)
+}
