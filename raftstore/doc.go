@@ -6,7 +6,8 @@
 // Raft group. A host has one group.
 //
 // A process may have several groups, and then one Node for each. Every group has its own directory, identity,
-// membership, log and timers. The groups share only the inter-node port, which Options.Hub provides. A node bootstraps
+// membership and log. The groups share the inter-node port, which Options.Hub provides, and the loop of checks and the
+// exchange of status, which Options.Process provides. A node bootstraps
 // or joins the cluster of its group at the addresses of --join. It waits while the hosts at these addresses have not
 // opened the group.
 //

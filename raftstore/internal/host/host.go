@@ -22,7 +22,7 @@ import (
 
 // Host holds the parts that belong to a node and not to its Raft group. They are the inter-node port, the other nodes,
 // the identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it. A process with
-// several groups has one host for each of them, and the hosts share only the listener of the inter-node port.
+// several groups has one host for each of them, and the hosts share Options.Hub and Options.Process.
 type Host struct {
 	Options  Options
 	Log      *slog.Logger
