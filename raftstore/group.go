@@ -83,6 +83,7 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
 		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages),
 	}
+	g.reads.Asker = timers.NewWorker(h.Go, h.Stop, g.reads.Ask)
 	g.pipeline = &pipeline.Pipeline{
 		Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
 		Format: g.format, Disputed: &g.divergence.UnderWay,
@@ -250,7 +251,7 @@ func (g *group) start() {
 	} {
 		g.Every(timers.HousekeepEvery, check)
 	}
-	g.Every(readindex.ObserveEvery, g.reads.Observe)
+	g.reads.Start()
 }
 
 // housekeep runs the periodic work of the group.

@@ -48,13 +48,12 @@ type Peer struct {
 	asker    *peer.Client // for questions: a late answer to a question must not end the wait of operations
 	ctx      context.Context
 	cancel   context.CancelFunc
-	asked    time.Time     // when it was asked for its status last; guarded by Peers.mu
-	polling  timers.Single // asks it for its status
-	wanted   bool          // a quorum round lacks its answer; guarded by Peers.mu
-	asking   bool          // a goroutine asks it for its term; guarded by Peers.mu
-	Heard    Heard         // guarded by Peers.mu; zero: never
-	Stopping time.Time     // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
-	bound    int64         // the memory bound of the last warning
+	asked    time.Time      // when it was asked for its status last; guarded by Peers.mu
+	polling  timers.Single  // asks it for its status
+	terms    *timers.Worker // asks it for its term
+	Heard    Heard          // guarded by Peers.mu; zero: never
+	Stopping time.Time      // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
+	bound    int64          // the memory bound of the last warning
 	warned   bool
 }
 
@@ -69,6 +68,7 @@ const idleAfter = 10 * time.Second
 
 // Start follows the configuration and asks the other nodes until the node closes.
 func (p *Peers) Start() {
+	p.Every(timers.HousekeepEvery, p.rest)
 	if p.Options.Process == nil {
 		p.keep()
 		p.Every(timers.HousekeepEvery, p.keep)
@@ -170,6 +170,9 @@ func (p *Peers) follow(servers []raft.Server) {
 func (p *Peers) add(id, addr string) *Peer {
 	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: p.newAsker(addr, id)}
 	one.ctx, one.cancel = context.WithCancel(p.Ctx)
+	one.terms = timers.NewWorker(p.Go, one.ctx.Done(), func() {
+		p.group.AskTerm(one.ctx, id, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
+	})
 	return one
 }
 
@@ -324,27 +327,17 @@ func (p *Peers) Wake(ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.Nodes {
-		if !slices.Contains(ids, one.ID) {
-			continue
-		}
-		if one.wanted = true; !one.asking {
-			one.asking = p.Go(func() { p.askTerms(one) })
+		if slices.Contains(ids, one.ID) {
+			one.terms.Wake()
 		}
 	}
 }
 
-// askTerms asks a member for its term until Wake has not been called for it since the last question.
-func (p *Peers) askTerms(one *Peer) {
-	for p.isWanted(one) {
-		p.group.AskTerm(one.ctx, one.ID, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
-	}
-}
-
-// isWanted reports whether Wake has been called for a member since the last call, and ends the asking otherwise.
-func (p *Peers) isWanted(one *Peer) bool {
+// rest ends the goroutines that ask for terms and are not in use.
+func (p *Peers) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	wanted := one.wanted
-	one.wanted, one.asking = false, wanted
-	return wanted
+	for _, one := range p.Nodes {
+		one.terms.Rest()
+	}
 }

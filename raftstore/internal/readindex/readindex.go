@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// ObserveEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
+	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
 	// costs a message or two per node.
-	ObserveEvery = 500 * time.Millisecond
+	observeEvery = 500 * time.Millisecond
 	// MaxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is
 	// reached only when some do not answer.
 	MaxCommitMessages = 16
@@ -98,11 +98,11 @@ type Reads struct {
 	Freshness      freshness
 	ReadTime       atomic.Pointer[readTime] // nil: no leader has sent its time
 	CommitMessages chan struct{}            // holds a token for each commit message that is under way
+	Asker          *timers.Worker           // calls Ask
 
 	mu      sync.Mutex
 	next    *readIndexRound // nil: no read waits
 	observe bool            // a question is due although no read waits
-	asking  bool            // a goroutine asks
 }
 
 // readIndexRound is one question and the reads that wait for its answer.
@@ -118,8 +118,8 @@ func (rd *Reads) wait() error {
 		rd.next = &readIndexRound{done: make(chan struct{})}
 	}
 	mine := rd.next
-	rd.start()
 	rd.mu.Unlock()
+	rd.Asker.Wake()
 	select {
 	case <-mine.done:
 		return mine.err
@@ -128,24 +128,23 @@ func (rd *Reads) wait() error {
 	}
 }
 
-// start starts the goroutine that asks, unless it runs. The caller holds mu.
-func (rd *Reads) start() {
-	if !rd.asking {
-		rd.asking = rd.Go(rd.run)
-	}
+// Start begins the observations.
+func (rd *Reads) Start() {
+	rd.Every(timers.HousekeepEvery, rd.Asker.Rest)
+	rd.Every(observeEvery, rd.startObservation)
 }
 
 // take returns the reads that wait, nil for none. due is false if there is no reason to ask.
 func (rd *Reads) take() (r *readIndexRound, due bool) {
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
-	r, due = rd.next, !rd.Closing() && (rd.next != nil || rd.observe)
-	rd.next, rd.observe, rd.asking = nil, false, due
-	return r, due
+	r, due = rd.next, rd.next != nil || rd.observe
+	rd.next, rd.observe = nil, false
+	return r, due && !rd.Closing()
 }
 
-// run asks for the read index until no read waits.
-func (rd *Reads) run() {
+// Ask asks for the read index until no read waits.
+func (rd *Reads) Ask() {
 	for r, due := rd.take(); due; r, due = rd.take() {
 		err := rd.ask(r != nil)
 		if r != nil {
@@ -155,12 +154,12 @@ func (rd *Reads) run() {
 	}
 }
 
-// Observe begins a question without a waiting read, so that StaleFor knows the age of the state.
-func (rd *Reads) Observe() {
+// startObservation begins a question without a waiting read, so that StaleFor knows the age of the state.
+func (rd *Reads) startObservation() {
 	rd.mu.Lock()
-	defer rd.mu.Unlock()
 	rd.observe = true
-	rd.start()
+	rd.mu.Unlock()
+	rd.Asker.Once()
 }
 
 // ask repeats the question until it is answered, for at most half a heartbeat timeout. That is long enough for a
