@@ -5,9 +5,9 @@
 // other nodes, the identity, the disk, the timers and the memory bound. A group (group.go) holds the parts of one
 // Raft group. A host has one group.
 //
-// A process may have several groups, and then one Node for each. Every group has its own directory, identity,
-// membership and log. The groups share the inter-node port, which Options.Hub provides, and the loop of checks and the
-// exchange of status, which Options.Process provides. A node bootstraps
+// A process may have several groups, and then one Node for each. Every group has its own directory, identity and
+// membership. The groups share the inter-node port, which Options.Hub provides, and the log, which Options.SharedLog
+// is. They also share the loop of checks and the exchange of status, which Options.Process provides. A node bootstraps
 // or joins the cluster of its group at the addresses of --join. It waits while the hosts at these addresses have not
 // opened the group.
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -33,7 +32,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/internal/transport"
 	"github.com/weir-project/weir/raftstore/internal/watchdog"
-	"github.com/weir-project/weir/raftstore/wallog"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -149,26 +147,42 @@ func (g *group) newMachine() *fsm.FSM {
 
 func (g *group) openLog() error {
 	store := g.Options.Log
-	if store == nil {
-		switch g.Options.Durability {
-		case identity.Memory:
-			store = raft.NewInmemStore()
-		default:
-			dir := filepath.Join(g.Options.DataDir, identity.LogName)
-			w, err := wallog.Open(dir, g.Options.Durability == identity.Fsync && !g.Faults.Has(faults.NoSync),
-				logging.New(g.Log, g.Peers.Expects))
-			if errors.Is(err, wal.ErrCorrupt) {
-				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err,
-					failure.DamageAdvice(g.Alone()))
-			} else if err != nil {
-				return err
-			}
-			g.closeLogs, store = w.Close, w
+	switch {
+	case store != nil:
+	case g.Options.Durability == identity.Memory:
+		store = raft.NewInmemStore()
+	default:
+		var err error
+		if store, err = g.openStore(); errors.Is(err, wal.ErrCorrupt) {
+			return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err,
+				failure.DamageAdvice(g.Alone()))
+		} else if err != nil {
+			return err
 		}
 	}
 	g.logs = raftlog.Guard(store, g.Fatal)
 	g.logs.NewestImage = g.newestImage
 	return nil
+}
+
+// openStore opens the log on disk: the group's own, or its part of the shared log.
+func (g *group) openStore() (raftlog.Store, error) {
+	o := &g.Options
+	if o.SharedLog != nil {
+		part, err := openPart(o)
+		if err != nil {
+			return nil, err
+		}
+		part.OnPinned(g.snapshots.Want)
+		g.closeLogs = part.Close
+		return part, nil
+	}
+	w, err := openWAL(o, identity.LogName, logging.New(g.Log, g.Peers.Expects))
+	if err != nil {
+		return nil, err
+	}
+	g.closeLogs = w.Close
+	return w, nil
 }
 
 func (g *group) openRaft() error {

@@ -118,7 +118,7 @@ var walls = []wall{
 	{"internal/clustertest/ledger", "", "judges histories without the code that made them"},
 	{"internal/clustertest/sim",
 		"engine engine/hashslot internal/clustertest/ledger internal/faults internal/guards limiter persistence " +
-			"raftstore raftstore/peer raftstore/router raftstore/wallog",
+			"raftstore raftstore/peer raftstore/router raftstore/sharedlog raftstore/wallog",
 		"runs real nodes on simulated disks, networks and clocks"},
 	{"internal/connlimit", "", "shares the connections of a port between its users"},
 	{"internal/documents", "", "reads examples out of documents for tests"},
@@ -141,7 +141,7 @@ var walls = []wall{
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
-			"raftstore/wallog raftstore/wire",
+			"raftstore/sharedlog raftstore/wallog raftstore/wire",
 		"replicates the engine; protocols are built on it"},
 	{"raftstore/internal/calls",
 		"limiter raftstore/internal/failure",
@@ -169,7 +169,7 @@ var walls = []wall{
 		"engine/hashslot engine internal/faults limiter persistence raftstore/internal/calls " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
 			"raftstore/internal/permit raftstore/internal/queue raftstore/internal/raftlog " +
-			"raftstore/internal/timers raftstore/peer " +
+			"raftstore/internal/timers raftstore/peer raftstore/sharedlog " +
 			"raftstore/wallog raftstore/wire",
 		"holds what belongs to the process and not to a group"},
 	{"raftstore/internal/identity",
@@ -236,7 +236,7 @@ var walls = []wall{
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/silence " +
-			"raftstore/peer",
+			"raftstore/peer raftstore/sharedlog",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},

@@ -80,7 +80,9 @@ func TestIdleCost(t *testing.T) {
 func idleCost(t *testing.T, groups int, window time.Duration) {
 	const size = 3
 	empty := measured(t)
-	c := newTier(t, size, groups, func(o *raftstore.Options) { o.Heartbeat = 0 })
+	c := newTier(t, size, groups, func(o *raftstore.Options) {
+		o.Heartbeat, o.OwnLogs = 0, os.Getenv("WEIRTEST_OWN_LOGS") != ""
+	})
 	for _, n := range c.nodes {
 		c.led(n)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/silence"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/sharedlog"
 )
 
 // Node hosts a replica of every Raft group of a cluster behind one inter-node port.
@@ -26,6 +27,7 @@ type Node struct {
 	silence *silence.Detector
 	unwatch context.CancelFunc // ends silence
 	process *raftstore.Process
+	log     *sharedlog.Log // of all groups; nil: they have no files, or files of a test
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was
@@ -49,6 +51,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		}),
 		process: raftstore.NewProcess(),
 	}
+	n.log = raftstore.NewSharedLog(o)
 	defer func() {
 		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
 			err = errors.Join(err, n.closeGroups())
@@ -61,6 +64,9 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 		}
 	}
 	if err := noneLeft(groups); err != nil {
+		return nil, err
+	}
+	if err := n.freeLog(); err != nil {
 		return nil, err
 	}
 	n.Router = New(groups, o.Logger, o.Faults)
@@ -90,7 +96,7 @@ func (n *Node) openGroup(group int) (Group, error) {
 // cluster first. The other groups then join under the id that this node has in the first group.
 func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
-	o.Group, o.Hub, o.Process, o.Window = group, n.hub, n.process, n.window
+	o.Group, o.Hub, o.Process, o.Window, o.SharedLog = group, n.hub, n.process, n.window, n.log
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
 	if first := n.nodes[0]; group > 0 && first != nil {
 		o.MayJoin = func() bool { return first.Joined() && !n.ending[0].Load() }
@@ -132,5 +138,16 @@ func (n *Node) closeGroups() error {
 		all = errors.Join(all, <-errs)
 	}
 	n.process.Close()
+	if n.log != nil {
+		all = errors.Join(all, n.log.Close())
+	}
 	return errors.Join(all, n.hub.Close())
+}
+
+// freeLog removes the entries of groups that have ended from the shared log.
+func (n *Node) freeLog() error {
+	if n.log == nil {
+		return nil
+	}
+	return n.log.DropClosed()
 }

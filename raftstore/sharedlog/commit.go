@@ -143,6 +143,7 @@ func (l *Log) write(batch []*request) error {
 		}
 	}
 	l.last += uint64(len(all))
+	l.writes++
 	return nil
 }
 

@@ -38,6 +38,7 @@ type Log struct {
 	parts  map[uint32]*Part
 	last   uint64 // position of the last record, or 0
 	spans  spans
+	writes uint64 // appends so far
 	target uint64 // live records before this position are to be written again
 }
 
@@ -64,8 +65,8 @@ func New(open func() (Base, error), limits Limits) *Log {
 	return l
 }
 
-// openOnce opens the Base and rebuilds the index, at the first call.
-func (l *Log) openOnce() error {
+// Open opens the Base and rebuilds the index, at the first call. Later calls return the same error.
+func (l *Log) Open() error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	if l.opened {
@@ -86,7 +87,7 @@ func (l *Log) openOnce() error {
 
 // Part opens the part with a name, which no other caller has open. A name without records has an empty log.
 func (l *Log) Part(name uint32) (*Part, error) {
-	if err := l.openOnce(); err != nil {
+	if err := l.Open(); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -103,7 +104,7 @@ func (l *Log) Part(name uint32) (*Part, error) {
 func (l *Log) part(name uint32) *Part {
 	p := l.parts[name]
 	if p == nil {
-		p = &Part{log: l, name: name, stable: map[string]value{}}
+		p = &Part{log: l, name: name, writing: make(chan struct{}, 1), stable: map[string]value{}}
 		l.parts[name] = p
 	}
 	return p
@@ -152,6 +153,13 @@ func (l *Log) Size() (all, live int64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.spans.bytes(), l.live()
+}
+
+// Appends returns the number of appends so far. Each is one sync of the Base.
+func (l *Log) Appends() uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.writes
 }
 
 // live returns about the size of the live records.

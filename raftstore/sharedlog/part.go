@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/hashicorp/raft"
 )
@@ -14,8 +13,9 @@ import (
 type Part struct {
 	log  *Log
 	name uint32
-	// writing serializes the writes of the part. A write that holds it sees all earlier writes of the part in the index.
-	writing sync.Mutex
+	// writing holds a token while the part writes, which serializes its writes. A write that holds the token sees all
+	// earlier writes of the part in the index.
+	writing chan struct{}
 
 	// The mutex of log guards these fields.
 	open    bool
@@ -110,6 +110,12 @@ func (p *Part) restore(index, at uint64, l *raft.Log) error {
 	return nil
 }
 
+// write waits until no other write of the part is under way. It returns the function that ends the write.
+func (p *Part) write() (end func()) {
+	p.writing <- struct{}{}
+	return func() { <-p.writing }
+}
+
 // StoreLog stores an entry.
 func (p *Part) StoreLog(l *raft.Log) error { return p.StoreLogs([]*raft.Log{l}) }
 
@@ -118,8 +124,7 @@ func (p *Part) StoreLogs(ls []*raft.Log) error {
 	if len(ls) == 0 {
 		return nil
 	}
-	p.writing.Lock()
-	defer p.writing.Unlock()
+	defer p.write()()
 	last, _ := p.LastIndex()
 	r := newRequest(len(ls))
 	for _, l := range ls {
@@ -134,8 +139,7 @@ func (p *Part) StoreLogs(ls []*raft.Log) error {
 
 // DeleteRange removes entries at the beginning or at the end.
 func (p *Part) DeleteRange(low, high uint64) error {
-	p.writing.Lock()
-	defer p.writing.Unlock()
+	defer p.write()()
 	first, _ := p.FirstIndex()
 	last, _ := p.LastIndex()
 	r := newRequest(1)
@@ -155,8 +159,7 @@ func (p *Part) DeleteRange(low, high uint64) error {
 
 // Set stores a value of the Raft library.
 func (p *Part) Set(key, data []byte) error {
-	p.writing.Lock()
-	defer p.writing.Unlock()
+	defer p.write()()
 	r := newRequest(1)
 	r.add(record{kind: kindStable, part: p.name, key: key}, raft.Log{Data: bytes.Clone(data)})
 	return p.log.commit(r)

@@ -54,18 +54,18 @@ func TestTheNameOfAPart(t *testing.T) {
 	on := vfs.NewMem()
 	require.NoError(t, on.MkdirAll("/d", 0o755))
 	require.NoError(t, on.MkdirAll("/e", 0o755))
-	name, err := sharedlog.Name(on, "/d", "log")
+	name, err := sharedlog.Name(on, "/d", "log-part")
 	require.NoError(t, err)
 	require.NotZero(t, name)
-	again, err := sharedlog.Name(on, "/d", "log")
+	again, err := sharedlog.Name(on, "/d", "log-part")
 	require.NoError(t, err)
 	require.Equal(t, name, again)
-	other, err := sharedlog.Name(on, "/e", "log")
+	other, err := sharedlog.Name(on, "/e", "log-part")
 	require.NoError(t, err)
 	require.NotEqual(t, name, other)
 
 	read := func() []byte {
-		f, err := on.Open("/d/log")
+		f, err := on.Open("/d/log-part")
 		require.NoError(t, err)
 		b := make([]byte, 100)
 		n, _ := f.Read(b)
@@ -73,7 +73,7 @@ func TestTheNameOfAPart(t *testing.T) {
 		return b[:n]
 	}
 	write := func(b []byte) {
-		f, err := on.Create("/d/log", vfs.WriteCategoryUnspecified)
+		f, err := on.Create("/d/log-part", vfs.WriteCategoryUnspecified)
 		require.NoError(t, err)
 		_, err = f.Write(b)
 		require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestTheNameOfAPart(t *testing.T) {
 			b := append([]byte(nil), whole...)
 			b[i] ^= 1 << bit
 			write(b)
-			got, err := sharedlog.Name(on, "/d", "log")
+			got, err := sharedlog.Name(on, "/d", "log-part")
 			if err == nil { // the other case of a hexadecimal digit
 				require.Equal(t, name, got)
 				continue
@@ -93,10 +93,10 @@ func TestTheNameOfAPart(t *testing.T) {
 			require.ErrorIs(t, err, wal.ErrCorrupt)
 		}
 		write(whole[:i])
-		_, err := sharedlog.Name(on, "/d", "log")
+		_, err := sharedlog.Name(on, "/d", "log-part")
 		require.ErrorIs(t, err, wal.ErrCorrupt)
 	}
 	write(append(whole, '\n'))
-	_, err = sharedlog.Name(on, "/d", "log")
+	_, err = sharedlog.Name(on, "/d", "log-part")
 	require.ErrorIs(t, err, wal.ErrCorrupt)
 }

@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// logDirName and identityName are the places of a node's log and identity.
-	logDirName   = "log"
-	identityName = "NODE"
+	// logDirName, sharedLogDirName and identityName are the places of a node's log and identity.
+	logDirName       = "log"
+	sharedLogDirName = "shared-log"
+	identityName     = "NODE"
 	// replaceTimeout bounds the removal of a node and its rejoin, also while the network is faulty.
 	replaceTimeout = 60 * time.Second
 )
@@ -66,10 +67,10 @@ func (h hand) damageLog(ctx context.Context) error {
 	return h.replace(n)
 }
 
-// logDir returns the directory of the log of a random group.
+// logDir returns the directory of the log, which several groups share.
 func (h hand) logDir(n *Node) string {
-	if group := h.rng.IntN(h.Groups); group > 0 {
-		return filepath.Join(n.Dir, "groups", fmt.Sprintf("%04d", group), logDirName)
+	if h.Groups > 1 {
+		return filepath.Join(n.Dir, sharedLogDirName)
 	}
 	return filepath.Join(n.Dir, logDirName)
 }

@@ -102,12 +102,16 @@ func (l *faultyLog) StoreLogs(entries []*raft.Log) error {
 // GetLog reads an entry. After a failed write the library may expect entries that do not exist, and panics when it
 // misses them. In a process that has ended, GetLog therefore returns an entry without effect.
 func (l *faultyLog) GetLog(index uint64, entry *raft.Log) error {
-	err := l.WAL.GetLog(index, entry)
+	return orNoop(l.WAL.GetLog(index, entry), l.dead, index, entry)
+}
+
+// orNoop returns the error of a read. If the process has ended, it sets an entry without effect instead.
+func orNoop(err error, dead <-chan struct{}, index uint64, entry *raft.Log) error {
 	if err == nil {
 		return nil
 	}
 	select {
-	case <-l.dead:
+	case <-dead:
 		*entry = raft.Log{Index: index, Type: raft.LogNoop}
 		return nil
 	default:
@@ -130,9 +134,13 @@ func (l *faultyLog) Set(key, value []byte) error {
 // SetUint64 stores a number. The Raft library panics if it cannot store the term, so the process ends here instead.
 func (l *faultyLog) SetUint64(key []byte, value uint64) error {
 	l.wait()
-	err := l.WAL.SetUint64(key, value)
+	return orBroke(l.WAL.SetUint64(key, value), l.broke, key)
+}
+
+// orBroke returns the error of a write of a number. If it is the term, it ends the process instead.
+func orBroke(err error, broke func(), key []byte) error {
 	if err != nil && string(key) == "CurrentTerm" {
-		l.broke()
+		broke()
 		return nil
 	}
 	return err

@@ -38,6 +38,8 @@ var mutations = []struct {
 		weights: weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}},
 	{name: "NoSync", faults: faults.Of(faults.NoSync),
 		weights: weights{"restart all": 3, "power loss": 2, "snapshot": 1}},
+	{name: "NoSyncOfGroups", faults: faults.Of(faults.NoSync), groups: 4,
+		weights: weights{"restart all": 3, "power loss": 2, "snapshot": 1}},
 	{name: "FastestWall", faults: faults.Of(faults.FastestWall),
 		weights: weights{"wall clock step": 4, "restart all": 4}},
 	{name: "StaleIndex", faults: faults.Of(faults.StaleIndex),

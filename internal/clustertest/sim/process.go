@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/sharedlog"
 )
 
 const (
@@ -31,13 +32,15 @@ type process struct {
 	node  node
 	group []replica // of this node, by number
 	disk  *disk
-	logs  logs // by group
+	logs  logs
 	end   *endpoint
 	dead  chan struct{} // closed at its end
 	once  sync.Once
 	calls atomic.Int64 // calls of clients in progress
 	drain atomic.Bool  // accepts no more calls
 	stops stops        // active failpoints
+
+	shared *sharedlog.Log // on the only one of logs; nil: there is one group
 
 	closing atomic.Bool
 	closed  chan struct{}
@@ -47,11 +50,6 @@ type process struct {
 func (p *process) open() (err error) {
 	h, s := p.host, p.host.sim
 	p.end = s.net.attach(h.addr)
-	p.logs, err = openLogs(s.groups(), p.disk, s.config.Faults.Has(faults.NoSync), p.dead,
-		func() { p.crash("the term could not be stored", 100, 0) })
-	if err != nil {
-		return err
-	}
 	o := raftstore.Options{
 		NodeID: h.id, DataDir: dataDir, Listener: p.end, RaftAddr: h.addr, ClientAddr: h.id,
 		Join: s.foundersFor(h), Expect: len(s.founders), Secret: []byte(secret),
@@ -60,13 +58,13 @@ func (p *process) open() (err error) {
 		Logger:  s.logger.With(slog.String("node", h.id)),
 		OnFatal: p.fatal, Faults: s.config.Faults,
 		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Failpoint: p.failpoint,
-		Groups: s.groups(), Log: p.logs[0],
+		Groups: s.groups(),
 	}
-	for _, l := range p.logs {
-		o.Logs = append(o.Logs, l)
+	if err := p.openLogs(&o, s.config.Faults.Has(faults.NoSync)); err != nil {
+		return err
 	}
 	if p.node, p.group, err = openNode(o); err != nil {
-		return errors.Join(err, p.logs.Close())
+		return errors.Join(err, p.closeLogs())
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (p *process) closeCrashed() {
 	if err := p.close(); errors.Is(err, errHangs) {
 		p.host.sim.report.leak()
 	}
-	p.logs.Close()
+	p.closeLogs()
 }
 
 // errHangs reports that a node did not close.
@@ -84,7 +84,7 @@ func (p *process) stop() {
 	p.once.Do(func() {
 		close(p.dead)
 		h.sim.net.detach(p.end, 0)
-		p.logs.Close()
+		p.closeLogs()
 		p.disk.dead.Store(true)
 		h.mu.Lock()
 		defer h.mu.Unlock()

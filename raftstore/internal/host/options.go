@@ -20,6 +20,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/sharedlog"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -99,6 +100,11 @@ type Options struct {
 	// Incarnation is the id under which this process joins a cluster; "": NodeID. A node that was never invited to the
 	// cluster of its group adopts the id.
 	Incarnation string
+	// SharedLog keeps the logs of all groups of this process; nil: the group has a log of its own. The caller closes it
+	// after the nodes.
+	SharedLog *sharedlog.Log
+	// OwnLogs gives each of several groups a log of its own, to measure what the shared log saves.
+	OwnLogs bool
 	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
 	// calls.
 	OnEntry func(Entry)

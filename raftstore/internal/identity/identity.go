@@ -35,6 +35,9 @@ const (
 	FileName  = persistence.NodeName
 	TableName = "table" // the directory of images
 	LogName   = "log"   // the directory of the log
+	// SharedLogName is the directory of the shared log in the data directory of a host with several groups. PartName is
+	// the file in the directory of a group that names the group's part of it.
+	SharedLogName, PartName = "shared-log", "log-part"
 	// GroupsName is the directory in a host's data directory that has a data directory for each Raft group but the
 	// first.
 	GroupsName = "groups"
@@ -136,10 +139,10 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 	return have, nil
 }
 
-// hasState reports whether a log or a directory of images exists. A node creates them only after it has written its
+// hasState reports whether a log, a part of one or a directory of images exists. A node creates them only after it has written its
 // identity.
 func hasState(on vfs.FS, dir string) bool {
-	for _, name := range []string{LogName, TableName} {
+	for _, name := range []string{LogName, PartName, TableName} {
 		if _, err := on.Stat(on.PathJoin(dir, name)); err == nil {
 			return true
 		}

@@ -38,10 +38,14 @@ type Snapshots struct {
 	Permit   *permit.Permit // of all groups of the process; acquired before Turn
 	Turn     chan struct{}  // holds a token while a snapshot is taken; capacity 1
 	taking   timers.Single  // a snapshot that is due waits, or is taken
+	wanted   atomic.Bool    // a snapshot would let the shared log become shorter
 	took     atomic.Bool    // a snapshot was taken because the log was long enough
 	lastSave atomic.Int64   // Unix nanoseconds of the last snapshot; 0: never
 	Took     latency.Histogram
 }
+
+// Want makes a snapshot due.
+func (s *Snapshots) Want() { s.wanted.Store(true) }
 
 // TakeIfDue begins a snapshot if the log since the last one has become long enough and no such snapshot is under way.
 func (s *Snapshots) TakeIfDue() {
@@ -62,13 +66,19 @@ func (s *Snapshots) takeDue() {
 		return
 	}
 	defer func() { <-s.Turn }()
-	if s.isDue() && s.Take() == nil {
+	if !s.isDue() {
+		return
+	}
+	if s.wanted.Store(false); s.Take() == nil {
 		s.took.Store(true)
 	}
 }
 
-// isDue reports whether the log since the last snapshot is long enough.
+// isDue reports whether the log since the last snapshot is long enough, or a snapshot is wanted.
 func (s *Snapshots) isDue() bool {
+	if s.wanted.Load() {
+		return true
+	}
 	if s.took.Load() {
 		return s.FSM.LogBytes.Load() >= s.Options.SnapshotBytes
 	}

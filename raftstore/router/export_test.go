@@ -1,0 +1,26 @@
+package router
+
+// LiveLogBytes returns about the size of the live records in the shared log.
+func (n *Node) LiveLogBytes() int64 {
+	_, live := n.log.Size()
+	return live
+}
+
+// Syncs returns the number of syncs of the logs for entries, since the start.
+func (n *Node) Syncs() uint64 {
+	if n.log != nil {
+		return n.log.Appends()
+	}
+	s, _ := n.Storage()
+	return uint64(s.Writes.Count)
+}
+
+// Joined reports whether all groups of the node have been in a committed configuration.
+func (n *Node) Joined() bool {
+	for _, node := range n.nodes {
+		if !node.Joined() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,136 @@
+package router_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/router"
+)
+
+// segments returns the files of all logs in a data directory.
+func segments(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if filepath.Ext(path) == ".wal" {
+			names = append(names, path)
+		}
+		return err
+	}))
+	return names
+}
+
+// TestGroupsShareALog checks that all groups of a node write to one log, and that a restart of all nodes at once loses
+// nothing.
+func TestGroupsShareALog(t *testing.T) {
+	const groups = 4
+	for _, durability := range []raftstore.Durability{raftstore.Fsync, raftstore.OS} {
+		t.Run(string(durability), func(t *testing.T) {
+			c := newTier(t, 3, groups, func(o *raftstore.Options) { o.Durability = durability })
+			var keys []string
+			for g := range groups {
+				keys = append(keys, keyIn(g, groups))
+			}
+			c.led(c.nodes[0])
+			require.EqualValues(t, groups, c.take(c.nodes[0], keys))
+			for i := range c.nodes {
+				c.stop(i)
+				names := segments(t, c.opts[i].DataDir)
+				require.Len(t, names, 1)
+				require.Equal(t, filepath.Join(c.opts[i].DataDir, "shared-log"), filepath.Dir(names[0]))
+			}
+			for i := range c.nodes {
+				c.restart(i)
+			}
+			c.led(c.nodes[0])
+			for _, key := range keys {
+				info, found := c.nodes[0].Inspect([]byte(key))
+				require.True(t, found)
+				require.EqualValues(t, 1, info.Used)
+			}
+			require.Empty(t, c.fatal)
+		})
+	}
+}
+
+// TestADamagedSharedLogRefusesTheNode flips a bit in an acknowledged entry. No group of the node starts.
+func TestADamagedSharedLogRefusesTheNode(t *testing.T) {
+	const groups = 4
+	c := newTier(t, 3, groups)
+	c.led(c.nodes[0])
+	require.EqualValues(t, 1, c.take(c.nodes[0], []string{keyIn(3, groups)}))
+	c.stop(0)
+	name := segments(t, c.opts[0].DataDir)[0]
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	b[200] ^= 1
+	require.NoError(t, os.WriteFile(name, b, 0o600))
+	o := c.opts[0]
+	o.Listener = listen(t, o.RaftAddr)
+	_, err = router.Open(o)
+	require.ErrorIs(t, err, wal.ErrCorrupt)
+	require.ErrorContains(t, err, "this node does not start, and has changed nothing")
+	after, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, b, after)
+}
+
+// TestANodeThatLostItsSharedLogIsRefused checks a node whose shared log is gone: its groups have forgotten their votes.
+// The same is true for a group that has lost the name of its part.
+func TestANodeThatLostItsSharedLogIsRefused(t *testing.T) {
+	const groups = 2
+	c := newTier(t, 3, groups)
+	for _, n := range c.nodes {
+		c.led(n)
+	}
+	require.Eventually(t, c.nodes[0].Joined, patience, 10*time.Millisecond)
+	c.stop(0)
+	dir := c.opts[0].DataDir
+	open := func() error {
+		o := c.opts[0]
+		o.Listener = listen(t, o.RaftAddr)
+		n, err := router.Open(o)
+		if err == nil {
+			require.NoError(t, n.Close())
+		}
+		return err
+	}
+	for _, lost := range []string{filepath.Join(dir, "shared-log"), filepath.Join(raftstore.GroupDir(dir, 1), "log-part")} {
+		require.NoError(t, os.Rename(lost, lost+".away"))
+		require.ErrorContains(t, open(), "no term in its log")
+		require.NoError(t, os.RemoveAll(lost))
+		require.NoError(t, os.Rename(lost+".away", lost))
+	}
+	require.NoError(t, open())
+}
+
+// TestAnEndedGroupFreesItsEntries checks that the entries of a group which has ended on a node no longer count as live
+// in the shared log, and that the others stay.
+func TestAnEndedGroupFreesItsEntries(t *testing.T) {
+	const groups, group, node = 4, 2, 2
+	c := newTier(t, 3, groups)
+	for _, n := range c.nodes {
+		c.led(n)
+	}
+	var keys []string
+	for range 200 {
+		keys = append(keys, keyIn(group, groups))
+	}
+	for range 20 {
+		c.take(c.nodes[0], keys)
+	}
+	require.NoError(t, c.nodes[0].RemoveFromGroup("n2", group))
+	c.hasEnded(c.nodes[node], group)
+	before := c.nodes[node].LiveLogBytes()
+	c.stop(node)
+	c.restart(node)
+	c.hasEnded(c.nodes[node], group)
+	require.Less(t, c.nodes[node].LiveLogBytes(), before)
+	c.servesAllBut(c.nodes[node], group, groups)
+	require.Empty(t, c.fatal)
+}
