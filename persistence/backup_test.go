@@ -217,7 +217,7 @@ func TestABackupOfEntriesThatNoTableTakes(t *testing.T) {
 }
 
 // TestTheFormatFileComesLast checks that the file which makes a directory valid is written when everything else is on
-// disk.
+// disk, and that the list of the files to move is on disk before the first of them is moved.
 func TestTheFormatFileComesLast(t *testing.T) {
 	var did []string
 	mem := vfs.NewMem()
@@ -236,15 +236,16 @@ func TestTheFormatFileComesLast(t *testing.T) {
 		writeFile(t, mem, mem.PathJoin(ready, name), nil)
 	}
 	require.NoError(t, d.moveIntoPlace(formatName))
-	require.Len(t, did, 5)
-	require.ElementsMatch(t, []string{"A", "Z"}, did[:2])
-	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
+	require.Len(t, did, 7)
+	require.Equal(t, []string{movingName + ".new", "sync"}, did[:2])
+	require.ElementsMatch(t, []string{"A", "Z"}, did[2:4])
+	require.Equal(t, []string{"sync", formatName, "sync"}, did[4:])
 }
 
 // TestAMoveIntoPlaceThatFails checks that a restore stops at the first failure and removes the files that it moved. The
 // same restore can then be tried again.
 func TestAMoveIntoPlaceThatFails(t *testing.T) {
-	for fails := range 6 { // the operation that fails: the list, one of two renames, one of two syncs, or none
+	for fails := range 8 { // the operation that fails: the list, one of three renames, one of three syncs, or none
 		mem, ops := vfs.NewMem(), 0
 		d := directory{errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind != errorfs.OpList && op.Kind != errorfs.OpRename && op.Kind != errorfs.OpOpenDir {
@@ -260,7 +261,7 @@ func TestAMoveIntoPlaceThatFails(t *testing.T) {
 		writeFile(t, mem, mem.PathJoin(ready, "A"), nil)
 		writeFile(t, mem, mem.PathJoin(ready, formatName), nil)
 		err := d.moveIntoPlace(formatName)
-		if fails == 5 {
+		if fails == 7 {
 			require.NoError(t, err)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,6 +18,10 @@ import (
 // restoreName is the directory, within the target directory, in which a restore prepares all files. weir does not start
 // in a directory that contains it.
 const restoreName = "restore.tmp"
+
+// movingName is the file in restoreName that lists what the restore moves into the target directory. The next restore
+// deletes these files if this one was killed among the moves.
+const movingName = "moving"
 
 // Restore turns o.Dir into the data directory of a server that runs alone, from a backup of any node. o.Dir must be
 // empty or absent. The clock continues from the backup's clock, as after a restart. Errors are ErrNotEmpty,
@@ -56,7 +61,7 @@ func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into stri
 		o.FS = vfs.Default
 	}
 	dir := directory{o.FS, o.Dir}
-	made, err := dir.claimEmpty()
+	made, err := dir.claimEmpty(last)
 	if err != nil {
 		return Contents{}, fmt.Errorf("data directory %q: %w", o.Dir, refusal(err))
 	}
@@ -73,21 +78,42 @@ func RestoreTo(o StoreOptions, from io.Reader, last string, build func(into stri
 
 // claimEmpty creates the directory, or checks that it is empty, and reports whether it created it. It removes the files
 // of an interrupted restore, and makes a new directory for this one.
-func (d directory) claimEmpty() (made bool, err error) {
+func (d directory) claimEmpty(last string) (made bool, err error) {
 	names, err := d.fs.List(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, d.make(d.file(restoreName))
 	}
+	if err != nil {
+		return false, err
+	}
+	moved := d.movedBefore(names, last)
 	for _, name := range names {
-		if name != restoreName && name != "lost+found" {
+		if name != restoreName && name != "lost+found" && !slices.Contains(moved, name) {
 			return false, fmt.Errorf("%w (found %q)", ErrNotEmpty, name)
 		}
 	}
-	if err == nil {
-		err = errors.Join(removeAll(d.fs, d.file(restoreName)), d.make(d.file(restoreName)))
+	for _, name := range append(moved, restoreName) { // the list of the moved files goes last
+		if err := removeAll(d.fs, d.file(name)); err != nil {
+			return false, err
+		}
 	}
-	return false, err
+	return false, d.make(d.file(restoreName))
 }
+
+// movedBefore lists the files that an interrupted restore may have moved into the directory, which has the given names.
+// The list is empty if the file named last is there, because a node can start from the directory then.
+func (d directory) movedBefore(names []string, last string) []string {
+	if slices.Contains(names, last) {
+		return nil
+	}
+	text, err := d.scratch().read(movingName)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(text)
+}
+
+func (d directory) scratch() directory { return directory{d.fs, d.file(restoreName)} }
 
 // RestoreUnfinished reports whether a restore to the directory was interrupted or is running.
 func RestoreUnfinished(on vfs.FS, dir string) bool {
@@ -114,6 +140,9 @@ func (d directory) moveIntoPlace(last string) (err error) {
 		return err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == last })
+	if err := d.scratch().write(movingName+".new", movingName, strings.Join(names, "\n")); err != nil {
+		return err
+	}
 	for _, name := range append(names, last) {
 		if name == last { // after a crash, this file must not be in place without the others
 			if err := d.sync(); err != nil {

@@ -21,7 +21,8 @@ import (
 const killEvery = 7
 
 // TestARestoreOfGroupsThatIsKilled copies the disk at many moments of a restore into four groups, as a loss of power and
-// as a kill leave it. Either the directory belongs to no node, or the data directories of all groups are complete.
+// as a kill leave it. Either the data directories of all groups are complete, or the directory belongs to no node and
+// the restore can be repeated.
 func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	leader, _ := c.leader()
@@ -30,7 +31,11 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 	}
 	backup := backUp(t, leader)
 	disk := vfs.NewCrashableMem()
-	var copies []*vfs.MemFS
+	type left struct {
+		fs    *vfs.MemFS
+		moves bool // the restore was at a rename
+	}
+	var copies []left
 	ops := 0
 	var mu sync.Mutex // guards copies and ops, because the store writes on several goroutines
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -38,8 +43,8 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 		defer mu.Unlock()
 		if ops++; ops%killEvery == 0 || op.Kind == errorfs.OpRename {
 			for _, kept := range []int{0, 50, 100} {
-				copies = append(copies, disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept,
-					RNG: rand.New(rand.NewPCG(uint64(ops), uint64(kept)))}))
+				copies = append(copies, left{disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept,
+					RNG: rand.New(rand.NewPCG(uint64(ops), uint64(kept)))}), op.Kind == errorfs.OpRename})
 			}
 		}
 		return nil
@@ -50,18 +55,24 @@ func TestARestoreOfGroupsThatIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	mu.Lock()
 	defer mu.Unlock()
-	copies = append(copies, disk.CrashClone(vfs.CrashCloneCfg{}))
+	copies = append(copies, left{disk.CrashClone(vfs.CrashCloneCfg{}), false})
 	whole := 0
 	for _, left := range copies {
-		groups, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: left, DataDir: "/data"})
+		groups, ok, err := raftstore.GroupsOf(&raftstore.Options{FS: left.fs, DataDir: "/data"})
 		require.NoError(t, err)
+		if !ok && left.moves {
+			again := o
+			again.Store.FS = left.fs
+			_, err := raftstore.Restore(again, bytes.NewReader(backup))
+			require.NoError(t, err)
+		}
 		if !ok {
 			continue
 		}
 		whole++
 		require.Equal(t, 4, groups)
 		for group := range groups {
-			isWhole(t, left, raftstore.GroupDir("/data", group))
+			isWhole(t, left.fs, raftstore.GroupDir("/data", group))
 		}
 	}
 	t.Logf("%d copies of the disk, %d of them whole", len(copies), whole)
