@@ -18,7 +18,6 @@ const (
 	Decide    byte = 'd' // asks to decide operations, as package wire encodes them
 	Clear     byte = 'c' // asks to clear all nodes
 	Admin     byte = 'a' // asks for a change of the cluster: a membership.Order in JSON
-	Advance   byte = 't' // no node sends this: an Admin call moves the test clock
 	ReadIndex byte = 'r' // asks for the read index: a question of package readindex
 	Stopping  byte = 'b' // tells that the caller stops: no payload
 	History   byte = 'h' // asks for the history at an entry: its index and the caller's history, 8 bytes each
