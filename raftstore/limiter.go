@@ -15,6 +15,12 @@ func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
 	return n.group.pipeline.Decide(ops, out, false)
 }
 
+// Start begins what Decide does, and wait completes it. started is false if Decide must be called instead. The caller
+// must call wait, and keeps the slices unchanged until then.
+func (n *Node) Start(ops []engine.Op, out []engine.Decision) (wait func() error, started bool) {
+	return n.group.pipeline.Start(ops, out)
+}
+
 // DecideAtomic decides ops as one step; see engine.Table.DecideAtomic.
 func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	return n.group.pipeline.DecideAtomic(ops, out, false)

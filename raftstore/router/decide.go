@@ -72,6 +72,7 @@ type plan struct {
 	ends   []int // of the groups' operations in ops, by group
 	ops    []engine.Op
 	out    []engine.Decision
+	waits  []partWait
 }
 
 // divide fills group and counts, and returns the only group of all operations, or nowhere.
@@ -135,6 +136,7 @@ func (p *plan) scatter(out []engine.Decision) {
 func (p *plan) release() {
 	clear(p.ops)
 	clear(p.out)
+	clear(p.waits)
 }
 
 // decideRun decides operations that have a slot each. It returns the error of the group if one group decides them all.
@@ -146,31 +148,56 @@ func (r *Router) decideRun(ops []engine.Op, out []engine.Decision) error {
 	}
 	p.gather(ops)
 	defer p.release()
-	var wait sync.WaitGroup
-	last := nowhere
-	for g, n := range p.counts {
-		if n == 0 {
-			continue
-		}
-		if last != nowhere {
-			before := last
-			wait.Go(func() { r.decidePart(p, before) })
-		}
-		last = g
-	}
-	if last != nowhere {
-		r.decidePart(p, last) // on this goroutine: a pipeline of two groups starts one goroutine
-	}
-	wait.Wait()
+	r.decideParts(p)
 	p.scatter(out)
 	return nil
 }
 
-// decidePart decides the operations of one group in a plan.
-func (r *Router) decidePart(p *plan, g int) {
+// starter is a group that can decide without a goroutine; see raftstore.Node.Start.
+type starter interface {
+	Start(ops []engine.Op, out []engine.Decision) (wait func() error, started bool)
+}
+
+// decideParts decides the operations of a plan in all groups at the same time.
+func (r *Router) decideParts(p *plan) {
+	var others sync.WaitGroup
+	groups := r.all()
+	p.waits = p.waits[:0]
+	for g, n := range p.counts {
+		if n == 0 {
+			continue
+		}
+		ops, out := p.part(g)
+		if s, ok := groups[g].(starter); ok {
+			if wait, started := s.Start(ops, out); started {
+				p.waits = append(p.waits, partWait{out, wait})
+				continue
+			}
+		}
+		others.Go(func() { failIf(groups[g].Decide(ops, out), out) })
+	}
+	for _, w := range p.waits {
+		failIf(w.wait(), w.out)
+	}
+	others.Wait()
+}
+
+// partWait waits for the answers of one group.
+type partWait struct {
+	out  []engine.Decision
+	wait func() error
+}
+
+// part returns the operations and the answers of one group.
+func (p *plan) part(g int) ([]engine.Op, []engine.Decision) {
 	from, end := p.ends[g]-p.counts[g], p.ends[g]
-	if err := r.all()[g].Decide(p.ops[from:end], p.out[from:end]); err != nil {
-		fail(p.out[from:end], err)
+	return p.ops[from:end], p.out[from:end]
+}
+
+// failIf answers the operations of a group that returned an error.
+func failIf(err error, out []engine.Decision) {
+	if err != nil {
+		fail(out, err)
 	}
 }
 

@@ -494,3 +494,35 @@ func TestConsensusIsASum(t *testing.T) {
 	require.EqualValues(t, 3, sum.Entries)
 	require.EqualValues(t, 320, sum.EntryOps)
 }
+
+// startingGroup starts calls. Its calls end when both groups of a test have started one.
+type startingGroup struct {
+	*fakeGroup
+	started *sync.WaitGroup
+}
+
+func (g startingGroup) Start(ops []engine.Op, out []engine.Decision) (wait func() error, started bool) {
+	g.started.Done()
+	return func() error {
+		g.started.Wait()
+		return g.fakeGroup.Decide(ops, out)
+	}, true
+}
+
+// TestGroupsStartTogether checks that a pipeline is started in all groups before the router waits for one of them, and
+// that a group fails alone.
+func TestGroupsStartTogether(t *testing.T) {
+	r, fakes := newTest(t, 2)
+	var started sync.WaitGroup
+	r.groups.Store(&[]Group{startingGroup{fakes[0], &started}, startingGroup{fakes[1], &started}})
+	ops := []engine.Op{quota(keysOf(r, 0, 1)[0], 5), quota(keysOf(r, 1, 1)[0], 7)}
+	started.Add(2)
+	out := decide(t, r, ops...)
+	require.EqualValues(t, 4, out[0].Remaining)
+	require.EqualValues(t, 6, out[1].Remaining)
+	fakes[1].fail(limiter.ErrOverloaded)
+	started.Add(2)
+	out = decide(t, r, ops...)
+	require.EqualValues(t, 3, out[0].Remaining)
+	require.Equal(t, engine.Overloaded, out[1].Status)
+}

@@ -25,6 +25,45 @@ func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) 
 	return p.timely(start, p.DecideOrDeny(ops, out, foreign))
 }
 
+// Start is the first half of Decide for operations of this node's clients: it puts them into the queue, and wait is the
+// second half. So a caller can decide in several groups without a goroutine for each. started is false, and nothing is
+// done, if the operations may need several entries or none.
+func (p *Pipeline) Start(ops []engine.Op, out []engine.Decision) (wait func() error, started bool) {
+	if p.denials.likely() || p.memoryExhausted() || fitting(ops) < len(ops) ||
+		!slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
+		return nil, false
+	}
+	start := time.Now()
+	b, from, err := p.enqueue(ops)
+	return func() error {
+		if err == nil {
+			<-b.Done
+			err = b.Err
+		}
+		if err == nil {
+			copy(out, b.Out[from:from+len(ops)])
+			p.denials.learn(ops, out)
+		}
+		return p.timely(start, err)
+	}, true
+}
+
+// enqueue puts operations that fit an entry into the queue.
+func (p *Pipeline) enqueue(ops []engine.Op) (b *queue.Batch, from int, err error) {
+	if err := p.admissible(ops); err != nil {
+		return nil, 0, err
+	}
+	return p.Queue.Add(ops, false, false)
+}
+
+// admissible returns the error of operations that may not be put into the log.
+func (p *Pipeline) admissible(ops []engine.Op) error {
+	if r := p.Leadership.Current.Load(); r != nil && outdated(ops, r.Clock.Now()) {
+		return limiter.ErrTryAgain
+	}
+	return p.Format.CheckReadable(ops)
+}
+
 // DecideAtomic implements Node.DecideAtomic. foreign tells that another node has forwarded the operations.
 func (p *Pipeline) DecideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	start := time.Now()
@@ -63,10 +102,7 @@ type callPart struct {
 // unless the call is atomic. On a follower each part waits for the previous one, because calls to the leader have no
 // order.
 func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
-	if r := p.Leadership.Current.Load(); r != nil && outdated(ops, r.Clock.Now()) {
-		return limiter.ErrTryAgain
-	}
-	if err := p.Format.CheckReadable(ops); err != nil {
+	if err := p.admissible(ops); err != nil {
 		return err
 	}
 	var few [4]callPart

@@ -13,6 +13,9 @@ const (
 	// longer than coalesceFor. Without the wait such clients would divide into two halves that write twice as many
 	// entries.
 	gatherShare = 2
+	// holdFor is the time for which a batch waits at most for the end of a round. It is twice coalesceFor, because the
+	// rounds of several groups take longer on a loaded host, where smaller entries cost the most.
+	holdFor = 2 * coalesceFor
 )
 
 // HostWindow makes the queues of a host with several groups propose at the same moment. An entry of each group costs as
@@ -20,7 +23,7 @@ const (
 // messages and wake-ups.
 //
 // A round is the time in which batches of any group are in flight. Batches that arrive meanwhile wait for its end, for
-// coalesceFor at most, unless they fill an entry. The next round then waits a moment for the callers that were
+// holdFor at most, unless they fill an entry. The next round then waits a moment for the callers that were
 // answered. A caller that is alone waits for nobody.
 type HostWindow struct {
 	mu       sync.Mutex
@@ -39,7 +42,7 @@ type HostWindow struct {
 // NewHostWindow returns a window for the queues of one host.
 func NewHostWindow() *HostWindow {
 	w := &HostWindow{}
-	w.late = time.AfterFunc(coalesceFor, w.open)
+	w.late = time.AfterFunc(holdFor, w.open)
 	w.late.Stop()
 	return w
 }
@@ -56,7 +59,7 @@ func (w *HostWindow) arrive(q *Queue, ops int) (now bool, others []*Queue) {
 		q.listed = true
 		w.waiting = append(w.waiting, q)
 		if len(w.waiting) == 1 && !w.gathering {
-			w.late.Reset(coalesceFor)
+			w.late.Reset(holdFor)
 		}
 	}
 	if w.waitingOps += ops; w.gathering && w.waitingOps >= w.expected {

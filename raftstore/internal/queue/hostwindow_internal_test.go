@@ -35,14 +35,14 @@ func TestGroupsShareRounds(t *testing.T) {
 	})
 }
 
-// TestAGroupThatDoesNotAnswer checks that it delays the other groups for coalesceFor, and only once.
+// TestAGroupThatDoesNotAnswer checks that it delays the other groups for holdFor, and only once.
 func TestAGroupThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := twoGroups()
 		queued(t, one, "a", 1, false)
 		stuck := one.Next()
 		queued(t, two, "b", 1, false)
-		time.Sleep(coalesceFor - 1)
+		time.Sleep(holdFor - 1)
 		synctest.Wait()
 		require.False(t, mayGo(two))
 		time.Sleep(1)
