@@ -103,7 +103,7 @@ func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 	if p.Faults.Has(faults.EarlyReply) {
 		p.replyEarly(b, h.At)
 	}
-	return p.Raft.Apply(b.Data, 0)
+	return p.Raft.Apply(b.Entry(), 0)
 }
 
 // CompleteProposals completes the batch of each proposal, in the order of the log.

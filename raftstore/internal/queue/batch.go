@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -74,6 +75,15 @@ func (b *Batch) coalesce(next *Batch) {
 	b.Ops += next.Ops
 	b.textBytes += next.textBytes
 	b.Format = max(b.Format, next.Format)
+}
+
+// Entry returns the bytes of the log entry. The Raft library keeps the latest entries in memory. So a short entry, such
+// as one of an idle group, is copied and does not keep the buffer of a typical batch.
+func (b *Batch) Entry() []byte {
+	if 4*len(b.Data) > cap(b.Data) {
+		return b.Data
+	}
+	return slices.Clone(b.Data)
 }
 
 // Body returns the encoded calls of the batch.

@@ -34,3 +34,14 @@ func TestExpiryEmptiesTheQueue(t *testing.T) {
 		}
 	})
 }
+
+// TestAShortEntryKeepsNoBuffer checks that the bytes of an entry are as long as needed, because the Raft library keeps
+// them.
+func TestAShortEntryKeepsNoBuffer(t *testing.T) {
+	b := NewBatch(wire.Tick, 1)
+	b.Data = append(b.Data, "note"...)
+	require.Equal(t, b.Data, b.Entry())
+	require.Less(t, cap(b.Entry()), 2*len(b.Data)+16)
+	b.Data = append(b.Data, make([]byte, 2000)...)
+	require.Same(t, &b.Data[0], &b.Entry()[0], "a long entry must not be copied")
+}
