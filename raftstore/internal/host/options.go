@@ -49,8 +49,8 @@ type Options struct {
 	// Hub accepts the connections for all groups of this process, and replaces Listener, Secret, Certificates and
 	// Dialer. Its owner closes it after the nodes. nil: the node makes a hub of its own.
 	Hub *peer.Hub
-	// Process holds what the groups of this process share. Its owner closes it after the nodes. It needs a Hub. nil: the
-	// process has one group.
+	// Process holds what the groups of this process share. Its owner closes it after the nodes. It needs a Hub. nil:
+	// the process has one group.
 	Process *Process
 	// Window makes all groups of this process propose at the same moment; nil: there is one group.
 	Window *queue.HostWindow

@@ -31,7 +31,8 @@ func (fewServers) AskTerm(context.Context, string, func(context.Context) (uint64
 
 func newPeersIn(p *Process, group int) *Peers {
 	h := New(Options{
-		NodeID: "a", Group: group, Process: p, Source: persistence.SystemSource(), Logger: slog.New(slog.DiscardHandler),
+		NodeID: "a", Group: group, Process: p, Source: persistence.SystemSource(),
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	h.Peers = NewPeers(h, fewServers{
 		{ID: "a", Address: "host-a"}, {ID: "b", Address: "host-b"}, {ID: "c", Address: "host-c"},

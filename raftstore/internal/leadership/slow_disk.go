@@ -37,8 +37,8 @@ func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 	return true
 }
 
-// leaveSlowDisk begins a transfer of leadership to the member with the fastest disk if this leader's disk is much slower. All
-// nodes append the same entries, and each decision waits for the leader's append.
+// leaveSlowDisk begins a transfer of leadership to the member with the fastest disk if this leader's disk is much
+// slower. All nodes append the same entries, and each decision waits for the leader's append.
 func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
 	var to string

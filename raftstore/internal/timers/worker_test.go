@@ -35,8 +35,8 @@ func newWorked() *worked {
 	return w
 }
 
-// TestAWorkerInUseKeepsItsGoroutine checks that one goroutine carries out all calls of a worker in use, and that it ends
-// when the worker is not in use. The next call starts another.
+// TestAWorkerInUseKeepsItsGoroutine checks that one goroutine carries out all calls of a worker in use, and that it
+// ends when the worker is not in use. The next call starts another.
 func TestAWorkerInUseKeepsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorked()
@@ -72,7 +72,8 @@ func TestAWorkerDoesARareCall(t *testing.T) {
 	})
 }
 
-// TestAWorkerLosesNoWake checks that Act is called after every Wake, however the calls of Wake, Once and Rest interleave.
+// TestAWorkerLosesNoWake checks that a worker acts after every Wake, however the calls of Wake, Once and Rest
+// interleave.
 func TestAWorkerLosesNoWake(t *testing.T) {
 	w := newWorked()
 	for i := range 3000 {
