@@ -65,8 +65,8 @@ type Consensus struct {
 	ColdStarts, Uncredited int64
 	DowntimeCredit         time.Duration
 	Late                   int64 // answers that arrived too late, so that clients got UNKNOWN
-	// Entries counts the log entries with operations that this node proposed as a leader and applied, and EntryOps their
-	// operations.
+	// Entries counts the log entries with operations that this node proposed as a leader and applied, and EntryOps
+	// their operations.
 	Entries, EntryOps int64
 	LogBytes          int64            // bytes of log entries since the last snapshot
 	Snapshots         latency.Snapshot // durations of the snapshots

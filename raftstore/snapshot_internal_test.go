@@ -68,7 +68,10 @@ func TestSnapshotsNeedThePermit(t *testing.T) {
 	require.Equal(t, saved, n.LastSave(), "the snapshot was no longer due")
 
 	n.group.fsm.LogBytes.Store(9000)
-	require.Eventually(t, func() bool { n.group.snapshots.TakeIfDue(); return permit.Waiting() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		n.group.snapshots.TakeIfDue()
+		return permit.Waiting() == 1
+	}, 20*time.Second, time.Millisecond)
 	close(n.host.Stop)
 	require.ErrorIs(t, n.Snapshot(), failure.ErrUnavailable, "the node closes")
 	n.host.EndTasks()

@@ -219,7 +219,8 @@ var walls = []wall{
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
 			"raftstore/internal/images raftstore/internal/raftlog",
 		"brings a directory into the state that the Raft library starts from"},
-	{"raftstore/internal/silence", "internal/faults", "judges which hosts are silent, and knows neither Raft nor network"},
+	{"raftstore/internal/silence", "internal/faults",
+		"judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/snapshots",
 		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +

@@ -24,7 +24,8 @@ const (
 	bundleVersion = 2
 	// maxBundle bounds the calls in a bundle. It is the greatest number of groups of a cluster.
 	maxBundle = 1024
-	// maxBundles bounds the bundles of a connection that are answered at the same time. A host asks one after the other.
+	// maxBundles bounds the bundles of a connection that are answered at the same time. A host asks one after the
+	// other.
 	maxBundles = 4
 	// bundlePatience is how long a bundle waits for the answer of a group. A group that hangs gets no answer into the
 	// bundle, and delays the answers of the other groups by this time at most.

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// HostGroup is the number of the port for messages between two hosts that concern no single Raft group. No group has this
-// number. The host opens the port with Hub.Open and uses AnswerShared and AskShared. A host of an older weir refuses
-// these messages with ErrNoGroup.
+// HostGroup is the number of the port for messages between two hosts that concern no single Raft group. No group has
+// this number. The host opens the port with Hub.Open and uses AnswerShared and AskShared. A host of an older weir
+// refuses these messages with ErrNoGroup.
 const HostGroup = 1<<16 - 1
 
 // PortConfig configures the port of one group.

@@ -26,7 +26,8 @@ func TestGroupsShareOnePermit(t *testing.T) {
 	for _, g := range n.nodes {
 		go func() { taken <- g.Snapshot() }()
 	}
-	require.Eventually(t, func() bool { return n.process.Snapshots.Waiting() == len(n.nodes) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return n.process.Snapshots.Waiting() == len(n.nodes) },
+		time.Minute, time.Millisecond)
 	n.process.Snapshots.Release()
 	for range n.nodes {
 		require.NoError(t, <-taken)

@@ -120,7 +120,8 @@ func (g *fakeGroup) AddNode(id, raftAddr string) error {
 func (g *fakeGroup) RemoveNode(id string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.topology.Nodes = slices.DeleteFunc(slices.Clone(g.topology.Nodes), func(m limiter.Member) bool { return m.ID == id })
+	g.topology.Nodes = slices.DeleteFunc(slices.Clone(g.topology.Nodes),
+		func(m limiter.Member) bool { return m.ID == id })
 	return nil
 }
 

@@ -100,7 +100,9 @@ func TestANodeThatLostItsSharedLogIsRefused(t *testing.T) {
 		}
 		return err
 	}
-	for _, lost := range []string{filepath.Join(dir, "shared-log"), filepath.Join(raftstore.GroupDir(dir, 1), "log-part")} {
+	for _, lost := range []string{
+		filepath.Join(dir, "shared-log"), filepath.Join(raftstore.GroupDir(dir, 1), "log-part"),
+	} {
 		require.NoError(t, os.Rename(lost, lost+".away"))
 		require.ErrorContains(t, open(), "no term in its log")
 		require.NoError(t, os.RemoveAll(lost))

@@ -62,8 +62,8 @@ func memberMetrics(m *limiter.Member) []metric {
 }
 
 const silencesHelp = "Times that this node heard nothing from another node for --raft-heartbeat. If another node " +
-	"confirms the silence, the groups that the silent node led elect other leaders. Unconfirmed silences suggest a cut " +
-	"between two nodes. Always 0 with one Raft group."
+	"confirms the silence, the groups that the silent node led elect other leaders. Unconfirmed silences suggest a " +
+	"cut between two nodes. Always 0 with one Raft group."
 
 func consensusMetrics(c limiter.Consensus) []metric {
 	return []metric{

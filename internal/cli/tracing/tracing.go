@@ -38,8 +38,8 @@ const (
 	complaintEvery = time.Minute
 )
 
-// Traces makes spans from the times that the server and the Raft log have recorded. Recording these times is the only cost
-// on the hot path.
+// Traces makes spans from the times that the server and the Raft log have recorded. Recording these times is the only
+// cost on the hot path.
 type Traces struct {
 	provider *sdk.TracerProvider
 	spans    trace.Tracer

@@ -139,8 +139,8 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 	return have, nil
 }
 
-// hasState reports whether a log, a part of one or a directory of images exists. A node creates them only after it has written its
-// identity.
+// hasState reports whether a log, a part of one or a directory of images exists. A node creates them only after it has
+// written its identity.
 func hasState(on vfs.FS, dir string) bool {
 	for _, name := range []string{LogName, PartName, TableName} {
 		if _, err := on.Stat(on.PathJoin(dir, name)); err == nil {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// Patience bounds the wait of a group whose log is long enough. A group then takes its snapshot beside the one under
-	// way, so that a snapshot that hangs does not let all logs grow without bound.
+	// Patience bounds the wait of a group whose log is long enough. A group then takes its snapshot beside the one
+	// under way, so that a snapshot that hangs does not let all logs grow without bound.
 	Patience = time.Minute
 	// OperatorPatience bounds the wait of a snapshot that an operator asked for.
 	OperatorPatience = 10 * time.Second

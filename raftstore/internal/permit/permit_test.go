@@ -94,11 +94,11 @@ func TestASnapshotThatHangs(t *testing.T) {
 		b.operator("operator")
 		time.Sleep(permit.OperatorPatience - 1)
 		require.Empty(t, b.holds())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Equal(t, []string{"operator"}, b.holds())
 		time.Sleep(permit.Patience - permit.OperatorPatience - 1)
 		require.Empty(t, b.holds())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Equal(t, []string{"waits"}, b.holds())
 		b.group("last", 1)
 		for range 2 {

@@ -100,8 +100,8 @@ func (d *Detector) look(ctx context.Context, now time.Time) {
 	}
 }
 
-// noticePause starts the measurement again if this process was paused: then it heard nobody, and the silence is its own. The
-// caller holds mu.
+// noticePause starts the measurement again if this process was paused: then it heard nobody, and the silence is its
+// own. The caller holds mu.
 func (d *Detector) noticePause(now time.Time) {
 	if d.looked.IsZero() || now.Sub(d.looked) < d.Limit/pauseFraction {
 		return

@@ -175,7 +175,7 @@ func TestAnElectionUnderWay(t *testing.T) {
 			synctest.Wait()
 			require.Empty(t, c.elections)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		b.carryOut(t.Context(), b.hosts["A"], s, time.Now())
 		synctest.Wait()
 		require.Len(t, c.elections, 1)
