@@ -177,7 +177,7 @@ test-reads: ## Read behind 10,000 writes at random nodes under faults
 .PHONY: test-damage
 test-damage: ## Damage every byte of every file that weir keeps, and see that nothing acknowledged is lost without a word
 	WEIRTEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore/...
-	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
+	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ADamagedSharedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
 
 # This draws MUTANTS changes of each package. MUTANTFLAGS="-seed 2" draws others, "-match function" only matching ones.
 MUTANTS     ?= 50
