@@ -28,7 +28,8 @@
 //	a lost majority, a damaged directory         internal/recovery
 //	guards around the Raft library               internal/raftlog, internal/transport, internal/watchdog
 //	the owner of a data directory                internal/identity
+//	agreement on the form of log entries         internal/format
 //
 // Package wire encodes operations and decisions, package peer carries them between nodes, and package wallog writes
-// the log. DESIGN.md explains the decisions and lists the invariants with their tests.
+// the write-ahead log. DESIGN.md explains the decisions and lists the invariants with their tests.
 package raftstore

@@ -1,5 +1,5 @@
-// Package wallog opens the replicated log on disk (raft-wal). It verifies the log before it changes any of it,
-// repairs what a crash can leave unusable, and controls when writes are synced.
+// Package wallog opens the replicated log on disk, the write-ahead log of a node (raft-wal). It verifies the log before
+// it changes any of it, repairs what a crash can leave unusable, and controls when writes are synced.
 //
 // Only the last write to a log can be torn, and only if it was not acknowledged. Open verifies the checksum of every
 // batch. An incomplete batch ends the log if it is such a torn write; anything else is damage, and Open refuses the

@@ -7,6 +7,6 @@
 // Denials change nothing and need no log entry (deny.go). The leader answers them from applied state, once a majority
 // that was asked after the request arrived has confirmed its term (package quorum).
 //
-// Memory admission (admission.go, evict.go): the leader proposes evictions when memory is short. If nothing is left
-// to evict, it denies operations that would take memory.
+// Memory admission, the admission control of a replica (admission.go, evict.go): the leader proposes evictions when
+// memory is short. If nothing is left to evict, it denies operations that would take memory.
 package pipeline
