@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/client"
@@ -19,10 +21,10 @@ func TestOutageUnderLoad(t *testing.T) {
 	const workers, limit = 8, 10_000
 	s := weirtest.StartRealTime(t)
 	rule := client.Quota(client.Forever, "", limit)
-	books, clients := [2]logBook{}, [2]*client.Client{}
+	books, clients := [2]logtest.Buffer{}, [2]*client.Client{}
 	for i := range clients {
 		clients[i] = newClient(t, s, client.Options{
-			WhenDown: client.Local, Instances: 2, Timeout: weirtest.Wait, Logger: books[i].logger(), DenialKeys: -1,
+			WhenDown: client.Local, Instances: 2, Timeout: weirtest.Wait, Logger: books[i].Logger(), DenialKeys: -1,
 		})
 	}
 	var locally atomic.Int64
@@ -70,7 +72,7 @@ func TestOutageUnderLoad(t *testing.T) {
 		// A request that was under way may fail after the server is back, and then counts as a new outage. There may
 		// be more switches than outages, but each is logged once.
 		require.GreaterOrEqual(t, c.Stats().Switches, int64(2))
-		require.EqualValues(t, c.Stats().Switches, books[i].count("level=WARN"))
+		require.EqualValues(t, c.Stats().Switches, books[i].Count("level=WARN"))
 		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: rule, Key: "k"}).Source)
 	}
 	t.Logf("the slowest of all requests took %v", time.Duration(slowest.Load()))
@@ -105,15 +107,15 @@ func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 
 // TestSilentServer checks a server that accepts connections and never answers. Only the deadline ends such a request.
 func TestSilentServer(t *testing.T) {
-	var book logBook
+	var book logtest.Buffer
 	c := newClientOn(t, impostor(t, func(net.Conn) {}),
-		client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.logger()})
+		client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.Logger()})
 	for range 20 {
 		require.True(t, decide(t, c, client.Request{Rule: probe, Key: "k"}).Allowed)
 	}
 	require.True(t, c.Down())
 	require.NoError(t, c.Close())
-	require.Equal(t, 1, book.count("level=WARN"))
+	require.Equal(t, 1, book.Count("level=WARN"))
 }
 
 func TestPoliciesInAnOutage(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -61,10 +63,10 @@ func TestFallBackOnErrors(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			var book logBook
+			var book logtest.Buffer
 			bird := new(parrot)
 			c := newClientOn(t, impostor(t, bird.serve),
-				client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+				client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.Logger()})
 			rule := client.FixedFirst(time.Hour, 10)
 			take := func() client.Decision { return decide(t, c, client.Request{Rule: rule, Key: "k"}) }
 			require.Equal(t, client.FromServer, take().Source)
@@ -81,19 +83,19 @@ func TestFallBackOnErrors(t *testing.T) {
 			bird.err.Store("")
 			require.Eventually(t, func() bool {
 				return take().Source == client.FromServer &&
-					book.count("level=INFO") > 0
+					book.Count("level=INFO") > 0
 			}, weirtest.Wait, time.Millisecond)
-			require.Equal(t, 1, book.count("level=WARN"))
-			require.Equal(t, 1, book.count("level=INFO"))
+			require.Equal(t, 1, book.Count("level=WARN"))
+			require.Equal(t, 1, book.Count("level=INFO"))
 		})
 	}
 }
 
 // TestMixedErrorsAreOneOutage checks that weir refusing some requests and deciding others is a single outage.
 func TestMixedErrorsAreOneOutage(t *testing.T) {
-	var book logBook
+	var book logtest.Buffer
 	s := weirtest.Start(t)
-	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.Logger()})
 	_, err := c.SetPolicy(
 		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1000)}})
 	require.NoError(t, err)
@@ -103,8 +105,8 @@ func TestMixedErrorsAreOneOutage(t *testing.T) {
 		require.Equal(t, client.FromFallback,
 			decide(t, c, client.Request{Rule: client.Policy("lost"), Key: key}).Source)
 	}
-	require.Equal(t, 1, book.count("level=WARN"))
-	require.Zero(t, book.count("level=INFO"))
+	require.Equal(t, 1, book.Count("level=WARN"))
+	require.Zero(t, book.Count("level=INFO"))
 }
 
 func TestErrorsAreTheCallersUnlessAsked(t *testing.T) {
@@ -124,29 +126,29 @@ func TestErrorsAreTheCallersUnlessAsked(t *testing.T) {
 
 // TestRedisLogger checks that the lines of go-redis about failed connections go to the program's logger.
 func TestRedisLogger(t *testing.T) {
-	var book logBook
-	client.RedisLogger{Logger: book.logger()}.Printf(t.Context(), "connection pool: %s", "failed to dial")
-	require.Zero(t, book.count("failed"), "debug lines must be dropped")
+	var book logtest.Buffer
+	client.RedisLogger{Logger: book.Logger()}.Printf(t.Context(), "connection pool: %s", "failed to dial")
+	require.Zero(t, book.Count("failed"), "debug lines must be dropped")
 	debug := slog.New(slog.NewTextHandler(&book, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client.RedisLogger{Logger: debug}.Printf(t.Context(), "connection pool: %s", "failed to dial")
-	require.Equal(t, 1, book.count("connection pool: failed to dial"))
+	require.Equal(t, 1, book.Count("connection pool: failed to dial"))
 }
 
 // TestWrongPasswordIsAnOutage checks that a wrong password is an outage. The client does not send it with every
 // request, but with one probe at a time.
 func TestWrongPasswordIsAnOutage(t *testing.T) {
-	var book logBook
+	var book logtest.Buffer
 	s := weirtest.Start(t)
 	rdb := redis.NewClient(
 		&redis.Options{Addr: s.Addr, Username: "app", Password: "new", ContextTimeoutEnabled: true, DialerRetries: 1})
 	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
-	c := newClientOn(t, rdb, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+	c := newClientOn(t, rdb, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.Logger()})
 	for range 10 {
 		require.Equal(t, client.FromFallback,
 			decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 1000), Key: "k"}).Source)
 	}
 	require.Eventually(t, func() bool { return c.Stats().Probes >= 3 }, weirtest.Wait, time.Millisecond)
 	require.True(t, c.Down(), "a probe that may not log in must not end the outage")
-	require.Equal(t, 1, book.count("level=WARN"))
-	require.Equal(t, 1, book.count("WRONGPASS"))
+	require.Equal(t, 1, book.Count("level=WARN"))
+	require.Equal(t, 1, book.Count("WRONGPASS"))
 }

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/client"
@@ -96,27 +98,9 @@ func copied(t *testing.T, example string, addresses *strings.Replacer) string {
 	return dir
 }
 
-// output collects the output of a server while the test reads it.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // run runs a server until the test ends, and waits until it listens. It returns the server's output.
-func run(t *testing.T, cmd *exec.Cmd, addr string) *output {
-	log := new(output)
+func run(t *testing.T, cmd *exec.Cmd, addr string) *logtest.Buffer {
+	log := new(logtest.Buffer)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // including its own child processes
 	require.NoError(t, cmd.Start())

@@ -1,11 +1,11 @@
 package raftstore
 
 import (
-	"bytes"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/weir-project/weir/internal/logtest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
@@ -24,25 +24,7 @@ type bareNode struct {
 	*Node
 	carrier *raft.InmemTransport
 	ended   []error // the errors that the node reported as fatal
-	said    logged
-}
-
-// logged keeps the log lines of a node.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	said    logtest.Buffer
 }
 
 // newBareNode makes node "a" with an empty log in memory.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -56,12 +58,12 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	requireShown(t, leader, wire.Version, wire.Version, wire.Version, wire.Version)
 	c.take(leader, "other", 100)
 	c.agree()
-	said := &lines{}
+	said := &logtest.Buffer{}
 	_, err := c.grow(3, func(o *raftstore.Options) {
 		o.Format, o.Logger = older, slog.New(slog.NewTextHandler(said, nil))
 	})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return said.has(raftstore.ErrOlder.Error()) }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return said.Has(raftstore.ErrOlder.Error()) }, patience, 10*time.Millisecond)
 	c.stop(3)
 	c.opts[3].Format = wire.Version
 	c.restart(3)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -21,8 +23,8 @@ type multiGroup struct {
 	addrs  []string
 	hubs   []*peer.Hub
 	groups []*cluster
-	said   []*lines // by group
-	count  int      // groups of the cluster, with those that no host has opened
+	said   []*logtest.Buffer // by group
+	count  int               // groups of the cluster, with those that no host has opened
 }
 
 // newMultiGroup starts n hosts with the first groups of a cluster. Their nodes bootstrap each group at the same
@@ -36,7 +38,7 @@ func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 		m.listen(host)
 	}
 	for group := range first {
-		m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &lines{})
+		m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &logtest.Buffer{})
 		for host := range n {
 			m.open(group, host)
 		}
@@ -119,8 +121,8 @@ func TestGroupsOnOnePort(t *testing.T) {
 	m.take(0, 98)
 	one, two := m.groups[0].nodes[0].Topology(), m.groups[1].nodes[0].Topology()
 	require.NotEqual(t, one.ClusterID, two.ClusterID)
-	require.False(t, m.said[0].has("group="))
-	require.True(t, m.said[1].has("group=1"))
+	require.False(t, m.said[0].Has("group="))
+	require.True(t, m.said[1].Has("group=1"))
 	m.groups[0].moveTo(0)
 	m.groups[1].moveTo(1)
 	for host := range m.addrs {
@@ -190,9 +192,9 @@ func (m *multiGroup) loseHost(host int) {
 func TestAGroupStartsLater(t *testing.T) {
 	m := newMultiGroup(t, 3, 1, 2)
 	m.take(0, 99)
-	m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &lines{})
+	m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &logtest.Buffer{})
 	m.open(1, 0)
-	require.Eventually(t, func() bool { return m.said[1].has("this node has no group 1") }, patience,
+	require.Eventually(t, func() bool { return m.said[1].Has("this node has no group 1") }, patience,
 		10*time.Millisecond)
 	m.open(1, 1)
 	m.open(1, 2)

@@ -1,13 +1,13 @@
 package raftstore_test
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"slices"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/weir-project/weir/internal/logtest"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,30 +79,12 @@ func TestACopyDoesNotMove(t *testing.T) {
 	require.NoError(t, os.CopyFS(copied.DataDir, os.DirFS(c.opts[i].DataDir)))
 	c.restart(i)
 	c.sees(leader, 3, 3)
-	l, said := listener(t), &logged{}
+	l, said := listener(t), &logtest.Buffer{}
 	copied.Listener, copied.RaftAddr, copied.Logger = l, l.Addr().String(), slog.New(slog.NewTextHandler(said, nil))
 	n, err := raftstore.Open(copied)
 	require.NoError(t, err)
 	defer n.Close()
-	require.Eventually(t, func() bool { return said.has("still runs at " + c.opts[i].RaftAddr) },
+	require.Eventually(t, func() bool { return said.Has("still runs at " + c.opts[i].RaftAddr) },
 		patience, time.Millisecond)
 	c.knowsWhere(leader)
-}
-
-// logged keeps the lines of a log.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *logged) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Contains(l.b.Bytes(), []byte(text))
 }

@@ -1,12 +1,12 @@
 package raftstore_test
 
 import (
-	"bytes"
 	"crypto/x509"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/weir-project/weir/internal/logtest"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,29 +21,11 @@ func certified(t *testing.T, o *raftstore.Options, files certs.Files) {
 	o.Certificates = store
 }
 
-// lines is a log that can be read during writes.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Contains(l.text.Bytes(), []byte(text))
-}
-
 // TestClusterOverTLS checks that nodes with certificates decide together and forward requests. A node without a valid
 // certificate of its own never joins, and a log names the reason.
 func TestClusterOverTLS(t *testing.T) {
 	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
-	members := &lines{}
+	members := &logtest.Buffer{}
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.Logger = slog.New(slog.NewTextHandler(members, nil))
 		certified(t, o, ca.Issue(o.NodeID, nil))
@@ -63,14 +45,14 @@ func TestClusterOverTLS(t *testing.T) {
 		{"expired", "expired certificate", func(id string) certs.Files { return ca.Issue(id, certtest.Expired) }},
 		{"none", "the peer does not speak TLS", nil},
 	} {
-		said := &lines{}
+		said := &logtest.Buffer{}
 		_, err := c.grow(10+i, func(o *raftstore.Options) {
 			if o.Logger = slog.New(slog.NewTextHandler(said, nil)); bad.files != nil {
 				certified(t, o, bad.files(o.NodeID))
 			}
 		})
 		require.NoError(t, err, bad.name)
-		require.Eventually(t, func() bool { return said.has(bad.says) || members.has(bad.says) }, patience,
+		require.Eventually(t, func() bool { return said.Has(bad.says) || members.Has(bad.says) }, patience,
 			10*time.Millisecond, bad.name)
 		c.stop(len(c.nodes) - 1) // the log rate is limited, so only this node may cause lines
 	}

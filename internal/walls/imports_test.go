@@ -124,6 +124,7 @@ var walls = []wall{
 	{"internal/documents", "", "reads examples out of documents for tests"},
 	{"internal/faults", "", "names the mistakes that tests switch on"},
 	{"internal/guards", "", "counts refusals of guards against races, which the simulator reports"},
+	{"internal/logtest", "", "keeps what a program writes, for tests"},
 	{"internal/mutants", "", "changes source text and runs its tests"},
 	{"internal/nearest", "", "finds what a mistyped word was meant to be"},
 	{"internal/pages", "", "checks documents"},

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs"
@@ -17,10 +19,10 @@ import (
 )
 
 // openWith opens a port with a certificate, or without TLS if files is nil.
-func openWith(t *testing.T, id, secret string, files *certs.Files) (*Port, *journal) {
+func openWith(t *testing.T, id, secret string, files *certs.Files) (*Port, *logtest.Buffer) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	said := &journal{}
+	said := &logtest.Buffer{}
 	config := Config{
 		Secret: []byte(secret), Self: func() Identity { return Identity{NodeID: id, ClusterID: "one"} },
 		Logger: slog.New(slog.NewTextHandler(said, nil)),
@@ -102,7 +104,7 @@ func TestCertificatesOfOtherNodesAreRefused(t *testing.T) {
 			_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
 			require.ErrorIs(t, err, c.dialer)
 			require.ErrorContains(t, err, c.dialerSays)
-			require.Eventually(t, func() bool { return said.has(c.acceptor) }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return said.Has(c.acceptor) }, patience, time.Millisecond)
 
 			b, _ = openWith(t, "b", "", &good) // a new port, which has logged nothing yet
 			a, said = openWith(t, "a", "", c.files)
@@ -112,7 +114,7 @@ func TestCertificatesOfOtherNodesAreRefused(t *testing.T) {
 			_, _, err = b.Dial(context.Background(), a.Addr().String(), RaftService)
 			require.Error(t, err, "the dialer must refuse the node too")
 			if c.refusedOnDialed != "" {
-				require.Eventually(t, func() bool { return said.has(c.refusedOnDialed) }, patience, time.Millisecond)
+				require.Eventually(t, func() bool { return said.Has(c.refusedOnDialed) }, patience, time.Millisecond)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
@@ -22,10 +23,10 @@ import (
 )
 
 // openHub starts a hub without groups.
-func openHub(t *testing.T, secret string) (*Hub, *journal) {
+func openHub(t *testing.T, secret string) (*Hub, *logtest.Buffer) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	said := &journal{}
+	said := &logtest.Buffer{}
 	h := NewHub(l, HubConfig{Secret: []byte(secret), Logger: slog.New(slog.NewTextHandler(said, nil))})
 	t.Cleanup(func() { h.Close() })
 	return h, said
@@ -160,7 +161,7 @@ func TestAGroupThatAHostDoesNotHave(t *testing.T) {
 		require.ErrorContains(t, err, "this node has no group 3")
 	}
 	require.Zero(t, here.held())
-	require.False(t, said.has("refused"), "it is normal while a group starts")
+	require.False(t, said.Has("refused"), "it is normal while a group starts")
 	require.Eventually(t, func() bool { return far.held() == 0 && far.handshakes.Len() == 0 }, patience,
 		time.Millisecond)
 
@@ -419,17 +420,19 @@ func TestRefusalsOfAGroup(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	far.refused(nil, address("somewhere"), ErrEnded)
-	require.True(t, said.has("level=WARN") && said.has(ErrEnded.Error()))
-	far.toldRefusal, said.buf = time.Time{}, bytes.Buffer{}
+	require.True(t, said.Has("level=WARN") && said.Has(ErrEnded.Error()))
+	far.toldRefusal = time.Time{}
+	said.Reset()
 	_, _, err = groupOf(t, near, 1, "a").Dial(context.Background(), far.Addr().String(), CallService)
 	require.ErrorIs(t, err, ErrRefused)
-	require.Eventually(t, func() bool { return said.has("group=1") && said.has(ErrSameNode.Error()) }, patience,
+	require.Eventually(t, func() bool { return said.Has("group=1") && said.Has(ErrSameNode.Error()) }, patience,
 		time.Millisecond)
 	for _, logged := range []bool{false, true} {
 		stops = !logged
-		far.toldBroken, said.buf = time.Time{}, bytes.Buffer{}
+		far.toldBroken = time.Time{}
+		said.Reset()
 		far.refused(nil, address("somewhere"), io.EOF)
-		require.Equal(t, logged, said.has("refused"))
+		require.Equal(t, logged, said.Has("refused"))
 	}
 }
 
@@ -439,10 +442,10 @@ func TestNodesThatBreakOff(t *testing.T) {
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		h, said := openHub(t, "secret")
 		h.refused(nil, address("somewhere"), &net.OpError{Op: "write", Err: os.NewSyscallError("write", end)})
-		require.True(t, said.has("level=INFO") && said.has("refused"), end)
-		require.False(t, said.has("level=WARN"), end)
+		require.True(t, said.Has("level=INFO") && said.Has("refused"), end)
+		require.False(t, said.Has("level=WARN"), end)
 		h.refused(nil, address("somewhere"), ErrSecret)
-		require.True(t, said.has("level=WARN") && said.has(ErrSecret.Error()), end)
+		require.True(t, said.Has("level=WARN") && said.Has(ErrSecret.Error()), end)
 	}
 }
 
@@ -460,7 +463,7 @@ func TestAClosingHubExplainsItsOwnCuts(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return h.held() == len(conns) }, patience, time.Millisecond)
 	require.NoError(t, h.Close())
-	require.False(t, said.has("refused"), "of %d cut handshakes", len(conns))
+	require.False(t, said.Has("refused"), "of %d cut handshakes", len(conns))
 	for _, conn := range conns {
 		conn.Close()
 	}

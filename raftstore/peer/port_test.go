@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-project/weir/internal/logtest"
+
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -23,29 +25,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 10 * time.Second
 
-// journal keeps the log lines of a port.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(b)
-}
-
-func (j *journal) has(text string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Contains(j.buf.String(), text)
-}
-
 // open starts a port that answers every call with its own payload.
-func open(t *testing.T, id, cluster, secret string) (*Port, *journal) {
+func open(t *testing.T, id, cluster, secret string) (*Port, *logtest.Buffer) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	said := &journal{}
+	said := &logtest.Buffer{}
 	p := NewPort(l, Config{
 		Secret: []byte(secret), Self: func() Identity { return Identity{NodeID: id, ClusterID: cluster} },
 		Logger: slog.New(slog.NewTextHandler(said, nil)),
@@ -92,7 +76,7 @@ func TestUnauthenticatedPeersAreRefused(t *testing.T) {
 			a, _ := open(t, c.id, c.cluster, c.secret)
 			_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
 			require.ErrorIs(t, err, c.want)
-			require.Eventually(t, func() bool { return said.has(c.logged) }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return said.Has(c.logged) }, patience, time.Millisecond)
 		})
 	}
 }
@@ -126,8 +110,8 @@ func TestStoppedPeerIsNotReportedAsUnauthenticated(t *testing.T) {
 	_, err = readChallenge(conn)
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
-	require.Eventually(t, func() bool { return said.has(ErrEnded.Error()) }, patience, time.Millisecond)
-	require.False(t, said.has(ErrSecret.Error()))
+	require.Eventually(t, func() bool { return said.Has(ErrEnded.Error()) }, patience, time.Millisecond)
+	require.False(t, said.Has(ErrSecret.Error()))
 }
 
 func TestNewcomersMayBeOfNoCluster(t *testing.T) {

@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weir-project/weir/internal/logtest"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
@@ -81,16 +82,16 @@ func TestWhatAPortServes(t *testing.T) {
 // TestComplaintsAreBounded checks that refused connections do not fill a log, and later refusals are logged again.
 func TestComplaintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		said := &journal{}
+		said := &logtest.Buffer{}
 		p := Port{hub: &Hub{}, config: PortConfig{Logger: slog.New(slog.NewTextHandler(said, nil))}}
 		complain := func() { p.complain("refused", address("somewhere"), io.EOF) }
 		complain()
 		time.Sleep(complaintsEvery - time.Nanosecond)
 		complain()
-		require.Equal(t, 1, strings.Count(said.buf.String(), "refused"))
+		require.Equal(t, 1, said.Count("refused"))
 		time.Sleep(time.Nanosecond)
 		complain()
-		require.Equal(t, 2, strings.Count(said.buf.String(), "refused"))
+		require.Equal(t, 2, said.Count("refused"))
 	})
 }
 
@@ -141,12 +142,12 @@ func TestTheDialerComplainsOfCertificates(t *testing.T) {
 	_, _, err := a.Dial(context.Background(), plain.Addr().String(), CallService)
 	require.Error(t, err)
 	require.Eventually(t, func() bool {
-		return said.has(
+		return said.Has(
 			"the TLS handshake with another node failed")
 	}, patience, time.Millisecond)
 	c, said := open(t, "c", "two", "secret")
 	d, _ := open(t, "d", "one", "secret")
 	_, _, err = c.Dial(context.Background(), d.Addr().String(), CallService)
 	require.ErrorIs(t, err, ErrRefused)
-	require.False(t, said.has("no TLS"))
+	require.False(t, said.Has("no TLS"))
 }

@@ -16,5 +16,5 @@ import (
 func TestADetectorWithoutAWitness(t *testing.T) {
 	c, network, leader, log := newCutTier(t, faults.Of(faults.NoWitness))
 	c.cut(network, leader, (leader+1)%3)
-	require.Eventually(t, func() bool { return log.count(standsLine) > 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return log.Count(standsLine) > 0 }, patience, time.Millisecond)
 }

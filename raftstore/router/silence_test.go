@@ -1,14 +1,14 @@
 package router_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weir-project/weir/internal/logtest"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,24 +57,6 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	}
 }
 
-// records is a log in memory.
-type records struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (r *records) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.buf.Write(b)
-}
-
-func (r *records) count(text string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Count(r.buf.String(), text)
-}
-
 // The log lines of an election after a silence, and of a move of leadership for another reason.
 const (
 	standsLine = "this node stands for election"
@@ -82,8 +64,8 @@ const (
 )
 
 // newCutTier returns a tier whose network can be cut, a node that leads some group, and the logs of all nodes.
-func newCutTier(t *testing.T, mistakes faults.Set) (c *tier, network *cuts, leader int, log *records) {
-	network, log = &cuts{lost: map[[2]string]bool{}}, &records{}
+func newCutTier(t *testing.T, mistakes faults.Set) (c *tier, network *cuts, leader int, log *logtest.Buffer) {
+	network, log = &cuts{lost: map[[2]string]bool{}}, &logtest.Buffer{}
 	c = newTier(t, 3, 4, func(o *raftstore.Options) {
 		o.Logger, o.Faults = slog.New(slog.NewTextHandler(log, nil)), mistakes
 		from := o.RaftAddr
@@ -134,7 +116,7 @@ func TestASilentNodeLosesItsGroups(t *testing.T) {
 		}, patience, time.Millisecond)
 		require.EqualValues(t, 1, c.nodes[other].Consensus().SilentNodes)
 	}
-	t.Logf("%d groups, %d elections after the silence", led, log.count(standsLine))
+	t.Logf("%d groups, %d elections after the silence", led, log.Count(standsLine))
 	require.Zero(t, c.nodes[leader].Consensus().SilentNodes)
 }
 
@@ -145,10 +127,10 @@ func TestACutLinkDeposesNoLeader(t *testing.T) {
 	other := (leader + 1) % 3
 	c.cut(network, leader, other)
 	require.Eventually(t, func() bool { return c.nodes[other].Consensus().SilentHere > 0 }, patience, time.Millisecond)
-	require.Zero(t, log.count(standsLine))
+	require.Zero(t, log.Count(standsLine))
 	after := c.nodes[leader].Topology()
 	for i, g := range before.Groups {
-		if g.Leader == before.Self && log.count(movesLine) == 0 {
+		if g.Leader == before.Self && log.Count(movesLine) == 0 {
 			require.Equal(t, g.Leader, after.Groups[i].Leader)
 			require.Equal(t, g.Term, after.Groups[i].Term)
 		}
