@@ -110,7 +110,7 @@ func (d directory) movedBefore(names []string, last string) []string {
 	if err != nil {
 		return nil
 	}
-	return strings.Fields(text)
+	return slices.DeleteFunc(strings.Fields(text), func(name string) bool { return !slices.Contains(names, name) })
 }
 
 func (d directory) scratch() directory { return directory{d.fs, d.file(restoreName)} }

@@ -39,3 +39,18 @@ func TestARestoreAfterAKilledOne(t *testing.T) {
 		})
 	}
 }
+
+// TestARestoreDeletesNothingElsewhere checks that a damaged list of moved files names no file outside the directory.
+func TestARestoreDeletesNothingElsewhere(t *testing.T) {
+	fs := vfs.NewMem()
+	d, other := directory{fs, "/data"}, directory{fs, "/other"}
+	require.NoError(t, d.make(d.scratch().path))
+	require.NoError(t, other.make(other.path))
+	require.NoError(t, other.write("kept", "kept", "content"))
+	require.NoError(t, d.scratch().write(movingName, movingName, "../other\n../other/kept"))
+	_, err := d.claimEmpty(NodeName)
+	require.NoError(t, err)
+	names, err := fs.List(other.path)
+	require.NoError(t, err)
+	require.Equal(t, []string{"kept"}, names)
+}
