@@ -113,7 +113,11 @@ func (n *replicas) LedBy(addr string) (groups []int) {
 
 // View implements silence.Groups.
 func (n *replicas) View(group int) (silence.View, bool) {
-	r, ok := n.all()[group].(replica)
+	all := n.all()
+	if group < 0 || group >= len(all) { // another host asks
+		return silence.View{}, false
+	}
+	r, ok := all[group].(replica)
 	if !ok {
 		return silence.View{}, false
 	}

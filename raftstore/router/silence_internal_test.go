@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/silence"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -42,4 +43,15 @@ func TestAnOlderHostHasNoDetector(t *testing.T) {
 	})
 	require.NoError(t, (*hosts)(n).Ping(t.Context(), silence.Host{Addr: newer, ID: "b"}))
 	require.Equal(t, self, <-got)
+}
+
+// TestAQuestionAboutUnknownGroups checks that a host has no view of a group that does not exist, whatever another host
+// asks.
+func TestAQuestionAboutUnknownGroups(t *testing.T) {
+	n := &Node{Router: New([]Group{&ended{}}, slog.New(slog.DiscardHandler), faults.Set{})}
+	defer n.Router.Close()
+	for _, group := range []int{-1, 0, 1, 1 << 40} {
+		_, ok := (*replicas)(n).View(group)
+		require.False(t, ok)
+	}
 }

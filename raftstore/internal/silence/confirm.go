@@ -3,6 +3,7 @@ package silence
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/weir-project/weir/internal/faults"
@@ -62,10 +63,11 @@ func (d *Detector) testify(addr string, now time.Time) (a answer) {
 	return a
 }
 
-// lastOf returns the last log indexes of those groups in which this host votes.
+// lastOf returns the last log indexes of those groups in which this host votes. It looks at each group once.
 func (d *Detector) lastOf(groups []int) map[int]uint64 {
 	last := map[int]uint64{}
-	for _, g := range groups {
+	slices.Sort(groups)
+	for _, g := range slices.Compact(groups) {
 		if v, ok := d.Groups.View(g); ok && v.votes(d.Self) {
 			last[g] = v.Last
 		}
