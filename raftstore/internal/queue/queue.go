@@ -91,7 +91,11 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 		return nil, 0, limiter.ErrTooLarge
 	}
 	var others []*Queue
-	defer func() { release(others) }()
+	defer func() {
+		if others != nil {
+			release(others) // after q.Mu is unlocked
+		}
+	}()
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if q.closed {

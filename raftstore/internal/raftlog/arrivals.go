@@ -77,24 +77,22 @@ func (a *Arrivals) note(ls []*raft.Log) {
 	for _, l := range ls {
 		// This write replaces the entries from l.Index on.
 		a.openedWith, a.applied = min(a.openedWith, l.Index-1), min(a.applied, l.Index-1)
-		a.makeRoom(l.Index)
-		*a.at(l.Index) = Arrival{l.Index, rawNs, l.Term == a.term}
+		for a.ring[l.Index%uint64(len(a.ring))].Index > a.applied && len(a.ring) < MaxArrivals {
+			a.grow()
+		}
+		a.ring[l.Index%uint64(len(a.ring))] = Arrival{l.Index, rawNs, l.Term == a.term}
 	}
 }
 
-func (a *Arrivals) at(index uint64) *Arrival { return &a.ring[index%uint64(len(a.ring))] }
-
-// makeRoom doubles the ring while an entry would replace one that is not applied yet.
-func (a *Arrivals) makeRoom(index uint64) {
-	for len(a.ring) < MaxArrivals && a.at(index).Index > a.applied {
-		old := a.ring
-		a.ring = make([]Arrival, 2*len(old))
-		for _, one := range old {
-			if one.Index > 0 { // an empty place must not replace an entry
-				*a.at(one.Index) = one
-			}
+// grow doubles the ring, because an entry would replace one that is not applied yet.
+func (a *Arrivals) grow() {
+	ring := make([]Arrival, 2*len(a.ring))
+	for _, one := range a.ring {
+		if one.Index > 0 { // an empty place must not replace an entry
+			ring[one.Index%uint64(len(ring))] = one
 		}
 	}
+	a.ring = ring
 }
 
 // Of returns the arrival of an entry that is being applied. The leader stamps an entry before it sends the entry, so
@@ -103,8 +101,8 @@ func (a *Arrivals) Of(index uint64) Arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.applied = max(a.applied, index)
-	if known := a.at(index); known.Index == index {
-		return *known
+	if known := a.ring[index%uint64(len(a.ring))]; known.Index == index {
+		return known
 	}
 	if index <= a.openedWith {
 		return Arrival{Index: index, RawNs: a.openedRawNs}
