@@ -10,6 +10,19 @@ import (
 // remove tables.
 const idleAfter = 10 * time.Second
 
+// IsIdle reports whether CloseIdle would close work/ now. It does not wait.
+func (m *Images) IsIdle() bool {
+	if !m.work.TryLock() {
+		return false
+	}
+	defer m.work.Unlock()
+	return m.isIdle()
+}
+
+func (m *Images) isIdle() bool {
+	return m.db != nil && !m.idle.IsZero() && time.Since(m.idle) >= idleAfter
+}
+
 // CloseIdle closes work/ if nothing was written to it since the last Seal or Load, and that is idleAfter ago. The next
 // Write or Seal opens it again. A process with many Images saves memory and goroutines so. CloseIdle does not wait for
 // other calls.
@@ -18,7 +31,7 @@ func (m *Images) CloseIdle() error {
 		return nil
 	}
 	defer m.work.Unlock()
-	if m.db == nil || m.idle.IsZero() || time.Since(m.idle) < idleAfter {
+	if !m.isIdle() {
 		return nil
 	}
 	return m.closeIdle()

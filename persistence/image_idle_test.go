@@ -66,7 +66,9 @@ func TestCloseIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
 		closed := func() bool {
+			idle := m.IsIdle()
 			require.NoError(t, m.CloseIdle())
+			require.Equal(t, idle, m.db == nil)
 			return m.db == nil
 		}
 		require.False(t, closed(), "a store that was just opened")

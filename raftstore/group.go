@@ -63,6 +63,7 @@ type group struct {
 	membership *membership.Membership
 	snapshots  *snapshots.Snapshots
 	watchdog   *watchdog.Watchdog
+	closing    timers.Single // closes idle images
 }
 
 // newGroup creates the parts that need neither the disk nor the network. status returns the status of the node.
@@ -274,8 +275,8 @@ func (g *group) housekeep() {
 	g.pipeline.Expire()
 	g.Peers.LookAtMembers()
 	g.format.Agree()
-	if g.Options.Groups > 1 {
-		_ = g.images.CloseIdle() // a failure ends the process
+	if g.Options.Groups > 1 && g.images.IsIdle() {
+		g.closing.Go(g.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
 	}
 }
 
