@@ -112,6 +112,18 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	l.counted(t, c)
 	kind.quiet(t, false)
 
+	l.survives(t, c, kind, victim, settled)
+	l.during(t, "leadership is handed back", handOver)
+	l.worries.expectDeath(false)
+	l.counted(t, c)
+	l.takeRest(t, c)
+	kind.quiet(t, false)
+}
+
+// survives checks that the client goes on while a leader is killed and comes back. settled waits until the client knows
+// the new leader.
+func (l *load) survives(t *testing.T, c *cluster, kind clientKind, victim string, settled func()) {
+	t.Helper()
 	l.worries.expectDeath(true)
 	l.during(t, "the leader is killed", func() {
 		c.nodes[victim].kill()
@@ -124,12 +136,6 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	})
 	l.worries.expectDeath(kind.remembersDeath)
 	kind.quiet(t, true)
-
-	l.during(t, "leadership is handed back", handOver)
-	l.worries.expectDeath(false)
-	l.counted(t, c)
-	l.takeRest(t, c)
-	kind.quiet(t, false)
 }
 
 // reaches waits until the client sends commands to the leader and to no other node.

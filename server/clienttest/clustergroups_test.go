@@ -45,19 +45,7 @@ func testFollowsLeaders(t *testing.T, kind clientKind, redirect string) {
 	l.counted(t, c)
 	kind.quiet(t, false)
 
-	l.worries.expectDeath(true)
-	l.during(t, "the leader of most groups is killed", func() {
-		c.nodes[victim].kill()
-		settled()
-	})
-	l.counted(t, c)
-	l.during(t, "it comes back", func() {
-		c.nodes[victim].Start()
-		c.awaitReady(victim)
-	})
-	l.worries.expectDeath(kind.remembersDeath)
-	kind.quiet(t, true)
-
+	l.survives(t, c, kind, victim, settled)
 	l.during(t, "it gets the leadership of all groups", func() {
 		c.transfer(victim)
 		settled()
