@@ -16,7 +16,7 @@
 //     Options.WhenDown selects the fallback: admit everything, deny everything, or decide with a
 //     limiter in this process at a fraction of the limits. The client logs the switch once. One
 //     goroutine probes weir, and the client returns to it automatically (a circuit breaker). The
-//     client fetches used policies in advance, so Local knows their limits.
+//     client fetches used policies in advance, so Local has their limits.
 //   - A denied key is answered from memory until its retry time.
 //   - The client resends a request only if that is safe: always after TRYAGAIN, and after an
 //     unknown outcome only if the request counts once: with an ID, or for a slot. It disables

@@ -17,7 +17,7 @@ const (
 	spareGarbage = 2 << 20
 	// maxSpareGarbage is the most spare garbage of a host with several Raft groups. Each entry of the log makes
 	// garbage, and each collection scans the goroutines and tables of all groups. With spareGarbage, a loaded host with
-	// 16 groups spent a third of its processor time on collections.
+	// 16 groups used a third of its processor time for collections.
 	maxSpareGarbage = 16 << 20
 	// busyCollector is the time between two collections below which the spare garbage doubles, up to its maximum.
 	// calmCollector is the time above which it halves again, down to spareGarbage.
