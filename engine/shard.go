@@ -53,7 +53,7 @@ func (s *shard) arrive(at Stamp) {
 func (s *shard) enter(at Stamp) {
 	s.arrive(at)
 	s.flushForgotten()
-	if s.Wheel.Due(s.NowNs - store.IdleGraceNs) {
+	if s.NowNs-store.IdleGraceNs >= s.Wheel.DueNs {
 		s.Collect(collectPerOp)
 	}
 }

@@ -94,7 +94,7 @@ func (s *Store) Collect(budget int) { s.collectUntil(s.NowNs-IdleGraceNs, budget
 
 func (s *Store) collectUntil(nowNs int64, budget int) {
 	w := &s.Wheel
-	for ; budget > 0 && w.Due(nowNs); budget-- {
+	for ; budget > 0 && nowNs >= w.DueNs; budget-- {
 		r, due := w.advance(nowNs)
 		if !due {
 			return
@@ -135,7 +135,7 @@ func (s *Store) cellOf(r arena.Ref) Cell {
 
 // CollectAll drops every entry that is idle now. It works in bounded steps and calls pause between them.
 func (s *Store) CollectAll(pause func()) {
-	for s.Wheel.Due(s.NowNs) {
+	for s.NowNs >= s.Wheel.DueNs {
 		s.collectUntil(s.NowNs, collectChunk)
 		pause()
 	}

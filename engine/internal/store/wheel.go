@@ -16,7 +16,7 @@ import (
 // from the wheel's own tick, in the slot of that digit.
 type wheel struct {
 	tick  int64 // no entry is in a slot of an earlier tick
-	dueNs int64 // no slot is due before this time
+	DueNs int64 // no slot is due before this time, and a step has no work
 	heads [wheelLevels][wheelSlots]arena.Ref
 	inUse [wheelLevels]uint64 // which heads are not zero
 	never arena.Ref           // entries that do not become idle by themselves
@@ -80,7 +80,7 @@ func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
 	*head = r
 	if p != neverSlot {
 		w.inUse[p.level] |= 1 << p.slot
-		w.dueNs = min(w.dueNs, w.dueAt(p))
+		w.DueNs = min(w.DueNs, w.dueAt(p))
 	}
 }
 
@@ -131,17 +131,14 @@ func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
 }
 
 // newWheel returns an empty wheel.
-func newWheel() wheel { return wheel{dueNs: arith.Never} }
-
-// Due reports whether a step may have work at a time.
-func (w *wheel) Due(nowNs int64) bool { return nowNs >= w.dueNs }
+func newWheel() wheel { return wheel{DueNs: arith.Never} }
 
 // advance moves on to the first slot that is due at a time and returns its first entry, or false if no slot is
 // due.
 func (w *wheel) advance(nowNs int64) (first arena.Ref, ok bool) {
 	p, dueNs := w.earliest()
 	if dueNs > nowNs {
-		w.tick, w.dueNs = max(w.tick, nowNs>>tickBits), dueNs
+		w.tick, w.DueNs = max(w.tick, nowNs>>tickBits), dueNs
 		return 0, false
 	}
 	w.tick = max(w.tick, w.startTick(p))

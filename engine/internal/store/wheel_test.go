@@ -82,7 +82,7 @@ func (w *wheeled) checkPlace(t *testing.T, p wheelSlot, expiresNs int64) {
 	start := w.Wheel.startTick(p)
 	require.LessOrEqual(t, start, max(expiresNs>>tickBits, w.Wheel.tick), "the entry would be found too late")
 	require.GreaterOrEqual(t, start+1<<(p.level*digitBits), w.Wheel.tick+1, "the wheel has already passed the entry")
-	require.GreaterOrEqual(t, w.Wheel.dueAt(p), w.Wheel.dueNs)
+	require.GreaterOrEqual(t, w.Wheel.dueAt(p), w.Wheel.DueNs)
 }
 
 // someSpan returns a time of any order of magnitude.
@@ -143,7 +143,7 @@ func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
 	default:
 		w.collectUntil(untilNs, 1_000_000)
 		w.compare(t, untilNs>>tickBits<<tickBits-1, untilNs)
-		require.Greater(t, w.Wheel.dueNs, untilNs)
+		require.Greater(t, w.Wheel.DueNs, untilNs)
 	}
 	w.check(t)
 }

@@ -56,10 +56,17 @@ func (p *Pipeline) enqueue(ops []engine.Op) (b *queue.Batch, from int, err error
 	return p.Queue.Add(ops, false, false)
 }
 
-// admissible returns the error of operations that may not be put into the log.
+// admissible returns the error of operations that may not be put into the log. It refuses an operation whose current
+// and next calendar windows have ended. The clock of the node that accepted the operation is then behind. Every such
+// request would otherwise begin a new window.
 func (p *Pipeline) admissible(ops []engine.Op) error {
-	if r := p.Leadership.Current.Load(); r != nil && outdated(ops, r.Clock.Now()) {
-		return limiter.ErrTryAgain
+	if r := p.Leadership.Current.Load(); r != nil {
+		now := r.Clock.Now()
+		for i := range ops {
+			if c := ops[i].Calendar; c != nil && c.NextEndNs <= now.NowNs+now.WallOffsetNs {
+				return limiter.ErrTryAgain
+			}
+		}
 	}
 	return p.Format.CheckReadable(ops)
 }
@@ -134,17 +141,6 @@ func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 	}
 	p.denials.learn(ops, out)
 	return nil
-}
-
-// outdated reports whether the next calendar window of an operation has ended as well as the current one. The clock of
-// the node that accepted the operation is then behind. Every such request would otherwise begin a new window.
-func outdated(ops []engine.Op, now engine.Stamp) bool {
-	for i := range ops {
-		if c := ops[i].Calendar; c != nil && c.NextEndNs <= now.NowNs+now.WallOffsetNs {
-			return true
-		}
-	}
-	return false
 }
 
 // fitting returns how many leading operations fit one entry, at least one.

@@ -23,18 +23,6 @@ func (q *Queue) ready() bool {
 	return len(q.inFlight) == 0 || q.ops >= worthOps || time.Since(q.sentAt) >= coalesceFor
 }
 
-// sent records that Next returns a batch.
-func (q *Queue) sent(b *Batch) {
-	q.inFlight[b.Nonce] = b
-	if q.window != nil {
-		q.released = q.released && len(q.Batches) > 0
-		b.round = q.window.sent()
-		return
-	}
-	q.sentAt = time.Now()
-	q.late.Reset(coalesceFor)
-}
-
 // wakePump wakes the pump if the oldest batch may be proposed now that coalesceFor has passed. Without this timer, two
 // nodes could block each other during a handover. Each could hold the calls of the other node behind a batch that it
 // has sent to the other node. Both would wait until the next call.

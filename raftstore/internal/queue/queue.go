@@ -183,7 +183,14 @@ func (q *Queue) Next() *Batch {
 	}
 	b := q.take()
 	q.slots--
-	q.sent(b)
+	q.inFlight[b.Nonce] = b
+	if q.window != nil {
+		q.released = q.released && len(q.Batches) > 0
+		b.round = q.window.sent()
+		return b
+	}
+	q.sentAt = time.Now()
+	q.late.Reset(coalesceFor)
 	return b
 }
 
