@@ -2,7 +2,6 @@ package peer
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -156,32 +155,35 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	require.NotSame(t, first, client.current())
 }
 
-// TestCallsWhileIdleConnectionsAreClosed checks that no call fails because its connection was closed as idle.
-func TestCallsWhileIdleConnectionsAreClosed(t *testing.T) {
+// TestACallRetriesAConnectionThatIsClosedAsIdle closes the connection of a call as idle before the call uses it. The
+// call must open another connection. The channel of the client blocks here, so that the test stops the call between
+// the two steps.
+func TestACallRetriesAConnectionThatIsClosedAsIdle(t *testing.T) {
 	near, _ := openHub(t, "")
 	far, _ := openHub(t, "")
 	from := groupOf(t, near, 1, "a")
 	groupOf(t, far, 1, "b")
 	client := NewClient(from, far.Addr().String(), "b")
 	defer client.Close()
-	done := make(chan struct{})
-	var closer sync.WaitGroup
-	closer.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				client.CloseIdle(0)
-			}
-		}
-	})
-	for range 300 {
+	client.dialing = make(chan struct{})
+	called := make(chan error, 1)
+	go func() {
 		_, _, err := client.Call(soon(t), 1, []byte("x"))
+		called <- err
+	}()
+	client.dialing <- struct{}{}
+	require.Eventually(t, func() bool { return client.current() != nil }, patience, time.Millisecond)
+	client.CloseIdle(0)
+	require.Nil(t, client.current())
+	<-client.dialing // the call continues with the closed connection
+	select {
+	case client.dialing <- struct{}{}: // the call opens another
+		<-client.dialing
+		require.NoError(t, <-called)
+	case err := <-called:
 		require.NoError(t, err)
+		require.Fail(t, "the call used a closed connection")
 	}
-	close(done)
-	closer.Wait()
 }
 
 // TestMalformedBundles checks that a bundle with a wrong length, an empty part or too many parts is refused.
