@@ -52,13 +52,31 @@ type asks struct {
 	mu    sync.Mutex
 	count map[string][]int // of the questions in each message, by address
 	fails map[string]error
+	now   map[string]int // messages that have no answer yet, by address
+	most  int            // the highest number in now so far
+}
+
+// newAsks returns asks of hosts that answer, apart from some.
+func newAsks(silent ...string) *asks {
+	a := &asks{count: map[string][]int{}, fails: map[string]error{}, now: map[string]int{}}
+	for _, addr := range silent {
+		a.fails[addr] = errors.New("silent")
+	}
+	return a
 }
 
 func (a *asks) ask(ctx context.Context, addr string, questions []peer.Question) ([]peer.Answer, error) {
 	a.mu.Lock()
 	a.count[addr] = append(a.count[addr], len(questions))
 	err := a.fails[addr]
+	a.now[addr]++
+	a.most = max(a.most, a.now[addr])
 	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.now[addr]--
+	}()
 	if err != nil {
 		<-ctx.Done()
 		return nil, err
@@ -75,7 +93,7 @@ func (a *asks) ask(ctx context.Context, addr string, questions []peer.Question) 
 // does not answer nor a group that does not answer delays the others.
 func TestOneQuestionForAllGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &asks{count: map[string][]int{}, fails: map[string]error{"host-c": errors.New("silent")}}
+		a := newAsks("host-c")
 		p := NewProcess()
 		p.askTogether = a.ask
 		const groups = 4
@@ -121,7 +139,7 @@ func TestOneQuestionForAllGroups(t *testing.T) {
 // TestANewGroupIsAskedAboutAtOnce checks that a group does not wait for the next question about all groups.
 func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &asks{count: map[string][]int{}}
+		a := newAsks()
 		p := NewProcess()
 		p.askTogether = a.ask
 		first, second := newPeersIn(p, 0), newPeersIn(p, 1)
@@ -134,6 +152,29 @@ func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 		a.mu.Unlock()
 		require.Equal(t, 1, b[len(b)-1])
 		require.False(t, second.neverAsked(second.one("b")))
+		first.closeHost()
+		second.closeHost()
+		p.Close()
+	})
+}
+
+// TestOneQuestionAtATime checks that a process asks a host nothing while a question to it is under way, even if a new
+// group has begun. The new group is asked about afterwards.
+func TestOneQuestionAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsks("host-c")
+		p := NewProcess()
+		p.askTogether = a.ask
+		first, second := newPeersIn(p, 0), newPeersIn(p, 1)
+		first.Start()
+		time.Sleep(timers.HousekeepEvery * 3 / 2)
+		second.Start()
+		time.Sleep(2 * timers.StatusEvery)
+		a.mu.Lock()
+		most, c := a.most, a.count["host-c"]
+		a.mu.Unlock()
+		require.Equal(t, 1, most)
+		require.Equal(t, []int{1, 2}, c[:2])
 		first.closeHost()
 		second.closeHost()
 		p.Close()
