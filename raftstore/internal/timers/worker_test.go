@@ -19,10 +19,11 @@ type worked struct {
 	started, calls atomic.Int64
 	running        atomic.Int64
 	stop           chan struct{}
+	during         func() // runs at the end of each call
 }
 
 func newWorked() *worked {
-	w := &worked{stop: make(chan struct{})}
+	w := &worked{stop: make(chan struct{}), during: func() {}}
 	w.Worker = timers.NewWorker(func(run func()) bool {
 		w.started.Add(1)
 		w.running.Add(1)
@@ -31,7 +32,10 @@ func newWorked() *worked {
 			w.running.Add(-1)
 		})
 		return true
-	}, w.stop, func() { w.calls.Add(1) })
+	}, w.stop, func() {
+		w.calls.Add(1)
+		w.during()
+	})
 	return w
 }
 
@@ -70,6 +74,31 @@ func TestAWorkerDoesARareCall(t *testing.T) {
 		require.EqualValues(t, 1, w.calls.Load())
 		require.Zero(t, w.running.Load())
 	})
+}
+
+// TestAWakeDuringACall checks that a worker which is woken during a call acts once more after it, and not at the same
+// time.
+func TestAWakeDuringACall(t *testing.T) {
+	for name, wake := range map[string]func(*timers.Worker){
+		"in use": (*timers.Worker).Wake, "a rare call": (*timers.Worker).Once,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorked()
+			release := make(chan struct{})
+			w.during = func() { <-release }
+			for range 3 { // the second and the third during the first call
+				wake(w.Worker)
+				synctest.Wait()
+				require.EqualValues(t, 1, w.calls.Load(), name)
+			}
+			close(release)
+			synctest.Wait()
+			require.EqualValues(t, 2, w.calls.Load(), name)
+			require.EqualValues(t, 1, w.started.Load(), name)
+			close(w.stop)
+			w.tasks.Wait()
+		})
+	}
 }
 
 // TestAWorkerLosesNoWake checks that a worker acts after every Wake, however the calls of Wake, Once and Rest
