@@ -21,6 +21,7 @@ type sharing struct {
 	*Shared
 	addr     raft.ServerAddress
 	accepted *atomic.Int32 // connections of other hosts
+	opens    *atomic.Int32 // transports for streams
 }
 
 type countingListener struct {
@@ -47,7 +48,9 @@ func openSharing(t *testing.T, id string) *sharing {
 		Logger: slog.New(slog.DiscardHandler),
 	}, func(net.Conn, peer.Identity) {})
 	require.NoError(t, err)
+	var opens atomic.Int32
 	open := func() *raft.NetworkTransport {
+		opens.Add(1)
 		return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			Stream:  p.Raft(l.Addr().String(), func(string) string { return "" }),
 			MaxPool: 1, MaxRPCsInFlight: 1, Timeout: 10 * time.Second, Logger: hclog.NewNullLogger(),
@@ -55,7 +58,7 @@ func openSharing(t *testing.T, id string) *sharing {
 	}
 	s := NewShared(open, p, l.Addr().String(), 10*time.Second)
 	t.Cleanup(func() { s.Close() })
-	return &sharing{s, raft.ServerAddress(l.Addr().String()), &counted.accepted}
+	return &sharing{s, raft.ServerAddress(l.Addr().String()), &counted.accepted, &opens}
 }
 
 // next answers the next message with a response, and returns the message.
@@ -108,11 +111,6 @@ func TestSharedMessages(t *testing.T) {
 	require.Equal(t, &before, (<-got).Command)
 	require.True(t, said.Granted)
 
-	now := raft.TimeoutNowRequest{RPCHeader: header}
-	got = b.next(&raft.TimeoutNowResponse{}, nil)
-	require.NoError(t, a.TimeoutNow("b", b.addr, &now, &raft.TimeoutNowResponse{}))
-	require.Equal(t, &now, (<-got).Command)
-
 	image := raft.InstallSnapshotRequest{RPCHeader: header, Term: 5, Size: 5}
 	installed := raft.InstallSnapshotResponse{}
 	got = b.next(&raft.InstallSnapshotResponse{Success: true}, nil)
@@ -136,35 +134,6 @@ func TestOnlyHeartbeatsArePatient(t *testing.T) {
 	} {
 		require.False(t, heartbeat(&other))
 	}
-}
-
-// TestStreamsAreOpenedWhenNeeded checks that short messages open no transport for streams on either side, and that a
-// long message opens one on both. A closed transport opens none.
-func TestStreamsAreOpenedWhenNeeded(t *testing.T) {
-	a, b := openSharing(t, "a"), openSharing(t, "b")
-	opened := func(s *sharing) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.opened != nil
-	}
-	send := func(entries ...*raft.Log) error {
-		b.next(&raft.AppendEntriesResponse{Success: true}, nil)
-		return a.AppendEntries("b", b.addr, &raft.AppendEntriesRequest{Entries: entries}, &raft.AppendEntriesResponse{})
-	}
-	require.NoError(t, send())
-	require.False(t, opened(a) || opened(b))
-	_, err := a.AppendEntriesPipeline("b", b.addr)
-	require.ErrorIs(t, err, raft.ErrPipelineReplicationNotSupported)
-	require.Equal(t, a.addr, a.LocalAddr())
-	require.Equal(t, b.addr, a.DecodePeer(a.EncodePeer("b", b.addr)))
-
-	long := &raft.Log{Data: make([]byte, maxSharedEntries+1)}
-	require.NoError(t, send(long))
-	require.True(t, opened(a) && opened(b))
-	require.NoError(t, a.Close())
-	require.NoError(t, a.Close())
-	require.ErrorIs(t, onStream(a.Shared, (*raft.NetworkTransport).TimeoutNow, "b", b.addr, &raft.TimeoutNowRequest{},
-		&raft.TimeoutNowResponse{}), raft.ErrTransportShutdown)
 }
 
 // TestUnknownMessages checks that a node refuses messages of a newer weir, and messages that it cannot decode.
