@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/server/servertest"
 	"github.com/weir-project/weir/server/service"
 )
@@ -118,7 +119,7 @@ func TestShutdownAnswersHeldClients(t *testing.T) {
 
 // TestWhatHeldClientsTake prints the memory of ten thousand waiting clients.
 func TestWhatHeldClientsTake(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const clients = service.MaxWaiters

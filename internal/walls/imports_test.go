@@ -128,6 +128,7 @@ var walls = []wall{
 	{"internal/mutants", "", "changes source text and runs its tests"},
 	{"internal/nearest", "", "finds what a mistyped word was meant to be"},
 	{"internal/pages", "", "checks documents"},
+	{"internal/race", "", "tells a test whether the race detector is on"},
 	{"internal/rlspb", "", "is generated from Envoy's messages"},
 	{"internal/walls", "", "tests the imports of all packages, from outside"},
 	{"internal/weirproc", "", "runs the program as its users do, for tests"},

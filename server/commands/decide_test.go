@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/servertest"
 	"github.com/weir-project/weir/server/service"
@@ -190,7 +191,7 @@ func (instant) Decide(ops []engine.Op, out []engine.Decision) error {
 }
 
 func TestDecisionsDoNotAllocate(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")
 	}
 	for _, line := range []string{

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 const (
@@ -41,11 +42,11 @@ var emulators = map[string]string{
 // replies, all operations and all states must be equal.
 func TestSameOnOtherProcessors(t *testing.T) {
 	commands := envInt(envCommands, processorCommands)
-	if raceDetector {
+	if race.Enabled {
 		commands /= 10
 	}
 	here := traceCommands(t, processorSeed, commands, -1)
-	if !raceDetector {
+	if !race.Enabled {
 		here.requireComplete(t)
 	}
 	self, err := os.Executable()

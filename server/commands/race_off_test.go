@@ -1,7 +1,0 @@
-//go:build !race
-
-package commands
-
-// raceDetector reports whether the race detector is on. It drops pooled buffers at random, so that allocation counts
-// are not exact.
-const raceDetector = false
