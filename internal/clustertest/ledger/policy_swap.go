@@ -15,8 +15,7 @@ func policySwapPair(trail *Trail, key int) Pair { return Pair{trail.Name, policy
 
 // drawPolicySwap checks a policy or changes it. Each version has a tight limit of its own size, in the position in
 // which the previous version has a wide one. Half of a change would show two wide limits, or a size that is not in
-// force. Alone is Traffic.OneSetter: the change then resets no usage, because a repair of the policies of a group does
-// not.
+// force. A third of the changes reset the usage. Alone is Traffic.OneSetter.
 func drawPolicySwap(r *rand.Rand, trail *Trail, alone bool) Op {
 	if r.IntN(8) > 0 || alone && !trail.set() {
 		return Op{Verb: Check, Pairs: []Pair{policySwapPair(trail, r.IntN(len(policySwapKeys)))}, Units: r.Int64N(4)}
@@ -26,7 +25,7 @@ func drawPolicySwap(r *rand.Rand, trail *Trail, alone bool) Op {
 		return op // delete it
 	}
 	n := r.Int64N(policySwapTerms)
-	op.Maxima, op.Reset = []int64{policySwapMin + 3*n, policySwapWide}, r.IntN(3) == 0 && !alone
+	op.Maxima, op.Reset = []int64{policySwapMin + 3*n, policySwapWide}, r.IntN(3) == 0
 	if n%2 == 1 {
 		op.Maxima = []int64{policySwapWide, policySwapMin + 3*n}
 	}
