@@ -42,6 +42,8 @@ type HostWindow struct {
 // NewHostWindow returns a window for the queues of one host.
 func NewHostWindow() *HostWindow {
 	w := &HostWindow{}
+	w.mu.Lock() // open waits for it, because the timer may expire at once on a busy host
+	defer w.mu.Unlock()
 	w.late = time.AfterFunc(holdFor, w.open)
 	w.late.Stop()
 	return w
