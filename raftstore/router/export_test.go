@@ -6,6 +6,12 @@ func (n *Node) LiveLogBytes() int64 {
 	return live
 }
 
+// DeadLogBytes returns about the size of the other records in the shared log.
+func (n *Node) DeadLogBytes() int64 {
+	all, live := n.log.Size()
+	return all - live
+}
+
 // Syncs returns the number of syncs of the logs for entries, since the start.
 func (n *Node) Syncs() uint64 {
 	if n.log != nil {

@@ -1,8 +1,10 @@
 package router_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/router"
+	"github.com/weir-project/weir/raftstore/wallog"
 )
 
 // segments returns the files of all logs in a data directory.
@@ -134,5 +137,41 @@ func TestAnEndedGroupFreesItsEntries(t *testing.T) {
 	c.hasEnded(c.nodes[node], group)
 	require.Less(t, c.nodes[node].LiveLogBytes(), before)
 	c.servesAllBut(c.nodes[node], group, groups)
+	require.Empty(t, c.fatal)
+}
+
+// TestTheGroupThatPinsTheLogWritesASnapshot checks a group that has few entries beside a busy one. It keeps the oldest
+// file of the shared log, so it is asked for a snapshot, and the snapshot frees the file. The log never becomes so long
+// that the host writes the entries of the group again.
+func TestTheGroupThatPinsTheLogWritesASnapshot(t *testing.T) {
+	const groups, idle, busy, entries = 2, 0, 1, 300
+	const rewritten = 4 * wallog.HeadroomBytes // dead bytes from which on the host writes live entries again
+	c := newTier(t, 1, groups, func(o *raftstore.Options) { o.SnapshotBytes = 1 })
+	n := c.nodes[0]
+	c.led(n)
+	for range entries {
+		require.EqualValues(t, 1, c.take(n, []string{keyIn(idle, groups)}))
+	}
+	oldest := segments(t, c.opts[0].DataDir)[0]
+	var keys []string
+	for i := range 500 {
+		keys = append(keys, fmt.Sprint(strings.Repeat("k", 500), i, keyIn(busy, groups)))
+	}
+	for n.Group(idle).LastSave().IsZero() {
+		require.Less(t, n.DeadLogBytes(), int64(rewritten), "the group must be asked for a snapshot")
+		c.take(n, keys)
+	}
+	for exists := true; exists; {
+		require.Less(t, n.DeadLogBytes(), int64(rewritten), "the snapshot must free the oldest file")
+		c.take(n, keys)
+		_, err := os.Stat(oldest)
+		exists = !os.IsNotExist(err)
+	}
+	c.stop(0)
+	c.restart(0)
+	c.led(c.nodes[0])
+	info, found := c.nodes[0].Inspect([]byte(keyIn(idle, groups)))
+	require.True(t, found)
+	require.EqualValues(t, entries, info.Used)
 	require.Empty(t, c.fatal)
 }

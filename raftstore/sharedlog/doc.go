@@ -15,6 +15,7 @@
 //
 //   - Terms and votes that are older than every entry are written again at the end.
 //   - When half of the allowed dead records are reached, the part with the oldest entry is asked for a snapshot.
+//     It can keep its entries outside the oldest quarter of the log, for followers that lag.
 //   - When all of them are reached, the live records in the oldest quarter of the log are written again at the end.
 //
 // A group's data directory names the group's part (name.go). A group with a new directory therefore begins with an

@@ -72,5 +72,15 @@ func (e *entries) oldest() uint64 {
 	return slices.Min(e.at)
 }
 
+// indexFrom returns the index from which on all entries are at a position or after it.
+func (e *entries) indexFrom(position uint64) uint64 {
+	for i := len(e.at); i > 0; i-- {
+		if e.at[i-1] < position {
+			return e.first + uint64(i)
+		}
+	}
+	return e.first
+}
+
 // none is a position after all records.
 const none = ^uint64(0)

@@ -21,8 +21,8 @@ type Part struct {
 	open    bool
 	entries entries
 	stable  map[string]value
-	pinned  func()
-	asked   uint64 // position of the oldest entry when pinned was called
+	pinned  func(low uint64)
+	asked   uint64 // position before which all entries should have gone when pinned was last called
 }
 
 // value is a value of the StableStore, and the position of its record.
@@ -37,9 +37,9 @@ var (
 	_ raft.MonotonicLogStore = (*Part)(nil)
 )
 
-// OnPinned sets the function that is called when a snapshot of the group would let the log become shorter. The function
-// must return quickly.
-func (p *Part) OnPinned(call func()) {
+// OnPinned sets the function that is called when a snapshot of the group would let the log become shorter, if the
+// entries before the index low go. The function must return quickly.
+func (p *Part) OnPinned(call func(low uint64)) {
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
 	p.pinned = call

@@ -48,9 +48,9 @@ func (l *Log) keep() {
 
 // tidy removes the records before the oldest live one, after it has moved live records that are in the way.
 func (l *Log) tidy() error {
-	target, pinned := l.choose()
-	if pinned != nil {
-		pinned()
+	target, ask := l.choose()
+	if ask != nil {
+		ask()
 	}
 	for target > 0 {
 		select {
@@ -69,9 +69,9 @@ func (l *Log) tidy() error {
 	return nil
 }
 
-// choose returns the position before which all records should go, or 0. pinned asks a part for a snapshot; nil: no
+// choose returns the position before which all records should go, or 0. ask asks a part for a snapshot; nil: no
 // snapshot is needed.
-func (l *Log) choose() (target uint64, pinned func()) {
+func (l *Log) choose() (target uint64, ask func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	oldest, pin := uint64(none), (*Part)(nil)
@@ -88,11 +88,23 @@ func (l *Log) choose() (target uint64, pinned func()) {
 		target = oldest
 	case dead > allowed:
 		target = min(l.spans.after(all/4), l.last)
-	case dead > allowed/2 && pin != nil && pin.pinned != nil && pin.asked != oldest:
-		pin.asked, pinned = oldest, pin.pinned
+	case dead > allowed/2 && pin != nil && pin.pinned != nil && oldest >= pin.asked:
+		ask = l.askFor(pin, max(all/4, l.limits.FreeBytes+l.spans.each))
 	}
 	l.target = target
-	return target, pinned
+	return target, ask
+}
+
+// askFor returns a function that asks a part for a snapshot, so that its entries in so many bytes at the beginning of
+// the log can go. The caller holds mu.
+//
+// The part keeps its later entries for followers that lag. It is not asked again before the earlier ones are gone.
+func (l *Log) askFor(p *Part, bytes int64) func() {
+	if p.asked = l.spans.after(bytes); p.asked == 0 {
+		p.asked = l.last
+	}
+	pinned, low := p.pinned, p.entries.indexFrom(p.asked)
+	return func() { pinned(low) }
 }
 
 // oldest returns the position of the oldest live record, or of the last record.

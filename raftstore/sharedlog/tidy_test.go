@@ -52,7 +52,7 @@ func TestAnIdlePartDoesNotKeepTheLog(t *testing.T) {
 	l := open(base, small)
 	idle, busy := part(t, l, 1), part(t, l, 2)
 	asked, deadWhenAsked := 0, int64(0)
-	idle.OnPinned(func() {
+	idle.OnPinned(func(uint64) {
 		if asked++; asked == 1 {
 			all, live := l.Size()
 			deadWhenAsked = all - live
@@ -87,7 +87,7 @@ func TestASnapshotFreesTheLog(t *testing.T) {
 	l := open(base, small)
 	idle, busy := part(t, l, 1), part(t, l, 2)
 	due := make(chan struct{}, 1)
-	idle.OnPinned(func() { due <- struct{}{} })
+	idle.OnPinned(func(uint64) { due <- struct{}{} })
 	require.NoError(t, idle.StoreLog(entry(1, 1, 10)))
 	require.NoError(t, idle.StoreLog(entry(2, 1, 10)))
 	next := uint64(1)
@@ -101,6 +101,43 @@ func TestASnapshotFreesTheLog(t *testing.T) {
 	sharedlog.AwaitTidy(l)
 	require.Equal(t, appends, base.appends)
 	require.Greater(t, base.first, uint64(2))
+	require.NoError(t, l.Close())
+}
+
+// TestASlowPartIsAskedNowAndThen checks a part that writes an entry now and then, beside a busy one. The index that it is
+// asked for lets a file go, and leaves it its later entries. It is asked once for each file, so the log is never
+// written again.
+func TestASlowPartIsAskedNowAndThen(t *testing.T) {
+	base := newMemory()
+	limits := sharedlog.Limits{FreeBytes: small.FreeBytes, DeadBytes: 4 * small.FreeBytes} // as by default
+	l := open(base, limits)
+	slow, busy := part(t, l, 1), part(t, l, 2)
+	asked, last, written := 0, uint64(0), int64(0)
+	low := make(chan uint64, 10)
+	slow.OnPinned(func(index uint64) { low <- index })
+	for i := uint64(1); i <= 2000; i++ {
+		if i%10 == 1 {
+			last++
+			require.NoError(t, slow.StoreLog(entry(last, 1, 10)))
+			if first, err := slow.FirstIndex(); i > 1000 {
+				require.NoError(t, err)
+				require.Less(t, first, last, "the later entries stay")
+			}
+		}
+		before, _ := l.Size()
+		fill(t, l, busy, i, i)
+		if all, live := l.Size(); all > before {
+			written += all - before
+			require.Less(t, all-live, limits.DeadBytes)
+		}
+		for ; len(low) > 0; asked++ {
+			first, err := slow.FirstIndex()
+			require.NoError(t, err)
+			require.NoError(t, slow.DeleteRange(first, <-low-1))
+		}
+	}
+	require.Greater(t, asked, 2)
+	require.LessOrEqual(t, int64(asked), written/limits.FreeBytes+1)
 	require.NoError(t, l.Close())
 }
 

@@ -38,14 +38,15 @@ type Snapshots struct {
 	Permit   *permit.Permit // of all groups of the process; acquired before Turn
 	Turn     chan struct{}  // holds a token while a snapshot is taken; capacity 1
 	taking   timers.Single  // a snapshot that is due waits, or is taken
-	wanted   atomic.Bool    // a snapshot would let the shared log become shorter
+	wanted   atomic.Uint64  // the argument of Want; 0: none
 	took     atomic.Bool    // a snapshot was taken because the log was long enough
 	lastSave atomic.Int64   // Unix nanoseconds of the last snapshot; 0: never
 	Took     latency.Histogram
 }
 
-// Want makes a snapshot due.
-func (s *Snapshots) Want() { s.wanted.Store(true) }
+// Want makes a snapshot due that removes the log entries before an index, because they keep the shared log from
+// becoming shorter. It does not remove the last minTrailing entries.
+func (s *Snapshots) Want(low uint64) { s.wanted.Store(low) }
 
 // TakeIfDue begins a snapshot if the log since the last one has become long enough and no such snapshot is under way.
 func (s *Snapshots) TakeIfDue() {
@@ -69,14 +70,14 @@ func (s *Snapshots) takeDue() {
 	if !s.isDue() {
 		return
 	}
-	if s.wanted.Store(false); s.Take() == nil {
+	if s.take(s.wanted.Swap(0)) == nil {
 		s.took.Store(true)
 	}
 }
 
 // isDue reports whether the log since the last snapshot is long enough, or a snapshot is wanted.
 func (s *Snapshots) isDue() bool {
-	if s.wanted.Load() {
+	if s.wanted.Load() > 0 {
 		return true
 	}
 	if s.took.Load() {
@@ -99,9 +100,12 @@ func FirstSnapshotBytes(servers []raft.Server, id string, bytes int64) int64 {
 }
 
 // Take takes a snapshot. It copies most changes while entries are applied, and the last changes at a standstill.
-func (s *Snapshots) Take() error {
+func (s *Snapshots) Take() error { return s.take(0) }
+
+// take implements Take. low is the argument of Want, or 0.
+func (s *Snapshots) take(low uint64) error {
 	start := time.Now()
-	s.trail()
+	s.trail(low)
 	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
 	err := s.FSM.Precopy(calmSnapshots * s.Options.SnapshotBytes)
 	copied := time.Since(start)
@@ -125,14 +129,22 @@ func (s *Snapshots) Take() error {
 }
 
 // trail sets the number of entries that are kept although a snapshot contains them. It divides SnapshotBytes by the
-// average size of the latest entries, so that the log is bounded by bytes.
-func (s *Snapshots) trail() {
+// average size of the latest entries, so that the log is bounded by bytes. Entries before low are not kept, except the
+// last minTrailing.
+func (s *Snapshots) trail(low uint64) {
 	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
-	if entries == 0 {
+	if entries == 0 && low == 0 {
 		return
 	}
+	keep := int64(MaxTrailing)
+	if entries > 0 {
+		keep = s.Options.SnapshotBytes * entries / max(bytes, 1)
+	}
+	if low > 0 {
+		keep = min(keep, int64(s.Raft.LastIndex()+1)-int64(low))
+	}
 	c := s.Raft.ReloadableConfig()
-	c.TrailingLogs = uint64(min(max(s.Options.SnapshotBytes*entries/max(bytes, 1), minTrailing), MaxTrailing))
+	c.TrailingLogs = uint64(min(max(keep, minTrailing), MaxTrailing))
 	if err := s.Raft.ReloadConfig(c); err != nil {
 		s.Log.Warn("cannot set the length of the log", "error", err)
 	}
