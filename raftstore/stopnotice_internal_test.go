@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,27 @@ func TestLinesOfTheLibrary(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGroupsLogADeadNodeOnce checks that of the groups of a process only one logs a line about a node.
+func TestGroupsLogADeadNodeOnce(t *testing.T) {
+	process := NewProcess()
+	t.Cleanup(process.Close)
+	var said [2]string
+	for group := range said {
+		n := newBareNode(t)
+		n.host.Options.Process = process
+		log := logging.New(n.host.Log, n.host.Peers.Expects)
+		for _, id := range []raft.ServerID{"b", "c", "b"} {
+			log.Error("failed to appendEntries to", "peer", raft.Server{ID: id})
+		}
+		said[group] = n.said.String()
+		n.host.Options.Process = nil
+	}
+	const line = `level=ERROR msg="raft: failed to appendEntries to" peer=`
+	require.Equal(t, 1, strings.Count(said[0], line+"b"))
+	require.Equal(t, 1, strings.Count(said[0], line+"c"))
+	require.NotContains(t, said[1], line)
 }
 
 // TestLinesOfTheLibraryCanBeRead checks that values in the library's lines are readable, and that lines below a

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/logging"
 	"github.com/weir-project/weir/raftstore/internal/permit"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -25,6 +26,7 @@ type Process struct {
 	askTogether func(ctx context.Context, addr string, questions []peer.Question) ([]peer.Answer, error)
 	// Snapshots lets one group take a snapshot at a time.
 	Snapshots permit.Permit
+	repeats   logging.Repeats // of lines that the groups log
 
 	mu     sync.Mutex
 	groups []*Peers

@@ -110,7 +110,7 @@ func (p *Peers) NoQuorumExplained() bool {
 }
 
 // Expects reports whether a line of the library follows from the stop of a node, or is normal in every start or
-// election.
+// election. A line about a node that another group of the process has logged is also expected.
 func (p *Peers) Expects(line logging.Line) bool {
 	if p.Stopping.Load() || logging.BelongsToStart(line) || logging.RefusesCandidate(line) {
 		return true
@@ -122,7 +122,12 @@ func (p *Peers) Expects(line logging.Line) bool {
 		return p.StopsExplain()
 	}
 	id := p.concerns(line)
-	return id != "" && p.IsStopping(id)
+	return id != "" && (p.IsStopping(id) || p.repeats(line.Text, id))
+}
+
+// repeats reports whether a group of this process has logged a line about the node a short time ago.
+func (p *Peers) repeats(text, id string) bool {
+	return p.Options.Process != nil && p.Options.Process.repeats.Seen(text, id, time.Now())
 }
 
 // concerns returns the id of the node that a line of the library is about, or "".
