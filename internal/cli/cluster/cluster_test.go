@@ -158,7 +158,7 @@ func TestClusterStatusOfGroups(t *testing.T) {
 	require.Equal(t, []string{"cluster c1", "keys 2 groups, 1 without a leader", "log form 1"}, lines[:3])
 	require.Contains(t, lines, "a leads 1 yes "+nodes["a"].addr+" 127.0.0.1:7 9 form 2 0s ago")
 	require.Equal(t, []string{
-		"SLOTS LEADER TERM BEHIND", "0-8191 a 3 1", "8192-16383 none, the last was b 4 0", "",
+		"GROUP SLOTS LEADER TERM BEHIND", "0 0-8191 a 3 1", "1 8192-16383 none, the last was b 4 0", "",
 	}, lines[len(lines)-4:])
 
 	nodes["b"].mu.Lock()
@@ -168,7 +168,7 @@ func TestClusterStatusOfGroups(t *testing.T) {
 	require.NoError(t, (&statusCmd{}).show(&out, &Command{Addr: nodes["b"].addr}),
 		"the groups that serve on this node have leaders")
 	require.Regexp(t, `(?m)^keys +2 groups, 0 without a leader, 1 ended on b$`, out.String())
-	require.Regexp(t, `(?m)^8192-16383 +ended on b: it differs$`, out.String())
+	require.Regexp(t, `(?m)^1 +8192-16383 +ended on b: it differs$`, out.String())
 	nodes["b"].mu.Lock()
 	nodes["b"].topo.Groups[1].Ended = ""
 	nodes["b"].mu.Unlock()

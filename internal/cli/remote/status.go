@@ -134,15 +134,15 @@ func (s *Status) writeGroups(t io.Writer) {
 	if len(s.Groups) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "\nSLOTS\tLEADER\tTERM\tBEHIND")
+	fmt.Fprintln(t, "\nGROUP\tSLOTS\tLEADER\tTERM\tBEHIND")
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if g.Ended != "" {
-			fmt.Fprintf(t, "%d-%d\tended on %s: %s\n", g.FirstSlot, g.LastSlot, s.Node, terminal.PlainText(g.Ended))
+			fmt.Fprintf(t, "%d\t%d-%d\tended on %s: %s\n", i, g.FirstSlot, g.LastSlot, s.Node, terminal.PlainText(g.Ended))
 			continue
 		}
-		fmt.Fprintf(t, "%d-%d\t%s\t%d\t%d\n", g.FirstSlot, g.LastSlot, leaderText(g.Leader, g.LastLeader), g.Term,
-			g.CommitIndex-min(g.AppliedIndex, g.CommitIndex))
+		fmt.Fprintf(t, "%d\t%d-%d\t%s\t%d\t%d\n", i, g.FirstSlot, g.LastSlot,
+			leaderText(g.Leader, g.LastLeader), g.Term, g.CommitIndex-min(g.AppliedIndex, g.CommitIndex))
 	}
 }
 
