@@ -1,9 +1,13 @@
 package raftstore
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
 // Groups returns the number of Raft groups of the node's cluster, or of the cluster that it would found.
@@ -23,12 +27,19 @@ func (n *Node) Joined() bool { return n.host.Identity.HasJoined() }
 
 // Storage describes the log's disk, which decisions wait for.
 func (n *Node) Storage() (limiter.Storage, bool) {
-	// A file system without these figures leaves zeros.
-	disk, _ := n.host.Options.FS.GetDiskUsage(n.host.Options.DataDir)
+	s := StorageOf(&n.host.Options)
+	s.Writes = n.group.logs.Writes.Snapshot()
+	return s, true
+}
+
+// StorageOf describes the disk of a data directory. A group that has ended on a node still has its files there, and
+// the directory of the first group has the shared log.
+func StorageOf(o *Options) limiter.Storage {
+	fs := cmp.Or(o.FS, vfs.Default)
+	disk, _ := fs.GetDiskUsage(o.DataDir) // a file system without these figures leaves zeros
 	return limiter.Storage{
-		Writes: n.group.logs.Writes.Snapshot(), UsedBytes: uint64(n.UsedBytes()),
-		FreeBytes: disk.AvailBytes, SizeBytes: disk.TotalBytes,
-	}, true
+		UsedBytes: uint64(host.UsedBytes(fs, o.DataDir)), FreeBytes: disk.AvailBytes, SizeBytes: disk.TotalBytes,
+	}
 }
 
 // Consensus returns this node's counters since its start.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
 )
 
 // ended stands in the place of a group that has ended on this node. It has no keys and decides nothing. Other nodes
@@ -14,6 +15,8 @@ type ended struct {
 	group int
 	why   error
 	last  limiter.Topology // without a leader
+
+	options raftstore.Options // the data directory, which stays
 }
 
 // standIn returns the stand-in of a group that ends. The stand-in knows the nodes and the last leader of the group.
@@ -23,7 +26,7 @@ func (n *Node) standIn(e ending) *ended {
 		t.LastLeader = t.Leader
 	}
 	t.Leader = ""
-	return &ended{e.group, e.why, t}
+	return &ended{e.group, e.why, t, n.ofGroup(e.group)}
 }
 
 // live returns the groups that have not ended on this node.
@@ -85,7 +88,7 @@ func (e *ended) Policies() *engine.Policies             { return new(engine.Poli
 func (e *ended) Stats() engine.Stats                    { return engine.Stats{} }
 func (e *ended) Advance(time.Duration) bool             { return true }
 func (e *ended) Digest() (index, hash uint64)           { return 0, 0 }
-func (e *ended) Storage() (limiter.Storage, bool)       { return limiter.Storage{}, true }
+func (e *ended) Storage() (limiter.Storage, bool)       { return raftstore.StorageOf(&e.options), true }
 func (e *ended) Consensus() limiter.Consensus           { return limiter.Consensus{} }
 
 func (e *ended) Scan(uint64, int, func([]byte, engine.Algorithm)) uint64 { return 0 }

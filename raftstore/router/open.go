@@ -87,7 +87,7 @@ func (n *Node) openGroup(group int) (Group, error) {
 		return node, nil
 	case raftstore.EndsGroup(err):
 		n.tell(group, err)
-		return &ended{group: group, why: err}, nil
+		return &ended{group: group, why: err, options: n.ofGroup(group)}, nil
 	}
 	return nil, err
 }

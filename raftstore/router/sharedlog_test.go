@@ -140,6 +140,29 @@ func TestAnEndedGroupFreesItsEntries(t *testing.T) {
 	require.Empty(t, c.fatal)
 }
 
+// TestTheSharedLogIsCountedWithoutTheFirstGroup checks the size on disk of a node on which the first group has ended. The
+// directory of that group has the shared log.
+func TestTheSharedLogIsCountedWithoutTheFirstGroup(t *testing.T) {
+	const groups, node = 2, 2
+	c := newTier(t, 3, groups)
+	for _, n := range c.nodes {
+		c.led(n)
+	}
+	counted := func() {
+		c.hasEnded(c.nodes[node], 0)
+		s, ok := c.nodes[node].Storage()
+		require.True(t, ok)
+		require.Greater(t, s.UsedBytes, uint64(wallog.HeadroomBytes))
+		require.Positive(t, s.FreeBytes)
+		require.Positive(t, s.SizeBytes)
+	}
+	require.NoError(t, c.nodes[0].RemoveFromGroup("n2", 0))
+	counted()
+	c.stop(node)
+	c.restart(node)
+	counted()
+}
+
 // TestTheGroupThatPinsTheLogWritesASnapshot checks a group that has few entries beside a busy one. It keeps the oldest
 // file of the shared log, so it is asked for a snapshot, and the snapshot frees the file. The log never becomes so long
 // that the host writes the entries of the group again.

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/timers"
@@ -57,8 +59,8 @@ func (h *Host) headroom() error {
 	return nil // the log reports any other error itself
 }
 
-// UsedBytes returns the size of all files in the data directory. It stats every file.
-func (h *Host) UsedBytes() int64 {
+// UsedBytes returns the size of all files in the data directory of a group. It stats every file.
+func UsedBytes(fs vfs.FS, dataDir string) int64 {
 	type file struct {
 		name  string
 		bytes int64
@@ -67,10 +69,10 @@ func (h *Host) UsedBytes() int64 {
 	var used int64
 	var visit func(dir string)
 	visit = func(dir string) {
-		names, _ := h.Options.FS.List(dir) // a file that was just removed has no size
+		names, _ := fs.List(dir) // a file that was just removed has no size
 		for _, name := range names {
-			path := h.Options.FS.PathJoin(dir, name)
-			info, err := h.Options.FS.Stat(path)
+			path := fs.PathJoin(dir, name)
+			info, err := fs.Stat(path)
 			switch {
 			case err != nil:
 			case info.IsDir() && name == identity.GroupsName: // of other groups
@@ -82,6 +84,6 @@ func (h *Host) UsedBytes() int64 {
 			}
 		}
 	}
-	visit(h.Options.DataDir)
+	visit(dataDir)
 	return used
 }
