@@ -32,7 +32,8 @@ func rlWaitCommand() *command {
 			"waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first policy and " +
 			"key). The queue is first come, first served on this node, also when a later request asks for less. " +
 			"The first request is tried as soon as its limit says that it fits (`retry_after_ms`), or sooner when " +
-			"units of its key are released, refunded, reset or unblocked through this node. Decisions without " +
+			"units of its key are released, refunded, reset or unblocked through this node. `RL.COMMIT` and " +
+			"`RL.CANCEL` name a hold and no key, so they end no wait early. Decisions without " +
 			"`RL.WAIT` do not queue and may take the units first.\n\nEach try is an ordinary decision, and counts " +
 			"as one. A request that can never fit (`retry_after_ms` -1) is denied when it is first, without " +
 			"waiting for the end. A client that disconnects leaves the queue and takes nothing. A server that " +

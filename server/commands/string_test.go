@@ -72,7 +72,11 @@ func TestBlockedStrings(t *testing.T) {
 	} {
 		assert.Equal(t, "-"+string(service.ErrKeyBlocked), c.say(line), line)
 	}
-	assert.Equal(t, "2147483647", c.say("GET n"))
+	for _, line := range []string{"GET n", "INCR n"} {
+		assert.Equal(t, "2147483647", c.say(line), line)
+	}
+	c.say("RL.UNBLOCK n")
+	assert.Equal(t, "1", c.say("GET n"))
 	c.say("RL.UNBLOCK s")
 	assert.Equal(t, "state", c.say("GET s"))
 	assert.Equal(t, "60000", c.say("PTTL s"))
