@@ -90,14 +90,20 @@ func (k *kept) storeData(t testing.TB, w *wallog.Log, term uint64, all ...[]byte
 	require.NoError(t, w.StoreLogs(batch))
 }
 
+// log is a log of its own, or a part of a shared log.
+type log interface {
+	raft.LogStore
+	Get(key []byte) ([]byte, error)
+}
+
 // holds returns an error that names what a log lacks of the content.
-func (k *kept) holds(w *wallog.Log) error {
+func (k *kept) holds(w log) error {
 	first, err1 := w.FirstIndex()
 	last, err2 := w.LastIndex()
 	if err := errors.Join(err1, err2); err != nil || first != k.first || last != k.last {
 		return fmt.Errorf("entries %d to %d instead of %d to %d (%w)", first, last, k.first, k.last, err)
 	}
-	for i := first; i <= last; i++ {
+	for i := max(first, 1); i <= last; i++ {
 		var l raft.Log
 		if err := w.GetLog(i, &l); err != nil || fmt.Sprint(l.Term, l.Data) != k.data[i] {
 			return fmt.Errorf("entry %d is another: %w", i, err)

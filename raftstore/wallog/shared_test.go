@@ -56,29 +56,9 @@ func (all sharedKept) holds(l *sharedlog.Log) error {
 		if err != nil {
 			return err
 		}
-		if err := k.heldBy(p); err != nil {
+		if err := k.holds(p); err != nil {
 			return fmt.Errorf("part %d: %w", name, err)
 		}
-	}
-	return nil
-}
-
-func (k *kept) heldBy(p *sharedlog.Part) error {
-	first, _ := p.FirstIndex()
-	last, _ := p.LastIndex()
-	if first != k.first || last != k.last {
-		return fmt.Errorf("entries %d to %d instead of %d to %d", first, last, k.first, k.last)
-	}
-	for i := first; i <= last && i > 0; i++ {
-		var l raft.Log
-		if err := p.GetLog(i, &l); err != nil || fmt.Sprint(l.Term, l.Data) != k.data[i] {
-			return fmt.Errorf("entry %d is another: %w", i, err)
-		}
-	}
-	term, err1 := p.Get([]byte("CurrentTerm"))
-	vote, err2 := p.Get([]byte("LastVoteCand"))
-	if err := errors.Join(err1, err2); err != nil || string(term) != k.term || string(vote) != k.vote {
-		return fmt.Errorf("term %q and vote %q instead of %q and %q (%w)", term, vote, k.term, k.vote, err)
 	}
 	return nil
 }
