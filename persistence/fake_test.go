@@ -26,6 +26,8 @@ type fakeTable struct {
 	mu      sync.Mutex
 	entries map[string]string
 	dirty   map[string]bool
+
+	loadedAt engine.Stamp // of the last Load
 }
 
 // Reserve does nothing, because the fake prepares nothing.
@@ -112,9 +114,10 @@ func (f *fakeTable) Unload(key []byte) error {
 
 var errBadEntry = errors.New("no such algorithm")
 
-func (f *fakeTable) Load(_ engine.Stamp, key, value []byte) (bool, error) {
+func (f *fakeTable) Load(at engine.Stamp, key, value []byte) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.loadedAt = at
 	if string(value) == "bad" {
 		return false, errBadEntry
 	}

@@ -100,6 +100,7 @@ func TestIdleEntriesAreLeftOut(t *testing.T) {
 	table = newFakeTable()
 	require.NoError(t, s.Load(engine.Stamp{NowNs: 2e18}, table))
 	require.Equal(t, map[string]string{"kept": "1"}, table.state())
+	require.EqualValues(t, 2e18, table.loadedAt.NowNs, "the table decides by this time what is idle")
 	require.NoError(t, s.Begin(later))
 	require.NoError(t, s.abandon())
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -104,19 +105,27 @@ func TestLeadershipIsHandedOver(t *testing.T) {
 	require.Error(t, next.TransferLeadership("nobody"))
 }
 
+// TestNewcomerGetsTheStateAsAnImage checks that a node which joins after a snapshot gets the image and the entries after
+// it, and not the whole log. The logs are in memory, because a log on disk keeps old entries until a file is full.
 func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.SnapshotBytes = 4 << 10 })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
+		o.SnapshotBytes, o.Log = 4<<10, raft.NewInmemStore()
+	})
 	leader, _ := c.leader()
 	for i := range 400 {
 		c.take(leader, string(rune('a'+i%26)), 100)
 	}
 	require.NoError(t, leader.Snapshot())
 	c.take(leader, "key", 10)
-	node, err := c.grow(3, nil)
+	log := raft.NewInmemStore()
+	node, err := c.grow(3, func(o *raftstore.Options) { o.Log = log })
 	require.NoError(t, err)
 	c.sees(leader, 4, 4)
 	require.Eventually(t, func() bool { return node.Len() == leader.Len() }, patience, 10*time.Millisecond)
 	c.agree()
+	first, err := log.FirstIndex()
+	require.NoError(t, err)
+	require.Greater(t, first, uint64(1), "the log must begin after the image")
 }
 
 func TestNodesThatMayNotJoin(t *testing.T) {

@@ -140,16 +140,20 @@ func TestARepairUndoesNoLaterChange(t *testing.T) {
 	require.Equal(t, []int64{3, 3}, mostOf(groups, "q"))
 }
 
-// TestNothingIsRepairedWithoutAReadIndex: a deposed leader of the first group must not overwrite newer policies.
+// TestNothingIsRepairedWithoutAReadIndex: a deposed leader of the first group must not overwrite newer policies. A group
+// that cannot answer a ReadIndex is not changed either, because its policies here may be old.
 func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
 	r, groups := newTest(t, 2)
 	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
 	groups[1].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1))
-	groups[0].fail(limiter.ErrTryAgain)
 	suspects := []bool{false, true}
-	r.repairPolicies(suspects)
-	require.Equal(t, []int64{0, 7}, mostOf(groups, "p"))
-	groups[0].fail(nil)
+	for _, g := range groups {
+		g.fail(limiter.ErrTryAgain)
+		r.repairPolicies(suspects)
+		require.Equal(t, []int64{0, 7}, mostOf(groups, "p"))
+		require.Zero(t, groups[1].atomic, "a change was tried")
+		g.fail(nil)
+	}
 	r.repairPolicies(suspects)
 	require.Equal(t, []int64{0, 0}, mostOf(groups, "p"))
 }

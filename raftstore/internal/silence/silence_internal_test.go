@@ -182,6 +182,27 @@ func TestAnElectionUnderWay(t *testing.T) {
 	})
 }
 
+// TestAPlanThatNoLongerApplies checks that a host does not stand for election if it has lost its vote since the plan, or
+// if the group has another leader.
+func TestAPlanThatNoLongerApplies(t *testing.T) {
+	for name, change := range map[string]func(*fakeGroup){
+		"no vote":        func(g *fakeGroup) { g.voters = without(g.voters, "B") },
+		"another leader": func(g *fakeGroup) { g.leader = "C" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 3, 1)
+				b, g := c.host("B"), c.groups[0]
+				s := &silence{plans: map[int]*plan{0: {term: g.term, due: time.Now()}}}
+				change(g)
+				b.carryOut(t.Context(), b.hosts["A"], s, time.Now())
+				synctest.Wait()
+				require.Empty(t, c.elections)
+			})
+		})
+	}
+}
+
 // TestOnlyAMajorityOfVotersConfirms checks that a minority that does not hear a leader leaves it alone, and that hosts
 // without a vote neither confirm nor stand for election.
 func TestOnlyAMajorityOfVotersConfirms(t *testing.T) {
