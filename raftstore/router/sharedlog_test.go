@@ -115,7 +115,7 @@ func TestANodeThatLostItsSharedLogIsRefused(t *testing.T) {
 }
 
 // TestAnEndedGroupFreesItsEntries checks that the entries of a group which has ended on a node no longer count as live
-// in the shared log, and that the others stay.
+// in the shared log, at its close and after a restart, and that the others stay.
 func TestAnEndedGroupFreesItsEntries(t *testing.T) {
 	const groups, group, node = 4, 2, 2
 	c := newTier(t, 3, groups)
@@ -132,6 +132,7 @@ func TestAnEndedGroupFreesItsEntries(t *testing.T) {
 	require.NoError(t, c.nodes[0].RemoveFromGroup("n2", group))
 	c.hasEnded(c.nodes[node], group)
 	before := c.nodes[node].LiveLogBytes()
+	require.Eventually(t, func() bool { return c.nodes[node].LiveLogBytes() < before }, patience, 10*time.Millisecond)
 	c.stop(node)
 	c.restart(node)
 	c.hasEnded(c.nodes[node], group)
