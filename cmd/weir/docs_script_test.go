@@ -44,6 +44,7 @@ var docScripts = map[string]docScript{
 		after: `kill $!; wait $!; weir serve --data-dir /var/lib/weir-new & await weir healthcheck
 			redis-cli -p 6380 RL.FIXED user:42 1m 5 | head -n 1 | grep -x 0`,
 	},
+	"operations.md: weir serve --data-dir /var/lib/weir-new": {after: `await weir healthcheck`},
 	"operations.md: weir top --once": {
 		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.FIXED user:42 1m 5`,
 		after:  `weir keys list 'user:*' > left; test ! -s left || ! grep user:42 left`,
@@ -89,6 +90,18 @@ var docScripts = map[string]docScript{
 			weir serve --node-id ${n%:*} --listen 10.0.0.${n#*:}:6380 --http "" --data-dir ${n%:*} --requirepass-file pass --raft-addr 10.0.0.${n#*:}:6390 \
 				--join 10.0.0.1:6390,10.0.0.2:6390,10.0.0.3:6390 --expect 3 --cluster-secret-file secret &
 			done; await weir cluster status --addr 10.0.0.3:6380 --password-file pass`,
+	},
+	"clustering.md: weir serve --data-dir weir-new --node-id n1 --raft-addr 127.0.0.1:6390": {
+		uses: "clustering.md: weir backup --addr 127.0.0.1:6380 tier.backup",
+		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.BLOCK user:42 1h
+			eval "$text"; kill $!; wait $!`,
+		after: `await weir cluster status
+			await sh -c 'redis-cli -p 6380 RL.FIXED user:42 1m 5 | head -n 1 | grep -x 0'`,
+	},
+	"clustering.md: weir serve --data-dir weir-n2 --node-id n2 --raft-addr 127.0.0.1:6391 --join 127.0.0.1:6390 " +
+		"--listen 127.0.0.1:6382 --http 127.0.0.1:6383": {
+		before: `weir serve --node-id n1 --raft-addr 127.0.0.1:6390 --join 127.0.0.1:6390 & await weir cluster status`,
+		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6382 | grep "n2 *follower *yes"'`,
 	},
 	"clustering.md: weir cluster status": {
 		before: `for n in a:1 b:2 c:3; do
