@@ -96,6 +96,9 @@ func (n *Node) Topology() *limiter.Topology {
 	return t
 }
 
+// LookAtMembers brings the members of Topology up to date. A node does it by itself every 250 ms.
+func (n *Node) LookAtMembers() { n.host.Peers.LookAtMembers() }
+
 // lastLeader returns the last known leader, and counts the changes.
 func (n *Node) lastLeader(now string) string {
 	last := n.knownLeader.Load()

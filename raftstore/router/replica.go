@@ -158,9 +158,12 @@ func (r *Router) AddNode(id, raftAddr string) error {
 }
 
 // current returns the members of a group as they are now. It begins with a ReadIndex, because this node may lag, or
-// may not have joined the group yet.
+// may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
 func current(g Group) (*limiter.Topology, error) {
 	err := g.ReadIndex()
+	if l, ok := g.(interface{ LookAtMembers() }); ok {
+		l.LookAtMembers()
+	}
 	return g.Topology(), err
 }
 

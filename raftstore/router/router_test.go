@@ -306,6 +306,35 @@ func (g removed) RemoveNode(string) error {
 	return limiter.ErrUnknownOutcome
 }
 
+// lagging is a group that learns its members when it looks at them.
+type lagging struct {
+	*fakeGroup
+	members []limiter.Member
+}
+
+func (g lagging) LookAtMembers() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.topology.Nodes = g.members
+}
+
+func (g lagging) RemoveNode(string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[0].ID = "removed"
+	return nil
+}
+
+// TestARemovalSeesANodeThatHasJustJoined checks that a removal finds a node in a group that the node joined after this
+// node's last look at the members.
+func TestARemovalSeesANodeThatHasJustJoined(t *testing.T) {
+	r, groups := newTest(t, 2)
+	late := lagging{groups[1], []limiter.Member{{ID: "c", RaftAddr: "c:1"}}}
+	r.replace(1, late)
+	require.NoError(t, r.RemoveNode("c"))
+	require.Equal(t, "removed", late.members[0].ID)
+}
+
 // A removal whose answer was lost is not reported as a failure.
 func TestALostAnswerToARemoval(t *testing.T) {
 	r, groups := newTest(t, 2)
