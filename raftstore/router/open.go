@@ -98,9 +98,11 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
 	o.Group, o.Hub, o.Process, o.Window, o.SharedLog = group, n.hub, n.process, n.window, n.log
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
-	if first := n.nodes[0]; group > 0 && first != nil {
-		o.MayJoin = func() bool { return first.Joined() && !n.ending[0].Load() }
-		o.Incarnation = first.Topology().Self
+	if first := n.nodes[0]; group > 0 {
+		o.MayJoin = func() bool { return first != nil && first.Joined() && !n.ending[0].Load() }
+		if first != nil {
+			o.Incarnation = first.Topology().Self
+		}
 	}
 	o.Listener, o.Secret, o.Certificates, o.Dialer = nil, nil, nil, nil // the hub has them
 	o.DataDir = raftstore.GroupDir(o.DataDir, group)
