@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/raftstore/peer"
@@ -119,31 +118,21 @@ func (s *Shared) TimeoutNow(id raft.ServerID, at raft.ServerAddress, args *raft.
 	return orStream(s, err, (*raft.NetworkTransport).TimeoutNow, id, at, args, resp)
 }
 
-// The encoding is that of the library's own transport.
-var (
-	encoding = newEncoding()
-	decoding = &codec.MsgpackHandle{}
-)
-
-func newEncoding() *codec.MsgpackHandle {
-	h := &codec.MsgpackHandle{}
-	h.TimeNotBuiltin = true
-	return h
-}
-
 // ask sends a message and decodes the answer.
 func (s *Shared) ask(id raft.ServerID, at raft.ServerAddress, kind byte, patient bool, args, resp any) error {
-	m := peer.Message{Addr: string(at), To: string(id), Kind: kind, Patient: patient}
-	if err := codec.NewEncoderBytes(&m.Body, encoding).Encode(args); err != nil {
+	body, err := encode(args)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	answer, err := s.port.AskShared(ctx, m)
+	answer, err := s.port.AskShared(ctx, peer.Message{
+		Addr: string(at), To: string(id), Kind: kind, Patient: patient, Body: body,
+	})
 	if err != nil {
 		return err
 	}
-	return codec.NewDecoderBytes(answer, decoding).Decode(resp)
+	return decode(answer, resp)
 }
 
 // answer passes a message from another node to the library and encodes its answer.
@@ -152,7 +141,7 @@ func (s *Shared) answer(kind byte, body []byte, closed <-chan struct{}) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if err := codec.NewDecoderBytes(body, decoding).Decode(command); err != nil {
+	if err := decode(body, command); err != nil {
 		return nil, err
 	}
 	s.note(command)
@@ -169,9 +158,7 @@ func (s *Shared) answer(kind byte, body []byte, closed <-chan struct{}) ([]byte,
 		if a.Error != nil {
 			return nil, a.Error
 		}
-		var b []byte
-		err := codec.NewEncoderBytes(&b, encoding).Encode(a.Response)
-		return b, err
+		return encode(a.Response)
 	case <-closed:
 	case <-s.done:
 	}
