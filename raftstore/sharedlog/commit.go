@@ -2,6 +2,7 @@ package sharedlog
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -45,12 +46,15 @@ type queue struct {
 	failed  error // of the first failed append
 }
 
-// commit writes a request, together with those of other callers. The first caller that waits writes for all.
+// commit writes a request, together with those of other callers. The first caller that waits writes for all. Before it
+// writes, all goroutines run that can, because several groups often write at the same moment. Otherwise the first group
+// would write alone, and the others would share a second append.
 func (l *Log) commit(r *request) error {
 	r.turn = make(chan bool, 1)
 	if first := l.queue.put(r); !first && <-r.turn {
 		return r.err
 	}
+	runtime.Gosched()
 	batch, err := l.queue.take()
 	if err == nil {
 		err = l.write(batch)

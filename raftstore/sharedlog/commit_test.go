@@ -1,6 +1,7 @@
 package sharedlog_test
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -134,5 +135,23 @@ func TestAClosedLogTakesNothing(t *testing.T) {
 		_, err = l.Part(1)
 		require.ErrorIs(t, err, errDisk)
 	}
+	require.NoError(t, l.Close())
+}
+
+// TestGroupsOfOneMomentShareAnAppend checks that parts which write at the same moment share an append, although no
+// append is under way: the first writer lets the others run before it writes. With one processor the test is exact,
+// except for a writer that the scheduler interrupts.
+func TestGroupsOfOneMomentShareAnAppend(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const parts = 20
+	base := newMemory()
+	l := open(base, sharedlog.Limits{})
+	var running sync.WaitGroup
+	for i := range uint32(parts) {
+		p := part(t, l, i+1)
+		running.Go(func() { require.NoError(t, p.StoreLog(entry(1, 1, 10))) })
+	}
+	running.Wait()
+	require.Less(t, base.appends, parts/2)
 	require.NoError(t, l.Close())
 }

@@ -87,7 +87,12 @@ func TestASnapshotFreesTheLog(t *testing.T) {
 	l := open(base, small)
 	idle, busy := part(t, l, 1), part(t, l, 2)
 	due := make(chan struct{}, 1)
-	idle.OnPinned(func(uint64) { due <- struct{}{} })
+	idle.OnPinned(func(uint64) {
+		select {
+		case due <- struct{}{}:
+		default: // between the two removals the keeper asks again
+		}
+	})
 	require.NoError(t, idle.StoreLog(entry(1, 1, 10)))
 	require.NoError(t, idle.StoreLog(entry(2, 1, 10)))
 	next := uint64(1)
