@@ -2,6 +2,7 @@ package peer
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -55,7 +56,8 @@ func clearSignal(c chan struct{}) {
 	}
 }
 
-// run writes frames until the connection fails or done is closed. Patient frames wait for at most patience.
+// run writes frames until the connection fails or done is closed. Patient frames wait for at most patience. Before a
+// write, all goroutines run that can: several groups often add a frame at the same moment, and one write takes them all.
 func (o *outbox) run(conn net.Conn, patience time.Duration, done <-chan struct{}) {
 	defer o.end()
 	for {
@@ -64,18 +66,32 @@ func (o *outbox) run(conn net.Conn, patience time.Duration, done <-chan struct{}
 		case <-done:
 			return
 		}
-		select {
-		case <-o.hurry:
-		case <-time.After(patience):
-		case <-done:
+		if !o.await(patience, done) {
 			return
 		}
+		runtime.Gosched()
 		conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := conn.Write(o.take()); err != nil {
 			conn.Close()
 			return
 		}
 	}
+}
+
+// await waits for a frame that is not patient, for patience at most. It reports false if done is closed.
+func (o *outbox) await(patience time.Duration, done <-chan struct{}) bool {
+	select {
+	case <-o.hurry: // the usual case, which needs no timer
+		return true
+	default:
+	}
+	select {
+	case <-o.hurry:
+	case <-time.After(patience):
+	case <-done:
+		return false
+	}
+	return true
 }
 
 // take returns the frames that wait.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -352,4 +353,28 @@ func TestTheOutboxIsBounded(t *testing.T) {
 	require.False(t, o.add(f, true))
 	o.take()
 	require.True(t, o.add(f, true))
+}
+
+// TestFramesOfOneMomentShareAWrite checks that frames which several goroutines add at the same moment are written
+// together, although no write is under way. With one processor the test is exact, except for a goroutine that the
+// scheduler interrupts.
+func TestFramesOfOneMomentShareAWrite(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const frames = 20
+	o, w, done := newOutbox(), &writes{began: time.Now()}, make(chan struct{})
+	var adding, writing sync.WaitGroup
+	writing.Go(func() { o.run(w, time.Minute, done) })
+	runtime.Gosched() // the writer waits
+	for range frames {
+		adding.Go(func() { o.add(frame{}, false) })
+	}
+	adding.Wait()
+	for waiting := 1; waiting > 0; runtime.Gosched() {
+		o.mu.Lock()
+		waiting = len(o.pending)
+		o.mu.Unlock()
+	}
+	close(done)
+	writing.Wait()
+	require.Less(t, len(w.bytes), frames/2)
 }
