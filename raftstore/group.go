@@ -92,7 +92,7 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format,
 	}
 	g.snapshots = &snapshots.Snapshots{
-		Host: h, Raft: g.raft, Leadership: g.leadership, Permit: h.SnapshotPermit(), Turn: make(chan struct{}, 1),
+		Host: h, Raft: g.raft, Leadership: g.leadership, Permit: h.SnapshotPermit(), Taking: make(chan struct{}, 1),
 	}
 	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, Leadership: g.leadership}
 	return g

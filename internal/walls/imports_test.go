@@ -151,6 +151,8 @@ var walls = []wall{
 	{"raftstore/internal/consensus",
 		"limiter raftstore/internal/identity",
 		"asks the Raft library what the parts of a group want to know"},
+	{"raftstore/internal/detector", "internal/faults",
+		"judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/divergence",
 		"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/failure " +
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/timers raftstore/peer",
@@ -221,8 +223,6 @@ var walls = []wall{
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
 			"raftstore/internal/images raftstore/internal/raftlog",
 		"brings a directory into the state that the Raft library starts from"},
-	{"raftstore/internal/silence", "internal/faults",
-		"judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/snapshots",
 		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
 			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
@@ -238,7 +238,7 @@ var walls = []wall{
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
-		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/silence " +
+		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
 			"raftstore/peer raftstore/sharedlog",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/raftstore/internal/silence"
+	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/sharedlog"
 )
@@ -19,15 +19,15 @@ import (
 // Node hosts a replica of every Raft group of a cluster behind one inter-node port.
 type Node struct {
 	*Router
-	options raftstore.Options
-	nodes   []*raftstore.Node // by group; nil: the group had ended before
-	hub     *peer.Hub
-	window  *raftstore.HostWindow
-	host    *peer.Port // for messages between hosts; nil until all groups are open
-	silence *silence.Detector
-	unwatch context.CancelFunc // ends silence
-	process *raftstore.Process
-	log     *sharedlog.Log // of all groups; nil: they have no files, or files of a test
+	options  raftstore.Options
+	nodes    []*raftstore.Node // by group; nil: the group had ended before
+	hub      *peer.Hub
+	window   *raftstore.HostWindow
+	host     *peer.Port // for messages between hosts; nil until all groups are open
+	detector *detector.Detector
+	unwatch  context.CancelFunc // ends the detector
+	process  *raftstore.Process
+	log      *sharedlog.Log // of all groups; nil: they have no files, or files of a test
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was

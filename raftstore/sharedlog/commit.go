@@ -38,7 +38,7 @@ func (r *request) add(h record, fields raft.Log) {
 }
 
 // queue holds the requests that wait. Each part writes one request at a time, so there are at most as many requests as
-// parts, and one of DropClosed and of the keeper each.
+// parts, and one of DropClosed and of the compactor each.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request
@@ -119,12 +119,12 @@ func (q *queue) fail(err error) {
 // Records that are written again come first. They hold what the index says, and the records of the requests may change
 // that.
 func (l *Log) write(batch []*request) error {
-	again, err := l.again()
+	rewritten, err := l.rewrite()
 	if err != nil {
 		return err
 	}
-	if again != nil {
-		batch = append([]*request{again}, batch...)
+	if rewritten != nil {
+		batch = append([]*request{rewritten}, batch...)
 	}
 	var all []*raft.Log
 	for _, r := range batch {
@@ -168,6 +168,6 @@ func (l *Log) apply(h record, rec *raft.Log) {
 		delete(l.parts, h.part)
 	}
 	if l.spans.add(rec.Index, bytes) {
-		l.keeper.look()
+		l.compactor.look()
 	}
 }

@@ -11,7 +11,7 @@
 //
 // An index in memory maps each entry of a part to its record. Open rebuilds it from the records.
 //
-// The Base is truncated before the oldest live record. Three rules keep it short (tidy.go):
+// The Base is truncated before the oldest live record. Three rules keep it short (compaction.go):
 //
 //   - Terms and votes that are older than every entry are written again at the end.
 //   - When half of the allowed dead records are reached, the part with the oldest entry is asked for a snapshot.

@@ -14,15 +14,15 @@ func AwaitWaiting(l *Log, n int) {
 	}
 }
 
-// AwaitTidy waits until the keeper has looked at the log, and has nothing to do.
-func AwaitTidy(l *Log) {
+// AwaitCompaction waits until the compactor has looked at the log, and has nothing to do.
+func AwaitCompaction(l *Log) {
 	for {
 		if l.queue.mu.Lock(); l.queue.failed != nil {
 			l.queue.mu.Unlock()
 			return
 		}
 		l.queue.mu.Unlock()
-		if l.keeper.done.Load() == l.keeper.asked.Load() {
+		if l.compactor.done.Load() == l.compactor.asked.Load() {
 			return
 		}
 		runtime.Gosched()

@@ -20,9 +20,9 @@ type Base interface {
 
 // Log is the log of a host. Its methods may be called concurrently.
 type Log struct {
-	open   func() (Base, error)
-	limits Limits
-	keeper keeper
+	open      func() (Base, error)
+	limits    Limits
+	compactor compactor
 
 	opening sync.Mutex // held by Part while it opens the log, and by DropClosed and Close
 	opened  bool
@@ -60,8 +60,8 @@ func New(open func() (Base, error), limits Limits) *Log {
 		limits.DeadBytes = 4 * wallog.HeadroomBytes
 	}
 	l := &Log{open: open, limits: limits, parts: map[uint32]*Part{}, spans: spans{each: limits.FreeBytes / 16}}
-	l.keeper.wake = make(chan struct{}, 1)
-	l.keeper.stop = make(chan struct{})
+	l.compactor.wake = make(chan struct{}, 1)
+	l.compactor.stop = make(chan struct{})
 	return l
 }
 
@@ -81,7 +81,7 @@ func (l *Log) Open() error {
 		l.base = nil
 		return l.err
 	}
-	l.keeper.running.Go(l.keep)
+	l.compactor.running.Go(l.runCompactor)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (l *Log) DropClosed() error {
 	if len(r.records) == 0 {
 		return nil
 	}
-	defer l.keeper.look()
+	defer l.compactor.look()
 	return l.commit(r)
 }
 
@@ -143,8 +143,8 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.closed = true
-	close(l.keeper.stop)
-	l.keeper.running.Wait()
+	close(l.compactor.stop)
+	l.compactor.running.Wait()
 	return l.base.Close()
 }
 

@@ -136,7 +136,7 @@ func TestACrashLosesNothing(t *testing.T) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		base := newMemory()
-		var mu sync.Mutex // guards the models, because the keeper truncates at any time
+		var mu sync.Mutex // guards the models, because the compactor truncates at any time
 		models, next := map[uint32]*model{1: newModel(), 2: newModel(), 3: newModel()}, map[uint32]*model{}
 		base.after = func(image *memory) {
 			mu.Lock()

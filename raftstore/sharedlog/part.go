@@ -153,7 +153,7 @@ func (p *Part) DeleteRange(low, high uint64) error {
 	default:
 		return errors.New("only entries at the beginning or at the end can be removed from a log")
 	}
-	defer p.log.keeper.look()
+	defer p.log.compactor.look()
 	return p.log.commit(r)
 }
 

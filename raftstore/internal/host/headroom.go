@@ -33,7 +33,7 @@ func (h *Host) WatchDisk() {
 	}
 	var asking timers.Single // the file system may hang
 	h.Every(headroomEvery, func() {
-		if loop := h.loop(); loop != nil && !loop.Turn(diskTurn, headroomEvery) {
+		if loop := h.loop(); loop != nil && !loop.Due(diskTurn, headroomEvery) {
 			return // another group has checked it
 		}
 		asking.Go(h.Go, func() {

@@ -35,8 +35,8 @@ type Snapshots struct {
 	Images     *persistence.Images
 	Leadership *leadership.Leadership
 
-	Permit   *permit.Permit // of all groups of the process; acquired before Turn
-	Turn     chan struct{}  // holds a token while a snapshot is taken; capacity 1
+	Permit   *permit.Permit // of all groups of the process; acquired before Taking
+	Taking   chan struct{}  // holds a token while a snapshot is taken; capacity 1
 	taking   timers.Single  // a snapshot that is due waits, or is taken
 	wanted   atomic.Uint64  // the argument of Want; 0: none
 	took     atomic.Bool    // a snapshot was taken because the log was long enough
@@ -62,11 +62,11 @@ func (s *Snapshots) takeDue() {
 	}
 	defer s.Permit.Release()
 	select {
-	case s.Turn <- struct{}{}:
+	case s.Taking <- struct{}{}:
 	case <-s.Stop:
 		return
 	}
-	defer func() { <-s.Turn }()
+	defer func() { <-s.Taking }()
 	if !s.isDue() {
 		return
 	}
@@ -158,11 +158,11 @@ func (s *Snapshots) Now() error {
 	}
 	defer s.Permit.Release()
 	select {
-	case s.Turn <- struct{}{}:
+	case s.Taking <- struct{}{}:
 	case <-s.Stop:
 		return failure.ErrUnavailable
 	}
-	defer func() { <-s.Turn }()
+	defer func() { <-s.Taking }()
 	if s.Closing() {
 		return failure.ErrUnavailable
 	}

@@ -104,9 +104,9 @@ func (l *Loop) call(c *check) {
 	returned = true
 }
 
-// Turn reports whether the caller shall carry out a task of the host, which its groups take turns at. It returns true
+// Due reports whether the caller shall carry out a task of the host, which its groups take turns at. It returns true
 // once in each period d.
-func (l *Loop) Turn(task string, d time.Duration) bool {
+func (l *Loop) Due(task string, d time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last, begun := l.turns[task]

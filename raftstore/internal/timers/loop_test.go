@@ -126,7 +126,7 @@ func TestGroupsTakeTurns(t *testing.T) {
 			checks := timers.Join(loop)
 			groups = append(groups, checks)
 			checks.Every(time.Second, func() {
-				if loop.Turn("task", time.Second) {
+				if loop.Due("task", time.Second) {
 					done.Add(1)
 				}
 			})

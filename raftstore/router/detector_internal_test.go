@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/raftstore/internal/silence"
+	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -34,14 +34,14 @@ func TestAnOlderHostHasNoDetector(t *testing.T) {
 	self, from := hostPort(t, "a", false)
 	n := &Node{options: raftstore.Options{RaftAddr: self}, host: from}
 	older, _ := hostPort(t, "b", true)
-	require.ErrorIs(t, (*hosts)(n).Ping(t.Context(), silence.Host{Addr: older, ID: "b"}), silence.ErrNoDetector)
+	require.ErrorIs(t, (*hosts)(n).Ping(t.Context(), detector.Host{Addr: older, ID: "b"}), detector.ErrNoDetector)
 	newer, to := hostPort(t, "b", false)
 	got := make(chan string, 1)
 	to.AnswerShared(func(_ byte, body []byte, _ <-chan struct{}) ([]byte, error) {
 		got <- string(body)
 		return nil, nil
 	})
-	require.NoError(t, (*hosts)(n).Ping(t.Context(), silence.Host{Addr: newer, ID: "b"}))
+	require.NoError(t, (*hosts)(n).Ping(t.Context(), detector.Host{Addr: newer, ID: "b"}))
 	require.Equal(t, self, <-got)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/raftstore/internal/silence"
+	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -20,7 +20,7 @@ const (
 
 // watch starts the failure detector of this host.
 func (n *Node) watch() error {
-	n.silence = silence.New(silence.Config{
+	n.detector = detector.New(detector.Config{
 		Self: n.options.RaftAddr, Limit: cmp.Or(n.options.Heartbeat, raftstore.DefaultHeartbeat), Members: n.otherHosts,
 		Network: (*hosts)(n), Groups: (*replicas)(n), Log: n.options.Logger, Faults: n.options.Faults,
 	})
@@ -32,7 +32,7 @@ func (n *Node) watch() error {
 	n.host.AnswerShared(n.answerHost)
 	ctx, end := context.WithCancel(context.Background())
 	n.unwatch = end
-	n.tasks.Go(func() { n.silence.Run(ctx) })
+	n.tasks.Go(func() { n.detector.Run(ctx) })
 	return nil
 }
 
@@ -43,11 +43,11 @@ func (n *Node) identity() peer.Identity {
 }
 
 // otherHosts returns the other nodes of the first group.
-func (n *Node) otherHosts() (others []silence.Host) {
+func (n *Node) otherHosts() (others []detector.Host) {
 	t := n.base().Topology()
 	for i := range t.Nodes {
 		if m := &t.Nodes[i]; m.ID != t.Self {
-			others = append(others, silence.Host{Addr: m.RaftAddr, ID: m.ID})
+			others = append(others, detector.Host{Addr: m.RaftAddr, ID: m.ID})
 		}
 	}
 	return others
@@ -57,10 +57,10 @@ func (n *Node) otherHosts() (others []silence.Host) {
 func (n *Node) answerHost(kind byte, body []byte, _ <-chan struct{}) ([]byte, error) {
 	switch kind {
 	case pingKind:
-		n.silence.Hear(string(body))
+		n.detector.Hear(string(body))
 		return nil, nil
 	case askKind:
-		return n.silence.Answer(body)
+		return n.detector.Answer(body)
 	}
 	return nil, fmt.Errorf("this version of weir does not know messages of hosts of kind %q", kind)
 }
@@ -68,26 +68,26 @@ func (n *Node) answerHost(kind byte, body []byte, _ <-chan struct{}) ([]byte, er
 // Consensus returns the sums of the counters of all groups, and the counters of the host.
 func (n *Node) Consensus() limiter.Consensus {
 	c := n.Router.Consensus()
-	c.SilentNodes, c.SilentHere = n.silence.Confirmed.Load(), n.silence.Unconfirmed.Load()
+	c.SilentNodes, c.SilentHere = n.detector.Confirmed.Load(), n.detector.Unconfirmed.Load()
 	return c
 }
 
 // hosts is the network of the failure detector: the connections that all groups share.
 type hosts Node
 
-// Ping implements silence.Network. A host that refuses the message lives, and has no detector.
-func (n *hosts) Ping(ctx context.Context, to silence.Host) error {
+// Ping implements detector.Network. A host that refuses the message lives, and has no detector.
+func (n *hosts) Ping(ctx context.Context, to detector.Host) error {
 	_, err := n.host.AskShared(ctx, peer.Message{
 		Addr: to.Addr, To: to.ID, Kind: pingKind, Patient: true, Body: []byte(n.options.RaftAddr),
 	})
 	if errors.Is(err, peer.ErrNotShared) || errors.Is(err, peer.ErrRefused) {
-		return fmt.Errorf("%w: %w", silence.ErrNoDetector, err)
+		return fmt.Errorf("%w: %w", detector.ErrNoDetector, err)
 	}
 	return err
 }
 
-// Ask implements silence.Network.
-func (n *hosts) Ask(ctx context.Context, to silence.Host, question []byte) ([]byte, error) {
+// Ask implements detector.Network.
+func (n *hosts) Ask(ctx context.Context, to detector.Host, question []byte) ([]byte, error) {
 	return n.host.AskShared(ctx, peer.Message{Addr: to.Addr, To: to.ID, Kind: askKind, Body: question})
 }
 
@@ -101,7 +101,7 @@ type replica interface {
 	Elect(ctx context.Context, old string)
 }
 
-// LedBy implements silence.Groups.
+// LedBy implements detector.Groups.
 func (n *replicas) LedBy(addr string) (groups []int) {
 	for i, g := range n.all() {
 		if t := g.Topology(); addrOf(t, t.Leader) == addr {
@@ -111,18 +111,18 @@ func (n *replicas) LedBy(addr string) (groups []int) {
 	return groups
 }
 
-// View implements silence.Groups.
-func (n *replicas) View(group int) (silence.View, bool) {
+// View implements detector.Groups.
+func (n *replicas) View(group int) (detector.View, bool) {
 	all := n.all()
 	if group < 0 || group >= len(all) { // another host asks
-		return silence.View{}, false
+		return detector.View{}, false
 	}
 	r, ok := all[group].(replica)
 	if !ok {
-		return silence.View{}, false
+		return detector.View{}, false
 	}
 	t := r.Topology()
-	v := silence.View{Leader: addrOf(t, t.Leader), Term: t.Term, Last: r.LastIndex()}
+	v := detector.View{Leader: addrOf(t, t.Leader), Term: t.Term, Last: r.LastIndex()}
 	for i := range t.Nodes {
 		if m := &t.Nodes[i]; m.Voter {
 			v.Voters = append(v.Voters, m.RaftAddr)
@@ -131,7 +131,7 @@ func (n *replicas) View(group int) (silence.View, bool) {
 	return v, true
 }
 
-// Elect implements silence.Groups.
+// Elect implements detector.Groups.
 func (n *replicas) Elect(ctx context.Context, group int, old string) {
 	if r, ok := n.all()[group].(replica); ok {
 		r.Elect(ctx, old)

@@ -1,4 +1,4 @@
-package silence
+package detector
 
 import (
 	"context"
@@ -39,15 +39,15 @@ func (d *Detector) Answer(asked []byte) ([]byte, error) {
 	if err := json.Unmarshal(asked, &q); err != nil {
 		return nil, err
 	}
-	a := d.testify(q.Silent, time.Now())
+	a := d.answerAbout(q.Silent, time.Now())
 	if a.Silent {
 		a.Last = d.lastOf(q.Groups)
 	}
 	return json.Marshal(a)
 }
 
-// testify says whether this host has heard nothing from another host for the limit.
-func (d *Detector) testify(addr string, now time.Time) (a answer) {
+// answerAbout says whether this host has heard nothing from another host for the limit.
+func (d *Detector) answerAbout(addr string, now time.Time) (a answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.noticePause(now)

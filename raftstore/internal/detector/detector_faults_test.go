@@ -1,6 +1,6 @@
 //go:build weirfaults
 
-package silence
+package detector
 
 import (
 	"testing"

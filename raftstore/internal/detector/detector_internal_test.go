@@ -1,4 +1,4 @@
-package silence
+package detector
 
 import (
 	"fmt"
@@ -84,7 +84,7 @@ func TestAPausedHost(t *testing.T) {
 		c.run(t.Context(), 5*limit)
 		require.Empty(t, c.elections)
 		c.host("B").paused = false
-		require.False(t, c.host("B").testify("A", time.Now()).Silent, "before it looked again")
+		require.False(t, c.host("B").answerAbout("A", time.Now()).Silent, "before it looked again")
 		c.host("A").paused = true
 		c.host("B").looked = time.Time{}.Add(1) // paused until now
 		c.run(t.Context(), limit-2*limit/ticksPerLimit)
@@ -110,7 +110,7 @@ func TestAPauseEndsASilence(t *testing.T) {
 		c.host("B").paused = true
 		c.run(t.Context(), limit)
 		c.host("B").paused = false
-		require.False(t, c.host("B").testify("A", time.Now()).Silent)
+		require.False(t, c.host("B").answerAbout("A", time.Now()).Silent)
 		require.Nil(t, c.host("B").hosts["A"].silence)
 	})
 }

@@ -16,7 +16,7 @@ func fill(t *testing.T, l *sharedlog.Log, p *sharedlog.Part, from, to uint64) {
 		require.NoError(t, p.StoreLog(entry(i, 1, 100)))
 		require.NoError(t, p.DeleteRange(1, i-1))
 	}
-	sharedlog.AwaitTidy(l)
+	sharedlog.AwaitCompaction(l)
 }
 
 // TestTermsAndVotesOutliveTheirRecords checks that a vote which is older than all entries is written again before the
@@ -90,7 +90,7 @@ func TestASnapshotFreesTheLog(t *testing.T) {
 	idle.OnPinned(func(uint64) {
 		select {
 		case due <- struct{}{}:
-		default: // between the two removals the keeper asks again
+		default: // between the two removals the compactor asks again
 		}
 	})
 	require.NoError(t, idle.StoreLog(entry(1, 1, 10)))
@@ -103,7 +103,7 @@ func TestASnapshotFreesTheLog(t *testing.T) {
 	require.NoError(t, idle.DeleteRange(1, 1))
 	require.NoError(t, idle.DeleteRange(2, 2))
 	appends := base.appends
-	sharedlog.AwaitTidy(l)
+	sharedlog.AwaitCompaction(l)
 	require.Equal(t, appends, base.appends)
 	require.Greater(t, base.first, uint64(2))
 	require.NoError(t, l.Close())
@@ -163,7 +163,7 @@ func TestADroppedPartIsFree(t *testing.T) {
 	require.EqualValues(t, 100, last)
 	require.NoError(t, ended.Close())
 	require.NoError(t, l.DropClosed())
-	sharedlog.AwaitTidy(l)
+	sharedlog.AwaitCompaction(l)
 	require.Greater(t, base.first, uint64(100))
 	fill(t, l, busy, 1, 2)
 	require.NoError(t, l.Close())
@@ -220,7 +220,7 @@ func TestATruncationThatFailsEndsAllWrites(t *testing.T) {
 		if err = p.StoreLog(entry(i, 1, 100)); err == nil {
 			err = p.DeleteRange(1, i-1)
 		}
-		sharedlog.AwaitTidy(l)
+		sharedlog.AwaitCompaction(l)
 	}
 	require.ErrorIs(t, err, errDisk)
 	require.NoError(t, l.Close())

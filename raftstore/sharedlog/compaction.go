@@ -7,12 +7,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// maxAgainBytes bounds the records that one append writes again. The append delays the requests that wait by about the
+// maxRewriteBytes bounds the records that one append writes again. The append delays the requests that wait by about the
 // time that the disk takes for so many bytes.
-const maxAgainBytes = 256 << 10
+const maxRewriteBytes = 256 << 10
 
-// keeper keeps the log short, in a goroutine of its own.
-type keeper struct {
+// compactor keeps the log short, in a goroutine of its own.
+type compactor struct {
 	wake    chan struct{}
 	stop    chan struct{}
 	running sync.WaitGroup
@@ -20,8 +20,8 @@ type keeper struct {
 	asked, done atomic.Int64 // calls of look, and those of them that were answered
 }
 
-// look makes the keeper look at the log.
-func (k *keeper) look() {
+// look makes the compactor look at the log.
+func (k *compactor) look() {
 	k.asked.Add(1)
 	select {
 	case k.wake <- struct{}{}:
@@ -29,32 +29,33 @@ func (k *keeper) look() {
 	}
 }
 
-// keep keeps the log short until Close, or until the Base fails. The next write of a part then reports the failure.
-func (l *Log) keep() {
+// runCompactor compacts the log when it is woken, until Close or until the Base fails. The next write of a part then
+// reports the failure.
+func (l *Log) runCompactor() {
 	for {
 		select {
-		case <-l.keeper.stop:
+		case <-l.compactor.stop:
 			return
-		case <-l.keeper.wake:
-			asked := l.keeper.asked.Load()
-			if err := l.tidy(); err != nil {
+		case <-l.compactor.wake:
+			asked := l.compactor.asked.Load()
+			if err := l.compact(); err != nil {
 				l.queue.fail(err)
 				return
 			}
-			l.keeper.done.Store(asked)
+			l.compactor.done.Store(asked)
 		}
 	}
 }
 
-// tidy removes the records before the oldest live one, after it has moved live records that are in the way.
-func (l *Log) tidy() error {
+// compact removes the records before the oldest live one, after it has moved live records that are in the way.
+func (l *Log) compact() error {
 	target, ask := l.choose()
 	if ask != nil {
 		ask()
 	}
 	for target > 0 {
 		select {
-		case <-l.keeper.stop:
+		case <-l.compactor.stop:
 			return nil
 		default:
 		}
@@ -134,11 +135,11 @@ func (l *Log) truncate(at uint64) error {
 	return l.base.DeleteRange(first, at-1)
 }
 
-// again returns some of the live records before the target, to be written again, or nil. Only the caller that writes
+// rewrite returns some of the live records before the target, to be written again, or nil. Only the caller that writes
 // calls it.
-func (l *Log) again() (*request, error) {
+func (l *Log) rewrite() (*request, error) {
 	r := &request{}
-	for _, at := range l.inTheWay() {
+	for _, at := range l.liveBeforeTarget() {
 		var rec raft.Log
 		if err := l.base.GetLog(at, &rec); err != nil {
 			return nil, err
@@ -147,7 +148,7 @@ func (l *Log) again() (*request, error) {
 		if err != nil {
 			return nil, corrupt(at, err.Error())
 		}
-		if r.add(h, rec); r.bytes >= maxAgainBytes {
+		if r.add(h, rec); r.bytes >= maxRewriteBytes {
 			break
 		}
 	}
@@ -157,14 +158,14 @@ func (l *Log) again() (*request, error) {
 	return r, nil
 }
 
-// inTheWay returns positions of live records before the target, at most as many as one append writes again.
-func (l *Log) inTheWay() (at []uint64) {
+// liveBeforeTarget returns positions of live records before the target, at most as many as one append writes again.
+func (l *Log) liveBeforeTarget() (at []uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.target == 0 {
 		return nil
 	}
-	const most = maxAgainBytes / recordOverhead
+	const most = maxRewriteBytes / recordOverhead
 	for _, p := range l.parts {
 		for _, v := range p.stable {
 			if v.at < l.target {
