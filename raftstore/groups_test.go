@@ -38,7 +38,8 @@ func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 		m.listen(host)
 	}
 	for group := range first {
-		m.groups, m.said = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)}), append(m.said, &logtest.Buffer{})
+		m.groups = append(m.groups, &cluster{t: t, fatal: make(chan error, 100)})
+		m.said = append(m.said, &logtest.Buffer{})
 		for host := range n {
 			m.open(group, host)
 		}

@@ -106,8 +106,7 @@ func TestLeadershipIsHandedOver(t *testing.T) {
 }
 
 // TestNewcomerGetsTheStateAsAnImage checks that a node which joins after a snapshot gets the image and the entries after
-// it, and not the whole log. The logs are in memory: with logs on disk, the
-// new node got the whole log.
+// it, and not the whole log. The logs are in memory: with logs on disk, the new node got the whole log.
 func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		o.SnapshotBytes, o.Log = 4<<10, raft.NewInmemStore()

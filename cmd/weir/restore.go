@@ -63,7 +63,8 @@ func (r *restoreCmd) Run() error {
 	at := time.Unix(0, made.At.WallNs).UTC()
 	start := ""
 	if r.NodeID != "" {
-		start = fmt.Sprintf(": start it with --data-dir %s --node-id %s --raft-addr %s", r.DataDir, r.NodeID, r.RaftAddr)
+		start = fmt.Sprintf(": start it with --data-dir %s --node-id %s --raft-addr %s",
+			r.DataDir, r.NodeID, r.RaftAddr)
 	} else if r.Durability != "" {
 		start = fmt.Sprintf(": start it with --data-dir %s --durability %s", r.DataDir, r.Durability)
 	}

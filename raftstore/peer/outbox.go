@@ -57,7 +57,7 @@ func clearSignal(c chan struct{}) {
 }
 
 // run writes frames until the connection fails or done is closed. Patient frames wait for at most patience. Before a
-// write, all goroutines run that can: several groups often add a frame at the same moment, and one write takes them all.
+// write, all goroutines run that can: groups often add their frames at the same moment, and one write takes them all.
 func (o *outbox) run(conn net.Conn, patience time.Duration, done <-chan struct{}) {
 	defer o.end()
 	for {

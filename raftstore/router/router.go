@@ -95,8 +95,8 @@ func (r *Router) replace(number int, g Group) {
 	}
 }
 
-// owner returns the group that owns the slot of a key, for a read such as Inspect. The group does not check the slot of a
-// read. It need not: the number of groups is fixed when the cluster is founded, and each node reads it from its
+// owner returns the group that owns the slot of a key, for a read such as Inspect. The group does not check the slot of
+// a read. It need not: the number of groups is fixed when the cluster is founded, and each node reads it from its
 // directory. So no map is stale, and no read reaches another group.
 func (r *Router) owner(name []byte) Group { return r.all()[r.groupOf(name)] }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// maxRewriteBytes bounds the records that one append writes again. The append delays the requests that wait by about the
-// time that the disk takes for so many bytes.
+// maxRewriteBytes bounds the records that one append writes again. The append delays the requests that wait by about
+// the time that the disk takes for so many bytes.
 const maxRewriteBytes = 256 << 10
 
 // compactor keeps the log short, in a goroutine of its own.

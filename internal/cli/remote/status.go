@@ -138,7 +138,8 @@ func (s *Status) writeGroups(t io.Writer) {
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if g.Ended != "" {
-			fmt.Fprintf(t, "%d\t%d-%d\tended on %s: %s\n", i, g.FirstSlot, g.LastSlot, s.Node, terminal.PlainText(g.Ended))
+			fmt.Fprintf(t, "%d\t%d-%d\tended on %s: %s\n", i, g.FirstSlot, g.LastSlot, s.Node,
+				terminal.PlainText(g.Ended))
 			continue
 		}
 		fmt.Fprintf(t, "%d\t%d-%d\t%s\t%d\t%d\n", i, g.FirstSlot, g.LastSlot,

@@ -62,7 +62,7 @@ var abandoned = []string{
 	// state refuses every request until its watchdog ends the process.
 	"raft.(*Raft).leadershipTransfer(",
 	"raft.(*Raft).leaderLoop.func2()",
-	// The library accepted a request at the moment it shut down, and never answers it. Nothing waits for that goroutine.
+	// The library accepted a request at the moment it shut down, and never answers it. Nothing waits for the goroutine.
 	// A real process ends with the node. If only a group ends, a goroutine for each such request stays.
 	"consensus.(*Raft).Await.func1()",
 }

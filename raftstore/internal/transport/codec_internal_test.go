@@ -20,9 +20,9 @@ func TestMessagesAreEncodedAsByTheLibrary(t *testing.T) {
 	for i := range 8 {
 		tasks.Go(func() {
 			for size := range 200 {
-				m := raft.AppendEntriesRequest{Term: uint64(i), Leader: []byte(fmt.Sprint(size)), Entries: []*raft.Log{
+				m := raft.AppendEntriesRequest{Term: uint64(i), Entries: []*raft.Log{
 					{Index: uint64(size), Data: bytes.Repeat([]byte{byte(i)}, 97*size)},
-				}}
+				}, RPCHeader: raft.RPCHeader{ID: []byte(fmt.Sprint(size))}}
 				b, err := encode(&m)
 				assertEqual(t, nil, err)
 				var want []byte

@@ -50,7 +50,8 @@ func TestATransferIsNoted(t *testing.T) {
 	for name, ask := range map[string]func(a, b *sharing) error{
 		"shared": func(a, b *sharing) error { return a.TimeoutNow("b", b.addr, &now, &raft.TimeoutNowResponse{}) },
 		"stream": func(a, b *sharing) error {
-			return onStream(a.Shared, (*raft.NetworkTransport).TimeoutNow, "b", b.addr, &now, &raft.TimeoutNowResponse{})
+			var resp raft.TimeoutNowResponse
+			return onStream(a.Shared, (*raft.NetworkTransport).TimeoutNow, "b", b.addr, &now, &resp)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
