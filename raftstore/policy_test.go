@@ -54,7 +54,10 @@ func TestPoliciesAreReplicated(t *testing.T) {
 	c.stop(follower)
 	c.restart(follower)
 	c.agree()
-	require.EqualValues(t, 2, c.nodes[follower].Policies().Get([]byte("user")).Version)
+	// A change whose answer is lost in an election is sent again, and then the version grows twice.
+	version := c.nodes[follower].Policies().Get([]byte("user")).Version
+	require.GreaterOrEqual(t, version, uint64(2))
+	require.Equal(t, c.nodes[at].Policies().Get([]byte("user")).Version, version)
 	out := c.decideOn(c.nodes[follower], check(5, "org", "acme", "user", "vip:1"),
 		check(1, "org", "acme", "user", "vip:1"), check(1, "none", "k"))
 	require.EqualValues(t, 1, out[0].Allowed, "the override must lift every limit except the organisation's")

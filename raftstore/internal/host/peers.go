@@ -81,6 +81,7 @@ func (p *Peers) follow(servers []raft.Server) {
 	for id, addr := range wanted {
 		if p.Nodes[id] == nil {
 			p.Nodes[id] = p.add(id, addr)
+			p.Nodes[id].terms.Once() // a quorum round may have begun before
 		}
 	}
 }
