@@ -19,7 +19,9 @@ type termAsker struct {
 	asked chan string
 }
 
-func (a termAsker) AskTerm(_ context.Context, id string, _ func(context.Context) (uint64, error)) { a.asked <- id }
+func (a termAsker) AskTerm(_ context.Context, id string, _ func(context.Context) (uint64, error)) {
+	a.asked <- id
+}
 
 // TestANewMemberIsAskedForItsTerm checks that a quorum round which began before this node knew the members, or their
 // addresses, asks them. Nothing else would ask them again, and the round would wait until it expires.
@@ -32,7 +34,9 @@ func TestANewMemberIsAskedForItsTerm(t *testing.T) {
 		defer p.closeHost()
 		p.Wake([]string{"a", "b", "c"})
 
-		servers := []raft.Server{{ID: "a", Address: "host-a"}, {ID: "b", Address: "host-b"}, {ID: "c", Address: "host-c"}}
+		servers := []raft.Server{
+			{ID: "a", Address: "host-a"}, {ID: "b", Address: "host-b"}, {ID: "c", Address: "host-c"},
+		}
 		p.follow(servers)
 		synctest.Wait()
 		require.ElementsMatch(t, []string{"b", "c"}, []string{g.next(), g.next()})
