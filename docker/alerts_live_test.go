@@ -3,7 +3,6 @@ package docker_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +19,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // watched is a set of real nodes that a real Prometheus scrapes. One minute of the rules lasts four seconds.
@@ -80,25 +81,17 @@ var wrongClock = map[string][]string{"c": {"--test-wall-offset=1m"}}
 
 // plan configures a cluster of three nodes and a single node with low bounds.
 func (w *watched) plan() {
-	names, raft := []string{"a", "b", "c"}, []string{w.freeAddr(), w.freeAddr(), w.freeAddr()}
+	names, raft := []string{"a", "b", "c"}, []string{freeport.Addr(w.t), freeport.Addr(w.t), freeport.Addr(w.t)}
 	for i, name := range names {
-		w.nodes[name] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
+		w.nodes[name] = &watchedNode{addr: freeport.Addr(w.t), web: freeport.Addr(w.t), args: []string{
 			"--node-id=" + name, "--raft-addr=" + raft[i], "--join=" + strings.Join(raft, ","),
 			"--data-dir=" + filepath.Join(w.dir, name),
 			"--raft-heartbeat=3s", // a shorter pause of the machine changes no leader
 		}}
 	}
-	w.nodes["solo"] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
+	w.nodes["solo"] = &watchedNode{addr: freeport.Addr(w.t), web: freeport.Addr(w.t), args: []string{
 		"--requirepass=right", "--max-memory=16mb", "--max-clients=10", "--data-dir=",
 	}}
-}
-
-// freeAddr returns a free address.
-func (w *watched) freeAddr() string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(w.t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 func (w *watched) start(name string, more ...string) {
@@ -149,7 +142,7 @@ func (w *watched) startPrometheus(path string) {
 		fmt.Sprintf("  - {job_name: weir-solo, static_configs: [{targets: [%q]}]}\n", w.nodes["solo"].web)
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "rules.yaml"), []byte(shorter(string(rules))), 0o600))
 	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "prometheus.yaml"), []byte(config), 0o600))
-	w.prom = w.freeAddr()
+	w.prom = freeport.Addr(w.t)
 	w.run("prometheus", path, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb",
 		"--web.listen-address="+w.prom)
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 const (
@@ -140,11 +142,8 @@ func (c *cluster) awaitHealth(t *testing.T, nodes ...string) {
 // freePorts returns ports of this machine that are free.
 func freePorts(t *testing.T, n int) (ports []string) {
 	t.Helper()
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer ln.Close() // after all are chosen, so that no port is chosen twice
-		_, port, err := net.SplitHostPort(ln.Addr().String())
+	for _, addr := range freeport.Addrs(t, n) {
+		_, port, err := net.SplitHostPort(addr)
 		require.NoError(t, err)
 		ports = append(ports, port)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // envoyPolicy is the policy that the example's domain and actions select.
@@ -23,7 +25,7 @@ func TestEnvoy(t *testing.T) {
 	var served atomic.Int64
 	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
 	t.Cleanup(app.Close)
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	dir := copied(t, "envoy", strings.NewReplacer(port("6382"), port(rls), port("3000"),
 		port(app.Listener.Addr().String()), port("8080"), port(addr)))
 	// All Envoys of a machine share one base id by default.

@@ -3,10 +3,8 @@ package examples
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -57,27 +55,6 @@ func need(t *testing.T, how string, tools ...string) {
 			t.Skipf("SKIPPED: %s is missing (%s)", tool, how)
 		}
 	}
-}
-
-// firstPort and ports are the range of freeAddr. It is below the ports that systems assign to outgoing connections,
-// because such a connection could take the port before the server.
-const (
-	firstPort = 20000
-	ports     = 12000
-)
-
-// freeAddr returns a free address for a server that does not support port 0. The port is free on every address of the
-// machine.
-func freeAddr(t *testing.T) string {
-	for range ports {
-		port := fmt.Sprint(firstPort + rand.IntN(ports))
-		if ln, err := net.Listen("tcp", ":"+port); err == nil {
-			require.NoError(t, ln.Close())
-			return "127.0.0.1:" + port
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // copied copies an example, replaces its addresses unless the replacer is nil, and returns the directory.

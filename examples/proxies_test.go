@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
@@ -32,7 +33,7 @@ type proxied struct {
 // behind starts the servers that a proxy needs, and the proxy in a copy of its example, as its README says. change
 // adapts the copy and the command to the test.
 func behind(t *testing.T, example string, change func(dir string, cmd *exec.Cmd)) *proxied {
-	p := &proxied{addr: freeAddr(t), limit: startWeir(t), page: readmeOf(t, example), served: new(atomic.Int64)}
+	p := &proxied{addr: freeport.Addr(t), limit: startWeir(t), page: readmeOf(t, example), served: new(atomic.Int64)}
 	check := p.limit.HTTP()
 	p.weir, p.opened = countConns(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.asked.Store(r.Header)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
@@ -62,7 +63,7 @@ func TestSpring(t *testing.T) {
 // returns the copy. argv replaces the README's commands. If the install fails, for example without a network, the
 // test is skipped, but never in CI.
 func serve(t *testing.T, example string, argv []string) (dir string) {
-	s, addr, page := startWeir(t), freeAddr(t), readmeOf(t, example)
+	s, addr, page := startWeir(t), freeport.Addr(t), readmeOf(t, example)
 	dir = copied(t, example, nil)
 	var install []string
 	if argv == nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // startup bounds the start of a server. A slow start fails no test.
@@ -21,7 +23,7 @@ func weir(t *testing.T) *process {
 	build.Dir = filepath.Join("..", "..")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	return serve(t, addr, binary, "serve", "--listen", addr, "--http=", "--data-dir=")
 }
 
@@ -31,7 +33,7 @@ func redisServer(t *testing.T) *process {
 	if err != nil {
 		t.Skip("needs redis-server")
 	}
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	return serve(t, addr, binary, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no")
@@ -56,12 +58,4 @@ func serve(t *testing.T, addr, binary string, args ...string) *process {
 	})
 	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, startup, 10*time.Millisecond)
 	return &process{rdb, cmd.Process.Pid}
-}
-
-// freeAddr returns a free address. Another program may still take it first.
-func freeAddr(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	redigo "github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // electTimeout is far longer than an election on a busy machine.
@@ -74,7 +76,7 @@ func (c *Cluster) launch() error {
 
 // make assigns names and addresses to the nodes.
 func (c *Cluster) make() error {
-	addrs, err := freeAddrs(2 * c.Size)
+	addrs, err := freeport.Take(2 * c.Size)
 	if err != nil {
 		return err
 	}

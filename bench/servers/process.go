@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 const (
@@ -173,7 +175,7 @@ func (p *Process) pickAddr() (string, error) {
 	if p.fixed != "" {
 		return p.fixed, nil
 	}
-	addrs, err := freeAddrs(1)
+	addrs, err := freeport.Take(1)
 	if err != nil {
 		return "", err
 	}

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // with the attack.
 func TestAttackedPortsLeaveOthersServed(t *testing.T) {
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)
-	raft := freeAddr(t)
+	raft := freeport.Addr(t)
 	p := start(t, certFlags(own, "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--rls=127.0.0.1:0",
 		"--http-check=protected",
 		"--node-id=one", "--raft-addr="+raft, "--join="+raft, "--expect=1")...)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // fillForBackup gives a server each kind of state that a backup must restore.
@@ -59,10 +61,10 @@ func TestBackupAndRestore(t *testing.T) {
 	cold := filepath.Join(dir, "cold.backup")
 	weir(t, "backup", "--addr", p.addr, cold)
 	p.stop()
-	raft := freeAddr(t)
+	raft := freeport.Addr(t)
 	weir(t, "restore", cold, "--data-dir", filepath.Join(dir, "a"), "--node-id=a", "--raft-addr="+raft)
 	a := start(t, "--data-dir="+filepath.Join(dir, "a"), "--node-id=a", "--raft-addr="+raft)
-	other := freeAddr(t)
+	other := freeport.Addr(t)
 	b := start(t, "--data-dir="+filepath.Join(dir, "b"), "--node-id=b", "--raft-addr="+other, "--join="+raft+","+other)
 	require.Eventually(t, func() bool {
 		reply, err := redis.Values(b.dial().Do("RL.CHECK", "user", "7", "COST", "0"))
@@ -83,7 +85,7 @@ func TestBackupAndRestore(t *testing.T) {
 // into one and to a server that runs alone.
 func TestBackupAndRestoreOfGroups(t *testing.T) {
 	dir := t.TempDir()
-	raft := freeAddr(t)
+	raft := freeport.Addr(t)
 	p := start(t, "--data-dir="+filepath.Join(dir, "four"), "--node-id=a", "--raft-addr="+raft, "--join="+raft,
 		"--groups=4")
 	p.led()
@@ -93,7 +95,7 @@ func TestBackupAndRestoreOfGroups(t *testing.T) {
 		require.Contains(t, weir(t, "backup", "--addr", p.addr, file), "four.backup: ")
 		p.stop()
 		name := "to" + groups
-		raft = freeAddr(t)
+		raft = freeport.Addr(t)
 		args := []string{"restore", file, "--data-dir", filepath.Join(dir, name), "--node-id=a", "--raft-addr=" + raft}
 		if groups != "" {
 			args = append(args, "--groups", groups)

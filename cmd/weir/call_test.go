@@ -7,6 +7,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // TestCall checks that weir call prints the same as redis-cli in a terminal.
@@ -21,7 +23,7 @@ func TestCall(t *testing.T) {
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")),
 		"max must be a whole number")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), "weir call needs <command>")
-	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", freeAddr(t), "PING")), "start weir serve")
+	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", freeport.Addr(t), "PING")), "start weir serve")
 }
 
 func TestRepliesAreWritten(t *testing.T) {

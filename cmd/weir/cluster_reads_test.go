@@ -17,15 +17,13 @@ import (
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/policy"
 	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // startCluster starts a cluster, and returns the leader first. more returns further arguments of a node.
 func startCluster(t *testing.T, size int, more ...func(id string) []string) []*process {
 	t.Helper()
-	var rafts []string
-	for range size {
-		rafts = append(rafts, freeAddr(t))
-	}
+	rafts := freeport.Addrs(t, size)
 	nodes := make([]*process, size)
 	ready := make([]chan map[string]any, size)
 	for i := range size {

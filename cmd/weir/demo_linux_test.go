@@ -38,8 +38,8 @@ func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	return os.NewFile(uintptr(fd), "terminal"), theirs
 }
 
-// firstPort is where a demo starts to look for free ports: below the ports of outgoing connections.
-func firstPort() int { return 10_000 + rand.IntN(20_000) }
+// firstPort is where a demo starts to look for free ports: below the ports that package freeport reserves.
+func firstPort() int { return 10_000 + rand.IntN(4_500) }
 
 const ctrlC = "\x03"
 

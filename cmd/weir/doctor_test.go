@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/cli/doctor"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // runDoctor runs weir doctor, and returns its findings and whether it succeeded.
@@ -45,16 +46,8 @@ func says(t *testing.T, found []doctor.Finding, v doctor.Verdict, check, text st
 	t.Fatalf("nothing says %s %s %q: %+v", v, check, text, found)
 }
 
-// freeAddr returns an address that was free a moment ago.
-func freeAddr(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
 func TestDoctorBeforeTheFirstStart(t *testing.T) {
-	addr, web := freeAddr(t), freeAddr(t)
+	addr, web := freeport.Addr(t), freeport.Addr(t)
 	config := configWith(t, "listen: "+addr+"\nhttp: "+web+"\nmax-memory: 64mb\n")
 	found, content := runDoctor(t, "--config", config)
 	require.True(t, content, "%+v", found)
@@ -90,8 +83,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	expired := ca.Issue("node", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
 	alien := certtest.NewCA(t, "alien").Issue("a", nil)
-	tls := []string{"--tls-listen", freeAddr(t), "--tls-cert-file", expired.Cert, "--tls-key-file"}
-	node := []string{"--node-id", "a", "--raft-addr", freeAddr(t)}
+	tls := []string{"--tls-listen", freeport.Addr(t), "--tls-cert-file", expired.Cert, "--tls-key-file"}
+	node := []string{"--node-id", "a", "--raft-addr", freeport.Addr(t)}
 	for _, c := range []struct {
 		what  string
 		args  []string
@@ -126,7 +119,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			found, content := runDoctor(
-				t, append([]string{"--listen", "127.0.0.1:0", "--http", freeAddr(t)}, c.args...)...)
+				t, append([]string{"--listen", "127.0.0.1:0", "--http", freeport.Addr(t)}, c.args...)...)
 			require.False(t, content)
 			says(t, found, doctor.Wrong, c.check, c.text)
 		})
@@ -142,8 +135,8 @@ func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	require.NoError(t, err)
 	defer others.Close()
 	addr := others.Addr().String()
-	found, _ := runDoctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a",
-		"--raft-addr", freeAddr(t), "--join", addr+","+addr)
+	found, _ := runDoctor(t, "--listen", "127.0.0.1:0", "--http", freeport.Addr(t), "--data-dir", dir, "--node-id", "a",
+		"--raft-addr", freeport.Addr(t), "--join", addr+","+addr)
 	says(t, found, doctor.Fine, "versions", "belongs to this node")
 	says(t, found, doctor.Fine, "cluster", "2 nodes in --join")
 }
@@ -169,7 +162,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	says(t, found, doctor.Doubt, "ports", p.addr+" answers NOAUTH")
 	found, _ = runDoctor(t, append(flags, "--requirepass-file", password, "--max-memory=32mb")...)
 	says(t, found, doctor.Doubt, "limits", "another --max-memory, 64.0mb")
-	found, content = runDoctor(t, append(flags, "--requirepass-file", password, "--http", freeAddr(t))...)
+	found, content = runDoctor(t, append(flags, "--requirepass-file", password, "--http", freeport.Addr(t))...)
 	require.False(t, content)
 	says(t, found, doctor.Wrong, "ports", "nothing listens there, but the server runs")
 	p.stop()

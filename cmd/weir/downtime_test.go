@@ -11,6 +11,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // machines are the nodes of one server or cluster as real processes.
@@ -27,10 +29,7 @@ func startMachines(t *testing.T, nodes int) *machines {
 	if nodes == 0 {
 		m.args = [][]string{{"--data-dir=" + filepath.Join(dir, "alone")}}
 	}
-	var join []string
-	for range nodes {
-		join = append(join, freeAddr(t))
-	}
+	join := freeport.Addrs(t, nodes)
 	for i, addr := range join {
 		m.args = append(m.args, []string{
 			"--data-dir=" + filepath.Join(dir, fmt.Sprint(i)), "--node-id=" + fmt.Sprint("n", i), "--raft-addr=" + addr,

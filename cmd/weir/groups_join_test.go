@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/cluster"
 	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // TestANodeJoinsEveryGroup checks that a node joins a cluster of four Raft groups at its first start without --groups,
@@ -27,7 +28,7 @@ func TestANodeJoinsEveryGroup(t *testing.T) {
 	}
 	ready := make(chan map[string]any, 1)
 	p := launchCommand(t, ready, exec.Command(binary), "--node-id=joining", "--data-dir="+t.TempDir(),
-		"--raft-addr="+freeAddr(t), "--join="+strings.Join(join, ","))
+		"--raft-addr="+freeport.Addr(t), "--join="+strings.Join(join, ","))
 	select {
 	case line := <-ready:
 		p.addr = line["listen"].(string)

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/doctor"
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/terminal"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // answering starts a server of the Redis protocol that sends answer's result to each command unchanged.
@@ -135,7 +136,7 @@ func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 // TestDoctorKnowsPortsOfAnotherServer checks that doctor reports ports which another server already uses.
 func TestDoctorKnowsPortsOfAnotherServer(t *testing.T) {
 	web := start(t, "--data-dir=").web[len("http://"):]
-	found, content := runDoctor(t, "--listen", freeAddr(t), "--http", web)
+	found, content := runDoctor(t, "--listen", freeport.Addr(t), "--http", web)
 	require.False(t, content)
 	says(t, found, doctor.Wrong, "ports", web+" for probes belongs to another server")
 }
@@ -145,7 +146,7 @@ func TestDoctorKnowsPortsOfAnotherServer(t *testing.T) {
 func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	dir, password := t.TempDir(), filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame\n"), 0o600))
-	raft := freeAddr(t)
+	raft := freeport.Addr(t)
 	node := []string{"--node-id=a", "--raft-addr=" + raft, "--join=" + raft, "--data-dir=" + dir}
 	p := start(t, append(node, "--requirepass-file", password)...)
 	require.Eventually(t, func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // carelessly runs weir with a umask of 000.
@@ -70,7 +71,7 @@ func TestFilesOfOneNodeArePrivate(t *testing.T) {
 // node received.
 func TestFilesOfAClusterArePrivate(t *testing.T) {
 	dir := t.TempDir()
-	first, others := freeAddr(t), []string{freeAddr(t), freeAddr(t)}
+	first, others := freeport.Addr(t), []string{freeport.Addr(t), freeport.Addr(t)}
 	begin := func(id, raft string, more ...string) *process {
 		args := append([]string{"--node-id=" + id, "--raft-addr=" + raft, "--data-dir=" + filepath.Join(dir, id)},
 			more...)

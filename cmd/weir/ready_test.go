@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 const saysReady, saysAccepting = `"msg":"ready"`, `"msg":"accepting clients"`
@@ -15,9 +17,9 @@ const saysReady, saysAccepting = `"msg":"ready"`, `"msg":"accepting clients"`
 func TestANodeIsReadyWhenItHasALeader(t *testing.T) {
 	t.Parallel()
 	others := ",127.0.0.1:1,127.0.0.1:2"
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	lone := start(t, "--node-id=a", "--raft-addr="+addr, "--join="+addr+others)
-	p := start(t, "--durability=fsync", "--raft-addr="+freeAddr(t))
+	p := start(t, "--durability=fsync", "--raft-addr="+freeport.Addr(t))
 	require.Eventually(t, func() bool { return strings.Contains(p.output(), saysReady) }, patience, 10*time.Millisecond)
 	require.Less(t, strings.Index(p.output(), saysAccepting), strings.Index(p.output(), saysReady))
 	p.stop()

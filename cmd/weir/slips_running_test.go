@@ -15,12 +15,13 @@ import (
 
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/cli/doctor"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // TestSlipsOfRunningServers makes mistakes that a single process cannot recognise. The server continues, and its log
 // describes the problem.
 func TestSlipsOfRunningServers(t *testing.T) {
-	raft := freeAddr(t)
+	raft := freeport.Addr(t)
 	a := start(t, "--node-id=a", "--data-dir=a", "--raft-addr="+raft, "--join="+raft)
 	joins := func(t *testing.T, args ...string) *process { return start(t, append(args, "--data-dir=new")...) }
 	expired := certtest.NewCA(t, "ca").Issue("weir", func(c *x509.Certificate) {
@@ -33,7 +34,7 @@ func TestSlipsOfRunningServers(t *testing.T) {
 			conn.Close()
 		}
 	}
-	other := freeAddr(t)
+	other := freeport.Addr(t)
 	for _, c := range []struct {
 		what string
 		node []string // the arguments of the node to start; none looks at node a
@@ -94,9 +95,9 @@ func TestDoctorDoubtsOpenSecrets(t *testing.T) {
 	for path, mode := range map[string]os.FileMode{open: 0o644, closed: 0o640} {
 		require.NoError(t, os.WriteFile(path, []byte("sesame\n"), mode))
 	}
-	found, content := runDoctor(t, "--listen", freeAddr(t), "--http", freeAddr(t), "--requirepass-file", open)
+	found, content := runDoctor(t, "--listen", freeport.Addr(t), "--http", freeport.Addr(t), "--requirepass-file", open)
 	require.True(t, content, "%+v", found)
 	says(t, found, doctor.Doubt, "config", "--requirepass-file "+open+" can be read by every user")
-	found, _ = runDoctor(t, "--listen", freeAddr(t), "--http", freeAddr(t), "--requirepass-file", closed)
+	found, _ = runDoctor(t, "--listen", freeport.Addr(t), "--http", freeport.Addr(t), "--requirepass-file", closed)
 	require.NotContains(t, fmt.Sprint(found), "can be read by every user")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // slip is a mistake in a command line, and weir's answer.
@@ -74,7 +75,7 @@ func slipDir(t *testing.T) (dir string, fill *strings.Replacer) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("sesame\n"), 0o000))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "full"), 0o555))
-	taken := freeAddr(t)
+	taken := freeport.Addr(t)
 	p := start(t, "--data-dir=", "--listen="+taken)
 	guarded := start(t, "--data-dir=", "--requirepass=sesame")
 	ca := certtest.NewCA(t, "ca")

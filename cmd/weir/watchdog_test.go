@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // systemd is the receiver at NOTIFY_SOCKET.
@@ -92,7 +93,7 @@ func TestWatchdogAsks(t *testing.T) {
 	}{
 		{"all is well", p.addr, stuckNode{free}, patience, true},
 		{"nobody answers", silent.Addr().String(), stuckNode{free}, 10 * time.Millisecond, false},
-		{"nobody is there", freeAddr(t), stuckNode{free}, patience, false},
+		{"nobody is there", freeport.Addr(t), stuckNode{free}, patience, false},
 		{"the limiter is stuck", p.addr, stuck, 10 * time.Millisecond, false},
 	} {
 		err := (&watchdog{addr: c.addr, node: c.node, every: c.wait, log: slog.New(slog.DiscardHandler)}).ask()

@@ -2,8 +2,6 @@ package systems
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
@@ -59,7 +58,7 @@ func startGatewayRedis(t *testing.T) gatewayStore {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("SKIPPED: redis-server is missing (on Debian: apt install redis-server)")
 	}
-	s := &gatewayRedis{t: t, address: gatewayFreeAddr(t)}
+	s := &gatewayRedis{t: t, address: freeport.Addr(t)}
 	t.Cleanup(s.Kill)
 	s.Start()
 	return s
@@ -90,20 +89,6 @@ func (s *gatewayRedis) Redis() *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: s.address, ContextTimeoutEnabled: true, DialerRetries: 1})
 	s.t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
-}
-
-// gatewayFreeAddr returns an address that was free a moment ago. Its port is below the ports that the kernel gives to
-// outgoing connections.
-func gatewayFreeAddr(t *testing.T) string {
-	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
-		if ln, err := net.Listen("tcp", address); err == nil {
-			require.NoError(t, ln.Close())
-			return address
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // gatewayKnowsScript skips a test if weir does not recognise the script.

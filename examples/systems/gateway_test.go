@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
@@ -191,7 +192,7 @@ func startGatewayJava(t *testing.T, s gatewayStore, withScript bool, more ...str
 		t.Skipf("SKIPPED: the gateway cannot be built: %v", err)
 	}
 	require.NoError(t, err)
-	listen := gatewayFreeAddr(t)
+	listen := freeport.Addr(t)
 	file := gatewayConfig(t, s.addr(), listen, gatewayUpstream(t), more...)
 	if withScript {
 		text, err := os.ReadFile(file)
@@ -280,7 +281,7 @@ func buildGatewayGo(t *testing.T) string {
 
 // TestGatewayGo runs the Go gateway with policies in weir. Its fallback contains no limits of its own.
 func TestGatewayGo(t *testing.T) {
-	s, listen := startGatewayWeir(t), gatewayFreeAddr(t)
+	s, listen := startGatewayWeir(t), freeport.Addr(t)
 	file := gatewayConfig(t, s.addr(), listen, gatewayUpstream(t))
 	p := startGateway(t, listen, []string{buildGatewayGo(t)}, "CONFIG="+file)
 	gatewayDrive(t, p, s, gatewayGoWords)
@@ -314,7 +315,7 @@ func TestGatewayGo(t *testing.T) {
 func TestGatewayGoInACluster(t *testing.T) {
 	const each, burst = 40, 10_000
 	cluster := weirproc.StartCluster(t)
-	leader, listen := cluster.Leader(), gatewayFreeAddr(t)
+	leader, listen := cluster.Leader(), freeport.Addr(t)
 	var follower *weirproc.Server
 	for _, node := range cluster.Nodes {
 		if node != leader {

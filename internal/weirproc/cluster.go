@@ -1,9 +1,6 @@
 package weirproc
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // Cluster is a cluster of three nodes.
@@ -26,7 +25,7 @@ func StartCluster(t *testing.T, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
 	n := len(c.Nodes)
-	addrs, dir := FreeAddrs(t, 3*n), t.TempDir()
+	addrs, dir := freeport.Addrs(t, 3*n), t.TempDir()
 	raft := strings.Join(addrs[2*n:], ",")
 	for i := range c.Nodes {
 		id := string(rune('a' + i))
@@ -86,26 +85,4 @@ func (c *Cluster) KillLeader() *Server {
 	leader := c.Leader()
 	leader.Kill()
 	return leader
-}
-
-// lowestPort and the ports above it are below the range from which the kernel takes ports for outgoing connections
-// (32768 on Linux). So no such connection can take the port of a server while it restarts.
-const lowestPort, highestPort = 15000, 32000
-
-// FreeAddrs finds n free loopback addresses.
-func FreeAddrs(t *testing.T, n int) []string {
-	t.Helper()
-	var addrs []string
-	for range 100 * n {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort)))
-		if err != nil {
-			continue
-		}
-		defer ln.Close() // held until all are found, so that all differ
-		if addrs = append(addrs, ln.Addr().String()); len(addrs) == n {
-			return addrs
-		}
-	}
-	t.Fatalf("found no %d free ports", n)
-	return nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // Wait bounds every wait of a test. No result depends on how much of it is used.
@@ -57,7 +59,7 @@ type Server struct {
 // ends with the test.
 func Start(t *testing.T, args ...string) *Server {
 	t.Helper()
-	addrs := FreeAddrs(t, 2)
+	addrs := freeport.Addrs(t, 2)
 	s := New(t, addrs[0], addrs[1], append([]string{"--data-dir", ""}, args...)...)
 	s.Start()
 	return s

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/cli/remote"
-	"github.com/weir-project/weir/internal/weirproc"
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // cluster is three nodes with default settings, except for their addresses and --id-lifetime.
@@ -31,7 +31,7 @@ var nodeIDs = []string{"a", "b", "c"}
 func startCluster(t *testing.T, advertise func(listen string) string, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, nodes: map[string]*weir{}, groups: 1}
-	addrs := weirproc.FreeAddrs(t, 2*len(nodeIDs))
+	addrs := freeport.Addrs(t, 2*len(nodeIDs))
 	clients, nodes := addrs[:len(nodeIDs)], addrs[len(nodeIDs):]
 	dir := t.TempDir()
 	for i, id := range nodeIDs {

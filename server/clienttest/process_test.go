@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/freeport"
 	"github.com/weir-project/weir/internal/weirproc"
 )
 
@@ -38,7 +39,7 @@ func newWeir(t *testing.T, addr string, excused func(line string) bool, args ...
 func startWeir(t *testing.T, args ...string) *weir {
 	t.Helper()
 	memoryOnly := func(line string) bool { return strings.Contains(line, "without a data directory") }
-	w := newWeir(t, weirproc.FreeAddrs(t, 1)[0], memoryOnly,
+	w := newWeir(t, freeport.Addrs(t, 1)[0], memoryOnly,
 		append([]string{"--data-dir", "", "--test-clock", "--blacklist-key", "rl:blacklist:ip"}, args...)...)
 	w.Start()
 	return w

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/internal/freeport"
 )
 
 // ErrNoLeader reports that no node led within the given time.
@@ -49,7 +51,7 @@ type Cluster struct {
 // NewCluster prepares nodes and network; StartAll starts them. The caller must Close a cluster that is not nil, also
 // after an error.
 func NewCluster(cfg ClusterConfig) (*Cluster, error) {
-	addrs, err := freeAddrs(2 * cfg.Nodes)
+	addrs, err := freeport.Take(2 * cfg.Nodes)
 	if err != nil {
 		return nil, err
 	}
