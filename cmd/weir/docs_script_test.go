@@ -96,7 +96,7 @@ var docScripts = map[string]docScript{
 		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.BLOCK user:42 1h
 			eval "$text"; kill $!; wait $!`,
 		after: `await weir cluster status
-			await sh -c 'redis-cli -p 6380 RL.FIXED user:42 1m 5 | head -n 1 | grep -x 0'`,
+			await sh -c 'redis-cli -p 6380 RL.FIXED user:42 1m 1000000 | head -n 1 | grep -x 0'`,
 	},
 	"clustering.md: weir serve --data-dir weir-n2 --node-id n2 --raft-addr 127.0.0.1:6391 --join 127.0.0.1:6390 " +
 		"--listen 127.0.0.1:6382 --http 127.0.0.1:6383": {
