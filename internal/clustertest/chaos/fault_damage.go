@@ -115,7 +115,7 @@ func (h hand) replace(n *Node) error {
 			return false
 		}
 		_, err := h.Nodes[i].Ask(transferTimeout, "WEIR.CLUSTER", "REMOVE", id)
-		return (err == nil || strings.Contains(err.Error(), "ERR no node")) && !h.whole()
+		return (err == nil || strings.Contains(err.Error(), "ERR no node")) && !h.wholeAt(i)
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s is not removed: %w", ErrNotReplaced, id, err)
@@ -139,12 +139,19 @@ func (h hand) replace(n *Node) error {
 	return nil
 }
 
-// whole reports whether the leader says that every node is a voter.
+// whole reports whether every node says that every node is a voter. The leader alone may say so of a promotion that it
+// has not committed. If it then loses its log, a group may have lost its majority.
 func (h hand) whole() bool {
-	i := h.LeaderNow()
-	if i < 0 {
-		return false
+	for i := range h.Nodes {
+		if !h.wholeAt(i) {
+			return false
+		}
 	}
+	return true
+}
+
+// wholeAt reports whether a node says that every node is a voter of every group.
+func (h hand) wholeAt(i int) bool {
 	info, err := h.Nodes[i].Ask(askTimeout, "INFO")
 	return err == nil && strings.Contains(fmt.Sprint(info), fmt.Sprintf("raft_voters:%d\r\n", len(h.Nodes)))
 }
