@@ -312,6 +312,12 @@ bench: build-bench redis-tools ## Measure weir beside Redis, in under 5 minutes 
 bench-cluster: build-bench redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
 	bin/weir-bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
 
+# BASE is the revision to compare with. BENCHFLAGS="--scenario zipf-p128 --pairs 24" measures something else.
+BASE ?= HEAD^
+.PHONY: bench-guard
+bench-guard: build-bench ## Compare this weir with the one at BASE (HEAD^) alternately, with a verdict beyond the noise, in about 3 minutes
+	@GO="$(GO)" scripts/bench-guard.sh "$(BASE)" $(BENCHFLAGS)
+
 # bench/middleware is a separate module, so that weir does not depend on ulule/limiter.
 .PHONY: bench-middleware
 bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, in about two minutes

@@ -15,6 +15,8 @@ const (
 	Better Verdict = "better"
 	Worse  Verdict = "worse"
 	Same   Verdict = "within the noise"
+	// Unknown is the verdict without enough measurements.
+	Unknown Verdict = "unknown"
 )
 
 // leastChange is the usual difference between two runs of the same program on the same machine. A smaller difference of

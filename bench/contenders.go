@@ -21,6 +21,7 @@ var fixedWindowScript string
 // These are the names of the targets in scenarios, tables and flags.
 const (
 	weirName     = "weir"
+	baseName     = "weir base"
 	luaName      = "redis+lua"
 	setName      = "redis SET"
 	replicasName = "redis+lua, 2 replicas"
@@ -58,7 +59,12 @@ func (c *Contenders) Target(name, instance string) (Target, error) {
 func (c *Contenders) target(name, instance string) (Target, error) {
 	switch name {
 	case weirName:
-		return Target{Server: c.weir(), Commands: weirCommands(), Settle: settleWeir}, nil
+		return c.weirTarget(c.Tools.Weir), nil
+	case baseName:
+		if c.Tools.Base == "" {
+			return Target{}, missing(baseName, "name it with --base")
+		}
+		return c.weirTarget(c.Tools.Base), nil
 	case aloneName:
 		return c.clustered(instance, 1, "fsync")
 	case leaderName:
@@ -90,15 +96,19 @@ func (c *Contenders) path(name string) string {
 const moreClients = "15000"
 
 // weir is weir with its defaults: on disk, saved every second.
-func (c *Contenders) weir() *servers.Process {
+func (c *Contenders) weir(binary string) *servers.Process {
 	path := c.path("weir")
 	return &servers.Process{
-		Binary: c.Tools.Weir,
+		Binary: binary,
 		Args: []string{"serve", "--listen", "127.0.0.1:" + servers.PortPlaceholder, "--http", "", "--max-clients",
 			moreClients, "--data-dir", path},
 		LogFile: path + ".log",
 		Unset:   "WEIR_", // its defaults, not the user's
 	}
+}
+
+func (c *Contenders) weirTarget(binary string) Target {
+	return Target{Server: c.weir(binary), Commands: weirCommands(), Settle: settleWeir}
 }
 
 // settleWeir saves changes; on a node of a cluster it writes a snapshot.

@@ -27,6 +27,8 @@ var (
 	ErrNotAReport = errors.New("not a report of weir-bench")
 	// ErrLoadOutput reports unexpected output of the load generator.
 	ErrLoadOutput = errors.New("unexpected load generator output")
+	// ErrTooFewPairs reports a comparison of two programs that could find no change.
+	ErrTooFewPairs = errors.New("too few pairs")
 	// ErrTooLong reports that the plan does not fit the time limit.
 	ErrTooLong = errors.New("does not fit the time limit")
 )

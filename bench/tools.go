@@ -9,6 +9,7 @@ import (
 // Tools are the programs that a run can start. A missing program is empty.
 type Tools struct {
 	Weir           string
+	Base           string // another revision of weir
 	RedisServer    string // or Valkey's
 	RedisBenchmark string
 	RedisCell      string // the module's file

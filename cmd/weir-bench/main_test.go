@@ -177,7 +177,7 @@ func TestManPagesOfTheBench(t *testing.T) {
 	require.NoError(t, ctx.Run())
 	for page, want := range map[string]string{
 		"weir-bench.1": "weir\\-bench\\-compare (1)", "weir-bench-run.1": "\\-\\-repetitions",
-		"weir-bench-compare.1": "noise",
+		"weir-bench-compare.1": "noise", "weir-bench-guard.1": "noise",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
 		require.NoError(t, err)
@@ -185,5 +185,19 @@ func TestManPagesOfTheBench(t *testing.T) {
 	}
 	pages, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Len(t, pages, 3)
+	require.Len(t, pages, 4)
+}
+
+func TestGuardHasDefaults(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "weir")
+	require.NoError(t, os.WriteFile(base, nil, 0o755))
+	var parsed cli
+	_, err := newParser(&parsed).Parse([]string{"guard", "--base", base})
+	require.NoError(t, err)
+	require.Equal(t, base, parsed.Guard.Base)
+	require.Equal(t, bench.DefaultPairs, parsed.Guard.Pairs)
+	_, err = newParser(new(cli)).Parse([]string{"guard"})
+	require.ErrorContains(t, err, "--base")
+	parsed.Guard.Scenario = []string{"nothing"}
+	require.ErrorIs(t, parsed.Guard.Run(), bench.ErrUnknownName)
 }

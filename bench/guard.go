@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// GuardRisk is the probability that [Guard] calls any figure better or worse although both programs are equal. The
+// figures of a run share it.
+const GuardRisk = 0.05
+
+// DefaultPairs is enough that two disturbed pairs of the nine figures of [GuardScenarios] change no verdict.
+const DefaultPairs = 16
+
+// guarded are the figures that Guard compares.
+var guarded = []Figure{Rate, CPU, P99}
+
+// Guard compares two programs of weir: a base, and this revision. It measures them in pairs, and starts both again for
+// each pair, because two processes of one program differ in speed for as long as they live. The order within a pair
+// alternates, so that a machine that slows down favours neither.
+type Guard struct {
+	Pairs int
+	// Runner measures one pair: its Repetitions do not count.
+	Runner Runner
+}
+
+// GuardScenarios returns the scenarios of a usual guard: token buckets at three depths of pipelining.
+func GuardScenarios() (all []Scenario) {
+	for _, depth := range rivalDepths {
+		all = append(all, beside(fmt.Sprintf("bucket-p%d", depth), bucket(usualClients, depth), weirName))
+	}
+	return all
+}
+
+// rivalDepths are the depths of pipelining in comparisons. Most clients use 1.
+var rivalDepths = []int{128, 16, 1}
+
+// Run measures all pairs. After an error it returns the completed pairs too.
+func (g *Guard) Run(ctx context.Context, scenarios []Scenario) (*GuardReport, error) {
+	versus, err := versusBase(scenarios)
+	if err != nil {
+		return nil, err
+	}
+	pairs := newPairs(versus)
+	risk := GuardRisk / float64(len(pairs))
+	if medianRank(g.Pairs, risk) == 0 {
+		return nil, fmt.Errorf("%w: %d pairs cannot tell %d figures from noise", ErrTooFewPairs, g.Pairs, len(pairs))
+	}
+	report := &GuardReport{Risk: risk}
+	for report.Pairs < g.Pairs {
+		measured, err := g.pair(ctx, report.Pairs, versus)
+		if err == nil && len(measured.LeftOut) > 0 {
+			err = fmt.Errorf("%s: %s", measured.LeftOut[0].Name, measured.LeftOut[0].Why)
+		}
+		if err != nil {
+			report.judge(pairs)
+			return report, err
+		}
+		addPair(pairs, measured)
+		report.Pairs++
+	}
+	report.judge(pairs)
+	return report, nil
+}
+
+// pair measures both programs once, in the order of this pair.
+func (g *Guard) pair(ctx context.Context, number int, scenarios []Scenario) (*Report, error) {
+	runner := g.Runner
+	runner.Repetitions = 1
+	if tell := g.Runner.Progress; tell != nil {
+		runner.Progress = func(s Step) {
+			s.Doing = fmt.Sprintf("%s, pair %d of %d", s.Doing, number+1, g.Pairs)
+			tell(s)
+		}
+	}
+	return runner.Run(ctx, inOrder(scenarios, number%2 == 1))
+}
+
+// inOrder returns the scenarios, with their entrants reversed if the order is.
+func inOrder(scenarios []Scenario, reversed bool) []Scenario {
+	return mapOf(scenarios, func(s Scenario) Scenario {
+		s.Entrants = slices.Clone(s.Entrants)
+		if reversed {
+			slices.Reverse(s.Entrants)
+		}
+		return s
+	})
+}
+
+// versusBase returns the scenarios with the base beside this revision, each under the load of this revision. It omits
+// scenarios without this revision.
+func versusBase(scenarios []Scenario) (all []Scenario, err error) {
+	for _, s := range scenarios {
+		i := slices.IndexFunc(s.Entrants, func(e Entrant) bool { return e.Target == weirName })
+		if i >= 0 && s.RateOf == "" {
+			all = append(all, beside(s.Name, s.Entrants[i].Load, baseName, weirName))
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no chosen scenario has one node of weir in a closed loop or at a given rate")
+	}
+	return all, nil
+}
