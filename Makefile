@@ -318,6 +318,12 @@ BASE ?= HEAD^
 bench-guard: build-bench ## Compare this weir with the one at BASE (HEAD^) alternately, with a verdict beyond the noise, in about 3 minutes
 	@GO="$(GO)" scripts/bench-guard.sh "$(BASE)" $(BENCHFLAGS)
 
+# The rivals stay in bin/rivals. "make clean" removes them.
+.PHONY: bench-rivals
+bench-rivals: build-bench redis-tools ## Fetch or build the strongest rivals at pinned versions, and measure weir beside them, in about 15 minutes
+	@scripts/rivals.sh bin/rivals
+	bin/weir-bench --suite rivals --rivals bin/rivals --json bin/bench-rivals.json --html bin/bench-rivals.html $(BENCHFLAGS)
+
 # bench/middleware is a separate module, so that weir does not depend on ulule/limiter.
 .PHONY: bench-middleware
 bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, in about two minutes

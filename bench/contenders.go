@@ -20,20 +20,24 @@ var fixedWindowScript string
 
 // These are the names of the targets in scenarios, tables and flags.
 const (
-	weirName     = "weir"
-	baseName     = "weir base"
-	luaName      = "redis+lua"
-	setName      = "redis SET"
-	replicasName = "redis+lua, 2 replicas"
-	increxName   = "redis INCREX"
-	cellName     = "redis-cell"
-	crabName     = "throttlecrab"
-	aloneName    = "weir x1 fsync"
-	leaderName   = "weir x3 fsync"
-	followerName = "weir x3 fsync, follower"
-	osName       = "weir x3 os"
-	fiveName     = "weir x5 fsync"
-	customName   = "address given"
+	weirName        = "weir"
+	baseName        = "weir base"
+	luaName         = "redis+lua"
+	setName         = "redis SET"
+	replicasName    = "redis+lua, 2 replicas"
+	incrName        = "redis INCR"
+	increxName      = "redis INCREX"
+	cellName        = "redis-cell"
+	crabName        = "throttlecrab"
+	cellThreadsName = "redis-cell, 2 io-threads"
+	valkeyCellName  = "redis-cell on Valkey"
+	valkeySetName   = "valkey SET"
+	aloneName       = "weir x1 fsync"
+	leaderName      = "weir x3 fsync"
+	followerName    = "weir x3 fsync, follower"
+	osName          = "weir x3 os"
+	fiveName        = "weir x5 fsync"
+	customName      = "address given"
 )
 
 // Contenders makes targets by name.
@@ -132,7 +136,7 @@ func weirCommands() map[Workload]Command {
 // throttlecrab understands only THROTTLE, PING and QUIT.
 func (c *Contenders) throttlecrab() (Target, error) {
 	if c.Tools.ThrottleCrab == "" {
-		return Target{}, missing("throttlecrab-server", "cargo install throttlecrab-server")
+		return Target{}, missing("throttlecrab-server", rivalsHint+", as does cargo install throttlecrab-server")
 	}
 	command := func(burst, count, period string) Command {
 		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder},

@@ -16,22 +16,42 @@ func (c *Contenders) redisTarget(name string) (Target, error) {
 		increxName: func() (Target, error) {
 			return Target{Server: c.redis(), Commands: increxCommands(), Needs: "INCREX"}, nil
 		},
-		cellName: c.redisCell,
+		incrName: func() (Target, error) { return Target{Server: c.redis(), Commands: incrCommands()}, nil },
+		cellName: func() (Target, error) { return c.redisCell(c.redis) },
+		cellThreadsName: func() (Target, error) {
+			return c.redisCell(func(more ...string) *servers.Process {
+				return c.redis(append(more, "--io-threads", "2")...)
+			})
+		},
+		valkeyCellName: func() (Target, error) { return c.redisCell(c.valkey) },
+		valkeySetName:  func() (Target, error) { return Target{Server: c.valkey(), Commands: setCommands()}, nil },
 	}
 	make, ok := makers[name]
 	if !ok {
 		return Target{}, fmt.Errorf("%w: target %q", ErrUnknownName, name)
 	}
-	if c.Tools.RedisServer == "" {
+	onValkey := name == valkeyCellName || name == valkeySetName
+	if onValkey && c.Tools.Valkey == "" {
+		return Target{}, missing("valkey-server", rivalsHint)
+	}
+	if !onValkey && c.Tools.RedisServer == "" {
 		return Target{}, missing("redis-server", redisHint)
 	}
 	return make()
 }
 
 func (c *Contenders) redis(more ...string) *servers.Process {
+	return c.redisLike(c.Tools.RedisServer, more)
+}
+
+func (c *Contenders) valkey(more ...string) *servers.Process {
+	return c.redisLike(c.Tools.Valkey, more)
+}
+
+func (c *Contenders) redisLike(binary string, more []string) *servers.Process {
 	log := c.path("redis") + ".log"
 	return &servers.Process{
-		Binary: c.Tools.RedisServer,
+		Binary: binary,
 		Args: append([]string{
 			"--bind", "127.0.0.1", "--port", servers.PortPlaceholder, "--save", "", "--appendonly", "no",
 			// a replica stores the data of its primary there
@@ -68,6 +88,11 @@ func setCommands() map[Workload]Command {
 	}
 }
 
+// incrCommands count and do not limit.
+func incrCommands() map[Workload]Command {
+	return map[Workload]Command{TokenBucket: {Args: []string{"INCR", keyPlaceholder}, Reply: countReply()}}
+}
+
 // increxCommands count in a window with a bound. This is Redis 8.8's own limiter.
 func increxCommands() map[Workload]Command {
 	return map[Workload]Command{FixedWindow: {
@@ -76,17 +101,17 @@ func increxCommands() map[Workload]Command {
 	}}
 }
 
-// redisCell is a Redis with the module redis-cell. Its burst does not count the first request.
-func (c *Contenders) redisCell() (Target, error) {
+// redisCell is a server with the module redis-cell. Its burst does not count the first request.
+func (c *Contenders) redisCell(server func(more ...string) *servers.Process) (Target, error) {
 	if c.Tools.RedisCell == "" {
-		return Target{}, missing("the module libredis_cell.so", "build it and name it with --redis-cell")
+		return Target{}, missing("the module libredis_cell.so", rivalsHint)
 	}
 	command := func(burst, count, period string) Command {
 		return Command{Args: []string{"CL.THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder},
 			Reply: limitedReply(5)}
 	}
 	return Target{
-		Server: c.redis("--loadmodule", c.Tools.RedisCell),
+		Server: server("--loadmodule", c.Tools.RedisCell),
 		Commands: map[Workload]Command{
 			TokenBucket: command("19", "10", "1"),
 			Denied:      command("0", "1", "3600"),

@@ -18,7 +18,7 @@ func TestTargetsStartAndStop(t *testing.T) {
 	tools := needTools(t)
 	tools.Weir = buildWeir(t)
 	contenders := Contenders{Tools: tools, Dir: t.TempDir()}
-	for _, name := range []string{weirName, luaName, setName, replicasName, increxName, cellName, crabName,
+	for _, name := range []string{weirName, luaName, setName, replicasName, increxName, incrName, cellName, crabName,
 		aloneName, leaderName} {
 		t.Run(name, func(t *testing.T) {
 			target, err := contenders.Target(name, "")

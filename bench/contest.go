@@ -22,6 +22,10 @@ func (r *Runner) contests(scenarios []Scenario, report *Report) (all []contest, 
 	for _, s := range scenarios {
 		c := contest{Scenario: s}
 		for _, e := range s.Entrants {
+			if err := r.lacks(e.Load); err != nil {
+				report.LeaveOut("load by "+string(e.Load.By), err)
+				continue
+			}
 			t, ok := found[s.key(e)]
 			if !ok {
 				t, err = r.Find(e.Target, s.instance(e))

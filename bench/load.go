@@ -50,6 +50,8 @@ type Load struct {
 	// PerSecond selects an open loop: requests are due at this rate, whether earlier ones are answered or not. 0
 	// selects a closed loop, in which each connection waits for its answers.
 	PerSecond float64 `json:"per_second,omitempty"`
+	// By names the generator that makes the load.
+	By GeneratorName `json:"by,omitempty"`
 }
 
 const (
@@ -110,6 +112,9 @@ func (l Load) String() string {
 	}
 	if l.PerSecond > 0 {
 		fmt.Fprintf(&b, ", open loop at %s/s", rate(l.PerSecond))
+	}
+	if l.By != OurGenerator {
+		fmt.Fprintf(&b, ", load by %s", l.By)
 	}
 	return b.String()
 }

@@ -42,6 +42,10 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		b.WriteString("\n### Goals\n\n")
 		resultsGrid(r.Results).markdown(&b)
 	}
+	if g := r.strongestGrid(); len(g.Rows) > 0 {
+		b.WriteString("\n### The strongest rivals\n\n")
+		g.markdown(&b)
+	}
 	for _, s := range r.Scenarios {
 		s.markdown(&b)
 	}

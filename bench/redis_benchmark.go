@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// RedisBenchmark is the load generator of Redis: a closed loop with one thread and uniform keys. It does not read the
+// RedisBenchmark is the load generator of Redis: a closed loop with one or two threads and uniform keys. It does not read the
 // content of answers, so a slow prober does.
 type RedisBenchmark struct {
 	Binary   string
@@ -66,7 +66,7 @@ func (r RedisBenchmark) run(ctx context.Context, job Job) (Outcome, error) {
 	}
 	outcome, err := parseRedisBenchmark(string(out))
 	outcome.Busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	outcome.Took, outcome.Threads = took, 1
+	outcome.Took, outcome.Threads = took, job.Load.By.threads()
 	return outcome, err
 }
 
@@ -91,9 +91,13 @@ func (r RedisBenchmark) CommandLine(job Job) []string {
 	if job.Load.Distribution == OneHot {
 		keys = 1
 	}
-	line := []string{r.Binary, "-h", host, "-p", port,
+	line := []string{r.Binary, "-h", host, "-p", port}
+	if threads := job.Load.By.threads(); threads > 1 {
+		line = append(line, "--threads", strconv.Itoa(threads))
+	}
+	line = append(line,
 		"-c", strconv.Itoa(job.Load.Clients), "-P", strconv.Itoa(job.Load.Pipeline),
-		"-r", strconv.Itoa(keys), "-n", strconv.Itoa(job.Requests), "--csv"}
+		"-r", strconv.Itoa(keys), "-n", strconv.Itoa(job.Requests), "--csv")
 	return append(line, job.Commands[part.workload].For(keyPrefix+"__rand_int__", part.cost)...)
 }
 

@@ -48,6 +48,16 @@ func okReply() Reply {
 	}}
 }
 
+// countReply reads an integer above 0, the answer of a command that does not limit.
+func countReply() Reply {
+	return Reply{Read: func(a answer) (bool, error) {
+		if a.kind != ':' || a.first[0] < 1 {
+			return false, a.unexpected()
+		}
+		return true, nil
+	}}
+}
+
 // anyReply regards every answer but an error as an admission, because the meaning of the command's answers is unknown.
 func anyReply() Reply {
 	return Reply{Read: func(answer) (bool, error) { return true, nil }}

@@ -12,8 +12,9 @@ const (
 	StandaloneSuite = "standalone" // one node under all kinds of load
 	ClusterSuite    = "cluster"
 	GrowthSuite     = "growth"    // more keys, connections, pipelining, nodes
+	RivalsSuite     = "rivals"    // the suite of make bench-rivals
 	SnapshotsSuite  = "snapshots" // no scenario: only the effect of snapshots on latency
-	FullSuite       = "full"      // all of them
+	FullSuite       = "full"      // all of them but the rivals
 )
 
 // bucket is the usual load of token buckets.
@@ -151,6 +152,8 @@ func Suite(name string) ([]Scenario, error) {
 		return cluster(), nil
 	case GrowthSuite:
 		return growth(), nil
+	case RivalsSuite:
+		return rivals(), nil
 	case SnapshotsSuite:
 		return nil, nil
 	case FullSuite:
@@ -159,12 +162,13 @@ func Suite(name string) ([]Scenario, error) {
 	return nil, fmt.Errorf("%w: suite %q", ErrUnknownName, name)
 }
 
-// Pick returns scenarios by name, in the order of the full suite.
+// Pick returns scenarios by name, in the order of the full suite. Rivals come last.
 func Pick(names []string) (picked []Scenario, err error) {
 	all, err := Suite(FullSuite)
 	if err != nil {
 		return nil, err
 	}
+	all = append(all, rivals()...)
 	for _, s := range all {
 		if slices.Contains(names, s.Name) {
 			picked = append(picked, s)

@@ -26,6 +26,12 @@ func (r *Report) WriteTable(w io.Writer) error {
 			return err
 		}
 	}
+	if g := r.strongestGrid(); len(g.Rows) > 0 {
+		fmt.Fprintln(&text, "\nthe strongest rivals, and the machine's speed")
+		if err := g.writeText(&text); err != nil {
+			return err
+		}
+	}
 	if err := writeResults(&text, r.Results); err != nil {
 		return err
 	}

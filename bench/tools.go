@@ -14,6 +14,7 @@ type Tools struct {
 	RedisBenchmark string
 	RedisCell      string // the module's file
 	ThrottleCrab   string
+	Valkey         string // as a contender of its own, beside Redis
 }
 
 const redisHint = "install Redis 7: apt-get install redis-server redis-tools (Debian, Ubuntu), " +
@@ -47,6 +48,8 @@ func firstFile(paths ...string) string {
 	}
 	return ""
 }
+
+const rivalsHint = "make bench-rivals fetches or builds it"
 
 func missing(name, hint string) error {
 	return fmt.Errorf("%s %w; %s", name, ErrToolMissing, hint)

@@ -44,6 +44,7 @@ type benchTools struct {
 	Weir        string `env:"-" type:"existingfile" placeholder:"FILE" help:"weir to measure, instead of the one beside weir-bench or in PATH."`
 	RedisServer string `env:"-" type:"existingfile" placeholder:"FILE" help:"Redis or Valkey to measure, instead of the one in PATH."`
 	RedisCell   string `env:"-" type:"existingfile" placeholder:"FILE" help:"The module libredis_cell.so, where it is not in its usual place."`
+	Rivals      string `env:"-" type:"existingdir" placeholder:"DIR" help:"A directory of scripts/rivals.sh; its programs take the place of installed ones."`
 	Address     string `env:"-" address:"" placeholder:"HOST:PORT" help:"A server of any kind that speaks RESP and runs already; needs --command."`
 	Command     string `env:"-" placeholder:"TEMPLATE" help:"What to send there, like 'SET {key} x'. Every answer but an error counts as admitted."`
 }
@@ -54,6 +55,9 @@ func (b benchTools) find() (bench.Tools, error) {
 		return bench.Tools{}, err
 	}
 	tools := bench.FindTools(weir)
+	if b.Rivals != "" {
+		tools = tools.In(b.Rivals)
+	}
 	tools.RedisServer, tools.RedisCell = cmp.Or(b.RedisServer, tools.RedisServer), cmp.Or(b.RedisCell, tools.RedisCell)
 	return tools, nil
 }

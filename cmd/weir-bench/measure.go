@@ -34,13 +34,13 @@ const lastStop = 15 * time.Second
 // timeouts are the default time limits of the suites.
 var timeouts = map[string]time.Duration{
 	bench.StandardSuite: 5*time.Minute - lastStop, bench.ClusterSuite: 6*time.Minute - lastStop,
-	bench.StandaloneSuite: longTimeout, bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout,
+	bench.RivalsSuite: 15*time.Minute - lastStop, bench.StandaloneSuite: longTimeout, bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout,
 	bench.SnapshotsSuite: longTimeout,
 }
 
 // measureCmd measures.
 type measureCmd struct {
-	Suite        string        `env:"-" default:"standard" enum:"standard,standalone,cluster,snapshots,growth,full" help:"standard: this server beside Redis. standalone: the same and other loads, ten million keys. cluster: three nodes, fsynced, beside Redis and beside one node, and what a snapshot does to latency. snapshots: the last of that alone. growth: more keys, connections, pipelining, nodes. full: all of it, in about an hour."`
+	Suite        string        `env:"-" default:"standard" enum:"standard,standalone,cluster,rivals,snapshots,growth,full" help:"standard: this server beside Redis. standalone: the same and other loads, ten million keys. cluster: three nodes, fsynced, beside Redis and beside one node, and what a snapshot does to latency. snapshots: the last of that alone. growth: more keys, connections, pipelining, nodes. rivals: token buckets of all rivals, at three depths and under three load generators; see --rivals. full: all of it but the rivals, in about an hour."`
 	Scenario     []string      `env:"-" placeholder:"NAME" help:"Only these scenarios, whatever their suite."`
 	Target       []string      `env:"-" placeholder:"NAME" help:"Only these targets, like weir or redis+lua; the first is what others are compared with."`
 	List         bool          `env:"-" help:"List scenarios and targets, and measure nothing."`
@@ -143,15 +143,20 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 
 // generator returns the load generator, and its name for the report.
 func (m *measureCmd) generator(ctx context.Context, tools bench.Tools) (bench.Generator, string, error) {
+	load := bench.RedisBenchmark{Binary: tools.RedisBenchmark}
+	all := bench.Generators{bench.OurGenerator: new(bench.Builtin)}
+	if tools.RedisBenchmark != "" {
+		all[bench.ByRedisBenchmark], all[bench.ByTwoThreads] = load, load
+	}
 	if m.Generator == "weir" {
-		return new(bench.Builtin), "load by weir-bench " + buildinfo.Read().Version, nil
+		return all, "load by weir-bench " + buildinfo.Read().Version, nil
 	}
 	if tools.RedisBenchmark == "" {
 		return nil, "", fmt.Errorf("redis-benchmark %w", bench.ErrToolMissing)
 	}
-	load := bench.RedisBenchmark{Binary: tools.RedisBenchmark}
+	all[bench.OurGenerator] = load
 	name, err := load.Version(ctx)
-	return load, "load by " + name, err
+	return all, "load by " + name, err
 }
 
 // snapshotShare is the part of the cluster suite's time for snapshots: filling a cluster with millions of keys, and
