@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -64,48 +66,68 @@ func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.
 }
 
 // forwarded is a forwarded body as the leader carries it out: each atomic call by itself, and adjacent other calls
-// merged.
+// merged. Its memory is used again.
 type forwarded struct {
-	calls []forwardedCall
-	ops   int
+	decoder wire.Decoder
+	calls   []forwardedCall
+	ops     []engine.Op // of all calls
+	out     []engine.Decision
 }
 
+// forwardedCall has the operations [from, end) of a forwarded body.
 type forwardedCall struct {
-	ops    []engine.Op
-	from   int // index of the first answer
-	atomic bool
+	from, end int
+	atomic    bool
 }
 
-// readForwarded decodes a body. It merges adjacent calls that are not atomic: they came from different connections,
-// which have no order.
-func readForwarded(body []byte) (forwarded, error) {
-	var (
-		d wire.Decoder
-		f forwarded
-	)
-	d.Reset(body)
-	for {
-		call, more, err := d.Next()
-		if err != nil || !more {
-			return f, err
-		}
-		if last := len(f.calls) - 1; last >= 0 && !call.Atomic && !f.calls[last].atomic {
-			f.calls[last].ops = append(f.calls[last].ops, call.Ops...)
-		} else {
-			f.calls = append(f.calls, forwardedCall{append([]engine.Op(nil), call.Ops...), f.ops, call.Atomic})
-		}
-		f.ops += len(call.Ops)
+var forwardedPool = sync.Pool{New: func() any { return new(forwarded) }}
+
+// maxPooledOps bounds the memory of a forwarded body that is used again. A follower forwards an entry at once, and two
+// batches can share an entry.
+const maxPooledOps = 2 * queue.MaxEntryOps
+
+// release leaves the memory for another body.
+func (f *forwarded) release() {
+	if cap(f.ops) <= maxPooledOps {
+		forwardedPool.Put(f)
 	}
 }
 
-func (p *Pipeline) decideForwarded(f forwarded, out []engine.Decision) error {
+// read decodes a body. It merges adjacent calls that are not atomic: they came from different connections, which have
+// no order.
+func (f *forwarded) read(body []byte) error {
+	f.calls, f.ops = f.calls[:0], f.ops[:0]
+	f.decoder.Reset(body)
+	for {
+		call, more, err := f.decoder.Next()
+		if err != nil || !more {
+			return err
+		}
+		from := len(f.ops)
+		f.ops = append(f.ops, call.Ops...)
+		if last := len(f.calls) - 1; last >= 0 && !call.Atomic && !f.calls[last].atomic {
+			f.calls[last].end = len(f.ops)
+		} else {
+			f.calls = append(f.calls, forwardedCall{from, len(f.ops), call.Atomic})
+		}
+	}
+}
+
+// answers returns the slice for the answers.
+func (f *forwarded) answers() []engine.Decision {
+	f.out = slices.Grow(f.out[:0], len(f.ops))[:len(f.ops)]
+	clear(f.out)
+	return f.out
+}
+
+func (p *Pipeline) decideForwarded(f *forwarded, out []engine.Decision) error {
 	outcomes := outcome{}
 	for _, c := range f.calls {
 		decide := p.Decide
 		if c.atomic {
 			decide = p.DecideAtomic
 		}
-		outcomes.add(decide(c.ops, out[c.from:c.from+len(c.ops)], true))
+		outcomes.add(decide(f.ops[c.from:c.end], out[c.from:c.end], true))
 	}
 	return outcomes.err()
 }
@@ -133,11 +155,12 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	if p.Raft.State() != raft.Leader {
 		return calls.NotLeader, nil
 	}
-	f, err := readForwarded(body)
-	if err != nil {
+	f := forwardedPool.Get().(*forwarded)
+	defer f.release()
+	if err := f.read(body); err != nil {
 		return calls.Refused, []byte(err.Error())
 	}
-	out := make([]engine.Decision, f.ops)
+	out := f.answers()
 	if err := p.decideForwarded(f, out); err != nil {
 		return calls.Reply(nil, err)
 	}

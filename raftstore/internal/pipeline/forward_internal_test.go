@@ -29,19 +29,36 @@ func TestForwardedCallsAreOne(t *testing.T) {
 	call(1, true)
 	call(2, false)
 	call(2, false)
-	f, err := readForwarded(body)
-	require.NoError(t, err)
+	var f forwarded
+	require.NoError(t, f.read(body))
 	type part struct {
 		from, ops int
 		atomic    bool
 	}
 	var parts []part
 	for _, c := range f.calls {
-		parts = append(parts, part{c.from, len(c.ops), c.atomic})
+		parts = append(parts, part{c.from, c.end - c.from, c.atomic})
 	}
 	require.Equal(t, []part{{0, 3, false}, {3, 3, true}, {6, 1, true}, {7, 4, false}}, parts)
-	require.Equal(t, 11, f.ops)
+	require.Len(t, f.ops, 11)
 
-	_, err = readForwarded(body[:len(body)-1])
-	require.Error(t, err)
+	require.Error(t, f.read(body[:len(body)-1]))
+}
+
+// TestForwardedMemoryIsUsedAgain checks that a body whose memory held another body before has only its own calls, and
+// no answers yet.
+func TestForwardedMemoryIsUsedAgain(t *testing.T) {
+	var f forwarded
+	var e wire.Encoder
+	require.NoError(t, f.read(e.Call(e.Call(nil, []engine.Op{oneBucket, oneBucket}, true), []engine.Op{oneBucket}, true)))
+	for i := range f.answers() {
+		f.out[i].Allowed = 1
+	}
+	e.Reset()
+	other := oneBucket
+	other.Key = []byte("other")
+	require.NoError(t, f.read(e.Call(nil, []engine.Op{other}, false)))
+	require.Equal(t, []forwardedCall{{0, 1, false}}, f.calls)
+	require.Equal(t, []engine.Op{other}, f.ops)
+	require.Equal(t, []engine.Decision{{}}, f.answers())
 }
