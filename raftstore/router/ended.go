@@ -70,6 +70,9 @@ func (e *ended) TransferLeadership(string) error { return e.elsewhere() }
 // Backup fails, because a backup without a group is none.
 func (e *ended) Backup() (*limiter.Backup, error) { return nil, e.elsewhere() }
 
+// LookAtMembers does nothing, because the group learns nothing here any more.
+func (e *ended) LookAtMembers() {}
+
 func (e *ended) Topology() *limiter.Topology { return &e.last }
 func (e *ended) StaleFor() time.Duration     { return limiter.UnknownAge }
 

@@ -123,6 +123,8 @@ func (g *fakeGroup) RemoveNode(id string) error {
 	return nil
 }
 
+func (g *fakeGroup) LookAtMembers() {}
+
 func (g *fakeGroup) knows(id string) bool { return g.Topology().Member(id) != nil }
 
 // newTest returns a router in front of fake groups. No group has a leader, so its background work changes nothing.

@@ -161,15 +161,14 @@ func (r *Router) AddNode(id, raftAddr string) error {
 // may not have joined the group yet. Without the look, Topology would not know a node that joined in the last 250 ms.
 func current(g Group) (*limiter.Topology, error) {
 	err := g.ReadIndex()
-	if l, ok := g.(interface{ LookAtMembers() }); ok {
-		l.LookAtMembers()
-	}
+	g.LookAtMembers()
 	return g.Topology(), err
 }
 
 // RemoveNode removes a node from every group that has it, and from the first group last. So the node keeps its id in
 // the first group until no other group has it. The call can then be repeated after an error, and a node with an empty
-// directory cannot rejoin too early. id is the node's id in the first group.
+// directory cannot rejoin too early. If a delayed join comes into another group meanwhile, the leader of that group
+// removes the node once the first group has. id is the node's id in the first group.
 func (r *Router) RemoveNode(id string) error {
 	groups := r.all()
 	first, err := current(groups[0])

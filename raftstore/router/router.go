@@ -20,6 +20,8 @@ type Group interface {
 	limiter.StorageReporter
 	limiter.ConsensusReporter
 	limiter.Archiver
+	// LookAtMembers brings the members of Topology up to date.
+	LookAtMembers()
 }
 
 // Router is a Limiter in front of all groups of a cluster. Its methods may be called from any goroutine.
