@@ -35,7 +35,8 @@ type LeaderReporter interface {
 
 // GroupRemover is a Replica of several groups from which a test can remove a node one by one.
 type GroupRemover interface {
-	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups.
+	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups, unless the group is
+	// the first one: a node that leaves the first group soon leaves every other.
 	RemoveFromGroup(id string, group int) error
 }
 

@@ -89,7 +89,7 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
 	}
 	g.membership = &membership.Membership{
-		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format,
+		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
 	}
 	g.snapshots = &snapshots.Snapshots{
 		Host: h, Raft: g.raft, Leadership: g.leadership, Permit: h.SnapshotPermit(), Taking: make(chan struct{}, 1),
@@ -265,6 +265,9 @@ func (g *group) start() {
 		g.snapshots.TakeIfDue, g.membership.Promote,
 	} {
 		g.Every(timers.HousekeepEvery, check)
+	}
+	if g.Options.First != nil {
+		g.Every(timers.StatusEvery, g.membership.RemoveOutsiders)
 	}
 	g.reads.Start()
 }

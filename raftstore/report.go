@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
@@ -21,6 +22,12 @@ func (n *Node) Groups() int {
 // ClusterGroups returns the number of Raft groups of the node's cluster. It returns false while the node knows of no
 // cluster.
 func (n *Node) ClusterGroups() (int, bool) { return n.host.Identity.ClusterGroups() }
+
+// Members returns the ids in the newest committed configuration that this node knows, or nil.
+func (n *Node) Members() []string { return consensus.IDs(n.group.fsm.Members()) }
+
+// Belongs asks the leader whether the cluster has a node; see FirstGroup.
+func (n *Node) Belongs(id string) error { return n.group.membership.Belongs(id) }
 
 // Joined reports whether the node has been in a committed configuration of its cluster.
 func (n *Node) Joined() bool { return n.host.Identity.HasJoined() }

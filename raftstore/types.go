@@ -15,6 +15,9 @@ import (
 // Options configure a node.
 type Options = host.Options
 
+// FirstGroup is the first group of a node as its other groups see it; see Options.First.
+type FirstGroup = host.FirstGroup
+
 // Process holds what all groups of a process share, apart from the hub; see Options.Process.
 type Process = host.Process
 

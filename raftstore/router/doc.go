@@ -10,5 +10,8 @@
 // leads the first group compares the policies of all groups with those of the first group, and repairs the differences
 // that a failure left behind.
 //
+// A node joins the first group first and leaves it last. A node that the first group has removed stays in no other
+// group, because the leaders of the other groups remove it.
+//
 // The router replicates nothing itself: the groups do.
 package router

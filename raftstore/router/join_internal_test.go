@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -13,8 +14,10 @@ import (
 func TestANodeWithoutTheFirstGroupJoinsNoOther(t *testing.T) {
 	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]*raftstore.Node, 2)}
 	o := n.ofGroup(1)
-	require.NotNil(t, o.MayJoin)
-	require.False(t, o.MayJoin())
+	require.NotNil(t, o.First)
+	require.False(t, o.First.Joined())
+	require.Nil(t, o.First.Members())
+	require.ErrorIs(t, o.First.Belongs("a"), limiter.ErrClusterDown)
 	o = n.ofGroup(0)
-	require.Nil(t, o.MayJoin, "the first group asks by itself")
+	require.Nil(t, o.First, "the first group asks by itself")
 }

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-project/weir/limiter"
@@ -48,14 +49,18 @@ func (r *Router) spreadLeaders() {
 
 // spreadOne gives at most one group to its preferred leader.
 func (r *Router) spreadOne(groups []spread, now time.Time) {
+	_, alone := r.all()[0].(*ended)
 	for i, g := range r.all() {
 		t := g.Topology()
 		want := preferred(t, i)
+		if alone {
+			want, groups[i].held = another(t), time.Time{}
+		}
 		if !groups[i].due(t, want, now, transferred(g, now)) {
 			continue
 		}
 		groups[i].seen = 0
-		r.log.Info("leadership of a group moves to its preferred node", "group", i, "to", want.ID)
+		r.log.Info("leadership of a group moves to another node", "group", i, "to", want.ID)
 		if err := g.TransferLeadership(want.ID); err != nil {
 			r.log.Warn("leadership of a group could not be moved", "group", i, "to", want.ID, "error", err)
 		}
@@ -95,6 +100,18 @@ func (s *spread) note(t *limiter.Topology, want *limiter.Member, now time.Time, 
 	if !t.Leads() || !up(want) || failed {
 		s.held = time.Time{}
 	}
+}
+
+// another returns a voter that can lead a group in the place of this node, or nil. A node on which the first group has
+// ended gives every other group away: a leader asks the first group which nodes belong to the cluster.
+func another(t *limiter.Topology) *limiter.Member {
+	i := slices.IndexFunc(t.Nodes, func(m limiter.Member) bool {
+		return m.Voter && m.ID != t.Self && m.Up && m.LagEntries <= closeBehind
+	})
+	if i < 0 {
+		return nil
+	}
+	return &t.Nodes[i]
 }
 
 func up(m *limiter.Member) bool { return m != nil && m.Up }

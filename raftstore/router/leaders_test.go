@@ -94,3 +94,30 @@ func TestATransferHolds(t *testing.T) {
 		})
 	}
 }
+
+// TestANodeWithoutTheFirstGroupLeadsNoOther checks that a node on which the first group has ended gives every group
+// away that it leads, also while a transfer holds.
+func TestANodeWithoutTheFirstGroupLeadsNoOther(t *testing.T) {
+	r, groups := newTest(t, 2)
+	g := groups[1]
+	g.topology = limiter.Topology{Self: "b", Leader: "a"}
+	for _, id := range []string{"a", "b", "c"} {
+		g.topology.Nodes = append(g.topology.Nodes, limiter.Member{ID: id, Voter: true, Up: true})
+	}
+	g.topology.Nodes[0].LagEntries = closeBehind + 1
+	seen, now := make([]spread, 2), time.Now()
+	r.spreadOne(seen, now)
+	g.topology.Leader, g.transferred = "b", now
+	for range 2 * steadyFor {
+		r.spreadOne(seen, now)
+	}
+	require.Empty(t, g.moved, "it leads the group that prefers it")
+	r.replace(0, &ended{})
+	for range 2 * steadyFor {
+		r.spreadOne(seen, now)
+		if len(g.moved) > 0 {
+			break
+		}
+	}
+	require.Equal(t, []string{"c"}, g.moved)
+}

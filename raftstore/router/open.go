@@ -99,7 +99,7 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	o.Group, o.Hub, o.Process, o.Window, o.SharedLog = group, n.hub, n.process, n.window, n.log
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
 	if first := n.nodes[0]; group > 0 {
-		o.MayJoin = func() bool { return first != nil && first.Joined() && !n.ending[0].Load() }
+		o.First = firstGroup{n, first}
 		if first != nil {
 			o.Incarnation = first.Topology().Self
 		}

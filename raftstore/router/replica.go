@@ -179,15 +179,7 @@ func (r *Router) RemoveNode(id string) error {
 	if err != nil || left && first.Member(id) == nil {
 		return err // or it is done, because the first group does not have the node any more
 	}
-	if err := groups[0].RemoveNode(id); err != nil {
-		return err
-	}
-	// A node that was still joining may have come into another group meanwhile. Now it joins no other.
-	if _, err := removeFromOthers(groups, &limiter.Topology{}, id); err != nil {
-		r.log.Warn("a removed node may still be in a group: if the status lists it, remove it again", "node", id,
-			"error", err)
-	}
-	return nil
+	return groups[0].RemoveNode(id)
 }
 
 // removeFromOthers removes a node from all groups but the first, and reports whether some group had it.

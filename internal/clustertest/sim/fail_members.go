@@ -46,7 +46,8 @@ func (s *Simulation) canShrink(members []*host) bool {
 // endsWithin bounds how long a node keeps a group after its removal. It may be cut off, or not run.
 const endsWithin = 10 * time.Second
 
-// removeGroup removes a member from one group, and a while later from all.
+// removeGroup removes a member from one group, and a while later from all. A node that leaves the first group leaves
+// the others by itself.
 func (s *Simulation) removeGroup(hosts []*host, rng *rand.Rand) {
 	members := staying(hosts)
 	p := s.anyProcess(rng)
@@ -59,7 +60,7 @@ func (s *Simulation) removeGroup(hosts []*host, rng *rand.Rand) {
 	s.tasks.Go(func() {
 		err := p.node.(*router.Node).RemoveFromGroup(h.id, group)
 		s.event("removing %s from group %d: %v", h.id, group, err)
-		for began := time.Now(); err == nil && time.Since(began) < endsWithin; time.Sleep(lookAgain) {
+		for began := time.Now(); err == nil && group > 0 && time.Since(began) < endsWithin; time.Sleep(lookAgain) {
 			if q := h.running(); q != nil && q.node.Topology().Groups[group].Ended != "" {
 				s.onlyEnded(q, group)
 				break

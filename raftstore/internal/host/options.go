@@ -95,8 +95,8 @@ type Options struct {
 	// OnGroupEnd is called instead of OnFatal when only this group must end and the other groups of the process can
 	// serve. It returns, and may be called again until the node is closed. nil: OnFatal is called.
 	OnGroupEnd func(error)
-	// MayJoin reports whether a node without a cluster may ask to join one; nil: always.
-	MayJoin func() bool
+	// First is the first group on this node. nil: this is the first group, or the only one.
+	First FirstGroup
 	// Incarnation is the id under which this process joins a cluster; "": NodeID. A node that was never invited to the
 	// cluster of its group adopts the id.
 	Incarnation string
@@ -121,6 +121,19 @@ type Options struct {
 	// Failpoint is called at points where another node may act between two steps of this one, and may block; nil: no
 	// calls.
 	Failpoint func(at faults.Point)
+}
+
+// FirstGroup is the first of several groups as the other groups of its node see it. It decides which nodes belong to
+// the cluster. A node joins it first, and a node that has left it leaves every other group.
+type FirstGroup interface {
+	// Joined reports whether this node has been in a committed configuration of the first group, which runs here.
+	Joined() bool
+	// Members returns the ids in the newest committed configuration that this node knows, or nil.
+	Members() []string
+	// Belongs asks the leader of the first group whether a node belongs to the cluster. It returns nil if the first
+	// group has this id, or has another incarnation of the node and has not removed this id. It returns
+	// failure.ErrRemovedID if the node certainly does not belong. After any other error the caller knows nothing.
+	Belongs(id string) error
 }
 
 const (

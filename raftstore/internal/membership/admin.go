@@ -16,11 +16,14 @@ import (
 
 // Order is a change of the cluster. Any node accepts it, and the leader carries it out.
 type Order struct {
-	What   string // add, remove, transfer, advance
+	What   string // add, remove, transfer, advance, belongs
 	ID     string
 	Addr   string
 	MoveNs int64 // distance for the test clock
 }
+
+// belongs is the order that asks whether the group has a node. It changes nothing.
+const belongs = "belongs"
 
 // Give carries out an order if this node leads, and otherwise sends it to the leader.
 func (m *Membership) Give(o Order) error {
@@ -58,6 +61,8 @@ func (m *Membership) Execute(o Order) error {
 		return m.Leadership.Transfer(o.ID)
 	case "advance":
 		return m.Leadership.AdvanceHere(o.MoveNs)
+	case belongs:
+		return m.answerBelongs(o.ID)
 	}
 	return fmt.Errorf("this version of weir does not know the request %q", o.What)
 }
@@ -73,6 +78,9 @@ func (m *Membership) addNode(o Order) error {
 	if m.FSM.Spent(o.ID) {
 		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it joins under a new id",
 			failure.ErrRemovedID, o.ID)
+	}
+	if err := m.mayEnter(o.ID); err != nil {
+		return err
 	}
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
 }

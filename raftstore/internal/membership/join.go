@@ -48,8 +48,10 @@ type Membership struct {
 	FSM        *fsm.FSM
 	Leadership *leadership.Leadership
 	Format     *format.Format
+	// ReadIndex is readindex.Reads.ReadIndex of this group.
+	ReadIndex func() error
 
-	promoting timers.Single
+	promoting, removing timers.Single
 }
 
 // Join joins the cluster, or bootstraps it together with other nodes. It returns when this node certainly belongs to
@@ -63,7 +65,7 @@ func (m *Membership) Join() {
 		believed := m.CurrentAddr()
 		switch {
 		case believed == "" && !m.Identity.HasJoined():
-			if m.Options.MayJoin != nil && !m.Options.MayJoin() {
+			if m.Options.First != nil && !m.Options.First.Joined() {
 				continue
 			}
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
@@ -118,24 +120,38 @@ func (m *Membership) TryJoin() error {
 	if !m.Pristine() {
 		return errNotYet
 	}
-	pristine := []raft.Server{m.Server()}
-	for _, s := range found {
-		if !s.Pristine {
-			guards.FoundedAround.Hit()
-			return fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
-		}
-		if err := m.checkGroups(s); err != nil {
-			return err
-		}
-		pristine = append(pristine, raft.Server{ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr)})
-	}
+	pristine, err := m.Founders(found)
 	switch {
+	case err != nil:
+		return err
 	case len(pristine) < m.Options.Expect:
 		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), m.Options.Expect, strings.Join(silent, ""))
 	case m.Options.Join[0] != m.Options.RaftAddr:
 		return fmt.Errorf("waiting for %s to found the cluster%s", m.Options.Join[0], strings.Join(silent, ""))
 	}
 	return m.foundWith(pristine)
+}
+
+// Founders returns this node and the nodes with the given statuses that can found a cluster with it. A node that the
+// first group does not have is left out, and joins this group after the first one. It returns an error if one of the
+// nodes belongs to a cluster.
+func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
+	pristine := []raft.Server{m.Server()}
+	for _, s := range found {
+		if !s.Pristine {
+			guards.FoundedAround.Hit()
+			return nil, fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
+		}
+		if err := m.checkGroups(s); err != nil {
+			return nil, err
+		}
+		if m.Options.First == nil || hasNode(m.Options.First.Members(), s.NodeID) {
+			pristine = append(pristine, raft.Server{
+				ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr),
+			})
+		}
+	}
+	return pristine, nil
 }
 
 // checkGroups returns an error if the node with status s cannot found a cluster with this node's number of Raft
@@ -289,6 +305,9 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 	for _, s := range m.Raft.Servers() {
 		switch {
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
+			m.Options.First != nil:
+			return m.replaceIncarnation(string(s.ID), j.NodeID)
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
 			j.KeepsPromises:
 			guards.LostState.Hit()
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
@@ -310,6 +329,9 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 	if m.FSM.Spent(j.NodeID) {
 		guards.SpentID.Hit()
 		return failure.ErrRemovedID
+	}
+	if err := m.mayEnter(j.NodeID); err != nil {
+		return err
 	}
 	m.Log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen,

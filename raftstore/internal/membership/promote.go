@@ -26,7 +26,9 @@ func (m *Membership) Promote() {
 	}
 	m.promoting.Go(m.Go, func() {
 		for _, s := range ready {
-			m.GiveVote(s, seen)
+			if m.mayEnter(string(s.ID)) == nil {
+				m.GiveVote(s, seen)
+			}
 		}
 	})
 }

@@ -1,0 +1,172 @@
+package raftstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/membership"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// fakeFirst is a first group whose copy on this node has the given members. Its leader gives the answers.
+type fakeFirst struct {
+	members []string
+	answers map[string]error
+}
+
+func (f *fakeFirst) Joined() bool            { return true }
+func (f *fakeFirst) Members() []string       { return f.members }
+func (f *fakeFirst) Belongs(id string) error { return f.answers[id] }
+
+// TestOnlyOutsidersAreRemoved checks which members the leader of a group removes: those that the leader of the first
+// group does not have. A copy of the first group that lags, and an answer that does not come, remove nobody.
+func TestOnlyOutsidersAreRemoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		members []string
+		answer  error
+		stays   bool
+	}{
+		"it was removed":                    {[]string{"a"}, failure.ErrRemovedID, false},
+		"it joins, and the copy lags":       {[]string{"a"}, nil, true},
+		"the first group has no leader":     {[]string{"a"}, limiter.ErrClusterDown, true},
+		"the copy lags behind the removal":  {[]string{"a", "b"}, failure.ErrRemovedID, true}, // until it has caught up
+		"the first group has ended here":    {nil, failure.ErrRemovedID, true},
+		"the first group has another of it": {[]string{"a", "b~1"}, nil, true},
+		"the first group has replaced it":   {[]string{"a", "b~1"}, failure.ErrRemovedID, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newBareNode(t)
+			n.configure(t, "a")
+			n.leads(t)
+			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+			n.host.Options.First = &fakeFirst{c.members, map[string]error{"b": c.answer}}
+			n.group.membership.RemoveOutsiders()
+			n.host.EndTasks()
+			require.Equal(t, c.stays, n.group.raft.Server("b") != nil)
+			require.NotNil(t, n.group.raft.Server("a"))
+		})
+	}
+}
+
+// TestALateJoinIsRefused checks that the leader of a group takes in a node that asks only while the first group has it.
+// The refusal is not ErrRemovedID, for which the node would take another id.
+func TestALateJoinIsRefused(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	n.leads(t)
+	first := &fakeFirst{answers: map[string]error{"b": failure.ErrRemovedID}}
+	n.host.Options.First = first
+	join := func() error {
+		return n.group.membership.AddNonvoter(peer.Identity{NodeID: "b"},
+			membership.Joining{NodeID: "b", RaftAddr: "b:1", Format: n.host.Options.Format})
+	}
+	err := join()
+	require.ErrorContains(t, err, "the first group does not have node")
+	require.NotErrorIs(t, err, failure.ErrRemovedID)
+	first.answers["b"] = limiter.ErrClusterDown
+	require.ErrorIs(t, join(), limiter.ErrTryAgain)
+	require.Nil(t, n.group.raft.Server("b"))
+	first.answers["b"] = nil
+	require.NoError(t, join())
+	require.NotNil(t, n.group.raft.Server("b"))
+}
+
+// TestTheFirstGroupReplacesAnIncarnation checks the join of a node whose other incarnation is in the group. The leader
+// removes that incarnation only if the first group has replaced it by the one that asks.
+func TestTheFirstGroupReplacesAnIncarnation(t *testing.T) {
+	for name, c := range map[string]struct {
+		first    []string
+		replaced bool
+	}{
+		"it was replaced":             {[]string{"a", "b~1"}, true},
+		"the earlier one asks late":   {[]string{"a", "b"}, false},
+		"the copy lags":               {[]string{"a"}, false},
+		"the first group still has b": {[]string{"a", "b", "b~1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newBareNode(t)
+			n.configure(t, "a")
+			n.leads(t)
+			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+			n.host.Options.First = &fakeFirst{members: c.first}
+			err := n.group.membership.AddNonvoter(peer.Identity{NodeID: "b~1"}, membership.Joining{
+				NodeID: "b~1", RaftAddr: "b:1", Format: n.host.Options.Format, KeepsPromises: true,
+			})
+			require.ErrorIs(t, err, limiter.ErrTryAgain)
+			require.Equal(t, c.replaced, n.group.raft.Server("b") == nil)
+		})
+	}
+}
+
+// TestARemovedNodeGetsNoVote checks that the leader promotes no member that the first group does not have.
+func TestARemovedNodeGetsNoVote(t *testing.T) {
+	for _, answer := range []error{failure.ErrRemovedID, limiter.ErrClusterDown, nil} {
+		n := newBareNode(t)
+		n.hear("b", 1000, 0)
+		n.configure(t, "a")
+		n.leads(t)
+		require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
+		require.Eventually(t, func() bool { return n.group.fsm.Configuration() == n.group.raft.LastIndex() },
+			20*time.Second, time.Millisecond)
+		n.host.Options.First = &fakeFirst{answers: map[string]error{"b": answer}}
+		n.group.membership.Promote()
+		votes := func() bool { return n.group.raft.Server("b").Suffrage == raft.Voter }
+		if answer == nil { // with a vote for b, this node alone is no majority, and the change does not end
+			require.Eventually(t, votes, 20*time.Second, time.Millisecond)
+			continue
+		}
+		n.host.EndTasks()
+		require.False(t, votes(), "%v", answer)
+	}
+}
+
+// TestBelongs checks what the leader of the first group answers. It answers that a node does not belong only if it led
+// during the whole question.
+func TestBelongs(t *testing.T) {
+	n := newBareNode(t)
+	require.ErrorIs(t, n.Belongs("a"), limiter.ErrClusterDown)
+	n.configure(t, "a")
+	r := n.leads(t)
+	n.group.fsm.Committed.Store(nil)
+	n.group.membership.ReadIndex = func() error { return nil }
+	require.ErrorIs(t, n.Belongs("b"), limiter.ErrTryAgain, "no configuration is known")
+	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
+	require.NoError(t, n.Belongs("a"))
+	require.NoError(t, n.Belongs("a~1"), "another incarnation of the node")
+	require.ErrorIs(t, n.Belongs("b"), failure.ErrRemovedID)
+	n.group.fsm.State.RemovedIDs = []string{"c"}
+	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a"}, {ID: "c~1"}}})
+	require.NoError(t, n.Belongs("c~2"), "an incarnation in another group")
+	require.ErrorIs(t, n.Belongs("c"), failure.ErrRemovedID, "c~1 has replaced it")
+	n.group.membership.ReadIndex = func() error { return limiter.ErrTryAgain }
+	require.ErrorIs(t, n.Belongs("b"), limiter.ErrTryAgain)
+	n.group.membership.ReadIndex = func() error {
+		n.group.leadership.Current.Store(&leadership.Term{Number: r.Number + 1})
+		return nil
+	}
+	require.ErrorIs(t, n.Belongs("b"), limiter.ErrNotLeader)
+}
+
+// TestANodeThatTheFirstGroupLacksFoundsNoOther checks that a founder of a group leaves out a node that has not joined
+// the first group. Otherwise the group would have a member that its leader must remove.
+func TestANodeThatTheFirstGroupLacksFoundsNoOther(t *testing.T) {
+	n := newBareNode(t)
+	found := []host.Status{
+		{NodeID: "b", RaftAddr: "b:1", Pristine: true}, {NodeID: "c", RaftAddr: "c:1", Pristine: true},
+	}
+	founders, err := n.group.membership.Founders(found)
+	require.NoError(t, err)
+	require.Len(t, founders, 3)
+	n.host.Options.First = &fakeFirst{members: []string{"a", "c"}}
+	founders, err = n.group.membership.Founders(found)
+	require.NoError(t, err)
+	require.Equal(t, []raft.Server{n.group.membership.Server(), {ID: "c", Address: "c:1"}}, founders)
+}
