@@ -25,8 +25,8 @@ func TestRivalsMeetAtEachDepthUnderEachGenerator(t *testing.T) {
 	all, err := Suite(RivalsSuite)
 	require.NoError(t, err)
 	names := mapOf(all, func(s Scenario) string { return s.Name })
-	require.Equal(t, []string{"rivals-p128", "rivals-p128-rb1", "rivals-p128-rb2", "rivals-p16", "rivals-p16-rb1",
-		"rivals-p16-rb2", "rivals-p1", "rivals-p1-rb1", "rivals-p1-rb2"}, names)
+	require.Equal(t, []string{"rivals-p1", "rivals-p1-rb1", "rivals-p1-rb2", "rivals-p16", "rivals-p16-rb1",
+		"rivals-p16-rb2", "rivals-p128", "rivals-p128-rb1", "rivals-p128-rb2"}, names)
 	picked, err := Pick([]string{"rivals-p1-rb2"})
 	require.NoError(t, err)
 	require.Contains(t, picked[0].About, "load by redis-benchmark --threads 2")
@@ -54,6 +54,21 @@ func TestALoadWithoutItsGeneratorIsLeftOut(t *testing.T) {
 	require.Len(t, second.jobs, 3)
 }
 
+// TestTwoThreadsAreCalibratedWithOne keeps the calibration from a load that seems to last 250 ms whatever it does.
+func TestTwoThreadsAreCalibratedWithOne(t *testing.T) {
+	f := newFakes(t)
+	one, two := &fakeGenerator{perSecond: f.generator.perSecond}, &fakeGenerator{perSecond: f.generator.perSecond}
+	runner := f.runner(3)
+	runner.Generator = Generators{ByRedisBenchmark: one, ByTwoThreads: two}
+	load := fakeLoad
+	load.By = ByTwoThreads
+	_, err := runner.Run(context.Background(), []Scenario{beside("two", load, "fast")})
+	require.NoError(t, err)
+	require.Len(t, one.jobs, 2)
+	require.Len(t, two.jobs, 3)
+	require.Equal(t, ByTwoThreads, two.jobs[0].Load.By)
+}
+
 // rivalsReport has a rival that is stronger than another, and a SET that is stronger than both but limits nothing.
 func rivalsReport() *Report {
 	rows := []Row{{Target: weirName}, {Target: crabName}, {Target: cellName}, {Target: setName}, {Target: incrName}}
@@ -71,7 +86,7 @@ func TestTheStrongestRivalIsNamed(t *testing.T) {
 	var table, page strings.Builder
 	require.NoError(t, rivalsReport().WriteTable(&table))
 	require.Contains(t, strings.Join(strings.Fields(table.String()), " "),
-		"rivals-p128 4k (4k-4k) redis-cell 2k (2k-2k) 2.00x (2.00x-2.00x) 0.50x (0.50x-0.50x) 0.80x (0.80x-0.80x) "+
+		"rivals-p1 4k (4k-4k) redis-cell 2k (2k-2k) 2.00x (2.00x-2.00x) 0.50x (0.50x-0.50x) 0.80x (0.80x-0.80x) "+
 			"8k (8k-8k) 5k (5k-5k)")
 	require.NoError(t, rivalsReport().WriteMarkdown(&page))
 	require.Contains(t, page.String(), "### The strongest rivals")

@@ -160,8 +160,13 @@ func (r *Runner) calibrate(ctx context.Context, c *cell, row *Row) (int, error) 
 }
 
 // topRate returns the rate of a closed loop. A first load of a few pipelines determines how long the second load must
-// be.
-func (r *Runner) topRate(ctx context.Context, c *cell, row *Row) (perSecond float64, err error) {
+// be. redis-benchmark makes both with one thread, because with more it ends at a multiple of 250 ms only.
+func (r *Runner) topRate(ctx context.Context, measured *cell, row *Row) (perSecond float64, err error) {
+	one := *measured
+	c := &one
+	if c.Load.By == ByTwoThreads {
+		c.Load.By = ByRedisBenchmark
+	}
 	first, err := r.undisturbed(ctx, c, calibrationPipelines*c.Load.Requests(0, 0), r.cell/calibrationParts, row)
 	if err != nil {
 		return 0, err
