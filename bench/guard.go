@@ -34,7 +34,8 @@ func GuardScenarios() (all []Scenario) {
 	return all
 }
 
-// rivalDepths are the depths of pipelining in comparisons. Most clients use 1, which comes first in case a run has too little time.
+// rivalDepths are the depths of pipelining in comparisons. Most clients use 1, which comes first in case a run has too
+// little time.
 var rivalDepths = []int{1, 16, 128}
 
 // Run measures all pairs. After an error it returns the completed pairs too.

@@ -47,7 +47,8 @@ func (r *GuardReport) WriteText(w io.Writer) error {
 	if err := g.writeText(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nin brackets: the %.2f %% confidence interval of the ratio's median, from the sign test\n"+
+	_, err := fmt.Fprintf(w, "\n"+
+		"in brackets: the %.2f %% confidence interval of the ratio's median, from the sign test\n"+
 		"better or worse: the interval excludes 1, and the median differs from 1 by %.0f %% or more\n"+
 		"equal programs get only %q in at least %.0f of 100 runs\n\nverdict: %s\n",
 		100*(1-r.Risk), 100*leastChange, Same, 100*(1-GuardRisk), r.verdict())

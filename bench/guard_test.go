@@ -73,7 +73,8 @@ func TestGuardReportsThePairsBeforeAFailure(t *testing.T) {
 			f.generator.fail = broken
 		}
 	}
-	report, err := (&Guard{Pairs: 16, Runner: *f.runner(1)}).Run(context.Background(), []Scenario{fakeScenario(weirName)})
+	guard := &Guard{Pairs: 16, Runner: *f.runner(1)}
+	report, err := guard.Run(context.Background(), []Scenario{fakeScenario(weirName)})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, 9, report.Pairs)
 	require.Equal(t, Worse, report.Figures[0].Verdict)

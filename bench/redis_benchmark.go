@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// RedisBenchmark is the load generator of Redis: a closed loop with one or two threads and uniform keys. It does not read the
-// content of answers, so a slow prober does.
+// RedisBenchmark is the load generator of Redis: a closed loop with one or two threads and uniform keys. It does not
+// read the content of answers, so a slow prober does.
 type RedisBenchmark struct {
 	Binary   string
 	Patience time.Duration // bound for one run; 0 means loadTimeout. redis-benchmark itself has none

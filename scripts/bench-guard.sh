@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds weir at the revision $1 in a temporary work tree, and compares bin/weir with it alternately. Further arguments go
-# to weir-bench guard. A slower revision is no failure.
+# to weir-bench guard. The verdict is also in bin/bench-guard.txt. A slower revision is no failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go="${GO:-go}"
@@ -19,4 +19,5 @@ remove() {
 trap remove EXIT
 git worktree add --quiet --detach "$work/tree" "$base"
 (cd "$work/tree" && CGO_ENABLED=0 "$go" build -o "$work/weir" ./cmd/weir)
-bin/weir-bench guard --base "$work/weir" --base-name "$base" --this-name "$this" --json bin/bench-guard.json "$@"
+bin/weir-bench guard --base "$work/weir" --base-name "$base" --this-name "$this" --json bin/bench-guard.json "$@" |
+  tee bin/bench-guard.txt

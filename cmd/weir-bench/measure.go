@@ -34,8 +34,8 @@ const lastStop = 15 * time.Second
 // timeouts are the default time limits of the suites.
 var timeouts = map[string]time.Duration{
 	bench.StandardSuite: 5*time.Minute - lastStop, bench.ClusterSuite: 6*time.Minute - lastStop,
-	bench.RivalsSuite: 15*time.Minute - lastStop, bench.StandaloneSuite: longTimeout, bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout,
-	bench.SnapshotsSuite: longTimeout,
+	bench.RivalsSuite: 15*time.Minute - lastStop, bench.StandaloneSuite: longTimeout,
+	bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout, bench.SnapshotsSuite: longTimeout,
 }
 
 // measureCmd measures.

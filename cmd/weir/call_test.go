@@ -23,7 +23,8 @@ func TestCall(t *testing.T) {
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")),
 		"max must be a whole number")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), "weir call needs <command>")
-	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", freeport.Addr(t), "PING")), "start weir serve")
+	nobody := freeport.Addr(t)
+	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", nobody, "PING")), "start weir serve")
 }
 
 func TestRepliesAreWritten(t *testing.T) {

@@ -23,12 +23,12 @@ type docScript struct {
 
 var docScripts = map[string]docScript{
 	"README.md: make run-cluster": {
-		before: `make() { exec weir demo; }`,
-		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | tr "\n" " " | grep "yes .*yes .*yes"'; kill $!; wait $!`,
+		before: `make() { exec weir demo > demo; }`,
+		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | tr "\n" " " | grep "yes .*yes .*yes"'; await grep Ctrl-C demo; kill $!; wait $!`,
 	},
 	"clustering.md: make run-cluster GROUPS=4 CLUSTER_DIR=weir-data-groups": {
-		before: `make() { export WEIR_GROUPS=4; exec weir demo; }`,
-		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | grep "4 groups, 0 without a leader"'; kill $!; wait $!`,
+		before: `make() { export WEIR_GROUPS=4; exec weir demo > demo; }`,
+		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | grep "4 groups, 0 without a leader"'; await grep Ctrl-C demo; kill $!; wait $!`,
 	},
 	"operations.md: listen: 0.0.0.0:6380": {
 		before: `mkdir /etc/weir; echo secret > /etc/weir/password; cat > /etc/weir/weir.yaml <<'END'`,

@@ -50,7 +50,8 @@ func TestForwardedCallsAreOne(t *testing.T) {
 func TestForwardedMemoryIsUsedAgain(t *testing.T) {
 	var f forwarded
 	var e wire.Encoder
-	require.NoError(t, f.read(e.Call(e.Call(nil, []engine.Op{oneBucket, oneBucket}, true), []engine.Op{oneBucket}, true)))
+	body := e.Call(nil, []engine.Op{oneBucket, oneBucket}, true)
+	require.NoError(t, f.read(e.Call(body, []engine.Op{oneBucket}, true)))
 	for i := range f.answers() {
 		f.out[i].Allowed = 1
 	}
