@@ -123,11 +123,12 @@ func (a *publicAPI) passesAtOnce(n int, path string, headers ...string) int {
 	return int(passed.Load())
 }
 
-// installed waits until the limits of the environment are in force.
-func (a *publicAPI) installed(rdb *redis.Client) {
+// installed waits until the limits of the environment are in force. The service stores them one by one, and last is the
+// last of them.
+func (a *publicAPI) installed(rdb *redis.Client, last string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
-		return rdb.Do(a.t.Context(), "RL.POLICY", "GET", "env:default").Err() == nil
+		return rdb.Do(a.t.Context(), "RL.POLICY", "GET", last).Err() == nil
 	}, weirproc.Wait, 5*time.Millisecond)
 }
 

@@ -28,7 +28,7 @@ func TestPublicAPIReadme(t *testing.T) {
 	exports := regexp.MustCompile(`RATE_LIMIT_\w+=\w+`).FindAllString(string(text), -1)
 	require.Len(t, exports, 7, "all settings of the document")
 	api := startPublicAPI(t, weir.Addr, []string{publicAPIBinary(t)}, exports...)
-	api.installed(weir.Redis())
+	api.installed(weir.Redis(), "env:per-user")
 	passTimeUntil(t, weir.Redis(), 0)
 	here := strings.NewReplacer("127.0.0.1:8080", api.addr, "redis-cli -p 6380",
 		"redis-cli -p "+weir.Addr[strings.LastIndexByte(weir.Addr, ':')+1:])

@@ -26,7 +26,7 @@ func walkPublicAPIAlgorithms(t *testing.T, argv ...string) {
 		rdb := weir.Redis()
 		api := startPublicAPI(t, weir.Addr, argv, "RATE_LIMIT_ALGORITHM="+algorithm,
 			"RATE_LIMIT_DEFAULT=100", "RATE_LIMIT_WINDOW=60", "RATE_LIMIT_PER_IP=1000", "RATE_LIMIT_BURST=50")
-		api.installed(rdb)
+		api.installed(rdb, "env:per-ip")
 		return func(n int) int { return api.passesAtOnce(n, "/") },
 			func(d time.Duration) { passTime(t, rdb, d) }, func(d time.Duration) { passTimeUntil(t, rdb, d) }
 	}
@@ -91,7 +91,7 @@ func walkPublicAPI(t *testing.T, argv ...string) {
 		"RATE_LIMIT_ENABLED=true", "RATE_LIMIT_ALGORITHM=sliding_window", "RATE_LIMIT_DEFAULT=1000",
 		"RATE_LIMIT_WINDOW=3600",
 		"RATE_LIMIT_PER_IP=100", "RATE_LIMIT_PER_USER=10000", "RATE_LIMIT_BURST=50")
-	api.installed(rdb)
+	api.installed(rdb, "env:per-user")
 	from := func(ip string, more ...string) []string { return append([]string{"X-Forwarded-For", ip}, more...) }
 	spend := func(line string) { command(t, rdb, "RL.CHECK "+line) }
 	refused := func(t *testing.T, limit, after string, res *http.Response) {
