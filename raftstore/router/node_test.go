@@ -6,9 +6,11 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -86,14 +88,26 @@ func (c *tier) restart(i int) {
 // led waits until every group has a leader, as a node sees it.
 func (c *tier) led(n *router.Node) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
-		for _, g := range n.Topology().Each() {
+	var missing atomic.Value // what the last look found
+	missing.Store("nothing was looked at")
+	look := func() bool {
+		for i, g := range n.Topology().Each() {
 			if g.Leader == "" {
+				missing.Store(fmt.Sprintf("group %d has no leader: %+v", i, g))
 				return false
 			}
 		}
-		return n.ReadIndex() == nil
-	}, patience, 10*time.Millisecond, "a group has no leader")
+		missing.Store("a read does not return")
+		if err := n.ReadIndex(); err != nil {
+			missing.Store(fmt.Sprintf("a read fails: %v", err))
+			return false
+		}
+		return true
+	}
+	if !assert.Eventually(c.t, look, patience, 10*time.Millisecond) {
+		require.FailNow(c.t, "the groups are not led", "%v; ended groups: %d, fatal: %d", missing.Load(),
+			n.Topology().Ended(), len(c.fatal))
+	}
 }
 
 func quota(key string, most int64) engine.Op {
