@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/connpoll"
 )
 
 const (
@@ -104,19 +106,19 @@ func TestATallyGoesOnWhereItWas(t *testing.T) {
 	a := newAnswers(&r, 1)
 	var got tally
 	for i := range text {
-		require.ErrorIs(t, a.tallyOn(&got, expected(4)), errNotYet)
+		require.ErrorIs(t, a.tallyOn(&got, expected(4)), connpoll.ErrNotYet)
 		r.come = append(r.come, text[i])
 	}
 	require.NoError(t, a.tallyOn(&got, expected(4)))
 	require.Equal(t, tally{answers: 4, admitted: 2, errors: 1, said: "ERR no"}, got)
 }
 
-// trickle is a reader of the bytes that have arrived. It returns errNotYet without any.
+// trickle is a reader of the bytes that have arrived. It returns connpoll.ErrNotYet without any.
 type trickle struct{ come []byte }
 
 func (r *trickle) Read(b []byte) (int, error) {
 	if len(r.come) == 0 {
-		return 0, errNotYet
+		return 0, connpoll.ErrNotYet
 	}
 	n := copy(b, r.come)
 	r.come = r.come[n:]

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/weir-project/weir/bench/connpoll"
 	"github.com/weir-project/weir/bench/servers"
 )
 
@@ -67,13 +69,13 @@ func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram,
 		ctx: ctx, poller: w, links: s.links, calls: make([]outstanding, len(s.links)),
 		ahead: min(maxAhead, 1+maxAheadInAll/len(s.links)), record: record, lag: lag,
 	}
-	return errors.Join(loop.run(plan, float64(s.pipeline)), w.close())
+	return errors.Join(loop.run(plan, float64(s.pipeline)), w.Close())
 }
 
 // openLoop is one run of an open loop.
 type openLoop struct {
 	ctx    context.Context
-	poller connPoller
+	poller connpoll.Poller
 	links  []*link
 	calls  []outstanding // by link
 	ahead  int           // pipelines that may be pending on a link
@@ -134,7 +136,7 @@ func (o *openLoop) send(i int, at time.Time) error {
 	calls.push(at, o.now)
 	o.under++
 	for rest := l.out.encoded; ; {
-		n, err := o.poller.write(i, rest)
+		n, err := o.poller.Write(i, rest)
 		if rest = rest[n:]; err != nil || len(rest) == 0 {
 			return err
 		}
@@ -146,7 +148,7 @@ func (o *openLoop) send(i int, at time.Time) error {
 
 // take waits for answers, for at most d, and records them.
 func (o *openLoop) take(d time.Duration) error {
-	ready, err := o.poller.wait(min(max(d, 0), longestPause))
+	ready, err := o.poller.Wait(min(max(d, 0), longestPause))
 	if err != nil {
 		return err
 	}
@@ -171,9 +173,9 @@ func (o *openLoop) receive(i int) error {
 	for {
 		err := l.in.tallyOn(&calls.answers, l.out.expects)
 		switch {
-		case err == errNotYet && calls.count() == 0 && (calls.answers.answers > 0 || l.in.r < l.in.w):
+		case err == connpoll.ErrNotYet && calls.count() == 0 && (calls.answers.answers > 0 || l.in.r < l.in.w):
 			return errSurplus
-		case err == errNotYet:
+		case err == connpoll.ErrNotYet:
 			return nil
 		case err != nil:
 			return err
@@ -227,3 +229,23 @@ func (c *outstanding) pop(now time.Time) (due time.Time, answers tally) {
 	c.since, c.answers = now, tally{}
 	return due, answers
 }
+
+// takeConns moves the connections to a poller. Afterwards the links only read.
+func (s *swarm) takeConns() (connpoll.Poller, error) {
+	w, err := connpoll.New(mapOf(s.links, func(l *link) net.Conn { return l.conn }))
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range s.links {
+		l.conn, l.in.in = nil, polledConn{w, i}
+	}
+	return w, nil
+}
+
+// polledConn reads from one connection of a poller.
+type polledConn struct {
+	poller connpoll.Poller
+	i      int
+}
+
+func (c polledConn) Read(b []byte) (int, error) { return c.poller.Read(c.i, b) }

@@ -28,7 +28,9 @@ type wall struct {
 
 // walls has a line for every package, in the order of names. A new package needs a line.
 var walls = []wall{
-	{"bench", "bench/machine bench/servers bench/svg", "measures weir from outside, as it measures its competitors"},
+	{"bench", "bench/connpoll bench/machine bench/servers bench/svg",
+		"measures weir from outside, as it measures its competitors"},
+	{"bench/connpoll", "", "polls connections from one thread"},
 	{"bench/machine", "", "reads what the operating system tells"},
 	{"bench/servers", "internal/freeport", "starts and asks servers and knows nothing of measuring"},
 	{"bench/svg", "", "draws charts of any figures"},

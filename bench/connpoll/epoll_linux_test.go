@@ -1,4 +1,4 @@
-package bench
+package connpoll
 
 import (
 	"net"
@@ -13,7 +13,7 @@ import (
 // use half of the descriptors that a process may open.
 func TestPollersNeedFewMoreDescriptors(t *testing.T) {
 	const count, few = 100, 20
-	w, _ := pollerOfPeers(t, count, func(conns []net.Conn) (connPoller, error) {
+	w, _ := pollerOfPeers(t, count, func(conns []net.Conn) (Poller, error) {
 		var limit unix.Rlimit
 		require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 		open, err := os.ReadDir("/proc/self/fd")
@@ -22,7 +22,7 @@ func TestPollersNeedFewMoreDescriptors(t *testing.T) {
 		low.Cur = uint64(len(open) + few)
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
 		defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
-		return newConnPoller(conns)
+		return New(conns)
 	})
-	require.NoError(t, w.close())
+	require.NoError(t, w.Close())
 }

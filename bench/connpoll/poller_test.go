@@ -1,4 +1,4 @@
-package bench
+package connpoll
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 )
 
 // pollersOf returns a poller of each kind.
-var pollersOf = map[string]func([]net.Conn) (connPoller, error){
-	"of this system": newConnPoller,
-	"buffered":       func(conns []net.Conn) (connPoller, error) { return newBuffered(conns), nil },
+var pollersOf = map[string]func([]net.Conn) (Poller, error){
+	"of this system": New,
+	"buffered":       func(conns []net.Conn) (Poller, error) { return newBuffered(conns), nil },
 }
 
 // pollerOfPeers polls connections to peers over TCP.
-func pollerOfPeers(t *testing.T, count int, of func([]net.Conn) (connPoller, error)) (w connPoller, peers []net.Conn) {
+func pollerOfPeers(t *testing.T, count int, of func([]net.Conn) (Poller, error)) (w Poller, peers []net.Conn) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()
@@ -36,9 +36,9 @@ func pollerOfPeers(t *testing.T, count int, of func([]net.Conn) (connPoller, err
 }
 
 // await waits until a connection has input.
-func await(t *testing.T, w connPoller) []int {
+func await(t *testing.T, w Poller) []int {
 	for range 1000 {
-		ready, err := w.wait(longestPause)
+		ready, err := w.Wait(longestWrite)
 		require.NoError(t, err)
 		if len(ready) > 0 {
 			return ready
@@ -52,32 +52,32 @@ func TestPollersTellWhoHasInput(t *testing.T) {
 	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
 			w, peers := pollerOfPeers(t, 3, of)
-			ready, err := w.wait(0)
+			ready, err := w.Wait(0)
 			require.NoError(t, err)
 			require.Empty(t, ready)
 			buf := make([]byte, 3)
-			_, err = w.read(1, buf)
-			require.ErrorIs(t, err, errNotYet)
+			_, err = w.Read(1, buf)
+			require.ErrorIs(t, err, ErrNotYet)
 
 			_, err = io.WriteString(peers[1], "hello")
 			require.NoError(t, err)
 			require.Equal(t, []int{1}, await(t, w))
-			n, err := w.read(1, buf)
+			n, err := w.Read(1, buf)
 			require.NoError(t, err)
 			require.Equal(t, "hel", string(buf[:n]))
 			require.Equal(t, []int{1}, await(t, w), "it has more")
-			n, err = w.read(1, buf)
+			n, err = w.Read(1, buf)
 			require.NoError(t, err)
 			require.Equal(t, "lo", string(buf[:n]))
-			ready, err = w.wait(0)
+			ready, err = w.Wait(0)
 			require.NoError(t, err)
 			require.Empty(t, ready)
 
 			require.NoError(t, peers[2].Close())
 			require.Equal(t, []int{2}, await(t, w))
-			_, err = w.read(2, buf)
+			_, err = w.Read(2, buf)
 			require.ErrorIs(t, err, io.EOF)
-			require.NoError(t, w.close())
+			require.NoError(t, w.Close())
 			_, err = peers[0].Read(buf)
 			require.ErrorIs(t, err, io.EOF)
 		})
@@ -91,7 +91,7 @@ func TestPollersWriteWhatThePeerTakes(t *testing.T) {
 			sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 			rest := sent
 			for {
-				n, err := w.write(0, rest)
+				n, err := w.Write(0, rest)
 				require.NoError(t, err)
 				if rest = rest[n:]; n == 0 {
 					break
@@ -104,11 +104,11 @@ func TestPollersWriteWhatThePeerTakes(t *testing.T) {
 				got <- all
 			}()
 			for len(rest) > 0 {
-				n, err := w.write(0, rest)
+				n, err := w.Write(0, rest)
 				require.NoError(t, err)
 				rest = rest[n:]
 			}
-			require.NoError(t, w.close())
+			require.NoError(t, w.Close())
 			require.True(t, bytes.Equal(sent, <-got))
 		})
 	}
@@ -119,13 +119,13 @@ func TestPollersWaitAsLongAsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, _ := pollerOfPeers(t, 1, of)
 			started, waits := time.Now(), 0
-			for ; time.Since(started) < longestPause; waits++ {
-				ready, err := w.wait(longestPause - time.Since(started))
+			for ; time.Since(started) < longestWrite; waits++ {
+				ready, err := w.Wait(longestWrite - time.Since(started))
 				require.NoError(t, err)
 				require.Empty(t, ready)
 			}
 			require.Less(t, waits, 100, "they seldom return early")
-			require.NoError(t, w.close())
+			require.NoError(t, w.Close())
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package bench
+package connpoll
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newConnPoller polls connections of the operating system from this thread alone, and changes the thread for that. It
-// polls other connections as on other systems.
-func newConnPoller(conns []net.Conn) (connPoller, error) {
+// New takes over connections. It polls those of the operating system from this thread alone, and changes the thread for
+// that. It polls other connections as on other systems.
+func New(conns []net.Conn) (Poller, error) {
 	for _, conn := range conns {
 		if _, ok := conn.(syscall.Conn); !ok {
 			return newBuffered(conns), nil
@@ -21,7 +21,7 @@ func newConnPoller(conns []net.Conn) (connPoller, error) {
 	}
 	p, err := newEpoll(conns)
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	// Otherwise the kernel delays the end of a wait by 50 µs, to wake several threads at once.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -38,7 +38,7 @@ type epollConns struct {
 	ready  []int
 }
 
-var _ connPoller = (*epollConns)(nil)
+var _ Poller = (*epollConns)(nil)
 
 // newEpoll takes over connections. After an error it also returns the poller, which the caller must close.
 func newEpoll(conns []net.Conn) (*epollConns, error) {
@@ -77,8 +77,8 @@ func detach(conn net.Conn) (fd int, err error) {
 	return fd, nil
 }
 
-// wait uses ppoll, because epoll_wait counts in milliseconds and epoll_pwait2 is not available everywhere.
-func (p *epollConns) wait(d time.Duration) ([]int, error) {
+// Wait uses ppoll, because epoll_wait counts in milliseconds and epoll_pwait2 is not available everywhere.
+func (p *epollConns) Wait(d time.Duration) ([]int, error) {
 	if d > 0 {
 		limit := unix.NsecToTimespec(int64(d))
 		if _, err := unix.Ppoll(p.poll[:], &limit, nil); err != nil && err != unix.EINTR {
@@ -96,11 +96,11 @@ func (p *epollConns) wait(d time.Duration) ([]int, error) {
 	return p.ready, nil
 }
 
-func (p *epollConns) read(i int, b []byte) (int, error) {
+func (p *epollConns) Read(i int, b []byte) (int, error) {
 	n, err := unix.Read(p.fds[i], b)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
-		return 0, errNotYet
+		return 0, ErrNotYet
 	case err != nil:
 		return 0, fmt.Errorf("read: %w", err)
 	case n == 0:
@@ -109,7 +109,7 @@ func (p *epollConns) read(i int, b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *epollConns) write(i int, b []byte) (int, error) {
+func (p *epollConns) Write(i int, b []byte) (int, error) {
 	n, err := unix.Write(p.fds[i], b)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
@@ -120,7 +120,7 @@ func (p *epollConns) write(i int, b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *epollConns) close() error {
+func (p *epollConns) Close() error {
 	var errs []error
 	for _, fd := range p.fds {
 		errs = append(errs, unix.Close(fd))

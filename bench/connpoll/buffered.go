@@ -1,4 +1,4 @@
-package bench
+package connpoll
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ type bufferedConns struct {
 	readers sync.WaitGroup
 }
 
-var _ connPoller = (*bufferedConns)(nil)
+var _ Poller = (*bufferedConns)(nil)
 
 // readBuffer holds data from a connection. Its reader does not touch it while it is full.
 type readBuffer struct {
@@ -48,7 +48,7 @@ func newBuffered(conns []net.Conn) *bufferedConns {
 	return s
 }
 
-func (s *bufferedConns) wait(d time.Duration) ([]int, error) {
+func (s *bufferedConns) Wait(d time.Duration) ([]int, error) {
 	s.filled = slices.DeleteFunc(s.filled, func(i int) bool { return !s.buffers[i].full })
 	if len(s.filled) == 0 && d > 0 {
 		late := time.NewTimer(d)
@@ -74,10 +74,10 @@ func (s *bufferedConns) fill(i int) {
 	s.filled = append(s.filled, i)
 }
 
-func (s *bufferedConns) read(i int, b []byte) (int, error) {
+func (s *bufferedConns) Read(i int, b []byte) (int, error) {
 	one := &s.buffers[i]
 	if !one.full {
-		return 0, errNotYet
+		return 0, ErrNotYet
 	}
 	n := copy(b, one.unread)
 	one.unread = one.unread[n:]
@@ -92,8 +92,8 @@ func (s *bufferedConns) read(i int, b []byte) (int, error) {
 	return n, nil
 }
 
-func (s *bufferedConns) write(i int, b []byte) (int, error) {
-	if err := s.conns[i].SetWriteDeadline(time.Now().Add(longestPause)); err != nil {
+func (s *bufferedConns) Write(i int, b []byte) (int, error) {
+	if err := s.conns[i].SetWriteDeadline(time.Now().Add(longestWrite)); err != nil {
 		return 0, err
 	}
 	n, err := s.conns[i].Write(b)
@@ -103,7 +103,7 @@ func (s *bufferedConns) write(i int, b []byte) (int, error) {
 	return n, err
 }
 
-func (s *bufferedConns) close() error {
+func (s *bufferedConns) Close() error {
 	var errs []error
 	for i, conn := range s.conns {
 		errs = append(errs, conn.Close())
