@@ -9,7 +9,7 @@ import (
 type GeneratorName string
 
 const (
-	OurGenerator     GeneratorName = "" // that of the run, which is ours by default
+	OurGenerator     GeneratorName = "" // the run chooses it; by default it is Builtin
 	ByRedisBenchmark GeneratorName = "redis-benchmark"
 	ByTwoThreads     GeneratorName = "redis-benchmark --threads 2"
 )

@@ -79,7 +79,7 @@ func (g *Guard) pair(ctx context.Context, number int, scenarios []Scenario) (*Re
 	return runner.Run(ctx, inOrder(scenarios, number%2 == 1))
 }
 
-// inOrder returns the scenarios, with their entrants reversed if the order is.
+// inOrder returns the scenarios. It reverses the order of the entrants if reversed is true.
 func inOrder(scenarios []Scenario, reversed bool) []Scenario {
 	return mapOf(scenarios, func(s Scenario) Scenario {
 		s.Entrants = slices.Clone(s.Entrants)

@@ -35,7 +35,7 @@ func rivals() (all []Scenario) {
 // limitNothing are targets that show the machine's speed.
 var limitNothing = []string{setName, incrName, valkeySetName}
 
-// strongest returns the row of the limiter with the greatest rate besides weir; ok is false if there is none.
+// strongest returns the row of the limiter with the greatest rate, without weir. ok is false if weir is alone.
 func (s ScenarioReport) strongest() (row Row, ok bool) {
 	for _, r := range s.Rows {
 		if r.Target == weirName || slices.Contains(limitNothing, r.Target) {

@@ -14,7 +14,7 @@ type Tools struct {
 	RedisBenchmark string
 	RedisCell      string // the module's file
 	ThrottleCrab   string
-	Valkey         string // as a contender of its own, beside Redis
+	Valkey         string // measured beside RedisServer
 }
 
 const redisHint = "install Redis 7: apt-get install redis-server redis-tools (Debian, Ubuntu), " +

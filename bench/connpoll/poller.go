@@ -24,4 +24,4 @@ type Poller interface {
 const longestWrite = 10 * time.Millisecond
 
 // ErrNotYet reports that no data has arrived.
-var ErrNotYet = errors.New("nothing has come yet")
+var ErrNotYet = errors.New("no data has arrived yet")
