@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -91,7 +92,8 @@ func (r *imageRun) check(t *testing.T, crash vfs.FS, ended, begun int64, label s
 	require.NotContains(t, fmt.Sprint(names), tempSuffix, label)
 }
 
-// onWrites calls hook before every operation that changes the disk.
+// onWrites calls hook before every operation that changes the disk. Pebble also writes in the background, so that hook
+// is called by several goroutines at the same time.
 func onWrites(fs vfs.FS, hook func() error) vfs.FS {
 	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
@@ -99,6 +101,41 @@ func onWrites(fs vfs.FS, hook func() error) vfs.FS {
 		}
 		return hook()
 	}))
+}
+
+// idsAtWrites lists the images before every operation that changes the disk. It is a hook for onWrites.
+type idsAtWrites struct {
+	mu    sync.Mutex
+	of    *Images // nil while nothing is listed
+	lists [][]string
+	err   error
+}
+
+func (a *idsAtWrites) onWrite() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil {
+		return nil
+	}
+	ids, err := a.of.ids()
+	a.lists, a.err = append(a.lists, ids), errors.Join(a.err, err)
+	return nil
+}
+
+// during calls f and returns the lists that were made meanwhile.
+func (a *idsAtWrites) during(t *testing.T, m *Images, f func()) [][]string {
+	t.Helper()
+	a.list(m)
+	f()
+	a.list(nil)
+	require.NoError(t, a.err)
+	return a.lists
+}
+
+func (a *idsAtWrites) list(of *Images) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of = of
 }
 
 // TestACrashLeavesTheOlderImageOrTheNewer injects a crash before every disk operation, with none, half or all of the

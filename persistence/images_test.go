@@ -401,17 +401,8 @@ func TestNoGoroutineOutlivesImages(t *testing.T) {
 
 // TestKeepOnly checks that the other images are removed, the newest last, unless one is being read.
 func TestKeepOnly(t *testing.T) {
-	var m *Images
-	newest := map[string]bool{}
-	fs := onWrites(vfs.NewMem(), func() error {
-		if m != nil {
-			ids, err := m.ids()
-			require.NoError(t, err)
-			newest[ids[0]] = true
-		}
-		return nil
-	})
-	opened := mustOpenImages(t, fs)
+	var seen idsAtWrites
+	opened := mustOpenImages(t, onWrites(vfs.NewMem(), seen.onWrite))
 	for _, n := range []uint64{2, 3, 1} {
 		seal(t, opened, n)
 	}
@@ -430,9 +421,10 @@ func TestKeepOnly(t *testing.T) {
 	list, err = opened.List()
 	require.NoError(t, err)
 	require.Len(t, list, 3)
-	m = opened
-	require.NoError(t, m.KeepOnly(kept))
-	m = nil
+	newest := map[string]bool{}
+	for _, ids := range seen.during(t, opened, func() { require.NoError(t, opened.KeepOnly(kept)) }) {
+		newest[ids[0]] = true
+	}
 	list, err = opened.List()
 	require.NoError(t, err)
 	require.Len(t, list, 1)
