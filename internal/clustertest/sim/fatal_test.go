@@ -23,3 +23,14 @@ func TestWhatAFailedDiskExcuses(t *testing.T) {
 		require.Equal(t, excused, p.expected(err), "%v", err)
 	}
 }
+
+// TestWhoMayStayOut checks that a process may refuse to start only after its removal was requested, and for no other
+// reason.
+func TestWhoMayStayOut(t *testing.T) {
+	removed, member := &process{host: &host{removed: true}}, &process{host: &host{}}
+	for _, err := range []error{raftstore.ErrRemoved, raftstore.ErrRemovedID} {
+		require.True(t, removed.mayStayOut(err), "%v", err)
+		require.False(t, member.mayStayOut(err), "%v", err)
+	}
+	require.False(t, removed.mayStayOut(raftstore.ErrDiverged))
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -70,10 +71,18 @@ func (h *host) start() {
 // notStarted judges the reason why a process did not start.
 func (p *process) notStarted(err error) {
 	if !p.disk.hasFailed() {
-		p.host.sim.violation("%s does not start: %v", p.host.id, err)
+		if !p.mayStayOut(err) {
+			p.host.sim.violation("%s does not start: %v", p.host.id, err)
+		}
 		p.host.mu.Lock()
 		p.host.gone = true
 		p.host.mu.Unlock()
 	}
 	p.crash("it did not start", 100, 0)
+}
+
+// mayStayOut reports whether a process does not start because it was removed. It was stopped when its last group had
+// ended, a moment before it would have stopped itself.
+func (p *process) mayStayOut(err error) bool {
+	return p.host.leaving() && (errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrRemovedID))
 }
