@@ -31,6 +31,21 @@ func (t *Table) reclaim(much bool) {
 	}
 }
 
+// CompactAbove sets the sizes in bytes above which a Replica frees pages: one page before each operation above high,
+// and as many as it takes above urgent. They replace the sizes that follow from Options.MaxMemoryBytes.
+func (t *Table) CompactAbove(high, urgent int64) { t.memory.SetHigh(high, urgent) }
+
+// Compact makes at most a number of steps that free pages, while the table is above the size high of CompactAbove.
+func (t *Table) Compact(steps int) {
+	for ; steps > 0 && t.memory.High(); steps-- {
+		s := t.largest()
+		if s == nil {
+			return
+		}
+		s.reclaim()
+	}
+}
+
 // largest returns the shard with the most memory among the shards that may have memory to reclaim. If all are
 // exhausted it returns nil and makes all of them candidates again.
 func (t *Table) largest() (most *shard) {

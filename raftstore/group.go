@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/divergence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -120,7 +121,8 @@ func (g *group) load() error {
 		return err
 	}
 	g.use(g.newMachine())
-	g.fsm.Arrived = g.arrivals.Of
+	g.JoinBudget(func() budget.Table { return g.fsm.Table.Load() }, g.pipeline.EvictIfOver)
+	g.fsm.Arrived, g.fsm.Grown = g.arrivals.Of, g.Memory.Grown
 	return nil
 }
 
@@ -261,7 +263,7 @@ func (g *group) start() {
 		g.Go(task)
 	}
 	for _, check := range []func(){
-		g.watchdog.Check, g.housekeep, g.collect, g.pipeline.EvictIfOver, g.leadership.LeaveIfSlow,
+		g.watchdog.Check, g.housekeep, g.collect, g.pipeline.Settle, g.leadership.LeaveIfSlow,
 		g.snapshots.TakeIfDue, g.membership.Promote,
 	} {
 		g.Every(timers.HousekeepEvery, check)
@@ -314,6 +316,7 @@ func (g *group) AskTerm(ctx context.Context, id string, ask func(context.Context
 
 // release closes the parts that load opened.
 func (g *group) release() error {
+	g.LeaveBudget()
 	err := g.closeLogs()
 	if g.images != nil {
 		err = errors.Join(err, g.images.Close())

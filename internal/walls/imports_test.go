@@ -148,6 +148,7 @@ var walls = []wall{
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
 			"raftstore/sharedlog raftstore/wallog raftstore/wire",
 		"replicates the engine; protocols are built on it"},
+	{"raftstore/internal/budget", "", "divides the memory bound of a host among its groups"},
 	{"raftstore/internal/calls",
 		"limiter raftstore/internal/failure",
 		"names the calls between nodes and their outcomes"},
@@ -173,10 +174,10 @@ var walls = []wall{
 			"raftstore/internal/raftlog raftstore/wire",
 		"applies the log to the table: a pure function of its entries"},
 	{"raftstore/internal/host",
-		"engine/hashslot engine internal/faults limiter persistence raftstore/internal/calls " +
-			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
-			"raftstore/internal/permit raftstore/internal/queue raftstore/internal/raftlog " +
-			"raftstore/internal/timers raftstore/peer raftstore/sharedlog " +
+		"engine/hashslot engine internal/faults limiter persistence raftstore/internal/budget " +
+			"raftstore/internal/calls raftstore/internal/failure raftstore/internal/identity " +
+			"raftstore/internal/logging raftstore/internal/permit raftstore/internal/queue " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/sharedlog " +
 			"raftstore/wallog raftstore/wire",
 		"holds what belongs to the process and not to a group"},
 	{"raftstore/internal/identity",
@@ -200,11 +201,11 @@ var walls = []wall{
 		"joins a cluster, takes nodes in and removes them"},
 	{"raftstore/internal/permit", "", "lets one group of a process take a snapshot at a time"},
 	{"raftstore/internal/pipeline",
-		"engine internal/faults internal/guards limiter raftstore/internal/calls " +
-			"raftstore/internal/consensus raftstore/internal/format raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/queue " +
-			"raftstore/internal/quorum raftstore/internal/readindex raftstore/internal/timers " +
-			"raftstore/peer raftstore/wire",
+		"engine internal/faults internal/guards limiter raftstore/internal/budget " +
+			"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/format " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
+			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/readindex " +
+			"raftstore/internal/timers raftstore/peer raftstore/wire",
 		"takes decisions through the log"},
 	{"raftstore/internal/queue",
 		"engine limiter raftstore/internal/failure raftstore/peer raftstore/wire",

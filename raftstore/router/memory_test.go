@@ -65,31 +65,45 @@ func memoryOf(n *router.Node, groups int) (bytes int64) {
 	return bytes
 }
 
-// TestEachGroupHasItsShareOfMemory checks that a flood of one group evicts no key of another group, on any node, and
-// that floods of all groups leave every node within its bound.
-func TestEachGroupHasItsShareOfMemory(t *testing.T) {
-	const groups, share, keys = 2, 4 << 20, 20_000
-	const bound = groups * share
+// evicted returns how many entries of a group all nodes have evicted.
+func (c *tier) evicted(group int) (all int64) {
+	for _, n := range c.nodes {
+		all += n.Group(group).Stats().Evicted
+	}
+	return all
+}
+
+// memoryTier returns three nodes with a bound of their memory.
+func memoryTier(t *testing.T, groups int, bound int64, full engine.FullPolicy) *tier {
+	t.Helper()
 	c := newTier(t, 3, groups, func(o *raftstore.Options) {
-		o.Heartbeat, o.Durability, o.Table.MaxMemoryBytes = 2*time.Second, raftstore.Memory, bound
+		o.Heartbeat, o.Durability = 2*time.Second, raftstore.Memory
+		o.Table.MaxMemoryBytes, o.Table.WhenFull = bound, full
 	})
 	for _, n := range c.nodes {
 		c.led(n)
 	}
+	return c
+}
+
+// TestMemoryOfGroupsFollowsUse checks that a group may use the memory that others leave, and gives it back when they
+// need it. A group within an equal part loses no key whatever others take, and every node stays within its bound.
+func TestMemoryOfGroupsFollowsUse(t *testing.T) {
+	const groups, bound, all = 4, 32 << 20, 70_000 // about as many keys fill the bound
+	c := memoryTier(t, groups, bound, engine.LeastHarm)
 	stop := c.watchMemory(groups)
 	defer stop()
-	evicted := func(group int) (all int64) {
-		for _, n := range c.nodes {
-			all += n.Group(group).Stats().Evicted
-		}
-		return all
+	c.flood(groups, all*6/10, 0)
+	require.Zero(t, c.evicted(0), "the group must get more than an equal part while the others have memory left")
+	require.Greater(t, c.nodes[0].Group(0).Stats().MemoryBytes, int64(bound/2))
+	c.flood(groups, all/5, 1)
+	c.flood(groups, all/5, 2)
+	c.flood(groups, all/5, 3)
+	require.NotZero(t, c.evicted(0), "the largest group must give way")
+	for g := 1; g < groups; g++ {
+		require.Zero(t, c.evicted(g), "group %d is within an equal part", g)
 	}
-	c.flood(groups, keys/4, 1)
-	require.Zero(t, evicted(1), "the group is within its share")
-	c.flood(groups, keys, 0)
-	require.NotZero(t, evicted(0), "the flood exceeds the share of its group")
-	require.Zero(t, evicted(1), "a group must keep its share whatever other groups take")
-	c.flood(groups, keys, 0, 1)
+	c.flood(groups, all/2, 0, 1, 2, 3)
 	for _, n := range c.nodes {
 		require.Greater(t, memoryOf(n, groups), int64(bound/2), "the leaders must not evict more than necessary")
 	}
@@ -99,4 +113,60 @@ func TestEachGroupHasItsShareOfMemory(t *testing.T) {
 		require.LessOrEqual(t, most[i], int64(bound+bound/100), "node %d", i)
 	}
 	require.Empty(t, c.fatal)
+}
+
+// TestGroupsThatDenyHaveEqualParts checks that a group which refuses keys instead of evicting others has an equal part
+// of the memory, whatever the other groups leave or take.
+func TestGroupsThatDenyHaveEqualParts(t *testing.T) {
+	const groups, bound, all = 2, 8 << 20, 16_000
+	c := memoryTier(t, groups, bound, engine.Deny)
+	c.flood(groups, all, 0)
+	const part = bound / groups
+	for _, n := range c.nodes {
+		require.Less(t, n.Group(0).Stats().MemoryBytes, int64(part+part/100))
+		require.Greater(t, n.Group(0).Stats().MemoryBytes, int64(part*3/4))
+	}
+	before := c.nodes[0].Group(1).Stats().Keys
+	c.flood(groups, all/4, 1)
+	require.EqualValues(t, all/4, c.nodes[0].Group(1).Stats().Keys-before, "no key of the other group is refused")
+}
+
+// TestAGroupThatCannotGiveWay checks that the bound holds although the largest group has nothing to evict. The other
+// group then evicts its own keys, and still admits new ones.
+func TestAGroupThatCannotGiveWay(t *testing.T) {
+	const groups, bound, all = 2, 16 << 20, 30_000 // fewer keys than fill the bound
+	c := memoryTier(t, groups, bound, engine.LeastHarm)
+	stop := c.watchMemory(groups)
+	defer stop()
+	c.flood(groups, all/10, 1)
+	c.block(groups, 2*all, 0)
+	require.Zero(t, c.evicted(1), "blocks of the other group must not evict keys")
+	c.flood(groups, all/10, 1)
+	require.NotZero(t, c.evicted(1), "keys must make room for keys")
+	op := engine.Op{Key: []byte(keyIn(1, groups)), Cost: 1, Limit: engine.Limit{
+		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Hour)}, Max: 10,
+	}}
+	out := make([]engine.Decision, 1)
+	require.NoError(t, c.nodes[0].Decide([]engine.Op{op}, out))
+	require.Equal(t, engine.OK, out[0].Status)
+	for i, most := range stop() {
+		require.LessOrEqual(t, most, int64(bound+bound/100), "node %d", i)
+	}
+}
+
+// block blocks new keys of a group until some are refused, at most a number of them.
+func (c *tier) block(groups, most, group int) {
+	const together, length = 250, 400
+	ops, out := make([]engine.Op, together), make([]engine.Decision, together)
+	for sent := 0; sent < most; sent += together {
+		for k := range ops {
+			key := fmt.Sprintf("%s block %0*d", keyIn(group, groups), length, sent+k)
+			ops[k] = engine.Op{Code: engine.OpBlock, Key: []byte(key), TTLNs: engine.Never}
+		}
+		require.NoError(c.t, c.nodes[0].Decide(ops, out))
+		if out[together-1].Status == engine.OutOfMemory {
+			return
+		}
+	}
+	require.Fail(c.t, "no block was refused")
 }

@@ -92,8 +92,8 @@ func (n *Node) openGroup(group int) (Group, error) {
 	return nil, err
 }
 
-// ofGroup returns the options of one group. Groups share the bounds of the host equally; see shareOf. The first group
-// joins the cluster first. The other groups then join under the id that this node has in the first group.
+// ofGroup returns the options of one group. The first group joins the cluster first. The other groups then join under
+// the id that this node has in the first group.
 func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
 	o.Group, o.Hub, o.Process, o.Window, o.SharedLog = group, n.hub, n.process, n.window, n.log
@@ -110,20 +110,10 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 		o.Log = o.Logs[group]
 	}
 	o.SnapshotBytes = max(cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)/int64(o.Groups), minSnapshotBytes)
-	o.Table.MaxMemoryBytes = shareOf(o.Table.MaxMemoryBytes, o.Groups)
+	o.Table.MaxMemoryBytes /= int64(o.Groups)                                     // an equal part; package budget lets groups exceed it
 	o.Table.Shards = max(cmp.Or(o.Table.Shards, engine.ShardsFor(1))/o.Groups, 1) // an empty shard takes 6 KiB
 	return o
 }
-
-// shareOf returns the part of a host's memory bound, 0 for none, for one of its groups: the same part for each group,
-// whatever the others use. Each leader then looks at its own table only, and the parts add up to the bound on every
-// node.
-//
-// A part that follows use would waste less memory if few hash tags have most of the keys. It must take memory back from
-// a large group when another group grows, and only the leader of the large group can evict its entries. While that
-// leader evicts nothing, the bound holds only if the growing group waits, or evicts its own keys within its part.
-// Either way one group harms another, which the equal parts exclude.
-func shareOf(bound int64, groups int) int64 { return bound / int64(groups) }
 
 // Close stops the node. Each group transfers its leadership first, and no acknowledged decision is lost.
 func (n *Node) Close() error {

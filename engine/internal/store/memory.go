@@ -56,11 +56,21 @@ type Memory struct {
 	used    atomic.Int64 // bytes of pages, segments and limits
 	evicted atomic.Int64 // entries dropped to free memory
 	levels  levels
+	high    atomic.Int64 // levels.high and levels.urgent, until SetHigh replaces them
+	urgent  atomic.Int64
 }
 
 // Bound sets the memory bound of a number of shards. 0 means no bound.
 func (m *Memory) Bound(bytes int64, full FullPolicy, shards int) {
 	m.full, m.levels = full, levelsFor(bytes, full, shards)
+	m.SetHigh(m.levels.high, m.levels.urgent)
+}
+
+// SetHigh replaces the levels above which memory is reclaimed. Only a replica may call it later: on other tables they
+// depend on the bound.
+func (m *Memory) SetHigh(high, urgent int64) {
+	m.high.Store(high)
+	m.urgent.Store(urgent)
 }
 
 // UsedBytes returns the bytes in use.
@@ -71,10 +81,10 @@ func (m *Memory) UsedBytes() int64 { return m.used.Load() }
 func (m *Memory) Evicted() int64 { return m.evicted.Load() }
 
 // High reports whether memory is above the level at which reclaiming begins.
-func (m *Memory) High() bool { return m.used.Load() > m.levels.high }
+func (m *Memory) High() bool { return m.used.Load() > m.high.Load() }
 
 // Urgent reports whether memory must be reclaimed until it is below the urgent level.
-func (m *Memory) Urgent() bool { return m.used.Load() > m.levels.urgent }
+func (m *Memory) Urgent() bool { return m.used.Load() > m.urgent.Load() }
 
 // closed reports whether memory may not grow by another page.
 func (m *Memory) closed() bool {

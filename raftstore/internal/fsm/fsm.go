@@ -39,6 +39,7 @@ type FSM struct {
 	Arrived func(index uint64) raftlog.Arrival
 	// Reloaded is called when an image has replaced the state.
 	Reloaded func()
+	Grown    func() // called after each entry; must not block
 	Faults   faults.Set
 	// Reach is Host.Reach.
 	Reach  func(faults.Point)
@@ -83,7 +84,7 @@ func New(o engine.Options, groups int) *FSM {
 	if groups > 1 {
 		m.samples = make(samples, samplesOfMany)
 	}
-	m.Reloaded, m.Reach = func() {}, func(faults.Point) {}
+	m.Reloaded, m.Grown, m.Reach = func() {}, func() {}, func(faults.Point) {}
 	m.Arrived = func(index uint64) raftlog.Arrival {
 		return raftlog.Arrival{Index: index, RawNs: m.Source.MonotonicNs()}
 	}
@@ -153,6 +154,7 @@ func (m *FSM) Apply(l *raft.Log) any {
 	m.commit(next, seen)
 	m.LogBytes.Add(int64(len(l.Data)))
 	m.LogEntries.Add(1)
+	m.Grown()
 	return answer
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/logging"
 	"github.com/weir-project/weir/raftstore/internal/permit"
@@ -31,6 +32,7 @@ type Process struct {
 	mu     sync.Mutex
 	groups []*Peers
 	hosts  map[string]*exchange // by the address of the host
+	memory *budget.Budget       // nil until the first group joins it
 }
 
 // exchange is the state of the exchange with one host.
@@ -63,6 +65,16 @@ func (p *Process) Close() {
 	p.checks.Leave()
 	p.tasks.Wait()
 	p.loop.Close()
+}
+
+// budget returns the memory budget of the process. The first call creates it; see budget.New.
+func (p *Process) budget(bound int64, groups int, followsUse bool) *budget.Budget {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.memory == nil {
+		p.memory = budget.New(bound, groups, followsUse)
+	}
+	return p.memory
 }
 
 // join adds a group to the exchange, and leave removes it.

@@ -1,38 +1,37 @@
 package pipeline
 
-import "github.com/weir-project/weir/engine"
-
-// denyNum and denyDen are the share of the memory bound above which the leader denies operations that take memory,
-// once nothing is left to evict. The memory above that share is a reserve for nodes whose tables are larger than the
-// leader's table.
-const denyNum, denyDen = 31, 32
+import (
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/budget"
+)
 
 // used returns the memory of this node's table. Above the soft level it leaves out the memory that compaction can
 // free, and takes the lock of every shard for that.
 func (p *Pipeline) used() int64 {
 	table := p.FSM.Table.Load()
-	if used := table.MemoryBytes(); used < p.MaxMemory/softDen*softNum {
+	if used := table.MemoryBytes(); p.Memory.Over(used, budget.Soft) < 0 {
 		return used
 	}
 	return table.CompactBytes()
 }
 
-// full reports whether memory has reached num/den of the bound.
-func (p *Pipeline) full(num, den int64) bool {
-	if p.MaxMemory == 0 {
-		return false
-	}
-	bound := p.MaxMemory / den * num
-	return p.FSM.Table.Load().MemoryBytes() >= bound && p.used() >= bound
+// full reports whether memory has reached the group's part of a level.
+func (p *Pipeline) full(at budget.Level) bool {
+	return p.MaxMemory > 0 && p.Memory.Over(p.FSM.Table.Load().MemoryBytes(), at) >= 0 &&
+		p.Memory.Over(p.used(), at) >= 0
 }
+
+// hostFull reports whether some more bytes would exceed what all groups of the host may take together. Only a group
+// that does not give way, for example because it has no leader, makes the host full.
+func (p *Pipeline) hostFull(more int64) bool { return p.Memory.HostOver(more, budget.Full) > 0 }
 
 // memoryExhausted reports whether memory for new keys is used up, and eviction is disabled or has found nothing to
 // evict.
 func (p *Pipeline) memoryExhausted() bool {
 	if p.DenyWhenFull {
-		return p.full(softNum, softDen)
+		return p.full(budget.Soft)
 	}
-	return p.Evictions.hasNoVictims() && p.full(denyNum, denyDen)
+	return p.Evictions.hasNoVictims() && (p.full(budget.Full) || p.MaxMemory > 0 && p.hostFull(0))
 }
 
 // refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their

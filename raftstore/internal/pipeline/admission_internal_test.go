@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
@@ -84,6 +85,7 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	fill(1000)
 	p := &Pipeline{Host: &host.Host{MaxMemory: 2 * table.CompactBytes()}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
 	p.FSM.Table.Store(table)
+	p.JoinBudget(func() budget.Table { return table }, func() {})
 	p.Evictions.setNoVictims(true)
 	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)
@@ -92,4 +94,29 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	require.False(t, p.memoryExhausted(), "a search may still find a victim")
 	p.DenyWhenFull = true
 	require.True(t, p.memoryExhausted(), "a leader that may not evict must refuse")
+}
+
+// tableOf is a table of a number of bytes.
+type tableOf int64
+
+func (t tableOf) MemoryBytes() int64      { return int64(t) }
+func (t tableOf) CompactAbove(_, _ int64) {}
+func (t tableOf) Compact(int)             {}
+
+// TestNoMemoryOnAFullHost checks that a group without victims takes no memory on a host whose other groups do not give
+// way, however little the group has.
+func TestNoMemoryOnAFullHost(t *testing.T) {
+	const bound = 32 << 20
+	for full, others := range map[bool]int64{false: bound / 2, true: bound} {
+		all := budget.New(bound, 2, true)
+		all.Join(func() budget.Table { return tableOf(others) }, func() {})
+		table := engine.NewTable(engine.Options{Shards: 1})
+		p := &Pipeline{Host: &host.Host{MaxMemory: bound / 2}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
+		p.FSM.Table.Store(table)
+		p.Memory = all.Join(func() budget.Table { return table }, func() {})
+		require.False(t, p.memoryExhausted(), "a search may still find a victim")
+		p.Evictions.setNoVictims(true)
+		require.Equal(t, full, p.memoryExhausted())
+		require.False(t, p.full(budget.High), "the group itself is small")
+	}
 }

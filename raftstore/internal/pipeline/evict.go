@@ -5,26 +5,25 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // All nodes must evict the same entries, although each has its own memory. So evictions are operations in the log.
-// The leader chooses them by the memory of its own table, and adds them to entries that add keys. It holds a batch
+// The leader chooses them by the memory of its own node, and adds them to entries that add keys. It holds a batch
 // back while the entries in flight may take all memory that is left.
 const (
-	// softNum and softDen are the soft level: the share of the memory bound above which the leader evicts, as in
-	// package engine. highNum and highDen are the high level: the share up to which entries in flight may take memory.
-	// Package engine compacts above the high level.
-	softNum, softDen = 7, 8
-	highNum, highDen = 15, 16
 	// growthPerOp and growthPerByte are estimates of the most memory that an operation and a byte of its encoding
 	// take. They cover an entry and a remembered ID, both with the key and rounded up to the next slot length, and a
 	// block of a log. A check of many limits may take more memory. Later entries then evict more.
 	growthPerOp, growthPerByte = 256, 3
 	// maxVictims bounds the evictions of one entry, and so the time to choose and to apply them to some milliseconds.
 	maxVictims = 2048
+	// othersPause is the pause before a group looks again whether larger groups have given way. vainFor is how long it
+	// does not wait for them after a wait in vain.
+	othersPause, vainFor = 10 * time.Millisecond, 10 * time.Second
 	// maxHold bounds how long a batch is held back for evictions. A new leader with a smaller bound than the previous
 	// leader evicts for longer, and answers requests meanwhile.
 	maxHold = 250 * time.Millisecond
@@ -37,6 +36,8 @@ type evictions struct {
 	growth    int64      // bytes that entries in flight add at most, as estimated
 	evicts    int64      // bytes of the victims that entries in flight name
 	noVictims bool       // the last search found nothing to evict
+
+	vainUntil time.Time // see awaitOthers; used by the goroutine of propose alone
 }
 
 // NewEvictions returns the state of a leader without entries in flight.
@@ -94,17 +95,32 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
 	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
 		growth, _ := p.Evictions.inFlight()
-		if p.used()+growth+b.Growth <= p.MaxMemory/highDen*highNum {
+		full := p.hostFull(growth + b.Growth)
+		if !full && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
 			break
 		}
 		if growth > 0 {
 			p.Evictions.awaitChange(growth)
-		} else if !p.evictNow(r) {
+		} else if !p.evictNow(r) && !(full && p.awaitOthers(until)) {
 			break
 		}
 	}
 	p.evict(b)
 	p.Evictions.sent(b)
+}
+
+// awaitOthers gives larger groups a moment to give way. It reports false if there is no more reason to wait. If a batch
+// was held until its end in vain, the batches of the next vainFor do not wait.
+func (p *Pipeline) awaitOthers(until time.Time) bool {
+	now := time.Now()
+	if now.Before(p.Evictions.vainUntil) || p.Closing() {
+		return false
+	}
+	time.Sleep(othersPause)
+	if !now.Add(othersPause).Before(until) {
+		p.Evictions.vainUntil = now.Add(vainFor)
+	}
+	return true
 }
 
 // evictNow proposes an entry of evictions only and waits until it is applied. It reports false if the search found no
@@ -117,10 +133,14 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 	return p.Raft.Await(p.apply(b, r)) == nil
 }
 
-// evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims.
+// evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims. If the host is
+// full, although other groups were given the time to evict, it evicts as much as the batch adds.
 func (p *Pipeline) evict(b *queue.Batch) {
-	_, evicts := p.Evictions.inFlight()
-	wanted := p.used() - evicts - p.MaxMemory/softDen*softNum
+	growth, evicts := p.Evictions.inFlight()
+	wanted := p.Memory.Over(p.used()-evicts, budget.Soft)
+	if p.hostFull(growth + b.Growth - evicts) {
+		wanted = max(wanted, b.Growth)
+	}
 	if wanted <= 0 {
 		return
 	}
@@ -134,8 +154,16 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	}
 }
 
+// Settle lets the table free pages that other groups need, and calls EvictIfOver.
+func (p *Pipeline) Settle() {
+	if p.MaxMemory > 0 {
+		p.Memory.Settle()
+		p.EvictIfOver()
+	}
+}
+
 // EvictIfOver begins to evict if this node leads and its memory is above the high level. Without it, memory would stay
-// above that level while no calls arrive.
+// above that level while no calls arrive. It does not block.
 func (p *Pipeline) EvictIfOver() {
 	if p.over() {
 		p.evicting.Go(p.Go, p.evictWhileOver)
@@ -143,7 +171,7 @@ func (p *Pipeline) EvictIfOver() {
 }
 
 func (p *Pipeline) over() bool {
-	return p.Leadership.Current.Load() != nil && !p.DenyWhenFull && p.full(highNum, highDen)
+	return p.Leadership.Current.Load() != nil && !p.DenyWhenFull && p.full(budget.High)
 }
 
 // evictWhileOver proposes one entry of evictions after the other.
