@@ -60,7 +60,7 @@ CLUSTER_DIR ?= weir-data-cluster
 GROUPS      ?= 1
 .PHONY: run-cluster
 run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch (FIRST_PORT=6380 CLUSTER_DIR=weir-data-cluster GROUPS=1)
-	@WEIR_GROUPS="$(GROUPS)" bin/weir demo --first-port "$(FIRST_PORT)" --dir "$(CLUSTER_DIR)"
+	@bin/weir demo --groups "$(GROUPS)" --first-port "$(FIRST_PORT)" --dir "$(CLUSTER_DIR)"
 
 .PHONY: run-dashboards
 run-dashboards: ## Run three nodes as containers, with Prometheus and a Grafana dashboard; says how long it took

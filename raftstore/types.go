@@ -15,6 +15,9 @@ import (
 // Options configure a node.
 type Options = host.Options
 
+// Check returns an error if the options of a process are invalid. Open makes the same check for each group.
+func Check(o Options) error { return o.Complete() }
+
 // FirstGroup is the first group of a node as its other groups see it; see Options.First.
 type FirstGroup = host.FirstGroup
 

@@ -21,7 +21,7 @@ var (
 	needCluster = []string{
 		"raft-addr", "raft-listen", "advertise", "redirect", "cluster-secret", "cluster-secret-file",
 		"raft-tls-cert-file", "raft-tls-key-file", "raft-tls-ca-file",
-		"raft-heartbeat", "max-decision-age", "snapshot-bytes",
+		"raft-heartbeat", "max-decision-age", "snapshot-bytes", "groups",
 	}
 )
 

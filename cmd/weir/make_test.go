@@ -41,7 +41,7 @@ func TestMakeRunsSeveralGroups(t *testing.T) {
 		args := append([]string{"-n", "--no-print-directory", "-C", "../..", "run-cluster"}, strings.Fields(set)...)
 		out, err := exec.Command("make", args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), `WEIR_GROUPS="`+want+`" bin/weir demo`, set)
+		require.Contains(t, string(out), `bin/weir demo --groups "`+want+`"`, set)
 	}
 }
 

@@ -23,8 +23,8 @@ type restoreCmd struct {
 	RaftAddr   string `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
 	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`
 
-	Groups   int  `hidden:"" help:"Raft groups of the new cluster, a power of two up to 1024: by default as many as the backup has."`
-	EndHolds bool `hidden:"" help:"End the holds whose id and keys would be in different groups, instead of refusing the backup."`
+	Groups   int  `help:"Raft groups of the new cluster, a power of two up to 1024: by default as many as the backup has."`
+	EndHolds bool `help:"End the holds whose id and keys would be in different groups, instead of refusing the backup."`
 
 	MaxDowntimeCredit time.Duration `default:"24h" help:"For a cluster: how much of the time since the backup counts as passed. A server that runs alone takes the flag at its start instead."`
 }

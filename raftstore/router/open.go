@@ -57,6 +57,9 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 			err = errors.Join(err, n.closeGroups())
 		}
 	}()
+	if err := raftstore.Check(o); err != nil {
+		return nil, err
+	}
 	groups := make([]Group, o.Groups)
 	for i := range groups {
 		if groups[i], err = n.openGroup(i); err != nil {

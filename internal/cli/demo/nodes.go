@@ -39,6 +39,7 @@ type config struct {
 	HTTP     string `yaml:"http"`
 	RaftAddr string `yaml:"raft-addr"`
 	Join     string `yaml:"join"`
+	Groups   int    `yaml:"groups,omitempty"`
 }
 
 // node is one of the three nodes. process is nil if the node does not run as a child.
@@ -55,6 +56,7 @@ type demo struct {
 	out       io.Writer
 	weir      string // the program, as a user may type it
 	nodes     []*node
+	groups    int
 	clusterID string
 	parent    *os.File // the demo's end of a pipe: closing it stops the nodes
 	children  *os.File // the nodes' end of that pipe
@@ -67,8 +69,8 @@ type end struct {
 	state *os.ProcessState
 }
 
-func newDemo(dir string, firstPort int, out io.Writer) (*demo, error) {
-	d := &demo{dir: dir, out: out, weir: typed(), ended: make(chan end, len(nodeIDs))}
+func newDemo(dir string, firstPort, groups int, out io.Writer) (*demo, error) {
+	d := &demo{dir: dir, out: out, groups: groups, weir: typed(), ended: make(chan end, len(nodeIDs))}
 	if err := d.plan(firstPort); err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (d *demo) layout(first int, rafts []string) (nodes []*node) {
 			config: config{
 				NodeID: id, DataDir: filepath.Join(d.dir, id),
 				Listen: onLoopback(first + 2*i), HTTP: onLoopback(first + 2*i + 1),
-				RaftAddr: rafts[i], Join: strings.Join(rafts, ","),
+				RaftAddr: rafts[i], Join: strings.Join(rafts, ","), Groups: d.groups,
 			},
 		})
 	}
