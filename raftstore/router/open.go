@@ -113,7 +113,8 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 		o.Log = o.Logs[group]
 	}
 	o.SnapshotBytes = max(cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)/int64(o.Groups), minSnapshotBytes)
-	o.Table.MaxMemoryBytes /= int64(o.Groups)                                     // an equal part; package budget lets groups exceed it
+	// Each group gets an equal part of the memory. Package budget lets it take more while the others take less.
+	o.Table.MaxMemoryBytes /= int64(o.Groups)
 	o.Table.Shards = max(cmp.Or(o.Table.Shards, engine.ShardsFor(1))/o.Groups, 1) // an empty shard takes 6 KiB
 	return o
 }
