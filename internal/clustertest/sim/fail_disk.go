@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // survive on the disks of a majority less one.
 func (s *Simulation) lose(h *host) {
 	p := h.running()
-	if p == nil || p.drain.Load() || s.shrinks() || len(s.members()) < 3 || !h.settled() || s.losing.Swap(true) {
+	if p == nil || p.drain.Load() || s.shrinks() || !s.whole(3) || !h.settled() || s.losing.Swap(true) {
 		return
 	}
 	id := p.node.Topology().Self
@@ -37,6 +39,25 @@ func (s *Simulation) lose(h *host) {
 		}
 		s.violation("%s does not come back after it lost its disk", h.id)
 	})
+}
+
+// whole reports whether every group has at least a number of members, all of which know that all of them vote. A leader
+// believes a promotion before a majority has it. If the leader's disk is lost then, the voters left may be half of those
+// that count.
+func (s *Simulation) whole(least int) bool {
+	for i := range s.groups() {
+		members := s.membersOf(i)
+		if len(members) < least {
+			return false
+		}
+		for _, p := range members {
+			nodes := p.group[i].Topology().Nodes
+			if len(nodes) != len(members) || slices.ContainsFunc(nodes, func(m limiter.Member) bool { return !m.Voter }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // shrinks reports whether a member may be in removal.
