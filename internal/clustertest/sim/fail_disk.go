@@ -42,8 +42,8 @@ func (s *Simulation) lose(h *host) {
 }
 
 // whole reports whether every group has at least a number of members, all of which know that all of them vote. A leader
-// believes a promotion before a majority has it. If the leader's disk is lost then, the voters left may be half of those
-// that count.
+// believes a promotion before a majority has it. If the leader's disk is lost then, the voters left may be half of
+// those that count.
 func (s *Simulation) whole(least int) bool {
 	for i := range s.groups() {
 		members := s.membersOf(i)
@@ -52,13 +52,15 @@ func (s *Simulation) whole(least int) bool {
 		}
 		for _, p := range members {
 			nodes := p.group[i].Topology().Nodes
-			if len(nodes) != len(members) || slices.ContainsFunc(nodes, func(m limiter.Member) bool { return !m.Voter }) {
+			if len(nodes) != len(members) || slices.ContainsFunc(nodes, isNonVoter) {
 				return false
 			}
 		}
 	}
 	return true
 }
+
+func isNonVoter(m limiter.Member) bool { return !m.Voter }
 
 // shrinks reports whether a member may be in removal.
 func (s *Simulation) shrinks() bool {
