@@ -31,8 +31,8 @@ func (t *Table) reclaim(much bool) {
 	}
 }
 
-// CompactAbove sets the sizes in bytes above which a Replica frees pages: one page before each operation above high,
-// and as many as it takes above urgent. They replace the sizes that follow from Options.MaxMemoryBytes.
+// CompactAbove sets the sizes in bytes above which a Replica frees pages before each operation: above high it makes one
+// step, and above urgent as many as it takes. They replace the sizes that follow from Options.MaxMemoryBytes.
 func (t *Table) CompactAbove(high, urgent int64) { t.memory.SetHigh(high, urgent) }
 
 // Compact makes at most a number of steps that free pages, while the table is above the size high of CompactAbove.

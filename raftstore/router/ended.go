@@ -88,10 +88,12 @@ func (e *ended) RandomKey() []byte                      { return nil }
 func (e *ended) BlocksEverywhere() []string             { return nil }
 func (e *ended) Top(engine.Verdict, int) []engine.Heavy { return nil }
 func (e *ended) Policies() *engine.Policies             { return new(engine.Policies) }
-func (e *ended) Stats() engine.Stats                    { return engine.Stats{} }
-func (e *ended) Advance(time.Duration) bool             { return true }
-func (e *ended) Digest() (index, hash uint64)           { return 0, 0 }
-func (e *ended) Storage() (limiter.Storage, bool)       { return raftstore.StorageOf(&e.options), true }
-func (e *ended) Consensus() limiter.Consensus           { return limiter.Consensus{} }
+func (e *ended) Stats() engine.Stats {
+	return engine.Stats{MaxMemoryBytes: e.options.Table.MaxMemoryBytes} // the other groups may use it
+}
+func (e *ended) Advance(time.Duration) bool       { return true }
+func (e *ended) Digest() (index, hash uint64)     { return 0, 0 }
+func (e *ended) Storage() (limiter.Storage, bool) { return raftstore.StorageOf(&e.options), true }
+func (e *ended) Consensus() limiter.Consensus     { return limiter.Consensus{} }
 
 func (e *ended) Scan(uint64, int, func([]byte, engine.Algorithm)) uint64 { return 0 }

@@ -57,12 +57,14 @@ func (c *tier) endsOnce(reason error) {
 // the others. The removal from the others ends the process once.
 func TestARemovedGroupEndsAlone(t *testing.T) {
 	const groups, group, node = 4, 2, 2
-	c := newTier(t, 3, groups)
+	const bound = 64 << 20
+	c := newTier(t, 3, groups, func(o *raftstore.Options) { o.Table.MaxMemoryBytes = bound })
 	for _, n := range c.nodes {
 		c.led(n)
 	}
 	require.NoError(t, c.nodes[0].RemoveFromGroup("n2", group))
 	c.hasEnded(c.nodes[node], group)
+	require.EqualValues(t, bound, c.nodes[node].Stats().MaxMemoryBytes, "the other groups may use its part")
 	c.servesAllBut(c.nodes[node], group, groups)
 	require.EqualValues(t, 1, c.take(c.nodes[0], []string{keyIn(group, groups)}), "the other nodes serve the group")
 

@@ -29,7 +29,7 @@ const (
 	slackDen         = 16 // the slack between high and the bound is 1/slackDen of the bound
 
 	// MinShardBytes is the least share of the memory bound that a shard may have: some pages for each size of
-	// slots. MinReplicaShardBytes is larger, because the leader evicts by the memory of its own table. A
+	// slots. MinReplicaShardBytes is larger, because the leader evicts by the memory of its own node. A
 	// replica with more shards uses about half a page more for each shard and size of slots. That is a
 	// twentieth of MinReplicaShardBytes.
 	MinShardBytes        = 1 << 20

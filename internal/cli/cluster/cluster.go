@@ -38,7 +38,7 @@ type removeCmd struct {
 type transferCmd struct {
 	ID        string `arg:"" optional:"" help:"The node to become leader; any, unless given."`
 	IfLeading bool   `env:"-" help:"Only if the node at --addr leads: for a node that is about to stop."`
-	Group     *int   `env:"-" hidden:"" help:"Only the Raft group with this number, counted from 0."`
+	Group     *int   `env:"-" help:"Only the Raft group with this number, counted from 0."`
 }
 
 type snapshotCmd struct{}

@@ -11,7 +11,7 @@ const (
 	// renewAfter is how old the known sizes of the tables may be. A flood of new keys takes some hundred KiB in this
 	// time.
 	renewAfter = 10 * time.Millisecond
-	// reclaimSteps bounds the pages that one call of Settle frees, and so its time to some milliseconds.
+	// reclaimSteps bounds the steps to free pages that one call of Settle makes, and so its time to some milliseconds.
 	reclaimSteps = 128
 )
 
@@ -25,7 +25,8 @@ var (
 	// High is the level up to which entries in flight may take memory. A table frees pages above it.
 	High = Level{15, 16}
 	// Full is the level above which a leader denies operations that take memory, once nothing is left to evict. The
-	// memory above it is a reserve for nodes whose tables are larger than the leader's.
+	// memory above it is a reserve for entries in flight of other groups, and for nodes whose tables are larger than
+	// the leader's.
 	Full = Level{31, 32}
 )
 
@@ -35,30 +36,31 @@ func (l Level) of(bound int64) int64 { return bound / l.den * l.num }
 type Table interface {
 	// MemoryBytes returns the bytes that the table takes.
 	MemoryBytes() int64
-	// CompactAbove sets the sizes above which the table frees pages; see engine.Table.
+	// CompactAbove sets the sizes above which the table frees pages; see engine.Table.CompactAbove.
 	CompactAbove(high, urgent int64)
 	// Compact makes at most a number of steps to free pages, while the table is above its size.
 	Compact(steps int)
 }
 
-// Budget is the memory bound of a host.
+// Budget is the memory bound of a host. Each group has a reserved part of it, together half of Soft. The rest is the
+// pool, which the groups share by use.
 type Budget struct {
-	bound int64
-	equal int64 // the number of equal parts; 0: the parts follow use
+	bound, groups, reserved int64
+	equal                   bool // the parts are equal, and nothing is shared
 
 	mu     sync.Mutex
 	shares []*Share
 	read   time.Time // when the sizes were read
-	total  int64     // bytes of all tables
-	sorted []int64   // the size of each table, the least first
+	looked time.Time // when groups were told to give way
+	total  int64     // what all tables take of the pool
+	sorted []int64   // what each of them takes, the least first
 }
 
-// New returns a budget of some bytes for a number of groups. Unless the parts follow use, they are equal.
+// New returns a budget of some bytes, 0 for no bound, for a number of groups. Unless the parts follow use, they are
+// equal.
 func New(bound int64, groups int, followsUse bool) *Budget {
-	b := &Budget{bound: bound}
-	if groups == 1 || !followsUse {
-		b.equal = int64(groups)
-	}
+	b := &Budget{bound: bound, groups: int64(groups), equal: groups == 1 || bound == 0 || !followsUse}
+	b.reserved = Soft.of(bound) / 2 / b.groups
 	return b
 }
 
@@ -67,7 +69,7 @@ type Share struct {
 	budget  *Budget
 	table   func() Table
 	giveWay func()
-	size    int64 // guarded by budget.mu
+	takes   int64 // of the pool; guarded by budget.mu
 }
 
 // Join adds a group whose table may change. giveWay is called when the table exceeds its part of High. It must not
@@ -86,15 +88,15 @@ func (s *Share) Leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.shares = slices.DeleteFunc(b.shares, func(other *Share) bool { return other == s })
-	b.read, s.size = time.Time{}, 0
+	b.read, s.takes = time.Time{}, 0
 }
 
 // Over returns the bytes by which a group of the given size exceeds its part of a level. A group with a result of 0 or
 // less is within its part.
 func (s *Share) Over(size int64, at Level) int64 {
 	b := s.budget
-	if b.equal > 0 {
-		return size - at.of(b.bound)/b.equal
+	if b.equal {
+		return size - at.of(b.bound)/b.groups
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,101 +104,119 @@ func (s *Share) Over(size int64, at Level) int64 {
 	return b.over(s, size, at)
 }
 
-// HostOver returns the bytes by which all groups together would exceed a level if this group took some bytes more.
-// With equal parts it returns 0, because Over decides alone.
-func (s *Share) HostOver(more int64, at Level) int64 {
+// Crowded returns the bytes that a group of the given size must do without, if the other groups keep what they have and
+// a level holds. They are never bytes of its reserved part. With equal parts it returns 0, because Over decides alone.
+func (s *Share) Crowded(size int64, at Level) int64 {
 	b := s.budget
-	if b.equal > 0 {
+	takes := size - b.reserved
+	if b.equal || takes <= 0 {
 		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.renew()
-	return b.total - s.size + s.table().MemoryBytes() + more - at.of(b.bound)
+	return min(max(b.total-s.takes+takes-b.pool(at), 0), takes)
 }
+
+// pool returns the bytes of the pool at a level.
+func (b *Budget) pool(at Level) int64 { return at.of(b.bound) - b.groups*b.reserved }
 
 // over is Over for parts that follow use. The caller holds mu.
 func (b *Budget) over(s *Share, size int64, at Level) int64 {
-	allowed := at.of(b.bound)
-	if over := size + b.total - s.size - allowed; over <= 0 {
-		return over
+	takes := size - b.reserved
+	if over := b.total - s.takes + takes - b.pool(at); takes <= 0 || over <= 0 {
+		return min(takes, over)
 	}
-	return size - b.fair(s, allowed)
+	return takes - b.fair(b.pool(at), s.takes)
 }
 
-// fair returns the size x at which all tables fit into the allowed bytes, if each of the others is cut to x. The caller
-// holds mu.
-func (b *Budget) fair(s *Share, allowed int64) int64 {
-	left, tables, own := allowed, max(int64(len(b.sorted)), 1), s.size
-	for _, size := range b.sorted {
-		if size == own {
-			own = -1 // the group's own table, or one of the same size
+// fair returns the bytes x at which all tables fit into the pool, if each is cut to x. A table that takes the given
+// bytes now counts as if it took x; -1 stands for no table. The caller holds mu.
+func (b *Budget) fair(pool, own int64) int64 {
+	left, tables := pool, max(int64(len(b.sorted)), 1)
+	for _, takes := range b.sorted {
+		if takes == own {
+			own = -1 // the table itself, or another that takes as much
 			continue
 		}
-		if size > left/tables {
+		if takes > left/tables {
 			break
 		}
-		left -= size
+		left -= takes
 		tables--
+	}
+	if tables == 0 {
+		return b.sorted[len(b.sorted)-1] // all fit
 	}
 	return left / tables
 }
 
-// renew reads the sizes of the tables, unless they were read a moment ago. It reports whether it has read them. The
-// caller holds mu.
-func (b *Budget) renew() bool {
+// renew reads the sizes of the tables, unless they were read a moment ago. The caller holds mu.
+func (b *Budget) renew() {
 	now := time.Now()
 	if now.Sub(b.read) < renewAfter {
-		return false
+		return
 	}
 	b.read, b.total, b.sorted = now, 0, b.sorted[:0]
 	for _, s := range b.shares {
-		s.size = s.table().MemoryBytes()
-		b.total += s.size
-		b.sorted = append(b.sorted, s.size)
+		s.takes = max(s.table().MemoryBytes()-b.reserved, 0)
+		b.total += s.takes
+		b.sorted = append(b.sorted, s.takes)
 	}
 	slices.Sort(b.sorted)
-	return true
 }
 
-// Grown is called after the group's table may have grown. It makes groups give way if the host has exceeded High.
+// Grown is called after the group's table may have grown. It makes groups give way if the tables exceed High.
 func (s *Share) Grown() {
-	if s.budget.equal == 0 {
-		for _, large := range s.budget.exceeding() {
-			large.giveWay()
-		}
+	if s.budget.equal {
+		return
+	}
+	for _, large := range s.budget.exceeding() {
+		large.giveWay()
 	}
 }
 
-// exceeding returns the groups that exceed their parts of High, unless it was looked a moment ago. Their tables free
-// pages from now on.
+// exceeding returns the groups that exceed their parts of High. It looks once in renewAfter. Their tables free pages
+// from now on.
 func (b *Budget) exceeding() (large []*Share) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.renew() || b.total <= High.of(b.bound) {
+	now := time.Now()
+	if now.Sub(b.looked) < renewAfter {
 		return nil
 	}
+	b.looked = now
+	if b.renew(); b.total <= b.pool(High) {
+		return nil
+	}
+	high, full := b.fair(b.pool(High), -1), b.fair(b.pool(Full), -1)
 	for _, s := range b.shares {
-		if over := b.over(s, s.size, High); over > 0 {
-			s.table().CompactAbove(s.size-over, s.size-b.over(s, s.size, Full))
+		if s.takes > high {
+			s.table().CompactAbove(b.reserved+high, b.reserved+max(high, full))
 			large = append(large, s)
 		}
 	}
 	return large
 }
 
-// Settle lets the table free some pages if it exceeds its part of High. A table within its part frees no pages.
+// Settle lets the table free some pages if it exceeds its part of High, or if it uses the pool and the pool is
+// exhausted. Else it frees no pages.
 func (s *Share) Settle() {
-	if s.budget.equal > 0 {
+	b := s.budget
+	if b.equal {
 		return // the table frees pages by its own bound
 	}
 	table := s.table()
 	size := table.MemoryBytes()
 	over := s.Over(size, High)
-	if over <= 0 {
+	switch {
+	case over > 0:
+		table.CompactAbove(size-over, size-s.Over(size, Full))
+	case s.Crowded(size, Full) > 0:
+		table.CompactAbove(b.reserved, math.MaxInt64)
+	default:
 		table.CompactAbove(math.MaxInt64, math.MaxInt64)
 		return
 	}
-	table.CompactAbove(size-over, size-s.Over(size, Full))
 	table.Compact(reclaimSteps)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// all is the whole bound, and half is half of it.
-var all, half = Level{1, 1}, Level{1, 2}
-
 // table is a table of a given size.
 type table struct {
 	bytes        int64
@@ -35,22 +32,23 @@ func join(b *Budget, sizes ...int64) (tables []*table, shares []*Share) {
 	return tables, shares
 }
 
-// TestPartsFollowUse checks which tables exceed their part of 1,000 bytes, and by how much.
+// TestPartsFollowUse checks which tables exceed their part, and by how much. Of 16,000 bytes at High 15,000 may be used:
+// 1,750 are reserved for each of four groups, and 8,000 are in the pool.
 func TestPartsFollowUse(t *testing.T) {
 	for name, c := range map[string]struct{ sizes, over []int64 }{
-		"one takes what is left":              {[]int64{700, 100, 100, 0}, []int64{-100, -100, -100, -100}},
-		"the bound is reached":                {[]int64{800, 100, 100, 0}, []int64{0, 0, 0, 0}},
-		"the largest gives way":               {[]int64{900, 100, 100, 0}, []int64{100, -350, -350, -400}},
-		"two large ones become equal":         {[]int64{700, 500, 100, 0}, []int64{250, 50, -233, -300}},
-		"two of the same size":                {[]int64{600, 600, 100, 0}, []int64{150, 150, -233, -300}},
-		"all are alike":                       {[]int64{300, 300, 300, 300}, []int64{50, 50, 50, 50}},
-		"an equal part is kept in any case":   {[]int64{5000, 250, 250, 249}, []int64{4749, 0, 0, -1}},
-		"a table within its part may grow on": {[]int64{5000, 10, 0, 0}, []int64{4010, -490, -495, -495}},
+		"all are within their reserved parts": {[]int64{1_750, 1_000, 10, 0}, []int64{-8_000, -8_750, -9_740, -9_750}},
+		"one takes of the pool":               {[]int64{8_750, 1_000, 1_000, 0}, []int64{-1_000, -1_750, -1_750, -2_750}},
+		"one takes all of the pool":           {[]int64{9_750, 1_000, 1_000, 0}, []int64{0, -750, -750, -1_750}},
+		"one takes more":                      {[]int64{9_850, 1_000, 1_850, 0}, []int64{200, -750, -3_900, -1_750}},
+		"two large ones become equal":         {[]int64{8_750, 5_850, 1_000, 0}, []int64{3_000, 100, -750, -1_750}},
+		"two of the same size":                {[]int64{6_750, 6_750, 1_000, 0}, []int64{1_000, 1_000, -750, -1_750}},
+		"all are alike":                       {[]int64{4_750, 4_750, 4_750, 4_750}, []int64{1_000, 1_000, 1_000, 1_000}},
+		"an equal part is kept in any case":   {[]int64{90_000, 3_750, 3_750, 3_749}, []int64{86_249, 0, 0, -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, shares := join(New(1000, 4, true), c.sizes...)
+			_, shares := join(New(16_000, 4, true), c.sizes...)
 			for i, s := range shares {
-				require.Equal(t, c.over[i], s.Over(c.sizes[i], all), "table %d", i)
+				require.Equal(t, c.over[i], s.Over(c.sizes[i], High), "table %d", i)
 			}
 		})
 	}
@@ -64,101 +62,113 @@ func TestFairness(t *testing.T) {
 		n := 2 + rng.IntN(8)
 		sizes := make([]int64, n)
 		for i := range sizes {
-			sizes[i] = rng.Int64N(1 << rng.IntN(12))
+			sizes[i] = rng.Int64N(1 << rng.IntN(15))
 		}
-		const bound = 1 << 10
-		_, shares := join(New(bound, n, true), sizes...)
-		total, cut := int64(0), int64(0)
+		b := New(16_000, n, true)
+		_, shares := join(b, sizes...)
+		pool, cut := int64(0), int64(0)
 		for i, s := range shares {
-			over := s.Over(sizes[i], all)
+			over := max(s.Over(sizes[i], High), 0)
 			if over > 0 {
-				require.Greater(t, sizes[i], int64(bound/n), "%v", sizes)
+				require.Greater(t, sizes[i], int64(15_000/n-1), "%v", sizes)
 			}
-			total, cut = total+sizes[i], cut+sizes[i]-max(over, 0)
+			pool, cut = pool+max(sizes[i]-b.reserved, 0), cut+max(sizes[i]-over-b.reserved, 0)
 		}
-		require.LessOrEqual(t, cut, int64(bound), "%v", sizes)
-		if total > bound {
-			require.Greater(t, cut, int64(bound-n), "nothing may be left: %v", sizes)
+		require.LessOrEqual(t, cut, b.pool(High), "%v", sizes)
+		if pool > b.pool(High) {
+			require.Greater(t, cut, b.pool(High)-int64(n), "nothing may be left: %v", sizes)
 		}
 	}
 }
 
 // TestEqualParts checks that a group whose parts do not follow use never depends on the others.
 func TestEqualParts(t *testing.T) {
-	b := New(1000, 4, false)
-	tables, shares := join(b, 900, 100)
-	require.EqualValues(t, 650, shares[0].Over(900, all))
-	require.EqualValues(t, -150, shares[1].Over(100, all))
-	require.EqualValues(t, -25, shares[1].Over(100, half), "half of the part")
-	require.Zero(t, shares[1].HostOver(1<<20, all))
+	tables, shares := join(New(16_000, 4, false), 9_000, 1_000)
+	require.EqualValues(t, 5_250, shares[0].Over(9_000, High))
+	require.EqualValues(t, -2_500, shares[1].Over(1_000, Soft))
+	require.Zero(t, shares[1].Crowded(1<<20, Full))
 	shares[0].Settle()
 	shares[0].Grown()
-	require.Zero(t, tables[0].steps, "a table with a bound of its own frees pages by itself")
+	require.Zero(t, tables[0].high, "a table with a bound of its own frees pages by that bound")
 	require.Zero(t, tables[0].gaveWay)
 
-	_, shares = join(New(1000, 1, true), 900)
-	require.EqualValues(t, -100, shares[0].Over(900, all))
-	require.Zero(t, shares[0].HostOver(1<<20, all), "a single group has no others to wait for")
+	_, shares = join(New(16_000, 1, true), 9_000)
+	require.EqualValues(t, -6_000, shares[0].Over(9_000, High))
+	require.Zero(t, shares[0].Crowded(1<<20, Full), "a single group has no others to wait for")
 }
 
-// TestHostOver checks that the bytes of all groups count, the group's own as they are now.
-func TestHostOver(t *testing.T) {
-	tables, shares := join(New(1000, 2, true), 400, 500)
-	require.EqualValues(t, -90, shares[0].HostOver(10, all))
-	tables[0].bytes = 600
-	require.EqualValues(t, 110, shares[0].HostOver(10, all))
-	require.EqualValues(t, 610, shares[0].HostOver(10, half))
+// TestNoBound checks that tables without a bound free no pages.
+func TestNoBound(t *testing.T) {
+	tables, shares := join(New(0, 4, true), 9_000, 1_000)
+	shares[0].Grown()
+	shares[0].Settle()
+	require.Equal(t, table{bytes: 9_000}, *tables[0])
+}
+
+// TestCrowded checks what a group must do without while the others keep what they have. Of 16,000 bytes at Full 15,500
+// may be used: 3,500 are reserved for each of two groups, and 8,500 are in the pool.
+func TestCrowded(t *testing.T) {
+	for _, c := range []struct{ others, size, crowded int64 }{
+		{10_000, 5_000, 0}, {10_000, 5_500, 0}, {10_000, 5_501, 1}, {10_000, 9_500, 4_000},
+		{12_000, 3_500, 0}, {12_000, 3_510, 10}, {99_000, 3_500, 0}, {99_000, 3_510, 10},
+	} {
+		_, shares := join(New(16_000, 2, true), 1_000, c.others)
+		require.Equal(t, c.crowded, shares[0].Crowded(c.size, Full), "%+v", c)
+	}
 }
 
 // TestSizesAreRenewed checks that the sizes of other tables are read again after a while, and after a table has left.
 func TestSizesAreRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tables, shares := join(New(1000, 2, true), 400, 500)
-		require.EqualValues(t, -100, shares[0].Over(400, all))
-		tables[1].bytes = 100
-		require.EqualValues(t, -100, shares[0].Over(400, all), "the size was read a moment ago")
-		time.Sleep(time.Second)
-		require.EqualValues(t, -500, shares[0].Over(400, all))
+		tables, shares := join(New(16_000, 2, true), 9_000, 5_500)
+		require.EqualValues(t, -500, shares[0].Over(9_000, High))
+		tables[1].bytes = 4_500
+		require.EqualValues(t, -500, shares[0].Over(9_000, High), "the size was read a moment ago")
+		time.Sleep(renewAfter)
+		require.EqualValues(t, -1_500, shares[0].Over(9_000, High))
 		shares[1].Leave()
-		require.EqualValues(t, -600, shares[0].Over(400, all))
+		require.EqualValues(t, -2_500, shares[0].Over(9_000, High))
 		shares[0].Leave()
-		require.EqualValues(t, 400, shares[0].Over(1400, all), "a group that has left sees an empty host")
+		require.EqualValues(t, 500, shares[0].Over(12_000, High), "a group that has left sees an empty host")
 	})
 }
 
-// TestSettle checks when a table frees pages: above its part of High, which is 15,000 bytes of the bound.
+// TestSettle checks when a table frees pages: above its part of High, or above its reserved part while the pool is
+// used up.
 func TestSettle(t *testing.T) {
-	tables, shares := join(New(16_000, 2, true), 11_000, 4_000)
-	for i, s := range shares {
-		s.Settle()
-		require.EqualValues(t, math.MaxInt64, tables[i].high)
-		require.EqualValues(t, math.MaxInt64, tables[i].urgent)
-		require.Zero(t, tables[i].steps)
+	const never = math.MaxInt64
+	for name, c := range map[string]struct {
+		sizes []int64
+		want  table // the first of the tables
+	}{
+		"memory is left":                {[]int64{11_000, 4_000}, table{high: never, urgent: never}},
+		"it exceeds its part":           {[]int64{12_000, 4_000}, table{high: 11_000, urgent: 11_500, steps: reclaimSteps}},
+		"another does not give way":     {[]int64{4_000, 12_000}, table{high: 3_500, urgent: never, steps: reclaimSteps}},
+		"it is within its reserved one": {[]int64{3_000, 99_000}, table{high: never, urgent: never}},
+	} {
+		tables, shares := join(New(16_000, 2, true), c.sizes...)
+		shares[0].Settle()
+		c.want.bytes = c.sizes[0]
+		require.Equal(t, c.want, *tables[0], name)
 	}
-	tables, shares = join(New(16_000, 2, true), 12_000, 4_000)
-	for _, s := range shares {
-		s.Settle()
-	}
-	require.EqualValues(t, 11_000, tables[0].high)
-	require.EqualValues(t, 11_500, tables[0].urgent)
-	require.Positive(t, tables[0].steps)
-	require.Zero(t, tables[1].steps, "a table within its part frees nothing for others")
 }
 
-// TestTheLargestGivesWay checks that the growth of one group makes the group give way that exceeds its part.
+// TestTheLargestGivesWay checks that the growth of one group makes the group give way that exceeds its part, however
+// often other callers look at the sizes.
 func TestTheLargestGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tables, shares := join(New(16_000, 3, true), 11_000, 2_000, 2_000)
+		tables, shares := join(New(21_000/7*8, 3, true), 15_000, 3_750, 3_750)
 		shares[1].Grown()
-		require.Zero(t, tables[0].gaveWay, "the host has memory left")
-		tables[1].bytes += 500
+		require.Zero(t, tables[0].gaveWay, "memory is left")
+		tables[1].bytes += 750
 		shares[1].Grown()
 		require.Zero(t, tables[0].gaveWay, "the sizes were read a moment ago")
 		time.Sleep(renewAfter)
+		shares[2].Crowded(9_000, Full) // reads the sizes
 		shares[1].Grown()
 		require.Equal(t, 1, tables[0].gaveWay)
-		require.EqualValues(t, 10_500, tables[0].high)
-		require.EqualValues(t, 11_000, tables[0].urgent)
+		require.EqualValues(t, 14_250, tables[0].high)
+		require.EqualValues(t, 15_000, tables[0].urgent)
 		require.Zero(t, tables[1].gaveWay)
 		require.Zero(t, tables[1].high, "its table goes on as before")
 	})

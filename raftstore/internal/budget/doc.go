@@ -1,6 +1,8 @@
-// Package budget divides the memory bound of a host among the tables of its groups, by their use.
+// Package budget divides the memory bound of a host among the tables of its groups.
 //
-// The division is the max-min fair one: see https://en.wikipedia.org/wiki/Max-min_fairness. While memory is left, any
-// group may take it. When none is left, the largest groups give way until no group is larger than the others that also
-// want more. So a group that is within an equal part never gives way to another group.
+// Half of the bound is reserved in equal parts, and nothing that other groups do takes a byte of a group's part. The
+// other half is a pool, which the groups share by use. The division of the pool is max-min fair: see
+// https://en.wikipedia.org/wiki/Max-min_fairness. While it lasts, any group may take from it. When it is used up, the
+// groups that take the most give way until none takes more than the others that also want more. So a group within an
+// equal part of the whole bound does not give way, unless another group should and cannot.
 package budget

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,20 +104,32 @@ func (t tableOf) MemoryBytes() int64      { return int64(t) }
 func (t tableOf) CompactAbove(_, _ int64) {}
 func (t tableOf) Compact(int)             {}
 
-// TestNoMemoryOnAFullHost checks that a group without victims takes no memory on a host whose other groups do not give
-// way, however little the group has.
-func TestNoMemoryOnAFullHost(t *testing.T) {
-	const bound = 32 << 20
-	for full, others := range map[bool]int64{false: bound / 2, true: bound} {
-		all := budget.New(bound, 2, true)
-		all.Join(func() budget.Table { return tableOf(others) }, func() {})
-		table := engine.NewTable(engine.Options{Shards: 1})
-		p := &Pipeline{Host: &host.Host{MaxMemory: bound / 2}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
+// TestNoMemoryInACrowd checks that a group without victims takes no memory beyond its reserved part, if the other
+// groups have used up the rest and do not give way.
+func TestNoMemoryInACrowd(t *testing.T) {
+	table := engine.NewTable(engine.Options{Shards: 1})
+	for i := range 1000 {
+		op := engine.Op{Code: engine.OpBlock, Key: fmt.Appendf(nil, "%0*d", 1+i%engine.MaxKeyLen, i), TTLNs: engine.Never}
+		table.Decide(engine.Stamp{NowNs: 1e9}, []engine.Op{op}, make([]engine.Decision, 1))
+	}
+	size := table.CompactBytes()
+	for name, c := range map[string]struct {
+		bound, others int64
+		crowded       bool
+	}{
+		"memory is left":             {2 * size, 0, false},
+		"the others have all":        {2 * size, 2 * size, true},
+		"it has no more than is its": {8 * size, 8 * size, false},
+	} {
+		all := budget.New(c.bound, 2, true)
+		all.Join(func() budget.Table { return tableOf(c.others) }, func() {})
+		p := &Pipeline{Host: &host.Host{MaxMemory: c.bound / 2}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
 		p.FSM.Table.Store(table)
 		p.Memory = all.Join(func() budget.Table { return table }, func() {})
-		require.False(t, p.memoryExhausted(), "a search may still find a victim")
+		require.False(t, p.memoryExhausted(), name)
 		p.Evictions.setNoVictims(true)
-		require.Equal(t, full, p.memoryExhausted())
-		require.False(t, p.full(budget.High), "the group itself is small")
+		require.Equal(t, c.crowded, p.memoryExhausted(), name)
+		p.Evictions.add(0, size) // evictions in flight count as done
+		require.Zero(t, p.crowded(0), name)
 	}
 }

@@ -95,13 +95,13 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
 	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
 		growth, _ := p.Evictions.inFlight()
-		full := p.hostFull(growth + b.Growth)
-		if !full && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
+		crowded := time.Now().After(p.Evictions.vainUntil) && p.crowded(growth+b.Growth) > 0
+		if !crowded && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
 			break
 		}
 		if growth > 0 {
 			p.Evictions.awaitChange(growth)
-		} else if !p.evictNow(r) && !(full && p.awaitOthers(until)) {
+		} else if !p.evictNow(r) && !(crowded && p.awaitOthers(until)) {
 			break
 		}
 	}
@@ -109,18 +109,14 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	p.Evictions.sent(b)
 }
 
-// awaitOthers gives larger groups a moment to give way. It reports false if there is no more reason to wait. If a batch
-// was held until its end in vain, the batches of the next vainFor do not wait.
+// awaitOthers gives larger groups a moment to give way. It reports false if the node closes. If a batch was held until
+// its end in vain, the batches of the next vainFor do not wait.
 func (p *Pipeline) awaitOthers(until time.Time) bool {
-	now := time.Now()
-	if now.Before(p.Evictions.vainUntil) || p.Closing() {
-		return false
-	}
 	time.Sleep(othersPause)
-	if !now.Add(othersPause).Before(until) {
+	if now := time.Now(); !now.Before(until) {
 		p.Evictions.vainUntil = now.Add(vainFor)
 	}
-	return true
+	return !p.Closing()
 }
 
 // evictNow proposes an entry of evictions only and waits until it is applied. It reports false if the search found no
@@ -133,15 +129,14 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 	return p.Raft.Await(p.apply(b, r)) == nil
 }
 
-// evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims. If the host is
-// full, although other groups were given the time to evict, it evicts as much as the batch adds.
+// evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims. If other
+// groups have left no memory, it evicts as much as the batch may add, but nothing of the reserved part.
 func (p *Pipeline) evict(b *queue.Batch) {
 	growth, evicts := p.Evictions.inFlight()
 	wanted := p.Memory.Over(p.used()-evicts, budget.Soft)
-	if p.hostFull(growth + b.Growth - evicts) {
-		wanted = max(wanted, b.Growth)
-	}
+	wanted = max(wanted, min(p.crowded(growth+b.Growth), b.Growth))
 	if wanted <= 0 {
+		p.Evictions.setNoVictims(false)
 		return
 	}
 	var ops []engine.Op
