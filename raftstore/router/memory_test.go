@@ -13,15 +13,20 @@ import (
 	"github.com/weir-project/weir/raftstore/router"
 )
 
-// flood makes two clients at different nodes send new keys of each of some groups.
+// flood makes two clients at different nodes send keys of each of some groups, the same keys at each call.
 func (c *tier) flood(groups, keys int, which ...int) {
+	c.floodFrom(0, groups, keys, which...)
+}
+
+// floodFrom is flood with other keys for each multiple of keys.
+func (c *tier) floodFrom(from, groups, keys int, which ...int) {
 	const clients, together, length = 2, 250, 400
 	var callers sync.WaitGroup
 	for i := range clients * len(which) {
 		group := which[i/clients]
 		callers.Go(func() {
 			ops, out := make([]engine.Op, together), make([]engine.Decision, together)
-			for sent := 0; sent < keys/clients; sent += together {
+			for sent := from / clients; sent < (from+keys)/clients; sent += together {
 				for k := range ops {
 					key := fmt.Sprintf("%s %d %d %0*d", keyIn(group, groups), i, len(which), length, sent+k)
 					ops[k] = engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{
@@ -56,6 +61,15 @@ func (c *tier) watchMemory(groups int) (stop func() (most []int64)) {
 		watch.Wait()
 		return most
 	})
+}
+
+// awaitMemory waits until all groups together take at most some bytes on each node.
+func (c *tier) awaitMemory(groups int, bytes int64) {
+	c.t.Helper()
+	for i, n := range c.nodes {
+		require.Eventually(c.t, func() bool { return memoryOf(n, groups) <= bytes }, patience, time.Millisecond,
+			"node %d takes %d bytes", i, memoryOf(n, groups))
+	}
 }
 
 func memoryOf(n *router.Node, groups int) (bytes int64) {
@@ -97,13 +111,17 @@ func TestMemoryOfGroupsFollowsUse(t *testing.T) {
 	require.Zero(t, c.evicted(0), "the group must get more than an equal part while the others have memory left")
 	require.Greater(t, c.nodes[0].Group(0).Stats().MemoryBytes, int64(bound*9/20))
 	for g := 1; g < groups; g++ {
-		c.flood(groups, all/5, g)
+		const step = 500 // takes less memory than lies between awaitMemory and the level Full
+		for from := 0; from < all/5; from += step {
+			c.floodFrom(from, groups, step, g)
+			c.awaitMemory(groups, bound/64*61)
+		}
 	}
 	require.NotZero(t, c.evicted(0), "the largest group must give way")
 	for g := 1; g < groups; g++ {
 		require.Zero(t, c.evicted(g), "group %d is within an equal part", g)
 	}
-	c.flood(groups, all/2, 0, 1, 2, 3)
+	c.flood(groups, all/4, 0, 1, 2, 3)
 	for _, n := range c.nodes {
 		require.Greater(t, memoryOf(n, groups), int64(bound*3/4), "the leaders must not evict more than necessary")
 	}
