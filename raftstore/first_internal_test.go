@@ -20,10 +20,12 @@ import (
 type fakeFirst struct {
 	members []string
 	answers map[string]error
+	addrs   []string
 }
 
 func (f *fakeFirst) Joined() bool            { return true }
 func (f *fakeFirst) Members() []string       { return f.members }
+func (f *fakeFirst) Addrs() []string         { return f.addrs }
 func (f *fakeFirst) Belongs(id string) error { return f.answers[id] }
 
 // TestOnlyOutsidersAreRemoved checks which members the leader of a group removes: those that the leader of the first
@@ -47,7 +49,7 @@ func TestOnlyOutsidersAreRemoved(t *testing.T) {
 			n.configure(t, "a")
 			n.leads(t)
 			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
-			n.host.Options.First = &fakeFirst{c.members, map[string]error{"b": c.answer}}
+			n.host.Options.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
 			n.group.membership.RemoveOutsiders()
 			n.host.EndTasks()
 			require.Equal(t, c.stays, n.group.raft.Server("b") != nil)
@@ -169,4 +171,22 @@ func TestANodeThatTheFirstGroupLacksFoundsNoOther(t *testing.T) {
 	founders, err = n.group.membership.Founders(found)
 	require.NoError(t, err)
 	require.Equal(t, []raft.Server{n.group.membership.Server(), {ID: "c", Address: "c:1"}}, founders)
+}
+
+// TestANodeAsksTheMembersOfTheFirstGroup checks that a node which joined the first group asks its members for the leader
+// of another group, if no node of --join answers. All of these may have been removed. It founds nothing with them.
+func TestANodeAsksTheMembersOfTheFirstGroup(t *testing.T) {
+	asked := make(chan string, 10)
+	n := newBareNode(t)
+	n.host.Port = deafPort(t, asked)
+	n.host.Options.Join, n.host.Options.Expect = []string{"a:1", "b:1"}, 2
+	n.host.Options.First = &fakeFirst{members: []string{"a", "c"}, addrs: []string{"a:1", "c:1"}}
+	require.ErrorContains(t, n.group.membership.TryJoin(), "found 1 of 2 nodes of --join")
+	require.True(t, n.group.membership.Pristine(), "the node must not have founded the group")
+	close(asked)
+	var addrs []string
+	for addr := range asked {
+		addrs = append(addrs, addr)
+	}
+	require.Equal(t, []string{"b:1", "c:1"}, addrs)
 }

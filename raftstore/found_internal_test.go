@@ -30,7 +30,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			n.host.Port = deafPort(t)
+			n.host.Port = deafPort(t, nil)
 			n.host.Options.Join, n.host.Options.Expect = c.join, c.expect
 			err := n.group.membership.TryJoin()
 			if c.says == "" {
@@ -87,14 +87,20 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 	require.Empty(t, n.group.leadership.NoteWalls(r))
 }
 
-// deafPort is a port that cannot reach other nodes.
-func deafPort(t *testing.T) *peer.Port {
+// deafPort is a port that cannot reach other nodes. It sends the addresses that it shall reach to dialed, unless that is
+// nil.
+func deafPort(t *testing.T, dialed chan<- string) *peer.Port {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := peer.NewPort(l, peer.Config{
 		Self:   func() peer.Identity { return peer.Identity{NodeID: "a"} },
 		Logger: slog.New(slog.DiscardHandler),
-		Dialer: func(context.Context, string) (net.Conn, error) { return nil, errors.New("no route") },
+		Dialer: func(_ context.Context, addr string) (net.Conn, error) {
+			if dialed != nil {
+				dialed <- addr
+			}
+			return nil, errors.New("no route")
+		},
 	}, func(conn net.Conn, _ peer.Identity) { conn.Close() })
 	t.Cleanup(func() { require.NoError(t, port.Close()) })
 	return port

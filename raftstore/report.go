@@ -26,6 +26,14 @@ func (n *Node) ClusterGroups() (int, bool) { return n.host.Identity.ClusterGroup
 // Members returns the ids in the newest committed configuration that this node knows, or nil.
 func (n *Node) Members() []string { return consensus.IDs(n.group.fsm.Members()) }
 
+// Addrs returns the inter-node addresses of these members.
+func (n *Node) Addrs() (addrs []string) {
+	for _, s := range n.group.fsm.Members() {
+		addrs = append(addrs, string(s.Address))
+	}
+	return addrs
+}
+
 // Belongs asks the leader whether the cluster has a node; see FirstGroup.
 func (n *Node) Belongs(id string) error { return n.group.membership.Belongs(id) }
 

@@ -24,6 +24,13 @@ func (f firstGroup) Members() []string {
 	return f.node.Members()
 }
 
+func (f firstGroup) Addrs() []string {
+	if !f.runs() {
+		return nil
+	}
+	return f.node.Addrs()
+}
+
 func (f firstGroup) Belongs(id string) error {
 	if !f.runs() {
 		return limiter.ErrClusterDown

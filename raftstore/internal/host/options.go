@@ -130,6 +130,8 @@ type FirstGroup interface {
 	Joined() bool
 	// Members returns the ids in the newest committed configuration that this node knows, or nil.
 	Members() []string
+	// Addrs returns the addresses of these members, as Options.RaftAddr.
+	Addrs() []string
 	// Belongs asks the leader of the first group whether a node belongs to the cluster. It returns nil if the first
 	// group has this id, or has another incarnation of the node and has not removed this id. It returns
 	// failure.ErrRemovedID if the node certainly does not belong. After any other error the caller knows nothing.

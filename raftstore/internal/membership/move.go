@@ -44,10 +44,8 @@ func (m *Membership) move() error {
 		}
 	}
 	found, silent := m.askStatus(addrs)
-	for _, s := range found {
-		if s.LeaderAddr != "" {
-			return m.askIn(s.LeaderAddr)
-		}
+	if leader := leaderOf(found); leader != "" {
+		return m.askIn(leader)
 	}
 	return errors.New("no node knows a leader" + strings.Join(silent, ""))
 }
