@@ -33,6 +33,27 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	require.Nil(t, from.group.leadership.Current.Load())
 }
 
+// TestAHandoverThatKeepsALeaderFromServingIsSeen checks that an elected node which cannot serve, because the Raft library
+// believes in a transfer of leadership, observes that. The watchdog then ends the process if it lasts.
+func TestAHandoverThatKeepsALeaderFromServingIsSeen(t *testing.T) {
+	n := newBareNode(t)
+	servers := []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1", Suffrage: raft.Nonvoter}}
+	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error())
+	n.leads(t)
+	n.host.Identity.ClusterID = "c"
+	transfer := n.group.raft.LeadershipTransferToServer("b", "b:1") // which does not answer
+	ended := make(chan struct{})
+	go func() {
+		n.group.leadership.BecomeLeader()
+		close(ended)
+	}()
+	require.Eventually(t, func() bool { return n.group.leadership.Handover.Since.Load() != nil }, 20*time.Second,
+		time.Microsecond)
+	require.Error(t, transfer.Error())
+	<-ended
+	require.Nil(t, n.group.leadership.Handover.Since.Load(), "the node serves")
+}
+
 // TestTheSuccessorHasAppliedTheMost checks that the successor is the running voter with the most applied entries. A
 // voter that announced its stop is chosen only if all voters that are up did so.
 func TestTheSuccessorHasAppliedTheMost(t *testing.T) {

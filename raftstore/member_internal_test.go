@@ -65,13 +65,18 @@ func TestALeaderReadsFromItself(t *testing.T) {
 	require.Nil(t, client)
 }
 
-// TestOnlyANodeThatGoesOnEndsForBeingStuck checks that a stuck handover ends the node, but not while the node closes.
+// TestOnlyANodeThatGoesOnEndsForBeingStuck checks that a stuck handover ends the node that leads, but not while the node
+// closes.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
 	n.group.watchdog.EndIfStuck()
 	require.Empty(t, n.ended)
 	long := time.Now().Add(-time.Hour)
 	n.group.leadership.Handover.Since.Store(&long)
+	n.group.watchdog.EndIfStuck()
+	require.Empty(t, n.ended, "a follower refuses nothing")
+	n.configure(t, "a")
+	n.leads(t)
 	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrStuck)

@@ -91,7 +91,8 @@ func (l *Leadership) Transfer(to string) error {
 }
 
 // handoverWatch detects a leader that refuses every entry because it believes that it is transferring leadership. An
-// idle leader proposes a tick every second, so refusals always occur.
+// idle leader proposes a tick every second, and one that cannot serve yet proposes barriers, so refusals always occur.
+// The Raft library may keep this belief until the node leads again (hashicorp/raft issue 696).
 type handoverWatch struct {
 	Since atomic.Pointer[time.Time] // of the first refusal in a row; nil: the last entry was not refused
 }

@@ -87,7 +87,9 @@ func (l *Leadership) BecomeLeader() {
 	for l.Raft.State() == raft.Leader {
 		term := l.Raft.CurrentTerm()
 		barrier := l.Raft.Barrier(l.ElectionTimeout())
-		if err := l.Raft.Await(barrier); err != nil {
+		err := l.Raft.Await(barrier)
+		l.Handover.Observe(err)
+		if err != nil {
 			if !l.Peers.NoQuorumExplained() {
 				l.Log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
 			}

@@ -45,7 +45,7 @@ func (w *Watchdog) stuck() error {
 	if w.removed() {
 		return failure.ErrRemoved
 	}
-	if w.Leadership.Handover.Stuck(4 * w.ElectionTimeout()) {
+	if w.Raft.State() == raft.Leader && w.Leadership.Handover.Stuck(4*w.ElectionTimeout()) {
 		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", failure.ErrStuck)
 	}
 	return nil
