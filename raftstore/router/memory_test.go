@@ -119,7 +119,7 @@ func TestMemoryOfGroupsFollowsUse(t *testing.T) {
 		}
 	}
 	require.NotZero(t, c.evicted(0), "the largest group must give way")
-	for g := 1; g < groups && !race.Enabled; g++ { // with the race detector the largest does not always give way in time
+	for g := 1; g < groups && !race.Enabled; g++ { // the detector slows the group that gives way
 		require.Zero(t, c.evicted(g), "group %d is within an equal part", g)
 	}
 	c.flood(groups, all/4, 0, 1, 2, 3)
