@@ -136,8 +136,8 @@ func TestDenialsComeAfterWhatConcernsTheirKey(t *testing.T) {
 
 var otherKeys = []string{"another", "a third", "a fourth"}
 
-// requireForOne checks that ask returns what is wanted for one of otherKeys at least. Denials takes one of 4,096 other
-// keys for the key of an operation that it has not answered, by their hashes.
+// requireForOne checks that ask returns what is wanted for at least one of otherKeys. Denials compares keys by 12 bits of
+// their hashes, so one other key in 4,096 counts as the same key.
 func requireForOne(t *testing.T, want []bool, ask func(other string) []bool) {
 	t.Helper()
 	var got []bool

@@ -40,7 +40,7 @@ type clusterFlags struct {
 	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"Maximum age of an answer. weir answers UNKNOWN instead of an older answer, because a late admission would add a burst to the units that were admitted since."`
 	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"Size of the log after which a snapshot is written. A restart replays at most about as much."`
 
-	Groups int `least:"1" default:"1" help:"Raft groups that the cluster is founded with, a power of two up to 1024. Each group owns a part of the keys and has a leader of its own. A cluster keeps this number, and later starts ignore the flag."`
+	Groups int `least:"1" default:"1" help:"Number of Raft groups of a new cluster, a power of two up to 1024. Each group decides for a part of the keys, under its own leader. The number is stored: later starts ignore the flag."`
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
 	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`

@@ -14,6 +14,9 @@ import (
 	"github.com/weir-project/weir/raftstore/router"
 )
 
+// together is the number of operations in one call of a flood.
+const together = 125
+
 // flood makes two clients at different nodes send keys of each of some groups, the same keys at each call.
 func (c *tier) flood(groups, keys int, which ...int) {
 	c.floodFrom(0, groups, keys, which...)
@@ -21,7 +24,7 @@ func (c *tier) flood(groups, keys int, which ...int) {
 
 // floodFrom is flood with other keys for each multiple of keys.
 func (c *tier) floodFrom(from, groups, keys int, which ...int) {
-	const clients, together, length = 2, 125, 400
+	const clients, length = 2, 400
 	var callers sync.WaitGroup
 	for i := range clients * len(which) {
 		group := which[i/clients]
@@ -112,14 +115,16 @@ func TestMemoryOfGroupsFollowsUse(t *testing.T) {
 	require.Zero(t, c.evicted(0), "the group must get more than an equal part while the others have memory left")
 	require.Greater(t, c.nodes[0].Group(0).Stats().MemoryBytes, int64(bound*9/20))
 	for g := 1; g < groups; g++ {
-		const step = 500 // its batches may take less, as estimated, than lies between awaitMemory and the level Full
+		// The leader estimates that one batch of each client takes 416 KB. That is less than the 512 KiB between
+		// awaitMemory and the level Full, so no batch is held, and a slow machine has time to evict.
+		const step = 2 * together
 		for from := 0; from < all/5; from += step {
 			c.floodFrom(from, groups, step, g)
 			c.awaitMemory(groups, bound/64*61)
 		}
 	}
-	require.NotZero(t, c.evicted(0), "the largest group must give way")
-	for g := 1; g < groups && !race.Enabled; g++ { // the detector slows the group that gives way
+	require.NotZero(t, c.evicted(0), "the largest group must evict")
+	for g := 1; g < groups; g++ {
 		require.Zero(t, c.evicted(g), "group %d is within an equal part", g)
 	}
 	c.flood(groups, all/4, 0, 1, 2, 3)
@@ -150,10 +155,10 @@ func TestGroupsThatDenyHaveEqualParts(t *testing.T) {
 	require.EqualValues(t, all/4, c.nodes[0].Group(1).Stats().Keys-before, "no key of the other group is refused")
 }
 
-// TestAGroupThatCannotGiveWay checks that the other groups keep their reserved parts although the largest group has
+// TestAGroupWithoutVictimsTakesOnlyThePool checks that the other groups keep their reserved parts although the largest group has
 // taken the rest and has nothing to evict. A group evicts only what it has beyond that, for new keys, and the bound
 // holds.
-func TestAGroupThatCannotGiveWay(t *testing.T) {
+func TestAGroupWithoutVictimsTakesOnlyThePool(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector finds in TestMemoryOfGroupsFollowsUse what it can find here, and takes minutes")
 	}
@@ -182,7 +187,7 @@ func TestAGroupThatCannotGiveWay(t *testing.T) {
 
 // block blocks new keys of a group until some are refused, at most a number of them.
 func (c *tier) block(groups, most, group int) {
-	const together, length = 250, 400
+	const length = 400
 	ops, out := make([]engine.Op, together), make([]engine.Decision, together)
 	for sent := 0; sent < most; sent += together {
 		for k := range ops {

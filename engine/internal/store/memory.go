@@ -20,8 +20,8 @@ import (
 //
 // A replica only compacts. The leader decides what a replica evicts and adds.
 type levels struct {
-	soft, high, urgent, bound int64
-	share                     int64 // the part of soft for one shard
+	soft, bound int64
+	share       int64 // the part of soft for one shard
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 	slackDen         = 16 // the slack between high and the bound is 1/slackDen of the bound
 
 	// MinShardBytes is the least share of the memory bound that a shard may have: some pages for each size of
-	// slots. MinReplicaShardBytes is larger, because the leader evicts by the memory of its own node. A
+	// slots. MinReplicaShardBytes is larger, because the leader evicts by the memory of its node. A
 	// replica with more shards uses about half a page more for each shard and size of slots. That is a
 	// twentieth of MinReplicaShardBytes.
 	MinShardBytes        = 1 << 20
@@ -37,16 +37,12 @@ const (
 )
 
 func levelsFor(bound int64, full FullPolicy, shards int) levels {
-	l := levels{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
-	if bound == 0 {
+	l := levels{math.MaxInt64, math.MaxInt64, math.MaxInt64}
+	if bound == 0 || full == Replica {
 		return l
 	}
-	slack := bound / slackDen
-	l.high, l.urgent = bound-slack, bound-slack/2
-	if full != Replica {
-		l.soft, l.bound = bound/softDen*softNum, bound
-		l.share = l.soft / int64(shards)
-	}
+	l.soft, l.bound = bound/softDen*softNum, bound
+	l.share = l.soft / int64(shards)
 	return l
 }
 
@@ -56,14 +52,17 @@ type Memory struct {
 	used    atomic.Int64 // bytes of pages, segments and limits
 	evicted atomic.Int64 // entries dropped to free memory
 	levels  levels
-	high    atomic.Int64 // levels.high and levels.urgent, until SetHigh replaces them
+	high    atomic.Int64 // these two change on replicas
 	urgent  atomic.Int64
 }
 
 // Bound sets the memory bound of a number of shards. 0 means no bound.
 func (m *Memory) Bound(bytes int64, full FullPolicy, shards int) {
 	m.full, m.levels = full, levelsFor(bytes, full, shards)
-	m.SetHigh(m.levels.high, m.levels.urgent)
+	if m.SetHigh(math.MaxInt64, math.MaxInt64); bytes > 0 {
+		slack := bytes / slackDen
+		m.SetHigh(bytes-slack, bytes-slack/2)
+	}
 }
 
 // SetHigh replaces the levels above which memory is reclaimed. Only a replica may call it later: on other tables they

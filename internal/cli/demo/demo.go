@@ -20,7 +20,7 @@ import (
 type Command struct {
 	Dir       string `env:"-" default:"weir-data-cluster" placeholder:"DIR" help:"Directory for the state, configuration and logs of the nodes."`
 	FirstPort int    `env:"-" least:"1" default:"6380" help:"Ports: clients at +0, +2, +4, HTTP at +1, +3, +5, other nodes at +10, +11, +12. If one is taken, all move by 20 until they are free."`
-	Groups    int    `least:"1" default:"1" help:"Raft groups of a new cluster, a power of two up to 1024; see weir serve --groups."`
+	Groups    int    `least:"1" default:"1" help:"Number of Raft groups of a new cluster, as for weir serve."`
 }
 
 const (

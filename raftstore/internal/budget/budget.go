@@ -51,7 +51,7 @@ type Budget struct {
 	mu     sync.Mutex
 	shares []*Share
 	read   time.Time // when the sizes were read
-	looked time.Time // when groups were told to give way
+	looked time.Time // when groups were last told to evict
 	total  int64     // what all tables take of the pool
 	sorted []int64   // what each of them takes, the least first
 }
@@ -66,18 +66,18 @@ func New(bound int64, groups int, followsUse bool) *Budget {
 
 // Share is the part of one group.
 type Share struct {
-	budget  *Budget
-	table   func() Table
-	giveWay func()
-	takes   int64 // of the pool; guarded by budget.mu
+	budget *Budget
+	table  func() Table
+	evict  func()
+	takes  int64 // of the pool; guarded by budget.mu
 }
 
-// Join adds a group whose table may change. giveWay is called when the table exceeds its part of High. It must not
+// Join adds a group whose table may change. evict is called when the table exceeds its part of High. It must not
 // block. Leave removes the group.
-func (b *Budget) Join(table func() Table, giveWay func()) *Share {
+func (b *Budget) Join(table func() Table, evict func()) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &Share{budget: b, table: table, giveWay: giveWay}
+	s := &Share{budget: b, table: table, evict: evict}
 	b.shares, b.read = append(b.shares, s), time.Time{}
 	return s
 }
@@ -104,9 +104,9 @@ func (s *Share) Over(size int64, at Level) int64 {
 	return b.over(s, size, at)
 }
 
-// Crowded returns the bytes that a group of the given size must do without, if the other groups keep what they have and
-// a level holds. They are never bytes of its reserved part. With equal parts it returns 0, because Over decides alone.
-func (s *Share) Crowded(size int64, at Level) int64 {
+// PoolExcess returns by how many bytes the pool would exceed a level if this group had the given size and the others
+// kept theirs. It returns at most what this group takes of the pool. With equal parts there is no pool, and it returns 0.
+func (s *Share) PoolExcess(size int64, at Level) int64 {
 	b := s.budget
 	takes := size - b.reserved
 	if b.equal || takes <= 0 {
@@ -166,13 +166,14 @@ func (b *Budget) renew() {
 	slices.Sort(b.sorted)
 }
 
-// Grown is called after the group's table may have grown. It makes groups give way if the tables exceed High.
+// Grown is called after the group's table may have grown. It makes the largest groups evict keys if the tables
+// exceed High.
 func (s *Share) Grown() {
 	if s.budget.equal {
 		return
 	}
 	for _, large := range s.budget.exceeding() {
-		large.giveWay()
+		large.evict()
 	}
 }
 
@@ -212,7 +213,7 @@ func (s *Share) Settle() {
 	switch {
 	case over > 0:
 		table.CompactAbove(size-over, size-s.Over(size, Full))
-	case s.Crowded(size, Full) > 0:
+	case s.PoolExcess(size, Full) > 0:
 		table.CompactAbove(b.reserved, math.MaxInt64)
 	default:
 		table.CompactAbove(math.MaxInt64, math.MaxInt64)

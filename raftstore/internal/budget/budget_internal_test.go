@@ -15,7 +15,7 @@ type table struct {
 	bytes        int64
 	high, urgent int64 // of the last CompactAbove
 	steps        int   // of all calls of Compact
-	gaveWay      int   // calls of giveWay
+	evicted      int   // calls of evict
 }
 
 func (t *table) MemoryBytes() int64              { return t.bytes }
@@ -27,7 +27,7 @@ func join(b *Budget, sizes ...int64) (tables []*table, shares []*Share) {
 	for _, size := range sizes {
 		one := &table{bytes: size}
 		tables = append(tables, one)
-		shares = append(shares, b.Join(func() Table { return one }, func() { one.gaveWay++ }))
+		shares = append(shares, b.Join(func() Table { return one }, func() { one.evicted++ }))
 	}
 	return tables, shares
 }
@@ -86,15 +86,15 @@ func TestEqualParts(t *testing.T) {
 	tables, shares := join(New(16_000, 4, false), 9_000, 1_000)
 	require.EqualValues(t, 5_250, shares[0].Over(9_000, High))
 	require.EqualValues(t, -2_500, shares[1].Over(1_000, Soft))
-	require.Zero(t, shares[1].Crowded(1<<20, Full))
+	require.Zero(t, shares[1].PoolExcess(1<<20, Full))
 	shares[0].Settle()
 	shares[0].Grown()
 	require.Zero(t, tables[0].high, "a table with a bound of its own frees pages by that bound")
-	require.Zero(t, tables[0].gaveWay)
+	require.Zero(t, tables[0].evicted)
 
 	_, shares = join(New(16_000, 1, true), 9_000)
 	require.EqualValues(t, -6_000, shares[0].Over(9_000, High))
-	require.Zero(t, shares[0].Crowded(1<<20, Full), "a single group has no others to wait for")
+	require.Zero(t, shares[0].PoolExcess(1<<20, Full), "a single group has no others to wait for")
 }
 
 // TestNoBound checks that tables without a bound free no pages.
@@ -105,15 +105,15 @@ func TestNoBound(t *testing.T) {
 	require.Equal(t, table{bytes: 9_000}, *tables[0])
 }
 
-// TestCrowded checks what a group must do without while the others keep what they have. Of 16,000 bytes at Full 15,500
+// TestPoolExcess checks by how much a group exceeds the pool while the others keep their sizes. Of 16,000 bytes at Full 15,500
 // may be used: 3,500 are reserved for each of two groups, and 8,500 are in the pool.
-func TestCrowded(t *testing.T) {
-	for _, c := range []struct{ others, size, crowded int64 }{
+func TestPoolExcess(t *testing.T) {
+	for _, c := range []struct{ others, size, excess int64 }{
 		{10_000, 5_000, 0}, {10_000, 5_500, 0}, {10_000, 5_501, 1}, {10_000, 9_500, 4_000},
 		{12_000, 3_500, 0}, {12_000, 3_510, 10}, {99_000, 3_500, 0}, {99_000, 3_510, 10},
 	} {
 		_, shares := join(New(16_000, 2, true), 1_000, c.others)
-		require.Equal(t, c.crowded, shares[0].Crowded(c.size, Full), "%+v", c)
+		require.Equal(t, c.excess, shares[0].PoolExcess(c.size, Full), "%+v", c)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestSettle(t *testing.T) {
 	}{
 		"memory is left":                {[]int64{11_000, 4_000}, table{high: never, urgent: never}},
 		"it exceeds its part":           {[]int64{12_000, 4_000}, table{high: 11_000, urgent: 11_500, steps: reclaimSteps}},
-		"another does not give way":     {[]int64{4_000, 12_000}, table{high: 3_500, urgent: never, steps: reclaimSteps}},
+		"another does not evict":        {[]int64{4_000, 12_000}, table{high: 3_500, urgent: never, steps: reclaimSteps}},
 		"it is within its reserved one": {[]int64{3_000, 99_000}, table{high: never, urgent: never}},
 	} {
 		tables, shares := join(New(16_000, 2, true), c.sizes...)
@@ -153,23 +153,23 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestTheLargestGivesWay checks that the growth of one group makes the group give way that exceeds its part, however
+// TestTheLargestGroupEvicts checks that the growth of one group makes the group evict that exceeds its part, however
 // often other callers look at the sizes.
-func TestTheLargestGivesWay(t *testing.T) {
+func TestTheLargestGroupEvicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tables, shares := join(New(21_000/7*8, 3, true), 15_000, 3_750, 3_750)
 		shares[1].Grown()
-		require.Zero(t, tables[0].gaveWay, "memory is left")
+		require.Zero(t, tables[0].evicted, "memory is left")
 		tables[1].bytes += 750
 		shares[1].Grown()
-		require.Zero(t, tables[0].gaveWay, "the sizes were read a moment ago")
+		require.Zero(t, tables[0].evicted, "the sizes were read a moment ago")
 		time.Sleep(renewAfter)
-		shares[2].Crowded(9_000, Full) // reads the sizes
+		shares[2].PoolExcess(9_000, Full) // reads the sizes
 		shares[1].Grown()
-		require.Equal(t, 1, tables[0].gaveWay)
+		require.Equal(t, 1, tables[0].evicted)
 		require.EqualValues(t, 14_250, tables[0].high)
 		require.EqualValues(t, 15_000, tables[0].urgent)
-		require.Zero(t, tables[1].gaveWay)
+		require.Zero(t, tables[1].evicted)
 		require.Zero(t, tables[1].high, "its table goes on as before")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
@@ -109,4 +110,25 @@ func (m *Membership) removeOutsider(id string) {
 	if err := m.removeNode(id); err != nil {
 		m.Log.Warn("the member could not be removed", "node", id, "error", err)
 	}
+}
+
+// leaderOf returns the address of the leader that one of the statuses names, or "".
+func leaderOf(found []host.Status) string {
+	for _, s := range found {
+		if s.LeaderAddr != "" {
+			return s.LeaderAddr
+		}
+	}
+	return ""
+}
+
+// leaderKnownToFirst asks the members of the first group for the leader of this group. All nodes of --join may have been
+// removed since this node joined the first group. The answers are never used to bootstrap the group: only the nodes of
+// --join bootstrap it.
+func (m *Membership) leaderKnownToFirst() string {
+	if m.Options.First == nil {
+		return ""
+	}
+	found, _ := m.askStatus(m.Options.First.Addrs())
+	return leaderOf(found)
 }

@@ -115,7 +115,7 @@ func (m *Membership) TryJoin() error {
 	if leader := leaderOf(found); leader != "" {
 		return m.askIn(leader)
 	}
-	if leader := m.leaderBesideFirst(); leader != "" {
+	if leader := m.leaderKnownToFirst(); leader != "" {
 		return m.askIn(leader)
 	}
 	if !m.Pristine() {
@@ -131,27 +131,6 @@ func (m *Membership) TryJoin() error {
 		return fmt.Errorf("waiting for %s to found the cluster%s", m.Options.Join[0], strings.Join(silent, ""))
 	}
 	return m.foundWith(pristine)
-}
-
-// leaderOf returns the address of the leader that one of the statuses names, or "".
-func leaderOf(found []host.Status) string {
-	for _, s := range found {
-		if s.LeaderAddr != "" {
-			return s.LeaderAddr
-		}
-	}
-	return ""
-}
-
-// leaderBesideFirst asks the members of the first group for the leader of this group. All nodes of --join may have been
-// removed since this node joined the first group. The answers are never used to found the group: only the nodes of
-// --join found it.
-func (m *Membership) leaderBesideFirst() string {
-	if m.Options.First == nil {
-		return ""
-	}
-	found, _ := m.askStatus(m.Options.First.Addrs())
-	return leaderOf(found)
 }
 
 // Founders returns this node and the nodes with the given statuses that can found a cluster with it. A node that the

@@ -21,15 +21,15 @@ func (p *Pipeline) full(at budget.Level) bool {
 		p.Memory.Over(p.used(), at) >= 0
 }
 
-// crowded returns the bytes that this group must do without if it takes some bytes more, while the other groups keep
-// what they have. Usually they give way in time.
-func (p *Pipeline) crowded(more int64) int64 {
+// poolExcess returns by how many bytes the memory that all groups share would exceed its bound if this group took some
+// bytes more. Slots that this group has freed do not count.
+func (p *Pipeline) poolExcess(more int64) int64 {
 	table := p.FSM.Table.Load()
-	if p.MaxMemory == 0 || p.Memory.Crowded(table.MemoryBytes()+more, budget.Full) == 0 {
+	if p.MaxMemory == 0 || p.Memory.PoolExcess(table.MemoryBytes()+more, budget.Full) == 0 {
 		return 0
 	}
 	_, evicts := p.Evictions.inFlight()
-	return p.Memory.Crowded(table.CompactBytes()-evicts+more, budget.Full)
+	return p.Memory.PoolExcess(table.CompactBytes()-evicts+more, budget.Full)
 }
 
 // memoryExhausted reports whether memory for new keys is used up, and eviction is disabled or has found nothing to
@@ -38,7 +38,7 @@ func (p *Pipeline) memoryExhausted() bool {
 	if p.DenyWhenFull {
 		return p.full(budget.Soft)
 	}
-	return p.Evictions.hasNoVictims() && (p.full(budget.Full) || p.crowded(0) > 0)
+	return p.Evictions.hasNoVictims() && (p.full(budget.Full) || p.poolExcess(0) > 0)
 }
 
 // refuseGrowth answers the operations that have no answer and would take memory with OutOfMemory, and returns their

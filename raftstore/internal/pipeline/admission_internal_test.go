@@ -106,9 +106,9 @@ func (t tableOf) MemoryBytes() int64      { return int64(t) }
 func (t tableOf) CompactAbove(_, _ int64) {}
 func (t tableOf) Compact(int)             {}
 
-// TestNoMemoryInACrowd checks that a group without victims takes no memory beyond its reserved part, if the other
-// groups have used up the rest and do not give way.
-func TestNoMemoryInACrowd(t *testing.T) {
+// TestNoMemoryBeyondTheReservedPart checks that a group without victims takes no memory beyond its reserved part, if the other
+// groups have used up the rest and do not evict.
+func TestNoMemoryBeyondTheReservedPart(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1})
 	for i := range 1000 {
 		key := fmt.Appendf(nil, "%0*d", 1+i%engine.MaxKeyLen, i)
@@ -118,7 +118,7 @@ func TestNoMemoryInACrowd(t *testing.T) {
 	size := table.CompactBytes()
 	for name, c := range map[string]struct {
 		bound, others int64
-		crowded       bool
+		exhausted       bool
 	}{
 		"memory is left":             {2 * size, 0, false},
 		"the others have all":        {2 * size, 2 * size, true},
@@ -131,12 +131,12 @@ func TestNoMemoryInACrowd(t *testing.T) {
 		p.Memory = all.Join(func() budget.Table { return table }, func() {})
 		require.False(t, p.memoryExhausted(), name)
 		p.Evictions.setNoVictims(true)
-		require.Equal(t, c.crowded, p.memoryExhausted(), name)
-		if !c.crowded {
+		require.Equal(t, c.exhausted, p.memoryExhausted(), name)
+		if !c.exhausted {
 			p.evict(queue.NewBatch(wire.Decide, 0))
 			require.False(t, p.Evictions.hasNoVictims(), "%s: the next search may find some", name)
 		}
 		p.Evictions.add(0, size) // evictions in flight count as done
-		require.Zero(t, p.crowded(0), name)
+		require.Zero(t, p.poolExcess(0), name)
 	}
 }

@@ -21,9 +21,9 @@ const (
 	growthPerOp, growthPerByte = 256, 3
 	// maxVictims bounds the evictions of one entry, and so the time to choose and to apply them to some milliseconds.
 	maxVictims = 2048
-	// othersPause is the pause before a group looks again whether larger groups have given way. vainFor is how long it
-	// does not wait for them after a wait in vain.
-	othersPause, vainFor = 10 * time.Millisecond, 10 * time.Second
+	// othersPause is the pause before a group looks again whether larger groups have evicted. noWaitFor is how long it
+	// does not wait for them after a wait without result.
+	othersPause, noWaitFor = 10 * time.Millisecond, 10 * time.Second
 	// maxHold bounds how long a batch is held back for evictions. A new leader with a smaller bound than the previous
 	// leader evicts for longer, and answers requests meanwhile.
 	maxHold = 250 * time.Millisecond
@@ -37,7 +37,7 @@ type evictions struct {
 	evicts    int64      // bytes of the victims that entries in flight name
 	noVictims bool       // the last search found nothing to evict
 
-	vainUntil time.Time // see awaitOthers; used by the goroutine of propose alone
+	noWaitUntil time.Time // see awaitOthers; used by the goroutine of propose alone
 }
 
 // NewEvictions returns the state of a leader without entries in flight.
@@ -95,13 +95,13 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
 	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
 		growth, _ := p.Evictions.inFlight()
-		crowded := time.Now().After(p.Evictions.vainUntil) && p.crowded(growth+b.Growth) > 0
-		if !crowded && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
+		exceeds := time.Now().After(p.Evictions.noWaitUntil) && p.poolExcess(growth+b.Growth) > 0
+		if !exceeds && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
 			break
 		}
 		if growth > 0 {
 			p.Evictions.awaitChange(growth)
-		} else if !p.evictNow(r) && !(crowded && p.awaitOthers(until)) {
+		} else if !p.evictNow(r) && !(exceeds && p.awaitOthers(until)) {
 			break
 		}
 	}
@@ -109,12 +109,12 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	p.Evictions.sent(b)
 }
 
-// awaitOthers gives larger groups a moment to give way. It reports false if the node closes. If a batch was held until
-// its end in vain, the batches of the next vainFor do not wait.
+// awaitOthers waits a moment, in which larger groups may evict. It reports false if the node closes. If it reaches the
+// end of a hold, the batches of the next noWaitFor are not held for other groups.
 func (p *Pipeline) awaitOthers(until time.Time) bool {
 	time.Sleep(othersPause)
 	if now := time.Now(); !now.Before(until) {
-		p.Evictions.vainUntil = now.Add(vainFor)
+		p.Evictions.noWaitUntil = now.Add(noWaitFor)
 	}
 	return !p.Closing()
 }
@@ -134,7 +134,7 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 func (p *Pipeline) evict(b *queue.Batch) {
 	growth, evicts := p.Evictions.inFlight()
 	wanted := p.Memory.Over(p.used()-evicts, budget.Soft)
-	wanted = max(wanted, min(p.crowded(growth+b.Growth), b.Growth))
+	wanted = max(wanted, min(p.poolExcess(growth+b.Growth), b.Growth))
 	if wanted <= 0 {
 		p.Evictions.setNoVictims(false)
 		return
