@@ -118,7 +118,7 @@ func TestNoMemoryBeyondTheReservedPart(t *testing.T) {
 	size := table.CompactBytes()
 	for name, c := range map[string]struct {
 		bound, others int64
-		exhausted       bool
+		exhausted     bool
 	}{
 		"memory is left":             {2 * size, 0, false},
 		"the others have all":        {2 * size, 2 * size, true},
