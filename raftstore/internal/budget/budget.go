@@ -105,7 +105,8 @@ func (s *Share) Over(size int64, at Level) int64 {
 }
 
 // PoolExcess returns by how many bytes the pool would exceed a level if this group had the given size and the others
-// kept theirs. It returns at most what this group takes of the pool. With equal parts there is no pool, and it returns 0.
+// kept theirs. It returns at most what this group takes of the pool. With equal parts there is no pool, and it
+// returns 0.
 func (s *Share) PoolExcess(size int64, at Level) int64 {
 	b := s.budget
 	takes := size - b.reserved

@@ -122,9 +122,9 @@ func leaderOf(found []host.Status) string {
 	return ""
 }
 
-// leaderKnownToFirst asks the members of the first group for the leader of this group. All nodes of --join may have been
-// removed since this node joined the first group. The answers are never used to bootstrap the group: only the nodes of
-// --join bootstrap it.
+// leaderKnownToFirst asks the members of the first group for the leader of this group. All nodes of --join may have
+// been removed since this node joined the first group. The answers are never used to bootstrap the group: only the
+// nodes of --join bootstrap it.
 func (m *Membership) leaderKnownToFirst() string {
 	if m.Options.First == nil {
 		return ""
