@@ -19,7 +19,7 @@ func TestPercentFor(t *testing.T) {
 }
 
 // TestSpareGarbageFollowsTheLoad checks that frequent collections double the spare garbage up to its bound, and rare
-// ones halve it. The bound of a host with one group is the least spare garbage, so nothing changes there.
+// ones halve it. The bound of a server that runs alone is the least spare garbage, so nothing changes there.
 func TestSpareGarbageFollowsTheLoad(t *testing.T) {
 	require.EqualValues(t, 2*spareGarbage, nextSpare(spareGarbage, maxSpareGarbage, time.Millisecond))
 	require.EqualValues(t, maxSpareGarbage, nextSpare(maxSpareGarbage, maxSpareGarbage, time.Millisecond))
@@ -34,7 +34,7 @@ func TestSpareGarbageFollowsTheLoad(t *testing.T) {
 // collections change it only if the spare garbage may grow.
 func TestCollectorFollowsTheHeap(t *testing.T) {
 	h := newHeapTarget()
-	require.EqualValues(t, spareGarbage, h.most.Load(), "the bound of a host with one group")
+	require.EqualValues(t, spareGarbage, h.most.Load(), "the bound of a server that runs alone")
 	h.watch()
 	target := func() uint64 {
 		runtime.GC()
@@ -63,6 +63,21 @@ func TestServersSetTheirCollector(t *testing.T) {
 		return target(p) >= garbagePercent && target(p) < 100
 	}, patience, time.Millisecond)
 	require.EqualValues(t, 77, target(startHolding(t, "77", collectedKeys)))
+}
+
+// TestClusterNodesCollectRarelyUnderLoad checks that a loaded node of a cluster may keep more garbage than a server that
+// runs alone.
+func TestClusterNodesCollectRarelyUnderLoad(t *testing.T) {
+	p := startCluster(t, 1)[0]
+	conn := p.dial()
+	require.Eventually(t, func() bool {
+		for key := range 1000 {
+			require.NoError(t, conn.Send("RL.FIXED", key, "1h", 5))
+		}
+		_, err := conn.Do("") // reads the answers
+		require.NoError(t, err)
+		return p.metric("go_gc_gogc_percent") > 100
+	}, patience, time.Millisecond)
 }
 
 // startHolding starts a server with a GOGC and this many keys.

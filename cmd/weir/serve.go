@@ -17,7 +17,6 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/internal/cli/tracing"
 	"github.com/weir-project/weir/persistence"
-	"github.com/weir-project/weir/raftstore/router"
 	"github.com/weir-project/weir/server"
 	"github.com/weir-project/weir/server/envoyrls"
 	"github.com/weir-project/weir/server/httpapi"
@@ -114,7 +113,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
-	if _, several := node.(*router.Node); several {
+	if s.NodeID != "" {
 		collector.most.Store(maxSpareGarbage)
 	}
 
