@@ -11,7 +11,7 @@ const (
 	interpolateNs = 1_000_000
 	// maxReadingNs is how long a reading of the exact clock may take. A process that is preempted meanwhile does not know
 	// what the cheap clock showed at that time.
-	maxReadingNs = 20_000
+	maxReadingNs = 5_000
 )
 
 // interpolated is a clock that reads an exact clock once in interpolateNs. Between these readings it adds the time that
@@ -24,8 +24,8 @@ type interpolated struct {
 	mu   sync.Mutex // held while the exact clock is read
 }
 
-// reading is what the two clocks showed at the same time. The exact clock was read first, so a result may be late by
-// maxReadingNs, and is not early.
+// reading is what the two clocks showed at about the same time. The exact clock was read first, so a result may be late
+// by maxReadingNs.
 type reading struct{ exactNs, cheapNs int64 }
 
 // now returns the time of the exact clock.
@@ -48,7 +48,7 @@ func (c *interpolated) between() (ns int64, ok bool) {
 		return 0, false
 	}
 	since := c.cheap() - r.cheapNs
-	return r.exactNs + since, since < interpolateNs
+	return r.exactNs + since, uint64(since) < interpolateNs // false also if the cheap clock went back
 }
 
 // read reads the exact clock. All results so far are below the time up to which the last reading serves. If the cheap

@@ -65,19 +65,28 @@ func TestServersSetTheirCollector(t *testing.T) {
 	require.EqualValues(t, 77, target(startHolding(t, "77", collectedKeys)))
 }
 
-// TestClusterNodesCollectRarelyUnderLoad checks that a loaded node of a cluster may keep more garbage than a server that
-// runs alone.
-func TestClusterNodesCollectRarelyUnderLoad(t *testing.T) {
-	p := startCluster(t, 1)[0]
-	conn := p.dial()
-	require.Eventually(t, func() bool {
-		for key := range 1000 {
-			require.NoError(t, conn.Send("RL.FIXED", key, "1h", 5))
-		}
-		_, err := conn.Do("") // reads the answers
-		require.NoError(t, err)
-		return p.metric("go_gc_gogc_percent") > 100
-	}, patience, time.Millisecond)
+// TestNodesWithALogCollectRarelyUnderLoad checks that a loaded server with a log may keep more garbage than one without,
+// in a cluster and alone.
+func TestNodesWithALogCollectRarelyUnderLoad(t *testing.T) {
+	for name, start := range map[string]func() *process{
+		"cluster": func() *process { return startCluster(t, 1)[0] },
+		"alone": func() *process {
+			return startCommand(t, exec.Command(binary), "--durability=fsync", "--data-dir="+t.TempDir())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start()
+			conn := p.dial()
+			require.Eventually(t, func() bool {
+				for key := range 1000 {
+					require.NoError(t, conn.Send("RL.FIXED", key, "1h", 5))
+				}
+				_, err := conn.Do("") // reads the answers
+				require.NoError(t, err)
+				return p.metric("go_gc_gogc_percent") > 100
+			}, patience, time.Millisecond)
+		})
+	}
 }
 
 // startHolding starts a server with a GOGC and this many keys.

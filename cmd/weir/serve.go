@@ -113,7 +113,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
-	if s.NodeID != "" {
+	if s.clustered() {
 		collector.most.Store(maxSpareGarbage)
 	}
 
