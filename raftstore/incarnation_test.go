@@ -131,6 +131,40 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	require.Equal(t, c.opts[lost].NodeID, self)
 }
 
+// TestANodeThatWasRemovedWhileItWasDownEnds checks that such a node learns of its removal from the other nodes. No leader
+// tells it which of its entries are committed. So the newest configuration that it knows to be committed comes from its
+// image, or it knows none. The image of a node that joined by it is older than its membership.
+func TestANodeThatWasRemovedWhileItWasDownEnds(t *testing.T) {
+	for name, byImage := range map[string]bool{"without an image": false, "with an older image": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, nil)
+			leader, _ := c.leader()
+			for i := range 100 {
+				c.take(leader, string(rune('a'+i%26)), 100)
+			}
+			if byImage {
+				require.NoError(t, leader.Snapshot())
+				require.NoError(t, leader.Snapshot()) // the log keeps no entry before the first
+			}
+			node, err := c.grow(3, nil)
+			require.NoError(t, err)
+			c.sees(leader, 4, 4)
+			require.Eventually(t, node.Joined, patience, time.Millisecond)
+			c.stop(3)
+			c.remove(c.opts[3].NodeID)
+			for i := range 3 {
+				c.stop(i) // the leader may still be sending the removal
+			}
+			for i := range 3 {
+				c.restart(i)
+			}
+			c.leader()
+			c.restart(3)
+			c.died(raftstore.ErrRemoved)
+		})
+	}
+}
+
 // TestGivenIDsLeaveSpaceForIncarnations checks that a configured id leaves space for the suffix of a later incarnation, and
 // contains no "~".
 func TestGivenIDsLeaveSpaceForIncarnations(t *testing.T) {

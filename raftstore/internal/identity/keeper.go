@@ -64,6 +64,13 @@ func (k *Keeper) HasJoined() bool {
 	return k.Joined
 }
 
+// JoinedSince returns the log index of the first committed configuration that has this node, or false if none is known.
+func (k *Keeper) JoinedSince() (at uint64, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.JoinedAt, k.Joined
+}
+
 // JoinedBefore reports whether this node was a member before the configuration at a log index. After a restart, the
 // newest configuration that this node knows may come from an image that is older than its membership. That changes
 // when the entries after the image are known to be committed again.

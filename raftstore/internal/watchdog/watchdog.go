@@ -53,19 +53,23 @@ func (w *Watchdog) stuck() error {
 
 // removed reports whether the cluster has removed this node. A node that was unreachable at its removal learns of the
 // removal from the statuses of the other nodes. While this node is a member, removed records that in its identity.
+//
+// After a restart, this node knows no committed configuration, or that of an image, which may be older than its
+// membership. That changes when a leader tells it which entries are committed. But no leader does after its removal.
 func (w *Watchdog) removed() bool {
 	if w.Raft.State() == raft.Shutdown {
 		return true
 	}
 	c := w.FSM.Committed.Load()
-	if c == nil {
-		return false
-	}
-	if consensus.ServerOf(c.Servers, w.Options.NodeID) != nil {
+	switch {
+	case c != nil && consensus.ServerOf(c.Servers, w.Options.NodeID) != nil:
 		if err := w.Identity.MarkJoined(c.Index); err != nil {
 			w.Fatal(err)
 		}
 		return w.Peers.RemovedSince(w.Options.NodeID, c.Index)
+	case c != nil && w.Identity.JoinedBefore(c.Index):
+		return true
 	}
-	return w.Identity.JoinedBefore(c.Index)
+	at, joined := w.Identity.JoinedSince()
+	return joined && at > 0 && w.Peers.RemovedSince(w.Options.NodeID, at) // an older weir recorded no index
 }
