@@ -35,6 +35,9 @@ func (d *Decoder) Next() (Call, bool, error) {
 		return Call{}, false, nil
 	}
 	n := d.uvarint()
+	if d.bad {
+		return Call{}, false, ErrMalformed
+	}
 	d.ops = d.ops[:0]
 	for range n >> 1 { // a count that is too large fails at the end of the body
 		d.ops = append(d.ops, engine.Op{})

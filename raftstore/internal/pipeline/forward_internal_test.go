@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,10 @@ func TestForwardedCallsAreOne(t *testing.T) {
 	require.Len(t, f.ops, 11)
 
 	require.Error(t, f.read(body[:len(body)-1]))
+	for _, tail := range []string{"\x80", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
+		require.ErrorIs(t, f.read(append(slices.Clone(body), tail...)), wire.ErrMalformed,
+			"the decoder must not take the tail %q for the end", tail)
+	}
 }
 
 // TestForwardedMemoryIsUsedAgain checks that a body whose memory held another body before has only its own calls, and
