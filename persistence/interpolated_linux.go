@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// interpolateNs is the time for which a reading of the exact clock serves. If the cheap clock runs ten percent wrong,
-	// more than any time daemon corrects it, the result is wrong by a tenth of this time.
+	// interpolateNs is the time for which a reading of the exact clock serves. If the cheap clock runs ten percent
+	// wrong, more than any time daemon corrects it, the result is wrong by a tenth of this time.
 	interpolateNs = 1_000_000
-	// maxReadingNs is how long a reading of the exact clock may take. A process that is preempted meanwhile does not know
-	// what the cheap clock showed at that time.
+	// maxReadingNs is how long a reading of the exact clock may take. A process that is preempted meanwhile does not
+	// know what the cheap clock showed at that time.
 	maxReadingNs = 5_000
 )
 
