@@ -52,9 +52,9 @@ func (h hand) loadGroup(ctx context.Context) error {
 }
 
 // removeGroup removes a node from one group. The node must end this group alone. Then the whole node is replaced, and
-// must end once.
+// must end once. The group is not the first one: a node that is no member of the first group is removed from all.
 func (h hand) removeGroup(ctx context.Context) error {
-	n, group := h.Nodes[h.anyone()], h.rng.IntN(h.Groups)
+	n, group := h.Nodes[h.anyone()], 1+h.rng.IntN(h.Groups-1)
 	if err := poll(ctx, replaceTimeout, h.whole); err != nil {
 		return nil // the run is over: no node may be lost while another has no vote
 	}
