@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// interpolateNs is the time for which a reading of the exact clock serves. If the cheap clock runs ten percent
-	// wrong, more than any time daemon corrects it, the result is wrong by a tenth of this time.
+	// interpolateNs is how long a reading of the exact clock is used. If the cheap clock runs ten percent too fast or too
+	// slow, which no time daemon exceeds, the result is wrong by a tenth of this time.
 	interpolateNs = 1_000_000
 	// maxReadingNs is how long a reading of the exact clock may take. A process that is preempted meanwhile does not
 	// know what the cheap clock showed at that time.
@@ -51,7 +51,7 @@ func (c *interpolated) between() (ns int64, ok bool) {
 	return r.exactNs + since, uint64(since) < interpolateNs // false also if the cheap clock went back
 }
 
-// read reads the exact clock. All results so far are below the time up to which the last reading serves. If the cheap
+// read reads the exact clock. All earlier results are below the time at which the last reading expires. If the cheap
 // clock is fast, the exact clock may not have reached that time. Then that time is the result, until the exact clock
 // has reached it. The caller holds mu.
 func (c *interpolated) read() int64 {

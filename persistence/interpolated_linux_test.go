@@ -75,6 +75,18 @@ func TestInterpolatedClockAfterAPause(t *testing.T) {
 	require.Equal(t, 2, s.reads)
 }
 
+// TestInterpolatedClockOverACheapClockThatGoesBack checks that such a step neither moves the time back nor stops it.
+func TestInterpolatedClockOverACheapClockThatGoesBack(t *testing.T) {
+	exactNs, cheapNs := int64(5e9), int64(7e9)
+	c := interpolated{exact: func() int64 { return exactNs }, cheap: func() int64 { return cheapNs }}
+	c.now()
+	cheapNs -= 3e9
+	exactNs += 2e6
+	require.Equal(t, exactNs, c.now())
+	cheapNs, exactNs = cheapNs+1000, exactNs+1000
+	require.Equal(t, exactNs, c.now())
+}
+
 // TestSystemSourceNeverGoesBack passes times from goroutine to goroutine. Each receiver's own time must not be earlier.
 func TestSystemSourceNeverGoesBack(t *testing.T) {
 	const rounds = 50_000

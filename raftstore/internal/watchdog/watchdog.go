@@ -71,5 +71,5 @@ func (w *Watchdog) removed() bool {
 		return true
 	}
 	at, joined := w.Identity.JoinedSince()
-	return joined && at > 0 && w.Peers.RemovedSince(w.Options.NodeID, at) // an older weir recorded no index
+	return joined && w.Peers.RemovedSince(w.Options.NodeID, at)
 }
