@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// interpolateNs is how long a reading of the exact clock is used. If the cheap clock runs ten percent too fast or too
-	// slow, which no time daemon exceeds, the result is wrong by a tenth of this time.
+	// interpolateNs is how long a reading of the exact clock is used. If the cheap clock runs ten percent too fast or
+	// too slow, which no time daemon exceeds, the result is wrong by a tenth of this time.
 	interpolateNs = 1_000_000
 	// maxReadingNs is how long a reading of the exact clock may take. A process that is preempted meanwhile does not
 	// know what the cheap clock showed at that time.
