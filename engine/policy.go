@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // The bounds of policies. Each change copies the policies of a table, and each start reads them.
@@ -12,7 +13,7 @@ const (
 	// MaxPolicies bounds the policies of a table.
 	MaxPolicies = 1000
 	// MaxPolicyLimits bounds the limits of one policy. Each limit is a limiter that every check finds and changes.
-	MaxPolicyLimits = 8
+	MaxPolicyLimits = rule.MaxPolicyLimits
 	// MaxPairs bounds the policies of one check. With eight limits each, a check has 128 limiters in one step,
 	// which takes some tens of microseconds.
 	MaxPairs = 16
