@@ -50,7 +50,7 @@ func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 	logs := false
 	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {
 		if ops[i].Code == OpCheck {
-			s.prefetchCheck(r.hash[i], ops[i].Text)
+			s.prefetchCheck(r.hash[i], &ops[i])
 			continue
 		}
 		s.fetched += s.Index.Prefetch(r.hash[i], &s.Slab)

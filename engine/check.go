@@ -39,7 +39,8 @@ type part struct {
 	d        Decision
 	outcome  outcome // if previewed: the state of the limiter after the take
 	reserved int64   // units of the limit that this check may not take
-	name     string  // the prefix of op.Key
+	prefix   string  // of op.Key
+	moves    uint64  // Store.Moves when c was opened
 	pair     uint8
 	limit    uint8 // the number of the limit in its policy
 	fits     bool  // the limit has the units
@@ -133,6 +134,9 @@ func (k *checker) clear() {
 func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	k := &s.checker
 	g := &k.groups[0]
+	if bundle := s.bundleOf(h, p, op.Key); bundle != 0 && k.previewBundle(h, op, bundle) {
+		return k.takeBundle(op, d)
+	}
 	g.fits = true
 	for i := range k.parts {
 		x := &k.parts[i]
@@ -256,12 +260,18 @@ func (x *part) setUp(op *Op) {
 
 // find finds the limiter of the part's limit for a key with hash h.
 func (x *part) find(h uint64, p *Policy, key []byte) {
-	if name := p.prefixes[x.limit]; x.name != name {
-		x.name, x.op.Key = name, append(x.op.Key[:0], name...)
-	}
-	x.op.Key = append(x.op.Key[:len(x.name)], key...)
-	x.c = store.Cell{Hash: limiterHash(h, p.hash, int(x.limit)), Key: x.op.Key}
+	x.c = store.Cell{Hash: limiterHash(h, p.hash, int(x.limit)), Room: p.room}
+	x.setKey(p, key)
 	x.open()
+}
+
+// setKey sets the name of the part's limiter for a key.
+func (x *part) setKey(p *Policy, key []byte) {
+	if name := p.prefixes[x.limit]; x.prefix != name {
+		x.prefix, x.op.Key = name, append(x.op.Key[:0], name...)
+	}
+	x.op.Key = append(x.op.Key[:len(x.prefix)], key...)
+	x.c.Key = x.op.Key
 }
 
 // open opens the part's limiter. It treats a limiter of another algorithm, which the policy had before, as
@@ -269,7 +279,25 @@ func (x *part) find(h uint64, p *Policy, key []byte) {
 func (x *part) open() {
 	x.s.Open(&x.c)
 	x.s.RestoreUnits(&x.c)
+	x.opened()
+}
+
+// opened completes open.
+func (x *part) opened() {
+	x.moves = x.s.Moves
 	x.c.Live = x.c.Live && x.c.Entry.Kind() == uint8(x.op.Limit.Algorithm)
+}
+
+// followMove opens the limiter again if another part moved the limiters of its bundle.
+func (x *part) followMove() {
+	if x.moves == x.s.Moves {
+		return
+	}
+	known := x.c.Known
+	x.c = store.Cell{Hash: x.c.Hash, Key: x.c.Key, Room: x.c.Room}
+	x.s.Open(&x.c)
+	x.opened()
+	x.c.Known = known
 }
 
 // reservedOf returns how many units of a limit are reserved for high priority. It rounds the fraction down, so
@@ -339,6 +367,7 @@ func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
 // ask reports whether a limit has cost units in addition to the reserved units, without taking them. For strikes
 // it only reports whether no penalty runs, and ignores cost.
 func (x *part) ask(cost int64) bool {
+	x.followMove()
 	if x.strikes() {
 		cost = 0
 	}
@@ -377,6 +406,7 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 
 // take takes from one limit.
 func (x *part) take() bool {
+	x.followMove()
 	if x.previewed {
 		return apply(&x.s.Store, &x.c, &x.op, &x.d, x.outcome)
 	}
@@ -394,10 +424,18 @@ func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
 	}
 }
 
-// prefetchCheck prefetches the limiters of a policy for a key that has no override.
-func (s *shard) prefetchCheck(h uint64, policy []byte) {
-	if p := s.policy(policy); p != nil {
-		for limit := range p.Limits {
+// prefetchCheck prefetches the limiters of a check whose key has no override.
+func (s *shard) prefetchCheck(h uint64, op *Op) {
+	p := s.policy(op.Text)
+	if p == nil {
+		return
+	}
+	if p.room > 0 {
+		n := store.BundleLen(len(p.prefixes[0])+len(op.Key), p.room)
+		s.fetched += s.Index.PrefetchLong(limiterHash(h, p.hash, 0), &s.Slab, n)
+	}
+	for limit := range p.Limits {
+		if p.room == 0 || store.MemberLen(&p.Limits[limit].Limit) == 0 {
 			s.fetched += s.Index.Prefetch(limiterHash(h, p.hash, limit), &s.Slab)
 		}
 	}

@@ -45,6 +45,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 			if x.fits {
 				continue
 			}
+			x.followMove()
 			g.policy.delay(&x.d)
 			if binding == nil || longerWait(x.d.RetryMs, binding.d.RetryMs) {
 				binding = x
@@ -216,7 +217,7 @@ func (k *checker) undo(group, part int, cost int64) {
 
 // reopen finds the part's limiter again, after an eviction that may have dropped or moved it.
 func (x *part) reopen() {
-	x.c, x.previewed = store.Cell{Hash: x.c.Hash, Key: x.c.Key}, false
+	x.c, x.previewed = store.Cell{Hash: x.c.Hash, Key: x.c.Key, Room: x.c.Room}, false
 	x.open()
 }
 

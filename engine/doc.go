@@ -14,7 +14,7 @@
 // shard: bucket.go, fixed.go, slidingcounter.go, sliding.go, concurrency.go, strike.go,
 // counter.go and scripted.go. The file take.go has the code that the algorithms share.
 //
-// A check decides under all limits of its policies (check.go, checkanswer.go). A hold records the
+// A check decides under all limits of its policies (check.go, checkbundle.go, checkanswer.go). A hold records the
 // units that a check took (hold.go). The file denials.go answers requests that a leader may deny
 // without a log entry. Policies (policy.go, policyset.go, policycodec.go) do not depend on a
 // table. The policies of a table are in policybook.go.

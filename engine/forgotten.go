@@ -33,20 +33,26 @@ func (s *shard) forgetUsage() {
 	var found []arena.Ref
 	for g := range s.Index.Segments() {
 		g.Each(func(r arena.Ref) {
-			if s.isForgotten(s.Slab.At(r)) {
-				found = append(found, r)
-			}
+			s.EachCell(r, func(c *store.Cell) {
+				if s.isForgotten(c) && (len(found) == 0 || found[len(found)-1] != r) {
+					found = append(found, r)
+				}
+			})
 		})
 	}
 	for _, r := range found {
-		s.DropRef(r)
+		s.EachCell(r, func(c *store.Cell) {
+			if s.isForgotten(c) {
+				s.Drop(c)
+			}
+		})
 	}
 	s.forgotten = nil
 }
 
-func (s *shard) isForgotten(e store.Entry) bool {
-	policy, limit, _, ok := SplitName(e.Key())
-	if !ok || store.SpaceOf(e.Kind()) != store.Limiters {
+func (s *shard) isForgotten(c *store.Cell) bool {
+	policy, limit, _, ok := SplitName(c.Key)
+	if !ok || c.Space != store.Limiters {
 		return false
 	}
 	for i := range s.forgotten {

@@ -109,7 +109,7 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	info.Limit = *s.Limits.At(e.Limit())
 	info.Used = s.UsedUnits(e)
 	info.IdleInMs = s.SpanMs(s.IdleAtNs(e))
-	info.Bytes = s.Slab.Len(c.Ref) + store.IndexBytes
+	info.Bytes = s.CellBytes(c)
 	switch info.Algorithm {
 	case SlidingLog, Strike:
 		log := unitlog.Read(e.State())
@@ -192,13 +192,14 @@ func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, 
 // visitSegment visits the keys of a segment and returns how many it visited.
 func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorithm)) (n int) {
 	g.Each(func(r arena.Ref) {
-		e, live := s.View(r)
-		a := Algorithm(e.Kind())
-		if e.Kind() >= store.KindToken || !live || a == NoAlgorithm && s.liveLimiter(e.Key()) {
-			return
-		}
-		n++
-		visit(e.Key(), a)
+		s.EachView(r, func(e store.Entry, live bool) {
+			a := Algorithm(e.Kind())
+			if e.Kind() >= store.KindToken || !live || a == NoAlgorithm && s.liveLimiter(e.Key()) {
+				return
+			}
+			n++
+			visit(e.Key(), a)
+		})
 	})
 	return n
 }

@@ -57,6 +57,7 @@ type Policy struct {
 	exact    map[string]int // the index in Overrides by exact key
 	prefixes []string       // the prefixes of limiter names, by limit
 	hash     uint64         // of Name; computed by Table.ready
+	room     int            // bytes of the limiters in the bundle of a key; 0 for a policy without bundles
 	layout   layout         // Layout, parsed
 	simple   bool           // no overrides, neither shadow nor disabled, and previewable
 	tally    *tally

@@ -93,6 +93,7 @@ func (p *Policy) ready(counts *tally) *Policy {
 		}
 	}
 	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.previewable()
+	p.room = p.bundleRoom()
 	p.layout = layout{}
 	if p.Layout != "" {
 		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has accepted it
@@ -150,6 +151,22 @@ func (p *Policy) previewable() bool {
 		return p.Limits[0].Limit.Algorithm != Strike
 	}
 	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !l.Limit.Algorithm.Previewable() })
+}
+
+// bundleRoom returns how many bytes the limiters of a key take in a bundle, or 0 if fewer than two limits have such
+// limiters.
+func (p *Policy) bundleRoom() (room int) {
+	members := 0
+	for i := range p.Limits {
+		if n := store.MemberLen(&p.Limits[i].Limit); n > 0 {
+			room += n
+			members++
+		}
+	}
+	if members < 2 {
+		return 0
+	}
+	return room
 }
 
 // hashPolicies hashes a set of policies. Their order does not matter.

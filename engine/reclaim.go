@@ -77,18 +77,20 @@ func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []by
 			break
 		}
 		s := &t.shards[t.asked.Add(1)%uint64(len(t.shards))]
-		key, id, size := s.victim(at)
-		if without++; key == nil {
+		keys, id, size := s.victim(at)
+		if without++; len(keys) == 0 {
 			continue
 		}
 		without = 0
-		name := string(key) + "\x00" + string(id)
+		name := string(keys[0]) + "\x00" + string(id)
 		if _, again := named[name]; again {
 			continue
 		}
 		named[name] = struct{}{}
 		total += size
-		visit(key, id)
+		for _, key := range keys {
+			visit(key, id)
+		}
 	}
 	return total
 }

@@ -123,5 +123,5 @@ func (t *Table) hashPolicy(name []byte) uint64 {
 // key are in neighbouring groups of one segment. Each group has two of them, with different tags. So a check
 // reads about as much memory as one or two lookups.
 func limiterHash(key, policy uint64, limit int) uint64 {
-	return key ^ policy ^ uint64(limit&1)<<store.TagShift ^ uint64(limit>>1)<<store.GroupShift
+	return store.SiblingHash(key^policy, limit)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/weir-project/weir/engine/internal/heavy"
@@ -21,6 +22,7 @@ type shard struct {
 	scriptBuffer []byte                          // memory for the byte string that a script reads
 	fetched      uint64                          // keeps prefetches from being optimized away
 	checker      checker                         // used by checks whose first key is in this shard
+	bundleName   []byte                          // see bundleOf
 }
 
 // decided are the counters of Stats that decisions of this shard increment.
@@ -105,9 +107,9 @@ func (s *shard) reclaim() {
 	s.Exhausted.Store(!s.ReclaimSome())
 }
 
-// victim returns copies of the key and the id of the shard's victim, and its size in bytes. The key is nil if
-// the shard has no victim.
-func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
+// victim returns copies of the keys and the id of the shard's victim, and its size in bytes. A bundle has several keys.
+// There is none if the shard has no victim.
+func (s *shard) victim(at Stamp) (keys [][]byte, id []byte, size int64) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.look(at)
@@ -116,13 +118,14 @@ func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
 		return nil, nil, 0
 	}
 	e := store.Entry(s.Slab.At(r))
-	name, size := append([]byte{}, e.Key()...), s.SlotBytes(r, e)
+	s.EachCell(r, func(c *store.Cell) { keys = append(keys, slices.Clone(c.Key)) })
 	if e.Kind() != store.KindToken {
-		return name, nil, size
+		return keys, nil, s.SlotBytes(r, e)
 	}
+	name := keys[0]
 	key, ok := store.KeyOfToken(name)
 	if !ok {
 		panic("engine: a token without its key")
 	}
-	return key, name[2+len(key):], size
+	return [][]byte{key}, name[2+len(key):], s.SlotBytes(r, e)
 }

@@ -18,7 +18,7 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 		return t.loadPolicy(string(key[1:]), value)
 	}
 	kind, more := value[0]&^store.StoredMore, value[0]&store.StoredMore != 0
-	if kind >= uint8(store.NumKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] ||
+	if kind >= uint8(store.NumStoredKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] ||
 		more && !store.HasLog(kind) {
 		return false, ErrStored
 	}
@@ -131,9 +131,11 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 	for full := uint64(0); ; {
 		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) {
 			g.Each(func(r arena.Ref) {
-				if e, live := s.View(r); live {
-					sum += h.Entry(&s.Store, e)
-				}
+				s.EachView(r, func(e store.Entry, live bool) {
+					if live {
+						sum += h.Entry(&s.Store, e)
+					}
+				})
 			})
 		})
 		if full == 0 {

@@ -87,7 +87,8 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// Len returns the number of keys that are not idle. Like Collect, it drops idle entries. On a replica, its
+// Len returns the number of keys that are not idle. Like Collect, it drops idle entries. The limiters of a policy for a
+// key that share a bundle count until all of them are idle. On a replica, its
 // stamp must not be ahead of the next decision's stamp.
 func (t *Table) Len(at Stamp) (n int64) {
 	t.eachShard(at, func(s *shard) {

@@ -42,9 +42,11 @@ func (p *page) wordOf(i int, m uint64) uint16 {
 // prefetchDirty reads the bytes that encoding needs of the next n changed slots. Like Slab.Prefetch it waits for
 // no load, so the processor loads them side by side.
 func (p *page) prefetchDirty(n int) (sum uint64) {
+	size := int(slotLens[p.class])
 	for i, m := range p.dirty {
 		for ; m != 0 && n > 0; m &= m - 1 {
-			sum += p.prefetch(p.wordOf(i, m))
+			word := p.wordOf(i, m)
+			sum += p.prefetch(word) + p.prefetchBehind(word, size)
 			n--
 		}
 	}

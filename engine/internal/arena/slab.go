@@ -139,6 +139,22 @@ func (s *Slab) Prefetch(r Ref) uint64 {
 	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]
 }
 
+// PrefetchBehind reads the part of a slot behind what Prefetch reads, up to n bytes.
+func (s *Slab) PrefetchBehind(r Ref, n int) (sum uint64) {
+	return s.pages[r>>wordBits].prefetchBehind(uint16(r&(1<<wordBits-1)), n)
+}
+
+func (p *page) prefetchBehind(word uint16, n int) (sum uint64) {
+	at := int(word) * 8
+	for i := fetchedBytes + cacheLine; i < n; i += cacheLine {
+		sum += uint64(p.data[min(at+i, pageLen-1)])
+	}
+	return sum
+}
+
+// cacheLine is the size of a cache line of most processors.
+const cacheLine = 64
+
 // prefetch reads the first bytes of a slot and its state.
 func (p *page) prefetch(word uint16) uint64 {
 	at := int(word) * 8

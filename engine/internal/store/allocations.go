@@ -60,9 +60,12 @@ func (s *Store) allocationsIn(set *leases.Set) []allocation {
 	return s.listed
 }
 
+// HasAllocations reports whether any limiter has allocations.
+func (s *Store) HasAllocations() bool { return s.Counts.Entries[kindAllocations] > 0 }
+
 // RestoreUnits gives units of ended holds back to a limiter that was just opened.
 func (s *Store) RestoreUnits(c *Cell) {
-	if s.Counts.Entries[kindAllocations] > 0 {
+	if s.HasAllocations() {
 		s.releaseDue(c)
 	}
 }

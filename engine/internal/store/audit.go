@@ -14,16 +14,21 @@ func (s *Store) Audit() error {
 	for g := range s.Index.Segments() {
 		var err error
 		g.Each(func(r arena.Ref) {
-			e := Entry(s.Slab.At(r))
-			users[e.Limit()]++
-			kinds[e.Kind()]++
-			switch {
-			case !linked[r]:
-				err = fmt.Errorf("entry %q is not in the wheel", e.Key())
-			case IsBucket(e.Kind()) && stateLen(e) < LimitStateLen(s.Limits.At(e.Limit())):
-				err = fmt.Errorf("the state of entry %q is shorter than its limit needs", e.Key())
+			if !linked[r] {
+				err = fmt.Errorf("entry %q is not in the wheel", Entry(s.Slab.At(r)).Key())
 			}
 			delete(linked, r)
+			s.EachCell(r, func(c *Cell) {
+				e := c.Entry
+				users[e.Limit()]++
+				kinds[e.Kind()]++
+				if IsBucket(e.Kind()) && stateLen(e) < LimitStateLen(s.Limits.At(e.Limit())) {
+					err = fmt.Errorf("the state of entry %q is shorter than its limit needs", c.Key)
+				}
+				if again := (Cell{Hash: s.hashKey(c.Key), Key: c.Key, Space: c.Space}); !s.finds(&again, c) {
+					err = fmt.Errorf("entry %q is not found by its name", c.Key)
+				}
+			})
 		})
 		if err != nil {
 			return err
@@ -36,6 +41,12 @@ func (s *Store) Audit() error {
 		return fmt.Errorf("counted %v entries by kind, found %v", s.Counts.Entries, kinds)
 	}
 	return s.Limits.audit(users)
+}
+
+// finds reports whether opening a cell finds the entry of another.
+func (s *Store) finds(c, other *Cell) bool {
+	s.Open(c)
+	return c.Ref == other.Ref && c.member == other.member && &c.Entry[0] == &other.Entry[0]
 }
 
 // each calls visit for all entries.

@@ -16,6 +16,9 @@ type Cell struct {
 	Known  bool // the entry is live and its limit is the operation's
 	fresh  bool // the entry is new and not in the wheel yet
 	Relink bool // the entry may become idle earlier than the wheel expects
+	member bool // Ref is a bundle, and Entry is a limiter in it
+	// Room is how many bytes a new bundle of the key reserves. If it is not 0, the limiter is kept in a bundle.
+	Room int
 }
 
 // Open finds the key's entry.
@@ -23,6 +26,8 @@ func (s *Store) Open(c *Cell) {
 	if _, _, c.Ref = s.Index.find(c.Hash, &s.Slab, c.Space, c.Key); c.Ref != 0 {
 		c.Entry = s.Slab.At(c.Ref)
 		c.Live = !s.idle(c.Entry)
+	} else if s.bundles > 0 && c.Space == Limiters && rule.Reserved(c.Key) {
+		s.openMember(c)
 	}
 }
 
@@ -44,11 +49,10 @@ func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 		}
 		return true
 	}
-	n := EntryLen(len(c.Key), length)
 	if c.Ref != 0 && !c.Live { // this may free the memory
 		s.Drop(c)
 	}
-	if !s.AdmitBytes(n, c.Ref) {
+	if n, keep := s.slotFor(c, kind, length); !s.AdmitBytes(n, keep) {
 		return false
 	}
 	if c.Ref != 0 { // the entry of a block or a bucket is too short; the entry of a live hold never is
@@ -66,7 +70,7 @@ func (s *Store) Stretch(c *Cell, length int) bool {
 	if s.fitsState(c, length) {
 		return true
 	}
-	if !s.Slab.HasSlot(EntryLen(len(c.Key), length)) && s.memory.closed() {
+	if n, _ := s.slotFor(c, c.Entry.Kind(), length); n > 0 && !s.Slab.HasSlot(n) && s.memory.closed() {
 		return false
 	}
 	s.replace(c, c.Entry.Kind(), length)
@@ -92,16 +96,29 @@ func (s *Store) fitsState(c *Cell, length int) bool {
 	return length <= stateLen(c.Entry)
 }
 
+// slotFor returns the size of the slot that create allocates, or 0 if it allocates none. keep is the slot that the
+// caller must not evict before: that of the cell's entry, or of the bundle that create uses.
+func (s *Store) slotFor(c *Cell, kind uint8, length int) (n int, keep arena.Ref) {
+	if b, ok := s.bundleFor(c, kind); ok {
+		return s.bundleSlot(c, &b, length), max(c.Ref, b.ref)
+	}
+	return EntryLen(len(c.Key), length), c.Ref
+}
+
 // create adds an entry for a cell that has none.
 func (s *Store) create(c *Cell, kind uint8, length int) {
-	c.Ref = s.Slab.Alloc(EntryLen(len(c.Key), length))
-	c.Entry = s.Slab.At(c.Ref)
-	c.Entry.init(kind, c.Key, length)
-	if length == LongBucketLen && IsBucket(kind) {
-		c.Entry.set(flagLong)
+	if b, ok := s.bundleFor(c, kind); ok {
+		s.createMember(c, &b, kind, length)
+	} else {
+		c.Ref = s.Slab.Alloc(EntryLen(len(c.Key), length))
+		c.Entry = s.Slab.At(c.Ref)
+		c.Entry.init(kind, c.Key, length)
+		if length == LongBucketLen && IsBucket(kind) {
+			c.Entry.set(flagLong)
+		}
+		s.Index.add(c.Hash, c.Ref, s.hashOf)
+		c.fresh = true
 	}
-	s.Index.add(c.Hash, c.Ref, s.hashOf)
-	c.fresh = true
 	s.Counts.Entries[kind]++
 	if s.hasPartner(c) {
 		s.Counts.Blocked++
@@ -116,20 +133,35 @@ func (s *Store) Drop(c *Cell) {
 	s.remove(c)
 }
 
+// remove removes the cell's entry.
 func (s *Store) remove(c *Cell) {
+	s.letGo(c)
+	if c.member {
+		s.removeMember(c)
+	} else {
+		s.removeSlot(c.Hash, c.Space, c.Key, c.Ref)
+	}
+	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space, Room: c.Room}
+}
+
+// letGo undoes what the store records about the cell's entry, except in wheel and index.
+func (s *Store) letGo(c *Cell) {
 	if s.hasPartner(c) {
 		s.Counts.Blocked--
 	}
 	s.BlockChanged(c.Entry, false)
 	s.Counts.Entries[c.Entry.Kind()]--
-	s.changes.noteRemoval(c.Entry)
+	s.changes.noteRemoval(c.Entry, c.Key)
 	s.freeState(c.Entry)
 	s.Limits.release(c.Entry.Limit())
-	s.Wheel.unlink(&s.Slab, c.Ref)
-	of, slot, _ := s.Index.find(c.Hash, &s.Slab, c.Space, c.Key)
-	s.Index.remove(c.Hash, of, slot, s.hashOf)
-	s.Slab.Free(c.Ref)
-	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space}
+}
+
+// removeSlot removes a slot from wheel and index, and frees it.
+func (s *Store) removeSlot(h uint64, ns Space, key []byte, r arena.Ref) {
+	s.Wheel.unlink(&s.Slab, r)
+	of, slot, _ := s.Index.find(h, &s.Slab, ns, key)
+	s.Index.remove(h, of, slot, s.hashOf)
+	s.Slab.Free(r)
 }
 
 // hasPartner reports whether the key of a limiter has a block, or the key of a block has a limiter.
@@ -141,8 +173,9 @@ func (s *Store) hasPartner(c *Cell) bool {
 	case c.Space > Blocks || s.Counts.Entries[KindBlock] == 0:
 		return false
 	}
-	_, _, r := s.Index.find(c.Hash, &s.Slab, other, c.Key)
-	return r != 0
+	partner := Cell{Hash: c.Hash, Key: c.Key, Space: other}
+	s.Open(&partner)
+	return partner.Ref != 0
 }
 
 // Touched updates dirty bits and wheel after a change of an entry's state.
@@ -152,7 +185,7 @@ func (s *Store) Touched(c *Cell) {
 		s.Wheel.unlink(&s.Slab, c.Ref)
 	}
 	if c.Relink || c.fresh {
-		s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(c.Entry))
+		s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(s.Slab.At(c.Ref)))
 	}
 }
 

@@ -176,11 +176,12 @@ func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
 		}
 	case *s.Limits.At(c.Entry.Limit()) != limit:
 		return false, ErrStored
-	default:
+	}
+	if !c.fresh { // the log of an entry goes on, or a bundle gains a limiter
 		s.Wheel.unlink(&s.Slab, c.Ref)
 	}
 	s.loadState(c.Entry, &d)
-	s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(c.Entry))
+	s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(s.Slab.At(c.Ref)))
 	if d.Bad || len(d.B) > 0 {
 		s.remove(c)
 		return false, ErrStored

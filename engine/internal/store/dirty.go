@@ -50,14 +50,15 @@ func (s *Store) Changed(r arena.Ref) {
 	}
 }
 
-// noteRemoval records that an entry is being removed.
-func (l *changeLog) noteRemoval(e Entry) {
+// noteRemoval records that an entry with this key is being removed.
+func (l *changeLog) noteRemoval(e Entry, key []byte) {
 	if l.on && e.has(flagStored) {
-		l.removed.add(storageKind(e), e.Key())
+		l.removed.add(storageKind(e), key)
 	}
 }
 
 // StorageKinds has the first byte of storage keys by the space of the key.
+// Bundles have none, because their limiters are stored one by one.
 var StorageKinds = [...]byte{Limiters: 'l', Blocks: 'b', Tokens: 't', Holds: 'h', Allocations: 'c'}
 
 func storageKind(e Entry) byte { return StorageKinds[SpaceOf(e.Kind())] }
@@ -112,7 +113,8 @@ const DrainBytes = 4 << 20
 // page, and a processor supports about as many outstanding loads.
 const drainFetch = 16
 
-// DrainBatch moves up to n changes into the batch and reports whether more are left. Removals go first: a key that
+// DrainBatch moves up to n changes into the batch and reports whether more are left. The last change may be a bundle,
+// which adds a change for each of its limiters. Removals go first: a key that
 // was removed and created again must exist after the batch.
 func (s *Store) DrainBatch(b *Batch, n int) bool {
 	n = min(n, drainStep)
@@ -145,6 +147,10 @@ func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 			break
 		}
 		e := Entry(s.Slab.At(r))
+		if e.Kind() == kindBundle {
+			n -= s.encodeMembers(b, e)
+			continue
+		}
 		e.set(flagStored)
 		s.encode(b, e)
 		n--

@@ -36,11 +36,13 @@ const (
 	KindToken       = uint8(rule.NumAlgorithms) // the remembered answer to an ID
 	KindHold        = KindToken + 1             // a hold, by its id
 	kindAllocations = KindToken + 2             // the allocations of a limiter
-	NumKinds        = rule.NumAlgorithms + 3
+	kindBundle      = KindToken + 3             // several limiters of a policy for one key; see bundle.go
+	NumKinds        = rule.NumAlgorithms + 4
+	NumStoredKinds  = kindBundle // the kinds from here on are never stored
 )
 
-// Space is the name space of a key: a limiter, its block, the ID of an operation, a hold, or the allocations of
-// a limiter.
+// Space is the name space of a key: a limiter, its block, the ID of an operation, a hold, the allocations of a
+// limiter, or a bundle.
 type Space uint8
 
 const (
@@ -49,6 +51,7 @@ const (
 	Tokens
 	Holds
 	Allocations
+	Bundles
 )
 
 // SpaceOf returns the name space of the keys of a kind of entry.
@@ -62,11 +65,14 @@ func SpaceOf(kind uint8) Space {
 		return Holds
 	case kindAllocations:
 		return Allocations
+	case kindBundle:
+		return Bundles
 	}
 	return Limiters
 }
 
-// Entry is a view of an entry's bytes.
+// Entry is a view of the bytes of an entry, or of a limiter in a bundle. No key is empty, so a view with a key of
+// length 0 is a limiter in a bundle.
 type Entry []byte
 
 // Kind returns the kind of the entry: an algorithm, or one of the other kinds.
@@ -82,7 +88,18 @@ func (e Entry) Key() []byte         { return e[entryHead : entryHead+e.keyLen()]
 func (e Entry) setLimit(id uint32)  { le.PutUint32(e[2:], le.Uint32(e[2:])&^limitMask|id) }
 func (e Entry) setNext(r arena.Ref) { le.PutUint32(e[5:], r) }
 func (e Entry) setPrev(r arena.Ref) { le.PutUint32(e[9:], r) }
-func (e Entry) State() []byte       { return e[entryHead+e.keyLen():] }
+
+// State returns the bytes from the state's first byte on.
+func (e Entry) State() []byte {
+	n := e.keyLen()
+	if n == 0 {
+		return e[memberHead:]
+	}
+	return e[entryHead+n:]
+}
+
+// bytes returns the bytes of the view, with the end of its state.
+func (e Entry) bytes() []byte { return e[:len(e)-len(e.State())+stateLen(e)] }
 
 // is reports whether the entry has this key in a name space.
 func (e Entry) is(ns Space, key []byte) bool {

@@ -67,8 +67,7 @@ func (s *Store) evict(keep arena.Ref) bool {
 	if victim == 0 {
 		return false
 	}
-	c := s.cellOf(victim)
-	s.GiveUp(&c)
+	s.EachCell(victim, s.GiveUp)
 	return true
 }
 
@@ -100,7 +99,9 @@ func (s *Store) worthNs(e Entry) int64 {
 
 // evictable reports whether an entry may be evicted. Blocks and holds are never evicted, because clients rely
 // on them.
-func evictable(e Entry) bool { return e.Kind() != KindBlock && e.Kind() <= KindToken }
+func evictable(e Entry) bool {
+	return e.Kind() != KindBlock && e.Kind() <= KindToken || e.Kind() == kindBundle
+}
 
 // NearestIdle returns the entry of a sample that is worth the least, or 0 if the sample has no evictable entry
 // other than keep.

@@ -35,6 +35,8 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 		return leases.Read(st).SoonestNs
 	case KindToken, KindHold:
 		return tokenUntilNs(st)
+	case kindBundle:
+		return s.lastIdleNs(e)
 	}
 	untilNs, _ := ReadBlock(st)
 	return untilNs
@@ -113,24 +115,33 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 		return
 	}
 	if idleNs <= nowNs {
-		s.DropRef(r)
-		s.Counts.Expired++
+		s.expire(r)
 		return
 	}
 	s.Wheel.unlink(&s.Slab, r)
 	s.Wheel.link(&s.Slab, r, idleNs)
 }
 
-// DropRef drops the entry in a slot.
-func (s *Store) DropRef(r arena.Ref) {
-	c := s.cellOf(r)
-	s.Drop(&c)
+// expire drops an idle entry.
+func (s *Store) expire(r arena.Ref) {
+	if e := Entry(s.Slab.At(r)); e.Kind() == kindBundle {
+		s.expireBundle(r, e)
+		return
+	}
+	s.EachCell(r, s.Drop)
+	s.Counts.Expired++
 }
 
-// cellOf returns the cell of the entry in a slot. It does not set Live.
-func (s *Store) cellOf(r arena.Ref) Cell {
+// EachCell calls visit with the cell of the entry in a slot, or with the cells of the limiters of a bundle. The cells
+// do not have Live set. visit may drop its cell's entry, and nothing else.
+func (s *Store) EachCell(r arena.Ref, visit func(c *Cell)) {
 	e := Entry(s.Slab.At(r))
-	return Cell{Hash: s.hashOf(r), Key: e.Key(), Space: SpaceOf(e.Kind()), Ref: r, Entry: e}
+	if e.Kind() == kindBundle {
+		s.eachMember(r, e, visit)
+		return
+	}
+	c := Cell{Hash: s.hashOf(r), Key: e.Key(), Space: SpaceOf(e.Kind()), Ref: r, Entry: e}
+	visit(&c)
 }
 
 // CollectAll drops every entry that is idle now. It works in bounded steps and calls pause between them.
@@ -142,10 +153,7 @@ func (s *Store) CollectAll(pause func()) {
 	// Entries that become idle within the current tick are in that tick's slot.
 	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs },
 		s.collectAllocations)
-	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, func(r arena.Ref) {
-		s.DropRef(r)
-		s.Counts.Expired++
-	})
+	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, s.expire)
 }
 
 // collectTick calls drop for the entries of the current tick for which due returns true. drop may also drop other

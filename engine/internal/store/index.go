@@ -88,6 +88,15 @@ func (x *Index) Prefetch(h uint64, s *arena.Slab) uint64 {
 	return s.Prefetch(r)
 }
 
+// PrefetchLong is Prefetch for an entry of n bytes.
+func (x *Index) PrefetchLong(h uint64, s *arena.Slab, n int) uint64 {
+	r := x.First(h)
+	if r == 0 {
+		return 0
+	}
+	return s.Prefetch(r) + s.PrefetchBehind(r, n)
+}
+
 // First returns the first candidate of find, or 0 if the first group has none.
 func (x *Index) First(h uint64) arena.Ref {
 	of := x.SegmentOf(h).at(firstGroup(h))

@@ -12,7 +12,7 @@ import (
 
 // copyForRead gives a look a copy of a limiter that it may change. EndLook frees the copy.
 func (s *Store) copyForRead(c *Cell) {
-	copied := append(Entry(nil), c.Entry[:entryHead+c.Entry.keyLen()+stateLen(c.Entry)]...)
+	copied := append(Entry(nil), c.Entry.bytes()...)
 	if c.Entry.Kind() == uint8(rule.SlidingLog) {
 		from, to := unitlog.Read(c.Entry.State()), unitlog.Log{}
 		for r := range from.All(&s.Slab) {
@@ -32,15 +32,27 @@ func (s *Store) freeCopies() {
 	s.copies = s.copies[:0]
 }
 
-// View returns an entry as a look sees it, and whether it is live.
-func (s *Store) View(r arena.Ref) (Entry, bool) {
-	c := Cell{Ref: r, Entry: s.Slab.At(r)}
-	c.Live = !s.idle(c.Entry)
-	if c.Live && s.Counts.Entries[kindAllocations] > 0 && SpaceOf(c.Entry.Kind()) == Limiters {
-		c.Hash, c.Key = s.hashOf(r), c.Entry.Key()
+// EachView calls visit with the entry of a slot, or with each limiter of a bundle, as a look sees it, and whether it
+// is live. The entry is valid until visit returns.
+func (s *Store) EachView(r arena.Ref, visit func(e Entry, live bool)) {
+	e := Entry(s.Slab.At(r))
+	if e.Kind() != kindBundle {
+		s.view(e, visit)
+		return
+	}
+	for m := range e.members() {
+		s.view(s.unfold(e, m), visit)
+	}
+}
+
+// view calls visit with an entry as a look sees it.
+func (s *Store) view(e Entry, visit func(e Entry, live bool)) {
+	c := Cell{Entry: e, Live: !s.idle(e)}
+	if c.Live && s.Counts.Entries[kindAllocations] > 0 && SpaceOf(e.Kind()) == Limiters {
+		c.Hash, c.Key = s.hashKey(e.Key()), e.Key()
 		s.RestoreUnits(&c)
 	}
-	return c.Entry, c.Live
+	visit(c.Entry, c.Live)
 }
 
 // BeginLook begins a look: until EndLook the store has the given time, if that is later than its own.

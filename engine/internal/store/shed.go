@@ -61,8 +61,7 @@ func (s *Store) shedSome() bool {
 		d.found, d.evicted = true, true
 		slices.SortFunc(d.candidates, byWorth)
 		for _, x := range d.candidates[:(len(d.candidates)+shedDen-1)/shedDen] {
-			c := s.cellOf(x.r)
-			if s.GiveUp(&c); !s.mayShed(d.class) {
+			if s.EachCell(x.r, s.GiveUp); !s.mayShed(d.class) {
 				d.class, d.anything = 0, false // the next step chooses a class
 				break
 			}

@@ -19,7 +19,7 @@ var StateLens = [NumKinds]int{
 	rule.FixedWindow: 16, rule.SlidingLog: unitlog.StateLen, rule.SlidingCounter: 24,
 	rule.Concurrency: leases.StateLen, rule.Strike: unitlog.StateLen + 8, rule.Counter: 16,
 	rule.Scripted: script.StateLen, KindToken: TokenLen,
-	KindHold: holdHead, kindAllocations: leases.StateLen,
+	KindHold: holdHead, kindAllocations: leases.StateLen, kindBundle: 1,
 }
 
 // stateLen returns the length of the state. For blocks and holds it excludes the variable part.

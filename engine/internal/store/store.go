@@ -33,6 +33,11 @@ type Store struct {
 	copies         []Entry      // copies made for a look that have blocks of their own
 	listed         []allocation // the result of allocationsIn
 	allocationName [markLen + rule.MaxIDLen]byte
+	bundles        int                   // entries that are bundles
+	Moves          uint64                // how often limiters of a bundle moved; see createMember
+	bundleName     [rule.MaxNameLen]byte // see placeOf
+	memberName     [rule.MaxNameLen]byte // see eachMember
+	unfolded       [entryHead + rule.MaxNameLen + maxMemberState]byte
 	fetched        uint64 // keeps prefetches from being optimized away
 }
 
@@ -55,7 +60,7 @@ func (s *Store) Reset(
 	s.compaction, s.shedding = compaction{}, shedding{}
 	s.Wheel = newWheel()
 	s.changes = changeLog{on: trackChanges}
-	s.Counts = counts{}
+	s.Counts, s.bundles = counts{}, 0
 }
 
 func (s *Store) hashOf(r arena.Ref) uint64 { return s.hashKey(Entry(s.Slab.At(r)).Key()) }
