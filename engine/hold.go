@@ -127,10 +127,10 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
 	k.clear()
 	look := Op{High: x.High}
-	for i, pair := range x.Pairs {
+	for _, pair := range x.Pairs {
 		if p := s.policy(pair.Policy); p != nil {
 			h, at := s.t.find(pair.Key)
-			k.add(at, h, p, i, pair.Key, &look)
+			k.add(at, h, p, len(k.groups), pair.Key, &look) // a part's pair is the number of its group
 		}
 	}
 	if len(k.groups) == 0 {

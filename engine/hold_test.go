@@ -219,3 +219,14 @@ func TestLimitersAreIdleWithoutTheirHolds(t *testing.T) {
 			"%s: only spare pages may remain", name)
 	}
 }
+
+// TestAHoldOutlivesAPolicy deletes one of two policies of a hold. The hold then completes under the other.
+func TestAHoldOutlivesAPolicy(t *testing.T) {
+	for deleted, left := range map[string]string{"token": "fixed", "fixed": "token"} {
+		h := newHolds(t, heldLimits)
+		require.EqualValues(t, 1, h.do(reserve("r", 60, 10e9, "token", "k", "fixed", "k")).Allowed)
+		h.do(engine.Op{Code: engine.OpPolicy, Key: []byte(deleted), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+		require.EqualValues(t, 80, h.do(commit("r", 20)).Remaining)
+		require.EqualValues(t, 80, h.left(left, "k"))
+	}
+}
