@@ -399,6 +399,9 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 			}
 		}
 	}
+	if k.strikes && memory != s.t.evictions() { // extend looks at the limits that did not fit
+		k.reopen()
+	}
 	changed = k.extend(op) || changed
 	k.admit(s, op, cost, d)
 	return changed
