@@ -153,3 +153,28 @@ func TestAHoldThatEndedIsGivenBackToABundle(t *testing.T) {
 	at.NowNs += 10e9
 	require.EqualValues(t, 3, decideAt(table, at, check(1, "p", "k")).Remaining)
 }
+
+// TestALoadedNameThatIsTooLong loads a limiter whose name is longer than any that the table makes.
+func TestALoadedNameThatIsTooLong(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	from := engine.NewTable(engine.Options{TrackChanges: true})
+	decideAt(from, at, setPolicy("p", fourLimits(5)))
+	decideAt(from, at, check(1, "p", "k"))
+	var value []byte
+	require.NoError(t, from.Drain(100, func(chunk []engine.Change) error {
+		value = append([]byte(nil), chunk[len(chunk)-1].Value...)
+		return nil
+	}))
+	to := engine.NewTable(engine.Options{TrackChanges: true})
+	for _, n := range []int{engine.MaxNameLen, engine.MaxNameLen + 1, engine.MaxNameLen + engine.MaxIDLen} {
+		name := fmt.Sprintf("policy|p|1|%0*d", n-len("policy|p|1|"), 0)
+		if _, err := to.Load(at, []byte("l"+name), value); err != nil {
+			continue
+		}
+		require.True(t, to.Has(at, []byte(name)))
+		require.NotZero(t, to.StateHash(at))
+		found := 0
+		to.Scan(at, 0, 1000, func([]byte, engine.Algorithm) { found++ })
+		require.Positive(t, found)
+	}
+}

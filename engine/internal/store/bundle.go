@@ -65,7 +65,7 @@ type place struct {
 
 func (s *Store) placeOf(c *Cell) (b place, ok bool) {
 	_, number, _, ok := rule.SplitName(c.Key)
-	if !ok {
+	if !ok || len(c.Key) > rule.MaxNameLen { // a damaged file may have a longer name
 		return place{}, false
 	}
 	name := append(s.bundleName[:0], c.Key...)
