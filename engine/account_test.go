@@ -44,6 +44,9 @@ func (b *bounded) limit() PolicyLimit {
 		l = Limit{Algorithm: SlidingLog, WindowNs: 60e9, Max: 20}
 	case 2:
 		l.Algorithm = LeakyBucket
+	case 3:
+		steps := MakeSteps([]Step{{Threshold: 2, PenaltyNs: 1e9}, {Threshold: 5, PenaltyNs: 20e9}})
+		l = Limit{Algorithm: Strike, Strikes: Extend, WindowNs: 60e9, Steps: steps, Max: 5}
 	}
 	return PolicyLimit{Limit: l}
 }

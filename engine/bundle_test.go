@@ -97,6 +97,11 @@ func TestVictimsNameAllLimitersOfABundle(t *testing.T) {
 	}
 	_, after := table.Usage()
 	require.Equal(t, before-promised, after)
+	for most := 1; most < 20; most++ {
+		visited := 0
+		table.Victims(at, 1e6, most, func([]byte, []byte) { visited++ })
+		require.Equal(t, max(most/4*4, 4), visited, "a bundle is a victim as a whole")
+	}
 	require.EqualValues(t, 400-len(ops), table.Len(at))
 }
 
@@ -176,5 +181,40 @@ func TestALoadedNameThatIsTooLong(t *testing.T) {
 		found := 0
 		to.Scan(at, 0, 1000, func([]byte, engine.Algorithm) { found++ })
 		require.Positive(t, found)
+	}
+}
+
+// TestBundlesGrowWithinTheBound fills a table that refuses new entries, and then changes the limits of its bundles to
+// limits with longer states. Free slots of each size are left. Memory must not grow by more than the pages that a check
+// may have begun.
+func TestBundlesGrowWithinTheBound(t *testing.T) {
+	for _, keyLen := range []int{5, 10, 40} {
+		const bound = 4 << 20
+		at := engine.Stamp{NowNs: 1e18}
+		table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: bound, WhenFull: engine.Deny})
+		long := fourLimits(engine.MaxUnits - 10)
+		for i := range long.Limits {
+			long.Limits[i].Limit.Rate.PerNs = engine.MaxWindowNs - int64(i)
+		}
+		decideAt(table, at, setPolicy("q", long))
+		decideAt(table, at, check(1, "q", "q"))
+		for n := 20; n < 300; n++ {
+			op := engine.Op{Key: fmt.Appendf(nil, "%0*d", n, 0), Limit: quotaLimit(5).Limit, Cost: 1}
+			decideAt(table, at, op)
+			if n%2 == 0 { // the others keep their pages
+				decideAt(table, at, engine.Op{Code: engine.OpReset, Key: op.Key})
+			}
+		}
+		decideAt(table, at, setPolicy("p", fourLimits(10)))
+		keys := 0
+		for decideAt(table, at, check(1, "p", fmt.Sprintf("%0*d", keyLen, keys))).Status == engine.OK {
+			keys++
+		}
+		before := table.MemoryBytes()
+		decideAt(table, at, setPolicy("p", long))
+		for i := range keys {
+			decideAt(table, at, check(1, "p", fmt.Sprintf("%0*d", keyLen, i)))
+		}
+		require.LessOrEqual(t, table.MemoryBytes(), before+2*16<<10, "keys of %d bytes", keyLen)
 	}
 }

@@ -14,8 +14,8 @@ func (s *shard) bundleOf(h uint64, p *Policy, key []byte) arena.Ref {
 	if p.room == 0 || s.HasAllocations() {
 		return 0
 	}
-	s.bundleName = append(append(s.bundleName[:0], p.prefixes[0]...), key...)
-	return s.FindBundle(limiterHash(h, p.hash, 0), s.bundleName)
+	s.nameOfFirst = append(append(s.nameOfFirst[:0], p.prefixes[0]...), key...)
+	return s.FindBundle(limiterHash(h, p.hash, 0), s.nameOfFirst)
 }
 
 // previewBundle previews all limits of a policy. It returns false unless the bundle has the limiters of all of them,
@@ -48,7 +48,8 @@ func (x *part) previewMember(h uint64, p *Policy, op *Op, bundle arena.Ref, m st
 }
 
 // takeBundle answers a check whose limits previewBundle has previewed. It writes the new states of all limiters as one
-// change. Each of these states has the length that the limiter has already, so this needs no memory.
+// change. The limits are in force already. So each state has the length that the limiter has, and the bundle becomes
+// idle no earlier than before: this needs no memory and leaves the bundle where it is in the wheel.
 func (k *checker) takeBundle(op *Op, d *Decision) (changed bool) {
 	g := &k.groups[0]
 	if !g.fits {

@@ -225,7 +225,8 @@ func TestAHoldOutlivesAPolicy(t *testing.T) {
 	for deleted, left := range map[string]string{"token": "fixed", "fixed": "token"} {
 		h := newHolds(t, heldLimits)
 		require.EqualValues(t, 1, h.do(reserve("r", 60, 10e9, "token", "k", "fixed", "k")).Allowed)
-		h.do(engine.Op{Code: engine.OpPolicy, Key: []byte(deleted), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+		change := &engine.PolicyChange{Do: engine.PolicyDelete}
+		h.do(engine.Op{Code: engine.OpPolicy, Key: []byte(deleted), Policy: change})
 		require.EqualValues(t, 80, h.do(commit("r", 20)).Remaining)
 		require.EqualValues(t, 80, h.left(left, "k"))
 	}

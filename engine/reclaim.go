@@ -65,15 +65,17 @@ func (t *Table) largest() (most *shard) {
 }
 
 // Victims selects entries for eviction: from each of several small samples, the entry nearest to idle. It stops
-// when the selected entries have the given number of bytes, or are most entries. visit receives the key of a
+// when the selected entries have the given number of bytes, or visit was called most times. visit receives the key of a
 // limiter, or the key and the ID of a remembered answer, and may keep the slices. An OpForget with this key and
-// ID drops the entry. Victims changes nothing and returns how many bytes the selected entries take.
+// ID drops the limiter or the answer. All limiters of a bundle are victims together. Victims changes nothing and
+// returns how many bytes the selected entries take.
 func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []byte)) (total int64) {
 	named := make(map[string]struct{})
 	// Shards have about the same number of entries, so round-robin is fair.
 	without := 0 // consecutive shards without a victim
+	visited := 0
 	for tries := len(t.shards) + victimTries*most; tries > 0 && without < len(t.shards); tries-- {
-		if len(named) == most || total >= bytes {
+		if visited == most || total >= bytes {
 			break
 		}
 		s := &t.shards[t.asked.Add(1)%uint64(len(t.shards))]
@@ -86,6 +88,10 @@ func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []by
 		if _, again := named[name]; again {
 			continue
 		}
+		if visited > 0 && visited+len(keys) > most {
+			break
+		}
+		visited += len(keys)
 		named[name] = struct{}{}
 		total += size
 		for _, key := range keys {

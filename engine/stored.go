@@ -89,10 +89,10 @@ func (t *Table) Reserve(entries int64) {
 	})
 }
 
-// Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries, or a
-// few megabytes. Two changes of one key are handed out in their order. Drain stops at the first error of emit,
-// and does not hand out that chunk again. No lock is held while emit runs, and none for more than drainStep
-// entries at once. Drain must not run concurrently with itself.
+// Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries and the rest
+// of a bundle, or a few megabytes. Two changes of one key are handed out in their order. Drain stops at the first
+// error of emit, and does not hand out that chunk again. No lock is held while emit runs, and none for more than
+// drainStep entries and the rest of a bundle at once. Drain must not run concurrently with itself.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	var b store.Batch
 	var out []Change

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // Audit checks that index, wheel, counters and limit table of a store agree, and returns the first contradiction.
 // Only tests call it, because it visits every entry.
 func (s *Store) Audit() error {
-	users, kinds, linked := map[uint32]uint32{}, [NumKinds]int64{}, map[arena.Ref]bool{}
+	users, kinds, linked, bundles := map[uint32]uint32{}, [NumKinds]int64{}, map[arena.Ref]bool{}, 0
 	s.Wheel.each(&s.Slab, func(r arena.Ref) { linked[r] = true })
 	for g := range s.Index.Segments() {
 		var err error
@@ -18,6 +19,12 @@ func (s *Store) Audit() error {
 				err = fmt.Errorf("entry %q is not in the wheel", Entry(s.Slab.At(r)).Key())
 			}
 			delete(linked, r)
+			if Entry(s.Slab.At(r)).Kind() == kindBundle {
+				bundles++
+			}
+			if bad := s.auditSlot(r); bad != nil {
+				err = bad
+			}
 			s.EachCell(r, func(c *Cell) {
 				e := c.Entry
 				users[e.Limit()]++
@@ -37,10 +44,37 @@ func (s *Store) Audit() error {
 	switch {
 	case len(linked) > 0:
 		return fmt.Errorf("%d entries in the wheel are not in the index", len(linked))
+	case bundles != s.bundles:
+		return fmt.Errorf("counted %d bundles, found %d", s.bundles, bundles)
 	case kinds != s.Counts.Entries:
 		return fmt.Errorf("counted %v entries by kind, found %v", s.Counts.Entries, kinds)
 	}
 	return s.Limits.audit(users)
+}
+
+// auditSlot checks that a bundle has members and fits its slot, and that the wheel finds an entry when it becomes idle.
+func (s *Store) auditSlot(r arena.Ref) error {
+	e := Entry(s.Slab.At(r))
+	if e.Kind() == kindBundle {
+		present, all := e.memberBytes()
+		if present == 0 || EntryLen(e.keyLen(), 1+all) > s.Slab.Len(r) {
+			return fmt.Errorf("the bundle %q has members of %d bytes in a slot of %d", e.Key(), all, s.Slab.Len(r))
+		}
+	}
+	first := r
+	for e := Entry(s.Slab.At(r)); e.prev() < headMark; e = s.Slab.At(first) {
+		first = e.prev()
+	}
+	idleNs := s.IdleAtNs(e)
+	switch p := slotMarked(Entry(s.Slab.At(first)).prev()); {
+	case p == neverSlot:
+		if idleNs != arith.Never {
+			return fmt.Errorf("entry %q becomes idle, and is among those that do not", e.Key())
+		}
+	case s.Wheel.startTick(p) > max(idleNs>>tickBits, s.Wheel.tick):
+		return fmt.Errorf("entry %q is in the wheel at a time after it becomes idle", e.Key())
+	}
+	return nil
 }
 
 // finds reports whether opening a cell finds the entry of another.

@@ -61,6 +61,7 @@ type place struct {
 	name   []byte // of the bundle; valid until the next call of placeOf
 	number int
 	ref    arena.Ref // of the bundle; 0: there is none
+	first  arena.Ref // the entry of limiter number 0 that a new bundle takes in, or 0
 }
 
 func (s *Store) placeOf(c *Cell) (b place, ok bool) {
@@ -70,7 +71,7 @@ func (s *Store) placeOf(c *Cell) (b place, ok bool) {
 	}
 	name := append(s.bundleName[:0], c.Key...)
 	rule.Rename(name, 0)
-	b = place{SiblingHash(c.Hash, number), name, number, 0}
+	b = place{hash: SiblingHash(c.Hash, number), name: name, number: number}
 	b.ref = s.FindBundle(b.hash, name)
 	return b, true
 }
@@ -82,6 +83,9 @@ func (s *Store) bundleFor(c *Cell, kind uint8) (b place, ok bool) {
 	}
 	if b, ok = s.placeOf(c); !ok {
 		return place{}, false
+	}
+	if b.ref == 0 {
+		b.first = s.ownFirst(&b)
 	}
 	return b, b.ref != 0 || b.number > 0 || c.Room > 0
 }
@@ -182,7 +186,8 @@ func (e Entry) removedOf(length int) Entry {
 	return nil
 }
 
-// addMember adds a member with a zero state. The slot has room for it.
+// addMember adds a member with a zero state. The slot has room for it. It changes the bytes of no other member: the
+// place of a removed member belongs to no cell.
 func (e Entry) addMember(number int, kind uint8, length int) Entry {
 	m := e.removedOf(length)
 	if m == nil {
@@ -199,18 +204,21 @@ func (e Entry) addMember(number int, kind uint8, length int) Entry {
 	return m
 }
 
-// bundleSlot returns the size of the slot that createMember allocates, or 0 if it allocates none.
+// bundleSlot returns the size of the slot that createMember allocates, or 0 if it allocates none. If the cell is a
+// member, its place counts as removed.
 func (s *Store) bundleSlot(c *Cell, b *place, length int) int {
-	need := memberHead + length
-	if b.ref == 0 {
-		if first := s.ownFirst(b); first != 0 {
-			need += memberHead + stateLen(s.Slab.At(first))
-		}
-		return EntryLen(len(b.name), 1+max(c.Room, need))
+	need, present, all := memberHead+length, 0, 0
+	if b.ref != 0 {
+		present, all = Entry(s.Slab.At(b.ref)).memberBytes()
 	}
-	e := Entry(s.Slab.At(b.ref))
-	present, all := e.memberBytes()
-	if e.removedOf(length) != nil || EntryLen(len(b.name), 1+all+need) <= s.Slab.Len(b.ref) {
+	if c.member {
+		present -= memberHead + stateLen(c.Entry)
+	}
+	switch {
+	case b.first != 0:
+		present = memberHead + stateLen(s.Slab.At(b.first))
+	case present == 0: // the bundle of a last member is removed with it
+	case Entry(s.Slab.At(b.ref)).removedOf(length) != nil, EntryLen(len(b.name), 1+all+need) <= s.Slab.Len(b.ref):
 		return 0
 	}
 	return EntryLen(len(b.name), 1+max(c.Room, present+need))
@@ -233,21 +241,20 @@ func (s *Store) createMember(c *Cell, b *place, kind uint8, length int) {
 // newBundle makes an empty bundle in a slot of n bytes, or one with the limiter number 0 if that has an entry of its
 // own. The caller adds a member and links the bundle.
 func (s *Store) newBundle(b *place, n int) {
-	first := s.ownFirst(b)
 	b.ref = s.Slab.Alloc(n)
 	e := Entry(s.Slab.At(b.ref))
 	e.init(kindBundle, b.name, 1)
 	s.Index.add(b.hash, b.ref, s.hashOf)
 	s.bundles++
-	if first == 0 {
+	if b.first == 0 {
 		return
 	}
-	from := Entry(s.Slab.At(first))
+	from := Entry(s.Slab.At(b.first))
 	e.addMember(0, from.Kind(), stateLen(from)).copyFrom(from)
-	if s.Slab.IsDirty(first) {
+	if s.Slab.IsDirty(b.first) {
 		s.Changed(b.ref)
 	}
-	s.removeSlot(b.hash, Limiters, b.name, first)
+	s.removeSlot(b.hash, Limiters, b.name, b.first)
 	s.Moves++
 }
 

@@ -176,8 +176,8 @@ func TestAMemberIsReplaced(t *testing.T) {
 	require.LessOrEqual(t, b.Slab.TakenBytes(), int64(256), "removed members must not take memory for ever")
 }
 
-// TestABundleExpiresWithItsLastMember checks that a bundle is dropped with all of its members, and not while one of them
-// is not idle. A window without end, which is removed, does not keep the others.
+// TestABundleExpiresWithItsLastMember checks that a bundle is dropped with all of its members, and not while one of
+// them is not idle. A window without end, which is removed, does not keep the others.
 func TestABundleExpiresWithItsLastMember(t *testing.T) {
 	b := newBundles(0)
 	forever := rule.Limit{Algorithm: rule.FixedWindow, Mode: rule.Forever, Max: 10}

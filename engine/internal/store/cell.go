@@ -17,7 +17,7 @@ type Cell struct {
 	fresh  bool // the entry is new and not in the wheel yet
 	Relink bool // the entry may become idle earlier than the wheel expects
 	member bool // Ref is a bundle, and Entry is a limiter in it
-	// Room is how many bytes a new bundle of the key reserves. If it is not 0, the limiter is kept in a bundle.
+	// Room is how many bytes a new bundle of the key reserves. If it is not 0, a new limiter is made in a bundle.
 	Room int
 }
 
@@ -96,11 +96,13 @@ func (s *Store) fitsState(c *Cell, length int) bool {
 	return length <= stateLen(c.Entry)
 }
 
-// slotFor returns the size of the slot that create allocates, or 0 if it allocates none. keep is the slot that the
-// caller must not evict before: that of the cell's entry, or of the bundle that create uses.
+// slotFor returns the size of the slot that create allocates, after the cell's entry was dropped, or 0 if it allocates
+// none. keep is the slot that the caller must not evict before: that of the cell's entry, of the bundle that create
+// uses, or of the limiter that a new bundle takes in. A cell with an entry of its own or in a bundle has no other such
+// slot.
 func (s *Store) slotFor(c *Cell, kind uint8, length int) (n int, keep arena.Ref) {
 	if b, ok := s.bundleFor(c, kind); ok {
-		return s.bundleSlot(c, &b, length), max(c.Ref, b.ref)
+		return s.bundleSlot(c, &b, length), max(c.Ref, b.ref, b.first)
 	}
 	return EntryLen(len(c.Key), length), c.Ref
 }
