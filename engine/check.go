@@ -30,24 +30,6 @@ type checker struct {
 	strikes bool // some parts count strikes
 }
 
-// part is one limit of a check. The next check reuses its memory.
-type part struct {
-	s        *shard
-	c        store.Cell
-	of       *PolicyLimit
-	op       Op // the take of this limit alone; unused fields stay zero
-	d        Decision
-	outcome  outcome // if previewed: the state of the limiter after the take
-	reserved int64   // units of the limit that this check may not take
-	prefix   string  // of op.Key
-	moves    uint64  // Store.Moves when c was opened
-	pair     uint8
-	limit    uint8 // the number of the limit in its policy
-	fits     bool  // the limit has the units
-
-	previewed bool // outcome and d are the result of the take
-}
-
 // group is the limits of one policy for one key.
 type group struct {
 	policy   *Policy
@@ -134,7 +116,7 @@ func (k *checker) clear() {
 func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	k := &s.checker
 	g := &k.groups[0]
-	if bundle := s.bundleOf(h, p, op.Key); bundle != 0 && k.previewBundle(h, op, bundle) {
+	if bundle := k.bundleOf(h, p, op.Key); bundle != 0 && k.previewBundle(h, op, bundle) {
 		return k.takeBundle(op, d)
 	}
 	g.fits = true
@@ -247,59 +229,6 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 	return x
 }
 
-// setUp prepares the part's take for a check at the shard's time.
-func (x *part) setUp(op *Op) {
-	x.op.Partial, x.op.Dry, x.op.WaitNs, x.op.Calendar = false, false, 0, nil
-	if !op.Partial {
-		x.op.WaitNs = x.of.WaitNs
-	}
-	if x.of.Zone != nil {
-		x.op.Calendar = x.of.Zone.Window(x.s.NowNs+x.s.OffsetNs, x.op.Limit.Mode)
-	}
-}
-
-// find finds the limiter of the part's limit for a key with hash h.
-func (x *part) find(h uint64, p *Policy, key []byte) {
-	x.c = store.Cell{Hash: limiterHash(h, p.hash, int(x.limit)), Room: p.room}
-	x.setKey(p, key)
-	x.open()
-}
-
-// setKey sets the name of the part's limiter for a key.
-func (x *part) setKey(p *Policy, key []byte) {
-	if name := p.prefixes[x.limit]; x.prefix != name {
-		x.prefix, x.op.Key = name, append(x.op.Key[:0], name...)
-	}
-	x.op.Key = append(x.op.Key[:len(x.prefix)], key...)
-	x.c.Key = x.op.Key
-}
-
-// open opens the part's limiter. It treats a limiter of another algorithm, which the policy had before, as
-// absent.
-func (x *part) open() {
-	x.s.Open(&x.c)
-	x.s.RestoreUnits(&x.c)
-	x.opened()
-}
-
-// opened completes open.
-func (x *part) opened() {
-	x.moves = x.s.Moves
-	x.c.Live = x.c.Live && x.c.Entry.Kind() == uint8(x.op.Limit.Algorithm)
-}
-
-// followMove opens the limiter again if another part moved the limiters of its bundle.
-func (x *part) followMove() {
-	if x.moves == x.s.Moves {
-		return
-	}
-	known := x.c.Known
-	x.c = store.Cell{Hash: x.c.Hash, Key: x.c.Key, Room: x.c.Room}
-	x.s.Open(&x.c)
-	x.opened()
-	x.c.Known = known
-}
-
 // reservedOf returns how many units of a limit are reserved for high priority. It rounds the fraction down, so
 // a limit of one unit is open to all checks.
 func reservedOf(p *Policy, l *Limit) int64 {
@@ -343,43 +272,6 @@ func (k *checker) left(most int64) int64 {
 	return most
 }
 
-// preview is ask for a limit whose take can be computed in advance.
-func (x *part) preview(cost int64) bool {
-	if x.op.Cost = cost; cost > 0 {
-		x.op.Cost += x.reserved
-	}
-	x.d = Decision{}
-	x.outcome = evaluate(&x.s.Store, &x.c, &x.op, &x.d)
-	x.previewed = x.op.Cost == cost
-	return x.d.Allowed > 0
-}
-
-// surelyFits reports whether a cheap comparison shows that the limit has the units. Most limits have them, so a
-// check costs little more than its takes.
-func (x *part) surelyFits(cost int64) bool {
-	x.op.Cost = cost + x.reserved
-	return surelyFits(&x.s.Store, &x.c, &x.op)
-}
-
-// strikes reports whether the part's limit is a strike limit.
-func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
-
-// ask reports whether a limit has cost units in addition to the reserved units, without taking them. For strikes
-// it only reports whether no penalty runs, and ignores cost.
-func (x *part) ask(cost int64) bool {
-	x.followMove()
-	if x.strikes() {
-		cost = 0
-	}
-	x.op.Dry, x.op.Cost = true, cost
-	if cost > 0 {
-		x.op.Cost += x.reserved
-	}
-	x.d = Decision{}
-	x.s.take(&x.c, &x.op, &x.d)
-	return x.d.Allowed > 0
-}
-
 // take takes cost units, which look found to fit, from all limits. If memory is exhausted it takes from none.
 func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	memory, changed := s.t.evictions(), false
@@ -407,16 +299,6 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	return changed
 }
 
-// take takes from one limit.
-func (x *part) take() bool {
-	x.followMove()
-	if x.previewed {
-		return apply(&x.s.Store, &x.c, &x.op, &x.d, x.outcome)
-	}
-	x.d = Decision{}
-	return x.s.take(&x.c, &x.op, &x.d)
-}
-
 // counts returns the part of the policy's tally that a shard updates.
 func (p *Policy) counts(s *shard) *tallyPart { return &p.tally[s.number%tallyParts] }
 
@@ -433,12 +315,12 @@ func (s *shard) prefetchCheck(h uint64, op *Op) {
 	if p == nil {
 		return
 	}
-	if p.room > 0 {
-		n := store.BundleLen(len(p.prefixes[0])+len(op.Key), p.room)
+	if p.bundleBytes > 0 {
+		n := store.BundleLen(len(p.prefixes[0])+len(op.Key), p.bundleBytes)
 		s.fetched += s.Index.PrefetchLong(limiterHash(h, p.hash, 0), &s.Slab, n)
 	}
 	for limit := range p.Limits {
-		if p.room == 0 || store.MemberLen(&p.Limits[limit].Limit) == 0 {
+		if p.bundleBytes == 0 || store.MemberLen(&p.Limits[limit].Limit) == 0 {
 			s.fetched += s.Index.Prefetch(limiterHash(h, p.hash, limit), &s.Slab)
 		}
 	}

@@ -215,12 +215,6 @@ func (k *checker) undo(group, part int, cost int64) {
 	}
 }
 
-// reopen finds the part's limiter again, after an eviction that may have dropped or moved it.
-func (x *part) reopen() {
-	x.c, x.previewed = store.Cell{Hash: x.c.Hash, Key: x.c.Key, Room: x.c.Room}, false
-	x.open()
-}
-
 // extends reports whether the part's limit counts checks that its own penalty denies.
 func (x *part) extends() bool { return x.strikes() && x.op.Limit.Strikes&Extend != 0 }
 

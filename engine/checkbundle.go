@@ -8,14 +8,15 @@ import (
 // The limiters of a simple policy for one key are usually in one entry, a bundle (see package store). A check then
 // finds them together, and changes them together.
 
-// bundleOf returns the bundle of a policy for a key with hash h, or 0. It returns 0 as well while limiters have
-// allocations, because opening such a limiter may remove the bundle.
-func (s *shard) bundleOf(h uint64, p *Policy, key []byte) arena.Ref {
-	if p.room == 0 || s.HasAllocations() {
+// bundleOf returns the bundle of a simple policy for a key with hash h, or 0. It returns 0 as well while limiters have
+// allocations, because opening such a limiter may remove the bundle. It sets the name of the first part.
+func (k *checker) bundleOf(h uint64, p *Policy, key []byte) arena.Ref {
+	first := &k.parts[0]
+	if p.bundleBytes == 0 || first.s.HasAllocations() {
 		return 0
 	}
-	s.nameOfFirst = append(append(s.nameOfFirst[:0], p.prefixes[0]...), key...)
-	return s.FindBundle(limiterHash(h, p.hash, 0), s.nameOfFirst)
+	first.setKey(p, key)
+	return first.s.FindBundle(limiterHash(h, p.hash, 0), first.op.Key)
 }
 
 // previewBundle previews all limits of a policy. It returns false unless the bundle has the limiters of all of them,
@@ -40,7 +41,7 @@ func (x *part) previewMember(h uint64, p *Policy, op *Op, bundle arena.Ref, m st
 		return false
 	}
 	x.setUp(op)
-	x.c = store.Cell{Hash: limiterHash(h, p.hash, m.Number()), Room: p.room}
+	x.c = store.Cell{Hash: limiterHash(h, p.hash, m.Number()), Reserve: p.bundleBytes}
 	x.s.SetMember(&x.c, bundle, m)
 	x.moves = x.s.Moves
 	x.fits = x.preview(op.Cost)
@@ -66,7 +67,7 @@ func (k *checker) takeBundle(op *Op, d *Decision) (changed bool) {
 		first.s.Changed(first.c.Ref)
 		changed = true
 	}
-	first.setKey(g.policy, op.Key)
+	first.c.Key = first.op.Key
 	k.admit(first.s, op, op.Cost, d)
 	return changed
 }

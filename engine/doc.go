@@ -14,10 +14,10 @@
 // shard: bucket.go, fixed.go, slidingcounter.go, sliding.go, concurrency.go, strike.go,
 // counter.go and scripted.go. The file take.go has the code that the algorithms share.
 //
-// A check decides under all limits of its policies (check.go, checkbundle.go, checkanswer.go). A hold records the
-// units that a check took (hold.go). The file denials.go answers requests that a leader may deny
-// without a log entry. Policies (policy.go, policyset.go, policycodec.go) do not depend on a
-// table. The policies of a table are in policybook.go.
+// A check decides under all limits of its policies (check.go, checkpart.go, checkbundle.go,
+// checkanswer.go). A hold records the units that a check took (hold.go). The file denials.go
+// answers requests that a leader may deny without a log entry. Policies (policy.go, policyset.go,
+// policycodec.go) do not depend on a table. The policies of a table are in policybook.go.
 //
 // Package store keeps the entries of a shard in the pages of package arena. It also evicts them
 // and encodes them for storage. Packages unitlog, leases and script keep the states of variable

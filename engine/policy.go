@@ -54,13 +54,13 @@ type Policy struct {
 	Overrides []Override // in the order of matching: exact keys, then patterns, the longest first
 
 	// ready computes the following fields.
-	exact    map[string]int // the index in Overrides by exact key
-	prefixes []string       // the prefixes of limiter names, by limit
-	hash     uint64         // of Name; computed by Table.ready
-	room     int            // bytes of the limiters in the bundle of a key; 0 for a policy without bundles
-	layout   layout         // Layout, parsed
-	simple   bool           // no overrides, neither shadow nor disabled, and previewable
-	tally    *tally
+	exact       map[string]int // the index in Overrides by exact key
+	prefixes    []string       // the prefixes of limiter names, by limit
+	hash        uint64         // of Name; computed by Table.ready
+	bundleBytes int            // of the limiters in the bundle of a key; 0 for a policy without bundles
+	layout      layout         // Layout, parsed
+	simple      bool           // no overrides, neither shadow nor disabled, and previewable
+	tally       *tally
 }
 
 // PolicyLimit is one limit of a policy: of TokenBucket, LeakyBucket, FixedWindow,

@@ -93,7 +93,7 @@ func (p *Policy) ready(counts *tally) *Policy {
 		}
 	}
 	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.previewable()
-	p.room = p.bundleRoom()
+	p.bundleBytes = p.reservedBytes()
 	p.layout = layout{}
 	if p.Layout != "" {
 		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has accepted it
@@ -153,9 +153,9 @@ func (p *Policy) previewable() bool {
 	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !l.Limit.Algorithm.Previewable() })
 }
 
-// bundleRoom returns how many bytes the limiters of a key take in a bundle, or 0 if fewer than two limits have such
+// reservedBytes returns how many bytes the limiters of a key take in a bundle, or 0 if fewer than two limits have such
 // limiters.
-func (p *Policy) bundleRoom() (room int) {
+func (p *Policy) reservedBytes() (room int) {
 	members := 0
 	for i := range p.Limits {
 		if n := store.MemberLen(&p.Limits[i].Limit); n > 0 {

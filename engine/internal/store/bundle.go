@@ -55,39 +55,40 @@ func SiblingHash(h uint64, number int) uint64 {
 	return h ^ uint64(number&1)<<TagShift ^ uint64(number>>1)<<GroupShift
 }
 
-// place is where a policy's limiter is in a bundle, or would be.
-type place struct {
+// location is where a policy's limiter is in a bundle, or would be.
+type location struct {
 	hash   uint64 // of the bundle
-	name   []byte // of the bundle; valid until the next call of placeOf
+	name   []byte // of the bundle; valid until the next call of locate
 	number int
 	ref    arena.Ref // of the bundle; 0: there is none
 	first  arena.Ref // the entry of limiter number 0 that a new bundle takes in, or 0
 }
 
-func (s *Store) placeOf(c *Cell) (b place, ok bool) {
+// locate returns the location of a cell. ok is false if its key is not the name of a policy's limiter.
+func (s *Store) locate(c *Cell) (b location, ok bool) {
 	_, number, _, ok := rule.SplitName(c.Key)
 	if !ok || len(c.Key) > rule.MaxNameLen { // a damaged file may have a longer name
-		return place{}, false
+		return location{}, false
 	}
 	name := append(s.bundleName[:0], c.Key...)
 	rule.Rename(name, 0)
-	b = place{hash: SiblingHash(c.Hash, number), name: name, number: number}
+	b = location{hash: SiblingHash(c.Hash, number), name: name, number: number}
 	b.ref = s.FindBundle(b.hash, name)
 	return b, true
 }
 
-// bundleFor returns the place of a limiter that create makes a member. ok is false for other limiters.
-func (s *Store) bundleFor(c *Cell, kind uint8) (b place, ok bool) {
+// bundleFor returns the location of a limiter that create makes a member. ok is false for other limiters.
+func (s *Store) bundleFor(c *Cell, kind uint8) (b location, ok bool) {
 	if c.Space != Limiters || !bundled(kind) || !rule.Reserved(c.Key) {
-		return place{}, false
+		return location{}, false
 	}
-	if b, ok = s.placeOf(c); !ok {
-		return place{}, false
+	if b, ok = s.locate(c); !ok {
+		return location{}, false
 	}
 	if b.ref == 0 {
 		b.first = s.ownFirst(&b)
 	}
-	return b, b.ref != 0 || b.number > 0 || c.Room > 0
+	return b, b.ref != 0 || b.number > 0 || c.Reserve > 0
 }
 
 // FindBundle returns the bundle with a hash and a name, or 0 if there is none.
@@ -101,7 +102,7 @@ func (s *Store) FindBundle(h uint64, name []byte) arena.Ref {
 
 // openMember is Open for a limiter that has no entry of its own.
 func (s *Store) openMember(c *Cell) {
-	b, ok := s.placeOf(c)
+	b, ok := s.locate(c)
 	if !ok || b.ref == 0 {
 		return
 	}
@@ -112,13 +113,10 @@ func (s *Store) openMember(c *Cell) {
 
 // member returns the member with a number, or nil.
 func (e Entry) member(number int) Entry {
-	at := e.State()
-	n, m := at[0], Entry(at[1:])
-	for ; n > 0; n-- {
+	for m := range e.members() {
 		if m.Number() == number {
 			return m
 		}
-		m = m[memberHead+stateLen(m):]
 	}
 	return nil
 }
@@ -135,17 +133,28 @@ func (s *Store) SetMember(c *Cell, bundle arena.Ref, m Entry) {
 	c.Live = !s.idle(m)
 }
 
-// members iterates over the members of a bundle.
-func (e Entry) members() iter.Seq[Entry] {
+// slots iterates over the members of a bundle and the removed ones.
+func (e Entry) slots() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		at := e.State()
 		n, m := at[0], Entry(at[1:])
 		for ; n > 0; n-- {
 			next := m[memberHead+stateLen(m):]
-			if m.Number() != removedMember && !yield(m) {
+			if !yield(m) {
 				return
 			}
 			m = next
+		}
+	}
+}
+
+// members iterates over the members of a bundle.
+func (e Entry) members() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for m := range e.slots() {
+			if m.Number() != removedMember && !yield(m) {
+				return
+			}
 		}
 	}
 }
@@ -161,27 +170,21 @@ func (e Entry) memberCount() (n int) {
 // memberBytes returns how many bytes the members of a bundle take, and how many they take together with the removed
 // ones.
 func (e Entry) memberBytes() (present, all int) {
-	at := e.State()
-	n, m := at[0], Entry(at[1:])
-	for ; n > 0; n-- {
+	for m := range e.slots() {
 		size := memberHead + stateLen(m)
 		if all += size; m.Number() != removedMember {
 			present += size
 		}
-		m = m[size:]
 	}
 	return present, all
 }
 
 // removedOf returns a removed member whose state has a length, or nil.
 func (e Entry) removedOf(length int) Entry {
-	at := e.State()
-	n, m := at[0], Entry(at[1:])
-	for ; n > 0; n-- {
+	for m := range e.slots() {
 		if m.Number() == removedMember && stateLen(m) == length {
 			return m
 		}
-		m = m[memberHead+stateLen(m):]
 	}
 	return nil
 }
@@ -206,7 +209,7 @@ func (e Entry) addMember(number int, kind uint8, length int) Entry {
 
 // bundleSlot returns the size of the slot that createMember allocates, or 0 if it allocates none. If the cell is a
 // member, its place counts as removed.
-func (s *Store) bundleSlot(c *Cell, b *place, length int) int {
+func (s *Store) bundleSlot(c *Cell, b *location, length int) int {
 	need, present, all := memberHead+length, 0, 0
 	if b.ref != 0 {
 		present, all = Entry(s.Slab.At(b.ref)).memberBytes()
@@ -221,12 +224,12 @@ func (s *Store) bundleSlot(c *Cell, b *place, length int) int {
 	case Entry(s.Slab.At(b.ref)).removedOf(length) != nil, EntryLen(len(b.name), 1+all+need) <= s.Slab.Len(b.ref):
 		return 0
 	}
-	return EntryLen(len(b.name), 1+max(c.Room, present+need))
+	return EntryLen(len(b.name), 1+max(c.Reserve, present+need))
 }
 
 // createMember adds a limiter to its bundle, and makes the bundle if there is none. If it moves other limiters, it
 // increments Moves: the cells of limiters of the same policy and key must then be opened again.
-func (s *Store) createMember(c *Cell, b *place, kind uint8, length int) {
+func (s *Store) createMember(c *Cell, b *location, kind uint8, length int) {
 	switch n := s.bundleSlot(c, b, length); {
 	case b.ref == 0:
 		s.newBundle(b, n)
@@ -240,7 +243,7 @@ func (s *Store) createMember(c *Cell, b *place, kind uint8, length int) {
 
 // newBundle makes an empty bundle in a slot of n bytes, or one with the limiter number 0 if that has an entry of its
 // own. The caller adds a member and links the bundle.
-func (s *Store) newBundle(b *place, n int) {
+func (s *Store) newBundle(b *location, n int) {
 	b.ref = s.Slab.Alloc(n)
 	e := Entry(s.Slab.At(b.ref))
 	e.init(kindBundle, b.name, 1)
@@ -258,8 +261,8 @@ func (s *Store) newBundle(b *place, n int) {
 	s.Moves++
 }
 
-// ownFirst returns the entry of limiter number 0 if that is not the limiter of the place, and could be a member.
-func (s *Store) ownFirst(b *place) arena.Ref {
+// ownFirst returns the entry of limiter number 0 if that is not the limiter of the location, and could be a member.
+func (s *Store) ownFirst(b *location) arena.Ref {
 	if b.number == 0 {
 		return 0
 	}
@@ -278,7 +281,7 @@ func (e Entry) copyFrom(from Entry) {
 }
 
 // growBundle moves a bundle to a slot of n bytes, without the removed members.
-func (s *Store) growBundle(b *place, n int) {
+func (s *Store) growBundle(b *location, n int) {
 	of, slot, from := s.Index.find(b.hash, &s.Slab, Bundles, b.name)
 	to := s.Slab.Alloc(n)
 	old, e := Entry(s.Slab.At(from)), Entry(s.Slab.At(to))
@@ -314,7 +317,7 @@ func (s *Store) removeBundle(h uint64, r arena.Ref, e Entry) {
 func (s *Store) expireBundle(r arena.Ref, e Entry) {
 	s.eachMember(r, e, func(c *Cell) {
 		s.dropAllocations(c)
-		s.letGo(c)
+		s.releaseContents(c)
 		s.Counts.Expired++
 	})
 	s.removeBundle(s.hashOf(r), r, e)

@@ -14,10 +14,10 @@ import (
 // bundles is a store whose limiters have the names and hashes of a policy's limiters.
 type bundles struct {
 	filled
-	room int // the Room of cells
+	reserve int // the Reserve of cells
 }
 
-func newBundles(room int) bundles {
+func newBundles(reserve int) bundles {
 	f := newFilled()
 	plain := f.hashKey
 	f.hashKey = func(name []byte) uint64 {
@@ -28,7 +28,7 @@ func newBundles(room int) bundles {
 		return SiblingHash(plain(key), number)
 	}
 	f.changes.on = true
-	return bundles{f, room}
+	return bundles{f, reserve}
 }
 
 func limiterName(number int, key string) []byte {
@@ -37,7 +37,7 @@ func limiterName(number int, key string) []byte {
 
 func (b bundles) cell(number int, key string) Cell {
 	name := limiterName(number, key)
-	c := Cell{Hash: b.hashKey(name), Key: name, Room: b.room}
+	c := Cell{Hash: b.hashKey(name), Key: name, Reserve: b.reserve}
 	b.Open(&c)
 	return c
 }
@@ -90,22 +90,22 @@ func (b bundles) drain(t *testing.T) (keys []string) {
 	return keys
 }
 
-func roomOf(numbers int) (room int) {
+func bytesOfMembers(numbers int) (n int) {
 	for i := range numbers {
-		room += MemberLen(&limits[i%len(limits)])
+		n += MemberLen(&limits[i%len(limits)])
 	}
-	return room
+	return n
 }
 
 // TestMembersShareASlot checks that the limiters of a key are in one slot, which has its whole size from the beginning.
 func TestMembersShareASlot(t *testing.T) {
-	b := newBundles(roomOf(8))
+	b := newBundles(bytesOfMembers(8))
 	for number := range 8 {
 		b.use(t, number, "k", int64(number)+1)
 		require.NoError(t, b.Audit())
 	}
 	require.EqualValues(t, b.Slab.Len(b.cell(0, "k").Ref), b.Slab.TakenBytes())
-	require.Equal(t, arena.ClassOf(BundleLen(len(limiterName(0, "k")), b.room)), b.Slab.ClassAt(b.cell(0, "k").Ref))
+	require.Equal(t, arena.ClassOf(BundleLen(len(limiterName(0, "k")), b.reserve)), b.Slab.ClassAt(b.cell(0, "k").Ref))
 	require.Zero(t, b.Moves, "the bundle must have room for all from the beginning")
 	for number := range 8 {
 		require.EqualValues(t, number+1, b.used(number, "k"))
@@ -208,7 +208,7 @@ func TestABundleExpiresWithItsLastMember(t *testing.T) {
 
 // TestEvictionOfABundle checks that an evicted bundle leaves nothing behind, and that all of its units are counted.
 func TestEvictionOfABundle(t *testing.T) {
-	b := newBundles(roomOf(4))
+	b := newBundles(bytesOfMembers(4))
 	for i := range 100 {
 		for number := range 4 {
 			b.use(t, number, fmt.Sprint("k", i), 2)
@@ -224,7 +224,7 @@ func TestEvictionOfABundle(t *testing.T) {
 
 // TestBundlesAreCompacted moves bundles to other slots.
 func TestBundlesAreCompacted(t *testing.T) {
-	b := newBundles(roomOf(4))
+	b := newBundles(bytesOfMembers(4))
 	key := func(i int) string { return fmt.Sprint("k", i) }
 	for i := range 2000 {
 		for number := range 4 {

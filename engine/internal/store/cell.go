@@ -17,8 +17,8 @@ type Cell struct {
 	fresh  bool // the entry is new and not in the wheel yet
 	Relink bool // the entry may become idle earlier than the wheel expects
 	member bool // Ref is a bundle, and Entry is a limiter in it
-	// Room is how many bytes a new bundle of the key reserves. If it is not 0, a new limiter is made in a bundle.
-	Room int
+	// Reserve is how many bytes a new bundle of the key reserves. If it is not 0, a new limiter is made in a bundle.
+	Reserve int
 }
 
 // Open finds the key's entry.
@@ -137,17 +137,17 @@ func (s *Store) Drop(c *Cell) {
 
 // remove removes the cell's entry.
 func (s *Store) remove(c *Cell) {
-	s.letGo(c)
+	s.releaseContents(c)
 	if c.member {
 		s.removeMember(c)
 	} else {
 		s.removeSlot(c.Hash, c.Space, c.Key, c.Ref)
 	}
-	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space, Room: c.Room}
+	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space, Reserve: c.Reserve}
 }
 
-// letGo undoes what the store records about the cell's entry, except in wheel and index.
-func (s *Store) letGo(c *Cell) {
+// releaseContents undoes what the store records about the cell's entry, except in wheel and index.
+func (s *Store) releaseContents(c *Cell) {
 	if s.hasPartner(c) {
 		s.Counts.Blocked--
 	}

@@ -35,7 +35,7 @@ type Store struct {
 	allocationName [markLen + rule.MaxIDLen]byte
 	bundles        int                   // entries that are bundles
 	Moves          uint64                // how often limiters of a bundle moved; see createMember
-	bundleName     [rule.MaxNameLen]byte // see placeOf
+	bundleName     [rule.MaxNameLen]byte // see locate
 	memberName     [rule.MaxNameLen]byte // see eachMember
 	unfolded       [entryHead + rule.MaxNameLen + maxMemberState]byte
 	fetched        uint64 // keeps prefetches from being optimized away
