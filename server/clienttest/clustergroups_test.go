@@ -9,6 +9,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/hashslot"
 )
 
 const (
@@ -55,6 +57,36 @@ func testFollowsLeaders(t *testing.T, kind clientKind, redirect string) {
 	l.ends(t, c)
 	l.takeRest(t, c)
 	kind.quiet(t, false)
+}
+
+// TestSlotMapsHaveNoGaps restarts a node. From its start on, the node's map of the slots is empty or complete, although
+// the node learns the addresses of the others a little later.
+func TestSlotMapsHaveNoGaps(t *testing.T) {
+	c := startCluster(t, nil, "--redirect", "moved", "--groups", strconv.Itoa(severalGroups))
+	c.groups = severalGroups
+	restarted := c.nodes[c.spread()]
+	restarted.kill()
+	restarted.Start()
+	until(t, "the map of the restarted node names no other node", func() bool {
+		ranges, err := redis.Values(restarted.ask("CLUSTER", "SLOTS"))
+		if err != nil || len(ranges) == 0 {
+			return false
+		}
+		slots, others := int64(0), 0
+		for _, r := range ranges {
+			var first, last int64
+			var primary []any
+			_, err := redis.Scan(r.([]any), &first, &last, &primary)
+			require.NoError(t, err)
+			require.Equal(t, slots, first, "the ranges are %v", ranges)
+			slots = last + 1
+			if !strings.HasSuffix(restarted.addr, fmt.Sprintf(":%d", primary[1])) {
+				others++
+			}
+		}
+		require.EqualValues(t, hashslot.Count, slots, "the ranges are %v", ranges)
+		return others > 0
+	})
 }
 
 // spread gives the groups to the nodes by turns, and returns the node that leads the most.

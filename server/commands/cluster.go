@@ -19,7 +19,8 @@ const clusterDetails = "Cluster clients see one shard: the leader is the primary
 	"ranges, and any other " +
 	"node as a replica of the first primary. Node ids are the SHA-1 of the " +
 	"names of the nodes, the epoch is Raft's term. While a group has no known leader, the map shows its last leader " +
-	"and `cluster_state` is `fail`."
+	"and `cluster_state` is `fail`. A node that has just started stands in for primaries " +
+	"that it cannot name yet: the map is complete, or empty while no leader is known."
 
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
@@ -150,7 +151,7 @@ func runClusterMyID(s *Session, _ [][]byte) {
 }
 
 func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
-	owners := slices.DeleteFunc(info.Owners(t), func(o info.Owner) bool { return !hasAddress(o.Primary) })
+	owners := slices.DeleteFunc(info.Owners(t), func(o info.Owner) bool { return !info.HasAddress(o.Primary) })
 	s.Array(len(owners))
 	for _, o := range owners {
 		nodes := info.Serving(t, o.Primary)
@@ -168,13 +169,8 @@ func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
 	}
 }
 
-func hasAddress(m *limiter.Member) bool {
-	_, _, ok := m.HostPort()
-	return ok
-}
-
 func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
-	shards := slices.DeleteFunc(info.Shards(t), func(o info.Shard) bool { return !hasAddress(o.Primary) })
+	shards := slices.DeleteFunc(info.Shards(t), func(o info.Shard) bool { return !info.HasAddress(o.Primary) })
 	s.Array(len(shards))
 	for _, shard := range shards {
 		s.Map(2)

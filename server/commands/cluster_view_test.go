@@ -89,6 +89,18 @@ func TestClusterView(t *testing.T) {
 			nodes:  []string{idA + " :0@6390 myself,master,noaddr - 0 0 7 connected 0-16383"},
 			state:  "ok",
 		},
+		{
+			name: "the leader's address unknown, on a follower", self: "b",
+			change: func(t *limiter.Topology) { t.Nodes[0].ClientAddr, t.Nodes = "", t.Nodes[:2] },
+			nodes: []string{
+				idA + " :0@6390 slave,noaddr " + idB + " 0 P 7 connected",
+				idB + " 10.0.0.2:6380@6391 myself,master - 0 0 7 connected 0-16383",
+			},
+			slots: "0 16383 10.0.0.2 6380 " + idB + " ",
+			shards: "slots 0 16383 nodes id " + idB +
+				" port 6380 ip 10.0.0.2 endpoint 10.0.0.2 role master replication-offset 41 health online",
+			state: "ok",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := servertest.NewFakeCluster()

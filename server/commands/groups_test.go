@@ -72,20 +72,32 @@ func TestClusterViewOfGroups(t *testing.T) {
 			state: "1 fail 16384 8192 0 8192 3 2 10 10",
 		},
 		{
-			name: "a group that never had a leader, a primary without an address", self: "a",
+			name: "a group that never had a leader, a primary without an address", self: "c",
 			leaders: []string{"a", "b", "b", "a"},
 			change: func(t *limiter.Topology) {
 				t.Groups[0].Leader, t.Groups[0].LastLeader = "", ""
 				t.Nodes[1].ClientAddr = ""
 			},
 			nodes: []string{
-				idA + " 10.0.0.1:6380@6390 myself,master - 0 0 10 connected 12288-16383",
-				idB + " :0@6391 master,noaddr - 0 P 9 connected 4096-12287",
-				idC + " c.example:6380@6392 slave " + idB + " 0 P 9 connected",
+				idA + " 10.0.0.1:6380@6390 master - 0 P 10 connected 12288-16383",
+				idB + " :0@6391 slave,noaddr " + idC + " 0 P 9 connected",
+				idC + " c.example:6380@6392 myself,master - 0 0 9 connected 0-12287",
 			},
-			slots:  []string{"12288 16383 " + nodeA, nodeC},
-			shards: []string{"slots 12288 16383 nodes " + shardA("master"), shardC},
-			state:  "1 fail 16384 12288 0 4096 3 2 10 10",
+			slots: []string{"0 12287 " + nodeC, nodeA + " 12288 16383 " + nodeA, nodeC},
+			shards: []string{"slots 0 12287 nodes " + strings.Replace(shardC, "replica", "master", 1), shardA("replica"),
+				"slots 12288 16383 nodes " + shardA("master"), shardC},
+			state: "1 fail 16384 12288 0 4096 3 2 10 9",
+		},
+		{
+			name: "groups that never had a leader", self: "a", leaders: []string{"", "", "", ""},
+			change: func(t *limiter.Topology) {
+				for i := range t.Groups {
+					t.Groups[i].LastLeader = ""
+				}
+				t.Nodes = t.Nodes[:1]
+			},
+			nodes: []string{idA + " 10.0.0.1:6380@6390 myself,slave - 0 0 10 connected"},
+			state: "1 fail 16384 0 0 16384 1 1 10 10",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

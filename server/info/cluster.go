@@ -72,11 +72,15 @@ type Owner struct {
 	Primary *limiter.Member
 }
 
-// Owners returns the owners of all slots in the order of the slots, without slots that have no known primary. Ranges
-// that follow each other and have the same primary are one.
+// Owners returns the owners of all slots in the order of the slots. Ranges that follow each other and have the same
+// primary are one. There are no owners while this node knows no leader of any group.
 func Owners(t *limiter.Topology) (all []Owner) {
-	for _, g := range t.Each() {
-		p := t.PrimaryOf(g)
+	groups := t.Each()
+	if !slices.ContainsFunc(groups, func(g limiter.Group) bool { return t.PrimaryOf(g) != nil }) {
+		return nil
+	}
+	for _, g := range groups {
+		p := primaryOf(t, g)
 		if n := len(all); n > 0 && all[n-1].Primary == p && all[n-1].Slots.Last+1 == g.Slots.First {
 			all[n-1].Slots.Last = g.Slots.Last
 		} else if p != nil {
@@ -84,6 +88,23 @@ func Owners(t *limiter.Topology) (all []Owner) {
 		}
 	}
 	return all
+}
+
+// primaryOf returns the node that cluster clients see as the primary of a group's slots. It may be nil. For a primary
+// that clients cannot call, this node stands in, because it executes or forwards their commands: some clients fail if
+// the map has a gap.
+func primaryOf(t *limiter.Topology, g limiter.Group) *limiter.Member {
+	p, self := t.PrimaryOf(g), t.Member(t.Self)
+	if p == nil || !HasAddress(p) && HasAddress(self) {
+		return self
+	}
+	return p
+}
+
+// HasAddress reports whether clients can call a node.
+func HasAddress(m *limiter.Member) bool {
+	_, _, ok := m.HostPort()
+	return ok
 }
 
 // primaries returns the nodes that own slots, in the order of their first slots.
@@ -143,7 +164,7 @@ func epochOf(t *limiter.Topology, m *limiter.Member) (epoch uint64) {
 		m = p
 	}
 	for _, g := range t.Groups {
-		if t.PrimaryOf(g) == m {
+		if primaryOf(t, g) == m {
 			epoch = max(epoch, g.Term)
 		}
 	}
@@ -219,7 +240,7 @@ func nodeFlags(t *limiter.Topology, owners []Owner, m *limiter.Member) string {
 	} else if !m.Up {
 		flags += ",fail"
 	}
-	if _, _, ok := m.HostPort(); !ok {
+	if !HasAddress(m) {
 		flags += ",noaddr"
 	}
 	return flags
@@ -228,13 +249,12 @@ func nodeFlags(t *limiter.Topology, owners []Owner, m *limiter.Member) string {
 // Serving returns the nodes with a known address: first the given primary of a range of slots, then the other nodes. It
 // returns none while the primary's address is unknown.
 func Serving(t *limiter.Topology, first *limiter.Member) (all []*limiter.Member) {
-	if _, _, ok := first.HostPort(); !ok {
+	if !HasAddress(first) {
 		return nil
 	}
 	all = append(all, first)
 	for i := range t.Nodes {
-		m := &t.Nodes[i]
-		if _, _, ok := m.HostPort(); ok && m != first {
+		if m := &t.Nodes[i]; m != first && HasAddress(m) {
 			all = append(all, m)
 		}
 	}
@@ -244,8 +264,7 @@ func Serving(t *limiter.Topology, first *limiter.Member) (all []*limiter.Member)
 // Replicas returns the other nodes that are up and have a client address.
 func Replicas(t *limiter.Topology) (all []*limiter.Member) {
 	for i := range t.Nodes {
-		m := &t.Nodes[i]
-		if _, _, ok := m.HostPort(); ok && m.Up && m.ID != t.Self {
+		if m := &t.Nodes[i]; m.Up && m.ID != t.Self && HasAddress(m) {
 			all = append(all, m)
 		}
 	}
