@@ -116,7 +116,12 @@ func (s *Share) PoolExcess(size int64, at Level) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.renew()
-	return min(max(b.total-s.takes+takes-b.pool(at), 0), takes)
+	excess := func() int64 { return min(max(b.total-s.takes+takes-b.pool(at), 0), takes) }
+	if excess() > 0 {
+		b.read = time.Time{} // the group will evict keys, so it must know what others have evicted meanwhile
+		b.renew()
+	}
+	return excess()
 }
 
 // pool returns the bytes of the pool at a level.

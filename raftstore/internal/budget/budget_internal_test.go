@@ -133,6 +133,19 @@ func TestSizesAreRenewed(t *testing.T) {
 	})
 }
 
+// TestAnExcessIsOfNow checks that a group which would evict keys, because others take too much, sees at once that they
+// have evicted.
+func TestAnExcessIsOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tables, shares := join(New(16_000, 2, true), 5_000, 12_000)
+		require.EqualValues(t, 1_500, shares[0].PoolExcess(5_000, Full))
+		tables[1].bytes = 10_600
+		require.EqualValues(t, 100, shares[0].PoolExcess(5_000, Full))
+		tables[1].bytes = 10_000
+		require.Zero(t, shares[0].PoolExcess(5_000, Full))
+	})
+}
+
 // TestSettle checks when a table frees pages: above its part of High, or above its reserved part while the pool is
 // used up.
 func TestSettle(t *testing.T) {
