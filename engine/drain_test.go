@@ -42,7 +42,9 @@ func TestDrainYields(t *testing.T) {
 	table := NewTable(Options{Shards: 1, TrackChanges: true})
 	limit := Limit{Algorithm: FixedWindow, WindowNs: Never, Max: 10}
 	out := make([]Decision, 1)
-	take := func(key string) { table.Decide(Stamp{NowNs: 1e18}, []Op{{Key: []byte(key), Limit: limit, Cost: 1}}, out) }
+	take := func(key string) {
+		table.Decide(Stamp{NowNs: 1e18}, []Op{{Key: []byte(key), Limit: limit, Cost: 1}}, out)
+	}
 	for k := range keys {
 		take(fmt.Sprint(k))
 	}
