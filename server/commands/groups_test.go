@@ -84,8 +84,8 @@ func TestClusterViewOfGroups(t *testing.T) {
 				idC + " c.example:6380@6392 myself,master - 0 0 9 connected 0-12287",
 			},
 			slots: []string{"0 12287 " + nodeC, nodeA + " 12288 16383 " + nodeA, nodeC},
-			shards: []string{"slots 0 12287 nodes " + strings.Replace(shardC, "replica", "master", 1), shardA("replica"),
-				"slots 12288 16383 nodes " + shardA("master"), shardC},
+			shards: []string{"slots 0 12287 nodes " + strings.Replace(shardC, "replica", "master", 1),
+				shardA("replica"), "slots 12288 16383 nodes " + shardA("master"), shardC},
 			state: "1 fail 16384 12288 0 4096 3 2 10 9",
 		},
 		{
