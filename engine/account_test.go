@@ -109,7 +109,7 @@ func TestAccountsAtTheBound(t *testing.T) {
 				require.NoError(t, b.table.shards[0].Audit())
 			}
 			if i%200 == 0 {
-				require.NoError(t, b.table.Drain(100, nil, func([]Change) error { return nil }))
+				require.NoError(t, b.table.Drain(100, func([]Change) error { return nil }))
 			}
 		}
 		evicted += b.table.evictions()

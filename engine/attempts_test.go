@@ -110,7 +110,7 @@ func TestDenialsBehindForgiveness(t *testing.T) {
 func TestExtendedStrikesAreBounded(t *testing.T) {
 	at, table := engine.Stamp{NowNs: 1e18}, metaTable(1)
 	stored := entries{}
-	drain := func() { require.NoError(t, table.Drain(100, nil, into(t, stored))) }
+	drain := func() { require.NoError(t, table.Drain(100, into(t, stored))) }
 	for _, op := range attempts(table, at, engine.Extend) {
 		for i := range 2000 {
 			if decideAt(table, at, op); i%7 == 0 {
@@ -181,7 +181,7 @@ func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	}
 	at, table, stored := engine.Stamp{NowNs: 1e18}, metaTable(1), entries{}
 	decideAt(table, at, engine.Op{Key: []byte("k"), Limit: quotaLimit(9).Limit, Cost: 1})
-	require.NoError(t, table.Drain(100, nil, into(t, stored)))
+	require.NoError(t, table.Drain(100, into(t, stored)))
 	for key, value := range stored {
 		_, err := metaTable(1).Load(at, []byte(key), value[0])
 		require.NoError(t, err)
@@ -227,11 +227,11 @@ func TestExtendedPenaltiesMakeRoom(t *testing.T) {
 		decideAt(table, at, check(1, "many", fmt.Sprint("k", i%17), "many", fmt.Sprint("k", 17+i%13)))
 		decideAt(table, at, check(1, "many", fmt.Sprint("k", i%17), "many", fmt.Sprint("k", 17+i%13), "bucket", bucket))
 		if i%100 == 0 {
-			require.NoError(t, table.Drain(100, nil, into(t, stored)))
+			require.NoError(t, table.Drain(100, into(t, stored)))
 			require.LessOrEqual(t, table.MemoryBytes(), int64(1<<20))
 		}
 	}
 	require.Positive(t, table.Stats(at).Evicted)
-	require.NoError(t, table.Drain(100, nil, into(t, stored)))
+	require.NoError(t, table.Drain(100, into(t, stored)))
 	require.Equal(t, table.StateHash(at), loaded(t, at, stored, 1).StateHash(at))
 }

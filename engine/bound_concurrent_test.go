@@ -29,7 +29,7 @@ func TestBoundForManyCallers(t *testing.T) {
 							table.DecideAtomic(at, ops[:16], out)
 						}
 						if caller == 0 {
-							_ = table.Drain(1000, nil, func([]engine.Change) error { return nil })
+							_ = table.Drain(1000, func([]engine.Change) error { return nil })
 							table.Victims(at, table.CompactBytes()-bound/8*7, 100, func(key, _ []byte) {
 								op := engine.Op{Code: engine.OpForget, Key: key}
 								table.Decide(at, []engine.Op{op}, out)

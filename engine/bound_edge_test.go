@@ -121,7 +121,7 @@ func TestCompactionMovesWhole(t *testing.T) {
 		require.EqualValues(t, 980, decide(op).Remaining, "key %d", n)
 	}
 	stored := map[string]bool{}
-	require.NoError(t, table.Drain(1000, nil, func(list []engine.Change) error {
+	require.NoError(t, table.Drain(1000, func(list []engine.Change) error {
 		for _, c := range list {
 			stored[string(c.Key[1:])] = c.Value != nil
 		}

@@ -70,7 +70,7 @@ func (r boundRun) run(t *testing.T) (got boundResult) {
 		}
 		got.most = max(got.most, table.MemoryBytes())
 		if r.byBatch && b.IntN(32) == 0 {
-			require.NoError(t, table.Drain(1000, nil, func([]engine.Change) error { return nil }))
+			require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
 		}
 	}
 	got.took, got.heap = time.Since(began), heapInUse()

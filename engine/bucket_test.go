@@ -81,7 +81,7 @@ func TestStateGrowsWithItsLimit(t *testing.T) {
 	require.EqualValues(t, 2, denied.Remaining, "a denial must put its limit in force")
 	require.EqualValues(t, 1, table.Len(at))
 	copied := NewTable(Options{Shards: 4})
-	require.NoError(t, table.Drain(10, nil, func(chunk []Change) error {
+	require.NoError(t, table.Drain(10, func(chunk []Change) error {
 		for _, c := range chunk {
 			if c.Value == nil {
 				continue // the removal of the entry that a longer entry replaced
@@ -101,7 +101,7 @@ func TestGrowingIsNoRemoval(t *testing.T) {
 	for _, cost := range []int64{1, 9} { // admitted, and denied
 		table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 		drained := func() (changes []Change) {
-			require.NoError(t, table.Drain(1, nil, func(chunk []Change) error {
+			require.NoError(t, table.Drain(1, func(chunk []Change) error {
 				changes = append(changes, Change{Key: bytes.Clone(chunk[0].Key), Value: bytes.Clone(chunk[0].Value)})
 				return nil
 			}))
@@ -131,7 +131,7 @@ func TestCarryIsBounded(t *testing.T) {
 	table.Decide(at, []Op{{Key: []byte("k"), Limit: fast, Cost: MaxUnits}}, d[:])
 	copied := NewTable(Options{})
 	before := Stamp{NowNs: at.NowNs - 1e9}
-	require.NoError(t, table.Drain(1, nil, func(chunk []Change) error {
+	require.NoError(t, table.Drain(1, func(chunk []Change) error {
 		_, err := copied.Load(before, chunk[0].Key, chunk[0].Value)
 		return err
 	}))

@@ -44,7 +44,7 @@ func TestBundlesLoadInAnyOrder(t *testing.T) {
 		decideAt(from, at, check(1, "p", fmt.Sprint("k", i%37)))
 	}
 	stored := map[string][]byte{}
-	require.NoError(t, from.Drain(50, nil, func(chunk []engine.Change) error {
+	require.NoError(t, from.Drain(50, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			stored[string(c.Key)] = append([]byte(nil), c.Value...)
 		}
@@ -166,7 +166,7 @@ func TestALoadedNameThatIsTooLong(t *testing.T) {
 	decideAt(from, at, setPolicy("p", fourLimits(5)))
 	decideAt(from, at, check(1, "p", "k"))
 	var value []byte
-	require.NoError(t, from.Drain(100, nil, func(chunk []engine.Change) error {
+	require.NoError(t, from.Drain(100, func(chunk []engine.Change) error {
 		value = append([]byte(nil), chunk[len(chunk)-1].Value...)
 		return nil
 	}))

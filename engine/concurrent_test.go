@@ -156,7 +156,7 @@ func TestConcurrentEverything(t *testing.T) {
 				table.Collect(g.at, 10)
 			case 4:
 				draining.Lock()
-				_ = table.Drain(100, nil, func([]engine.Change) error { return nil })
+				_ = table.Drain(100, func([]engine.Change) error { return nil })
 				draining.Unlock()
 			case 5:
 				table.Stats(g.at)

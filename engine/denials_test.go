@@ -43,7 +43,7 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				at.NowNs += rng.Int64N(1 << rng.IntN(50))
 			}
-			require.NoError(t, follower.Drain(500, nil, into(t, stored)))
+			require.NoError(t, follower.Drain(500, into(t, stored)))
 			expect := make([]engine.Decision, len(b.ops))
 			copied := loaded(t, at, stored, 2)
 			copied.Decide(at, b.ops, expect)

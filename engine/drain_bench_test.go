@@ -35,7 +35,7 @@ func benchDrain(b *testing.B, keys int) {
 		}
 	}
 	drain := func() (drained int) {
-		_ = table.Drain(1024, nil, func(chunk []engine.Change) error { drained += len(chunk); return nil })
+		_ = table.Drain(1024, func(chunk []engine.Change) error { drained += len(chunk); return nil })
 		return drained
 	}
 	decide(keys, func(i int) int { return i })

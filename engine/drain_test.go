@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +22,7 @@ func TestDrainIsBoundedInBytes(t *testing.T) {
 		}
 	}
 	chunks, longest, largest := 0, 0, 0
-	require.NoError(t, table.Drain(1<<20, nil, func(changes []Change) error {
+	require.NoError(t, table.Drain(1<<20, func(changes []Change) error {
 		bytes := 0
 		for _, c := range changes {
 			bytes += len(c.Value)
@@ -34,29 +33,4 @@ func TestDrainIsBoundedInBytes(t *testing.T) {
 	}))
 	require.Greater(t, chunks, 1)
 	require.LessOrEqual(t, longest, store.DrainBytes+largest)
-}
-
-// TestDrainYields checks that a decision can be made in the midst of a chunk, and that its change is handed out.
-func TestDrainYields(t *testing.T) {
-	const keys = 1000
-	table := NewTable(Options{Shards: 1, TrackChanges: true})
-	limit := Limit{Algorithm: FixedWindow, WindowNs: Never, Max: 10}
-	out := make([]Decision, 1)
-	take := func(key string) {
-		table.Decide(Stamp{NowNs: 1e18}, []Op{{Key: []byte(key), Limit: limit, Cost: 1}}, out)
-	}
-	for k := range keys {
-		take(fmt.Sprint(k))
-	}
-	yields, changes := 0, 0
-	require.NoError(t, table.Drain(keys, func() {
-		if yields++; yields == 2 {
-			take("new")
-		}
-	}, func(chunk []Change) error {
-		changes += len(chunk)
-		return nil
-	}))
-	require.GreaterOrEqual(t, yields, keys/128)
-	require.Equal(t, keys+1, changes)
 }

@@ -116,7 +116,7 @@ func TestBlocksEverywhereHaveABound(t *testing.T) {
 	require.Equal(t, engine.BlocksFull, one(everywhere("still more", 1e9)).Status)
 
 	loaded := engine.NewTable(engine.Options{Shards: 2})
-	require.NoError(t, table.Drain(1024, nil, func(chunk []engine.Change) error {
+	require.NoError(t, table.Drain(1024, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			_, err := loaded.Load(at, c.Key, c.Value)
 			require.NoError(t, err)

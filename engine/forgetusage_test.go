@@ -42,7 +42,7 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 		},
 		"drain": func(t *testing.T, table *engine.Table) {
 			removed := 0
-			require.NoError(t, table.Drain(64, nil, func(chunk []engine.Change) error {
+			require.NoError(t, table.Drain(64, func(chunk []engine.Change) error {
 				for _, c := range chunk {
 					removed += int(one(c.Value == nil))
 				}
@@ -57,7 +57,7 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 			for i := range 100 {
 				require.EqualValues(t, 1, decideAt(table, at, check(7, "p", fmt.Sprint("k", i))).Allowed)
 			}
-			require.NoError(t, table.Drain(1000, nil, func([]engine.Change) error { return nil }))
+			require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
 			require.EqualValues(t, 1, decideAt(table, at, reset).Allowed)
 			finds(t, table)
 		})

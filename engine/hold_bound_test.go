@@ -205,7 +205,7 @@ func TestLoadOfDamagedHolds(t *testing.T) {
 			decideAt(before, g.at, g.next())
 			g.pass()
 		}
-		require.NoError(t, before.Drain(100, nil, into(t, stored)))
+		require.NoError(t, before.Drain(100, into(t, stored)))
 		table := metaTable(2)
 		setModelPolicies(table, g.at)
 		for k, v := range stored {

@@ -42,7 +42,7 @@ func (l *logs) add() {
 
 // drain returns the drained changes and the length of their values.
 func (l *logs) drain() (changes []engine.Change, length int) {
-	require.NoError(l.t, l.table.Drain(100, nil, func(chunk []engine.Change) error {
+	require.NoError(l.t, l.table.Drain(100, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			changes = append(changes, engine.Change{Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Value)})
 			length += len(c.Value)

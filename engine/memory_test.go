@@ -51,7 +51,7 @@ func TestMemoryOfTokenBuckets(t *testing.T) {
 	for name, o := range map[string]engine.Options{"plain": {}, "saved": {TrackChanges: true}} {
 		before := heapBytes()
 		table := fill(keys, o)
-		require.NoError(t, table.Drain(1000, nil, func([]engine.Change) error { return nil }))
+		require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
 		bytes := heapBytes() - before
 		stats := table.Stats(engine.Stamp{NowNs: 1e18})
 		require.EqualValues(t, keys, stats.Keys)

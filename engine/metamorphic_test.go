@@ -116,7 +116,7 @@ func restarting(t *testing.T, seed uint64) func(block, []engine.Decision) {
 	return func(b block, out []engine.Decision) {
 		table.Decide(b.at, b.ops, out)
 		if rng.IntN(3) == 0 {
-			require.NoError(t, table.Drain(1+rng.IntN(500), nil, into(t, stored)))
+			require.NoError(t, table.Drain(1+rng.IntN(500), into(t, stored)))
 			if rng.IntN(3) == 0 {
 				table = loaded(t, b.at, stored, 1<<rng.IntN(6))
 			}
@@ -143,7 +143,7 @@ func replaying(t *testing.T, seed uint64) func(block, []engine.Decision) {
 			begun = len(journal)
 		}
 		cursor = table.Renew(cursor, rng.IntN(200))
-		require.NoError(t, table.Drain(1+rng.IntN(500), nil, func(changes []engine.Change) error {
+		require.NoError(t, table.Drain(1+rng.IntN(500), func(changes []engine.Change) error {
 			for _, c := range changes {
 				journal = append(journal, engine.Change{Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Value)})
 			}
@@ -176,7 +176,7 @@ func replayed(t *testing.T, at engine.Stamp, journal []engine.Change, shards int
 }
 
 func requireUnchanged(t *testing.T, table *engine.Table) {
-	require.NoError(t, table.Drain(100, nil, func(c []engine.Change) error {
+	require.NoError(t, table.Drain(100, func(c []engine.Change) error {
 		require.Empty(t, c, "a load must not count as a change")
 		return nil
 	}))
@@ -219,9 +219,9 @@ func TestDrainStopsAtAnError(t *testing.T) {
 	}
 	full, stored := errors.New("disk full"), entries{}
 	keep := into(t, stored)
-	require.ErrorIs(t, table.Drain(10, nil, func(c []engine.Change) error { return errors.Join(keep(c), full) }), full)
+	require.ErrorIs(t, table.Drain(10, func(c []engine.Change) error { return errors.Join(keep(c), full) }), full)
 	require.Len(t, stored, 10)
-	require.NoError(t, table.Drain(10, nil, keep))
+	require.NoError(t, table.Drain(10, keep))
 	require.Len(t, stored, 1000)
 	require.EqualValues(t, 1000, loaded(t, at, stored, 8).Len(at))
 }
@@ -230,7 +230,7 @@ func TestDrainStopsAtAnError(t *testing.T) {
 func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	table, at, stored := metaTable(4), engine.Stamp{NowNs: 1e18}, entries{}
 	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 10), Cost: 1}})
-	require.NoError(t, table.Drain(10, nil, into(t, stored)))
+	require.NoError(t, table.Drain(10, into(t, stored)))
 	for k, v := range stored {
 		for waitNs, want := range map[int64]bool{1e9 - 1: true, 1e9: false} {
 			later, again := engine.Stamp{NowNs: at.NowNs + waitNs}, metaTable(2)
@@ -250,7 +250,7 @@ func TestLoadOfDamage(t *testing.T) {
 		before := metaTable(2)
 		history := someBlocks(seed, 5, 200)
 		run(history, oneByOne(before))
-		require.NoError(t, before.Drain(100, nil, into(t, stored)))
+		require.NoError(t, before.Drain(100, into(t, stored)))
 		table, at := metaTable(2), history[len(history)-1].at
 		for k, values := range stored {
 			for range 5 {

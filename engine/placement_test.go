@@ -26,7 +26,7 @@ func TestPlacementOfStoredEntries(t *testing.T) {
 	got := map[string]engine.Placement{}
 	var across []string
 	foo := hashslot.Of([]byte("foo"))
-	require.NoError(t, table.Drain(100, nil, func(chunk []engine.Change) error {
+	require.NoError(t, table.Drain(100, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			at, err := engine.PlacementOf(c)
 			require.NoError(t, err)

@@ -180,7 +180,7 @@ func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 		if i%97 != 0 {
 			continue
 		}
-		require.NoError(t, table.Drain(64, nil, func(chunk []engine.Change) error {
+		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error {
 			for _, c := range chunk {
 				if stored[string(c.Key)] = append([]byte{}, c.Value...); c.Value == nil {
 					delete(stored, string(c.Key))
@@ -200,7 +200,7 @@ func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 	require.NotZero(t, table.Policies().Len(), "policies must stay when limiters are cleared")
 	for _, why := range []string{"they are stored again", "a round stores them as well"} {
 		names := 0
-		require.NoError(t, table.Drain(64, nil, func(chunk []engine.Change) error { names += len(chunk); return nil }))
+		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error { names += len(chunk); return nil }))
 		require.Equal(t, table.Policies().Len(), names, why)
 		require.Zero(t, table.Renew(0, 1<<30))
 	}

@@ -51,7 +51,7 @@ func (r *boundedReplicas) evict(nowNs, soft int64) {
 // drain moves the changes of both tables into their stores.
 func (r *boundedReplicas) drain() {
 	for i, table := range []*engine.Table{r.bounded, r.free} {
-		require.NoError(r.t, table.Drain(1000, nil, func(list []engine.Change) error {
+		require.NoError(r.t, table.Drain(1000, func(list []engine.Change) error {
 			for _, c := range list {
 				if delete(r.stored[i], string(c.Key)); c.Value != nil {
 					r.stored[i][string(c.Key)] = string(c.Value)

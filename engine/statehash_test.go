@@ -84,7 +84,7 @@ func restarter(t *testing.T, seed uint64) func(*replica, block, []engine.Decisio
 	return func(r *replica, b block, out []engine.Decision) {
 		r.table.Decide(b.at, b.ops, out)
 		if rng.IntN(3) == 0 {
-			require.NoError(t, r.table.Drain(1+rng.IntN(500), nil, into(t, stored)))
+			require.NoError(t, r.table.Drain(1+rng.IntN(500), into(t, stored)))
 			if rng.IntN(2) == 0 {
 				r.table = loaded(t, b.at, stored, 1<<rng.IntN(6))
 			}

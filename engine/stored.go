@@ -91,10 +91,9 @@ func (t *Table) Reserve(entries int64) {
 
 // Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries and the rest
 // of a bundle, or a few megabytes. Two changes of one key are handed out in their order. Drain stops at the first
-// error of emit, and does not hand out that chunk again. No lock is held for more than drainStep entries and the rest
-// of a bundle at once. Between two locks Drain calls yield, unless it is nil. No lock is held while yield or emit runs.
-// Drain must not run concurrently with itself.
-func (t *Table) Drain(maxChunk int, yield func(), emit func([]Change) error) error {
+// error of emit, and does not hand out that chunk again. No lock is held while emit runs, and none for more than
+// drainStep entries and the rest of a bundle at once. Drain must not run concurrently with itself.
+func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	var b store.Batch
 	var out []Change
 	flush := func() error {
@@ -111,9 +110,6 @@ func (t *Table) Drain(maxChunk int, yield func(), emit func([]Change) error) err
 		s := &t.shards[i]
 		for more := true; more; {
 			more = s.drainSome(&b, maxChunk-b.Len())
-			if yield != nil {
-				yield()
-			}
 			if b.Len() >= maxChunk || b.Full() {
 				if err := flush(); err != nil {
 					return err

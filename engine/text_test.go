@@ -53,7 +53,7 @@ func TestTextsAreKept(t *testing.T) {
 			}
 		}
 		stored := entries{}
-		require.NoError(t, table.Drain(10, nil, into(t, stored)))
+		require.NoError(t, table.Drain(10, into(t, stored)))
 		again := loaded(t, textAt, stored, 4)
 		require.Equal(t, table.StateHash(textAt), again.StateHash(textAt))
 		for i, value := range longTexts {
@@ -89,7 +89,7 @@ func TestStoredTextsAreChecked(t *testing.T) {
 	table := engine.NewTable(engine.Options{TrackChanges: true})
 	decideOne(table, step{textAt, setText("k", "hello")})
 	stored := entries{}
-	require.NoError(t, table.Drain(10, nil, into(t, stored)))
+	require.NoError(t, table.Drain(10, into(t, stored)))
 	for key, values := range stored {
 		value := values[0]
 		for cut := range len(value) {

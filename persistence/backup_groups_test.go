@@ -102,7 +102,7 @@ func (s *tierState) backup() []byte {
 func (s *tierState) group(table *engine.Table, index uint64) *limiter.Backup {
 	images := mustOpenImages(s.t, vfs.NewMem())
 	table.Renew(0, 1<<30)
-	require.NoError(s.t, table.Drain(chunkEntries, nil, images.Write))
+	require.NoError(s.t, table.Drain(chunkEntries, images.Write))
 	info := seal(s.t, images, index)
 	stream, _, err := images.Send(info.ID)
 	require.NoError(s.t, err)
@@ -115,7 +115,7 @@ func (s *tierState) group(table *engine.Table, index uint64) *limiter.Backup {
 func entries(t *testing.T, table *engine.Table) map[string]string {
 	all := map[string]string{}
 	table.Renew(0, 1<<30)
-	require.NoError(t, table.Drain(chunkEntries, nil, func(chunk []engine.Change) error {
+	require.NoError(t, table.Drain(chunkEntries, func(chunk []engine.Change) error {
 		for _, c := range chunk {
 			if delete(all, string(c.Key)); len(c.Value) > 0 {
 				all[string(c.Key)] = string(c.Value)

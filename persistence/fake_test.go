@@ -56,7 +56,7 @@ func (f *fakeTable) state() map[string]string {
 	return maps.Clone(f.entries)
 }
 
-func (f *fakeTable) Drain(maxChunk int, yield func(), emit func([]engine.Change) error) error {
+func (f *fakeTable) Drain(maxChunk int, emit func([]engine.Change) error) error {
 	f.mu.Lock()
 	keys := slices.Sorted(maps.Keys(f.dirty))
 	f.dirty = map[string]bool{}

@@ -17,7 +17,7 @@ func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 		s.spread.pause(force)
 	}
 	changed := false
-	err := from.Drain(chunkEntries, s.spread.yield, func(chunk []engine.Change) error {
+	err := from.Drain(chunkEntries, func(chunk []engine.Change) error {
 		changed = true
 		err := inBatches(chunk, func(batch []engine.Change) error { return s.commit(batch, now(), pebble.NoSync) })
 		s.spread.pause(force)

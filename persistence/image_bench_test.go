@@ -43,7 +43,7 @@ func benchmarkImage(b *testing.B, entries int, eager bool) {
 			more, err = m.Renew(table)
 		}
 		require.NoError(b, err)
-		require.NoError(b, table.Drain(chunkEntries, nil, m.Write))
+		require.NoError(b, table.Drain(chunkEntries, m.Write))
 		images++
 		_, err = m.Seal(images, 1, nil, nil)
 		require.NoError(b, err)

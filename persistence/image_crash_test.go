@@ -54,7 +54,7 @@ func (r *imageRun) run(fs vfs.FS, onFatal func(error)) error {
 	table := newFakeTable()
 	for n := int64(1); n < lastImage; n++ {
 		change(rand.New(rand.NewPCG(uint64(n), 1)), table, int(n))
-		if err := table.Drain(16, nil, m.Write); err != nil {
+		if err := table.Drain(16, m.Write); err != nil {
 			return err
 		}
 		r.begun.Store(n)

@@ -40,7 +40,7 @@ func write(t *testing.T, m *Images, from Drainer) {
 		more, err = m.Renew(from)
 		require.NoError(t, err)
 	}
-	require.NoError(t, from.Drain(chunkEntries, nil, m.Write))
+	require.NoError(t, from.Drain(chunkEntries, m.Write))
 }
 
 func seal(t *testing.T, m *Images, index uint64) ImageInfo {
@@ -210,7 +210,7 @@ func TestATableGoesThroughAnImage(t *testing.T) {
 	loaded := engine.NewTable(engine.Options{TrackChanges: true})
 	require.NoError(t, m.Load(info.ID, func([]byte) (engine.Stamp, error) { return at, nil }, loaded))
 	require.Equal(t, table.Len(at), loaded.Len(at))
-	require.NoError(t, loaded.Drain(chunkEntries, nil, func([]engine.Change) error {
+	require.NoError(t, loaded.Drain(chunkEntries, func([]engine.Change) error {
 		return errors.New("loading is not changing")
 	}))
 	again := make([]engine.Decision, len(ops))

@@ -58,7 +58,7 @@ func TestLoadOfManyKeys(t *testing.T) {
 		require.EqualValues(t, 50, info.Used)
 	}
 	changes := 0
-	require.NoError(t, table.Drain(chunkEntries, nil, func(c []engine.Change) error { changes += len(c); return nil }))
+	require.NoError(t, table.Drain(chunkEntries, func(c []engine.Change) error { changes += len(c); return nil }))
 	require.Zero(t, changes, "a load must not count as changes")
 }
 
@@ -98,7 +98,7 @@ type repeated struct {
 	chunk []engine.Change
 }
 
-func (r *repeated) Drain(maxChunk int, yield func(), emit func([]engine.Change) error) error {
+func (r *repeated) Drain(maxChunk int, emit func([]engine.Change) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for rest := r.chunk; len(rest) > 0; rest = rest[min(maxChunk, len(rest)):] {

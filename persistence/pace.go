@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"io"
-	"runtime"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ const (
 	paceStep = time.Millisecond
 )
 
-// pacedFS delays the writer of a table in proportion to the bytes written, and yields at each write.
+// pacedFS delays the writer of a table in proportion to the bytes written.
 type pacedFS struct{ vfs.FS }
 
 func (p pacedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -29,7 +28,7 @@ func (p pacedFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) 
 	if err != nil || !strings.HasSuffix(name, ".sst") {
 		return f, err
 	}
-	return &pacedFile{File: f, courtesy: courtesy{from: time.Now()}}, nil
+	return &pacedFile{File: f}, nil
 }
 
 func (p pacedFS) Unwrap() vfs.FS { return p.FS }
@@ -37,35 +36,13 @@ func (p pacedFS) Unwrap() vfs.FS { return p.FS }
 // pacedFile delays the writer of a file. Only one goroutine may write it.
 type pacedFile struct {
 	vfs.File
-	delay    delay
-	courtesy courtesy
+	delay delay
 }
 
 func (f *pacedFile) Write(b []byte) (int, error) {
-	f.courtesy.yield()
 	n, err := f.File.Write(b)
-	if f.delay.add(n, paceBytesPerSecond) {
-		f.courtesy.from = time.Now()
-	}
+	f.delay.add(n, paceBytesPerSecond)
 	return n, err
-}
-
-// courtesy lets goroutines that wait for a processor go before a job, in the midst of its work. While all processors
-// are busy, each yield may last until the scheduler takes a processor from a poller: 10 ms. So the job yields at most
-// as long as it works, and takes at most twice its time.
-type courtesy struct {
-	worked, yielded time.Duration
-	from            time.Time // when the job began, or went on after a yield or a sleep
-}
-
-func (c *courtesy) yield() {
-	now := time.Now()
-	c.worked += now.Sub(c.from)
-	if c.yielded <= c.worked {
-		runtime.Gosched()
-		c.yielded += time.Since(now)
-	}
-	c.from = time.Now()
 }
 
 // pacedBy delays a reader in proportion to the bytes read.
@@ -85,15 +62,13 @@ func (r *pacedReader) Read(b []byte) (int, error) {
 // delay is the time to sleep for bytes that were transferred since the last sleep.
 type delay time.Duration
 
-// add adds the time for n bytes at a rate. Once the sum reaches paceStep, it sleeps and returns true.
-func (d *delay) add(n int, bytesPerSecond time.Duration) (slept bool) {
+// add adds the time for n bytes at a rate, and sleeps once the sum reaches paceStep.
+func (d *delay) add(n int, bytesPerSecond time.Duration) {
 	*d += delay(time.Duration(n) * time.Second / bytesPerSecond)
-	if *d < delay(paceStep) {
-		return false
+	if *d >= delay(paceStep) {
+		time.Sleep(time.Duration(*d))
+		*d = 0
 	}
-	time.Sleep(time.Duration(*d))
-	*d = 0
-	return true
 }
 
 // spread pauses a job between its steps. Without pauses the job would occupy a processor for so long that decisions
@@ -102,8 +77,6 @@ type spread struct {
 	over  time.Duration // bound of a job's time including pauses; 0: no pauses
 	began time.Time     // start of the job
 	from  time.Time     // start of the current step
-
-	courtesy courtesy
 }
 
 // firstPauseRatio is the ratio of the first pause to the step before it. The ratio falls to zero as the time of the job
@@ -114,14 +87,6 @@ const firstPauseRatio = 3
 func (s *spread) begin() {
 	s.began = time.Now()
 	s.from = s.began
-	s.courtesy = courtesy{from: s.began}
-}
-
-// yield lets others go first, like courtesy.yield, while the job has time left.
-func (s *spread) yield() {
-	if time.Since(s.began) < s.over {
-		s.courtesy.yield()
-	}
 }
 
 // pause ends a step of the job and sleeps. With hurry it does not sleep.
@@ -132,5 +97,4 @@ func (s *spread) pause(hurry bool) {
 		time.Sleep(min(time.Duration(firstPauseRatio*share*float64(now.Sub(s.from))), left))
 	}
 	s.from = time.Now()
-	s.courtesy.from = s.from
 }

@@ -45,27 +45,6 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestYieldsAreBounded checks that a job no longer yields once it has yielded for longer than it worked, and once its
-// time is over. Otherwise a server whose processors are all busy would hardly save at all.
-func TestYieldsAreBounded(t *testing.T) {
-	s := spread{over: time.Hour}
-	s.begin()
-	s.yield()
-	require.Positive(t, s.courtesy.worked)
-	require.Positive(t, s.courtesy.yielded)
-
-	s.courtesy.yielded = time.Minute
-	s.yield()
-	require.Equal(t, time.Minute, s.courtesy.yielded, "it has worked for less than a minute")
-	s.courtesy.worked = time.Minute
-	s.yield()
-	require.Greater(t, s.courtesy.yielded, time.Minute)
-
-	s.over, s.courtesy = time.Nanosecond, courtesy{from: s.began}
-	s.yield()
-	require.Zero(t, s.courtesy.yielded, "the time of the job is over")
-}
-
 // TestFlushesWithinTheSecond checks that the interval between flushes and the longest time of a flush together are less
 // than a second. So a change that just missed a flush is on disk within a second.
 func TestFlushesWithinTheSecond(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 // Drainer is the part of engine.Table that a store needs to save it.
 type Drainer interface {
-	Drain(maxChunk int, yield func(), emit func([]engine.Change) error) error
+	Drain(maxChunk int, emit func([]engine.Change) error) error
 	Renew(cursor uint64, entries int) (next uint64)
 	Usage() (entries, bytes int64)
 }

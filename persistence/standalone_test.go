@@ -225,7 +225,7 @@ func TestWithoutADisk(t *testing.T) {
 	n := mustStart(t, Options{Logger: quiet})
 	decide(t, n, takes(noon)[0])
 	require.EqualValues(t, 1, n.Len())
-	require.NoError(t, n.table.Drain(chunkEntries, nil, func([]engine.Change) error {
+	require.NoError(t, n.table.Drain(chunkEntries, func([]engine.Change) error {
 		t.Error("a table that is never saved must not collect changes")
 		return nil
 	}))

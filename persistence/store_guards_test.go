@@ -103,8 +103,8 @@ func TestAFailedFlushIsFatal(t *testing.T) {
 // failingTable drains its entries and then fails.
 type failingTable struct{ *fakeTable }
 
-func (f failingTable) Drain(n int, yield func(), emit func([]engine.Change) error) error {
-	return errors.Join(f.fakeTable.Drain(n, yield, emit), errTest)
+func (f failingTable) Drain(n int, emit func([]engine.Change) error) error {
+	return errors.Join(f.fakeTable.Drain(n, emit), errTest)
 }
 
 // TestAFlushThatDidNotGetEverything checks that a flush whose Drain fails leaves the mark of the previous flush.

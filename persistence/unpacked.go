@@ -194,7 +194,7 @@ func (b *Unpacked) Entries(slots hashslot.Range, write func([]engine.Change) err
 			return err
 		}
 		b.loaded.Renew(0, math.MaxInt)
-		if err := b.loaded.Drain(chunkEntries, nil, func(chunk []engine.Change) error {
+		if err := b.loaded.Drain(chunkEntries, func(chunk []engine.Change) error {
 			mine, err := b.mine(chunk, slots)
 			if err != nil {
 				return err

@@ -103,7 +103,7 @@ func (b *Batch) Changes(out []Change) []Change {
 }
 
 // drainStep bounds how many entries are encoded under one lock.
-const drainStep = 128
+const drainStep = 256
 
 // DrainBytes is how many bytes of changes complete a chunk, even with few entries: a sliding log may have
 // megabytes.

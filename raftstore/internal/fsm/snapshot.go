@@ -84,7 +84,7 @@ func (m *FSM) pass(write func([]engine.Change) error) (n int, err error) {
 	if err := m.writePending(); err != nil {
 		return 0, err
 	}
-	err = m.Table.Load().Drain(drainChunk, nil, func(chunk []engine.Change) error {
+	err = m.Table.Load().Drain(drainChunk, func(chunk []engine.Change) error {
 		if m.interrupt.Load() {
 			return ErrInterrupted
 		}
@@ -123,7 +123,7 @@ func (m *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	m.draining.Lock()
 	defer m.draining.Unlock()
 	s := &snapshot{machine: m, state: m.State, epoch: m.epoch}
-	err := m.Table.Load().Drain(drainChunk, nil, func(chunk []engine.Change) error {
+	err := m.Table.Load().Drain(drainChunk, func(chunk []engine.Change) error {
 		m.keep(chunk)
 		return nil
 	})
