@@ -177,6 +177,12 @@ func (t *Topology) Count(is func(*Member) bool) (n int) {
 func IsUp(m *Member) bool    { return m.Up }
 func IsVoter(m *Member) bool { return m.Voter }
 
+// HasAddress reports whether the client address of the node is known.
+func (m *Member) HasAddress() bool {
+	_, _, ok := m.HostPort()
+	return ok
+}
+
 // HostPort splits the client address. ok is false while the address is unknown.
 func (m *Member) HostPort() (host string, port int, ok bool) {
 	if m == nil {

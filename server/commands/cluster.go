@@ -19,8 +19,8 @@ const clusterDetails = "Cluster clients see one shard: the leader is the primary
 	"ranges, and any other " +
 	"node as a replica of the first primary. Node ids are the SHA-1 of the " +
 	"names of the nodes, the epoch is Raft's term. While a group has no known leader, the map shows its last leader " +
-	"and `cluster_state` is `fail`. A node that has just started stands in for primaries " +
-	"that it cannot name yet: the map is complete, or empty while no leader is known."
+	"and `cluster_state` is `fail`. A node that has just started names itself for ranges " +
+	"whose primary or address it does not know yet. Its map is complete, or empty while it knows no leader."
 
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
@@ -151,7 +151,7 @@ func runClusterMyID(s *Session, _ [][]byte) {
 }
 
 func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
-	owners := slices.DeleteFunc(info.Owners(t), func(o info.Owner) bool { return !info.HasAddress(o.Primary) })
+	owners := slices.DeleteFunc(info.Owners(t), func(o info.Owner) bool { return !o.Primary.HasAddress() })
 	s.Array(len(owners))
 	for _, o := range owners {
 		nodes := info.Serving(t, o.Primary)
@@ -170,7 +170,7 @@ func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
 }
 
 func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
-	shards := slices.DeleteFunc(info.Shards(t), func(o info.Shard) bool { return !info.HasAddress(o.Primary) })
+	shards := slices.DeleteFunc(info.Shards(t), func(o info.Shard) bool { return !o.Primary.HasAddress() })
 	s.Array(len(shards))
 	for _, shard := range shards {
 		s.Map(2)

@@ -92,7 +92,7 @@ func (s *probes) readiness() []readiness {
 	leader := readiness{"leader", false, "none"}
 	if m := t.Member(t.Leader); m != nil {
 		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
-		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS cannot name the leader
+		if !m.HasAddress() { // CLUSTER SLOTS cannot name the leader
 			leader = readiness{"leader", false, fmt.Sprintf("%s, whose client address is not known yet", t.Leader)}
 		}
 	}

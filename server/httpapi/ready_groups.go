@@ -50,7 +50,7 @@ func groupsReady(t *limiter.Topology) readiness {
 	for _, g := range t.Groups {
 		if m := t.Member(g.Leader); m != nil {
 			led++
-			if _, _, known := m.HostPort(); known { // else CLUSTER SLOTS cannot name it
+			if m.HasAddress() { // else CLUSTER SLOTS cannot name it
 				named++
 			}
 		}

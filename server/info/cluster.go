@@ -90,21 +90,15 @@ func Owners(t *limiter.Topology) (all []Owner) {
 	return all
 }
 
-// primaryOf returns the node that cluster clients see as the primary of a group's slots. It may be nil. For a primary
-// that clients cannot call, this node stands in, because it executes or forwards their commands: some clients fail if
+// primaryOf returns the node that cluster clients see as the primary of a group's slots. It may be nil. If the primary
+// or its address is unknown, primaryOf returns this node, which executes or forwards commands. Some clients fail if
 // the map has a gap.
 func primaryOf(t *limiter.Topology, g limiter.Group) *limiter.Member {
 	p, self := t.PrimaryOf(g), t.Member(t.Self)
-	if p == nil || !HasAddress(p) && HasAddress(self) {
+	if p == nil || !p.HasAddress() && self.HasAddress() {
 		return self
 	}
 	return p
-}
-
-// HasAddress reports whether clients can call a node.
-func HasAddress(m *limiter.Member) bool {
-	_, _, ok := m.HostPort()
-	return ok
 }
 
 // primaries returns the nodes that own slots, in the order of their first slots.
@@ -240,7 +234,7 @@ func nodeFlags(t *limiter.Topology, owners []Owner, m *limiter.Member) string {
 	} else if !m.Up {
 		flags += ",fail"
 	}
-	if !HasAddress(m) {
+	if !m.HasAddress() {
 		flags += ",noaddr"
 	}
 	return flags
@@ -249,12 +243,12 @@ func nodeFlags(t *limiter.Topology, owners []Owner, m *limiter.Member) string {
 // Serving returns the nodes with a known address: first the given primary of a range of slots, then the other nodes. It
 // returns none while the primary's address is unknown.
 func Serving(t *limiter.Topology, first *limiter.Member) (all []*limiter.Member) {
-	if !HasAddress(first) {
+	if !first.HasAddress() {
 		return nil
 	}
 	all = append(all, first)
 	for i := range t.Nodes {
-		if m := &t.Nodes[i]; m != first && HasAddress(m) {
+		if m := &t.Nodes[i]; m != first && m.HasAddress() {
 			all = append(all, m)
 		}
 	}
@@ -264,7 +258,7 @@ func Serving(t *limiter.Topology, first *limiter.Member) (all []*limiter.Member)
 // Replicas returns the other nodes that are up and have a client address.
 func Replicas(t *limiter.Topology) (all []*limiter.Member) {
 	for i := range t.Nodes {
-		if m := &t.Nodes[i]; m.Up && m.ID != t.Self && HasAddress(m) {
+		if m := &t.Nodes[i]; m.Up && m.ID != t.Self && m.HasAddress() {
 			all = append(all, m)
 		}
 	}
