@@ -44,29 +44,58 @@ func (r *shardBatch) sort(t *Table, ops []Op) {
 	}
 }
 
-// prefetch loads the entries of operation i, and of later operations on the same shard, into the cache. The
-// loads of different operations are independent, so the processor overlaps them.
+// prefetchAhead is how many groups of the index are loaded side by side. A core waits for about as many loads at once.
+const prefetchAhead = 8
+
+// prefetch loads what operation i and later operations on the same shard need into the cache.
 func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
-	logs := false
-	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {
-		if ops[i].Code == OpCheck {
-			s.prefetchCheck(r.hash[i], &ops[i])
-			continue
-		}
-		s.fetched += s.Index.Prefetch(r.hash[i], &s.Slab)
-		logs = logs || store.HasLog(uint8(ops[i].Limit.Algorithm))
-	}
-	for ; logs && i != noOp && r.in[i] == s; i = r.next[i] {
-		if store.HasLog(uint8(ops[i].Limit.Algorithm)) {
+	more := r.prefetchEntries(s, i, ops)
+	for ; more && i != noOp && r.in[i] == s; i = r.next[i] {
+		switch {
+		case ops[i].Code == OpCheck:
+			s.prefetchOthers(r.hash[i], &ops[i])
+		case store.HasLog(uint8(ops[i].Limit.Algorithm)):
 			s.fetched += prefetchLog(&s.Index, r.hash[i], &s.Slab)
 		}
 	}
 }
 
+// prefetchEntries loads the first entry of each operation, and reports whether one of them needs more. It first loads
+// the groups of the index for several operations, and then their entries. One loop for both would overlap fewer loads:
+// the address of an entry is known only once its group is loaded, and the processor looks a few hundred instructions
+// ahead.
+func (r *shardBatch) prefetchEntries(s *shard, i uint8, ops []Op) (more bool) {
+	sum := uint64(0)
+	for i != noOp && r.in[i] == s {
+		var groups [prefetchAhead]store.Group
+		var bundleLens [prefetchAhead]int
+		n := 0
+		for ; n < prefetchAhead && i != noOp && r.in[i] == s; i = r.next[i] {
+			h := r.hash[i]
+			if ops[i].Code == OpCheck {
+				var others []int
+				h, bundleLens[n], others = s.firstOfCheck(h, &ops[i])
+				more = more || len(others) > 0
+			}
+			more = more || store.HasLog(uint8(ops[i].Limit.Algorithm))
+			groups[n] = s.Index.GroupOf(h)
+			sum += groups[n].Read()
+			n++
+		}
+		for k := range n {
+			if e := groups[k].First(); e != 0 {
+				sum += s.Slab.Prefetch(e) + s.Slab.PrefetchBehind(e, bundleLens[k])
+			}
+		}
+	}
+	s.fetched += sum
+	return more
+}
+
 // prefetchLog reads both ends of the log that Index.find will return for a hash. Most operations on a log access
 // only its ends.
 func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
-	r := x.First(h)
+	r := x.GroupOf(h).First()
 	if r == 0 {
 		return 0
 	}

@@ -309,19 +309,28 @@ func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
 	}
 }
 
-// prefetchCheck prefetches the limiters of a check whose key has no override.
-func (s *shard) prefetchCheck(h uint64, op *Op) {
+// firstOfCheck returns the hash of the first entry that a check needs if its key has no override, and the length of the
+// entry if it is a bundle. others are the limits whose limiters are further entries.
+func (s *shard) firstOfCheck(h uint64, op *Op) (first uint64, bundleLen int, others []int) {
+	p := s.policy(op.Text)
+	if p == nil {
+		return h, 0, nil
+	}
+	if p.bundleBytes > 0 {
+		bundleLen = store.BundleLen(len(p.prefixes[0])+len(op.Key), p.bundleBytes)
+	}
+	return limiterHash(h, p.hash, 0), bundleLen, p.apart
+}
+
+// prefetchOthers loads the limiters of a check that are not in the entry of firstOfCheck.
+func (s *shard) prefetchOthers(h uint64, op *Op) {
 	p := s.policy(op.Text)
 	if p == nil {
 		return
 	}
-	if p.bundleBytes > 0 {
-		n := store.BundleLen(len(p.prefixes[0])+len(op.Key), p.bundleBytes)
-		s.fetched += s.Index.PrefetchLong(limiterHash(h, p.hash, 0), &s.Slab, n)
-	}
-	for limit := range p.Limits {
-		if p.bundleBytes == 0 || store.MemberLen(&p.Limits[limit].Limit) == 0 {
-			s.fetched += s.Index.Prefetch(limiterHash(h, p.hash, limit), &s.Slab)
+	for _, limit := range p.apart {
+		if r := s.Index.GroupOf(limiterHash(h, p.hash, limit)).First(); r != 0 {
+			s.fetched += s.Slab.Prefetch(r)
 		}
 	}
 }

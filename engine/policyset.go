@@ -94,6 +94,12 @@ func (p *Policy) ready(counts *tally) *Policy {
 	}
 	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.previewable()
 	p.bundleBytes = p.reservedBytes()
+	p.apart = nil
+	for i := 1; i < len(p.Limits); i++ {
+		if p.bundleBytes == 0 || store.MemberLen(&p.Limits[i].Limit) == 0 {
+			p.apart = append(p.apart, i)
+		}
+	}
 	p.layout = layout{}
 	if p.Layout != "" {
 		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has accepted it

@@ -79,32 +79,25 @@ func (x *Index) find(h uint64, s *arena.Slab, ns Space, key []byte) (of *slotGro
 	}
 }
 
-// Prefetch reads the memory that find will probe first, and the entry that it will find there.
-func (x *Index) Prefetch(h uint64, s *arena.Slab) uint64 {
-	r := x.First(h)
-	if r == 0 {
-		return 0
-	}
-	return s.Prefetch(r)
+// Group is the group of slots in which find begins to search for a hash. It is valid until the index changes.
+type Group struct {
+	of  *slotGroup
+	tag uint8
 }
 
-// PrefetchLong is Prefetch for an entry of n bytes.
-func (x *Index) PrefetchLong(h uint64, s *arena.Slab, n int) uint64 {
-	r := x.First(h)
-	if r == 0 {
-		return 0
-	}
-	return s.Prefetch(r) + s.PrefetchBehind(r, n)
-}
+// GroupOf returns the group of a hash. It reads nothing of the group.
+func (x *Index) GroupOf(h uint64) Group { return Group{x.SegmentOf(h).at(firstGroup(h)), tagOf(h)} }
 
-// First returns the first candidate of find, or 0 if the first group has none.
-func (x *Index) First(h uint64) arena.Ref {
-	of := x.SegmentOf(h).at(firstGroup(h))
-	m := matchTag(of.word(), tagOf(h))
+// Read loads the group into the cache. The caller must use the result, or the compiler drops the load.
+func (g Group) Read() uint64 { return g.of.word() }
+
+// First returns the first candidate of find, or 0 if the group has none.
+func (g Group) First() arena.Ref {
+	m := matchTag(g.of.word(), g.tag)
 	if m == 0 {
 		return 0
 	}
-	return of.refs[firstIn(m)]
+	return g.of.refs[firstIn(m)]
 }
 
 // add inserts an entry that is not in the index. hashOf returns the hash of an entry, for splitting a segment.
