@@ -44,7 +44,7 @@ func (r *shardBatch) sort(t *Table, ops []Op) {
 	}
 }
 
-// prefetchAhead is how many groups of the index are loaded side by side. A core waits for about as many loads at once.
+// prefetchAhead is how many groups of the index are loaded side by side. Sixteen gained no more.
 const prefetchAhead = 8
 
 // prefetch loads what operation i and later operations on the same shard need into the cache.
@@ -61,9 +61,8 @@ func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 }
 
 // prefetchEntries loads the first entry of each operation, and reports whether one of them needs more. It first loads
-// the groups of the index for several operations, and then their entries. One loop for both would overlap fewer loads:
-// the address of an entry is known only once its group is loaded, and the processor looks a few hundred instructions
-// ahead.
+// the groups of the index for several operations, and then their entries. A single loop over group and entry would
+// overlap fewer loads, because the processor knows the address of an entry only once it has loaded the group.
 func (r *shardBatch) prefetchEntries(s *shard, i uint8, ops []Op) (more bool) {
 	sum := uint64(0)
 	for i != noOp && r.in[i] == s {

@@ -58,7 +58,7 @@ type Policy struct {
 	prefixes    []string       // the prefixes of limiter names, by limit
 	hash        uint64         // of Name; computed by Table.ready
 	bundleBytes int            // of the limiters in the bundle of a key; 0 for a policy without bundles
-	apart       []int          // the limits after the first whose limiters are entries of their own
+	apart       []int          // indexes in Limits, without 0: their limiters are in no bundle
 	layout      layout         // Layout, parsed
 	simple      bool           // no overrides, neither shadow nor disabled, and previewable
 	tally       *tally

@@ -160,8 +160,8 @@ func (c *cluster) take(n *raftstore.Node, key string, burst int64) engine.Decisi
 	return out[0]
 }
 
-// agree waits until all running nodes have applied the same entries, and compares their states. The digests are taken at
-// the same time: one of a large table lasts longer than a leader goes without an entry.
+// agree waits until all running nodes have applied the same entries, and compares their states. It takes the
+// digests at the same time, because a leader may append entries faster than a slow machine digests three tables.
 func (c *cluster) agree() {
 	c.t.Helper()
 	seen := map[uint64][]uint64{} // hashes by index
