@@ -183,9 +183,9 @@ func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	decideAt(table, at, engine.Op{Key: []byte("k"), Limit: quotaLimit(9).Limit, Cost: 1})
 	require.NoError(t, table.Drain(100, into(t, stored)))
 	for key, value := range stored {
-		_, err := metaTable(1).Load(at, []byte(key), value[0])
+		_, err := metaTable(1).Load(at, []byte(key), value.values[0])
 		require.NoError(t, err)
-		spoiled := bytes.Clone(value[0])
+		spoiled := bytes.Clone(value.values[0])
 		spoiled[1] |= byte(engine.Attempts) << 4
 		_, err = metaTable(1).Load(at, []byte(key), spoiled)
 		require.ErrorIs(t, err, engine.ErrStored)

@@ -1,8 +1,12 @@
 package engine_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,47 +38,173 @@ func TestLimitersOfAPolicyShareAnEntry(t *testing.T) {
 	require.EqualValues(t, 4*keys, table.Len(at))
 }
 
-// TestBundlesLoadInAnyOrder stores limiters and loads them in random orders. The tables must have the same state, and
-// decide alike.
-func TestBundlesLoadInAnyOrder(t *testing.T) {
+// TestABundleIsOneChange checks that the limiters of a policy for a key are stored as one change, which loads all of
+// them, and that a change without a value removes all.
+func TestABundleIsOneChange(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}
-	from := engine.NewTable(engine.Options{TrackChanges: true})
-	decideAt(from, at, setPolicy("p", fourLimits(100)))
-	for i := range 2000 {
-		decideAt(from, at, check(1, "p", fmt.Sprint("k", i%37)))
-	}
-	stored := map[string][]byte{}
-	require.NoError(t, from.Drain(50, func(chunk []engine.Change) error {
-		for _, c := range chunk {
-			stored[string(c.Key)] = append([]byte(nil), c.Value...)
-		}
-		return nil
-	}))
-	require.Len(t, stored, 1+4*37)
-	keys := make([]string, 0, len(stored))
-	for key := range stored {
-		keys = append(keys, key)
-	}
+	from, stored := usedBundles(t, at, 37)
+	require.Len(t, stored, 1+37)
+	to := metaTable(2)
+	loadInto(t, to, at, stored)
+	requireUnchanged(t, to)
+	requireSameBundles(t, at, from, to, 37)
+	require.NoError(t, to.Unload([]byte("mpolicy|p|0|k3")))
+	require.NoError(t, to.Unload([]byte("mpolicy|p|0|k3")), "a second removal has nothing to do")
+	require.EqualValues(t, 4*36, to.Len(at))
+	require.False(t, to.Has(at, []byte("policy|p|0|k3")))
+	requireUnchanged(t, to)
+}
+
+// TestLimitersLoadInAnyOrder loads limiters one by one, as older versions stored them, in random orders.
+func TestLimitersLoadInAnyOrder(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	from, stored := usedBundles(t, at, 37)
+	single := oneByOneStored(stored)
+	require.Len(t, single, 1+4*37)
 	for seed := range uint64(20) {
-		to := engine.NewTable(engine.Options{TrackChanges: true})
-		rand.New(rand.NewPCG(seed, 5)).Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-		for _, key := range keys {
-			_, err := to.Load(at, []byte(key), stored[key])
+		to := metaTable(2)
+		rand.New(rand.NewPCG(seed, 5)).Shuffle(len(single), func(i, j int) {
+			single[i], single[j] = single[j], single[i]
+		})
+		for _, c := range single {
+			_, err := to.Load(at, c.Key, c.Value)
 			require.NoError(t, err)
 		}
-		require.Equal(t, from.StateHash(at), to.StateHash(at))
-		_, bytes := to.Usage()
-		require.EqualValues(t, 104, bytes/37, "loaded limiters must share an entry too")
-		for i := range 37 {
-			op := check(1, "p", fmt.Sprint("k", i))
-			op.Dry = true
-			require.Equal(t, decideAt(from, at, op), decideAt(to, at, op))
-		}
+		requireSameBundles(t, at, from, to, 37)
 		require.NoError(t, to.Unload([]byte("lpolicy|p|2|k3")))
 		require.False(t, to.Has(at, []byte("policy|p|2|k3")))
 		require.True(t, to.Has(at, []byte("policy|p|3|k3")))
 		require.NotEqual(t, from.StateHash(at), to.StateHash(at))
 	}
+}
+
+// TestABundleReplacesWhatOlderVersionsStored loads limiters one by one, and then newer changes of them together, some
+// under other limits.
+func TestABundleReplacesWhatOlderVersionsStored(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	from, stored := usedBundles(t, at, 37)
+	older := oneByOneStored(stored)
+	newer := fourLimits(100)
+	newer.Limits[1].Limit.Max = 200
+	newer.Limits[2].Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 200}
+	decideAt(from, at, setPolicy("p", newer))
+	for i := range 37 {
+		decideAt(from, at, check(1, "p", fmt.Sprint("k", i)))
+	}
+	gone := engine.Op{Code: engine.OpForget, Key: engine.LimiterName("p", 0, []byte("k5"))}
+	require.EqualValues(t, 1, decideAt(from, at, gone).Allowed)
+	require.NoError(t, from.Drain(50, into(t, stored)))
+	for range 2 {
+		slices.Reverse(older)
+		to := metaTable(2)
+		for _, c := range older {
+			_, err := to.Load(at, c.Key, c.Value)
+			require.NoError(t, err)
+		}
+		loadInto(t, to, at, stored)
+		requireUnchanged(t, to)
+		require.Equal(t, from.StateHash(at), to.StateHash(at))
+		require.EqualValues(t, 4*37-1, to.Len(at))
+		for _, c := range older {
+			if c.Key[0] == 'l' {
+				require.NoError(t, to.Unload(append([]byte("mpolicy|p|0|"), c.Key[len("lpolicy|p|0|"):]...)))
+			}
+		}
+		require.Zero(t, to.Len(at))
+	}
+}
+
+// TestARemovedBundleIncludesALimiterOfItsOwn removes a bundle of which only limiter number 0 is left, which then has an
+// entry of its own. A limiter number 0 that could not be in the bundle stays.
+func TestARemovedBundleIncludesALimiterOfItsOwn(t *testing.T) {
+	at, name := engine.Stamp{NowNs: 1e18}, engine.LimiterName("p", 0, []byte("k"))
+	for _, limit := range []engine.Limit{
+		fourLimits(5).Limits[0].Limit, {Algorithm: engine.SlidingLog, WindowNs: 3600e9, Max: 200},
+	} {
+		from, to, stored := metaTable(2), metaTable(2), entries{}
+		decideAt(from, at, engine.Op{Key: name, Limit: limit, Cost: 1})
+		require.NoError(t, from.Drain(50, into(t, stored)))
+		require.Contains(t, stored, "l"+string(name))
+		loadInto(t, to, at, stored)
+		require.NoError(t, to.Unload(append([]byte("m"), name...)))
+		require.Equal(t, limit.Algorithm == engine.SlidingLog, to.Has(at, name))
+	}
+}
+
+// TestABadBundleIsRefused cuts a stored bundle, extends it, and changes its name and each of its first bytes.
+func TestABadBundleIsRefused(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	_, stored := usedBundles(t, at, 1)
+	const key = "mpolicy|p|0|k0"
+	value := stored[key].values[0]
+	refused := func(key string, value []byte) {
+		t.Helper()
+		_, err := metaTable(1).Load(at, []byte(key), value)
+		require.ErrorIs(t, err, engine.ErrStored)
+	}
+	for cut := range len(value) {
+		refused(key, value[:cut])
+	}
+	refused(key, append(bytes.Clone(value), 0))
+	for _, bad := range []string{"mpolicy|p|1|k0", "mpolicy|p|0|", "mpolicy|p", "mk0", "m"} {
+		refused(bad, value)
+		require.ErrorIs(t, metaTable(1).Unload([]byte(bad)), engine.ErrStored)
+	}
+	refused(key+strings.Repeat("x", engine.MaxNameLen), value)
+	for at, bad := range map[int][]byte{0: {0, 3, 5, 9, 255}, 1: {8, 255}, 2: {byte(engine.SlidingLog), 15, 255}} {
+		for _, b := range bad {
+			changed := bytes.Clone(value)
+			changed[at] = b
+			refused(key, changed)
+		}
+	}
+}
+
+// usedBundles returns a table whose four limits were used by some keys, and what it stores.
+func usedBundles(t *testing.T, at engine.Stamp, keys int) (*engine.Table, entries) {
+	from, stored := engine.NewTable(engine.Options{TrackChanges: true}), entries{}
+	decideAt(from, at, setPolicy("p", fourLimits(100)))
+	for i := range 2000 {
+		decideAt(from, at, check(1, "p", fmt.Sprint("k", i%keys)))
+	}
+	require.NoError(t, from.Drain(50, into(t, stored)))
+	return from, stored
+}
+
+// requireSameBundles requires that loaded limiters are those of another table, and share entries.
+func requireSameBundles(t *testing.T, at engine.Stamp, from, to *engine.Table, keys int) {
+	require.Equal(t, from.StateHash(at), to.StateHash(at))
+	_, bytes := to.Usage()
+	require.EqualValues(t, 104, bytes/int64(keys), "loaded limiters must share an entry too")
+	for i := range keys {
+		op := check(1, "p", fmt.Sprint("k", i))
+		op.Dry = true
+		require.Equal(t, decideAt(from, at, op), decideAt(to, at, op))
+	}
+}
+
+// oneByOneStored returns the changes that older versions stored: one for each bucket of a bundle.
+func oneByOneStored(stored entries) (single []engine.Change) {
+	const stateLen = 16
+	for key, of := range stored.inOrder() {
+		if key[0] != 'm' {
+			single = append(single, engine.Change{Key: key, Value: of.values[0]})
+			continue
+		}
+		rest := of.values[0][1:]
+		states := rest[len(rest)-int(of.values[0][0])*stateLen:]
+		for ; len(states) > 0; states = states[stateLen:] {
+			name := bytes.Replace(key[1:], []byte("|0|"), fmt.Appendf(nil, "|%d|", rest[0]), 1)
+			end := 3 // number, kind and mode
+			for range 5 {
+				_, n := binary.Varint(rest[end:])
+				end += n
+			}
+			value := append(bytes.Clone(rest[1:end]), states[:stateLen]...)
+			single, rest = append(single, engine.Change{Key: append([]byte("l"), name...), Value: value}), rest[end:]
+		}
+	}
+	return single
 }
 
 // TestVictimsNameAllLimitersOfABundle checks that forgetting what Victims names frees the memory that it promised.
@@ -165,11 +295,9 @@ func TestALoadedNameThatIsTooLong(t *testing.T) {
 	from := engine.NewTable(engine.Options{TrackChanges: true})
 	decideAt(from, at, setPolicy("p", fourLimits(5)))
 	decideAt(from, at, check(1, "p", "k"))
-	var value []byte
-	require.NoError(t, from.Drain(100, func(chunk []engine.Change) error {
-		value = append([]byte(nil), chunk[len(chunk)-1].Value...)
-		return nil
-	}))
+	stored := entries{}
+	require.NoError(t, from.Drain(100, into(t, stored)))
+	value := oneByOneStored(stored)[1].Value
 	to := engine.NewTable(engine.Options{TrackChanges: true})
 	for _, n := range []int{engine.MaxNameLen, engine.MaxNameLen + 1, engine.MaxNameLen + engine.MaxIDLen} {
 		name := fmt.Sprintf("policy|p|1|%0*d", n-len("policy|p|1|"), 0)

@@ -208,10 +208,10 @@ func TestLoadOfDamagedHolds(t *testing.T) {
 		require.NoError(t, before.Drain(100, into(t, stored)))
 		table := metaTable(2)
 		setModelPolicies(table, g.at)
-		for k, v := range stored {
-			for range 5 {
-				_, _ = table.Load(g.at, []byte(k), damaged(rng, v[0]))
-				_, _ = table.Load(g.at, damaged(rng, []byte(k)), v[0])
+		for k, of := range stored.inOrder() {
+			for range 5 * min(len(of.values), 1) {
+				_, _ = table.Load(g.at, k, damaged(rng, of.values[0]))
+				_, _ = table.Load(g.at, damaged(rng, k), of.values[0])
 			}
 		}
 		g.n -= 300 // the same ids

@@ -2,9 +2,14 @@ package engine_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,33 +187,65 @@ func requireUnchanged(t *testing.T, table *engine.Table) {
 	}))
 }
 
-// entries are the stored values of each key, in order.
-type entries map[string][][]byte
+// entries are the last change of each storage key. The changes of different keys have an order too, because limiters of
+// a policy may be stored together or one by one.
+type entries map[string]keyChanges
+
+// keyChanges are the values that the last change of a key consists of: several for a log that was stored in parts, and
+// none for a removal.
+type keyChanges struct {
+	last   int64 // the number of the last change
+	values [][]byte
+}
+
+var changeNumber atomic.Int64
 
 // into returns a function that stores changes.
 func into(t *testing.T, stored entries) func([]engine.Change) error {
 	return func(changes []engine.Change) error {
 		for _, c := range changes {
-			if c.Value == nil {
-				delete(stored, string(c.Key))
-			} else {
-				stored[string(c.Key)] = append(stored[string(c.Key)], bytes.Clone(c.Value))
+			of := keyChanges{last: changeNumber.Add(1)}
+			if c.Key[0] == 'l' && len(c.Value) > 0 && c.Value[0]&0x80 != 0 { // more of a log
+				of.values = stored[string(c.Key)].values
 			}
+			if c.Value != nil {
+				of.values = append(of.values, bytes.Clone(c.Value))
+			}
+			stored[string(c.Key)] = of
 		}
 		return nil
 	}
 }
 
+// inOrder iterates over all values, in the order of the last changes of their keys.
+func (e entries) inOrder() iter.Seq2[[]byte, keyChanges] {
+	return func(yield func([]byte, keyChanges) bool) {
+		keys := slices.SortedFunc(maps.Keys(e), func(a, b string) int { return cmp.Compare(e[a].last, e[b].last) })
+		for _, key := range keys {
+			if !yield([]byte(key), e[key]) {
+				return
+			}
+		}
+	}
+}
+
 func loaded(t *testing.T, at engine.Stamp, stored entries, shards int) *engine.Table {
 	table := metaTable(shards)
-	for k, values := range stored {
-		for _, v := range values {
-			_, err := table.Load(at, []byte(k), v)
+	loadInto(t, table, at, stored)
+	requireUnchanged(t, table)
+	return table
+}
+
+func loadInto(t *testing.T, table *engine.Table, at engine.Stamp, stored entries) {
+	for key, of := range stored.inOrder() {
+		if len(of.values) == 0 {
+			require.NoError(t, table.Unload(key))
+		}
+		for _, v := range of.values {
+			_, err := table.Load(at, key, v)
 			require.NoError(t, err)
 		}
 	}
-	requireUnchanged(t, table)
-	return table
 }
 
 // TestDrainStopsAtAnError checks that a drain stops at an error and returns the rest the next time.
@@ -234,7 +271,7 @@ func TestLoadSkipsWhatIsIdle(t *testing.T) {
 	for k, v := range stored {
 		for waitNs, want := range map[int64]bool{1e9 - 1: true, 1e9: false} {
 			later, again := engine.Stamp{NowNs: at.NowNs + waitNs}, metaTable(2)
-			got, err := again.Load(later, []byte(k), v[0])
+			got, err := again.Load(later, []byte(k), v.values[0])
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 			require.Equal(t, one(want), again.Len(later))
@@ -252,11 +289,14 @@ func TestLoadOfDamage(t *testing.T) {
 		run(history, oneByOne(before))
 		require.NoError(t, before.Drain(100, into(t, stored)))
 		table, at := metaTable(2), history[len(history)-1].at
-		for k, values := range stored {
+		for k, of := range stored.inOrder() {
+			if len(of.values) == 0 {
+				continue
+			}
 			for range 5 {
-				v := values[rng.IntN(len(values))]
-				_, _ = table.Load(at, []byte(k), damaged(rng, v))
-				_, _ = table.Load(at, damaged(rng, []byte(k)), v)
+				v := of.values[rng.IntN(len(of.values))]
+				_, _ = table.Load(at, k, damaged(rng, v))
+				_, _ = table.Load(at, damaged(rng, k), v)
 			}
 		}
 		run(history, oneByOne(table))

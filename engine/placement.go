@@ -40,7 +40,7 @@ func PlacementOf(c Change) (p Placement, err error) {
 // SplitHold reports whether a stored entry is a hold that is not completed and has a key outside the slots of
 // its group.
 func SplitHold(c Change, slots hashslot.Range) bool {
-	if len(c.Value) == 0 || c.Value[0] != store.KindHold {
+	if len(c.Value) == 0 || c.Key[0] != store.StorageKinds[store.Holds] {
 		return false
 	}
 	x := store.ReadHold(c.Value[1:])

@@ -167,7 +167,7 @@ func TestUsageIsKeptOrReset(t *testing.T) {
 // same hash. A removed policy must be gone from the store.
 func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 	g := &policyTraffic{Rand: seeded(7), at: engine.Stamp{NowNs: 1e18}}
-	table, stored := engine.NewTable(engine.Options{TrackChanges: true}), map[string][]byte{}
+	table, stored := engine.NewTable(engine.Options{TrackChanges: true}), entries{}
 	zone := &engine.Zone{Name: "Europe/Berlin",
 		Changes: []engine.ZoneChange{{AtSec: -5, OffsetSec: 3600}, {AtSec: 1e9, OffsetSec: 7200}}}
 	decideAt(table, g.at, setPolicy("calendar", engine.Policy{Limits: []engine.PolicyLimit{
@@ -180,19 +180,9 @@ func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 		if i%97 != 0 {
 			continue
 		}
-		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error {
-			for _, c := range chunk {
-				if stored[string(c.Key)] = append([]byte{}, c.Value...); c.Value == nil {
-					delete(stored, string(c.Key))
-				}
-			}
-			return nil
-		}))
+		require.NoError(t, table.Drain(64, into(t, stored)))
 		again := engine.NewTable(engine.Options{Shards: 4})
-		for k, v := range stored {
-			_, err := again.Load(g.at, []byte(k), v)
-			require.NoError(t, err)
-		}
+		loadInto(t, again, g.at, stored)
 		require.Equal(t, table.StateHash(g.at), again.StateHash(g.at), "after %d operations", i)
 		require.Equal(t, table.Policies().Len(), again.Policies().Len())
 	}

@@ -12,7 +12,7 @@ import (
 type boundedReplicas struct {
 	t              *testing.T
 	bounded, free  *engine.Table
-	stored         [2]map[string]string
+	stored         [2]entries
 	answers, other []engine.Decision
 }
 
@@ -22,7 +22,7 @@ func newBoundedReplicas(t *testing.T, bound int64) *boundedReplicas {
 		t:       t,
 		bounded: engine.NewTable(o),
 		free:    engine.NewTable(engine.Options{Shards: 4, TrackChanges: true}),
-		stored:  [2]map[string]string{{}, {}},
+		stored:  [2]entries{{}, {}},
 	}
 }
 
@@ -51,24 +51,14 @@ func (r *boundedReplicas) evict(nowNs, soft int64) {
 // drain moves the changes of both tables into their stores.
 func (r *boundedReplicas) drain() {
 	for i, table := range []*engine.Table{r.bounded, r.free} {
-		require.NoError(r.t, table.Drain(1000, func(list []engine.Change) error {
-			for _, c := range list {
-				if delete(r.stored[i], string(c.Key)); c.Value != nil {
-					r.stored[i][string(c.Key)] = string(c.Value)
-				}
-			}
-			return nil
-		}))
+		require.NoError(r.t, table.Drain(1000, into(r.t, r.stored[i])))
 	}
 }
 
 // reload returns a table loaded from the store of one replica.
 func (r *boundedReplicas) reload(i int) *engine.Table {
 	table := engine.NewTable(engine.Options{})
-	for key, value := range r.stored[i] {
-		_, err := table.Load(engine.Stamp{}, []byte(key), []byte(value))
-		require.NoError(r.t, err)
-	}
+	loadInto(r.t, table, engine.Stamp{}, r.stored[i])
 	return table
 }
 

@@ -9,13 +9,17 @@ import (
 
 // Load restores a stored entry and replaces an entry of the same key. It skips an entry that is idle at the
 // stamp and returns false for it. An error means that Drain did not write the key or the value. Load does not
-// mark the entry as changed. Many goroutines may call Load, but the calls for one key must be in order.
+// mark the entry as changed. Many goroutines may call Load, but the calls for keys with one OrderKey must be in
+// order.
 func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 	if len(value) == 0 || !validStorageKey(key) {
 		return false, ErrStored
 	}
-	if key[0] == policyClass {
+	switch key[0] {
+	case policyClass:
 		return t.loadPolicy(string(key[1:]), value)
+	case store.StorageKinds[store.Bundles]:
+		return t.loadBundle(at, key[1:], value)
 	}
 	kind, more := value[0]&^store.StoredMore, value[0]&store.StoredMore != 0
 	if kind >= uint8(store.NumStoredKinds) || store.StorageKinds[store.SpaceOf(kind)] != key[0] ||
@@ -40,11 +44,14 @@ func (t *Table) Unload(key []byte) error {
 	if !validStorageKey(key) {
 		return ErrStored
 	}
-	if key[0] == policyClass {
+	switch key[0] {
+	case policyClass:
 		t.policyMu.Lock()
 		defer t.policyMu.Unlock()
 		t.policies.Store(t.policies.Load().without(string(key[1:])))
 		return nil
+	case store.StorageKinds[store.Bundles]:
+		return t.unloadBundle(key[1:])
 	}
 	s, c, err := t.stored(key)
 	if err != nil {
@@ -53,6 +60,46 @@ func (t *Table) Unload(key []byte) error {
 	defer s.mu.Unlock()
 	s.Unload(&c)
 	return nil
+}
+
+// loadBundle is Load for the limiters of a policy and a key that are stored together. name is that of limiter number 0.
+func (t *Table) loadBundle(at Stamp, name, value []byte) (bool, error) {
+	if !bundleName(name) {
+		return false, ErrStored
+	}
+	h, s := t.find(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.NowNs = max(s.NowNs, at.NowNs)
+	return s.LoadBundle(h, name, value)
+}
+
+// unloadBundle is Unload for what loadBundle loads.
+func (t *Table) unloadBundle(name []byte) error {
+	if !bundleName(name) {
+		return ErrStored
+	}
+	h, s := t.find(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.UnloadBundle(h, name)
+	return nil
+}
+
+// bundleName reports whether a name is that of a policy's limiter number 0.
+func bundleName(name []byte) bool {
+	_, number, _, ok := SplitName(name)
+	return ok && number == 0 && len(name) <= MaxNameLen
+}
+
+// OrderKey returns the part of a storage key that orders changes. If two changes have the same part, Load and Unload
+// must be called in the order in which Drain handed them out. All limiters of a policy for one key have the same part,
+// because they may be stored together or one by one.
+func OrderKey(key []byte) []byte {
+	if len(key) > 1 && (key[0] == store.StorageKinds[store.Limiters] || key[0] == store.StorageKinds[store.Bundles]) {
+		return routingKey(key[1:])
+	}
+	return key
 }
 
 func validStorageKey(key []byte) bool {
@@ -89,10 +136,10 @@ func (t *Table) Reserve(entries int64) {
 	})
 }
 
-// Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries and the rest
-// of a bundle, or a few megabytes. Two changes of one key are handed out in their order. Drain stops at the first
-// error of emit, and does not hand out that chunk again. No lock is held while emit runs, and none for more than
-// drainStep entries and the rest of a bundle at once. Drain must not run concurrently with itself.
+// Drain hands out the changes since the last Drain and clears them. A chunk has at most maxChunk entries, or a few
+// megabytes. Two changes of one limiter are handed out in their order. Drain stops at the first error of emit, and does
+// not hand out that chunk again. No lock is held while emit runs, and none for more than drainStep entries at once.
+// Drain must not run concurrently with itself.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	var b store.Batch
 	var out []Change

@@ -91,7 +91,7 @@ func TestStoredTextsAreChecked(t *testing.T) {
 	stored := entries{}
 	require.NoError(t, table.Drain(10, into(t, stored)))
 	for key, values := range stored {
-		value := values[0]
+		value := values.values[0]
 		for cut := range len(value) {
 			_, err := engine.NewTable(engine.Options{}).Load(textAt, []byte(key), value[:cut])
 			require.ErrorIs(t, err, engine.ErrStored, "cut to %d", cut)

@@ -13,11 +13,16 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// backupVersion is the version of a backup's head and of the entries in its image.
-const backupVersion = 1
+// backupVersion is the version of a backup of one group: of its head and of its image. Versions 1 and 2 have images of
+// version 4 or older, and versions 3 and 4 of version 5 (see imageVersion). Backups of several groups have the even
+// versions (see groupsVersion).
+const backupVersion = 3
 
-// newestBackup is the newest version that this weir reads: that of a backup of several groups.
+// newestBackup is the newest version that this weir reads.
 const newestBackup = groupsVersion
+
+// ofGroups reports whether a backup of a version is one of several groups.
+func ofGroups(version uint32) bool { return version > 0 && version%2 == 0 }
 
 // backupMagic begins a backup. A backup is a head and the stream of an image (see appendStreamHead). The head is
 // backupMagic, the version, the Contents and the CRC-32C of all these.
@@ -94,7 +99,7 @@ func readContents(r io.Reader) (c Contents, err error) {
 	if err != nil {
 		return c, err
 	}
-	if version == groupsVersion {
+	if ofGroups(version) {
 		return c, fmt.Errorf("%w (a backup of several groups is in the place of one)", ErrNoBackup)
 	}
 	return readRest(start, r)

@@ -14,8 +14,9 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// groupsVersion is the version of a backup of several Raft groups. An older weir refuses it as newer.
-const groupsVersion = 2
+// groupsVersion is the version of a backup of several Raft groups (see backupVersion). An older weir refuses it as
+// newer.
+const groupsVersion = 4
 
 // A backup of several groups is a manifest and a part for each group, in the order of the groups.
 //

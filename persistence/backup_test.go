@@ -135,7 +135,7 @@ func TestANewerBackupIsRefused(t *testing.T) {
 	fs := vfs.NewMem()
 	err := restoreOn(t, fs, backup)
 	require.ErrorIs(t, err, ErrBackupNewer)
-	require.ErrorContains(t, err, "backup format 3, this weir knows 2")
+	require.ErrorContains(t, err, "backup format 5, this weir knows 4")
 	_, err = fs.Stat(dataDir)
 	require.Error(t, err, "a failed restore must not leave its directory")
 }

@@ -18,7 +18,7 @@ func blockOf(changes ...engine.Change) stored {
 	for _, c := range changes {
 		b.add(c)
 	}
-	return stored{shortBlock, b.bytes}
+	return stored{kind: shortBlock, bytes: b.bytes}
 }
 
 // wholeBlock returns a block in the encoding of formats 2 and 3.
@@ -108,7 +108,7 @@ func TestABlockWithAWrongSharedLengthIsRefused(t *testing.T) {
 	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {
 		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of one letter and a value of 128 bytes
 		text = append(text, 1, 0, 1)                           // the same key, and a value without new bytes
-		_, err := changesOf(stored{shortBlock, binary.AppendUvarint(text, uint64(shared))})
+		_, err := changesOf(stored{kind: shortBlock, bytes: binary.AppendUvarint(text, uint64(shared))})
 		require.ErrorIs(t, err, want)
 	}
 }
@@ -119,7 +119,7 @@ func FuzzBlock(f *testing.F) {
 		f.Add(kind == 1, b.bytes)
 	}
 	f.Fuzz(func(t *testing.T, short bool, bytes []byte) {
-		b := stored{0, bytes}
+		b := stored{bytes: bytes}
 		if short {
 			b.kind = shortBlock
 		}

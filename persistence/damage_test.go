@@ -190,7 +190,7 @@ func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
 	}{
 		{"somebody's files", "holiday.jpg", "x", ErrForeign, `"holiday.jpg"`},
 		{"another Pebble store", "MANIFEST-000001", "x", ErrForeign, "MANIFEST"},
-		{"a newer version of weir", "FORMAT", "weir data format 6\n", ErrNewer, "format 6, this weir knows 5"},
+		{"a newer version of weir", "FORMAT", "weir data format 7\n", ErrNewer, "format 7, this weir knows 6"},
 		{"format zero", "FORMAT", "weir data format 0\n", ErrDamaged, "format 0"},
 		{"not a format file", "FORMAT", "something", ErrDamaged, `"something"`},
 		{"an endless format file", "FORMAT", strings.Repeat("9", 1<<20), ErrDamaged, "FORMAT"},

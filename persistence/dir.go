@@ -14,8 +14,9 @@ import (
 // formatVersion is the version of the data directory that this program writes. It covers the layout and the encodings
 // of clock records and entries. Format 2 keeps entries as a journal of their changes (see legacy.go for format 1).
 // Format 3 may store only the additions to a sliding log. Format 4 compresses changes by shared prefixes (see block).
-// Format 5 records in each clock record where the journal begins, and keeps marks in slots (see mark).
-const formatVersion = 5
+// Format 5 records in each clock record where the journal begins, and keeps marks in slots (see mark). Format 6 stores
+// the limiters of a policy for a key together, and chooses lanes by engine.OrderKey (see orderedBlock).
+const formatVersion = 6
 
 // markedFormat is the first format whose directories always contain a FLUSHED file.
 const markedFormat = 5

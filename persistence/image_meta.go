@@ -11,8 +11,9 @@ import (
 
 // imageVersion is the version of META and of everything in an image. Version 2 keeps entries as a journal of their
 // changes (see legacy.go for version 1). Version 3 may store only the additions to a sliding log. Version 4 compresses
-// changes by shared prefixes (see block).
-const imageVersion = 4
+// changes by shared prefixes (see block). Version 5 stores the limiters of a policy for a key together (see
+// orderedBlock).
+const imageVersion = 5
 
 const (
 	// maxMetaBytes bounds the caller's bytes in META: enough for the members of any cluster.

@@ -106,9 +106,9 @@ func (in *Incoming) streamHead() error {
 	if !ok {
 		return fmt.Errorf("%w: it does not begin with the header of an image", ErrStream)
 	}
-	if version != streamVersion {
-		return fmt.Errorf("%w: it has format %d, this weir knows %d: run the same version on every node", ErrStream,
-			version, streamVersion)
+	if version < 1 || version > streamVersion {
+		return fmt.Errorf("%w: it has format %d, this weir knows 1 to %d: run the same version on every node",
+			ErrStream, version, streamVersion)
 	}
 	if files == 0 || files > maxImageFiles {
 		return fmt.Errorf("%w: it announces %d files", ErrStream, files)

@@ -6,8 +6,9 @@ import (
 	"hash/crc32"
 )
 
-// streamVersion is the version of the stream format.
-const streamVersion = 1
+// streamVersion is the version of a stream and of the files in it. The files of version 2 are those of an image of
+// version 5 (see imageVersion).
+const streamVersion = 2
 
 // streamMagic begins a stream. The version, the number of files and the CRC-32C of all three follow. Each file then
 // consists of its head (see appendHead), its content, and the CRC-32C of both.

@@ -165,9 +165,10 @@ func TestAStreamWithBadNamesIsRefused(t *testing.T) {
 func TestAStreamOfSomethingElseIsRefused(t *testing.T) {
 	m := mustOpenImages(t, vfs.NewMem())
 	seal(t, m, 3)
-	err := refuses(t, m, streamByHand(2, part{"a", "x"}), "newer")
+	err := refuses(t, m, streamByHand(streamVersion+1, part{"a", "x"}), "newer")
 	require.ErrorIs(t, err, ErrStream)
-	require.ErrorContains(t, err, "format 2, this weir knows 1")
+	require.ErrorContains(t, err, "format 3, this weir knows 1 to 2")
+	require.ErrorIs(t, refuses(t, m, streamByHand(0, part{"a", "x"}), "never existed"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, streamByHand(1), "no file"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, appendStreamHead(nil, 1, maxImageFiles+1), "too many files"), ErrStream)
 	require.ErrorIs(t, refuses(t, m, []byte("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), "HTTP"), ErrStream)

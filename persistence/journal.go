@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -29,7 +28,7 @@ type journal struct {
 	pass    rewritePass
 }
 
-// laneCount is the number of lanes. The checksum of an entry's key chooses the lane of the entry, and a block holds
+// laneCount is the number of lanes. The checksum of a change's engine.OrderKey chooses its lane, and a block holds
 // changes of one lane. Load processes lanes in parallel, and the blocks of each lane in order.
 const (
 	laneCount = 16
@@ -37,12 +36,14 @@ const (
 	laneBytes = 64 << 10
 )
 
-// The first byte of an item is its kind. For a block it is the lane, plus shortBlock since format 4. A clock record
-// ends every batch of a store. An image record ends an image.
+// The first byte of an item is its kind. For a block it is the lane, plus shortBlock in formats 4 and 5, and
+// orderedBlock since format 6. In older formats the whole key chose the lane (see keyLane). A clock record ends every
+// batch of a store. An image record ends an image.
 const (
-	shortBlock  = 0x10
-	clockRecord = 0xff
-	imageRecord = 0xfe
+	shortBlock   = 0x10
+	orderedBlock = 0x20
+	clockRecord  = 0xff
+	imageRecord  = 0xfe
 )
 
 const journalPrefix = 'j'
@@ -54,7 +55,7 @@ func itemKey(number uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{journalPrefix}, number)
 }
 
-func laneOf(key []byte) byte { return byte(crc32.Checksum(key, castagnoli) % laneCount) }
+func laneOf(key []byte) byte { return keyLane(engine.OrderKey(key)) }
 
 // write writes changes as one atomic batch.
 func (j *journal) write(changes []engine.Change, sync *pebble.WriteOptions) error {
@@ -110,7 +111,7 @@ func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, las
 func (j *journal) flush(b *pebble.Batch) error {
 	for lane := range j.lanes {
 		if bytes := j.lanes[lane].bytes; len(bytes) > 0 {
-			if err := j.add(b, shortBlock|byte(lane), bytes, nil); err != nil {
+			if err := j.add(b, orderedBlock|byte(lane), bytes, nil); err != nil {
 				return err
 			}
 		}

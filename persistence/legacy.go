@@ -3,6 +3,7 @@ package persistence
 import (
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -58,7 +59,7 @@ func (j *journal) readLegacy(hand func(kind byte, block []byte) error) error {
 			j.bytes += int64(len(c.Key) + len(c.Value))
 			var one block
 			one.add(c)
-			err = hand(shortBlock|laneOf(c.Key), one.bytes)
+			err = hand(shortBlock|keyLane(c.Key), one.bytes)
 		}
 		if err != nil {
 			return errors.Join(err, iter.Close())
@@ -66,6 +67,9 @@ func (j *journal) readLegacy(hand func(kind byte, block []byte) error) error {
 	}
 	return iter.Close()
 }
+
+// keyLane returns the lane of a key. Up to format 5, the lane of a change was that of its whole key.
+func keyLane(key []byte) byte { return byte(crc32.Checksum(key, castagnoli) % laneCount) }
 
 func dropLegacy(b *pebble.Batch) error {
 	return errors.Join(

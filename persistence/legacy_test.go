@@ -87,10 +87,10 @@ func writeBlocksWhole(t *testing.T, fs *vfs.MemFS) {
 	for iter.First(); iter.Valid(); iter.Next() {
 		value, err := iter.ValueAndErr()
 		require.NoError(t, err)
-		if kind := value[0]; kind&shortBlock != 0 && kind < shortBlock+laneCount {
-			changes, err := changesOf(stored{kind, value[1:]})
+		if kind := value[0]; kind >= orderedBlock && kind < orderedBlock+laneCount {
+			changes, err := changesOf(stored{kind: kind, bytes: value[1:]})
 			require.NoError(t, err)
-			require.NoError(t, db.Set(iter.Key(), append([]byte{kind &^ shortBlock}, wholeBlock(changes...).bytes...),
+			require.NoError(t, db.Set(iter.Key(), append([]byte{kind &^ orderedBlock}, wholeBlock(changes...).bytes...),
 				pebble.Sync))
 			blocks++
 		}

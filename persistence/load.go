@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sync/errgroup"
@@ -93,31 +92,17 @@ func itemNumber(key []byte) (uint64, error) {
 }
 
 // load loads the stored entries into to, except entries that are idle at the given stamp. A reader distributes the
-// blocks by lane to workers, at most one per processor. After any error the caller must discard to.
+// blocks by lane to workers. After any error the caller must discard to.
 func (j *journal) load(at engine.Stamp, to Loader) error {
 	to.Reserve(j.expected())
-	workers := make([]chan stored, min(runtime.GOMAXPROCS(0), laneCount))
 	group, ctx := errgroup.WithContext(context.Background())
-	for i := range workers {
-		work := make(chan stored, waitingBlocks)
-		workers[i] = work
+	w := newLoadWorkers(ctx)
+	for _, work := range w.queues {
 		group.Go(func() error { return loadBlocks(ctx, work, at, to) })
 	}
 	group.Go(func() error {
-		defer func() {
-			for _, w := range workers {
-				close(w)
-			}
-		}()
-		hand := func(kind byte, block []byte) error {
-			select {
-			case workers[int(kind%laneCount)%len(workers)] <- stored{kind, block}:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return errors.Join(j.readLegacy(hand), j.read(hand))
+		defer w.end()
+		return errors.Join(j.readLegacy(w.hand), j.read(w.hand))
 	})
 	err := refusal(group.Wait())
 	j.pass.written = j.bytes
@@ -166,69 +151,10 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind by
 	}
 	j.bytes += int64(len(iter.Key()) + len(value))
 	switch {
-	case len(value) > 0 && value[0] < shortBlock+laneCount:
+	case len(value) > 0 && value[0] < orderedBlock+laneCount:
 		return number, hand(value[0], append([]byte{}, value[1:]...))
 	case len(value) > 0 && (value[0] == clockRecord || value[0] == imageRecord):
 		return number, nil
 	}
 	return 0, fmt.Errorf("%w (item %d is of an unknown kind)", ErrDamaged, number)
-}
-
-// stored is a block as read, and its kind.
-type stored struct {
-	kind  byte
-	bytes []byte
-}
-
-// changes calls each with each change of the block. The change is valid only during that call.
-func (b stored) changes(each func(engine.Change) error) error {
-	r := newBlockReader(b.bytes)
-	for len(r.rest) > 0 {
-		var c engine.Change
-		var ok bool
-		if b.kind >= shortBlock {
-			c, ok = r.next()
-		} else {
-			c, r.rest, ok = cutChange(r.rest)
-		}
-		if !ok {
-			return fmt.Errorf("%w (a block of changes contradicts itself)", ErrDamaged)
-		}
-		if err := each(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// load loads the changes of a block into to.
-func (b stored) load(at engine.Stamp, to Loader) error {
-	return b.changes(func(c engine.Change) (err error) {
-		if c.Value == nil {
-			err = to.Unload(c.Key)
-		} else {
-			_, err = to.Load(at, c.Key, c.Value)
-		}
-		if err != nil {
-			return fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, c.Key, err)
-		}
-		return nil
-	})
-}
-
-// loadBlocks loads blocks until the channel is closed.
-func loadBlocks(ctx context.Context, blocks <-chan stored, at engine.Stamp, to Loader) error {
-	for {
-		select {
-		case block, ok := <-blocks:
-			if !ok {
-				return nil
-			}
-			if err := block.load(at, to); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }

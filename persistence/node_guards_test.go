@@ -136,7 +136,7 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 		"its clock record does not say where": set(
 			itemKey(high), append([]byte{clockRecord, 1}, bytes.Repeat([]byte{0xff}, recordLen+11)...)),
 		"the entries of format 1 are missing": set(itemKey(high), append([]byte{clockRecord, 1, 3}, record...)),
-		"is of an unknown kind":               changeFirst("", []byte{shortBlock + laneCount}),
+		"is of an unknown kind":               changeFirst("", []byte{orderedBlock + laneCount}),
 		"the checksum of the clock record is wrong": set(
 			itemKey(high), append([]byte{clockRecord, 1, 2}, flipped(record, 20)...)),
 	} {

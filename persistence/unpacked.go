@@ -46,7 +46,7 @@ func unpack(o StoreOptions, from io.Reader, build func(into string, b *Unpacked)
 	switch {
 	case err != nil:
 		return c, err
-	case version == groupsVersion:
+	case ofGroups(version):
 		err = u.receiveGroups(start, from)
 	default:
 		err = u.receiveOne(start, from)

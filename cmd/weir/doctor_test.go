@@ -154,7 +154,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	says(t, found, doctor.Fine, "ports", p.addr+" for clients: weir answers")
 	says(t, found, doctor.Fine, "ports", web+" for probes answers ok")
 	says(t, found, doctor.Fine, "versions", "and so is the server")
-	says(t, found, doctor.Fine, "versions", "data format 5")
+	says(t, found, doctor.Fine, "versions", "data format 6")
 	says(t, found, doctor.Fine, "limits", "the server accepts 77 clients, 1 are connected")
 	says(t, found, doctor.Fine, "clock", "behind the wall clock")
 
@@ -168,7 +168,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	p.stop()
 	found, _ = runDoctor(t, append(flags, "--requirepass-file", password)...)
 	says(t, found, doctor.Fine, "ports", p.addr+" for clients is free")
-	says(t, found, doctor.Fine, "versions", "data format 5")
+	says(t, found, doctor.Fine, "versions", "data format 6")
 }
 
 // TestDoctorKnowsTheServersCertificate checks that doctor asks a server that speaks only TLS if it presents the

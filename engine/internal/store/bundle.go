@@ -10,7 +10,7 @@ import (
 // A bundle is an entry that holds several limiters of one policy for one key. A check of the policy then finds one
 // entry, waits for its memory once, and marks one change. Four token buckets in a bundle take half the memory of four
 // entries. A limiter in a bundle is a member. Its position changes no answer: Open finds it by its name, and it is
-// stored, hashed and listed like an entry of its own.
+// hashed and listed like an entry of its own.
 //
 //	head(13) key count(1) member...
 //	member = kind and flags(1) 0(1) limit(3) number(1) state
@@ -313,8 +313,11 @@ func (s *Store) removeBundle(h uint64, r arena.Ref, e Entry) {
 	s.bundles--
 }
 
-// expireBundle drops a bundle whose members are idle.
+// expireBundle drops a bundle whose members are idle, as one change.
 func (s *Store) expireBundle(r arena.Ref, e Entry) {
+	if e.forgetStored() {
+		s.changes.noteRemovalOf(StorageKinds[Bundles], e.Key())
+	}
 	s.eachMember(r, e, func(c *Cell) {
 		s.dropAllocations(c)
 		s.releaseContents(c)
@@ -356,16 +359,6 @@ func (s *Store) unfold(e, m Entry) Entry {
 	to.setLimit(m.Limit())
 	copy(to.State(), m.State()[:stateLen(m)])
 	return to
-}
-
-// encodeMembers adds the members of a bundle to a batch, and returns their number.
-func (s *Store) encodeMembers(b *Batch, e Entry) (n int) {
-	for m := range e.members() {
-		m.set(flagStored)
-		s.encode(b, s.unfold(e, m))
-		n++
-	}
-	return n
 }
 
 // CellBytes returns the memory of a cell's entry, index included. A member has its part of the bundle.

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,7 +112,7 @@ func TestMembersShareASlot(t *testing.T) {
 		require.EqualValues(t, number+1, b.used(number, "k"))
 		require.Zero(t, b.used(number, "other"))
 	}
-	require.Len(t, b.drain(t), 8)
+	require.Len(t, b.drain(t), 1)
 }
 
 // TestMembersAreFoundInAnyOrder adds limiters in all orders to a bundle without room, as loading does.
@@ -126,32 +127,68 @@ func TestMembersAreFoundInAnyOrder(t *testing.T) {
 		for number := range 8 {
 			require.EqualValues(t, number+1, b.used(number, "k"))
 		}
-		require.Len(t, b.drain(t), 8, "a change was lost when limiters moved")
+		require.Equal(t, []string{"+m" + string(limiterName(0, "k"))}, b.drain(t))
 		c := b.cell(3, "k")
 		b.Drop(&c)
 		require.Equal(t, []string{"-l" + string(limiterName(3, "k"))}, b.drain(t))
 	}
 }
 
-// TestALimiterKeepsItsMarksInABundle checks that a limiter that was stored, and changed since, has both marks after it
+// TestALimiterKeepsItsMarksInABundle checks that a limiter that was stored, or changed since, has its mark after it
 // moved into a bundle.
 func TestALimiterKeepsItsMarksInABundle(t *testing.T) {
-	for _, changed := range []bool{false, true} {
+	stored, together := "l"+string(limiterName(0, "k")), "+m"+string(limiterName(0, "k"))
+	for n := range 4 {
+		changed, drained := n&1 > 0, n&2 > 0
 		b := newBundles(0)
 		b.use(t, 0, "k", 1)
-		require.Len(t, b.drain(t), 1)
-		want := []string{"+l" + string(limiterName(5, "k"))}
+		require.Equal(t, []string{"+" + stored}, b.drain(t))
 		if changed {
 			b.use(t, 0, "k", 2)
 		}
-		// The changes of a bundle are drained together.
-		want = append([]string{"+l" + string(limiterName(0, "k"))}, want...)
 		b.use(t, 5, "k", 7)
-		require.Equal(t, want, b.drain(t))
+		want := []string{"-" + stored, together}
+		if drained {
+			require.Equal(t, []string{together}, b.drain(t))
+			want = want[:1]
+		}
 		c := b.cell(0, "k")
 		b.Drop(&c)
-		require.Equal(t, []string{"-l" + string(limiterName(0, "k"))}, b.drain(t))
+		require.Equal(t, want, b.drain(t))
 		require.EqualValues(t, 7, b.used(5, "k"))
+	}
+}
+
+// TestHeadsOfALimitThatGaveItsNumberAway checks that bundles are stored with their own limits. Between two drains, the
+// number of a limit may become that of another.
+func TestHeadsOfALimitThatGaveItsNumberAway(t *testing.T) {
+	b := newBundles(0)
+	for n := range int64(3) {
+		limits := []rule.Limit{hourly, {Algorithm: rule.TokenBucket, Rate: hourly.Rate, Max: 1000 + n}}
+		for number := range limits {
+			c := b.cell(number, fmt.Sprint("k", n))
+			require.True(t, b.Ensure(&c, uint8(rule.TokenBucket), LimitStateLen(&limits[number])))
+			b.SetLimit(c.Entry, &limits[number])
+			c.Relink = true
+			SetBucket(c.Entry, GoneAt(limits[number].Rate.Grains(5), limits[number].Rate, b.NowNs))
+			b.Touched(&c)
+		}
+		var batch Batch
+		b.DrainBatch(&batch, 1)
+		to, name := newBundles(0), limiterName(0, fmt.Sprint("k", n))
+		change := batch.Changes(nil)[0]
+		loaded, err := to.LoadBundle(to.hashKey(name), change.Key[1:], change.Value)
+		require.NoError(t, err)
+		require.True(t, loaded)
+		for number, limit := range limits {
+			c := to.cell(number, fmt.Sprint("k", n))
+			require.Equal(t, limit, *to.Limits.At(c.Entry.Limit()))
+		}
+		for number := range slices.Backward(limits) { // the next limits get the same numbers
+			c := b.cell(number, fmt.Sprint("k", n))
+			b.Drop(&c)
+		}
+		b.drain(t)
 	}
 }
 
@@ -202,7 +239,7 @@ func TestABundleExpiresWithItsLastMember(t *testing.T) {
 	b.CollectAll(func() {})
 	require.Zero(t, b.Slab.TakenBytes())
 	require.EqualValues(t, 2, b.Counts.Expired)
-	require.Len(t, b.drain(t), 3, "each stored limiter must be removed from the store")
+	require.Equal(t, []string{"-l" + string(limiterName(3, "k")), "-m" + string(limiterName(0, "k"))}, b.drain(t))
 	require.Zero(t, b.bundles)
 }
 
@@ -274,10 +311,10 @@ func TestLoadingAMemberKeepsTheChangeOfAnother(t *testing.T) {
 	from.DrainBatch(&batch, 1)
 	to.use(t, 0, "k", 1)
 	c := to.cell(5, "k")
-	value := batch.Changes(nil)[0].Value
+	value := batch.Changes(nil)[0].Value[2:] // without the count of members and the number
 	loaded, err := to.Load(&c, value[0], value[1:])
 	require.NoError(t, err)
 	require.True(t, loaded)
-	require.Contains(t, to.drain(t), "+l"+string(limiterName(0, "k")))
+	require.Contains(t, to.drain(t), "+m"+string(limiterName(0, "k")))
 	require.EqualValues(t, 7, to.used(5, "k"))
 }

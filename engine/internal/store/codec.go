@@ -157,10 +157,15 @@ func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
 	if d.Bad || kind == kindAllocations && !held(limit.Algorithm) {
 		return false, ErrStored
 	}
+	return s.load(c, kind, &limit, &d)
+}
+
+// load is Load for a decoded limit. d has the state.
+func (s *Store) load(c *Cell, kind uint8, limit *rule.Limit, d *codec.Decoder) (bool, error) {
 	stateLen := StateLens[kind]
 	switch kind {
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
-		stateLen = BucketLen(&limit)
+		stateLen = BucketLen(limit)
 	case KindBlock:
 		stateLen += min(len(d.B), rule.MaxReasonLen)
 	case KindHold:
@@ -172,15 +177,15 @@ func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
 	case c.Ref == 0:
 		s.create(c, kind, stateLen)
 		if limit.Algorithm != rule.NoAlgorithm {
-			s.SetLimit(c.Entry, &limit)
+			s.SetLimit(c.Entry, limit)
 		}
-	case *s.Limits.At(c.Entry.Limit()) != limit:
+	case *s.Limits.At(c.Entry.Limit()) != *limit:
 		return false, ErrStored
 	}
 	if !c.fresh { // the log of an entry goes on, or a bundle gains a limiter
 		s.Wheel.unlink(&s.Slab, c.Ref)
 	}
-	s.loadState(c.Entry, &d)
+	s.loadState(c.Entry, d)
 	s.Wheel.link(&s.Slab, c.Ref, s.IdleAtNs(s.Slab.At(c.Ref)))
 	if d.Bad || len(d.B) > 0 {
 		s.remove(c)

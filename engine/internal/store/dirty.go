@@ -52,14 +52,20 @@ func (s *Store) Changed(r arena.Ref) {
 
 // noteRemoval records that an entry with this key is being removed.
 func (l *changeLog) noteRemoval(e Entry, key []byte) {
-	if l.on && e.has(flagStored) {
-		l.removed.add(storageKind(e), key)
+	if e.has(flagStored) {
+		l.noteRemovalOf(storageKind(e), key)
 	}
 }
 
-// StorageKinds has the first byte of storage keys by the space of the key.
-// Bundles have none, because their limiters are stored one by one.
-var StorageKinds = [...]byte{Limiters: 'l', Blocks: 'b', Tokens: 't', Holds: 'h', Allocations: 'c'}
+// noteRemovalOf records that what is stored under a class byte and a key is being removed.
+func (l *changeLog) noteRemovalOf(class byte, key []byte) {
+	if l.on {
+		l.removed.add(class, key)
+	}
+}
+
+// StorageKinds has the first byte of storage keys, the class byte, by the space of the key.
+var StorageKinds = [...]byte{Limiters: 'l', Blocks: 'b', Tokens: 't', Holds: 'h', Allocations: 'c', Bundles: 'm'}
 
 func storageKind(e Entry) byte { return StorageKinds[SpaceOf(e.Kind())] }
 
@@ -113,11 +119,11 @@ const DrainBytes = 4 << 20
 // page, and a processor supports about as many outstanding loads.
 const drainFetch = 16
 
-// DrainBatch moves up to n changes into the batch and reports whether more are left. The last change may be a bundle,
-// which adds a change for each of its limiters. Removals go first: a key that
+// DrainBatch moves up to n changes into the batch and reports whether more are left. Removals go first: a key that
 // was removed and created again must exist after the batch.
 func (s *Store) DrainBatch(b *Batch, n int) bool {
 	n = min(n, drainStep)
+	s.heads.count = 0 // the number of a limit may mean another limit now
 	l := &s.changes
 	for ; n > 0 && len(l.removed) > 0; n-- {
 		key := len(b.buf)
@@ -147,13 +153,12 @@ func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 			break
 		}
 		e := Entry(s.Slab.At(r))
-		if e.Kind() == kindBundle {
-			n -= s.encodeMembers(b, e)
+		if n--; e.Kind() == kindBundle {
+			s.encodeBundle(b, e)
 			continue
 		}
 		e.set(flagStored)
 		s.encode(b, e)
-		n--
 	}
 	return n
 }

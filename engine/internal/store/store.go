@@ -36,9 +36,10 @@ type Store struct {
 	bundles        int                   // entries that are bundles
 	Moves          uint64                // how often limiters of a bundle moved; see createMember
 	bundleName     [rule.MaxNameLen]byte // see locate
-	memberName     [rule.MaxNameLen]byte // see eachMember
+	memberName     [rule.MaxNameLen]byte // see eachMember and LoadBundle
 	unfolded       [entryHead + rule.MaxNameLen + maxMemberState]byte
-	fetched        uint64 // keeps prefetches from being optimized away
+	heads          bundleHeads // see encodeBundle
+	fetched        uint64      // keeps prefetches from being optimized away
 }
 
 // counts are the counters of a store.

@@ -1,0 +1,60 @@
+package persistence
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestOlderBlocksAreLoadedFirst checks that a worker gets the first block of format 6 only after all workers have
+// loaded the older blocks, and that no older block may follow.
+func TestOlderBlocksAreLoadedFirst(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := newLoadWorkers(ctx)
+	for lane := range byte(laneCount) {
+		require.NoError(t, w.hand(shortBlock+lane, []byte{lane}))
+		<-w.queues[int(lane)%len(w.queues)]
+	}
+	handed := make(chan error, 1)
+	go func() { handed <- w.hand(orderedBlock, []byte("new")) }()
+	for i, q := range w.queues {
+		block := <-q
+		require.NotNil(t, block.loaded, "worker %d", i)
+		require.Empty(t, handed)
+		if i == len(w.queues)-1 {
+			break
+		}
+		block.loaded <- struct{}{}
+	}
+	w.loaded <- struct{}{} // the last worker is done
+	require.NoError(t, <-handed)
+	require.Equal(t, "new", string((<-w.queues[0]).bytes))
+	require.NoError(t, w.hand(orderedBlock+1, nil), "later blocks wait for none")
+	require.ErrorIs(t, w.hand(shortBlock, nil), ErrDamaged)
+	require.ErrorIs(t, w.hand(0, nil), ErrDamaged)
+
+	w = newLoadWorkers(ctx)
+	cancel()
+	for err := error(nil); err == nil; { // the queues are not full at first
+		if err = w.hand(orderedBlock, nil); err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+	}
+}
+
+// TestALimiterHasOneLane checks that all changes of the limiters of a policy for one key are in one lane.
+func TestALimiterHasOneLane(t *testing.T) {
+	lanes := map[byte]bool{}
+	for _, key := range []string{"a", "b", "key-7", "policy|p"} {
+		lane := laneOf(append([]byte("m"), engine.LimiterName("p", 0, []byte(key))...))
+		for number := range 8 {
+			require.Equal(t, lane, laneOf(append([]byte("l"), engine.LimiterName("p", number, []byte(key))...)))
+		}
+		lanes[lane] = true
+	}
+	require.Greater(t, len(lanes), 1)
+	require.NotEqual(t, laneOf([]byte("lkey-1")), laneOf([]byte("lkey-2")))
+}
