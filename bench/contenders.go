@@ -120,16 +120,21 @@ var settleWeir = []string{"SAVE"}
 
 // weirCommands returns the workloads as commands of weir.
 func weirCommands() map[Workload]Command {
+	const elements = 5 // of weir's reply
 	command := func(args ...string) Command {
-		const elements = 5 // of weir's reply
 		return Command{Args: args, Costly: []string{"COST", costPlaceholder}, Reply: decisionReply(elements)}
 	}
+	check := command("RL.CHECK", "four", keyPlaceholder)
+	check.Reply = decisionReply(elements + 1) // with the name of the policy
+	check.Before = strings.Fields("RL.POLICY SET four LIMIT TOKENBUCKET 1/h 1000000 LIMIT TOKENBUCKET 1/m 1000000 " +
+		"LIMIT FIXED 1h 1000000000 LIMIT SLIDINGCOUNTER 1d 1000000000")
 	return map[Workload]Command{
 		TokenBucket: command("RL.TOKENBUCKET", keyPlaceholder, "10", "20"),
 		SlidingLog:  command("RL.SLIDING", keyPlaceholder, "10", "100"),
 		FixedWindow: command("RL.FIXED", keyPlaceholder, "10", "100", "FIRST"),
 		Denied:      command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1"),
 		Lasting:     command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1000000"),
+		Checked:     check,
 	}
 }
 

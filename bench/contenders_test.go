@@ -55,6 +55,25 @@ func TestTargetsStartAndStop(t *testing.T) {
 	}
 }
 
+// TestWeirHasItsWorkloads checks that weir answers the command of each of its workloads.
+func TestWeirHasItsWorkloads(t *testing.T) {
+	target, err := (&Contenders{Tools: Tools{Weir: buildWeir(t)}, Dir: t.TempDir()}).Target(weirName, "")
+	require.NoError(t, err)
+	ctx := context.Background()
+	require.NoError(t, target.Server.Start(ctx))
+	defer func() { require.NoError(t, target.Server.Stop()) }()
+	for w := range weirCommands() {
+		one := cell{Entrant: Entrant{Load: Load{Workload: w, Clients: 2, Pipeline: 2, Keys: 10, Cost: 2}}, target: target}
+		if w == Denied {
+			continue // an unused key is not denied
+		}
+		require.NoError(t, one.prepare(ctx), w)
+		sample, err := one.measure(ctx, new(Builtin), 40, 0)
+		require.NoError(t, err, w)
+		require.Equal(t, 40, sample.Read, w)
+	}
+}
+
 func TestReplicasHaveWhatThePrimaryHas(t *testing.T) {
 	contenders := Contenders{Tools: needTools(t), Dir: t.TempDir()}
 	target, err := contenders.Target(replicasName, "")

@@ -39,6 +39,7 @@ func Goals() []Goal {
 		{"open-half", P999, weirName, luaName, 0, 0.7},
 		{"bucket-p128", CPU, weirName, "", 0, 0.6},
 		{"hot-key", Rate, one, many, 0.8, 0},
+		{"check-p128", Rate, fourName, oneName, 0.6, 0},
 		{"memory-1m", BytesPerKey, weirName, luaName, 0, 0.35},
 		{"memory-10m", BytesPerKey, weirName, luaName, 0, 0.35},
 		{"live-keys", P999, "10M keys", "10k keys", 0, 1.5},

@@ -16,10 +16,14 @@ const (
 	FixedWindow Workload = "fixed window"     // 100 units in 10 s from the first request
 	Denied      Workload = "all denied"       // one unit an hour, used up long before
 	Lasting     Workload = "lasting bucket"   // one unit an hour, burst a million: keeps its state, denies nothing
+	Checked     Workload = "four limits"      // a policy of Lasting and three more limits, which deny nothing either
 	Mixed       Workload = "mixed algorithms" // a third each of token buckets, windows and logs
 	Custom      Workload = "command given"    // of a server that was started elsewhere
 
 )
+
+// denies reports whether a workload denies requests for a key that is used all the time.
+func (w Workload) denies() bool { return w != Lasting && w != Checked }
 
 // Distribution describes how often each key is requested.
 type Distribution string

@@ -57,6 +57,11 @@ func prepareCommand(addr string, command Command, p part) error {
 			return err
 		}
 	}
+	if len(command.Before) > 0 {
+		if err := servers.AskOnce(addr, command.Before...); err != nil {
+			return err
+		}
+	}
 	conn, err := call(addr)
 	if err != nil {
 		return err

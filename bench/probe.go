@@ -61,7 +61,7 @@ func (c *caller) verify(command Command, part part) error {
 			return err
 		case i == 0 && !admitted:
 			return fmt.Errorf("%w: an unused key is denied", ErrNotADecision)
-		case !admitted || !command.Reply.Limits || part.workload == Lasting:
+		case !admitted || !command.Reply.Limits || !part.workload.denies():
 			return nil
 		}
 	}

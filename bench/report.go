@@ -57,6 +57,7 @@ type Row struct {
 	At          float64  `json:"at,omitempty"`           // on the scenario's axis
 	Request     []string `json:"request"`                // of its first part, for its first key
 	Script      string   `json:"script,omitempty"`       // loaded beforehand
+	Before      []string `json:"before,omitempty"`       // a command that was sent beforehand
 	CommandLine []string `json:"command_line,omitempty"` // by which redis-benchmark sends the same, if it can
 	Samples     []Sample `json:"samples"`                // one for each repetition, in order
 
@@ -97,6 +98,7 @@ func (r *Row) describe(c *cell, addr string, requests int) {
 	first := c.Load.parts()[0]
 	command := c.target.Commands[first.workload]
 	r.Request, r.Script = command.For(c.Load.key(keyPrefix, 0), first.cost), command.Script
+	r.Before = command.Before
 	r.CommandLine = RedisBenchmark{Binary: "redis-benchmark"}.CommandLine(c.job(addr, requests))
 }
 

@@ -71,12 +71,31 @@ func standalone() []Scenario {
 		beside("cost-p128", shaped(func(l *Load) { l.Cost = 3 }), weirName, luaName),
 		beside("mixed-p128", shaped(func(l *Load) { l.Workload = Mixed }), weirName, luaName),
 		beside("denied50-p128", shaped(func(l *Load) { l.DeniedPercent = 50 }), weirName, luaName),
+		fourLimits(),
 		beside("memory-10m", kept(10_000_000), weirName, luaName),
 		liveKeys(),
 		steadyKeys(),
 		beside("held", shaped(hold), weirName),
 	}
 }
+
+// fourLimits compares a check of a policy with the plain command of one of its limits, on one server.
+func fourLimits() Scenario {
+	one := bucket(usualClients, 128)
+	one.Workload = Lasting
+	four := one
+	four.Workload = Checked
+	return Scenario{Name: "check-p128", About: "a policy of four limits beside one limit, -P 128 -c 50, 100000 keys",
+		Entrants: []Entrant{
+			{Label: fourName, Target: weirName, Load: four}, {Label: oneName, Target: weirName, Load: one},
+		}}
+}
+
+// These are the labels of fourLimits.
+const (
+	fourName = "RL.CHECK, four limits"
+	oneName  = "RL.TOKENBUCKET"
+)
 
 // hold sets as many clients as weir accepts by default, each with one request per second.
 func hold(l *Load) {

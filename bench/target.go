@@ -41,6 +41,7 @@ type Command struct {
 	Args   []string // holds keyPlaceholder, and shaPlaceholder when it has a Script
 	Costly []string // appended if a request takes more than one unit
 	Script string   // Lua, loaded with SCRIPT LOAD before a scenario; empty for none
+	Before []string // a command that is sent before a scenario, such as one that sets a policy; empty for none
 	Reply  Reply    // reads its answer
 }
 
