@@ -25,6 +25,11 @@ func TestPoliciesComeBackFromAJournal(t *testing.T) {
 					g.pass()
 				}
 				table.Collect(g.at, g.IntN(30))
+				table.Victims(g.at, 1e6, g.IntN(6), func(key, id []byte) {
+					if g.IntN(3) > 0 { // sometimes only a part of a bundle
+						decideAt(table, g.at, engine.Op{Code: engine.OpForget, Key: key, ID: id})
+					}
+				})
 				j.keep(table)
 				if g.IntN(4) == 0 {
 					again := j.load(g.at)

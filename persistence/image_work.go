@@ -21,8 +21,8 @@ const (
 	maxStateBytes = 16 << 20
 )
 
-// Write writes changes to work/ for the next Seal. A later change of a key replaces an earlier one. Write does not wait
-// for the disk. It returns ErrNotLoaded after Close, or after a failed Load.
+// Write writes changes to work/ for the next Seal. A later change of a limiter replaces an earlier one. Write does not
+// wait for the disk. It returns ErrNotLoaded after Close, or after a failed Load.
 func (m *Images) Write(changes []engine.Change) error {
 	m.work.Lock()
 	defer m.work.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// The stored form of an entry. The key is a class byte and the entry's key; the
-// value is the kind, the limit and the state, integers as varints.
+// The stored form of an entry that is no bundle (see encodeBundle for those). The key is a class byte and the entry's
+// key; the value is the kind, the limit and the state, integers as varints.
 //
 // If a log only gained units since it was stored, its next value has only the new records. The
 // flag StoredMore in the kind says that they follow the records of the previous value.

@@ -2,9 +2,9 @@ package store
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// Change is one entry in its stored form. A nil Value means that the entry is gone. Key is an opaque storage
-// key (not the client's key alone), and Value an encoding that Load reads. Both are valid only until the call
-// that receives them returns.
+// Change is one entry in its stored form. A nil Value means that the entry is gone; encodeBundle says what it means for
+// a bundle. Key is an opaque storage key (not the client's key alone), and Value an encoding that Load reads. Both are
+// valid only until the call that receives them returns.
 type Change struct{ Key, Value []byte }
 
 // changeLog records which entries of a shard changed since the last Drain. The number of pages bounds its list of

@@ -38,7 +38,7 @@ const (
 	kindAllocations = KindToken + 2             // the allocations of a limiter
 	kindBundle      = KindToken + 3             // several limiters of a policy for one key; see bundle.go
 	NumKinds        = rule.NumAlgorithms + 4
-	NumStoredKinds  = kindBundle // the kinds from here on are never stored
+	NumStoredKinds  = kindBundle // no value begins with this kind or a later one
 )
 
 // Space is the name space of a key: a limiter, its block, the ID of an operation, a hold, the allocations of a
