@@ -72,6 +72,10 @@ func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 				err = s.statusError(&ops[i], &ds[i])
 				break
 			}
+			if ds[i].Allowed == 0 && isCountSet(&ops[i]) {
+				err = service.ErrKeyBlocked
+				break
+			}
 		}
 	}
 	if err != nil {

@@ -110,6 +110,12 @@ func planCountSet(s *Session, args [][]byte) (call *engine.Script, err error) {
 	return call, err
 }
 
+// isCountSet reports whether an operation is SET of a whole number. It is admitted unless the key is blocked. It has no
+// status for a blocked key, because nodes of every version of weir must decide alike.
+func isCountSet(op *engine.Op) bool {
+	return op.Code == engine.OpScript && op.Script.ID == engine.CountSet
+}
+
 func planAdd(sign int64, given bool) func(*Session, [][]byte) error {
 	return func(s *Session, args [][]byte) error {
 		call, err := onCount(s, args[1], engine.CountAdd)

@@ -68,7 +68,7 @@ func TestBlockedStrings(t *testing.T) {
 	for _, line := range []string{
 		"GET s", "MGET s", "SET s x", "SETNX s x", "GETSET s x", "GETDEL s", "GETEX s", "STRLEN s", "APPEND s x",
 		"PEXPIRE s 5 XX", "PERSIST s",
-		"EVALSHA " + bucketSwap + " 1 s state x", "SET n x",
+		"EVALSHA " + bucketSwap + " 1 s state x", "SET n x", "SET n 5", "SET n 5 EX 9", "SET n 5 NX", "SET s 5",
 	} {
 		assert.Equal(t, "-"+string(service.ErrKeyBlocked), c.say(line), line)
 	}
