@@ -63,7 +63,8 @@ func TestWeirHasItsWorkloads(t *testing.T) {
 	require.NoError(t, target.Server.Start(ctx))
 	defer func() { require.NoError(t, target.Server.Stop()) }()
 	for w := range weirCommands() {
-		one := cell{Entrant: Entrant{Load: Load{Workload: w, Clients: 2, Pipeline: 2, Keys: 10, Cost: 2}}, target: target}
+		load := Load{Workload: w, Clients: 2, Pipeline: 2, Keys: 10, Cost: 2}
+		one := cell{Entrant: Entrant{Load: load}, target: target}
 		if w == Denied {
 			continue // an unused key is not denied
 		}
