@@ -79,7 +79,7 @@ func standalone() []Scenario {
 	}
 }
 
-// fourLimits compares a check of a policy with the plain command of one of its limits, on one server.
+// fourLimits compares RL.CHECK of a policy with four limits and RL.TOKENBUCKET, on the same server.
 func fourLimits() Scenario {
 	one := bucket(usualClients, 128)
 	one.Workload = Lasting

@@ -114,8 +114,8 @@ func TestABundleReplacesWhatOlderVersionsStored(t *testing.T) {
 	}
 }
 
-// TestARemovedBundleIncludesALimiterOfItsOwn removes a bundle of which only limiter number 0 is left, which then has an
-// entry of its own. A limiter number 0 that could not be in the bundle stays.
+// TestARemovedBundleIncludesALimiterOfItsOwn removes a bundle when only limiter number 0 was loaded, with an entry of
+// its own. The removal spares a limiter number 0 whose algorithm excludes it from bundles.
 func TestARemovedBundleIncludesALimiterOfItsOwn(t *testing.T) {
 	at, name := engine.Stamp{NowNs: 1e18}, engine.LimiterName("p", 0, []byte("k"))
 	for _, limit := range []engine.Limit{

@@ -62,7 +62,7 @@ func (t *Table) Unload(key []byte) error {
 	return nil
 }
 
-// loadBundle is Load for the limiters of a policy and a key that are stored together. name is that of limiter number 0.
+// loadBundle is Load for the limiters of a policy and a key that are stored together. name names limiter number 0.
 func (t *Table) loadBundle(at Stamp, name, value []byte) (bool, error) {
 	if !bundleName(name) {
 		return false, ErrStored
@@ -74,7 +74,7 @@ func (t *Table) loadBundle(at Stamp, name, value []byte) (bool, error) {
 	return s.LoadBundle(h, name, value)
 }
 
-// unloadBundle is Unload for what loadBundle loads.
+// unloadBundle is Unload for limiters that are stored together.
 func (t *Table) unloadBundle(name []byte) error {
 	if !bundleName(name) {
 		return ErrStored
@@ -86,7 +86,7 @@ func (t *Table) unloadBundle(name []byte) error {
 	return nil
 }
 
-// bundleName reports whether a name is that of a policy's limiter number 0.
+// bundleName reports whether a policy's limiter number 0 has this name.
 func bundleName(name []byte) bool {
 	_, number, _, ok := SplitName(name)
 	return ok && number == 0 && len(name) <= MaxNameLen

@@ -51,19 +51,10 @@ func checksOfPolicies() (first, second []engine.Op) {
 	return first, second
 }
 
-// ofFormat5 copies a directory below testdata/format5 into memory.
-func ofFormat5(t *testing.T, name string) *vfs.MemFS {
-	fs := vfs.NewMem()
-	ok, err := vfs.Clone(vfs.Default, fs, "testdata/format5/"+name, dataDir)
-	require.NoError(t, err)
-	require.True(t, ok)
-	return fs
-}
-
 // TestADirectoryOfFormat5 starts from a directory of format 5, stores newer changes beside the older ones, and starts
 // again and again: each time the newest change of each limiter must win.
 func TestADirectoryOfFormat5(t *testing.T) {
-	fs, src := ofFormat5(t, "standalone"), &fakeSource{wall: noon}
+	fs, src := fromTestdata(t, "format5/standalone"), &fakeSource{wall: noon}
 	n := mustStart(t, nodeOptions(t, fs, src))
 	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")),
 		"an older version must not start from it")
@@ -90,7 +81,7 @@ func TestADirectoryOfFormat5(t *testing.T) {
 
 // TestAnImageOfVersion4 loads an image of version 4, writes newer changes beside the older ones, and loads the result.
 func TestAnImageOfVersion4(t *testing.T) {
-	m := mustOpenImages(t, ofFormat5(t, "images"))
+	m := mustOpenImages(t, fromTestdata(t, "format5/images"))
 	table, at := engine.NewTable(engine.Options{TrackChanges: true}), engine.Stamp{NowNs: noon}
 	first, second := checksOfPolicies()
 	apply := func(to *engine.Table, ops []engine.Op) { to.Decide(at, ops, make([]engine.Decision, len(ops))) }
@@ -113,13 +104,13 @@ func TestAnImageOfVersion4(t *testing.T) {
 
 // TestABackupOfVersion1 restores a backup that the last version with format 5 made.
 func TestABackupOfVersion1(t *testing.T) {
-	f, err := ofFormat5(t, "").Open(dataDir + "/backup")
+	f, err := fromTestdata(t, "format5").Open(dataDir + "/backup")
 	require.NoError(t, err)
 	to, src := vfs.NewMem(), &fakeSource{wall: noon}
 	_, err = Restore(StoreOptions{Dir: dataDir, FS: to, Logger: quiet, OnFatal: mustNotStop(t)}, f)
 	require.NoError(t, errors.Join(err, f.Close()))
 	restored := mustStart(t, nodeOptions(t, to, src))
-	live := mustStart(t, nodeOptions(t, ofFormat5(t, "standalone"), src))
+	live := mustStart(t, nodeOptions(t, fromTestdata(t, "format5/standalone"), src))
 	require.Equal(t, look(live), look(restored))
 	require.NoError(t, errors.Join(restored.Close(), live.Close()))
 }

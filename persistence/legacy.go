@@ -68,7 +68,7 @@ func (j *journal) readLegacy(hand func(kind byte, block []byte) error) error {
 	return iter.Close()
 }
 
-// keyLane returns the lane of a key. Up to format 5, the lane of a change was that of its whole key.
+// keyLane returns the lane of a key. Up to format 5, it got the whole key of a change.
 func keyLane(key []byte) byte { return byte(crc32.Checksum(key, castagnoli) % laneCount) }
 
 func dropLegacy(b *pebble.Batch) error {

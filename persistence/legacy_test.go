@@ -14,17 +14,17 @@ import (
 
 // The last version with format 1 wrote testdata/format1, after the operations of takes(noon).
 
-// ofFormat1 copies a directory below testdata/format1 into memory.
-func ofFormat1(t *testing.T, name string) *vfs.MemFS {
+// fromTestdata copies a directory below testdata into memory.
+func fromTestdata(t *testing.T, name string) *vfs.MemFS {
 	fs := vfs.NewMem()
-	ok, err := vfs.Clone(vfs.Default, fs, "testdata/format1/"+name, dataDir)
+	ok, err := vfs.Clone(vfs.Default, fs, "testdata/"+name, dataDir)
 	require.NoError(t, err)
 	require.True(t, ok)
 	return fs
 }
 
 func TestADirectoryOfFormat1(t *testing.T) {
-	fs, src := ofFormat1(t, "standalone"), &fakeSource{wall: noon}
+	fs, src := fromTestdata(t, "format1/standalone"), &fakeSource{wall: noon}
 	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)
 	n := mustStart(t, nodeOptions(t, fs, src))
 	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")),
@@ -101,7 +101,7 @@ func writeBlocksWhole(t *testing.T, fs *vfs.MemFS) {
 }
 
 func TestAnImageOfFormat1(t *testing.T) {
-	fs := ofFormat1(t, "images")
+	fs := fromTestdata(t, "format1/images")
 	m := mustOpenImages(t, fs)
 	table := engine.NewTable(engine.Options{TrackChanges: true})
 	at, ops := engine.Stamp{NowNs: noon}, takes(noon)
@@ -128,7 +128,7 @@ func TestAnImageOfFormat1(t *testing.T) {
 
 // TestFormat1GoesWithTheFirstRewritePass checks that the first rewrite pass replaces everything in format 1.
 func TestFormat1GoesWithTheFirstRewritePass(t *testing.T) {
-	fs := ofFormat1(t, "standalone")
+	fs := fromTestdata(t, "format1/standalone")
 	s, err := OpenStore(
 		StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestFormat1GoesWithTheFirstRewritePass(t *testing.T) {
 
 // TestABackupOfADirectoryOfFormat1 checks that a backup of an upgraded server includes the entries in format 1.
 func TestABackupOfADirectoryOfFormat1(t *testing.T) {
-	fs, src := ofFormat1(t, "standalone"), &fakeSource{wall: noon}
+	fs, src := fromTestdata(t, "format1/standalone"), &fakeSource{wall: noon}
 	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)
 	n := mustStart(t, nodeOptions(t, fs, src))
 	want := look(n)

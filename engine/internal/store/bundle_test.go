@@ -159,9 +159,9 @@ func TestALimiterKeepsItsMarksInABundle(t *testing.T) {
 	}
 }
 
-// TestHeadsOfALimitThatGaveItsNumberAway checks that bundles are stored with their own limits. Between two drains, the
-// number of a limit may become that of another.
-func TestHeadsOfALimitThatGaveItsNumberAway(t *testing.T) {
+// TestABundleIsStoredWithItsOwnLimits checks the limits in the stored form of a bundle. Between two drains, a new
+// limit may get the number of a removed limit.
+func TestABundleIsStoredWithItsOwnLimits(t *testing.T) {
 	b := newBundles(0)
 	for n := range int64(3) {
 		limits := []rule.Limit{hourly, {Algorithm: rule.TokenBucket, Rate: hourly.Rate, Max: 1000 + n}}

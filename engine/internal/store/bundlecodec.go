@@ -143,7 +143,8 @@ func (s *Store) UnloadBundle(h uint64, name []byte) {
 	}
 }
 
-// forgetStored makes the removal of the members of a bundle go unrecorded. It reports whether one was stored.
+// forgetStored clears the stored flag of all members, so that their removal is not recorded. It reports whether any
+// member had the flag.
 func (e Entry) forgetStored() (stored bool) {
 	for m := range e.members() {
 		stored = stored || m.has(flagStored)

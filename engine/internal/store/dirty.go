@@ -57,7 +57,7 @@ func (l *changeLog) noteRemoval(e Entry, key []byte) {
 	}
 }
 
-// noteRemovalOf records that what is stored under a class byte and a key is being removed.
+// noteRemovalOf records that an entry or a bundle with this class byte and key is being removed.
 func (l *changeLog) noteRemovalOf(class byte, key []byte) {
 	if l.on {
 		l.removed.add(class, key)
