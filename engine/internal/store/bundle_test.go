@@ -213,6 +213,21 @@ func TestAMemberIsReplaced(t *testing.T) {
 	require.LessOrEqual(t, b.Slab.TakenBytes(), int64(256), "removed members must not take memory for ever")
 }
 
+// TestALiveLimiterKeepsItsKind checks that a log does not become a member of a bundle in place. Nothing would then
+// remove the stored log.
+func TestALiveLimiterKeepsItsKind(t *testing.T) {
+	b := newBundles(60)
+	c := b.cell(2, "k")
+	log := rule.Limit{Algorithm: rule.SlidingLog, WindowNs: 3600e9, Max: 10}
+	require.True(t, b.Ensure(&c, uint8(log.Algorithm), LimitStateLen(&log)))
+	b.SetLimit(c.Entry, &log)
+	b.Wheel.link(&b.Slab, c.Ref, b.NowNs+1)
+	c.Live = true
+	require.Panics(t, func() { b.Ensure(&c, uint8(rule.SlidingCounter), LimitStateLen(&limits[2])) })
+	c.Live = false
+	require.True(t, b.Ensure(&c, uint8(rule.SlidingCounter), LimitStateLen(&limits[2])), "an idle one is removed first")
+}
+
 // TestABundleExpiresWithItsLastMember checks that a bundle is dropped with all of its members, and not while one of
 // them is not idle. A window without end, which is removed, does not keep the others.
 func TestABundleExpiresWithItsLastMember(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // The change has the effect of one change for each of its members: it says nothing about other limiters. A limiter that
 // leaves its bundle is removed by a change of its own. A change without a value removes all limiters of the policy and
 // the key that could be members. So a limiter that cannot be a member must not become one that can, unless its removal
-// is recorded first: replace keeps the kind.
+// is recorded first. Ensure panics otherwise.
 
 // bundleHeads are the encoded heads of the bundle that was encoded last. Most bundles of a drain have the same.
 type bundleHeads struct {

@@ -40,7 +40,7 @@ func (s *Store) SetLimit(e Entry, l *rule.Limit) {
 }
 
 // Ensure gives the cell an entry of a kind with a state of a length. The state is zero unless the entry was
-// live. Ensure returns false if memory is exhausted.
+// live. Ensure returns false if memory is exhausted. It panics if the entry is live and of another kind.
 func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 	if c.Ref != 0 && c.Entry.Kind() == kind && s.fitsState(c, length) {
 		if !c.Live {
@@ -55,10 +55,13 @@ func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 	if n, keep := s.slotFor(c, kind, length); !s.AdmitBytes(n, keep) {
 		return false
 	}
-	if c.Ref != 0 { // the entry of a block or a bucket is too short; the entry of a live hold never is
-		s.replace(c, kind, length)
-	} else {
+	switch {
+	case c.Ref == 0:
 		s.create(c, kind, length)
+	case c.Entry.Kind() == kind: // the entry of a block or a bucket is too short; the entry of a live hold never is
+		s.replace(c, length)
+	default:
+		panic("store: a live entry would change its kind")
 	}
 	return true
 }
@@ -73,13 +76,15 @@ func (s *Store) Stretch(c *Cell, length int) bool {
 	if n, _ := s.slotFor(c, c.Entry.Kind(), length); n > 0 && !s.Slab.HasSlot(n) && s.memory.closed() {
 		return false
 	}
-	s.replace(c, c.Entry.Kind(), length)
+	s.replace(c, length)
 	return true
 }
 
 // replace replaces the cell's entry by one with a zero state. Drain hands out one change of the key, not a
-// removal and an addition: a crash between the two would lose the key.
-func (s *Store) replace(c *Cell, kind uint8, length int) {
+// removal and an addition: a crash between the two would lose the key. The entry keeps its kind, because an entry of
+// another kind may be stored under another key, and then nothing would remove the stored entry.
+func (s *Store) replace(c *Cell, length int) {
+	kind := c.Entry.Kind()
 	stored := c.Entry.has(flagStored)
 	c.Entry.unset(flagStored)
 	s.Drop(c)
