@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
 // wipe stops a node, if it runs, and starts it with an empty directory.
@@ -133,16 +135,19 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 
 // TestANodeThatWasRemovedWhileItWasDownEnds checks that such a node learns of its removal from the other nodes. No leader
 // tells it which of its entries are committed. So the newest configuration that it knows to be committed comes from its
-// image, or it knows none. The image of a node that joined by it is older than its membership.
+// image, or it knows none. The image of a node that joined by it is older than its membership. A node that stopped soon
+// after it joined may not have recorded its membership.
 func TestANodeThatWasRemovedWhileItWasDownEnds(t *testing.T) {
-	for name, byImage := range map[string]bool{"without an image": false, "with an older image": true} {
+	for name, of := range map[string]struct{ byImage, unrecorded bool }{
+		"without an image": {}, "with an older image": {byImage: true}, "soon after it joined": {unrecorded: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 3, nil)
 			leader, _ := c.leader()
 			for i := range 100 {
 				c.take(leader, string(rune('a'+i%26)), 100)
 			}
-			if byImage {
+			if of.byImage {
 				require.NoError(t, leader.Snapshot())
 				require.NoError(t, leader.Snapshot()) // the log keeps no entry before the first
 			}
@@ -151,6 +156,9 @@ func TestANodeThatWasRemovedWhileItWasDownEnds(t *testing.T) {
 			c.sees(leader, 4, 4)
 			require.Eventually(t, node.Joined, patience, time.Millisecond)
 			c.stop(3)
+			if of.unrecorded {
+				forgetMembership(t, c.opts[3].DataDir)
+			}
 			c.remove(c.opts[3].NodeID)
 			for i := range 3 {
 				c.stop(i) // the leader may still be sending the removal
@@ -163,6 +171,15 @@ func TestANodeThatWasRemovedWhileItWasDownEnds(t *testing.T) {
 			c.died(raftstore.ErrRemoved)
 		})
 	}
+}
+
+// forgetMembership removes the record that a stopped node has been a member.
+func forgetMembership(t *testing.T, dir string) {
+	id, ok, err := identity.Read(vfs.Default, dir)
+	require.NoError(t, err)
+	require.True(t, ok && id.Joined)
+	id.Joined, id.JoinedAt = false, 0
+	require.NoError(t, identity.Write(vfs.Default, dir, id))
 }
 
 // TestGivenIDsLeaveSpaceForIncarnations checks that a configured id leaves space for the suffix of a later incarnation, and

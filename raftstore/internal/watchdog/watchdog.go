@@ -55,7 +55,9 @@ func (w *Watchdog) stuck() error {
 // removal from the statuses of the other nodes. While this node is a member, removed records that in its identity.
 //
 // After a restart, this node knows no committed configuration, or that of an image, which may be older than its
-// membership. That changes when a leader tells it which entries are committed. But no leader does after its removal.
+// membership. That changes when a leader tells it which entries are committed. But no leader does after its removal. If
+// this node stopped soon after it joined, its identity does not say so, but its log does. A configuration that is newer
+// than the whole log is then newer than its membership.
 func (w *Watchdog) removed() bool {
 	if w.Raft.State() == raft.Shutdown {
 		return true
@@ -71,5 +73,8 @@ func (w *Watchdog) removed() bool {
 		return true
 	}
 	at, joined := w.Identity.JoinedSince()
+	if !joined && w.Raft.Server(w.Options.NodeID) != nil {
+		at, joined = w.Raft.LastIndex(), true
+	}
 	return joined && w.Peers.RemovedSince(w.Options.NodeID, at)
 }
