@@ -210,8 +210,8 @@ func TestLoadOfDamagedHolds(t *testing.T) {
 		setModelPolicies(table, g.at)
 		for k, of := range stored.inOrder() {
 			for range 5 * min(len(of.values), 1) {
-				_, _ = table.Load(g.at, k, damaged(rng, of.values[0]))
-				_, _ = table.Load(g.at, damaged(rng, k), of.values[0])
+				_, _ = table.Load(g.at, k, engine.Damaged(rng, of.values[0]))
+				_, _ = table.Load(g.at, engine.Damaged(rng, k), of.values[0])
 			}
 		}
 		g.n -= 300 // the same ids

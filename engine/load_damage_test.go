@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,8 +11,8 @@ import (
 	"github.com/weir-project/weir/internal/race"
 )
 
-// TestLoadOfDamagedChanges loads what traffic under policies stored, with a damaged change in it. Load must refuse the
-// change, or leave a table whose accounts agree, whose entries can be stored and loaded again, and that decides.
+// TestLoadOfDamagedChanges stores limiters of policies, holds and blocks, damages one change, and loads all changes.
+// Load must refuse the change, or the table must pass its audit, store and load its entries again, and decide.
 func TestLoadOfDamagedChanges(t *testing.T) {
 	seeds, refused, accepted := uint64(60), 0, 0
 	if race.Enabled {
@@ -26,11 +27,11 @@ func TestLoadOfDamagedChanges(t *testing.T) {
 		changes := drained(t, b.table)
 		rng := rand.New(rand.NewPCG(seed, 5))
 		for range 50 {
-			if table := loadedWith(b.at, damage(rng, changes)); table == nil {
+			if table := loadedWith(b.at, withDamage(rng, changes)); table == nil {
 				refused++
 			} else {
 				accepted++
-				requireSound(t, table, seed, b.at)
+				requireValid(t, table, seed, b.at)
 			}
 		}
 	}
@@ -39,8 +40,8 @@ func TestLoadOfDamagedChanges(t *testing.T) {
 	t.Log(refused, "refused", accepted, "accepted")
 }
 
-// requireSound checks a table that was loaded.
-func requireSound(t *testing.T, table *Table, seed uint64, at Stamp) {
+// requireValid audits a loaded table, stores and loads its entries again, and decides.
+func requireValid(t *testing.T, table *Table, seed uint64, at Stamp) {
 	t.Helper()
 	require.NoError(t, table.shards[0].Audit())
 	for cursor := table.Renew(0, 100); cursor != 0; {
@@ -68,30 +69,35 @@ func drained(t *testing.T, table *Table) (all []Change) {
 	return all
 }
 
-// damage changes, cuts or lengthens the key or the value of a change.
-func damage(rng *rand.Rand, changes []Change) []Change {
-	changes = append([]Change(nil), changes...)
+// withDamage returns the changes with a damaged key or value in one of them.
+func withDamage(rng *rand.Rand, changes []Change) []Change {
+	changes = slices.Clone(changes)
 	c := &changes[rng.IntN(len(changes))]
-	b := &c.Value
 	if len(c.Value) == 0 || rng.IntN(4) == 0 {
-		b = &c.Key
+		c.Key = Damaged(rng, c.Key)
+	} else {
+		c.Value = Damaged(rng, c.Value)
 	}
-	bad := bytes.Clone(*b)
-	switch i := rng.IntN(len(bad)); rng.IntN(6) {
-	case 0:
-		bad = bad[:i]
-	case 1:
-		bad = append(bad, byte(rng.IntN(256)))
-	case 2:
-		bad[i] = 0xff
-	default:
-		bad[i] ^= 1 << rng.IntN(8)
-	}
-	*b = bad
 	return changes
 }
 
-// loadedWith returns a table with the changes, or nil if one is refused: a node then does not start.
+// Damaged returns b cut short, longer by a byte, or with a changed byte. Tests in package engine_test use it as well.
+func Damaged(rng *rand.Rand, b []byte) []byte {
+	b = bytes.Clone(b)
+	switch i := rng.IntN(len(b)); rng.IntN(6) {
+	case 0:
+		return b[:i]
+	case 1:
+		return append(b, byte(rng.IntN(256)))
+	case 2:
+		b[i] = 0xff
+	default:
+		b[i] ^= 1 << rng.IntN(8)
+	}
+	return b
+}
+
+// loadedWith returns a table with the changes, or nil if a change is refused. A node then does not start.
 func loadedWith(at Stamp, changes []Change) *Table {
 	table := NewTable(Options{Shards: 1, TrackChanges: true, IDLifetimeNs: 1e9})
 	for _, c := range changes {

@@ -295,8 +295,8 @@ func TestLoadOfDamage(t *testing.T) {
 			}
 			for range 5 {
 				v := of.values[rng.IntN(len(of.values))]
-				_, _ = table.Load(at, k, damaged(rng, v))
-				_, _ = table.Load(at, damaged(rng, k), v)
+				_, _ = table.Load(at, k, engine.Damaged(rng, v))
+				_, _ = table.Load(at, engine.Damaged(rng, k), v)
 			}
 		}
 		run(history, oneByOne(table))
@@ -306,16 +306,6 @@ func TestLoadOfDamage(t *testing.T) {
 	}
 	_, err := metaTable(1).Load(engine.Stamp{}, nil, nil)
 	require.Error(t, err)
-}
-
-// damaged returns b cut short or with a flipped bit.
-func damaged(rng *rand.Rand, b []byte) []byte {
-	b = append([]byte(nil), b...)
-	if rng.IntN(3) == 0 {
-		return b[:rng.IntN(len(b))]
-	}
-	b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
-	return b
 }
 
 // TestScanSeesEveryKey checks that a scan visits every key that exists the whole time, while others come and go.

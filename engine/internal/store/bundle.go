@@ -315,7 +315,7 @@ func (s *Store) removeBundle(h uint64, r arena.Ref, e Entry) {
 
 // expireBundle drops a bundle whose members are idle, as one change.
 func (s *Store) expireBundle(r arena.Ref, e Entry) {
-	if e.forgetStored() {
+	if e.clearStored() {
 		s.changes.noteRemovalOf(StorageKinds[Bundles], e.Key())
 	}
 	s.eachMember(r, e, func(c *Cell) {

@@ -133,7 +133,7 @@ func storedStateLen(kind uint8) int {
 func (s *Store) UnloadBundle(h uint64, name []byte) {
 	if r := s.FindBundle(h, name); r != 0 {
 		e := Entry(s.Slab.At(r))
-		e.forgetStored()
+		e.clearStored()
 		s.eachMember(r, e, s.releaseContents)
 		s.removeBundle(h, r, e)
 	}
@@ -143,9 +143,9 @@ func (s *Store) UnloadBundle(h uint64, name []byte) {
 	}
 }
 
-// forgetStored clears the stored flag of all members, so that their removal is not recorded. It reports whether any
+// clearStored clears the stored flag of all members. Their removal is then not recorded. clearStored reports whether a
 // member had the flag.
-func (e Entry) forgetStored() (stored bool) {
+func (e Entry) clearStored() (stored bool) {
 	for m := range e.members() {
 		stored = stored || m.has(flagStored)
 		m.unset(flagStored)
