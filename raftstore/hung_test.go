@@ -48,8 +48,8 @@ func (h *hangingLog) StoreLogs(ls []*raft.Log) error {
 
 func (h *hangingLog) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
 
-// hangLeader starts three nodes, hangs the leader's disk, and returns the index of the leader. The leader leads for a
-// while after that, also on a busy machine. Decisions may take an hour, so no time limit ends them.
+// hangLeader starts three nodes, hangs the leader's disk, and returns the index of the leader. The heartbeat of a
+// second delays the election of another leader. Decisions may take an hour, so no time limit ends them.
 func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
 	c = newCluster(t, 3, func(i int, o *raftstore.Options) {
 		logs[i] = &hangingLog{InmemStore: raft.NewInmemStore()}

@@ -55,9 +55,10 @@ func (w *Watchdog) stuck() error {
 // removal from the statuses of the other nodes. While this node is a member, removed records that in its identity.
 //
 // After a restart, this node knows no committed configuration, or that of an image, which may be older than its
-// membership. That changes when a leader tells it which entries are committed. But no leader does after its removal. If
-// this node stopped soon after it joined, its identity does not say so, but its log does. A configuration that is newer
-// than the whole log is then newer than its membership.
+// membership. That changes when a leader tells it which entries are committed. But no leader does after its removal.
+//
+// If this node stopped soon after it joined, its log contains its membership, and its identity does not. Every
+// configuration newer than the log is then newer than the membership.
 func (w *Watchdog) removed() bool {
 	if w.Raft.State() == raft.Shutdown {
 		return true
