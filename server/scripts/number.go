@@ -8,7 +8,8 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// MaxNumber bounds the absolute value of a script's numbers. Doubles represent every integer up to it.
+// MaxNumber bounds the absolute value of a script's numbers. Doubles represent every integer up to it. A number with a
+// fraction or an exponent must be less, because a text beyond MaxNumber may round to it.
 const MaxNumber = 1 << 53
 
 // number parses argument i of a script as Lua does, but only in decimal.
@@ -17,7 +18,7 @@ func number(i int, b []byte) (float64, error) {
 		return float64(n), nil
 	}
 	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || !isDecimal(b) || math.Abs(f) > MaxNumber {
+	if err != nil || !isDecimal(b) || math.Abs(f) >= MaxNumber {
 		return 0, arg.Bad(scriptArg(i), "must be a number from -9007199254740992 to 9007199254740992", b)
 	}
 	return f, nil

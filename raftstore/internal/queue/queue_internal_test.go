@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -33,6 +35,29 @@ func TestExpiryEmptiesTheQueue(t *testing.T) {
 			require.Fail(t, "the handover must continue")
 		}
 	})
+}
+
+// TestNoInvalidOperationIsQueued checks that an invalid operation, at any place in a call, keeps the call out of the
+// log. Every member would apply such an entry, so the queue is the last place to refuse it.
+func TestNoInvalidOperationIsQueued(t *testing.T) {
+	q := New(0, nil)
+	defer q.Close()
+	good := func() engine.Op { return engine.Op{Code: engine.OpReset, Key: []byte("k")} }
+	for name, bad := range map[string]engine.Op{
+		"no key":          {Code: engine.OpReset},
+		"a long key":      {Code: engine.OpReset, Key: make([]byte, engine.MaxKeyLen+1)},
+		"negative cost":   {Code: engine.OpRefund, Key: []byte("k"), Cost: -1},
+		"no such code":    {Code: 255, Key: []byte("k")},
+		"a reserved name": {Code: engine.OpTake, Key: engine.LimiterName("p", 0, []byte("k"))},
+	} {
+		for _, ops := range [][]engine.Op{{bad}, {good(), bad}, {bad, good()}} {
+			_, _, err := q.Add(ops, false, false)
+			require.ErrorIs(t, err, failure.ErrInvalidOp, name)
+		}
+	}
+	require.Empty(t, q.Batches)
+	_, _, err := q.Add([]engine.Op{good()}, false, false)
+	require.NoError(t, err)
 }
 
 // TestAShortEntryKeepsNoBuffer checks that the bytes of an entry are as long as needed, because the Raft library keeps
