@@ -109,8 +109,8 @@ var docsNotRun = map[string]string{
 
 	"security.md: # An authority for clients and one for nodes, each with a key of its own.": "TestCertificatesOfTheManual",
 	"security.md: # who uses this server":                                                    "TestUsersOfTheManual",
-	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 " +
-		"1h REASON abuse]\" queued=false": "output",
+	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"RL.BLOCK user:13 " +
+		"1h REASON abuse\" queued=false": "output",
 
 	"installing.md: make build": "the test binary is built so; " +
 		"TestVersion reads it",

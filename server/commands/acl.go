@@ -160,6 +160,7 @@ func (s *Session) become(u *acl.User) {
 			s.limits = u
 		}
 	}
+	s.hears.Store(s.limits)
 	s.about.Update(func(i *service.Client) { i.User = name })
 	s.refresh()
 }

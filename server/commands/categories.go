@@ -12,10 +12,11 @@ import (
 //	@read        read limiters and policies
 //	@policy      read and change policies
 //	@admin       change what other clients' decisions depend on: limiters, blocks, the server, the cluster
-//	@dangerous   end, delay, flush or observe the whole server, or list keys: some commands of @admin and @read
+//	@dangerous   end, delay, flush or observe the whole server, show keys that their sender has not named, or cost
+//	             work that grows with the server's keys or clients
 //	@connection  commands that client libraries send on their own
 //
-// No command of @admin is in @decide or @connection, the categories for every client.
+// No command of @admin or @dangerous is in @decide or @connection, the categories for every client.
 
 // settlesOwn are the commands of the group groupSettle that only give back units which their sender took. RL.FORGIVE
 // belongs to them: a client that counts attempts must report the successful ones.
@@ -32,12 +33,13 @@ func (c *command) findCategories() []string {
 	settles := c.group == groupSettle && !slices.Contains(settlesOwn, c.name)
 	flushes := c.name == "FLUSHALL" || c.name == "FLUSHDB"
 	admin := c.inherits("admin")
+	dangerous := admin || flushes || c.showsOthers() || c.bulky && !c.keyed
 	add(c.isDecision(), "@decide")
 	add(c.inherits("write"), "@write")
 	add(c.inherits("readonly"), "@read")
 	add(c.top().name == "RL.POLICY", "@policy")
 	add(admin || settles || flushes, "@admin")
-	add(admin || flushes || c.listsKeys(), "@dangerous")
+	add(dangerous, "@dangerous")
 	add(c.inherits("pubsub"), "@pubsub")
 	add(c.has("fast"), "@fast")
 	add(!c.has("fast"), "@slow")
@@ -45,7 +47,7 @@ func (c *command) findCategories() []string {
 	case groupDecide, groupPolicy, groupSettle, groupDialect:
 		add(true, "@ratelimit")
 	case groupConn, groupServer, groupCluster:
-		add(!admin && !flushes, "@connection")
+		add(!dangerous, "@connection")
 	case groupMulti:
 		add(true, "@transaction")
 	}
@@ -61,9 +63,10 @@ func (c *command) isDecision() bool {
 		slices.Contains(settlesOwn, c.name)
 }
 
-// listsKeys reports whether the command shows keys that its sender has not named.
-func (c *command) listsKeys() bool {
-	return slices.Contains([]string{"KEYS", "SCAN", "RANDOMKEY", "RL.TOP"}, c.name) && c.parent == nil
+// showsOthers reports whether the command shows keys that its sender has not named, although its work is bounded.
+// findCategories finds the other commands that list keys by their work.
+func (c *command) showsOthers() bool {
+	return slices.Contains([]string{"randomkey", "rl.top", "subscribe", "psubscribe"}, c.Full)
 }
 
 // inherits reports whether the command or its container has a flag. A subcommand that has the flag write or readonly

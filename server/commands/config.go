@@ -86,7 +86,7 @@ func configCommands() []*command {
 				reply: "A map of names and values.", run: runConfigGet},
 			{name: "SET", arity: -4, syntax: "name value [name value ...]", summary: "Change settings while running",
 				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set " +
-					"when the server starts.", run: runConfigSet},
+					"when the server starts.", run: runConfigSet, Command: service.Command{Hides: hidesSetting}},
 			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero",
 				run: func(s *Session, _ [][]byte) {
 					s.srv.Stats.Reset()
@@ -113,6 +113,13 @@ func runConfigGet(s *Session, args [][]byte) {
 	for _, set := range found {
 		s.Pair(set.name, set.get(s.srv))
 	}
+}
+
+// hidesSetting hides the value of each setting that CONFIG SET cannot change: it may be a password.
+func hidesSetting(args [][]byte, i int) bool {
+	return i > 2 && i%2 == 1 && !slices.ContainsFunc(settings(), func(one setting) bool {
+		return one.set != nil && strings.EqualFold(string(args[i-1]), one.name)
+	})
 }
 
 // runConfigSet changes all parameters or none.

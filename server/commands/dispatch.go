@@ -1,8 +1,8 @@
 package commands
 
 import (
-	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -154,9 +154,12 @@ func (s *Session) guarded(err error) bool {
 	return err == nil
 }
 
-// auditedArgs bounds the arguments of a command in the audit log. Each argument is cut as in error messages, so that a
-// log line stays shorter than a command.
-const auditedArgs = 16
+// auditedArgs and auditedBytes bound the arguments of a command in the audit log, and the bytes of each, so that a log
+// line stays shorter than a command.
+const (
+	auditedArgs  = 16
+	auditedBytes = resp.MaxQuotedBytes
+)
 
 // unaudited are the commands of @admin that only show something, and the commands that reset single limiters.
 // Applications reset limiters for each of their users.
@@ -180,13 +183,32 @@ func (c *command) isAudited() bool {
 // audit logs an administrative command with its sender and address. It logs before the command runs, so that a command
 // which ends the process is logged too. A command in a transaction is logged when it is queued.
 func (s *Session) audit(cmd *command, args [][]byte) {
-	shown := service.ShownArgs(&cmd.Command, args[:min(len(args), auditedArgs)])
-	for i, arg := range shown {
-		shown[i] = strings.Trim(resp.Quote([]byte(arg)), "'")
-	}
-	if len(args) > auditedArgs {
-		shown = append(shown, "...")
-	}
 	s.srv.Log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
-		"command", cmd.Full, slog.Any("args", shown), "queued", s.tx != nil)
+		"command", cmd.Full, "args", auditedLine(service.ShownArgs(&cmd.Command, args)), "queued", s.tx != nil)
 }
+
+// auditedLine joins arguments so that each stays distinguishable: an argument is quoted as by MONITOR unless it consists
+// of ordinary characters. Three dots follow an argument that is cut, or stand for the arguments beyond auditedArgs.
+func auditedLine(args []string) string {
+	var line []byte
+	for i, a := range args {
+		if i > 0 {
+			line = append(line, ' ')
+		}
+		if i == auditedArgs {
+			return string(append(line, "..."...))
+		}
+		cut := a[:min(len(a), auditedBytes)]
+		if a == "" || cut != a || strings.HasPrefix(a, ".") || strings.ContainsFunc(a, needsQuotes) {
+			line = strconv.AppendQuoteToASCII(line, cut)
+		} else {
+			line = append(line, a...)
+		}
+		if cut != a {
+			line = append(line, "..."...)
+		}
+	}
+	return string(line)
+}
+
+func needsQuotes(c rune) bool { return c <= ' ' || c == '"' || c == '\\' || c >= 0x7f }

@@ -21,7 +21,7 @@ func pubsubCommands() []*command {
 		"delay or the penalty of an earlier step is no lock-out. A node publishes the decisions of its own clients. " +
 		"A request that waits (`RL.WAIT`) publishes only its last denial. " +
 		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that " +
-		"does not read is disconnected."
+		"does not read is disconnected. A user with patterns of keys receives the messages about keys of its patterns."
 	commands := []*command{
 		{name: "SUBSCRIBE", arity: -2, syntax: "channel [channel ...]", summary: "Listen to denials",
 			details: listen, flags: flags,
@@ -175,6 +175,12 @@ func oneIf(b bool) int32 {
 		return 1
 	}
 	return 0
+}
+
+// MayHear reports whether the user of the session may use a key. The goroutine that publishes a message calls it.
+func (s *Session) MayHear(key []byte) bool {
+	u := s.hears.Load()
+	return u == nil || u.MayUse(key)
 }
 
 // Deliver pushes a message in the protocol of the session. The goroutine that publishes the message calls it.

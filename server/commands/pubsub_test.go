@@ -44,6 +44,35 @@ func TestDenialEvents(t *testing.T) {
 	assert.Zero(t, srv.Events.Listeners.Load())
 }
 
+// TestEventsOfOwnKeys checks that a user with patterns of keys hears nothing about other keys, also after another user
+// has subscribed on the same connection.
+func TestEventsOfOwnKeys(t *testing.T) {
+	srv, _ := usersServer(t, "", "user boss on nopass ~* +@all\nuser app on nopass ~app:* +@all\n")
+	actor, boss, app := srv.client(t).as("boss", "x"), srv.client(t).as("boss", "x"), srv.client(t).as("app", "x")
+	changed := srv.client(t).as("boss", "x")
+	changed.say("HELLO 3")
+	for _, c := range []*testClient{boss, app, changed} {
+		c.say("PSUBSCRIBE weir:*")
+	}
+	changed.as("app", "x")
+	changed.fake.messages()
+	actor.say("RL.POLICY SET p LIMIT STRIKE 1m 1 10m")
+	for _, key := range []string{"app:1", "other:1"} {
+		for _, send := range []string{"RL.FIXED %s 1m 1", "RL.STRIKE strike:%s 1m 1 10m", "RL.CHECK p %s"} {
+			for range 2 {
+				actor.say(strings.ReplaceAll(strings.ReplaceAll(send, "strike:%s", key+":strike"), "%s", key))
+			}
+		}
+	}
+	const each = 7 // five denials and two lock-outs
+	assert.Equal(t, 2*each, strings.Count(boss.fake.messages(), "pmessage"))
+	for _, c := range []*testClient{app, changed} {
+		got := c.fake.messages()
+		assert.Equal(t, each, strings.Count(got, "pmessage"), got)
+		assert.NotContains(t, got, "other")
+	}
+}
+
 // TestDenialEventsOfPolicies checks that the channel belongs to the policy that binds, in any order of subscriptions.
 // The number of channels never exceeds the possible number of policies.
 func TestDenialEventsOfPolicies(t *testing.T) {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -27,7 +28,7 @@ type client interface {
 }
 
 // Session is the state of one client above the transport. Its methods belong to the connection's goroutine. Other
-// goroutines may read the field about, and call Deliver and Show.
+// goroutines may read the field about, and call MayHear, Deliver and Show.
 type Session struct {
 	resp.Writer
 	srv    *Shared
@@ -37,6 +38,8 @@ type Session struct {
 
 	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
 	user, limits *acl.User
+	// hears equals limits, for MayHear.
+	hears atomic.Pointer[acl.User]
 	// plain: decisions need only parsing, because the client is logged in, in no transaction, not subscribed in RESP2,
 	// and listens to its replies.
 	plain   bool

@@ -326,15 +326,20 @@ func TestRulesInOrder(t *testing.T) {
 }
 
 // TestApplicationsGetNothingAdministrative checks that the rules recommended for applications permit no
-// administrative command, whatever the categories contain.
+// administrative command, and none whose work grows with the keys or clients of others, whatever the categories
+// contain.
 func TestApplicationsGetNothingAdministrative(t *testing.T) {
-	users, err := ParseUsers([]byte("user app on +@decide +@connection +@transaction +@read -@dangerous"))
-	require.NoError(t, err)
-	newCommandTable(families()...).each(func(cmd *command) {
-		if cmd.inherits("admin") || strings.Contains(strings.Join(cmd.categories, " "), "@admin") {
-			assert.False(t, cmd.allowedTo(users.ByName["app"]), cmd.Full)
-		}
-	})
+	for _, rules := range []string{forEveryClient, forEveryClient + " +@read -@dangerous"} {
+		users, err := ParseUsers([]byte("user app on " + rules))
+		require.NoError(t, err)
+		newCommandTable(families()...).each(func(cmd *command) {
+			cats := strings.Join(cmd.categories, " ")
+			if cmd.inherits("admin") || strings.Contains(cats, "@admin") || strings.Contains(cats, "@dangerous") ||
+				cmd.bulky && !cmd.keyed || strings.Contains(cmd.cost, "keys of the server") {
+				assert.False(t, cmd.allowedTo(users.ByName["app"]), cmd.Full)
+			}
+		})
+	}
 }
 
 func FuzzUsers(f *testing.F) {

@@ -46,6 +46,8 @@ type Events struct {
 // Listener receives events. Its methods may be called from any goroutine and never block. A listener that does not keep
 // up is disconnected.
 type Listener interface {
+	// MayHear reports whether the listener may learn what happened to a key.
+	MayHear(key []byte) bool
 	// Deliver passes a message on a channel that matches the subscription t.
 	Deliver(t Topic, channel string, payload []byte)
 	// Show passes a command as MONITOR writes it.
@@ -166,7 +168,7 @@ func (h *Events) Denied(op *engine.Op, d *engine.Decision) {
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	h.publish(ch, key)
+	h.publish(ch, key, key)
 }
 
 // policyChannel returns or creates the channel of a policy. At MaxPolicyChannels it first removes all channels,
@@ -193,14 +195,18 @@ func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
 	return ch
 }
 
-// publish never blocks. A listener that does not keep up is disconnected, and the message budget stops a flood.
-func (h *Events) publish(ch *denialChannel, key []byte) {
+// publish sends a message about a key to the listeners that may hear of the key. It never blocks. A listener that does
+// not keep up is disconnected, and the message budget stops a flood.
+func (h *Events) publish(ch *denialChannel, key, message []byte) {
 	second := time.Now().Unix()
 	for sub := range ch.heard {
+		if !sub.listener.MayHear(key) {
+			continue
+		}
 		if !h.spend(second) {
 			return
 		}
-		sub.listener.Deliver(sub.topic, ch.name, key)
+		sub.listener.Deliver(sub.topic, ch.name, message)
 	}
 }
 

@@ -46,7 +46,7 @@ func (h *Events) tellLockout(ch *denialChannel, message lockout) {
 	}
 	text, err := json.Marshal(message)
 	if err == nil {
-		h.publish(ch, text)
+		h.publish(ch, []byte(message.Key), text)
 	}
 }
 
