@@ -20,7 +20,7 @@ type Attempt struct {
 // delays its response by Decision.RetryAfter. Decision.Remaining is how many more attempts may fail before the
 // threshold of the last Step.
 //
-// While weir is not reached, Options.WhenDown decides. Open admits attempts without counting them. A policy
+// While weir is not there, Options.WhenDown decides. Open admits attempts without counting them. A policy
 // that extends its penalties does not count attempts that this client denies from memory: see
 // Options.DenialKeys.
 func (c *Client) Begin(ctx context.Context, q Request) (*Attempt, Decision, error) {

@@ -1,7 +1,7 @@
 package client_test
 
 import (
-	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,7 +91,7 @@ func TestAttemptsWithoutWeir(t *testing.T) {
 	rule := client.Attempts(lock, client.Step{Threshold: 2, Penalty: lock})
 	for _, q := range []client.Request{{Rule: rule, Key: "login:42"},
 		{Rule: client.Policy("lockout", rule), Key: "42"}} {
-		c := newClientOn(t, impostor(t, func(nc net.Conn) { _ = nc.Close() }),
+		c := newClientOn(t, nowhere(t, syscall.ECONNREFUSED),
 			client.Options{WhenDown: client.Local, LocalFraction: 1})
 		begin(t, c, q)
 		a, _ := begin(t, c, q)
@@ -101,7 +101,7 @@ func TestAttemptsWithoutWeir(t *testing.T) {
 		_, d := begin(t, c, q)
 		require.EqualValues(t, 1, d.Remaining)
 	}
-	c := newClientOn(t, impostor(t, func(nc net.Conn) { _ = nc.Close() }), client.Options{WhenDown: client.Open})
+	c := newClientOn(t, nowhere(t, syscall.ECONNREFUSED), client.Options{WhenDown: client.Open})
 	a, d := begin(t, c, client.Request{Rule: rule, Key: "login:42"})
 	require.Equal(t, client.FromFallback, d.Source)
 	require.NoError(t, a.Succeed(t.Context()))

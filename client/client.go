@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,7 @@ import (
 	"github.com/weir-project/weir/latency"
 )
 
-// Fallback selects what decides while weir cannot be reached.
+// Fallback selects what decides while weir is not there. It never decides because weir is busy: see FromBusy.
 type Fallback uint8
 
 // The fallbacks. There is no default. An outage that admits everything and an outage that admits nothing have
@@ -54,8 +53,8 @@ type Options struct {
 	// Open a mistake in a rule would switch its limit off.
 	FallBackOnErrors bool
 	// IDs gives every decision an ID. The client then resends a decision with an unknown outcome, and it counts
-	// once. Each ID costs weir a hundred bytes for a minute. Without IDs, WhenDown makes such a decision, and weir
-	// may have counted it as well.
+	// once. Each ID costs weir a hundred bytes for a minute. Without IDs such a request is refused (FromBusy), and weir
+	// may have counted it.
 	IDs bool
 	// DenialKeys is how many denied keys are remembered. A negative number disables the memory.
 	DenialKeys int
@@ -91,7 +90,8 @@ type Client struct {
 	breaker   *breaker
 	local     *localLimiter // nil unless WhenDown is Local
 	policies  *policyCache  // nil unless WhenDown is Local
-	refusals  refusals
+	refusals  series        // of decisions that weir refuses with an error, so that WhenDown makes them
+	busy      series        // of requests that are refused because weir is busy
 	pipeliner *pipeliner
 	queued    chan struct{} // a token for each request in Queue
 	denials   *denials
@@ -118,7 +118,10 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		}
 		c.policies = newPolicyCache(c)
 	}
-	c.refusals.log = o.Logger
+	c.refusals = series{log: o.Logger, ended: "weir decides again",
+		began: "weir answers with an error: the fallback decides the requests that weir refuses"}
+	c.busy = series{log: o.Logger, ended: "weir is no longer too busy",
+		began: "weir is busy: requests that it does not answer in time are refused"}
 	c.breaker = newBreaker(c.probe, o.Logger, &c.counts)
 	return c, nil
 }
@@ -148,30 +151,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Down reports whether weir is not reached, so that Options.WhenDown decides.
+// Down reports whether weir is not there, so that Options.WhenDown decides.
 func (c *Client) Down() bool { return c.breaker.down.Load() }
-
-// probeKey is the key of probes. Nothing is ever taken from it, so it is always idle and takes no memory.
-const probeKey = "weir-client-probe"
-
-var probeRule = TokenBucket(PerSecond(1), 1)
-
-// probe asks for a decision that changes nothing. Like every decision it needs a leader in a cluster; PING
-// would not.
-func (c *Client) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	q := Request{Rule: probeRule, Key: probeKey, Peek: true}
-	err := c.rdb.Process(ctx, &once{redis.NewCmd(ctx, q.args()...)})
-	if outcomeOf(err) == refused && !c.options.lockedOut(err) { // weir answers, even if it refuses the probe
-		return nil
-	}
-	if cluster, ok := c.rdb.(*redis.ClusterClient); ok && err != nil {
-		// The cluster client looks for a new leader only once in ClusterStateReloadInterval, by default a minute.
-		cluster.ReloadState(ctx)
-	}
-	return err
-}
 
 // newID returns a unique token.
 func newID() string { return rand.Text() }

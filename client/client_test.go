@@ -266,12 +266,12 @@ func TestRetriesAreSafe(t *testing.T) {
 		applied  bool // the server applies the first attempt, and its answer is lost
 		attempts int64
 		used     int64
-		source   client.Source
+		source   client.Source // FromBusy: denied
 	}{
 		"try again":       {false, limiter.ErrTryAgain, false, 2, 1, client.FromServer},
 		"no leader":       {false, limiter.ErrClusterDown, false, 2, 1, client.FromServer},
 		"overloaded":      {false, limiter.ErrOverloaded, false, 2, 1, client.FromServer},
-		"unknown":         {false, limiter.ErrUnknownOutcome, true, 1, 1, client.FromFallback},
+		"unknown":         {false, limiter.ErrUnknownOutcome, true, 1, 1, client.FromBusy},
 		"unknown with ID": {true, limiter.ErrUnknownOutcome, true, 2, 1, client.FromServer},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestRetriesAreSafe(t *testing.T) {
 			limits := newClient(t, s, client.Options{IDs: c.ids, WhenDown: client.Open})
 			d, err := limits.Take(t.Context(), client.FixedFirst(time.Hour, 10), "k")
 			require.NoError(t, err)
-			require.True(t, d.Allowed)
+			require.Equal(t, c.source != client.FromBusy, d.Allowed)
 			require.Equal(t, c.source, d.Source)
 			require.Equal(t, c.attempts, s.Decided.Load())
 			require.Equal(t, c.used, used(t, limits, "k"))

@@ -17,7 +17,11 @@ func (c *Client) Peek(ctx context.Context, r *Rule, key string) (Decision, error
 	return c.Decide(ctx, Request{Rule: r, Key: key, Peek: true})
 }
 
-// Decide answers a request within Options.Timeout. Its errors are ErrBadRule, ErrBadRequest, ErrRefused,
+// busyPause is the RetryAfter of a request that is refused because weir is busy.
+const busyPause = time.Second
+
+// Decide answers a request within Options.Timeout. If weir is busy, the request is denied (FromBusy). If weir is not
+// there, Options.WhenDown decides (FromFallback). The errors are ErrBadRule, ErrBadRequest, ErrRefused,
 // ErrFull, ErrReply and those of ctx. With an error, the Decision is a denial.
 func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	d, known, err := c.beforehand(ctx, &q)
@@ -95,8 +99,13 @@ func (c *Client) beforehand(ctx context.Context, q *Request) (d Decision, known 
 // conclude converts the outcome of a call to a decision.
 func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, error) {
 	switch err := c.judge(ctx, k.err); {
-	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt):
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt) && c.Down():
 		return c.fallBack(q), nil
+	case errors.Is(err, ErrBusy), errors.Is(err, ErrInDoubt):
+		c.busy.failed(err)
+		d := Decision{RetryAfter: busyPause, Source: FromBusy}
+		c.counts.count(&d)
+		return d, nil
 	case c.options.FallBackOnErrors && (errors.Is(err, ErrRefused) || errors.Is(err, ErrFull)):
 		c.refusals.failed(err)
 		return c.fallBack(q), nil
@@ -104,6 +113,7 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 		return Decision{}, err
 	}
 	c.refusals.succeeded()
+	c.busy.succeeded()
 	c.usePolicies(q)
 	d, err := decisionOf(q, k.cmd.Val())
 	if err != nil {

@@ -16,7 +16,8 @@ type Source uint8
 const (
 	FromServer   Source = iota + 1 // weir decided
 	FromMemory                     // weir denied the key earlier, and its retry time has not come
-	FromFallback                   // weir was not reached, and Options.WhenDown decided
+	FromFallback                   // weir was not there, and Options.WhenDown decided
+	FromBusy                       // weir was busy or did not answer in time: denied, whatever WhenDown is
 )
 
 // String returns the name of the source for logs and metrics.
@@ -28,6 +29,8 @@ func (s Source) String() string {
 		return "memory"
 	case FromFallback:
 		return "fallback"
+	case FromBusy:
+		return "busy"
 	}
 	return "none"
 }

@@ -12,7 +12,8 @@
 // The client uses the program's own go-redis client for pools, TLS, passwords and clusters. It adds
 // the following behaviour:
 //
-//   - A decision never waits longer than Options.Timeout. When weir cannot be reached,
+//   - A decision never waits longer than Options.Timeout. While weir is busy, a request is denied
+//     (FromBusy), so that nobody passes by making weir slow. When weir is not there,
 //     Options.WhenDown selects the fallback: admit everything, deny everything, or decide with a
 //     limiter in this process at a fraction of the limits. The client logs the switch once. One
 //     goroutine probes weir, and the client returns to it automatically (a circuit breaker). The

@@ -72,7 +72,7 @@ func TestOutageUnderLoad(t *testing.T) {
 		// A request that was under way may fail after the server is back, and then counts as a new outage. There may
 		// be more switches than outages, but each is logged once.
 		require.GreaterOrEqual(t, c.Stats().Switches, int64(2))
-		require.EqualValues(t, c.Stats().Switches, books[i].Count("level=WARN"))
+		require.EqualValues(t, c.Stats().Switches, books[i].Count("weir is not reached"))
 		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: rule, Key: "k"}).Source)
 	}
 	t.Logf("the slowest of all requests took %v", time.Duration(slowest.Load()))
@@ -106,16 +106,20 @@ func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 }
 
 // TestSilentServer checks a server that accepts connections and never answers. Only the deadline ends such a request.
+// It is refused until the silence has lasted long enough to prove that weir is not there.
 func TestSilentServer(t *testing.T) {
 	var book logtest.Buffer
 	c := newClientOn(t, impostor(t, func(net.Conn) {}),
 		client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.Logger()})
-	for range 20 {
-		require.True(t, decide(t, c, client.Request{Rule: probe, Key: "k"}).Allowed)
-	}
+	d := decide(t, c, client.Request{Rule: probe, Key: "k"})
+	require.Equal(t, client.FromBusy, d.Source)
+	require.False(t, d.Allowed)
+	require.Eventually(t, func() bool { return decide(t, c, client.Request{Rule: probe, Key: "k"}).Allowed },
+		weirtest.Wait, time.Millisecond)
 	require.True(t, c.Down())
 	require.NoError(t, c.Close())
-	require.Equal(t, 1, book.Count("level=WARN"))
+	require.Equal(t, 1, book.Count("weir is busy"))
+	require.Equal(t, 1, book.Count("weir is not reached"))
 }
 
 func TestPoliciesInAnOutage(t *testing.T) {
@@ -174,7 +178,7 @@ func TestLostConnections(t *testing.T) {
 				_ = nc.Close()
 			})
 			limits := newClientOn(t, rdb, client.Options{WhenDown: client.Open, IDs: c.ids})
-			require.Equal(t, client.FromFallback, decide(t, limits, client.Request{Rule: probe, Key: "k"}).Source)
+			require.Equal(t, client.FromBusy, decide(t, limits, client.Request{Rule: probe, Key: "k"}).Source)
 			require.True(t, c.sent(sent.Load()), "sent %d times", sent.Load())
 		})
 	}

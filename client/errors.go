@@ -2,7 +2,9 @@ package client
 
 import (
 	"errors"
+	"net"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,8 +23,10 @@ var (
 	ErrFull = errors.New("client: weir has no memory for a new limiter")
 	// ErrReply: the reply is not one of weir's.
 	ErrReply = errors.New("client: unexpected reply")
-	// ErrUnavailable: weir was not reached, and the command certainly had no effect.
+	// ErrUnavailable: weir is not there, and the command certainly had no effect.
 	ErrUnavailable = errors.New("client: weir is not available")
+	// ErrBusy: weir, or the pool of connections to it, is busy. The command certainly had no effect.
+	ErrBusy = errors.New("client: weir is busy, nothing was done")
 	// ErrInDoubt: weir did not answer in time. The command may have been carried out.
 	ErrInDoubt = errors.New("client: no answer in time, the command may have been carried out")
 	// ErrDenied: the wait would outlast the context of Wait, or no wait helps.
@@ -58,8 +62,7 @@ func outcomeOf(err error) outcome {
 	if errors.Is(err, redis.ErrClosed) {
 		return refused
 	}
-	if errors.Is(err, errNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
-		dialing(err) {
+	if notSent(err) || dialing(err) {
 		return notApplied
 	}
 	return inDoubt
@@ -75,4 +78,36 @@ func outcomeOfReply(text string) outcome {
 		return inDoubt
 	}
 	return refused
+}
+
+// absentReplies has the prefixes of errors by which weir itself says that it decides nothing at present: it has no
+// leader, or still loads its data.
+var absentReplies = []string{"CLUSTERDOWN", "LOADING"}
+
+// absent reports whether an error proves that weir is not there. Only such an error lets Options.WhenDown decide. A
+// timeout, a full pool of connections and an answer such as OVERLOADED prove the opposite or nothing: weir, or this
+// process, is busy, and whoever sends many requests can make it so.
+func absent(err error) bool {
+	var said redis.Error
+	if errors.As(err, &said) {
+		for _, word := range absentReplies {
+			if strings.HasPrefix(said.Error(), word) {
+				return true
+			}
+		}
+		return false
+	}
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" && !op.Timeout() && !exhausted(err)
+}
+
+// exhausted reports whether this process or machine lacks file descriptors, ports or memory for a connection.
+func exhausted(err error) bool {
+	for _, lack := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS,
+		syscall.ENOMEM, syscall.EAGAIN} {
+		if errors.Is(err, lack) {
+			return true
+		}
+	}
+	return false
 }

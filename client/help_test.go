@@ -1,9 +1,11 @@
 package client_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,8 +61,8 @@ func used(t testing.TB, c *client.Client, key string) int64 {
 	return info.Used
 }
 
-// impostor returns a Redis client whose server is fake. serve gets its connections one after another. The client does
-// not greet, so the first bytes are the request.
+// impostor returns a Redis client whose server is fake. serve gets its connections. The client does not greet, so the
+// first bytes are the request.
 func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +74,7 @@ func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 				return
 			}
 			defer nc.Close() // at the end, unless serve has closed it
-			serve(nc)
+			go serve(nc)
 		}
 	}()
 	rdb := redis.NewClient(
@@ -81,5 +83,17 @@ func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
 		_ = rdb.Close()
 		_ = ln.Close()
 	})
+	return rdb
+}
+
+// nowhere returns a Redis client that gets this error for each connection.
+func nowhere(t testing.TB, errno syscall.Errno) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{
+		ContextTimeoutEnabled: true, DialerRetries: 1,
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Err: errno}
+		},
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }

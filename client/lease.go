@@ -64,7 +64,7 @@ type refusal struct {
 
 func newRefusal(d Decision) *refusal {
 	longest := maxDenialAge
-	if d.Source == FromFallback {
+	if d.Source == FromFallback || d.Source == FromBusy {
 		longest = maxProbePause
 	}
 	return &refusal{d: d, at: time.Now(), good: min(d.RetryAfter, longest)}

@@ -51,22 +51,22 @@ func TestPipelinerCoalescesManyCallers(t *testing.T) {
 }
 
 // TestWaitingForAPipelineEnds checks that a request which waits for a silent server's pipeline times out like any
-// other. The fallback decides it once.
+// other. It is counted once.
 func TestWaitingForAPipelineEnds(t *testing.T) {
 	c := newClientOn(t, impostor(t, func(net.Conn) {}),
 		client.Options{WhenDown: client.Open, Timeout: 50 * time.Millisecond})
 	var running sync.WaitGroup
 	for range 100 {
 		running.Go(func() {
-			if d, err := c.Take(t.Context(), probe, "k"); err != nil || !d.Allowed {
+			if d, err := c.Take(t.Context(), probe, "k"); err != nil || d.Source != client.FromBusy {
 				t.Error(d, err)
 			}
 		})
 	}
 	running.Wait()
-	require.EqualValues(t, 100, c.Stats().FromFallback)
+	require.EqualValues(t, 100, c.Stats().FromBusy)
 	require.NoError(t, c.Close())
 	d, err := c.Take(t.Context(), probe, "k")
-	require.NoError(t, err, "the fallback must also decide after Close")
-	require.Equal(t, client.FromFallback, d.Source)
+	require.NoError(t, err, "Take must also decide after Close")
+	require.Equal(t, client.FromBusy, d.Source)
 }

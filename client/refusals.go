@@ -9,21 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// refusalsQuiet is how long weir must refuse no decision before a success ends a series of refusals. If weir
-// refuses some requests and decides others, they are one series with one log line.
-const refusalsQuiet = time.Second
+// seriesQuiet is how long no decision must fail before a success ends a series of failures. If weir decides some
+// requests and fails others, they are one series with one log line.
+const seriesQuiet = time.Second
 
-// refusals tracks a series of decisions that weir refuses with an error, so that WhenDown makes them
-// (Options.FallBackOnErrors). It logs the beginning and the end of a series.
-type refusals struct {
-	log    *slog.Logger
-	active atomic.Bool
+// series tracks failures of one kind. It logs the beginning and the end of a series.
+type series struct {
+	log          *slog.Logger
+	began, ended string // the log lines
+	active       atomic.Bool
 
 	mu          sync.Mutex
 	since, last time.Time
 }
 
-func (r *refusals) failed(err error) {
+func (r *series) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = time.Now()
@@ -32,21 +32,21 @@ func (r *refusals) failed(err error) {
 	}
 	r.since = r.last
 	r.active.Store(true)
-	r.log.Warn("weir answers with an error: the fallback decides the requests that weir refuses", "error", err)
+	r.log.Warn(r.began, "error", err)
 }
 
-func (r *refusals) succeeded() {
+func (r *series) succeeded() {
 	if !r.active.Load() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if !r.active.Load() || now.Sub(r.last) < refusalsQuiet {
+	if !r.active.Load() || now.Sub(r.last) < seriesQuiet {
 		return
 	}
 	r.active.Store(false)
-	r.log.Info("weir decides again", "after", now.Sub(r.since).Round(time.Millisecond))
+	r.log.Info(r.ended, "after", now.Sub(r.since).Round(time.Millisecond))
 }
 
 // lockedOut reports whether every command of this client gets this error, because the password is wrong or

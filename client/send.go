@@ -126,19 +126,30 @@ func (c *Client) judge(ctx context.Context, err error) error {
 			return fmt.Errorf("%w: %w", ErrFull, err)
 		}
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	default:
-		ended := contextError(ctx)
-		if !errors.Is(ended, context.Canceled) { // a cancelled context says nothing about weir
-			c.breaker.failed(err)
-		}
-		if ended != nil {
-			return ended
-		}
-		if outcome == notApplied {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		return fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
+	ended, gone := contextError(ctx), absent(err) || c.options.lockedOut(err)
+	var said redis.Error
+	switch {
+	case errors.Is(ended, context.Canceled), notSent(err): // says nothing about weir
+	case errors.As(err, &said) && !gone: // busy
+		c.breaker.succeeded()
+	default:
+		c.breaker.failed(err, gone)
+	}
+	switch {
+	case ended != nil:
+		return ended
+	case gone || outcome == notApplied && c.Down():
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	case outcome == notApplied:
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	}
+	return fmt.Errorf("%w: %w", ErrInDoubt, err)
+}
+
+// notSent reports whether a command stayed in this process, because its pipeline or its connection was not free.
+func notSent(err error) bool {
+	return errors.Is(err, errNotSent) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
 }
 
 // contextError returns why ctx ended, or nil. A deadline that has passed counts even while ctx.Err is still nil,

@@ -13,6 +13,7 @@ type Stats struct {
 	Admitted, Denied int64 // decisions of all sources
 	FromMemory       int64 // denials from memory, without a round trip
 	FromFallback     int64 // decisions of the fallback
+	FromBusy         int64 // denials because weir was busy
 	Refused          int64 // commands that weir answered with an error
 	Retries          int64 // commands that were resent
 	Switches         int64 // switches to the fallback
@@ -22,7 +23,7 @@ type Stats struct {
 }
 
 type counters struct {
-	admitted, denied, fromMemory, fromFallback, refused, retries, switches, probes, policies atomic.Int64
+	admitted, denied, fromMemory, fromFallback, fromBusy, refused, retries, switches, probes, policies atomic.Int64
 }
 
 func (c *counters) count(d *Decision) {
@@ -36,6 +37,8 @@ func (c *counters) count(d *Decision) {
 		c.fromMemory.Add(1)
 	case FromFallback:
 		c.fromFallback.Add(1)
+	case FromBusy:
+		c.fromBusy.Add(1)
 	}
 }
 
@@ -44,8 +47,8 @@ func (c *Client) Stats() Stats {
 	n := &c.counts
 	return Stats{
 		Admitted: n.admitted.Load(), Denied: n.denied.Load(), FromMemory: n.fromMemory.Load(),
-		FromFallback: n.fromFallback.Load(),
-		Refused:      n.refused.Load(), Retries: n.retries.Load(), Switches: n.switches.Load(), Probes: n.probes.Load(),
+		FromFallback: n.fromFallback.Load(), FromBusy: n.fromBusy.Load(),
+		Refused: n.refused.Load(), Retries: n.retries.Load(), Switches: n.switches.Load(), Probes: n.probes.Load(),
 		Policies: n.policies.Load(),
 		Down:     c.Down(),
 	}

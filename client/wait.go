@@ -93,7 +93,7 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 		switch d := &ds[i]; {
 		case d.Allowed:
 			hold = max(hold, d.RetryAfter)
-		case d.Source == FromFallback: // weir may be reached again at any moment
+		case d.Source == FromFallback || d.Source == FromBusy: // weir may decide again at any moment
 			v.admitted, v.pause = false, max(v.pause, maxProbePause)
 		case d.RetryAfter == Never:
 			return verdict{never: true}

@@ -13,9 +13,9 @@ import (
 
 // collector reads client.Stats on each scrape.
 type collector struct {
-	c                                             *client.Client
-	decisions, memory, fallback, refused, retries *prometheus.Desc
-	outages, probes, down                         *prometheus.Desc
+	c                                                   *client.Client
+	decisions, memory, fallback, busy, refused, retries *prometheus.Desc
+	outages, probes, down                               *prometheus.Desc
 }
 
 // New returns a collector for c. Programs with several clients distinguish them by labels.
@@ -29,6 +29,7 @@ func New(c *client.Client, labels prometheus.Labels) prometheus.Collector {
 		memory: desc("remembered_denials_total",
 			"Denials that the client answered from an earlier denial, without asking weir."),
 		fallback: desc("fallback_decisions_total", "Decisions that the fallback made."),
+		busy:     desc("busy_denials_total", "Requests that were refused because weir was busy."),
 		refused:  desc("refused_total", "Commands that weir answered with an error."),
 		retries:  desc("retries_total", "Commands that were retried."),
 		outages:  desc("outages_total", "Times that weir became unreachable."),
@@ -50,6 +51,7 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 	count(m.decisions, s.Denied, "denied")
 	count(m.memory, s.FromMemory)
 	count(m.fallback, s.FromFallback)
+	count(m.busy, s.FromBusy)
 	count(m.refused, s.Refused)
 	count(m.retries, s.Retries)
 	count(m.outages, s.Switches)

@@ -21,7 +21,9 @@ import (
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/client/grpclimit"
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/weirtest"
+	"github.com/weir-project/weir/limiter"
 )
 
 const (
@@ -56,6 +58,23 @@ func serve(t *testing.T, c *client.Client, o grpclimit.Options) grpc_health_v1.H
 		require.NoError(t, <-ended)
 	})
 	return grpc_health_v1.NewHealthClient(conn)
+}
+
+// TestBusyIsRefused checks that no call passes while weir is busy, whatever decides in an outage.
+func TestBusyIsRefused(t *testing.T) {
+	s := weirtest.Start(t)
+	s.Instead(func([]engine.Op) (bool, error) { return false, limiter.ErrOverloaded })
+	for _, fallback := range []client.Fallback{client.Open, client.Closed, client.Local} {
+		api := serve(t, newClient(t, s, fallback), grpclimit.Options{
+			Methods: []grpclimit.Method{{Name: check, Rule: client.FixedFirst(time.Minute, 1), Key: grpclimit.ByPeer()}},
+		})
+		_, err := api.Check(t.Context(), nil)
+		st := status.Convert(err)
+		require.Equal(t, codes.Unavailable, st.Code())
+		require.Contains(t, st.Message(), "could not be checked in time")
+		require.Len(t, st.Details(), 1)
+		require.Equal(t, time.Second, st.Details()[0].(*errdetails.RetryInfo).RetryDelay.AsDuration())
+	}
 }
 
 func TestCalls(t *testing.T) {

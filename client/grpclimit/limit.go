@@ -92,8 +92,11 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 // denied returns the status of a denial.
 func denied(d *client.Decision, detail string) error {
 	code := codes.ResourceExhausted
-	if d.Source == client.FromFallback {
+	switch d.Source {
+	case client.FromFallback:
 		code = codes.Unavailable
+	case client.FromBusy:
+		code, detail = codes.Unavailable, "the limit of this call could not be checked in time"
 	}
 	st := status.New(code, detail)
 	if d.RetryAfter == client.Never {

@@ -14,7 +14,7 @@ const maxEndpointBytes = 256
 
 // logDenial logs a denial that weir decided. The logged client is the key that Route.Key returned.
 func (l *limiter) logDenial(r *http.Request, route *Route, key string, d client.Decision) {
-	if l.o.LogDenials == nil || d.Source == client.FromFallback {
+	if l.o.LogDenials == nil || d.Source == client.FromFallback || d.Source == client.FromBusy {
 		return
 	}
 	if !route.Rule.IsPolicy() {

@@ -17,8 +17,10 @@ import (
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/client/httplimit"
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
 	"github.com/weir-project/weir/internal/weirtest"
+	"github.com/weir-project/weir/limiter"
 )
 
 func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Client {
@@ -242,6 +244,29 @@ func TestWithoutWeir(t *testing.T) {
 		var doc map[string]any
 		require.NoError(t, json.Unmarshal([]byte(body), &doc))
 		require.Equal(t, httpfields.ReducedCapacity, doc["type"])
+	}
+}
+
+// TestBusyIsRefused checks that a request passes under no fallback while weir is busy, and that the answer is 503 even
+// where an outage is answered with 429.
+func TestBusyIsRefused(t *testing.T) {
+	s := weirtest.Start(t)
+	s.Instead(func([]engine.Op) (bool, error) { return false, limiter.ErrOverloaded })
+	for _, fallback := range []client.Fallback{client.Open, client.Closed, client.Local} {
+		var told client.Source
+		web, served := serve(t, newClient(t, s, client.Options{WhenDown: fallback}), httplimit.Options{
+			FallbackStatus: http.StatusTooManyRequests,
+			Decided:        func(_ *http.Request, _, _ string, d client.Decision) { told = d.Source },
+			Routes: []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, 4), Key: httplimit.ByRoute(),
+				Queue: time.Second}},
+		})
+		res, body := send(t, http.MethodGet, web.URL)
+		require.Equal(t, http.StatusServiceUnavailable, res.StatusCode, body)
+		require.Equal(t, "1", res.Header.Get("Retry-After"))
+		require.Empty(t, res.Header.Get("RateLimit"), "weir said nothing about the limit")
+		require.Contains(t, body, "could not be checked in time")
+		require.Equal(t, client.FromBusy, told)
+		require.Zero(t, served.Load())
 	}
 }
 

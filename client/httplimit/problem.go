@@ -9,10 +9,13 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
+// busyDetail explains a denial of client.FromBusy.
+const busyDetail = "The limit of this request could not be checked in time. Try again in a second."
+
 // Denial describes a request that is not served.
 type Denial struct {
-	// Status is 429 for a request over a limit. It is 503 if weir could not decide, or if the breaker is open. It is
-	// Options.FallbackStatus if weir is not reached.
+	// Status is 429 for a request over a limit. It is 503 if weir is busy or could not decide, or if the breaker is
+	// open. It is Options.FallbackStatus if weir is not reached.
 	Status int
 	Route  string // Route.Name
 	Limit  string // the limit that denied: Route.Name, or the name of a policy in Route.Also
@@ -40,8 +43,11 @@ type Problem struct {
 func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, q *httpfields.Quota) {
 	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Limit: q.Name,
 		Detail: q.Detail(), Decision: d}
-	if d.Source == client.FromFallback {
+	switch d.Source {
+	case client.FromFallback:
 		denial.Status = l.o.FallbackStatus
+	case client.FromBusy:
+		denial.Status, denial.Detail = http.StatusServiceUnavailable, busyDetail
 	}
 	l.answer(w, r, denial)
 }

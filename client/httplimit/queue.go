@@ -31,8 +31,8 @@ func (l *limiter) decide(ctx context.Context, r *Route, q client.Request) (clien
 	}
 	if r.waiting.Load() == 0 {
 		d, err := l.client.Decide(ctx, q)
-		if err != nil || d.Allowed || d.Source == client.FromFallback || d.RetryAfter == client.Never ||
-			d.RetryAfter > r.Queue {
+		if err != nil || d.Allowed || d.Source == client.FromFallback || d.Source == client.FromBusy ||
+			d.RetryAfter == client.Never || d.RetryAfter > r.Queue {
 			return d, err
 		}
 	}
