@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -105,6 +106,9 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
+	if missing(rdb) {
+		return nil, fmt.Errorf("%w: the Redis client is nil: make it with redis.NewClient", ErrBadOptions)
+	}
 	if !keepsDeadlines(rdb) {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast "+
 			"every deadline", ErrBadOptions)
@@ -124,6 +128,12 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		began: "weir is busy: requests that it does not answer in time are refused"}
 	c.breaker = newBreaker(c.probe, o.Logger, &c.counts)
 	return c, nil
+}
+
+// missing reports whether rdb is nil, or a nil pointer.
+func missing(rdb redis.UniversalClient) bool {
+	v := reflect.ValueOf(rdb)
+	return rdb == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // keepsDeadlines reports whether rdb respects deadlines. It returns true for implementations whose options it

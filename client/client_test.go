@@ -225,6 +225,11 @@ func TestBadChoicesAreNamed(t *testing.T) {
 	defer deaf.Close()
 	_, err := client.New(deaf, client.Options{WhenDown: client.Open})
 	require.ErrorContains(t, err, "ContextTimeoutEnabled")
+	for _, missing := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
+		_, err := client.New(missing, client.Options{WhenDown: client.Open})
+		require.ErrorIs(t, err, client.ErrBadOptions)
+		require.ErrorContains(t, err, "the Redis client is nil")
+	}
 
 	c := newClient(t, s, client.Options{})
 	for _, rule := range []*client.Rule{
@@ -233,8 +238,8 @@ func TestBadChoicesAreNamed(t *testing.T) {
 		client.Fixed(0, 1), client.Sliding(time.Minute, engine.MaxLogUnits+1),
 		client.SlidingCounter(400*24*time.Hour, 1),
 		client.Quota("DECADE", "", 1), client.Slots(0, 0), client.Strikes(time.Minute), client.Policy("a b"),
-		client.Strikes(time.Minute, client.Step{Threshold: 2, Penalty: 1}, client.Step{Threshold: 2, Penalty: 1}),
-		client.Attempts(time.Minute, client.Step{Threshold: 2, Penalty: 1, Delay: 1}),
+		client.Strikes(time.Minute, client.Step{Threshold: 2, Penalty: 1e9}, client.Step{Threshold: 2, Penalty: 1e9}),
+		client.Attempts(time.Minute, client.Step{Threshold: 2, Penalty: 1e9, Delay: 1e9}),
 		client.Attempts(time.Minute, client.Step{Threshold: 2, Delay: -1}),
 		client.Sliding(time.Minute, 1).Extended(), client.Policy("p").Extended(), client.Attempts(0).Extended(),
 		client.Policy("a", client.Slots(1, 0)), client.Policy("a", client.Policy("b")),
@@ -255,6 +260,34 @@ func TestBadChoicesAreNamed(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrBadRequest)
 	}
 	require.Zero(t, s.Decided.Load(), "none of these requests may be sent")
+}
+
+// TestPlainNumbersAreRefused checks that a number where a time.Duration belongs is an error that says what it means.
+// As a window of nanoseconds it would limit nothing. Limits that weir already keeps are still read.
+func TestPlainNumbersAreRefused(t *testing.T) {
+	for _, rule := range []*client.Rule{
+		client.Sliding(60, 5), client.SlidingCounter(60, 5), client.Fixed(60, 5), client.FixedFirst(60, 5),
+		client.Slots(5, 60), client.Strikes(60, client.Step{Threshold: 3, Penalty: time.Hour}),
+		client.Attempts(time.Hour, client.Step{Threshold: 3, Penalty: 60}),
+		client.Strikes(time.Hour, client.Step{Threshold: 3, Delay: 60}),
+		client.TokenBucket(client.Rate{Units: 5, Per: 60}, 5), client.LeakyBucket(client.Rate{Units: 5, Per: 60}, 5),
+	} {
+		require.ErrorIs(t, rule.Err(), client.ErrBadRule)
+		require.ErrorContains(t, rule.Err(), "a plain 60 is 60 nanoseconds in Go; write 60*time.Second")
+	}
+	require.NoError(t, client.Slots(5, 0).Err())
+	require.NoError(t, client.Sliding(time.Millisecond, 5).Err())
+}
+
+// TestShortWaitsAreSent checks that a wait that a program computes, below a millisecond, is no error.
+func TestShortWaitsAreSent(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	bucket := client.TokenBucket(client.PerSecond(1), 1)
+	require.True(t, decide(t, c, client.Request{Rule: bucket, Key: "k", MaxWait: 60}).Allowed)
+	d, err := c.Queue(t.Context(), client.Request{Rule: bucket, Key: "k"}, 60)
+	require.NoError(t, err)
+	require.False(t, d.Allowed)
 }
 
 // TestRetriesAreSafe checks that the client repeats a request that was certainly not applied. A request that may have

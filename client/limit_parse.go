@@ -51,10 +51,11 @@ func ruleOf(words []string) (r *Rule, rest []string) {
 		if err != nil {
 			return nil, nil
 		}
+		per := Rate{rate.Units, time.Duration(rate.PerNs)}
 		if words[0] == "LEAKYBUCKET" {
-			return LeakyBucket(Rate{rate.Units, time.Duration(rate.PerNs)}, size), rest
+			return bucket("RL.LEAKYBUCKET", engine.LeakyBucket, per, size, 0), rest
 		}
-		return TokenBucket(Rate{rate.Units, time.Duration(rate.PerNs)}, size), rest
+		return bucket("RL.TOKENBUCKET", engine.TokenBucket, per, size, 1), rest
 	case "FIXED":
 		return fixedOf(words[1], size, rest)
 	}
@@ -63,9 +64,9 @@ func ruleOf(words []string) (r *Rule, rest []string) {
 	case err != nil:
 		return nil, nil
 	case words[0] == "SLIDING":
-		return Sliding(time.Duration(window), size), rest
+		return sliding(time.Duration(window), size), rest
 	case words[0] == "SLIDINGCOUNTER":
-		return SlidingCounter(time.Duration(window), size), rest
+		return slidingCounter(time.Duration(window), size), rest
 	}
 	return nil, nil
 }
@@ -82,9 +83,9 @@ func fixedOf(window string, size int64, rest []string) (*Rule, []string) {
 	case err != nil:
 		return nil, nil
 	case len(rest) == 1 && rest[0] == "FIRST":
-		return FixedFirst(time.Duration(ns), size), nil
+		return fixedFirst(time.Duration(ns), size), nil
 	}
-	return Fixed(time.Duration(ns), size), rest
+	return fixed(time.Duration(ns), size), rest
 }
 
 // strikesOf parses a window, thresholds with their penalties or delays, and the modes after them. It returns

@@ -146,6 +146,8 @@ func TestParseLimit(t *testing.T) {
 		"FIXED MONTH 5 TZ Europe/Berlin", "FIXED FOREVER 5", "SLIDING 1m 5", "SLIDINGCOUNTER 1m 5",
 		"STRIKE 15m 4 2s 11 15m", "STRIKE 15m 4 DELAY 2s 11 15m ATTEMPTS", "STRIKE 15m 11 15m EXTEND",
 		"STRIKE 15m 11 15m ATTEMPTS EXTEND",
+		"SLIDING 60ns 5", "SLIDINGCOUNTER 60ns 5", "FIXED 60ns 5", "FIXED 60ns 5 FIRST", "STRIKE 60ns 4 60ns",
+		"TOKENBUCKET 5/60ns 5", "LEAKYBUCKET 5/60ns 5", // older versions accepted these
 	} {
 		_, err := parseLimit(text)
 		require.NoError(t, err, text)

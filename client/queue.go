@@ -65,7 +65,7 @@ func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (D
 	}
 	bounded, cancel := context.WithTimeout(ctx, longest+c.options.Timeout)
 	defer cancel()
-	k := &call{args: append(append([]any{"RL.WAIT"}, q.args()...), "TIMEOUT", duration(longest)), slow: true}
+	k := &call{args: append(append([]any{"RL.WAIT"}, q.args()...), "TIMEOUT", wholeMs(longest)), slow: true}
 	c.send(bounded, []*call{k})
 	if redis.HasErrorPrefix(k.err, "OVERLOADED") { // the queue is full, but weir is reachable
 		c.counts.refused.Add(1)

@@ -29,6 +29,9 @@ func (r Rate) String() string { return strconv.FormatInt(r.Units, 10) + "/" + du
 // duration formats a duration as commands accept it.
 func duration(d time.Duration) string { return engine.FormatDuration(int64(d)) }
 
+// wholeMs formats a bound of a wait. It rounds down, because weir accepts no duration below a millisecond but 0.
+func wholeMs(d time.Duration) string { return duration(d.Truncate(time.Millisecond)) }
+
 // lowest returns the rate in lowest terms, as the engine requires.
 func (r Rate) lowest() engine.Rate {
 	a, b := r.Units, int64(r.Per)

@@ -134,7 +134,7 @@ func (q *Request) options(args []any) []any {
 		args = append(args, "PARTIAL")
 	}
 	if q.MaxWait > 0 {
-		args = append(args, "MAXWAIT", duration(q.MaxWait))
+		args = append(args, "MAXWAIT", wholeMs(q.MaxWait))
 	}
 	if q.High {
 		args = append(args, "PRIORITY", "high")

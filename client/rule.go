@@ -58,14 +58,28 @@ func newRule(command string, limit engine.Limit, words ...string) *Rule {
 
 // TokenBucket admits bursts of up to burst units, and after that the rate.
 func TokenBucket(rate Rate, burst int64) *Rule {
-	return bucket("RL.TOKENBUCKET", engine.TokenBucket, rate, burst, 1)
+	return given(bucket("RL.TOKENBUCKET", engine.TokenBucket, rate, burst, 1), rate.Per)
 }
 
 // LeakyBucket paces requests evenly: the caller delays an admitted request by Decision.RetryAfter. Up to
 // capacity requests wait.
 func LeakyBucket(rate Rate, capacity int64) *Rule {
-	return bucket("RL.LEAKYBUCKET", engine.LeakyBucket, rate, capacity, 0)
+	return given(bucket("RL.LEAKYBUCKET", engine.LeakyBucket, rate, capacity, 0), rate.Per)
 }
+
+// given returns a rule that a program makes. It refuses a time below a millisecond, which limits nothing: the program
+// means a number of seconds. Rules of policies that weir keeps may have such times.
+func given(r *Rule, times ...time.Duration) *Rule {
+	for _, d := range times {
+		if r.err == nil && d != 0 && d < minGiven {
+			return bad(r.command, "a time must be at least 1ms, not %v: a plain %d is %d nanoseconds in Go; write "+
+				"%d*time.Second", d, d, d, d)
+		}
+	}
+	return r
+}
+
+const minGiven = time.Duration(engine.MinGivenNs)
 
 func bucket(command string, a engine.Algorithm, rate Rate, size, least int64) *Rule {
 	if rate.Units < 1 || rate.Units > engine.MaxUnits || rate.Per <= 0 || int64(rate.Per) > engine.MaxWindowNs {
@@ -81,25 +95,35 @@ func bucket(command string, a engine.Algorithm, rate Rate, size, least int64) *R
 }
 
 // Fixed counts in windows that are aligned to the clock: windows of a minute last from :00 to :59.
-func Fixed(window time.Duration, max int64) *Rule {
+func Fixed(window time.Duration, max int64) *Rule { return given(fixed(window, max), window) }
+
+func fixed(window time.Duration, max int64) *Rule {
 	return windowed("RL.FIXED", engine.Limit{Algorithm: engine.FixedWindow, WindowNs: int64(window), Max: max},
 		engine.MaxUnits)
 }
 
 // FixedFirst counts in windows that begin at the first request.
-func FixedFirst(window time.Duration, max int64) *Rule {
+func FixedFirst(window time.Duration, max int64) *Rule { return given(fixedFirst(window, max), window) }
+
+func fixedFirst(window time.Duration, max int64) *Rule {
 	limit := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: int64(window), Max: max}
 	return windowed("RL.FIXED", limit, engine.MaxUnits, "FIRST")
 }
 
 // Sliding counts exactly over the last window; max is at most a million.
-func Sliding(window time.Duration, max int64) *Rule {
+func Sliding(window time.Duration, max int64) *Rule { return given(sliding(window, max), window) }
+
+func sliding(window time.Duration, max int64) *Rule {
 	return windowed("RL.SLIDING", engine.Limit{Algorithm: engine.SlidingLog, WindowNs: int64(window), Max: max},
 		engine.MaxLogUnits)
 }
 
 // SlidingCounter estimates the count over the last window, in constant memory.
 func SlidingCounter(window time.Duration, max int64) *Rule {
+	return given(slidingCounter(window, max), window)
+}
+
+func slidingCounter(window time.Duration, max int64) *Rule {
 	return windowed("RL.SLIDINGCOUNTER",
 		engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: int64(window), Max: max}, engine.MaxUnits)
 }

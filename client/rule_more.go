@@ -54,7 +54,7 @@ func Slots(max int64, ttl time.Duration) *Rule {
 	r := newRule("RL.ACQUIRE", engine.Limit{Algorithm: engine.Concurrency, Max: max}, strconv.FormatInt(max, 10),
 		duration(ttl))
 	r.ttl = ttl
-	return r
+	return given(r, ttl)
 }
 
 // Policy decides by limits that weir keeps (RL.CHECK). If Options.WhenDown is Local and weir is not reached,

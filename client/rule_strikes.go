@@ -20,12 +20,20 @@ type Step struct {
 // Strikes counts failures over a sliding window and blocks with growing penalties. Peek before the attempt,
 // Take after a failure, Reset after a success. Concurrent attempts do not see each other; use Attempts if that
 // matters.
-func Strikes(window time.Duration, steps ...Step) *Rule { return strikes(0, window, steps) }
+func Strikes(window time.Duration, steps ...Step) *Rule { return givenStrikes(0, window, steps) }
 
 // Attempts counts attempts over a sliding window when they begin, and forgives those that succeed: see Begin.
 // At most as many attempts run at the same time as the last threshold allows.
 func Attempts(window time.Duration, steps ...Step) *Rule {
-	return strikes(engine.Attempts, window, steps)
+	return givenStrikes(engine.Attempts, window, steps)
+}
+
+func givenStrikes(mode engine.StrikeMode, window time.Duration, steps []Step) *Rule {
+	times := []time.Duration{window}
+	for _, s := range steps {
+		times = append(times, s.Penalty, s.Delay)
+	}
+	return given(strikes(mode, window, steps), times...)
 }
 
 // Extended returns a rule of Strikes or Attempts under which requests during a penalty also count, and restart

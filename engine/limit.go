@@ -50,8 +50,9 @@ const (
 	Extend   = rule.Extend
 )
 
-// The largest arguments the algorithms accept.
+// The bounds of arguments.
 const (
+	MinGivenNs   = rule.MinGivenNs
 	MaxUnits     = rule.MaxUnits
 	MaxWindowNs  = rule.MaxWindowNs
 	MaxLogUnits  = rule.MaxLogUnits

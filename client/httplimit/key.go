@@ -41,6 +41,10 @@ func ByHeader(header string) Key {
 // ByRoute makes all requests of a route share one limiter.
 func ByRoute() Key { return func(*http.Request) string { return "route" } }
 
+// ByIP uses the address of the connection's peer, and the /64 for IPv6. Behind a proxy, that is the proxy: use
+// Proxies.ByIP there.
+func ByIP() Key { return new(Proxies).ByIP() }
+
 // ByIP uses the client's address that p determines, and the /64 for IPv6.
 func (p *Proxies) ByIP() Key {
 	return func(r *http.Request) string { return keys.Addr(p.Client(r)) }

@@ -198,3 +198,11 @@ func BenchmarkMiddleware(b *testing.B) {
 		})
 	}
 }
+
+// TestByIPIsThePeer checks that ByIP counts by the connection, whatever headers claim.
+func TestByIPIsThePeer(t *testing.T) {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.RemoteAddr = "192.0.2.66:4711"
+	r.Header.Set("X-Forwarded-For", "198.51.100.1")
+	require.Equal(t, "ip:192.0.2.66", httplimit.ByIP()(r))
+}

@@ -44,7 +44,7 @@ func somePolicy(r *rand.Rand, name string) string {
 	text := fmt.Sprintf("  %s:\n    limits: %s\n", name, someLimits(r, 8))
 	for field, values := range map[string][]string{
 		"shadow": {"true", "false"}, "disabled": {"true", "false"}, "reserved": {"20%", "0.1%", "12.5%", "99.9%"},
-		"retry_after": {"1", "60s", "1500us", "90000ms", "1ns", "7d"},
+		"retry_after": {"1", "60s", "1500us", "90000ms", "1ms", "7d"},
 		"layout":      {"rate-limit:{key}:{policy}", "rl:{policy}:{key}"}, "report": {"burst", "1m", "90s"},
 	} {
 		if r.IntN(2) == 0 {

@@ -28,7 +28,7 @@ func TestPolicyFileOfAServer(t *testing.T) {
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 	write("policies:\n  login:\n    limits: [FIXED soon 5]\n")
 	require.Contains(t, refusal(t, serveCommand("--policies", path)),
-		"policies.yaml:3: policy login: window must be like 60")
+		"policies.yaml:3: policy login: window must be like 30s")
 
 	write(loginPolicy)
 	dir := t.TempDir()

@@ -94,22 +94,28 @@ func Rate(b []byte) (engine.Rate, error) {
 	}
 }
 
-// Duration parses a duration that may be zero. It returns nanoseconds.
+// Duration parses a duration of 0 or at least engine.MinGivenNs. It returns nanoseconds.
 func Duration(name string, b []byte) (int64, error) {
 	ns, err := engine.ParseDuration(b)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, Bad(name, err.Error(), b)
+	case ns != 0 && ns < engine.MinGivenNs:
+		return 0, Bad(name, "must be 0 or at least 1ms", b)
 	}
 	return ns, nil
 }
 
-// Span parses a duration above zero. It returns nanoseconds.
+// Span parses a duration of at least engine.MinGivenNs. It returns nanoseconds.
 func Span(name string, b []byte) (int64, error) {
-	ns, err := Duration(name, b)
-	if err == nil && ns == 0 {
-		err = Bad(name, "must be longer than 0", b)
+	ns, err := engine.ParseDuration(b)
+	switch {
+	case err != nil:
+		return 0, Bad(name, err.Error(), b)
+	case ns < engine.MinGivenNs:
+		return 0, Bad(name, "must be at least 1ms", b)
 	}
-	return ns, err
+	return ns, nil
 }
 
 // OrWords returns an error that names the words which the argument b accepts besides a duration. It returns err itself

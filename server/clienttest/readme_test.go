@@ -26,8 +26,8 @@ var readmePrograms = []readmeProgram{
 	{"go", "package main", "", "readme.go", []string{"go", "run", "readme.go"}},
 }
 
-// TestReadme runs each program of the README three times, unchanged except for the port. The bucket has two tokens. The
-// programs print the remaining tokens, and how long to wait after the denial.
+// TestReadme runs each program of the README four times, unchanged except for the port. The bucket has two tokens. The
+// programs print the remaining tokens, how long to wait after the denial, and that no wait helps.
 func TestReadme(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: the programs of the README run with WEIRTEST_CLIENTS=1 (make test-clients)")
@@ -39,14 +39,18 @@ func TestReadme(t *testing.T) {
 			w := startWeir(t)
 			dir, run := program.install(t, program.cut(t, string(page)), w.port())
 			var said []string
-			for range 3 {
+			for round := range 4 {
+				if round == 3 { // a block without end answers -1, as a cost above the limit does
+					_, err := w.ask("RL.BLOCK", "user:42", "FOREVER")
+					require.NoError(t, err)
+				}
 				cmd := exec.CommandContext(t.Context(), run[0], run[1:]...)
 				cmd.Dir = dir
 				out, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s", out)
 				said = append(said, strings.TrimSpace(string(out)))
 			}
-			require.Equal(t, []string{"1 left", "0 left", "denied, retry in 100 ms"}, said)
+			require.Equal(t, []string{"1 left", "0 left", "denied, retry in 100 ms", "denied, and no wait helps"}, said)
 		})
 	}
 }

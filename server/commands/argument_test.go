@@ -11,15 +11,18 @@ import (
 
 const (
 	wholeTo53 = "must be a whole number from 1 to 9007199254740992"
-	durations = "must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w"
+	rates     = "must be like 10/s, 5/m or 1/6s (per ms, s, m, h, d or w; a bare 10 is 10/s)"
+	durations = "must be like 30s, 500ms, 1m, 1h or 1d (in ms, s, m, h, d or w; a bare 60 is 60s)"
 )
 
 // argumentErrors lists every wrong argument with its exact answer.
 var argumentErrors = []struct{ send, want string }{
 	{`RL.TOKENBUCKET "" 10/s 100`, "ERR key must be 1 to 512 bytes, not 0"},
 	{"RL.TOKENBUCKET " + strings.Repeat("k", 513) + " 10/s 100", "ERR key must be 1 to 512 bytes, not 513"},
-	{"RL.TOKENBUCKET k abc 100", "ERR rate must be like 10, 5/m or 1/6s, not 'abc'"},
-	{"RL.TOKENBUCKET k 0 100", "ERR rate must be like 10, 5/m or 1/6s, not '0'"},
+	{"RL.TOKENBUCKET k abc 100", "ERR rate " + rates + ", not 'abc'"},
+	{"RL.TOKENBUCKET k 0 100", "ERR rate " + rates + ", not '0'"},
+	{"RL.TOKENBUCKET k 10/sec 100", "ERR rate " + rates + ", not '10/sec'"},
+	{"RL.TOKENBUCKET k 10/second 100", "ERR rate " + rates + ", not '10/second'"},
 	{"RL.TOKENBUCKET k 1/367d 100", "ERR rate must be given per at most 366 days, not '1/367d'"},
 	{"RL.TOKENBUCKET k 10/s 0", "ERR burst " + wholeTo53 + ", not '0'"},
 	{"RL.TOKENBUCKET k 10/s -1", "ERR burst " + wholeTo53 + ", not '-1'"},
@@ -37,11 +40,11 @@ var argumentErrors = []struct{ send, want string }{
 	{`RL.TOKENBUCKET k 10/s 100 ID ""`, "ERR ID must be 1 to 64 bytes, not 0"},
 	{"RL.TOKENBUCKET k 10/s 100 FIRST",
 		"ERR option must be COST n, ID token, PARTIAL, MAXWAIT duration, FROM address, not 'FIRST'"},
-	{"RL.LEAKYBUCKET k x 1", "ERR rate must be like 10, 5/m or 1/6s, not 'x'"},
+	{"RL.LEAKYBUCKET k x 1", "ERR rate " + rates + ", not 'x'"},
 	{"RL.LEAKYBUCKET k 10/s -1", "ERR capacity must be a whole number from 0 to 9007199254740992, not '-1'"},
 	{"RL.LEAKYBUCKET k 10/s 1 PARTIAL", "ERR option must be COST n, ID token, FROM address, not 'PARTIAL'"},
 	{"RL.FIXED k fortnight 1", "ERR window " + durations + "; or DAY, WEEK, MONTH, YEAR or FOREVER, not 'fortnight'"},
-	{"RL.FIXED k 0 1", "ERR window must be longer than 0, not '0'"},
+	{"RL.FIXED k 0 1", "ERR window must be at least 1ms, not '0'"},
 	{"RL.FIXED k 400d 1", "ERR window must be at most 366 days, not '400d'"},
 	{"RL.FIXED k 1m x", "ERR max " + wholeTo53 + ", not 'x'"},
 	{"RL.FIXED k 1m 1 TZ UTC", "ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only"},
@@ -67,7 +70,20 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.STRIKE k 1h 3 1m 4", "ERR threshold 4 needs a penalty, like 30s, or DELAY and a time"},
 	{"RL.STRIKE k 1h 3 1m 4 DELAY", "ERR threshold 4 needs a penalty, like 30s, or DELAY and a time"},
 	{"RL.STRIKE k 1h 3 DELAY ATTEMPTS", "ERR penalty " + durations + ", not 'ATTEMPTS'"},
-	{"RL.STRIKE k 1h 3 DELAY 0", "ERR penalty must be longer than 0, not '0'"},
+	{"RL.SLIDING k 60ns 5", "ERR window must be at least 1ms, not '60ns'"},
+	{"RL.SLIDINGCOUNTER k 999us 5", "ERR window must be at least 1ms, not '999us'"},
+	{"RL.FIXED k 60ns 5 FIRST", "ERR window must be at least 1ms, not '60ns'"},
+	{"RL.STRIKE k 60ns 3 1h", "ERR window must be at least 1ms, not '60ns'"},
+	{"RL.STRIKE k 1h 3 60ns", "ERR penalty must be at least 1ms, not '60ns'"},
+	{"RL.ACQUIRE k 1 60ns", "ERR ttl must be 0 or at least 1ms, not '60ns'"},
+	{"RL.RENEW k a 60ns", "ERR ttl must be 0 or at least 1ms, not '60ns'"},
+	{"RL.RESERVE p k 1 60ns", "ERR ttl must be at least 1ms, not '60ns'"},
+	{"RL.BLOCK k 60ns", "ERR duration must be at least 1ms, not '60ns'"},
+	{"RL.TOKENBUCKET k 10/s 100 MAXWAIT 60ns", "ERR MAXWAIT must be 0 or at least 1ms, not '60ns'"},
+	{"RL.POLICY SET p LIMIT SLIDING 60ns 5", "ERR window must be at least 1ms, not '60ns'"},
+	{"RL.POLICY SET p LIMIT SLIDING 1m 5 RETRYAFTER 60ns", "ERR RETRYAFTER must be at least 1ms, not '60ns'"},
+	{"RL.POLICY OVERRIDE p k UNLIMITED TTL 60ns", "ERR TTL must be at least 1ms, not '60ns'"},
+	{"RL.STRIKE k 1h 3 DELAY 0", "ERR penalty must be at least 1ms, not '0'"},
 	{"RL.STRIKE k 1h 3 1m ATTEMPTS ATTEMPTS", "ERR ATTEMPTS is given twice"},
 	{"RL.STRIKE k 1h 3 1m EXTEND 4 1m", "ERR option must be COST n, ID token, ATTEMPTS, EXTEND, FROM address, not '4'"},
 	{"RL.FORGIVE p", "ERR wrong number of arguments for 'rl.forgive' command: RL.FORGIVE policy key [policy key " +
@@ -75,7 +91,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.FORGIVE p k q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
 	{"RL.FORGIVE p policy|p|0|k", string(arg.ErrReservedKey)},
 	{"RL.FORGIVE p k COST 1", "ERR option must be ID token, not 'COST'"},
-	{"RL.STRIKE k 1h 3 0", "ERR penalty must be longer than 0, not '0'"},
+	{"RL.STRIKE k 1h 3 0", "ERR penalty must be at least 1ms, not '0'"},
 	{"RL.STRIKE k 1h COST 3", "ERR threshold must be a whole number from 1 to 1000000, not 'COST'"},
 	{"RL.STRIKE k 1h 3 1m COST x", "ERR COST must be a whole number from 0 to 9007199254740992, not 'x'"},
 	{"RL.STRIKE k 1h" + strikes(17), "ERR a strike limit has at most 16 steps"},
@@ -86,7 +102,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.REFUND k 0", "ERR n " + wholeTo53 + ", not '0'"},
 	{"RL.RESERVE p k 0 1m", "ERR n " + wholeTo53 + ", not '0'"},
 	{"RL.RESERVE p k 9007199254740993 1m", "ERR n " + wholeTo53 + ", not '9007199254740993'"},
-	{"RL.RESERVE p k 1 0", "ERR ttl must be longer than 0, not '0'"},
+	{"RL.RESERVE p k 1 0", "ERR ttl must be at least 1ms, not '0'"},
 	{"RL.RESERVE p k 1 367d", "ERR ttl must be at most 366 days, not '367d'"},
 	{`RL.RESERVE "" k 1 1m`, "ERR policy must be 1 to 64 bytes, not 0"},
 	{"RL.RESERVE p policy|p|0|k 1 1m", string(arg.ErrReservedKey)},
@@ -106,7 +122,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.CANCEL " + strings.Repeat("i", 65), "ERR id must be 1 to 64 bytes, not 65"},
 	{`RL.RESET k ""`, "ERR key must be 1 to 512 bytes, not 0"},
 	{`RL.RESET k ID ""`, "ERR ID must be 1 to 64 bytes, not 0"},
-	{"RL.BLOCK k 0", "ERR duration must be longer than 0, not '0'"},
+	{"RL.BLOCK k 0", "ERR duration must be at least 1ms, not '0'"},
 	{"RL.BLOCK k x", "ERR duration " + durations + "; or FOREVER, not 'x'"},
 	{"RL.BLOCK k 1h REASON " + strings.Repeat("r", 129), "ERR REASON must be 1 to 128 bytes, not 129"},
 	{"RL.UNBLOCK k WHY x", "ERR option must be ID token, not 'WHY'"},
@@ -150,7 +166,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.EXPLAIN RL.RESET k", "ERR command must be a decision, like RL.TOKENBUCKET, not 'RL.RESET'"},
 	{"RL.EXPLAIN RL.FIXED k 1m",
 		"ERR wrong number of arguments for 'rl.fixed' command: RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max " +
-			"[COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]"},
+			"[COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token], like RL.FIXED ip:203.0.113.9 1m 2 FIRST"},
 	{"RL.EXPLAIN RL.FIXED k 1m x", "ERR max " + wholeTo53 + ", not 'x'"},
 	{"SCAN x", "ERR invalid cursor: cursor must be 0, or what SCAN answered, not 'x'"},
 	{"SCAN 0 COUNT 0", "ERR COUNT must be a whole number from 1 to 9223372036854775807, not '0'"},
@@ -171,7 +187,7 @@ var argumentErrors = []struct{ send, want string }{
 
 	{"RL.TOKENBUCKET k 10/s",
 		"ERR wrong number of arguments for 'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] " +
-			"[PARTIAL] [MAXWAIT duration] [FROM address] [ID token]"},
+			"[PARTIAL] [MAXWAIT duration] [FROM address] [ID token], like RL.TOKENBUCKET user:42 10/s 100"},
 	{"client setname", "ERR wrong number of arguments for 'client|setname' command: CLIENT SETNAME name"},
 	{"CLIENT", "ERR wrong number of arguments for 'client' command: CLIENT subcommand [argument ...]; CLIENT " +
 		"HELP lists them"},

@@ -17,10 +17,12 @@ const (
 
 // These parameters belong to several decisions.
 var (
-	paramKey    = param{"key", "the limiter's name, for example a user or an address; 1 to 512 bytes"}
-	paramRate   = param{"rate", "units per time: `10` (a second), `10/s`, `5/m`, `1000/h`, `1/6s`, `3/500ms`, `0.5`"}
+	paramKey  = param{"key", "the limiter's name, for example a user or an address; 1 to 512 bytes"}
+	paramRate = param{"rate",
+		"units per time: `10/s`, `5/m`, `1000/h`, `1/6s`, `3/500ms`, `0.5/s`; a bare `10` is `10/s`"}
 	paramWindow = param{"window",
-		"a duration: `60` (seconds), `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`; at most 366 days"}
+		"a duration: `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`; a bare `60` is `60s`; from 1 ms to 366 days. Write the " +
+			"unit: other libraries expect the maximum first, and `100 60` is 60 in 100 seconds"}
 	paramMax     = param{"max", "units admitted in one window"}
 	paramCost    = param{"COST n", "units this request takes, 1 unless given; 0 reads without taking"}
 	paramPartial = param{"PARTIAL", "grant the units that fit, up to the cost; `allowed` is their number"}

@@ -61,8 +61,15 @@ const (
 		"9007199254740992 units a nanosecond"
 )
 
-// wrongArity returns the error for a wrong number of arguments of a command.
-func wrongArity(cmd *command) error { return arg.WrongCount(cmd.Full, cmd.usage()) }
+// wrongArity returns the error for a wrong number of arguments of a command. The example of a decision shows which
+// number is the time.
+func wrongArity(cmd *command) error {
+	usage := cmd.usage()
+	if cmd.group == groupDecide && len(cmd.shown) > 0 {
+		usage += ", like " + cmd.shown[0].send
+	}
+	return arg.WrongCount(cmd.Full, usage)
+}
 
 // syntaxError returns Redis' own text, followed by the usage.
 func syntaxError(cmd *command) error { return arg.ErrSyntax + resp.Error(": "+cmd.usage()) }

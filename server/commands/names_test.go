@@ -144,7 +144,7 @@ func TestLayoutErrors(t *testing.T) {
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT {key}",
 			"-ERR LAYOUT must contain more than {key}, not '{key}'"},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT RATE", "-ERR REPORT " + durations + "; or BURST, not 'RATE'"},
-		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT 0", "-ERR REPORT must be longer than 0, not '0'"},
+		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT 0", "-ERR REPORT must be at least 1ms, not '0'"},
 		{"", "RL.POLICY LIST", ""},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rl:{key} REPORT burst", "1"},
 		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:{key}", "-" + string(service.ErrLayoutTaken)},

@@ -61,7 +61,7 @@ func TestPageCommands(t *testing.T) {
 	says(`{"reply":["allowed",1,"remaining",2,"retry_after_ms",0,"reset_after_ms",86400000,"limit",5,"algorithm","fixed","rule","1d 5 FIRST","why","it needs 2 units, which leaves 2 of 5"]}`,
 		"RL.EXPLAIN", "RL.FIXED", "user:42", "1d", "5", "FIRST", "COST", "2")
 	says(`{"reply":1}`, "RL.RESET", "user:42")
-	says(`{"error":"ERR duration must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w; or FOREVER, not 'soon'"}`,
+	says(`{"error":"ERR duration must be like 30s, 500ms, 1m, 1h or 1d (in ms, s, m, h, d or w; a bare 60 is 60s); or FOREVER, not 'soon'"}`,
 		"RL.BLOCK", "user:42", "soon")
 	for _, args := range [][]string{{"FLUSHALL"}, {"CONFIG", "GET", "*"}, {"RL.POLICY", "DEL", "p"},
 		{"RL.TOKENBUCKET", "k", "1/s", "1"}, {"MULTI"}, {"MONITOR"}} {

@@ -44,7 +44,7 @@ func TestBadPoliciesChangeNothing(t *testing.T) {
 		"RL.POLICY SHADOW p maybe":                                 "SHADOW must be ON or OFF",
 		"RL.POLICY SHADOW q ON":                                    "there is no policy 'q'",
 		"RL.POLICY GET q":                                          "there is no policy 'q'",
-		"RL.POLICY OVERRIDE p k UNLIMITED TTL 0":                   "TTL must be longer than 0",
+		"RL.POLICY OVERRIDE p k UNLIMITED TTL 0":                   "TTL must be at least 1ms",
 		"RL.POLICY OVERRIDE p k UNLIMITED FOR 1h":                  "option must be TTL duration",
 		"RL.POLICY OVERRIDE p k UNLIMITED TTL":                     "option must be TTL duration",
 		"RL.POLICY OVERRIDE p k UNLIMITED TTL 1h 2h":               "option must be TTL duration",

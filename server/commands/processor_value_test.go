@@ -12,7 +12,7 @@ import (
 // argumentValues maps the name of an argument in the syntax lines to its values.
 var argumentValues = map[string][]string{
 	"rate":    {"10/s", "1/s", "3/7s", "100/m", "1/d", "9007199254740992/s", "7/366d", "1/1us", "5/90ms"},
-	"window":  {"1s", "10ms", "1m", "1h", "366d", "7s", "1us"},
+	"window":  {"1s", "10ms", "1m", "1h", "366d", "7s", "1ms"},
 	"zone":    {"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"},
 	"id":      {"i1", "i2", "i3"},
 	"policy":  {"p1", "p2", "p3"},

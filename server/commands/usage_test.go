@@ -43,8 +43,7 @@ func TestArityErrorsShowTheUsage(t *testing.T) {
 		for n := len(words); n < least; n++ {
 			line := append(append([]string(nil), words...), strings.Fields(strings.Repeat("1 ", n-len(words)))...)
 			reply := c.raw(line...)
-			require.Equal(t, "-ERR wrong number of arguments for '"+cmd.Full+"' command: "+cmd.usage()+"\r\n", reply,
-				line)
+			require.Contains(t, reply, "-ERR wrong number of arguments for '"+cmd.Full+"' command: "+cmd.usage(), line)
 			require.Contains(t, cmd.usage(), strings.ToUpper(words[len(words)-1]))
 		}
 		for _, sub := range cmd.subs {

@@ -51,16 +51,16 @@ func limitArgs(args [][]byte) (l engine.PolicyLimit, err error) {
 const algorithmWords = "TOKENBUCKET rate burst, LEAKYBUCKET rate capacity, FIXED window max, SLIDING window max, " +
 	"SLIDINGCOUNTER window max or STRIKE window threshold penalty ..."
 
-func needTwo(form string, args [][]byte) error {
+func needTwo(form, example string, args [][]byte) error {
 	if len(args) < 2 {
-		return resp.Error("ERR a limit is written " + form)
+		return resp.Error("ERR a limit is written " + form + ", like " + example)
 	}
 	return nil
 }
 
 func bucketLimit(a engine.Algorithm, size string, least int64, args [][]byte) (l engine.PolicyLimit, err error) {
 	word := strings.ToUpper(a.String())
-	if err = needTwo(word+" rate "+size, args); err != nil {
+	if err = needTwo(word+" rate "+size, word+" 10/s 100", args); err != nil {
 		return l, err
 	}
 	l.Limit.Algorithm = a
@@ -83,7 +83,8 @@ func bucketLimit(a engine.Algorithm, size string, least int64, args [][]byte) (l
 }
 
 func windowLimit(a engine.Algorithm, most int64, args [][]byte) (l engine.PolicyLimit, err error) {
-	if err = needTwo(strings.ToUpper(a.String())+" window max", args); err != nil {
+	word := strings.ToUpper(a.String())
+	if err = needTwo(word+" window max", word+" 1m 100", args); err != nil {
 		return l, err
 	}
 	l.Limit.Algorithm = a
@@ -133,7 +134,7 @@ func strikeMode(word []byte) engine.StrikeMode {
 }
 
 func fixedLimit(args [][]byte) (l engine.PolicyLimit, err error) {
-	if err = needTwo("FIXED window max [FIRST] [TZ zone]", args); err != nil {
+	if err = needTwo("FIXED window max [FIRST] [TZ zone]", "FIXED 1m 100", args); err != nil {
 		return l, err
 	}
 	l.Limit.Algorithm, l.Limit.Mode = engine.FixedWindow, arg.WindowMode(args[0])

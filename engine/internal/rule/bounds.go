@@ -8,6 +8,9 @@ const (
 	MaxUnits = 1 << 53
 	// MaxWindowNs bounds a window, a TTL, a penalty and the period of a rate: one leap year.
 	MaxWindowNs = 366 * 24 * 3600 * int64(1e9)
+	// MinGivenNs is the shortest window, TTL or penalty that a client may give. A shorter one is a mistake about the
+	// unit, and limits nothing. The engine computes with every window from 1 ns, because older versions stored them.
+	MinGivenNs = int64(1e6)
 	// MaxLogUnits bounds the units in one sliding log. At about six bytes per unit, the longest log has about 6 MB.
 	MaxLogUnits = 1_000_000
 	// MaxKeyLen bounds a key in bytes, so that many entries fit a page.

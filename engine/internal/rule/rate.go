@@ -10,15 +10,15 @@ import (
 // The errors of the parsers of this file. The texts name the accepted values. The caller names the argument and
 // quotes its value.
 var (
-	ErrRate     = errors.New("must be like 10, 5/m or 1/6s")
+	ErrRate     = errors.New("must be like 10/s, 5/m or 1/6s (per ms, s, m, h, d or w; a bare 10 is 10/s)")
 	ErrRateFast = errors.New("must be at most 9007199254740992 units a nanosecond")
 	ErrRateSlow = errors.New("must be at least 1 unit in 366 days")
-	ErrDuration = errors.New("must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w")
+	ErrDuration = errors.New("must be like 30s, 500ms, 1m, 1h or 1d (in ms, s, m, h, d or w; a bare 60 is 60s)")
 	ErrTooLong  = errors.New("must be at most 366 days")
 )
 
-// ParseRate reads a rate: units, an optional slash and a period. "10" is 10 per second. Other examples are "10/s",
-// "5/m", "1000/h", "1/6s", "3/500ms" and "0.5". The units may have up to nine decimals. The result is the exact
+// ParseRate reads a rate: units, an optional slash and a period. Examples are "10/s", "5/m", "1000/h", "1/6s",
+// "3/500ms" and "0.5/s". "10" is 10 per second. The units may have up to nine decimals. The result is the exact
 // fraction.
 func ParseRate(b []byte) (Rate, error) {
 	units, perNs := b, int64(1e9)
