@@ -46,7 +46,113 @@ func (s *shard) denyBlocked(c *store.Cell, op *Op, d *Decision) bool {
 		resetMs = -1
 	}
 	*d = Decision{RetryMs: leftMs, ResetMs: resetMs, Limit: op.Limit.Max}
+	if s.t.Rules() >= RulesWaits {
+		d.Part, d.RetryMs = NoPart, s.waitBehindBlock(c, op, untilNs)
+		d.ResetMs = max(d.ResetMs, d.RetryMs)
+		if resetMs < 0 {
+			d.ResetMs = -1
+		}
+	}
 	return true
+}
+
+// aheadLimitNs bounds the instants at which a denial by a block looks at the limits behind it. No time that a block
+// or a window adds to such an instant overflows.
+const aheadLimitNs = 1 << 62
+
+// blockEnd returns the wait until a block is over, in milliseconds rounded up, and the instant after that wait. If the
+// instant is too late for a look, ahead is false.
+func (s *shard) blockEnd(untilNs int64) (leftMs, atNs int64, ahead bool) {
+	leftMs = s.SpanMs(untilNs)
+	if untilNs >= aheadLimitNs {
+		return leftMs, 0, false
+	}
+	return leftMs, s.NowNs + leftMs*1e6, true
+}
+
+// waitBehindBlock returns how long an OpTake on a blocked key must wait: until the block is over, and its limit admits
+// it. A strike waits for the end of the penalty only.
+func (s *shard) waitBehindBlock(c *store.Cell, op *Op, untilNs int64) int64 {
+	leftMs, atNs, ahead := s.blockEnd(untilNs)
+	if !ahead {
+		return leftMs
+	}
+	look, d := *op, Decision{}
+	if look.Dry = true; op.Limit.Algorithm == Strike {
+		look.Cost = 0
+	}
+	s.BeginAhead(atNs)
+	then := store.Cell{Hash: c.Hash, Key: c.Key}
+	s.Open(&then)
+	s.take(&then, &look, &d)
+	s.EndAhead()
+	switch {
+	case d.Status != OK || d.Allowed > 0:
+		return leftMs
+	case d.RetryMs < 0:
+		return -1
+	}
+	return leftMs + d.RetryMs
+}
+
+// waitBehindBlock fills in how long a check must wait that a block of a policy's key denies: until the block is over,
+// and the limits behind it admit the check, and at least as long as the policy says. It also fills in when these limits
+// are idle. The parts are void then.
+func (k *checker) waitBehindBlock(home *shard, op *Op, untilNs int64, p *Policy, d *Decision) {
+	leftMs, atNs, ahead := home.blockEnd(untilNs)
+	if !ahead || home.t.Rules() < RulesWaits {
+		return
+	}
+	k.clear()
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		h, s := home.t.find(pair.Key)
+		s.flushForgotten()
+		s.BeginAhead(atNs)
+		k.add(s, h, home.policy(pair.Policy), i, pair.Key, op)
+	}
+	retryMs, resetMs := k.waits(op)
+	k.clear()
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		_, s := home.t.find(pair.Key)
+		s.EndAhead()
+	}
+	add := func(ms int64) int64 {
+		if ms < 0 {
+			return -1
+		}
+		return leftMs + ms
+	}
+	d.RetryMs, d.ResetMs = add(retryMs), add(resetMs)
+	p.delay(d)
+}
+
+// waits returns how long a check must wait for the limits that bind, and how long until they are idle.
+func (k *checker) waits(op *Op) (retryMs, resetMs int64) {
+	k.look(op)
+	for i := range k.groups {
+		g := &k.groups[i]
+		for j := g.from; j < g.to && !g.policy.Shadow; j++ {
+			x := &k.parts[j]
+			if !x.fits && longerWait(x.d.RetryMs, retryMs) {
+				retryMs = x.d.RetryMs
+			}
+			if x.ask(0); longerWait(x.d.ResetMs, resetMs) {
+				resetMs = x.d.ResetMs
+			}
+		}
+	}
+	if resetMs >= 0 {
+		resetMs = max(resetMs, retryMs)
+	}
+	return retryMs, resetMs
 }
 
 // isBlocked reports whether an administrative block denies the operation on the key.

@@ -83,6 +83,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
 		*d = p.blocked(s.SpanMs(untilNs), 0)
+		s.checker.waitBehindBlock(s, op, untilNs, p, d)
 		p.counts(s).denied.Add(arith.OneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
 		return false
@@ -162,6 +163,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 	k.clear()
 	var blocked *Policy
+	lastNs := int64(0) // the end of the block that ends last
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
 		if !more {
@@ -180,10 +182,12 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 			if b := p.blocked(s.SpanMs(untilNs), i); blocked == nil || longerWait(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}
+			lastNs = max(lastNs, untilNs)
 		}
 		k.add(s, h, p, i, pair.Key, op)
 	}
 	if blocked != nil {
+		k.waitBehindBlock(home, op, lastNs, blocked, d)
 		blocked.counts(home).denied.Add(arith.OneIf(op.counts()))
 		key := op.PairAt(int(d.Pair)).Key
 		h, s := home.t.find(key)
@@ -205,7 +209,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 			if x.strikes() {
 				g.strikes, k.strikes = true, true
 			} else if p.Reserved > 0 && !op.High {
-				x.reserved = reservedOf(p, &limits[i].Limit)
+				x.reserve(p)
 			}
 			x.find(h, p, key)
 		}
@@ -227,6 +231,14 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 		x.of, x.op.Limit = l, l.Limit
 	}
 	return x
+}
+
+// reserve makes the part leave the units that its policy reserves for high priority. Debt would take them, so the part
+// may not go into debt either.
+func (x *part) reserve(p *Policy) {
+	if x.reserved = reservedOf(p, &x.op.Limit); x.reserved > 0 && x.s.t.Rules() >= RulesWaits {
+		x.op.WaitNs = 0
+	}
 }
 
 // reservedOf returns how many units of a limit are reserved for high priority. It rounds the fraction down, so

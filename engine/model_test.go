@@ -294,7 +294,31 @@ func (s *modelState) adopt(at engine.Stamp, op *engine.Op, denied engine.Decisio
 func (s *modelState) denyBlocked(at engine.Stamp, op *engine.Op, r rule) engine.Decision {
 	own, _ := r.take(at, &engine.Op{Limit: op.Limit, Calendar: op.Calendar})
 	left := leftMs(at, s.endsNs())
-	return engine.Decision{RetryMs: left, ResetMs: later(left, own.ResetMs), Limit: op.Limit.Max}
+	d := engine.Decision{RetryMs: left, ResetMs: later(left, own.ResetMs), Limit: op.Limit.Max, Part: engine.NoPart}
+	if left < 0 {
+		return d
+	}
+	then, asked := at, *op
+	if then.NowNs += left * 1e6; op.Limit.Algorithm == engine.Strike { // only a running penalty denies
+		asked.Cost = 0
+	}
+	next := s.withoutIdle(then).rule
+	if next == nil {
+		next = blank(then, op.Limit)
+	}
+	if behind, _ := next.take(then, &asked); behind.Status == engine.OK && behind.Allowed == 0 {
+		d.RetryMs = after(left, behind.RetryMs)
+		d.ResetMs = later(d.ResetMs, max(d.RetryMs, 0))
+	}
+	return d
+}
+
+// after adds a wait to a first wait. Negative means never.
+func after(first, wait int64) int64 {
+	if wait < 0 {
+		return -1
+	}
+	return first + wait
 }
 
 // look returns the answer of COST 0 under the limiter's own limit.

@@ -189,15 +189,13 @@ func (m *policyModel) ask(at engine.Stamp, b *bound, cost int64, op *engine.Op, 
 	return m.limiters.do(at, &take)
 }
 
-func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
-	var bounds []*bound
-	blocked := engine.Decision{}
-	anyBlocked := false
+// bounds returns the limits of a check, and the answer if one of its policies is unknown or one of its keys is blocked.
+func (m *policyModel) bounds(at engine.Stamp, op *engine.Op) (bounds []*bound, d engine.Decision, answered bool) {
 	pairs := append([]engine.Pair{{Policy: op.Text, Key: op.Key}}, op.Also...)
 	for i, pair := range pairs {
 		p, known := m.policies[string(pair.Policy)]
 		if !known {
-			return engine.Decision{Status: engine.UnknownPolicy, Pair: uint8(i)}
+			return nil, engine.Decision{Status: engine.UnknownPolicy, Pair: uint8(i)}, true
 		}
 		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key), string(op.From))}
 		if k := m.limiters.keys[string(pair.Key)]; k != nil {
@@ -205,11 +203,11 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 		if state.blocked(at) {
 			left := msUp(num(state.endsNs() - at.NowNs))
-			if !anyBlocked || left > blocked.RetryMs {
-				blocked = engine.Decision{RetryMs: left, ResetMs: left, Limit: p.Limits[0].Limit.Max, Pair: uint8(i),
+			if !answered || left > d.RetryMs {
+				d = engine.Decision{RetryMs: left, ResetMs: left, Limit: p.Limits[0].Limit.Max, Pair: uint8(i),
 					Part: engine.NoPart}
 			}
-			anyBlocked = true
+			answered = true
 		}
 		if p.Disabled {
 			continue
@@ -218,14 +216,18 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 			b := &bound{policy: p, limit: l, pair: i, index: j,
 				name: fmt.Sprintf("policy|%s|%d|%s", pair.Policy, j, pair.Key)}
 			if !op.High && !b.strikes() {
-				b.kept = l.Limit.Max * p.Reserved / 1000
+				if b.kept = l.Limit.Max * p.Reserved / 1000; b.kept > 0 {
+					b.limit.WaitNs = 0
+				}
 			}
 			bounds = append(bounds, b)
 		}
 	}
-	if anyBlocked {
-		return blocked
-	}
+	return bounds, d, answered
+}
+
+// costOf returns what a check asks of each limit.
+func (m *policyModel) costOf(at engine.Stamp, op *engine.Op, bounds []*bound) int64 {
 	cost := op.Cost
 	if op.Partial && cost > 0 {
 		for _, b := range bounds {
@@ -235,16 +237,58 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 		cost = max(cost, 1)
 	}
+	return cost
+}
+
+// preview asks one limit for a cost and the units that it keeps, and takes nothing.
+func (m *policyModel) preview(at engine.Stamp, b *bound, cost int64, op *engine.Op) (asked int64) {
+	asked = cost
+	if cost > 0 {
+		asked += b.kept
+	}
+	if b.strikes() { // only a running penalty denies
+		asked = 0
+	}
+	b.answer = m.ask(at, b, asked, op, true)
+	return asked
+}
+
+// behindBlock completes the answer to a check on a blocked key with what the limits say when the block is over.
+func (m *policyModel) behindBlock(at engine.Stamp, op *engine.Op, d engine.Decision) engine.Decision {
+	nowNs, left := m.limiters.nowNs, d.RetryMs
+	defer func() { m.limiters.nowNs = nowNs }()
+	at.NowNs = max(at.NowNs, nowNs) + left*1e6
+	bounds, _, _ := m.bounds(at, op)
+	cost := m.costOf(at, op, bounds)
+	for _, b := range bounds {
+		if b.policy.Shadow {
+			continue
+		}
+		if m.preview(at, b, cost, op); b.answer.Allowed == 0 {
+			d.RetryMs = later(d.RetryMs, after(left, b.answer.RetryMs))
+		}
+		d.ResetMs = later(d.ResetMs, after(left, m.ask(at, b, 0, op, true).ResetMs))
+	}
+	if d.RetryMs >= 0 {
+		p := m.policies[string(op.PairAt(int(d.Pair)).Policy)]
+		d.ResetMs = later(d.ResetMs, d.RetryMs)
+		d.RetryMs = max(d.RetryMs, msUp(num(p.RetryNs)))
+	}
+	return d
+}
+
+func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
+	bounds, d, answered := m.bounds(at, op)
+	if answered && d.Status == engine.OK {
+		d = m.behindBlock(at, op, d)
+	}
+	if answered {
+		return d
+	}
+	cost := m.costOf(at, op, bounds)
 	shadowFails, denied := map[int]bool{}, []*bound{}
 	for _, b := range bounds {
-		asked := cost
-		if cost > 0 {
-			asked += b.kept
-		}
-		if b.strikes() { // only a running penalty denies
-			asked = 0
-		}
-		b.answer = m.ask(at, b, asked, op, true)
+		asked := m.preview(at, b, cost, op)
 		if b.answer.Allowed == 0 && b.limit.Limit.Strikes&engine.Extend != 0 && op.Cost > 0 {
 			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // the strike counts even if the check is denied
 		}
@@ -273,7 +317,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 	if len(denied) > 0 { // strikes that began a penalty, although the check took units
 		return lockedOut(bounds, m.denial(denied))
 	}
-	return lockedOut(bounds, m.admission(op, bounds, cost, pairs))
+	return lockedOut(bounds, m.admission(op, bounds, cost))
 }
 
 // lockedOut adds the pairs that were locked out to an answer.
@@ -315,9 +359,9 @@ func (b *bound) decision() engine.Decision {
 	return d
 }
 
-func (m *policyModel) admission(op *engine.Op, bounds []*bound, cost int64, pairs []engine.Pair) engine.Decision {
+func (m *policyModel) admission(op *engine.Op, bounds []*bound, cost int64) engine.Decision {
 	d := engine.Decision{Remaining: engine.MaxUnits, Limit: engine.MaxUnits, Part: engine.NoPart}
-	if p := m.policies[string(pairs[0].Policy)]; p.Disabled {
+	if p := m.policies[string(op.Text)]; p.Disabled {
 		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.Limits[0].Limit.Max
 	}
 	hold := int64(0)

@@ -51,6 +51,7 @@ type Table struct {
 	policySeed maphash.Seed // see hashPolicy
 	shardBits  int
 	memory     store.Memory
+	rules      atomic.Uint32 // Rules
 	shards     []shard
 	asked      atomic.Uint64 // the number of shards that Victims has asked
 	skips      atomic.Int64  // operations left before the next search of reclaim
@@ -77,6 +78,7 @@ func NewTable(o Options) *Table {
 		opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(),
 		shardBits: bits.TrailingZeros(uint(o.Shards)),
 	}
+	t.rules.Store(uint32(RulesNewest))
 	t.memory.Bound(o.MaxMemoryBytes, o.WhenFull, o.Shards)
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)

@@ -35,6 +35,9 @@ func (n *Node) Waiting() int {
 // Format returns the form of entries that the node writes.
 func (n *Node) Format() int32 { return n.group.format.Agreed.Load() }
 
+// Written returns the newest form of the entries in the log.
+func (n *Node) Written() byte { return n.group.fsm.Written() }
+
 // AgreeOnFormat determines the form of entries at once.
 func (n *Node) AgreeOnFormat() int32 { n.group.format.Agree(); return n.Format() }
 

@@ -43,6 +43,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		require.ErrorIs(t, n.DecideAtomic([]engine.Op{ofTheNewest("p")}, out), limiter.ErrOldMember)
 	}
 	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
+	require.EqualValues(t, 1, c.decideOn(c.nodes[1], blockOf("blocked"))[0].Allowed, "a block needs no new format")
+	require.Positive(t, c.decideOn(c.nodes[1], aboveTheLimit("blocked"))[0].RetryMs, "by the old rules")
 	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining,
 		"refused operations must not count")
 	c.agree()
@@ -88,6 +90,33 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the older version must stop at an entry that it cannot read")
 	}
+}
+
+func blockOf(key string) engine.Op {
+	return engine.Op{Code: engine.OpBlock, Key: []byte(key), Cost: 1, TTLNs: 60e9}
+}
+
+// aboveTheLimit returns an operation that never fits.
+func aboveTheLimit(key string) engine.Op {
+	op := quota(key, 10)
+	op.Cost = 11
+	return op
+}
+
+// TestABlockBringsTheNewRules checks that the first block after every member is upgraded makes the log decide by the
+// rules of the newest format.
+func TestABlockBringsTheNewRules(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, _ := c.leader()
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
+	c.take(leader, "other", 1)
+	require.EqualValues(t, wire.Oldest, leader.Written())
+	require.EqualValues(t, 1, c.decideOn(leader, blockOf("blocked"))[0].Allowed)
+	require.EqualValues(t, 7, leader.Written())
+	for _, n := range c.nodes {
+		require.EqualValues(t, -1, c.decideOn(n, aboveTheLimit("blocked"))[0].RetryMs)
+	}
+	c.agree()
 }
 
 // requireShown waits until a node reports the wire format that it writes and those that its members read.

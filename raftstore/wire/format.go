@@ -24,6 +24,26 @@ func FormatOf(op *engine.Op) byte {
 	return Oldest
 }
 
+// Preferred returns the format by whose rules an operation should be decided, as soon as every member reads it. The
+// format is newer than that of FormatOf if older rules decide the operation otherwise. So a log keeps its old format, and
+// a cluster the way back to an older version, until the rules make a difference.
+func Preferred(op *engine.Op) byte {
+	switch {
+	case op.Code == engine.OpBlock, op.Code == engine.OpBlockEverywhere, op.High,
+		op.Code == engine.OpPolicy && op.Policy.Terms != nil && op.Policy.Terms.Reserved > 0:
+		return waits
+	}
+	return Oldest
+}
+
+// RulesOf returns the rules by which a table decides the entries of a log whose newest entry has a format.
+func RulesOf(format byte) engine.Rules {
+	if format >= waits {
+		return engine.RulesWaits
+	}
+	return engine.RulesOldest
+}
+
 // attempts reports whether an operation has a strike limit with a mode or a delay.
 func attempts(op *engine.Op) bool {
 	brings := func(l *engine.Limit) bool {

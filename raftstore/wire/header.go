@@ -24,10 +24,15 @@ import (
 //   - the script that keeps a sliding log.
 //
 // Format 6 adds clusters of several Raft groups: the constants of such a group, and the slots that it owns.
-const Oldest, Version = 1, 6
+//
+// Format 7 adds no operation. From its first entry on, tables decide by engine.RulesWaits.
+const Oldest, Version = 1, 7
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6
+
+// waits is the format whose entries tables decide by engine.RulesWaits.
+const waits = 7
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

@@ -68,6 +68,27 @@ func (s *Store) EndLook() {
 	s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
 }
 
+// BeginAhead moves the store to a later time within an operation or a look, until EndAhead. It does nothing if the store
+// is ahead already.
+func (s *Store) BeginAhead(atNs int64) {
+	if s.ahead {
+		return
+	}
+	s.ahead, s.aheadLooking, s.aheadNs = true, s.Looking, s.NowNs
+	s.Looking, s.NowNs = true, max(s.NowNs, atNs)
+}
+
+// EndAhead ends what BeginAhead began. It does nothing if the store is not ahead.
+func (s *Store) EndAhead() {
+	if !s.ahead {
+		return
+	}
+	if !s.aheadLooking {
+		s.freeCopies()
+	}
+	s.ahead, s.Looking, s.NowNs = false, s.aheadLooking, s.aheadNs
+}
+
 // SpanMs returns the time from now until an instant in milliseconds, rounded up, or -1 for Never.
 func (s *Store) SpanMs(atNs int64) int64 {
 	if atNs == arith.Never {

@@ -30,6 +30,9 @@ type Store struct {
 	shedding       shedding
 	resumeNs       int64 // NowNs before the look, restored at its end
 	resumeOffsetNs int64
+	ahead          bool         // see BeginAhead
+	aheadLooking   bool         // Looking before BeginAhead, restored at its end
+	aheadNs        int64        // NowNs before BeginAhead
 	copies         []Entry      // copies made for a look that have blocks of their own
 	listed         []allocation // the result of allocationsIn
 	allocationName [markLen + rule.MaxIDLen]byte

@@ -88,7 +88,7 @@ func New(o engine.Options, groups int) *FSM {
 	m.Arrived = func(index uint64) raftlog.Arrival {
 		return raftlog.Arrival{Index: index, RawNs: m.Source.MonotonicNs()}
 	}
-	m.Table.Store(engine.NewTable(o))
+	m.put(engine.NewTable(o), wire.Oldest)
 	return m
 }
 
@@ -138,6 +138,7 @@ func (m *FSM) Apply(l *raft.Log) any {
 	next.Index, next.Term = l.Index, l.Term
 	next.History = fold(next.History, l)
 	next.Format = max(next.Format, h.Format)
+	m.Table.Load().SetRules(wire.RulesOf(next.Format))
 	var answer any
 	seen := m.seen // only this goroutine writes it
 	if h.Term == l.Term {
@@ -298,14 +299,20 @@ func (m *FSM) found(s *State, body []byte) error {
 		return nil // a second leader has proposed the first entry again
 	}
 	s.Founding = f
-	m.adopt(f)
+	m.adopt(f, s.Format)
 	return nil
 }
 
+// put makes a table the state after a log whose newest entry has a format.
+func (m *FSM) put(t *engine.Table, format byte) {
+	t.SetRules(wire.RulesOf(format))
+	m.Table.Store(t)
+}
+
 // adopt makes a new, empty table with the constants of the cluster.
-func (m *FSM) adopt(f Constants) {
+func (m *FSM) adopt(f Constants, format byte) {
 	m.options.IDLifetimeNs = f.IDLifetimeNs
-	m.Table.Store(engine.NewTable(m.options))
+	m.put(engine.NewTable(m.options), format)
 	m.Founded(f)
 }
 

@@ -217,7 +217,7 @@ func (m *FSM) load(id string) error {
 	if err != nil {
 		return err
 	}
-	m.Table.Store(table)
+	m.put(table, s.Format)
 	m.commit(s, raftlog.Arrival{Index: s.Index, RawNs: m.Source.MonotonicNs()})
 	m.resetApplied(s.Index)
 	m.Reloaded()

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/images"
 	"github.com/weir-project/weir/raftstore/wire"
@@ -134,8 +135,10 @@ func TestAnImageKeepsTheFormOfTheLog(t *testing.T) {
 	newer := m.image()
 	m.reload(older)
 	require.NotEqualValues(t, wire.Version, m.Written())
+	require.Equal(t, engine.RulesOldest, m.Table.Load().Rules())
 	m.reload(newer)
 	require.EqualValues(t, wire.Version, m.Written())
+	require.Equal(t, engine.RulesNewest, m.Table.Load().Rules())
 
 	m.Newest = wire.Version - 1
 	_, from, err := images.Store{Images: m.Images}.Open(newer)

@@ -19,6 +19,8 @@ type Batch struct {
 	Nonce     uint64
 	// Format is the oldest format that has all operations of the batch.
 	Format byte
+	// Prefers is the format by whose rules the batch should be decided; see wire.Preferred.
+	Prefers byte
 	// Foreign marks a batch whose calls came from other nodes, which took this node for the leader. If this node does
 	// not lead, the calls fail, and the other nodes look for the leader. This node must not forward them again,
 	// because calls could circulate between nodes.
@@ -55,6 +57,7 @@ func (b *Batch) Append(ops []engine.Op, atomic bool) (from int) {
 	b.Data = b.enc.Call(b.Data, ops, atomic)
 	for i := range ops {
 		b.Format = max(b.Format, wire.FormatOf(&ops[i]))
+		b.Prefers = max(b.Prefers, wire.Preferred(&ops[i]))
 	}
 	from = b.Ops
 	b.Ops += len(ops)
@@ -75,6 +78,7 @@ func (b *Batch) coalesce(next *Batch) {
 	b.Ops += next.Ops
 	b.textBytes += next.textBytes
 	b.Format = max(b.Format, next.Format)
+	b.Prefers = max(b.Prefers, next.Prefers)
 }
 
 // Entry returns the bytes of the log entry. The Raft library keeps the latest entries in memory. So a short entry, such

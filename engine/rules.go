@@ -1,0 +1,26 @@
+package engine
+
+// Rules is a version of the rules by which a table decides. Replicas apply an entry of their log by the rules that
+// were in force when the entry was written, so that replicas of different versions do not diverge.
+type Rules uint32
+
+// The versions. A version contains the versions before it.
+const (
+	// RulesOldest are the rules of the first versions.
+	RulesOldest Rules = iota + 1
+	// RulesWaits: a denial by a block tells a wait after which the limits behind the block admit the request, too. A
+	// check of normal priority does not go into debt at the cost of the units that its policy reserves.
+	RulesWaits
+	// RulesNewest are the rules of a table on which SetRules was not called.
+	RulesNewest = RulesWaits
+)
+
+// SetRules changes the rules by which the table decides from now on.
+func (t *Table) SetRules(r Rules) {
+	if t.Rules() != r {
+		t.rules.Store(uint32(r))
+	}
+}
+
+// Rules returns the rules by which the table decides.
+func (t *Table) Rules() Rules { return Rules(t.rules.Load()) }
