@@ -91,12 +91,26 @@ func at(n *yaml.Node, format string, args ...any) error {
 }
 
 func (f *File) read(top *yaml.Node) error {
+	if isEnvoys(top) {
+		return at(top, "this is a file of Envoy's rate limit service, with domain and descriptors; a policy file of "+
+			"weir has policies: docs/http.md#envoy says which policy a descriptor has")
+	}
 	return fields(top, "the file", map[string]func(*yaml.Node) error{
 		"owner":    f.readOwner,
 		"policies": f.readPolicies,
 		"files":    func(n *yaml.Node) (err error) { f.Include, err = texts(n, "files", maxInclude); return err },
 		"tests":    f.readTests,
 	})
+}
+
+// isEnvoys reports whether a document is a configuration of Envoy's rate limit service.
+func isEnvoys(n *yaml.Node) bool {
+	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		if n.Content[i].Value == "descriptors" {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *File) readOwner(n *yaml.Node) (err error) {

@@ -81,6 +81,8 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		{"  api:", "  cost:", "test.yaml:13: policy cost: policy must not be an option of RL.CHECK, not 'cost'"},
 		{"limits: [SLIDINGCOUNTER 1h 1000]", "limits: 7", "test.yaml:14: policy api: limits is a list"},
 		{"    limits: [SLIDINGCOUNTER 1h 1000]\n", "", "test.yaml:13: policy api: it needs limits"},
+		{"policies:", "domain: web\ndescriptors: [{key: plan, rate_limit: {unit: minute, requests_per_unit: 5}}]\npolicies:",
+			"test.yaml:2: this is a file of Envoy's rate limit service"},
 		{"policies:", "policy:", `test.yaml:2: the file has no field "policy", only files, owner, policies, tests`},
 		{"policies:", "policies: [", "yaml: line"},
 	} {

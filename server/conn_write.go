@@ -12,8 +12,8 @@ import (
 // httpOnRESP answers an HTTP request on a RESP port. It has no header that lets a script of another site read it, and
 // it reveals nothing about the server.
 const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: " +
-	"nosniff\r\n" +
-	"Connection: close\r\n\r\nThis port takes Redis clients, not HTTP, which has a port of its own.\n"
+	"nosniff\r\nConnection: close\r\n\r\n" +
+	"This port takes Redis clients. HTTP has a port of its own: --http, 127.0.0.1:6381 unless set.\n"
 
 // flush decides the deferred operations and writes every reply. It reports false when the write fails.
 func (c *conn) flush() bool {

@@ -92,7 +92,8 @@ func TestBadConfigFiles(t *testing.T) {
 		{"listen: 'open\n", "yaml"},
 		{"max-clients: many\n", "--max-clients"},
 		{"when-full: shrug\n", "least-harm"},
-		{"max-memory: 1tb\n", "must be like 1000000, 64kb"},
+		{"max-memory: 1tb\n", "must be like 64kb, 100mb or 4gb (in kb, mb or gb"},
+		{"max-memory: 4GiB\n", "must be like 64kb, 100mb or 4gb (in kb, mb or gb"},
 	} {
 		_, err := parse("--config", configWith(t, c.text))
 		require.ErrorContains(t, err, c.says, c.text)

@@ -106,7 +106,7 @@ func TestUnauthenticatedClientsLearnNothing(t *testing.T) {
 		"weir-node\x01C0123456789abcdef\x01a\x00", "\x00\x01\x02\x03",
 		"*1000000\r\n", "\x16\x03\x01\x00\x05hello"}
 	refusals := regexp.MustCompile(`^(-(NOAUTH|WRONGPASS) [^\r]*\r\n|-ERR (Protocol error: |this port takes TLS only|HELLO|EXEC without)[^\r]*\r\n)*` +
-		`(HTTP/1\.1 400 Bad Request\r\n([A-Z][A-Za-z-]+: [a-z0-9/; =-]+\r\n)+\r\nThis port takes Redis clients, not HTTP, which has a port of its own\.\n)?$`)
+		`(HTTP/1\.1 400 Bad Request\r\n([A-Z][A-Za-z-]+: [a-z0-9/; =-]+\r\n)+\r\nThis port takes Redis clients\. HTTP has a port of its own: --http, 127\.0\.0\.1:6381 unless set\.\n)?$`)
 	for name, c := range map[string]struct {
 		addr string
 		dial func(string) (net.Conn, error)

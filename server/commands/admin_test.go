@@ -74,7 +74,11 @@ func TestConfig(t *testing.T) {
 			"-ERR Unknown option or number of arguments for CONFIG SET - 'nonsense': parameter must be one of " +
 				"CONFIG GET *"},
 		{"CONFIG SET slowlog-max-len 9 maxclients 9",
-			"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config"},
+			"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config; " +
+				"start weir with --max-clients instead (docs/configuration.md)"},
+		{"CONFIG SET maxmemory 1gb",
+			"-ERR CONFIG SET failed (possibly related to argument 'maxmemory') - can't set immutable config; " +
+				"start weir with --max-memory instead (docs/configuration.md)"},
 		{"CONFIG SET slowlog-max-len 9 slowlog-log-slower-than x",
 			"-ERR slowlog-log-slower-than must be a whole number from -1 to 3600000000, not 'x'"},
 		{"CONFIG GET slowlog-*", "slowlog-log-slower-than 5 slowlog-max-len 3"},

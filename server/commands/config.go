@@ -59,6 +59,13 @@ func settings() []setting {
 	return all
 }
 
+// flagsOfSettings names the flag of weir that decides a setting which cannot be changed while the server runs.
+var flagsOfSettings = map[string]string{
+	"appendonly": "data-dir", "save": "data-dir", "maxmemory": "max-memory", "maxmemory-policy": "when-full",
+	"maxclients": "max-clients", "proto-max-bulk-len": "max-bulk-bytes", "bind": "listen", "port": "listen",
+	"tls-port": "tls-listen", "protected-mode": "protected-mode", "enable-debug-command": "debug-commands",
+}
+
 func yesNo(b bool) string {
 	if b {
 		return "yes"
@@ -153,8 +160,11 @@ func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
 	}
 	set := all[at]
 	if set.set == nil {
-		return nil, resp.Error("ERR CONFIG SET failed (possibly related to argument '" + set.name +
-			"') - can't set immutable config")
+		text := "ERR CONFIG SET failed (possibly related to argument '" + set.name + "') - can't set immutable config"
+		if flag := flagsOfSettings[set.name]; flag != "" {
+			text += "; start weir with --" + flag + " instead (docs/configuration.md)"
+		}
+		return nil, resp.Error(text)
 	}
 	n, err := arg.Units(set.name, value, set.least, set.most)
 	return func(s *Shared) { set.set(s, n) }, err

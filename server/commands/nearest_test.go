@@ -21,6 +21,10 @@ func TestSuggestionsHaveARate(t *testing.T) {
 		srv.suggestions.due.Store(0)
 	}
 
+	for _, send := range []string{"HSET h f v", "zadd z 1 m", "XADD s * f v", "LPUSH l v"} {
+		require.Contains(t, c.say(send), "(weir keeps limits, and no hashes, lists, sorted sets or streams: docs/migrating.md")
+	}
+
 	var s suggestions
 	now := time.Unix(1e9, 0)
 	taken := func(tries int) (n int) {

@@ -74,6 +74,10 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 	mux.HandleFunc("GET /readyz", h.probes.answer)
 	(&page{s, h.commands, h.past}).handle(mux)
 	most, headerBytes := MaxConns, MaxHeaderBytes
+	if h.check == nil {
+		mux.HandleFunc(checkPath, checkIsOff)
+		mux.HandleFunc(checkPath+"/", checkIsOff)
+	}
 	if h.check != nil {
 		mux.Handle(checkPath, h.check)
 		mux.Handle(checkPath+"/", h.check)
@@ -103,7 +107,7 @@ func (h *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.server.Ha
 // Serve answers requests from ln until Close, and then returns nil.
 func (h *Server) Serve(ln net.Listener) error {
 	h.past.start()
-	err := h.server.Serve(ln)
+	err := h.server.Serve(webListener{ln})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -119,6 +123,11 @@ func (h *Server) Close() error {
 		h.check.close()
 	}
 	return err
+}
+
+func checkIsOff(w http.ResponseWriter, _ *http.Request) {
+	writePlain(w, http.StatusNotFound, "the HTTP check is off: start weir with --http-check protected, or with "+
+		"--http-check open for every client that reaches this port (docs/http.md)")
 }
 
 func writePlain(w http.ResponseWriter, status int, line string) {
