@@ -165,6 +165,8 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	found, content = runDoctor(t, append(flags, "--requirepass-file", password, "--http", freeport.Addr(t))...)
 	require.False(t, content)
 	says(t, found, doctor.Wrong, "ports", "nothing listens there, but the server runs")
+	found, _ = runDoctor(t, "--listen", p.addr, "--http", web, "--requirepass-file", password)
+	says(t, found, doctor.Doubt, "versions", "/weir-data is empty: this is not its --data-dir")
 	p.stop()
 	found, _ = runDoctor(t, append(flags, "--requirepass-file", password)...)
 	says(t, found, doctor.Fine, "ports", p.addr+" for clients is free")

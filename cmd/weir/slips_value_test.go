@@ -32,7 +32,7 @@ var slipsOfValues = []slip{
 	{what: "memory without a unit", args: loner + "--max-memory=512", code: 80,
 		says: []string{"--max-memory", "at least 16mb"}},
 	{what: "memory in another unit", args: loner + "--max-memory=1tb", code: 80,
-		says: []string{"--max-memory", "100mb or 1gb", "1tb"}},
+		says: []string{"--max-memory", "100mb or 4gb", "1tb"}},
 	{what: "negative memory", args: loner + "--max-memory -5gb", code: 80,
 		says: []string{"--max-memory must be 0 or more", "-5gb"}},
 	{what: "a duration without a unit", args: loner + "--id-lifetime=60", code: 80,

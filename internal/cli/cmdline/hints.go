@@ -36,6 +36,9 @@ var otherCommands = map[string]string{
 	"dump": "backup", "apply": "policy apply",
 }
 
+// usualChild maps a command to its subcommand that takes the argument which people give to the command itself.
+var usualChild = map[string]string{"keys": "look"}
+
 // otherPrograms maps former commands of weir to the programs that replaced them.
 var otherPrograms = map[string]string{"bench": "weir-bench"}
 
@@ -153,6 +156,9 @@ func explainArgument(at *kong.Node, text, word string) string {
 		if other := otherCommands[word]; other != "" {
 			return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)
 		}
+	}
+	if child := usualChild[at.Name]; child != "" && !strings.Contains(text, "did you mean") {
+		return fmt.Sprintf("unexpected argument %s (did you mean %s %s %[1]s?)", word, at.FullPath(), child)
 	}
 	for _, flag := range FlagsOf(at) {
 		if flag.Required && flag.Short != 0 {

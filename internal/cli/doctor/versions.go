@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 	"github.com/weir-project/weir/persistence"
@@ -21,11 +22,12 @@ func (d *Subject) lookAtVersions(up *running) []Finding {
 	if d.DataDir == "" {
 		return []Finding{mine}
 	}
-	return []Finding{mine, d.lookAtData()}
+	return []Finding{mine, d.lookAtData(up != nil)}
 }
 
-// lookAtData reports which node owns the data directory, and whether this program can read it.
-func (d *Subject) lookAtData() Finding {
+// lookAtData reports which node owns the data directory, and whether this program can read it. A running server keeps
+// its state in a directory that is not empty, so an empty one is not the server's.
+func (d *Subject) lookAtData(running bool) Finding {
 	node, err := raftstore.OwnerOf(d.DataDir)
 	if err == nil && node != "" {
 		if want := d.NodeName; !raftstore.IsIncarnationOf(node, want) {
@@ -42,6 +44,10 @@ func (d *Subject) lookAtData() Finding {
 	case err != nil:
 		return Finding{Wrong, "versions", d.DataDir + ": " + oneLine(err),
 			"correct it: weir does not start with this data directory"}
+	case format == 0 && running:
+		dir, _ := filepath.Abs(d.DataDir)
+		return Finding{Doubt, "versions", "a server runs, and " + dir + " is empty: this is not its --data-dir",
+			"run doctor in the directory where the server was started, or with its --data-dir"}
 	case format == 0:
 		return Finding{Fine, "versions", d.DataDir + " is empty or does not exist yet", ""}
 	case d.Clustered:

@@ -28,7 +28,7 @@ var (
 // Command asks a server whether it is ready. It serves container images without a shell or curl. It reads the
 // variables of weir serve, such as WEIR_HTTP.
 type Command struct {
-	HTTP    string `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
+	HTTP    string `name:"http" aliases:"addr" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS bool   `name:"http-tls" help:"Use HTTPS, for a server with --http-tls. Its certificate is not verified: no secret is sent or received."`
 }
 

@@ -39,7 +39,7 @@ const (
 
 // Command shows the content of the page in a terminal. It asks the port of --http, as the page does.
 type Command struct {
-	HTTP         string        `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
+	HTTP         string        `name:"http" aliases:"addr" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS      bool          `name:"http-tls" help:"Use HTTPS, for a server with --http-tls."`
 	TLSCAFile    string        `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
 	User         string        `env:"-" default:"default" placeholder:"NAME" help:"Log in as this user, who needs permission to read all keys."`
