@@ -1,43 +1,15 @@
 package clienttest
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"testing"
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/documents"
 )
-
-var fencedLua = regexp.MustCompile("(?s)\n *```lua\n(.*?)```")
-
-// documentScript returns the text of a script in the systems' documents, by its SHA-1. Other people own these
-// documents, so they are not in this repository: WEIRTEST_DOCUMENTS names their directory.
-func documentScript(t *testing.T, sum string) string {
-	t.Helper()
-	dir := os.Getenv("WEIRTEST_DOCUMENTS")
-	if dir == "" {
-		t.Skip("SKIPPED: the systems' documents are not here (WEIRTEST_DOCUMENTS names their directory)")
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, found := range fencedLua.FindAllSubmatch(text, -1) {
-			if has := sha1.Sum(found[1]); hex.EncodeToString(has[:]) == sum {
-				return string(found[1])
-			}
-		}
-	}
-	t.Fatalf("no document of %s has a script with SHA-1 %s", dir, sum)
-	return ""
-}
 
 // twin sends the same commands to a weir and to a Redis.
 type twin struct {
@@ -87,10 +59,10 @@ func TestBucketsInHashes(t *testing.T) {
 			}, func(now string) []any { return []any{"100000", "0.3333", now, "1"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := documentScript(t, c.sum)
+			text := documents.Script(t, c.sum)
 			x, r := newTwin(t), rand.New(rand.NewPCG(27, 4))
-			bare := text[:len(text)-1]
-			for _, form := range []string{text, bare} {
+			forms := spellings(text)
+			for _, form := range forms {
 				x.same("SCRIPT", "LOAD", form)
 			}
 			nowMs := int64(1_708_956_000_000)
@@ -98,7 +70,7 @@ func TestBucketsInHashes(t *testing.T) {
 				key := "bucket:" + strconv.Itoa(r.IntN(4))
 				nowMs += []int64{0, 1, 7, 50, 333, 1000, 4999, -400}[r.IntN(8)]
 				now := strconv.FormatInt(nowMs, 10) + pick(r, "", "", "", "", ".5", ".1")
-				all := append([]any{pick(r, text, bare), 1, key}, c.args(r, now)...)
+				all := append([]any{pick(r, forms...), 1, key}, c.args(r, now)...)
 				if r.IntN(2) == 0 {
 					key = "bucket:steady"
 					all = append([]any{text, 1, key}, c.steady(now)...)

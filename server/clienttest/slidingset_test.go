@@ -18,11 +18,12 @@ import (
 // slidingSetSum is the SHA-1 of the script in the document of the API levels.
 const slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
 
-// spellings returns the forms of a script's text that weir recognises: as the program contains it, without the space
-// around it, and without its indentation.
+// spellings returns texts of a script that differ in their white space and comments.
 func spellings(text string) []string {
-	flat := regexp.MustCompile(`(?m)^ {0,6}`).ReplaceAllString(text, "")
-	return []string{text, strings.TrimSpace(text), flat, strings.TrimSpace(flat), strings.TrimSpace(flat) + "\n"}
+	flat := regexp.MustCompile(`(?m)^[ \t]*`).ReplaceAllString(text, "")
+	return []string{text, strings.TrimSpace(text), flat, strings.TrimSpace(flat), strings.TrimSpace(flat) + "\n",
+		strings.ReplaceAll(text, "\n", "\r\n"), "\n\n" + text, strings.ReplaceAll(text, "\n", "\n\t  "),
+		regexp.MustCompile(`--.*`).ReplaceAllString(text, "")}
 }
 
 // TestSlidingSetAnswersAsItsScript checks that weir and the judge answer the script of the API levels in the same way,

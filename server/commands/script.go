@@ -41,7 +41,7 @@ func scriptCommands() []*command {
 			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
 			summary: "Run a recognised script of a limiter library, by its text",
 			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
-			params:  append([]param{{"script", "the text, byte for byte as the library sends it"}}, params...),
+			params:  append([]param{{"script", "the text as the library sends it"}}, params...),
 			reply:   "The answer of the script.", cost: "O(n) in the length of the text",
 			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runDeleteAll,
 		},

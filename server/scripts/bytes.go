@@ -50,7 +50,7 @@ func throttled() *dialect {
 		scripts: []*Script{{
 			ID: engine.TextSwapLive, Name: "compareAndSwap", Keys: 1, Args: "vvw", Check: swapsFor(1000),
 			Reply: ReplyOne, Refusal: noValue,
-			texts: []scriptText{{"ebd682e30de074a6919bde872b507734c7c3ebe5", "2.2.0 to 2.13.0"}},
+			texts: []scriptText{{"ebd682e30de074a6919bde872b507734c7c3ebe5", "2.2.0 to 2.15.0"}},
 		}},
 	}
 }

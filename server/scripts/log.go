@@ -15,13 +15,8 @@ func slidingSet() *dialect {
 		native: "RL.SLIDING key window max",
 		scripts: []*Script{{
 			ID: engine.SlidingSet, Name: "isAllowed", Keys: 1, Args: "niww", Check: slidingSetIsKept, Reply: replyThree,
-			texts: []scriptText{
-				{"504c42a925470b7ef2e060d65cd0ece7956924c8", "as it is written down"},
-				{"7637e6aacd2bce4a62763d943348ddd633847586", "trimmed"},
-				{"086ed900b73508a5ae522e2186642d74ab834a2d", "without indentation"},
-				{"e1bcdd9784c2625d70b1cdfed5bcbc3f950e19fe", "without indentation, trimmed"},
-				{"12e2003a1642637fb5ad17f2104c3b6a195a8563", "without indentation, as a file"},
-			},
+			texts: []scriptText{{"504c42a925470b7ef2e060d65cd0ece7956924c8", anySpace}},
+			form:  "520c9948443a0cc4388afa1b0c9853a604f9a042",
 		}},
 	}
 }

@@ -11,7 +11,7 @@ func springGateway() *dialect {
 		sha1, releases, args string
 		check                func(*engine.Script, [][]byte) error
 	}{
-		{"0ad5736ed1c04aae6ec194376c784b89b8c08a7a", "4.3.0 to 5.0.3", "pn-n", springMayTellTime},
+		{"0ad5736ed1c04aae6ec194376c784b89b8c08a7a", "4.3.0 to 5.0.4", "pn-n", springMayTellTime},
 		{"775635cca91092477cbcee85fd800accb6adc4b2", "4.0.1 to 4.2.7", "pn-n", springMayTellTime},
 		{"76a566c51f92d8f643d16e0ef0101663d5380dba", "3.0.6 to 4.0.0", "pn-n", nil},
 		{"9d491aea731237273f4274f9ed9660b432b23791", "2.2.3 to 3.0.5", "pnnn", springTellsTime},

@@ -3,13 +3,16 @@ package scripts
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"sync"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/resp"
 )
 
 // A library that keeps its limiters in Redis sends the same few scripts for years. weir recognises them by their SHA-1,
-// as Redis does, and executes them natively. weir contains neither Lua nor the texts of the scripts.
+// as Redis does, and executes them natively. A script that people copy from a document has another SHA-1 wherever it is
+// indented differently, so weir recognises such scripts by the SHA-1 of their form (see normal) as well. weir contains
+// neither Lua nor the texts of the scripts.
 
 // Script is one operation of a library's scripts.
 type Script struct {
@@ -24,6 +27,7 @@ type Script struct {
 	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
 	texts   []scriptText
+	form    string // SHA-1 of the form of the texts; empty: only the exact texts are recognised
 }
 
 // scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
@@ -40,11 +44,19 @@ type dialect struct {
 // Sum is the SHA-1 of a script, by which it is called.
 type Sum [sha1.Size]byte
 
-// scriptTable finds scripts. It is immutable.
+// scriptTable finds scripts. Its exported fields are immutable.
 type scriptTable struct {
-	BySum map[Sum]*Script
-	ByID  map[engine.ScriptID]*Script
+	BySum  map[Sum]*Script
+	ByID   map[engine.ScriptID]*Script
+	byForm map[Sum]*Script
+
+	mu      sync.RWMutex
+	learned map[Sum]*Script // by the SHA-1 of a text that was recognised by its form: EVALSHA may follow
 }
+
+// maxLearned bounds scriptTable.learned. Beyond it weir forgets a text; its next EVALSHA is answered with NOSCRIPT, as
+// by a Redis that was restarted.
+const maxLearned = 1024
 
 // Known contains the scripts that every server recognises.
 var Known = newScriptTable(dialects())
@@ -59,7 +71,8 @@ func dialects() []*dialect {
 }
 
 func newScriptTable(all []*dialect) *scriptTable {
-	t := &scriptTable{BySum: make(map[Sum]*Script), ByID: make(map[engine.ScriptID]*Script)}
+	t := &scriptTable{BySum: make(map[Sum]*Script), ByID: make(map[engine.ScriptID]*Script),
+		byForm: make(map[Sum]*Script), learned: make(map[Sum]*Script)}
 	for _, d := range all {
 		for _, sc := range d.scripts {
 			t.ByID[sc.ID] = sc
@@ -69,6 +82,9 @@ func newScriptTable(all []*dialect) *scriptTable {
 					panic("server: not the SHA-1 of one script: " + text.sha1)
 				}
 				t.BySum[sum] = sc
+			}
+			if form, ok := parseSum([]byte(sc.form)); ok {
+				t.byForm[form] = sc
 			}
 		}
 	}
@@ -94,7 +110,18 @@ func (t *scriptTable) OfText(text []byte) (*Script, Sum) {
 		return nil, Sum{}
 	}
 	sum := Sum(sha1.Sum(text))
-	return t.BySum[sum], sum
+	if sc := t.of(sum); sc != nil {
+		return sc, sum
+	}
+	form, ok := normal(text)
+	if !ok {
+		return nil, sum
+	}
+	sc := t.byForm[sha1.Sum(form)]
+	if sc != nil {
+		t.learn(sum, sc)
+	}
+	return sc, sum
 }
 
 // OfSum returns the script with a SHA-1 in hexadecimal.
@@ -103,5 +130,26 @@ func (t *scriptTable) OfSum(text []byte) *Script {
 	if !ok {
 		return nil
 	}
-	return t.BySum[sum]
+	return t.of(sum)
+}
+
+func (t *scriptTable) of(sum Sum) *Script {
+	if sc := t.BySum[sum]; sc != nil {
+		return sc
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.learned[sum]
+}
+
+func (t *scriptTable) learn(sum Sum, sc *Script) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for other := range t.learned {
+		if len(t.learned) < maxLearned {
+			break
+		}
+		delete(t.learned, other)
+	}
+	t.learned[sum] = sc
 }
