@@ -37,6 +37,8 @@ type Info struct {
 	Holders   int // leases, or holds on the limit of a policy
 	// Hash is the hash that a Scripted limiter keeps, or empty if its script keeps no hash.
 	Hash HashFields
+	// Members is the number of members of the sorted set that a Scripted limiter keeps, or 0 if its script keeps none.
+	Members int64
 	// Tokens is the content of a TokenBucket at AtMs (wall clock, Unix milliseconds), as a decimal with its
 	// fraction: "14.5". It is exact to nine decimals and rounded down after them. A bucket in debt has a negative
 	// content.
@@ -124,7 +126,7 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	case Scripted:
 		record := script.ReadRecord(e.State())
 		info.Bytes += script.Bytes(e.State(), &s.Slab)
-		info.IdleInMs, info.Hash = record.LeftMs(s.NowNs), record.Hash()
+		info.IdleInMs, info.Hash, info.Members = record.LeftMs(s.NowNs), record.Hash(), record.Members()
 		return
 	}
 	if info.Algorithm == Strike {

@@ -87,6 +87,10 @@ func TestBucketsInHashes(t *testing.T) {
 				x.same("HGETALL", key)
 				x.same("HGET", key, "tokens")
 				x.same("HMGET", key, c.timeField, "nothing", "tokens")
+				x.same("HLEN", key)
+				x.same("HKEYS", key)
+				x.same("HEXISTS", key, "tokens")
+				x.same("TYPE", key)
 				x.same("EXISTS", key)
 				if i%100 == 0 {
 					x.sameTTL(key)

@@ -69,9 +69,12 @@ func TestSlidingSetAnswersAsItsScript(t *testing.T) {
 				pipe.EvalSha(t.Context(), sumOf(text), []string{key}, nowMs-windowMs, nowMs, most, windowMs)
 			}
 			pipe.PTTL(t.Context(), key)
+			pipe.Type(t.Context(), key)
+			pipe.ZCard(t.Context(), key)
 			replies, err := pipe.Exec(t.Context())
 			require.NoError(t, err)
-			answers[k] = fmt.Sprint(replies[1].(interface{ String() string }), replies[2].(*redis.DurationCmd).Val())
+			answers[k] = fmt.Sprint(replies[1].(interface{ String() string }), replies[2].(*redis.DurationCmd).Val(),
+				replies[3], replies[4])
 		}
 		require.Equal(t, answers[1], answers[0], "call %d", call)
 		if strings.Contains(answers[0], ": [0 ") {

@@ -401,7 +401,7 @@ func TestAReadNeedsItsGroupsOnly(t *testing.T) {
 			return
 		}
 		send := readers[cmd.Full] // key k is in group 1, and policies are read from group 0
-		needs := map[string]int{"k": 1, "p": 0, "1": 0, "rl:blacklist:ip": 0}
+		needs := map[string]int{"k": 1, "{k}z": 1, "p": 0, "1": 0, "rl:blacklist:ip": 0}
 		own, keyed := -1, false
 		for _, word := range strings.Fields(send)[1:] {
 			if g, ok := needs[word]; ok && !keyed {

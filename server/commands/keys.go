@@ -40,7 +40,7 @@ func keyCommands() []*command {
 			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1) }},
 		{name: "TYPE", arity: 2, syntax: "key",
-			summary: "The algorithm of a limiter, string for state of scripts and clients, or none",
+			summary: "The algorithm of a limiter; string, hash or zset for state of scripts and clients; or none",
 			flags:   "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle",
 			flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
@@ -88,10 +88,17 @@ func runType(s *Session, args [][]byte) {
 		return
 	}
 	info, _ := inspectNamed(s.srv, args[1])
-	s.Simple(typeName(info.Algorithm))
+	switch {
+	case !info.Hash.Empty():
+		s.Simple("hash")
+	case info.Members > 0:
+		s.Simple("zset")
+	default:
+		s.Simple(typeName(info.Algorithm))
+	}
 }
 
-// typeName returns the answer of TYPE: Redis' own name for values that scripts and clients keep.
+// typeName returns the answer of TYPE for most keys: string for values that scripts and clients keep.
 func typeName(a engine.Algorithm) string {
 	if a == engine.Scripted {
 		return "string"

@@ -47,7 +47,7 @@ func newRunID() string {
 func families() [][]*command {
 	return [][]*command{
 		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(),
-		keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
+		hashCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
 		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},

@@ -131,6 +131,33 @@ func TestScriptReplies(t *testing.T) {
 	}
 }
 
+// TestTypesOfScripts checks that what a script keeps has the type that it has in Redis.
+func TestTypesOfScripts(t *testing.T) {
+	c := defaultClient(t)
+	runStepsOn(t, c, []step{
+		{"", "EVALSHA a27501a87b1775642eb421bbfb630f1ed357f5ae 1 h 1 10 1800000000000 60", "1 9 1800000001000"},
+		{"", "TYPE h", "hash"},
+		{"", "HLEN h", "2"},
+		{"", "HKEYS h", "tokens lastRefill"},
+		{"", "HEXISTS h tokens", "1"},
+		{"", "HEXISTS h limit", "0"},
+		{"", "EVALSHA " + slidingSetSum + " 1 z 1799999940000 1800000000000 9 60000", "1 8 0"},
+		{"", "EVALSHA " + slidingSetSum + " 1 z 1799999940000 1800000000000 9 60000", "1 7 0"},
+		{"", "TYPE z", "zset"},
+		{"", "ZCARD z", "2"},
+		{"", "EVALSHA " + expressHit + " 1 s 1000", "1 1000"},
+		{"", "TYPE s", "string"},
+		{"", "ZCARD s", "-" + string(service.ErrWrongType)},
+		{"", "ZCARD h", "-" + string(service.ErrWrongType)},
+		{"", "ZCARD none", "0"},
+		{"", "HLEN none", "0"},
+		{"", "HKEYS none", ""},
+		{"", "RL.FIXED k 1m 10", "1 9 0 60000 10"},
+		{"", "HEXISTS k used", "1"},
+		{"", "ZCARD k", "-" + string(service.ErrWrongType)},
+	})
+}
+
 // TestScriptOnBlockedKey checks that a block of the key denies in every script.
 func TestScriptOnBlockedKey(t *testing.T) {
 	c := defaultClient(t)

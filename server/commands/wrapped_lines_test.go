@@ -21,6 +21,7 @@ var wrappedLines = map[string][]string{
 	"rl.reset":   {"RL.RESET %k", "RL.RESET %m %k"}, "rl.block": {"RL.BLOCK %k 1m"}, "rl.unblock": {"RL.UNBLOCK %k"},
 	"del": {"DEL %k", "DEL %m %k"}, "unlink": {"UNLINK %m %k"}, "rl.inspect": {"RL.INSPECT %k"},
 	"hgetall": {"HGETALL %k"}, "hget": {"HGET %k used"}, "hmget": {"HMGET %k used"}, "ttl": {"TTL %k"},
+	"hlen": {"HLEN %k"}, "hkeys": {"HKEYS %k"}, "hexists": {"HEXISTS %k used"}, "zcard": {"ZCARD %k"},
 	"pttl": {"PTTL %k"}, "type": {"TYPE %k"},
 	"exists": {"EXISTS %k", "EXISTS %m %k"}, "memory|usage": {"MEMORY USAGE %k"},
 	"sismember":  {"SISMEMBER %k 192.0.2.7"},

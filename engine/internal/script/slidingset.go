@@ -22,6 +22,14 @@ const logAt = 8
 
 func isLog(state []byte) bool { return shapes(state[0]) == shapeLog }
 
+// Members returns the number of members of a record that is a sorted set, and 0 for any other record.
+func (r *Record) Members() int64 {
+	if r.shape != shapeLog {
+		return 0
+	}
+	return r.log.Units
+}
+
 // MaxSlidingSetMs bounds the client's time. Up to this value Lua writes every millisecond with all digits.
 const MaxSlidingSetMs = 99_999_999_999_999
 
