@@ -3,11 +3,13 @@ package client
 import (
 	"fmt"
 	"time"
+
+	"github.com/weir-project/weir/internal/millis"
 )
 
 // Never is a RetryAfter or ResetAfter without end: the request asks for more than the limit, or the limiter
 // does not become idle by itself.
-const Never time.Duration = -1
+const Never = millis.Never
 
 // Source names what decided.
 type Source uint8
@@ -78,7 +80,7 @@ func decisionOf(q *Request, reply any) (Decision, error) {
 // time and reset time in milliseconds, and the limit.
 func decisionFrom(q *Request, five [5]int64) Decision {
 	d := Decision{
-		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis(five[2]), ResetAfter: millis(five[3]),
+		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis.Wait(five[2]), ResetAfter: millis.Wait(five[3]),
 		Limit: five[4],
 	}
 	switch {
@@ -89,11 +91,4 @@ func decisionFrom(q *Request, five [5]int64) Decision {
 		d.Granted = q.cost()
 	}
 	return d
-}
-
-func millis(ms int64) time.Duration {
-	if ms < 0 {
-		return Never
-	}
-	return time.Duration(ms) * time.Millisecond
 }

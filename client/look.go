@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/weir-project/weir/internal/millis"
 )
 
 // Info describes one limiter. The zero Info describes an idle key.
@@ -73,7 +75,7 @@ func (f fields) text(name string) string {
 	return s
 }
 
-func (f fields) span(name string) time.Duration { return millis(f.int(name)) }
+func (f fields) span(name string) time.Duration { return millis.Wait(f.int(name)) }
 
 func (f fields) flag(name string) bool { return f.int(name) == 1 }
 

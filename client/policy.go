@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/internal/millis"
 )
 
 // PolicyTerms are the terms of a policy.
@@ -161,7 +163,7 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (PolicyInfo, error)
 			pattern, _ := three[0].(string)
 			limits, _ := three[1].([]any)
 			ms, _ := three[2].(int64)
-			p.Overrides = append(p.Overrides, PolicyOverride{pattern, texts(limits), millis(ms)})
+			p.Overrides = append(p.Overrides, PolicyOverride{pattern, texts(limits), millis.Wait(ms)})
 		}
 	}
 	return p, nil

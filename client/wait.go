@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -56,7 +57,7 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 		}
 		c.undo(ctx, qs, ds)
 		if err == nil {
-			err = pause(ctx, v.pause+rand.N(v.pause/waitJitter+time.Millisecond))
+			err = pause(ctx, sum(v.pause, rand.N(v.pause/waitJitter+time.Millisecond)))
 		}
 		if err != nil {
 			return err
@@ -99,7 +100,7 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 			return verdict{never: true}
 		default: // it fits after RetryAfter, and is delayed by up to MaxWait then
 			v.admitted = false
-			v.pause, v.atLeast = max(v.pause, d.RetryAfter), max(v.atLeast, d.RetryAfter+qs[i].MaxWait)
+			v.pause, v.atLeast = max(v.pause, d.RetryAfter), max(v.atLeast, sum(d.RetryAfter, qs[i].MaxWait))
 		}
 	}
 	if v.admitted {
@@ -107,6 +108,14 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 	}
 	v.atLeast = max(v.atLeast, hold)
 	return v
+}
+
+// sum adds two waits. The longest duration stands for a longer sum.
+func sum(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // outlasts reports whether ctx lasts at least as long as a wait.

@@ -35,8 +35,10 @@ const (
 	ViolatedPolicies      = "violated-policies" // a member: the names of policies
 	ProblemContentType    = "application/problem+json"
 	largestInteger        = 999_999_999_999_999 // of a structured field (RFC 9651)
-	never                 = time.Duration(-1)
 	smallestWindowSeconds = 1
+	// neverSeconds is the Retry-After of a denial for which no wait helps: a year. Without the field, clients try again
+	// soon.
+	neverSeconds = 365 * 86400
 )
 
 // Style selects the fields that are written besides Retry-After. Styles can be combined, except XEpoch and
@@ -60,6 +62,31 @@ type Quota struct {
 	Window     time.Duration // the time in which Limit units become available again; 0: unknown
 	Denied     bool
 	RetryAfter time.Duration // if Denied, the time after which the same request fits
+	Never      Reason        // if RetryAfter is negative, why no wait helps
+}
+
+// Reason says why no wait helps.
+type Reason uint8
+
+// The reasons.
+const (
+	NotKnown  Reason = iota // the caller does not know the reason
+	NeverFits               // the request asks for more than the limit
+	UsedUp                  // the limit is used up, and its window has no end
+	Blocked                 // the key or the address is blocked, and the block has no end
+)
+
+// String returns the reason in a sentence.
+func (r Reason) String() string {
+	switch r {
+	case NeverFits:
+		return "The request asks for more than the limit ever allows."
+	case UsedUp:
+		return "The limit is used up, and units never return by themselves."
+	case Blocked:
+		return "The client is blocked until the block is lifted."
+	}
+	return "No wait helps."
 }
 
 // Set writes the fields of a response into h. now is the time of the response. Set rounds seconds up, so that no client
@@ -67,7 +94,10 @@ type Quota struct {
 func (q Quota) Set(h http.Header, style Style, now time.Time) {
 	var room [usualBytes]byte
 	f := fields{text: room[:0]}
-	if q.Denied && q.RetryAfter >= 0 {
+	switch {
+	case q.Denied && q.RetryAfter < 0:
+		f.number(RetryAfter, neverSeconds)
+	case q.Denied:
 		f.number(RetryAfter, max(Seconds(q.RetryAfter), 1))
 	}
 	if q.Limit > 0 {
@@ -142,7 +172,11 @@ func appendParam(b []byte, name string, n int64) []byte {
 
 // Seconds returns d in whole seconds, rounded up.
 func Seconds(d time.Duration) int64 {
-	return int64((d + time.Second - 1) / time.Second)
+	seconds := int64(d / time.Second)
+	if d%time.Second > 0 {
+		seconds++
+	}
+	return seconds
 }
 
 func epochSeconds(t time.Time) int64 {
@@ -169,8 +203,8 @@ func (q Quota) Problem(status int) map[string]any {
 func (q Quota) Detail() string {
 	var b strings.Builder
 	b.WriteString("Rate limit exceeded.")
-	if q.RetryAfter == never {
-		b.WriteString(" The request asks for more than the limit ever allows.")
+	if q.RetryAfter < 0 {
+		b.WriteString(" " + q.Never.String())
 		return b.String()
 	}
 	seconds := max(Seconds(q.RetryAfter), 1)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/client/internal/keys"
+	"github.com/weir-project/weir/client/internal/quota"
 	"github.com/weir-project/weir/httpfields"
 )
 
@@ -71,17 +72,15 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 	} else {
 		key = m.Name + "|" + key
 	}
-	d, err := l.client.Decide(ctx, client.Request{Rule: m.Rule, Key: key})
+	request := client.Request{Rule: m.Rule, Key: key}
+	d, err := l.client.Decide(ctx, request)
 	if err != nil {
 		return l.undecided(ctx, name, err)
 	}
 	if l.decided != nil {
 		l.decided(ctx, name, key, d)
 	}
-	q := httpfields.Quota{
-		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: m.Rule.Window(),
-		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
-	}
+	q := quota.Of(name, m.Rule.Window(), &request, &d)
 	_ = setHeader(fieldsOf(&q, l.fields)) // fails if headers were sent already; then the fields are lost
 	if !d.Allowed {
 		return denied(&d, q.Detail())

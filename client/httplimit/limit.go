@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/internal/quota"
 	"github.com/weir-project/weir/httpfields"
 )
 
@@ -66,24 +67,28 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bo
 		l.o.Decided(r, route.Name, q.Key, d)
 	}
 	name, window := route.binding(&d)
-	quota := httpfields.Quota{
-		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: window,
-		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
-	}
-	quota.Set(w.Header(), l.o.Fields, time.Now())
+	told := quota.Of(name, window, &q, &d)
+	told.Set(w.Header(), l.o.Fields, time.Now())
 	if !d.Allowed {
 		l.logDenial(r, route, q.Key, d)
-		l.deny(w, r, route, d, &quota)
+		l.deny(w, r, route, d, &told)
 		return false
 	}
 	return held(r.Context(), d.RetryAfter)
 }
 
 func (l *limiter) routeOf(r *http.Request) *Route {
-	if l.o.Enabled != nil && !l.o.Enabled() || r.Method == http.MethodOptions && !l.o.LimitPreflight {
+	if l.o.Enabled != nil && !l.o.Enabled() || !l.o.LimitPreflight && isPreflight(r) {
 		return nil
 	}
 	return l.router.route(r).of(r)
+}
+
+// isPreflight reports whether a browser asks for the permission to send a request of another site (CORS). Any other
+// OPTIONS request may carry work.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.ContentLength == 0 && r.Header.Get("Origin") != "" &&
+		r.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // held waits for d, the delay of an admitted request. It returns false if ctx ends first.
@@ -101,6 +106,9 @@ func held(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// undecidedRetrySeconds is the Retry-After of an answer without a decision.
+const undecidedRetrySeconds = "1"
+
 // undecided answers a request for which weir refuses a decision. The reason is a mistake in the configuration,
 // or missing memory at weir. The request never passes, because a mistake must not switch the limits off.
 func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route, err error) {
@@ -113,6 +121,7 @@ func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route
 	if errors.Is(err, client.ErrFull) {
 		detail = "There is no room to count this request."
 	}
+	w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
 	l.answer(w, r, Denial{
 		Status: http.StatusServiceUnavailable, Route: route.Name, Limit: route.Name, Detail: detail,
 		Decision: client.Decision{RetryAfter: client.Never},

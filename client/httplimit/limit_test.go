@@ -185,7 +185,7 @@ func TestRoutes(t *testing.T) {
 	}{
 		{http.MethodGet, "/login", 200}, {http.MethodGet, "/signin", 429}, // one policy for both
 		{http.MethodGet, "//login", 429}, {http.MethodGet, "/x/../login", 429}, // unusual spellings of the path
-		{http.MethodOptions, "/login", 200},
+		{http.MethodOptions, "/login", 429},
 		{http.MethodGet, "/users/1", 200}, {http.MethodGet, "/users/2", 429},
 		{http.MethodGet, "/dear", 200}, {http.MethodGet, "/dear", 429},
 		{http.MethodGet, "/other", 200}, {http.MethodHead, "/another", 429},
@@ -197,8 +197,66 @@ func TestRoutes(t *testing.T) {
 	}
 	strict, _ := serve(t, c, httplimit.Options{LimitPreflight: true,
 		Routes: []httplimit.Route{{Pattern: "/", Rule: auth, Key: httplimit.ByRoute()}}})
-	res, _ := send(t, http.MethodOptions, strict.URL)
+	res, _ := send(t, http.MethodOptions, strict.URL, preflight...)
 	require.Equal(t, 429, res.StatusCode)
+}
+
+// preflight are the headers of a preflight request.
+var preflight = []string{"Origin", "https://example.org", "Access-Control-Request-Method", "POST"}
+
+// TestOnlyPreflightPasses checks that an OPTIONS request is limited unless it is a preflight request of a browser, which
+// has no body.
+func TestOnlyPreflightPasses(t *testing.T) {
+	s := weirtest.Start(t)
+	web, _ := serve(t, newClient(t, s, client.Options{}), httplimit.Options{Routes: []httplimit.Route{
+		{Pattern: "/", Rule: client.FixedFirst(time.Hour, 1), Key: httplimit.ByRoute()}}})
+	send(t, http.MethodGet, web.URL)
+	ask := func(body io.Reader, headers ...string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, web.URL, body)
+		require.NoError(t, err)
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		res, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res.StatusCode
+	}
+	require.Equal(t, 200, ask(nil, preflight...))
+	require.Equal(t, 429, ask(nil))
+	require.Equal(t, 429, ask(nil, preflight[:2]...))
+	require.Equal(t, 429, ask(nil, preflight[2:]...))
+	require.Equal(t, 429, ask(strings.NewReader("work"), preflight...))
+	require.Equal(t, 429, ask(io.MultiReader(strings.NewReader("work")), preflight...), "chunked")
+}
+
+// TestReasonsForNever checks what clients are told when no wait helps.
+func TestReasonsForNever(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	cost := int64(1)
+	ask := func(rule *client.Rule) string {
+		web, _ := serve(t, c, httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Name: "r", Rule: rule,
+			Key: httplimit.ByRoute(), Cost: func(*http.Request) int64 { return cost }}}})
+		res, body := send(t, http.MethodGet, web.URL)
+		require.Equal(t, 429, res.StatusCode)
+		require.Equal(t, "31536000", res.Header.Get("Retry-After"))
+		var doc map[string]any
+		require.NoError(t, json.Unmarshal([]byte(body), &doc))
+		return strings.TrimPrefix(doc["detail"].(string), "Rate limit exceeded. ")
+	}
+	cost = 3
+	require.Equal(t, httpfields.NeverFits.String(), ask(client.FixedFirst(time.Hour, 2)))
+	_, err := c.Take(t.Context(), client.Quota(client.Forever, "", 2), "r|route")
+	require.NoError(t, err)
+	require.Equal(t, httpfields.NeverFits.String(), ask(client.Quota(client.Forever, "", 2)))
+	cost = 2
+	require.Equal(t, httpfields.UsedUp.String(), ask(client.Quota(client.Forever, "", 2)))
+	_, err = c.Reset(t.Context(), "r|route")
+	require.NoError(t, err)
+	require.NoError(t, c.Block(t.Context(), "r|route", client.Never, ""))
+	require.Equal(t, httpfields.Blocked.String(), ask(client.FixedFirst(time.Hour, 2)))
+	require.Equal(t, "No wait helps.", ask(client.Quota(client.Forever, "", 2)), "weir does not say which")
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -65,8 +65,8 @@ type Options struct {
 	// with this prefix) excludes every request that it matches. A pattern of http.ServeMux excludes a request
 	// unless a more specific such pattern matches.
 	Exclude []string
-	// LimitPreflight also limits OPTIONS requests. Browsers send them on their own, and do not show an answer of
-	// 429 to anybody.
+	// LimitPreflight also limits preflight requests: OPTIONS with Origin and Access-Control-Request-Method and without
+	// a body. Browsers send them on their own, and do not show an answer of 429 to anybody.
 	LimitPreflight bool
 	// Address returns the client's address, usually Proxies.Client. nil means that requests have none. A block
 	// everywhere of the address (RL.BLOCK ip:... EVERYWHERE, or SADD on the blacklist) denies its requests,
@@ -109,7 +109,7 @@ func (o *Options) complete() error {
 	}
 	for i := range o.Routes {
 		r := &o.Routes[i]
-		if err := cmp.Or(r.complete(), o.checkPreflight(r.Pattern)); err != nil {
+		if err := r.complete(); err != nil {
 			return fmt.Errorf("%w: route %q: %w", ErrBadOptions, r.Pattern, err)
 		}
 	}

@@ -3,7 +3,6 @@ package httplimit
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 )
@@ -122,14 +121,6 @@ func checkSegment(segment, p string) error {
 var errOneStar = errors.New(
 	`a pattern begins with a slash, a host or "**": write "**/login" for any path with this end, ` +
 		`"/*/login" for one segment before it; hosts cannot have wildcards`)
-
-// checkPreflight refuses a route for OPTIONS requests if they pass anyway.
-func (o *Options) checkPreflight(text string) error {
-	if p, _ := parsePattern(text); p.method == http.MethodOptions && !o.LimitPreflight {
-		return errors.New("OPTIONS requests pass unless LimitPreflight is set: set it, or remove the route")
-	}
-	return nil
-}
 
 // registeredAt matches the source position in panics of http.ServeMux. It is always a position in this package, so it
 // does not help the user.

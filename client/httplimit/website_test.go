@@ -154,7 +154,7 @@ func TestPatternsOfAWebsite(t *testing.T) {
 			want = strconv.Quote(want)
 		}
 		require.Equal(t, want, name, path)
-		res, _ = send(t, http.MethodOptions, web.URL+path)
+		res, _ = send(t, http.MethodOptions, web.URL+path, preflight...)
 		require.Empty(t, fieldsOf(res), "OPTIONS "+path)
 	}
 }

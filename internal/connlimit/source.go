@@ -3,11 +3,9 @@ package connlimit
 import (
 	"container/list"
 	"net/netip"
-)
 
-// sourceBits is the prefix of an IPv6 address that identifies a source. A client with one address has the whole /64,
-// and could otherwise be a new source with each connection.
-const sourceBits = 64
+	"github.com/weir-project/weir/internal/clientaddr"
+)
 
 // SourceOf returns the source of a connection from host:port: an IPv4 address or an IPv6 network. The zero Addr stands
 // for any other address, which is on this machine.
@@ -16,9 +14,9 @@ func SourceOf(remote string) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	ip := from.Addr().Unmap().WithZone("")
+	ip := clientaddr.Plain(from.Addr())
 	if ip.Is6() {
-		network, _ := ip.Prefix(sourceBits) // the only error is too many bits
+		network, _ := ip.Prefix(clientaddr.BitsV6) // the only error is too many bits
 		return network.Addr()
 	}
 	return ip

@@ -3,10 +3,9 @@ package arg
 import (
 	"net/netip"
 	"strings"
-)
 
-// ClientBitsV6 is the prefix length that identifies an IPv6 client, because a client may use any address of its /64.
-const ClientBitsV6 = 64
+	"github.com/weir-project/weir/internal/clientaddr"
+)
 
 // AddressPrefix begins a key that is an address and names its kind, like ip:192.0.2.66.
 const AddressPrefix = "ip:"
@@ -24,15 +23,7 @@ func KeyOf(key string) string {
 	return clientOf(addr)
 }
 
-// clientOf returns the client of an address: IPv4 in dotted form, also for mapped addresses, and IPv6 as its /64
-// without a zone.
-func clientOf(addr netip.Addr) string {
-	if addr = addr.Unmap().WithZone(""); addr.Is4() {
-		return addr.String()
-	}
-	prefix, _ := addr.Prefix(ClientBitsV6) // never fails for a valid address
-	return prefix.String()
-}
+func clientOf(addr netip.Addr) string { return string(clientaddr.Append(nil, addr)) }
 
 // Client parses the address of a client as proxies and operators write it: alone, with a port, in brackets, or as the
 // /64 of an IPv6 client.
@@ -41,7 +32,7 @@ func Client(text string) (client string, ok bool) {
 	if network, err := netip.ParsePrefix(text); err == nil {
 		addr := network.Addr()
 		whole := network.Bits() == addr.BitLen()
-		if !whole && (network.Bits() != ClientBitsV6 || addr.Unmap().Is4()) {
+		if !whole && (network.Bits() != clientaddr.BitsV6 || clientaddr.Plain(addr).Is4()) {
 			return "", false
 		}
 		return clientOf(addr), true

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -167,7 +168,7 @@ func runClientPause(s *Session, args [][]byte) {
 		s.fail(arg.ErrSyntax)
 		return
 	}
-	s.srv.Pause.Begin(time.Duration(ms)*time.Millisecond, writes)
+	s.srv.Pause.Begin(millis.Duration(ms), writes)
 	s.OK()
 }
 

@@ -53,7 +53,7 @@ func TestHTTPCheckAnswers(t *testing.T) {
 	w := askFrom(h, here, "/check/api?key=192.0.2.7")
 	require.Equal(t, http.StatusNoContent, w.Code)
 	require.Equal(t, `"api";r=1;t=3600`, w.Header().Get("RateLimit"))
-	require.Equal(t, `"api";q=2`, w.Header().Get("RateLimit-Policy"))
+	require.Equal(t, `"api";q=2;w=3600`, w.Header().Get("RateLimit-Policy"))
 	require.Equal(t, "1", w.Header().Get("X-RateLimit-Remaining"))
 	require.Equal(t, http.StatusNoContent, askFrom(h, here, "/check?policy=api&fields=none&key=192.0.2.7").Code)
 
@@ -238,6 +238,8 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 		"without the password":      {httpapi.CheckProtected, password, here, "", 401},
 		"the wrong password":        {httpapi.CheckProtected, password, here, "Bearer x", 401},
 		"the password":              {httpapi.CheckProtected, password, there, "Bearer " + password, 204},
+		"another case":              {httpapi.CheckProtected, password, there, "bearer " + password, 204},
+		"another case, Basic":       {httpapi.CheckProtected, password, there, "basic OnNlc2FtZQ==", 204},
 		"the password, Basic":       {httpapi.CheckProtected, password, there, "Basic OnNlc2FtZQ==", 204},
 		"open":                      {httpapi.CheckOpen, "", there, "", 204},
 		"open, though there is one": {httpapi.CheckOpen, password, there, "", 204},

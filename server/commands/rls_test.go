@@ -122,14 +122,14 @@ func TestRLSAnswers(t *testing.T) {
 	require.Equal(t, "web:user", out.Statuses[0].CurrentLimit.Name)
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_UNKNOWN, out.Statuses[0].CurrentLimit.Unit,
 		"a bucket must not report a unit")
-	require.Equal(t, 100*time.Millisecond, out.Statuses[0].DurationUntilReset.AsDuration())
+	require.Equal(t, time.Second, out.Statuses[0].DurationUntilReset.AsDuration())
 	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code,
 		"a descriptor without a policy must be admitted, as in Envoy's reference service")
 	require.Nil(t, out.Statuses[1].CurrentLimit)
 	require.EqualValues(t, 3, out.Statuses[2].CurrentLimit.RequestsPerUnit)
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_HOUR, out.Statuses[2].CurrentLimit.Unit)
 	require.Equal(t, "Ratelimit: \"web:login:remote_address\";r=2;t=3600\nRatelimit-Policy: "+
-		"\"web:login:remote_address\";q=3\n", fields(out),
+		"\"web:login:remote_address\";q=3;w=3600\n", fields(out),
 		"the limit with the least left must be reported")
 	require.Empty(t, out.RawBody)
 
@@ -205,6 +205,8 @@ func TestRLSLimitsBroughtAlong(t *testing.T) {
 		two("b", 1, typev3.RateLimitUnit_MONTH), two("c", 0, typev3.RateLimitUnit_DAY)))
 	require.NoError(t, err)
 	require.Equal(t, []rlsv3.RateLimitResponse_Code{1, 2, 1, 2}, codesOf(out))
+	require.Zero(t, out.Statuses[3].CurrentLimit.RequestsPerUnit)
+	require.Zero(t, out.Statuses[3].LimitRemaining)
 	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_MONTH, out.Statuses[2].CurrentLimit.Unit)
 	require.Contains(t, s.client(t).raw("KEYS", "rls|*"), "rls|web:user|a")
 	_, err = envoy.ShouldRateLimit(t.Context(), rlsCall(two("a", 1, typev3.RateLimitUnit_UNKNOWN)))

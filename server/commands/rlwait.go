@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -185,7 +186,7 @@ func (r *heldRequest) try() (answered bool) {
 	ds := b.Decisions()
 	err = decideOne(s.srv, b)
 	if d := &ds[0]; err == nil && d.Status == engine.OK && d.Allowed == 0 && d.RetryMs > 0 {
-		r.next = time.Now().Add(time.Duration(d.RetryMs) * time.Millisecond)
+		r.next = time.Now().Add(millis.Duration(d.RetryMs))
 		return false
 	}
 	r.answer(b, ds, err)

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
@@ -276,7 +277,7 @@ func runWait(s *Session, args [][]byte) {
 	}
 	timeout := maxWait
 	if timeoutMs > 0 && timeoutMs < maxWait.Milliseconds() {
-		timeout = time.Duration(timeoutMs) * time.Millisecond
+		timeout = millis.Duration(timeoutMs)
 	}
 	if s.executing {
 		timeout = 0

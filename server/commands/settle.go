@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/clientaddr"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -205,7 +206,7 @@ func checkAddressKey(key []byte) error {
 		if err != nil {
 			return nil // not an address
 		}
-		if addr = network.Addr(); addr.Is4() || network.Bits() != arg.ClientBitsV6 {
+		if addr = network.Addr(); clientaddr.Plain(addr).Is4() || network.Bits() != clientaddr.BitsV6 {
 			return arg.Bad("key", "of a block EVERYWHERE must be one address, or the /64 of an IPv6 client", key)
 		}
 	}

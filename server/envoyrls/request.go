@@ -107,11 +107,11 @@ func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
 }
 
 // rlsPriority removes the priority from the entries of a descriptor. A client may control the value, so every value but
-// high is normal and no value is an error.
+// "high" is normal, in other letters too, and no value is an error.
 func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
 	for _, e := range all {
 		if string(e.Key) == priorityEntry {
-			high = strings.EqualFold(string(e.Value), "high")
+			high = string(e.Value) == "high"
 		} else {
 			others = append(others, e)
 		}
@@ -196,8 +196,8 @@ func overrideLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
 	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window),
 		Max: int64(l.RequestsPerUnit)}
-	if l.RequestsPerUnit == 0 { // admit nothing: the cost always exceeds the limit
-		op.Limit.Max, op.Cost = 1, max(op.Cost, 2)
+	if l.RequestsPerUnit == 0 { // admit nothing, not even a dry run
+		op.Cost = max(op.Cost, 1)
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ func (q *rlsRequest) response(s *Server) (*rlspb.Response, error) {
 		}
 	}
 	if binds >= 0 {
-		q.addFields(out, binds)
+		quota := s.QuotaOf(q.names[binds], &q.Ops[binds], &q.ds[binds])
+		addFields(out, &quota)
 	}
 	return out, nil
 }
@@ -62,9 +63,22 @@ func (q *rlsRequest) status(i int, unit rlspb.Unit) *rlspb.Status {
 		st.Code, ms = rlspb.Code_OVER_LIMIT, d.RetryMs
 	}
 	if ms >= 0 {
-		st.DurationUntilReset = durationpb.New(time.Duration(ms) * time.Millisecond)
+		st.DurationUntilReset = wholeSeconds(ms)
 	}
 	return st
+}
+
+// mostSeconds is the longest duration of protobuf: about 10,000 years.
+const mostSeconds = 315_576_000_000
+
+// wholeSeconds rounds milliseconds up to seconds, because Envoy cuts them: a wait of 600 ms would become a reset in 0
+// seconds.
+func wholeSeconds(ms int64) *durationpb.Duration {
+	seconds := ms / 1000
+	if ms%1000 > 0 {
+		seconds++
+	}
+	return &durationpb.Duration{Seconds: min(seconds, mostSeconds)}
 }
 
 func clamp32(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
@@ -118,8 +132,8 @@ func bindsMore(a, b *engine.Decision) bool {
 
 // addFields adds the fields that /check sends, so that Envoy forwards them to clients. Envoy itself adds the older
 // header fields if configured.
-func (q *rlsRequest) addFields(out *rlspb.Response, binds int) {
-	quota, fields := service.QuotaOf(q.names[binds], &q.ds[binds]), http.Header{}
+func addFields(out *rlspb.Response, quota *httpfields.Quota) {
+	fields := http.Header{}
 	quota.Set(fields, httpfields.IETF, time.Now())
 	if quota.Denied {
 		fields.Set("Content-Type", httpfields.ProblemContentType)

@@ -3,10 +3,12 @@ package httpapi
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
@@ -43,6 +45,7 @@ type httpCheck struct {
 	// running is read-locked during a decision. close locks it to set closed, so no later check reaches the limiter.
 	running sync.RWMutex
 	closed  bool
+	warned  atomic.Int64 // when warnPeer logged, in Unix seconds
 }
 
 // newHTTPCheck returns nil if the check is off.
@@ -76,6 +79,9 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.reject(w, http.StatusBadRequest, err)
 		return
 	}
+	if q.fromPeer {
+		h.warnPeer(r)
+	}
 	if u != nil {
 		if err := h.MayCheck(u, &q.op); err != nil {
 			h.reject(w, http.StatusForbidden, err)
@@ -90,11 +96,23 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		h.undecided(w, q, err)
 	case d.Allowed > 0:
-		q.quota(&d).Set(w.Header(), q.style, time.Now())
-		h.hold(r, time.Duration(d.RetryMs)*time.Millisecond)
+		h.QuotaOf(string(q.op.Text), &q.op, &d).Set(w.Header(), q.style, time.Now())
+		h.hold(r, millis.Duration(d.RetryMs))
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		q.deny(w, &d)
+		q.deny(w, h.QuotaOf(string(q.op.Text), &q.op, &d))
+	}
+}
+
+// warnEverySeconds bounds the lines of warnPeer.
+const warnEverySeconds = 60
+
+// warnPeer logs that a proxy sends no address of its client.
+func (h *httpCheck) warnPeer(r *http.Request) {
+	now, last := time.Now().Unix(), h.warned.Load()
+	if now-last >= warnEverySeconds && h.warned.CompareAndSwap(last, now) {
+		h.Log.Warn("the header of from_header has no address: the address of the connection counts instead; let the "+
+			"proxy set this header", "peer", r.RemoteAddr)
 	}
 }
 

@@ -28,6 +28,7 @@ type checkRequest struct {
 	denyStatus  int
 	errorStatus int
 	style       httpfields.Style
+	fromPeer    bool // the header of from_header has no address
 }
 
 // checkStyles maps the values of the parameter fields.
@@ -50,8 +51,8 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if key == "" && params["key_header"] != "" {
 		key = cmp.Or(lastOf(r, params["key_header"]), service.AnonymousKey)
 	}
-	if client, ok := arg.Client(lastOf(r, params["from_header"])); ok {
-		q.op.From = []byte(arg.AddressPrefix + client)
+	if header := params["from_header"]; header != "" {
+		q.op.From, q.fromPeer = fromOf(r, header)
 	}
 	cost := cmp.Or(params["cost"], headerNamed(r, params["cost_header"]), "1")
 	q.op.Text, q.op.Key = []byte(policy), []byte(arg.KeyOf(key))
@@ -72,6 +73,19 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 		return nil, err
 	}
 	return q, q.readAnswers(params)
+}
+
+// fromOf returns the key of the block of the client's address. If the header has no address, the address of the
+// connection counts, and fromPeer is true: a block is never skipped.
+func fromOf(r *http.Request, header string) (from []byte, fromPeer bool) {
+	client, ok := arg.Client(lastOf(r, header))
+	if !ok {
+		if client, ok = arg.Client(r.RemoteAddr); !ok { // a Unix socket
+			return nil, true
+		}
+		fromPeer = true
+	}
+	return []byte(arg.AddressPrefix + client), fromPeer
 }
 
 // highPriority parses a priority. Empty is normal.
@@ -153,14 +167,9 @@ func statusParam(name string, params map[string]string, standard, least int) (in
 	return n, nil
 }
 
-func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
-	return service.QuotaOf(string(q.op.Text), d)
-}
-
 // deny answers a denial. The answer has a problem document, unless the proxy selects another status. An answer with
 // another status has no body, because nginx reads only its header and would close the connection.
-func (q *checkRequest) deny(w http.ResponseWriter, d *engine.Decision) {
-	quota := q.quota(d)
+func (q *checkRequest) deny(w http.ResponseWriter, quota httpfields.Quota) {
 	quota.Set(w.Header(), q.style, time.Now())
 	w.Header().Set(statusHeader, strconv.Itoa(http.StatusTooManyRequests))
 	if q.denyStatus != http.StatusTooManyRequests {

@@ -87,7 +87,7 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 	h.server = &http.Server{
 		ConnContext:       h.conns.admit,
 		ConnState:         h.conns.changed,
-		Handler:           h.conns.serve(mux),
+		Handler:           h.conns.serve(telling(mux)),
 		ReadHeaderTimeout: httpHeaderTimeout,
 		ReadTimeout:       httpReadTimeout,
 		WriteTimeout:      httpWriteTimeout,

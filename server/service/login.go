@@ -21,7 +21,7 @@ func (s *Service) Authenticate(remoteAddr, credentials string, login *loginMemor
 	users := s.Users.Load()
 	basic := http.Request{Header: http.Header{"Authorization": {credentials}}}
 	name, password, given := basic.BasicAuth()
-	if token, is := strings.CutPrefix(credentials, "Bearer "); is {
+	if scheme, token, _ := strings.Cut(credentials, " "); strings.EqualFold(scheme, "Bearer") {
 		name, password, given = "", token, true
 	}
 	switch {

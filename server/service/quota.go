@@ -5,18 +5,70 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/internal/millis"
 )
 
-// QuotaOf converts a decision for HTTP fields.
-func QuotaOf(policy string, d *engine.Decision) httpfields.Quota {
-	ms := func(n int64) time.Duration {
-		if n < 0 {
-			return -1
+// QuotaOf converts the decision about an OpTake or an OpCheck of one pair for HTTP fields. name is the name of the limit.
+func (s *Service) QuotaOf(name string, op *engine.Op, d *engine.Decision) httpfields.Quota {
+	q := httpfields.Quota{
+		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: millis.Wait(d.ResetMs),
+		Denied: d.Allowed == 0, RetryAfter: millis.Wait(d.RetryMs),
+	}
+	fits := false
+	switch op.Code {
+	case engine.OpTake:
+		q.Window, fits = windowOf(&op.Limit), op.Cost <= op.Limit.Max
+	default:
+		p := s.Limiter.Policies().Get(op.Text)
+		if p == nil { // removed meanwhile
+			return q
 		}
-		return time.Duration(n) * time.Millisecond
+		q.Window, fits = s.windowOf(p, op, d), p.CanFit(s.Limiter.Now(), op)
 	}
-	return httpfields.Quota{
-		Name: policy, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: ms(d.ResetMs),
-		Denied: d.Allowed == 0, RetryAfter: ms(d.RetryMs),
+	switch {
+	case !q.Denied || d.RetryMs >= 0:
+	case !fits:
+		q.Never = httpfields.NeverFits
+	case d.Part == engine.NoPart:
+		q.Never = httpfields.Blocked
+	default:
+		q.Never = httpfields.UsedUp
 	}
+	return q
+}
+
+// windowOf returns the time in which the limit that a check reports becomes available again, or 0 if it never does. The
+// answer to a check of a blocked key reports the first limit.
+func (s *Service) windowOf(p *engine.Policy, op *engine.Op, d *engine.Decision) time.Duration {
+	limits := p.LimitsFor(s.Limiter.Now(), op.Key)
+	switch {
+	case int(d.Part) < len(limits):
+		limits = limits[d.Part:]
+	case d.Allowed > 0: // no limit applies
+		return 0
+	default:
+		limits = p.Limits
+	}
+	l := &limits[0].Limit
+	if bucket := l.Algorithm == engine.TokenBucket || l.Algorithm == engine.LeakyBucket; bucket && p.ReportNs > 0 {
+		return time.Duration(p.ReportNs)
+	}
+	return windowOf(l)
+}
+
+// calendarDays is the longest length of each calendar window in days.
+var calendarDays = map[engine.WindowMode]time.Duration{engine.Day: 1, engine.Week: 7, engine.Month: 31, engine.Year: 366}
+
+// windowOf returns the time in which a limit becomes available again, or 0 if it never does.
+func windowOf(l *engine.Limit) time.Duration {
+	switch l.Algorithm {
+	case engine.TokenBucket, engine.LeakyBucket:
+		perUnit := float64(l.Rate.PerNs) / float64(l.Rate.Units)
+		return time.Duration(min(perUnit*float64(l.Max), float64(engine.MaxWindowNs)))
+	case engine.FixedWindow:
+		if l.Mode >= engine.Day {
+			return calendarDays[l.Mode] * 24 * time.Hour
+		}
+	}
+	return time.Duration(l.WindowNs)
 }

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
+
+	"github.com/weir-project/weir/internal/clientaddr"
 )
 
 const (
@@ -15,9 +17,6 @@ const (
 	longest = 128
 	// hashBytes is how many bytes of SHA-256 a key has: enough that nobody can find a collision.
 	hashBytes = 16
-	// clientBitsV6 is the prefix of an IPv6 address that identifies a client. A household or a machine has a /64,
-	// and may use another address in it for each request.
-	clientBitsV6 = 64
 	// longestAddr is the capacity of a buffer for the key of any address. Its size is constant, so that the buffer
 	// stays on the stack.
 	longestAddr = 64
@@ -44,16 +43,10 @@ func Secret(kind, secret string) string {
 
 // Addr returns the key of an address, with the /64 for IPv6, or "" for an invalid address.
 func Addr(addr netip.Addr) string {
-	addr = addr.Unmap().WithZone("")
-	key := append(make([]byte, 0, longestAddr), "ip:"...)
-	switch {
-	case !addr.IsValid():
+	if !addr.IsValid() {
 		return ""
-	case addr.Is6():
-		prefix, _ := addr.Prefix(clientBitsV6) // never fails for a valid address
-		return string(prefix.AppendTo(key))
 	}
-	return string(addr.AppendTo(key))
+	return string(clientaddr.Append(append(make([]byte, 0, longestAddr), "ip:"...), addr))
 }
 
 func hash(s string) string {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/weir-project/weir/internal/millis"
 )
 
 const (
@@ -75,7 +77,7 @@ func judgeBehind(text string) []Finding {
 	if err != nil {
 		return nil
 	}
-	behind := time.Duration(ms) * time.Millisecond
+	behind := millis.Duration(ms)
 	if behind.Abs() > clockBehindMax {
 		return []Finding{{Doubt, "clock",
 			fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: the clock was set, a backup was "+

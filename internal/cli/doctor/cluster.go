@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/healthcheck"
 	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/millis"
 )
 
 const (
@@ -106,11 +107,11 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 
 // judgeNode reports the problems of one node, or nothing if all is well.
 func judgeNode(n *remote.NodeStatus) (found []Finding) {
-	ahead := time.Duration(n.ClockAheadMs) * time.Millisecond
+	ahead := millis.Duration(n.ClockAheadMs)
 	switch {
 	case !n.Up:
 		return []Finding{{Doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID,
-			time.Duration(n.HeardMs)*time.Millisecond), "start it, or check that " + n.RaftAddr + " can be reached"}}
+			millis.Duration(n.HeardMs)), "start it, or check that " + n.RaftAddr + " can be reached"}}
 	case n.LagEntries > lagMax:
 		found = append(found, Finding{Doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries),
 			"check its disk, its CPU and its network"})

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
+	"github.com/weir-project/weir/internal/millis"
 )
 
 // Command shows the keys of a running server, and changes the state that counts against them.
@@ -201,5 +201,5 @@ func duration(ms int64) string {
 	if ms < 0 {
 		return "never"
 	}
-	return (time.Duration(ms) * time.Millisecond).String()
+	return millis.Duration(ms).String()
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/terminal"
+	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -227,7 +227,7 @@ func (s *Status) heard(n *NodeStatus) string {
 	if n.ID == s.Node {
 		return "this node"
 	}
-	return (time.Duration(n.HeardMs) * time.Millisecond).String() + " ago"
+	return millis.Duration(n.HeardMs).String() + " ago"
 }
 
 // UpText returns text for whether a node is up.
@@ -246,7 +246,7 @@ func StaleText(ms int64) string {
 	case ms >= limiter.UnknownAge.Milliseconds():
 		return ", stale: age unknown"
 	}
-	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)
+	return fmt.Sprintf(", stale: %v", millis.Duration(ms))
 }
 
 // AllUp reports whether every group has a leader and the cluster has this many nodes that are up.

@@ -10,7 +10,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
-	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -64,12 +63,12 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 	return nil
 }
 
-// Of returns the format of the entry of a batch: the format that the batch prefers, if every member reads it.
-func (f *Format) Of(b *queue.Batch) byte {
-	if b.Prefers > b.Format && int32(b.Prefers) <= f.Agreed.Load() {
-		return b.Prefers
+// Of returns the format of an entry: the format that it prefers, if every member reads that, or else the one it needs.
+func (f *Format) Of(needs, prefers byte) byte {
+	if prefers > needs && int32(prefers) <= f.Agreed.Load() {
+		return prefers
 	}
-	return b.Format
+	return needs
 }
 
 // CheckNewcomer returns an error for a new node that cannot read the agreed form. reads is the newest form that the

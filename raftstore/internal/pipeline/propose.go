@@ -96,7 +96,8 @@ func (p *Pipeline) propose(b *queue.Batch, r *leadership.Term) {
 
 // apply hands an entry to the Raft library.
 func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
-	h := wire.Header{Kind: b.Kind, Format: p.Format.Of(b), Term: r.Number, Nonce: b.Nonce, At: p.Leadership.StampOf(b, r)}
+	h := wire.Header{Kind: b.Kind, Format: p.Format.Of(b.Format, b.Prefers), Term: r.Number, Nonce: b.Nonce,
+		At: p.Leadership.StampOf(b, r)}
 	h.CheckIndex, h.CheckHash = p.FSM.Check()
 	h.Put(b.Data)
 	p.Leadership.LastEntry.Store(int64(p.Uptime()))
