@@ -195,3 +195,12 @@ func (m *Member) HostPort() (host string, port int, ok bool) {
 	port, err = strconv.Atoi(text)
 	return host, port, err == nil
 }
+
+// Reachable reports whether addr names a host and a port to which another machine can connect. Every address that a
+// node gives to clients or nodes must be reachable: an empty or unspecified host, like 0.0.0.0, and port 0 are not.
+func Reachable(addr string) bool {
+	host, text, err := net.SplitHostPort(addr)
+	port, errPort := strconv.ParseUint(text, 10, 16)
+	ip := net.ParseIP(host)
+	return err == nil && errPort == nil && port > 0 && host != "" && (ip == nil || !ip.IsUnspecified())
+}

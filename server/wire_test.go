@@ -184,3 +184,7 @@ func TestBadConfig(t *testing.T) {
 		assert.ErrorIs(t, err, commands.ErrBadConfig, name)
 	}
 }
+
+var noPolicies engine.Policies
+
+func (*wireLimiter) Policies() *engine.Policies { return &noPolicies }

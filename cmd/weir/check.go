@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/internal/cli/listener"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -27,7 +28,7 @@ var (
 
 // check refuses contradicting flags before anything is opened.
 func (s *serveCmd) check() error {
-	return errors.Join(checkSystem(), s.checkClustered(), s.checkLone(), s.checkJoin(), s.checkPorts(),
+	return errors.Join(checkSystem(), s.checkClustered(), s.checkLone(), s.checkReachable(), s.checkJoin(), s.checkPorts(),
 		checkDir("--data-dir", s.DataDir))
 }
 
@@ -68,6 +69,27 @@ func (s *serveCmd) checkLone() error {
 	return fmt.Errorf("--node-id %s without --join, and %q holds no node: "+
 		"name all nodes with --join; for a cluster of one name this node alone, --join %s", s.NodeID,
 		s.DataDir, s.RaftAddr)
+}
+
+// checkReachable refuses addresses that this node gives to clients and nodes, if nobody could connect to them.
+func (s *serveCmd) checkReachable() error {
+	if !s.clustered() {
+		return nil
+	}
+	if s.Advertise != "" && !limiter.Reachable(s.Advertise) {
+		return fmt.Errorf("--advertise must be the address by which clients reach this node, like 10.0.0.1:6380, "+
+			"not %q", s.Advertise)
+	}
+	if s.NodeID != "" && !limiter.Reachable(s.RaftAddr) {
+		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, like 10.0.0.1:6390, "+
+			"not %q", s.RaftAddr)
+	}
+	for _, addr := range s.Join {
+		if !limiter.Reachable(addr) {
+			return fmt.Errorf("--join must name the --raft-addr of each node, like 10.0.0.1:6390, not %q", addr)
+		}
+	}
+	return nil
 }
 
 // checkJoin refuses an invalid list of nodes.

@@ -25,7 +25,7 @@ type clusterFlags struct {
 	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Address to listen on for other nodes, if it differs from --raft-addr, like 0.0.0.0:6390 in a container."`
 	Join       []string `address:"" placeholder:"HOST:PORT" help:"Addresses for nodes (--raft-addr) of all nodes, in the same order on every node. A cluster of one names only its own. Ignored once this node belongs to a cluster."`
 	Expect     int      `least:"1" help:"Number of nodes that must be up before they bootstrap the cluster: all of --join by default, and always more than half of them. With fewer than all, two clusters can form in one case, which docs/clustering.md describes."`
-	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, for cluster clients; --tls-listen by default if it is set, else --listen."`
+	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, for cluster clients and MOVED; --tls-listen by default if it is set, else --listen. A node that listens on all addresses gives the host of --raft-addr."`
 	Redirect   string   `default:"forward" enum:"forward,moved" help:"How a follower handles a decision: forward it to the leader, or answer MOVED."`
 
 	ClusterSecret     string `placeholder:"SECRET" help:"Secret that another node must know to speak to this node. Other users of this machine can read it from the process list: the file is better."`
@@ -104,7 +104,12 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 		o.NodeID = soloID
 	}
 	if o.ClientAddr == "" {
-		o.ClientAddr = at.clients().String()
+		listens := at.clients().String()
+		o.ClientAddr = advertised(listens, s.RaftAddr)
+		if !listener.IsLoopback(listens) && listener.IsLoopback(o.ClientAddr) {
+			log.Warn("cluster clients on other machines cannot use the address that this node gives them: "+
+				"give --advertise the address by which they reach it", "address", o.ClientAddr, "listen", listens)
+		}
 	}
 	o.WebURL = pageURL(at.webURL(), o.ClientAddr)
 	o.Source = s.source()
@@ -120,6 +125,17 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	s.countGroups(&o)
 	o.Listener, err = listener.Listen("--raft-addr", s.raftPort())
 	return o, err
+}
+
+// advertised returns the address that a node without --advertise gives to clients: where it listens for them, or the
+// host of --raft-addr if it listens on all addresses.
+func advertised(listens, raftAddr string) string {
+	if limiter.Reachable(listens) {
+		return listens
+	}
+	host, _, _ := net.SplitHostPort(raftAddr)
+	_, port, _ := net.SplitHostPort(listens)
+	return net.JoinHostPort(host, port)
 }
 
 // countGroups sets the number of Raft groups to that of the node's cluster. A node without a cluster asks the nodes of

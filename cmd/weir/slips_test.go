@@ -31,7 +31,7 @@ type slip struct {
 const loner = "serve --listen=127.0.0.1:0 --http= --data-dir= "
 
 // member are arguments of a node that starts.
-const member = "serve --listen=127.0.0.1:0 --http= --node-id=a --data-dir=new --raft-addr=127.0.0.1:0 "
+const member = "serve --listen=127.0.0.1:0 --http= --node-id=a --data-dir=new "
 
 // slipFiles are the files in the directory where the commands run.
 var slipFiles = map[string]string{

@@ -11,13 +11,16 @@ import (
 // plan appends the operations of one command to the session's batch. After an error it has appended nothing.
 func (s *Session) plan(cmd *command, args [][]byte) error {
 	if s.batch == nil {
-		s.batch = s.srv.Batches.Get()
+		s.openBatch(s.srv.Batches.Get())
 	}
 	b := s.batch
 	before := len(b.Ops)
 	err := cmd.plan(s, args)
 	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
 		err = s.srv.Refused(service.ErrNoKey)
+	}
+	if err == nil && s.layouts != nil {
+		err = checkPlainNames(s.layouts, b.Ops[before:])
 	}
 	if err != nil {
 		b.Truncate(before)
@@ -28,6 +31,14 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	}
 	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
 	return nil
+}
+
+// openBatch makes b the session's batch.
+func (s *Session) openBatch(b *service.Batch) {
+	s.batch, s.layouts = b, nil
+	if set := s.srv.Limiter.Policies(); set.HasLayouts() {
+		s.layouts = set
+	}
 }
 
 // Settle sends the deferred operations to the Limiter in one call, and appends their replies in order.

@@ -76,7 +76,7 @@ func planGet(s *Session, args [][]byte) error {
 }
 
 func answerGet(s *Session, ops []engine.Op, ds []engine.Decision) {
-	if text, ok := policyText(s.srv, ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string exists
+	if text, ok := policyText(s.srv, ops, ds); ok {
 		s.Bulk(text)
 		return
 	}

@@ -190,6 +190,10 @@ func (instant) Decide(ops []engine.Op, out []engine.Decision) error {
 	return nil
 }
 
+var noPolicies engine.Policies
+
+func (instant) Policies() *engine.Policies { return &noPolicies }
+
 func TestDecisionsDoNotAllocate(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool forget")

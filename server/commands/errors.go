@@ -2,8 +2,6 @@ package commands
 
 import (
 	"fmt"
-	"net"
-	"strconv"
 
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/server/arg"
@@ -103,11 +101,4 @@ func forKey(err error, key []byte) error {
 		return moved(to, key)
 	}
 	return err
-}
-
-// isHostPort reports whether b is host:port with a host and a port other than 0.
-func isHostPort(b []byte) bool {
-	host, text, err := net.SplitHostPort(string(b))
-	port, errPort := strconv.ParseUint(text, 10, 16)
-	return err == nil && errPort == nil && host != "" && port > 0
 }

@@ -168,7 +168,7 @@ func runExec(s *Session, _ [][]byte) {
 	}
 	b := s.srv.Batches.Get()
 	defer s.srv.Batches.Put(b)
-	s.batch = b
+	s.openBatch(b)
 	for i := range tx.queue {
 		if q := &tx.queue[i]; q.cmd.plan != nil {
 			before := len(b.Ops)

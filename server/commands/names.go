@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
@@ -12,8 +13,9 @@ import (
 // second name, which all limits of the policy share. This file resolves every name by which a client shows, describes
 // or settles limiters. The engine and the packages below it know own names only.
 //
-// A plain limiter may have the same name as a layout makes. It takes precedence: looks describe the plain limiter, and
-// describe the policy's limiters only if it is idle. Resets forget both.
+// A plain limiter may have the same name as a layout makes, if it is older than the layout. It takes precedence: looks
+// describe the plain limiter, and describe the policy's limiters only if it is idle. Resets forget both. No command
+// takes from it or makes another one (checkPlainNames).
 //
 // A user needs permission for the name as sent, and for the own names of the limiters behind it.
 
@@ -100,6 +102,24 @@ func checkBlockable(srv *Shared, name []byte) error {
 	return nil
 }
 
+// checkPlainNames refuses operations on a plain limiter or string under a name that a layout makes. Such a limiter would
+// count beside the limiters of the policy, and nobody who reads the name would see both.
+func checkPlainNames(set *engine.Policies, ops []engine.Op) error {
+	for i := range ops {
+		switch op := &ops[i]; op.Code {
+		case engine.OpTake, engine.OpIncr, engine.OpScript, engine.OpRelease, engine.OpRenew, engine.OpRefund:
+			p, key := set.OfLayout(op.Key)
+			if p == nil || op.Code == engine.OpScript && op.Script.ID == engine.CountGet || engine.Reserved(op.Key) {
+				continue
+			}
+			shown := resp.Printable(key, resp.MaxQuotedBytes)
+			return resp.Error("ERR " + resp.Quote(op.Key) + " names what policy " + p.Name + " counts for " + shown +
+				": use RL.CHECK " + p.Name + " " + shown + "; give back by " + string(p.NameOf(0, key)))
+		}
+	}
+	return nil
+}
+
 // shownName returns the name by which KEYS and SCAN show a limiter, and whether several limiters share it. shown may
 // use the memory of b.
 func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool) {
@@ -119,15 +139,19 @@ func lookUnderPolicy(s *Session, name []byte) {
 	op.Code, op.Text, op.Key, op.Dry = engine.OpCheck, []byte(p.Name), key, true
 }
 
-// policyText describes the answer to lookUnderPolicy in one line. ok is false if lookUnderPolicy added nothing, or if
-// nothing counts against the key.
+// policyText describes the answer to lookUnderPolicy in one line. For a policy that counts strikes it is their count. ok is false if lookUnderPolicy added nothing, if
+// a string has the name, or if nothing counts against the key.
 func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
 	const at = 1
-	if len(ops) <= at {
+	if len(ops) <= at || ds[0].ScriptAnswer()[1] != -2 { // -2: there is no string
 		return "", false
 	}
 	d, most := &ds[at], ds[at].Limit
-	if p := srv.Limiter.Policies().Get(ops[at].Text); p != nil && p.ReportNs > 0 {
+	p := srv.Limiter.Policies().Get(ops[at].Text)
+	if p != nil && len(p.Limits) == 1 && p.Limits[0].Limit.Algorithm == engine.Strike && d.Part != engine.NoPart {
+		return strconv.FormatInt(most-d.Remaining, 10), d.ResetMs != 0
+	}
+	if p != nil && p.ReportNs > 0 {
 		if limits := p.LimitsFor(srv.Limiter.Now(), ops[at].Key); int(d.Part) < len(limits) {
 			most = limits[d.Part].Limit.Max
 		}

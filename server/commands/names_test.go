@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,25 +95,74 @@ func TestLayoutOfSeveralLimits(t *testing.T) {
 	})
 }
 
-// TestLayoutBesidePlainLimiter checks that a plain limiter of the same name is shown first, and that DEL removes
-// both.
+// TestLayoutBesidePlainLimiter checks that a plain limiter that is older than the layout of its name is shown first, and
+// that DEL removes both.
 func TestLayoutBesidePlainLimiter(t *testing.T) {
 	runStepsOn(t, defaultClient(t), []step{
+		{"", "RL.TOKENBUCKET rl:u1 1/s 5 COST 2", "1 3 0 2000 5"},
+		{"", "SET rl:u2 7", "OK"},
 		{"", "RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LAYOUT rl:{key}", "1"},
 		{"", "RL.CHECK api u1", "1 14 0 3600000 15 api"},
-		{"", "RL.TOKENBUCKET rl:u1 1/s 5", "1 4 0 1000 5"},
-		{"", "KEYS *", "rl:u1 rl:u1"},
+		{"", "KEYS rl:u1", "rl:u1 rl:u1"},
 		{"", "TYPE rl:u1", "tokenbucket"},
-		{"", "HMGET rl:u1 tokens used nothing", "4 1 nil"},
-		{"500", "HGET rl:u1 tokens", "4.5"},
+		{"", "HMGET rl:u1 tokens used nothing", "3 2 nil"},
+		{"1500", "HGET rl:u1 tokens", "4.5"},
 		{"500", "TYPE rl:u1", "fixed"},
-		{"", "RL.TOKENBUCKET rl:u1 1/s 5", "1 4 0 1000 5"},
-		{"", "DEL rl:u1", "1"},
-		{"", "KEYS *", ""},
-		{"", "SET rl:u2 7", "OK"},
 		{"", "RL.CHECK api u2", "1 14 0 3600000 15 api"},
 		{"", "GET rl:u2", "7"},
 		{"", "EXISTS rl:u2", "1"},
+		{"", "DEL rl:u1 rl:u2", "2"},
+		{"", "KEYS *", ""},
+	})
+}
+
+// TestNoSecondLimiterUnderALayout checks every command of the table on a name that a layout makes: it works on the
+// limiters of the policy, or it is an error. None leaves a plain limiter, string or block under the name.
+func TestNoSecondLimiterUnderALayout(t *testing.T) {
+	c := defaultClient(t)
+	for _, send := range []string{"RL.POLICY SET api LIMIT FIXED 1h 15 FIRST LAYOUT rl:{key}", "RL.CHECK api u1"} {
+		require.NotContains(t, c.say(send), "-ERR", send)
+	}
+	for _, send := range []string{
+		"RL.TOKENBUCKET rl:u1 1/s 5", "RL.TOKENBUCKET rl:u1 1/s 5 COST 0", "RL.LEAKYBUCKET rl:u1 1/s 5",
+		"RL.FIXED rl:u1 1h 15 FIRST", "RL.SLIDING rl:u1 1m 5", "RL.SLIDINGCOUNTER rl:u1 1m 5",
+		"RL.ACQUIRE rl:u1 5 1m", "RL.RELEASE rl:u1 me", "RL.RENEW rl:u1 me 1m", "RL.STRIKE rl:u1 1m 5 1h",
+		"RL.WAIT RL.FIXED rl:u1 1m 5 TIMEOUT 0", "RL.EXPLAIN RL.FIXED rl:u1 1m 5", "RL.REFUND rl:u1 1",
+		"RL.BLOCK rl:u1 1m", "CL.THROTTLE rl:u1 15 30 60", "THROTTLE rl:u1 15 30 60", "GCRA rl:u1 15 30 60",
+		"INCREX rl:u1", "INCR rl:u1", "INCRBY rl:u1 2", "DECR rl:u1", "DECRBY rl:u1 2", "EXPIRE rl:u1 9",
+		"PEXPIRE rl:u1 9", "EXPIREAT rl:u1 9", "PEXPIREAT rl:u1 9", "PERSIST rl:u1", "SET rl:u1 7", "SET rl:u1 abc",
+		"SETEX rl:u1 9 7", "PSETEX rl:u1 9 7", "SETNX rl:u1 7", "GETSET rl:u1 7", "GETDEL rl:u1", "GETEX rl:u1",
+		"MGET other rl:u1", "APPEND rl:u1 7",
+	} {
+		require.Contains(t, c.say(send), "-ERR 'rl:u1' names what policy api counts", send)
+		require.Equal(t, "rl:u1", c.say("KEYS *"), send)
+	}
+	require.Contains(t, c.say("MULTI"), "OK")
+	c.say("INCR rl:u1")
+	require.NotContains(t, c.say("EXEC"), "1")
+	const left = "14 of 15 left, as if never used in 3600000 ms"
+	require.Equal(t, left, c.say("GET rl:u1"))
+	require.Equal(t, strconv.Itoa(len(left)), c.say("STRLEN rl:u1"))
+	require.Equal(t, "1 13 0 3600000 15 api", c.say("RL.CHECK api u1"))
+	require.Equal(t, "1 14 0 3600000 15 api", c.say("RL.CHECK api rl:u1"), "a key of a policy may look like a name")
+	require.Equal(t, "14", c.say("RL.REFUND policy|api|0|u1 1"))
+}
+
+// TestStrikesUnderLayout checks that GET of a name answers the count of strikes, as a program that counts failures with
+// INCR reads it.
+func TestStrikesUnderLayout(t *testing.T) {
+	runStepsOn(t, defaultClient(t), []step{
+		{"", "RL.POLICY SET fails LIMIT STRIKE 15m 2 5s 4 15m LAYOUT rl:auth:fail:{key}", "1"},
+		{"", "GET rl:auth:fail:42", "nil"},
+		{"", "RL.CHECK fails 42", "1 3 0 900000 4 fails"},
+		{"", "GET rl:auth:fail:42", "1"},
+		{"", "RL.CHECK fails 42", "0 2 5000 900000 4 fails"},
+		{"", "GET rl:auth:fail:42", "2"},
+		{"5000", "RL.CHECK fails 42", "1 1 0 900000 4 fails"},
+		{"", "RL.CHECK fails 42", "0 0 900000 900000 4 fails"},
+		{"", "GET rl:auth:fail:42", "4"},
+		{"", "RL.FORGIVE fails 42", "1"},
+		{"", "GET rl:auth:fail:42", "nil"},
 	})
 }
 

@@ -243,7 +243,7 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 	b := s.srv.Batches.Get()
 	defer s.srv.Batches.Put(b)
 	waiting := s.batch
-	s.batch = b
+	s.openBatch(b)
 	for _, name := range names {
 		if err = resetNamed(s, name, nil); err != nil {
 			break

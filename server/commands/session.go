@@ -53,8 +53,9 @@ type Session struct {
 	executing bool          // running the commands of a transaction
 	heldFor   time.Duration // time that the running command has waited in a queue of RL.WAIT
 	Mute      muteMode
-	batch     *service.Batch // operations not yet decided, or nil
-	Trace     *Trace         // trace of the last read, if the tracer picked it
+	batch     *service.Batch   // operations not yet decided, or nil
+	layouts   *engine.Policies // the policies when batch began, or nil if none had a layout
+	Trace     *Trace           // trace of the last read, if the tracer picked it
 	tx        *transaction
 	topics    topics
 	about     service.Client

@@ -189,7 +189,11 @@ func answerMGet(s *Session, _ []engine.Op, ds []engine.Decision) {
 	}
 }
 
-func answerLength(s *Session, _ []engine.Op, ds []engine.Decision) {
+func answerLength(s *Session, ops []engine.Op, ds []engine.Decision) {
+	if text, ok := policyText(s.srv, ops, ds); ok {
+		s.Int(int64(len(text)))
+		return
+	}
 	switch words := ds[0].ScriptAnswer(); {
 	case words[2] == 1:
 		s.Int(int64(len(ds[0].Value)))

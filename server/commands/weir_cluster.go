@@ -113,8 +113,8 @@ func runClusterAdd(s *Session, _ *limiter.Topology, args [][]byte) {
 	id, addr := args[2], args[3]
 	switch {
 	case !s.guarded(checkNodeID(id)):
-	case !isHostPort(addr):
-		s.fail(arg.Bad("addr", "must be like host:port", addr))
+	case !limiter.Reachable(string(addr)):
+		s.fail(arg.Bad("addr", "must be the --raft-addr of the node, like 10.0.0.1:6390", addr))
 	default:
 		answerChange(s, "node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id),
 			"raft", string(addr))

@@ -31,6 +31,8 @@ func TestWeirClusterStatus(t *testing.T) {
 	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%10\r\n"))
 }
 
+const badAddr = "-ERR addr must be the --raft-addr of the node, like 10.0.0.1:6390, not "
+
 func TestWeirClusterChanges(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	leader, _ := clusterClient(t, f, "a", Config{})
@@ -42,10 +44,11 @@ func TestWeirClusterChanges(t *testing.T) {
 	assert.Equal(t, "OK", follower.say("WEIR.CLUSTER SNAPSHOT"), "a follower must take its own snapshot")
 	assert.Equal(t, []string{"add d 10.0.0.4:6390", "remove c", "transfer ", "transfer b", "snapshot"}, f.Asked())
 	for send, want := range map[string]string{
-		"ADD d 10.0.0.4":                    "-ERR addr must be like host:port, not '10.0.0.4'",
-		"ADD d :6390":                       "-ERR addr must be like host:port, not ':6390'",
-		"ADD d host:0":                      "-ERR addr must be like host:port, not 'host:0'",
-		"ADD d host:65536":                  "-ERR addr must be like host:port, not 'host:65536'",
+		"ADD d 10.0.0.4":                    badAddr + "'10.0.0.4'",
+		"ADD d :6390":                       badAddr + "':6390'",
+		"ADD d host:0":                      badAddr + "'host:0'",
+		"ADD d 0.0.0.0:6390":                badAddr + "'0.0.0.0:6390'",
+		"ADD d host:65536":                  badAddr + "'host:65536'",
 		`ADD "" host:1`:                     "-ERR id must be 1 to 64 bytes, not 0",
 		`ADD "a b" host:1`:                  "-ERR Node ids cannot contain spaces, newlines or special characters.",
 		"REMOVE " + strings.Repeat("x", 65): "-ERR id must be 1 to 64 bytes, not 65",

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
@@ -242,17 +243,16 @@ func (o *Options) CommitTimeout() time.Duration {
 	return min(commitTimeout, o.Heartbeat/10)
 }
 
-// CheckNode returns an error for an id or an address that no node can have.
+// CheckNode returns an error for an id or an address that no node can have. Port 0 is for a cluster of one, which no
+// other node calls.
 func CheckNode(id, raftAddr string) error {
 	if id == "" || len(id) > peer.MaxNameLen {
 		return fmt.Errorf("--node-id must have 1 to %d characters, not %q", peer.MaxNameLen, id)
 	}
-	host, _, err := net.SplitHostPort(raftAddr)
-	if err != nil {
-		return fmt.Errorf("--raft-addr must be like 10.0.0.1:6390, not %q", raftAddr)
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", raftAddr)
+	host, port, err := net.SplitHostPort(raftAddr)
+	if err != nil || port != "0" && !limiter.Reachable(raftAddr) || !limiter.Reachable(net.JoinHostPort(host, "1")) {
+		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, like 10.0.0.1:6390, "+
+			"not %q", raftAddr)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestAnAddressMustReachThisNode(t *testing.T) {
 		"127.0.0.1:1": "", "node-1:6390": "", "[::1]:1": "",
 		":1":        "must be the address by which",
 		"0.0.0.0:1": "must be the address by which", "[::]:1": "must be the address by which",
-		"127.0.0.1": "must be like", "": "must be like",
+		"127.0.0.1": "must be the address by which", "": "must be the address by which",
 	} {
 		if err := CheckNode("a", addr); says == "" {
 			require.NoError(t, err, addr)
