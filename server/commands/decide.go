@@ -155,8 +155,8 @@ func guardCommands() []*command {
 			params: []param{paramKey, {"max", "units taken at once"},
 				{"ttl", "a duration; 0: the slot stays taken until it is released"},
 				{"HOLDER id", "names the holder, 1 to 64 bytes"}, paramCost, paramFrom, paramID},
-			reply: "The five integers and, sixth, the holder id. `retry_after_ms` of a denial is the time until the " +
-				"first slot expires.",
+			reply: "The five integers and, sixth, the holder id. `retry_after_ms` of a denial is the time until " +
+				"enough slots expire for all units of the request.",
 			shown: []example{
 				{"RL.ACQUIRE job:export 2 30s HOLDER a", "1 1 0 30000 2 a", "the first of two slots"},
 				{"RL.ACQUIRE job:export 2 30s HOLDER b", "1 0 0 30000 2 b", "the second"},

@@ -38,9 +38,12 @@ const decisionIntro = `Every decision answers the same five integers:
 |---|---|---|
 | 0 | allowed | 1 or 0; with PARTIAL the units granted |
 | 1 | remaining | whole units that could still be taken now |
-| 2 | retry_after_ms | denied: after this long the same request fits, if nobody else takes the units; -1: no wait helps. Allowed: how long to delay the request first, mostly 0 |
+| 2 | retry_after_ms | denied: after this long the same request fits, if nobody else takes the units; -1: no wait helps. Blocks, RETRYAFTER and all limits count. Allowed: how long to delay the request first, mostly 0 |
 | 3 | reset_after_ms | until the limiter is idle, as if never used; -1: never by itself |
 | 4 | limit | the burst, capacity or maximum in force |
+
+The wait of a denial is exact to the millisecond, with three exceptions. RETRYAFTER is a lower bound. A hold that ends may give units back earlier.
+A strike waits for the end of its penalty, and the next strike may begin another.
 
 A denied request takes nothing. A key belongs to one algorithm until it is idle; another one on it answers ` + "`WRONGTYPE`" + `. Limits may change
 from call to call: what was used stays used. Options stand in any order, in any case, each once.`
