@@ -47,7 +47,7 @@ func TestPageActs(t *testing.T) {
 	b.do(chromedp.Navigate(strings.Replace(p.web, "http://", "http://default:sesame@", 1) + "/"))
 	b.do(chromedp.Navigate(p.web + "/")) // the browser now knows the password, so scripts may fetch
 	b.awaitText("state", "up ")
-	b.awaitText("top-denied", "policy|login|0|user:42")
+	b.awaitText("top-denied", "user:42 (login)")
 	b.fill("key", "user:42"+kb.Enter)
 	b.awaitText("found", "policy|login|0|user:42")
 
@@ -61,8 +61,11 @@ func TestPageActs(t *testing.T) {
 	b.awaitText("done", "user:42 is blocked")
 	b.awaitText("found", "blockedfor 60 min: abuse")
 	b.press("reset")
-	b.awaitText("done", "forgotten")
+	b.awaitText("done", "its block stays")
 	require.EqualValues(t, 0, check(), "the block must stay")
+	b.awaitText("denials", "user:42RL.BLOCK (blocked)")
+	require.Contains(t, b.text("policies"), "loginFIXED 1d 1 FIRST")
+	require.Contains(t, b.text("version"), strings.TrimPrefix(p.web, "http://"), "the page must say which server it shows")
 
 	b.press("unblock")
 	b.awaitText("done", "is unblocked")
@@ -75,6 +78,11 @@ func TestPageActs(t *testing.T) {
 	b.awaitText("why", "must be a decision")
 	b.keep("page-act.png")
 
+	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	require.Equal(t, "true", b.eval(`[...document.querySelectorAll("td")].every((td) => td.getBoundingClientRect().right <= 390)`),
+		"no column may be out of sight on a phone")
+	b.keep("page-act-phone.png")
+
 	log := p.output()
 	for _, command := range []string{"rl.reset", "rl.block", "rl.unblock"} {
 		require.Contains(t, log, `"command":"`+command+`"`)
@@ -82,4 +90,16 @@ func TestPageActs(t *testing.T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(t, b.errors)
+}
+
+// TestPageOfADeadServer checks that the figures of a server that does not answer are not shown as current.
+func TestPageOfADeadServer(t *testing.T) {
+	b := openBrowser(t)
+	p := start(t, "--data-dir=")
+	b.do(chromedp.Navigate(p.web + "/"))
+	b.awaitText("state", "up ")
+	require.Equal(t, "none", b.eval("getComputedStyle(document.querySelector('main')).filter"))
+	p.stop()
+	b.awaitText("state", "no answer, the figures are old")
+	require.Equal(t, "grayscale(1)", b.eval("getComputedStyle(document.querySelector('main')).filter"))
 }

@@ -69,7 +69,7 @@ func TestPageExplainsTerms(t *testing.T) {
 	}
 	require.Empty(t, shown())
 	b.eval("document.querySelectorAll('.term')[1].focus()")
-	require.Contains(t, shown(), "because the memory was full")
+	require.Contains(t, shown(), "because memory was full")
 	require.Equal(t, "true", b.eval("document.getElementById('tip').getBoundingClientRect().right <= innerWidth"))
 	b.do(chromedp.KeyEvent(kb.Escape))
 	require.Empty(t, shown())

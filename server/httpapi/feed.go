@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/latency"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -59,6 +61,7 @@ type PolicyStatus struct {
 	Allowed  int64  `json:"allowed"`
 	Limited  int64  `json:"limited"`
 	Shadowed int64  `json:"shadowed"`
+	Limits   string `json:"limits"` // as RL.POLICY GET writes them, separated by commas
 }
 
 // LatencyStatus is the histogram of the decision time.
@@ -162,7 +165,13 @@ func (s *feed) policyStatuses() []PolicyStatus {
 	page := s.Book.At(set)
 	for _, p := range set.All() {
 		o := page.Of[p.Name]
-		views = append(views, PolicyStatus{p.Name, o.Allowed.Load(), o.Limited.Load(), p.Counts().Shadowed})
+		var limits []string
+		for i := range p.Limits {
+			l := p.Limits[i].Limit
+			limits = append(limits, strings.ToUpper(l.Algorithm.String())+" "+policytext.Rule(l))
+		}
+		views = append(views, PolicyStatus{p.Name, o.Allowed.Load(), o.Limited.Load(), p.Counts().Shadowed,
+			strings.Join(limits, ", ")})
 	}
 	return views
 }

@@ -38,9 +38,12 @@ type RecentDenials struct {
 type Denial struct {
 	AtMs    int64  `json:"at_ms"` // Unix; 0: none
 	Key     string `json:"key"`
-	By      string `json:"by"`             // the policy, or the algorithm
+	By      string `json:"by"`             // the policy, the algorithm, or ByBlock
 	RetryMs int64  `json:"retry_after_ms"` // -1: no wait helps
 }
+
+// ByBlock is what denied a key that RL.BLOCK blocks. No policy has such a name.
+const ByBlock = "RL.BLOCK (blocked)"
 
 // Note records a denial.
 func (r *RecentDenials) Note(op *engine.Op, d *engine.Decision) {
@@ -62,6 +65,9 @@ func (r *RecentDenials) Note(op *engine.Op, d *engine.Decision) {
 	}
 	policy, a, key := deniedBy(op, d)
 	by := cmp.Or(string(policy), a.String())
+	if d.Part == engine.NoPart { // of a denial, only a block has no part
+		by = ByBlock
+	}
 	r.ring[r.next] = Denial{now.UnixMilli(), resp.Printable(key, RecentKeyBytes), by, d.RetryMs}
 	r.next = (r.next + 1) % recentKept
 }

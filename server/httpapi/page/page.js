@@ -63,13 +63,24 @@ const rows = (id, cells, empty) => {
     const tr = document.createElement("tr");
     row.forEach((text, i) => {
       const td = tr.insertCell();
-      td.textContent = td.title = text;
+      td.textContent = text;
+      td.title = row.titles ? row.titles[i] || text : text;
+      if (row.length > 1) td.dataset.head = heads[i].textContent;
       if (row.length === 1) td.colSpan = heads.length;
       else td.className = heads[i].className;
     });
     return tr;
   }));
 };
+
+// short returns a limiter of a policy as its key and its policy, and any other key as it is.
+const short = (name) => {
+  const m = /^policy\|([^|]+)\|(\d)\|(.*)$/s.exec(name);
+  return m ? m[3] + " (" + m[1] + (m[2] === "0" ? ")" : ", limit " + m[2] + ")") : name;
+};
+
+// heavy returns a row of the heaviest keys. Its title has the full name.
+const heavy = (k) => Object.assign([short(k.key), number(k.units)], { titles: [k.key] });
 
 // nice returns the smallest of 1, 2, 5, 10, 20, ... that is not less.
 const nice = (n) => {
@@ -112,7 +123,7 @@ const policies = (s, before) => {
     : { p, allowed: 0, denied: 0, unknown: true });
   lines.sort((a, b) => b.allowed + b.denied - a.allowed - a.denied);
   rows("policies", lines.map(({ p, allowed, denied, unknown }) => [
-    p.name, unknown ? "–" : number(allowed), unknown ? "–" : number(denied), share(denied, allowed + denied),
+    p.name, p.limits, unknown ? "–" : number(allowed), unknown ? "–" : number(denied), share(denied, allowed + denied),
     number(p.allowed), number(p.limited), number(p.shadowed),
   ]), "none");
 };
@@ -178,15 +189,16 @@ const show = (s) => {
   past.push(s);
   if (seen.length > window_ + 1) seen.shift();
   const old = seen[seen.length - 2], before = seen[0];
-  say("version", s.version);
+  say("version", s.version + " at " + location.host + (s.cluster ? ", node " + s.cluster.self : ""));
+  document.body.classList.remove("old");
   requests(s, old);
   for (const [id, q] of [["p50", .5], ["p90", .9], ["p99", .99], ["p999", .999]]) say(id, quantile(before === s ? null : before, s, q));
   memory(s);
   cluster(s);
   policies(s, before === s ? null : before);
   denials(s.denials);
-  rows("top-admitted", s.top_admitted.map((k) => [k.key, number(k.units)]), "none recently");
-  rows("top-denied", (s.top_denied || []).map((k) => [k.key, number(k.units)]), s.top_denied ? "none recently" : "only the leader has this list");
+  rows("top-admitted", s.top_admitted.map(heavy), "none recently");
+  rows("top-denied", (s.top_denied || []).map(heavy), s.top_denied ? "none recently" : "only the leader has this list");
   chart();
   const g = s.cluster && s.cluster.groups;
   const leaderless = g ? g.leaderless : s.cluster && !s.cluster.leader;
@@ -210,7 +222,8 @@ const tick = async () => {
     try {
       show(await read("status.json"));
     } catch (e) {
-      state("no answer: " + e.message, true);
+      state("no answer, the figures are old: " + e.message, true);
+      document.body.classList.add("old");
     }
   }
   setTimeout(tick, every);
@@ -262,7 +275,7 @@ const send = async (...args) => {
 const actions = {
   reset: async () => {
     for (const l of limiters) await send("RL.RESET", l.name);
-    return looked + " is reset";
+    return looked + " is reset" + (limiters.some((l) => l.blocked) ? "; its block stays" : "");
   },
   block: async () => {
     const why = $("block-why").value;
