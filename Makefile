@@ -101,6 +101,17 @@ redis-tools:
 	  else false; fi; \
 	} || echo "redis-cli or redis-server is missing: the tests that need it are skipped (on Debian: apt install redis-tools redis-server)"
 
+# What the tests of "make test" need besides Redis' tools, as packages of Debian. .ci/run calls this.
+TEST_TOOLS = chromium zsh fish mandoc groff openssl iproute2 util-linux systemd
+.PHONY: test-tools
+test-tools: redis-tools ## Install what make test otherwise skips for: a browser, shells, readers of man pages (on Debian, as root)
+	@command -v chromium >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v mandoc >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing $(TEST_TOOLS)"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEST_TOOLS); \
+	  else false; fi; \
+	} || echo "some of these are missing, and their tests are skipped: $(TEST_TOOLS) (on Debian: apt install $(TEST_TOOLS))"
+
 # This takes two minutes, half of it for the build for the other architecture. ARCHITECTURES may also name
 # s390x riscv64 ppc64le loong64.
 ARCHITECTURES ?= arm64

@@ -12,10 +12,16 @@ module=github.com/weir-project/weir
 GOFLAGS="$($go env GOFLAGS) -pgo=off"
 export GOFLAGS
 
-# At the end, gotestsum names the skipped tests and the reasons. -count=1 keeps Go from taking results from
+# testrun names each package with its time, once a minute what runs, and at the end the skipped tests. With STRICT=1,
+# a skip fails unless scripts/skips.txt lists its reason. -count=1 keeps Go from taking results from
 # its cache: the cache does not know that a test which builds weir depends on all of weir's source.
 # The tag weirfaults compiles in known mistakes that some tests switch on (internal/faults).
-gotestsum() { $go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails -- -count=1 -tags weirfaults "$@"; }
+run_tests() { $go run ./internal/testrun ${STRICT:+-strict} -- -count=1 -tags weirfaults "$@"; }
+
+# A busy machine makes tests slow. So processor time limits a test's process, to what two processors give in ten
+# minutes. The limit by the clock only ends tests that hang.
+ulimit -t 1200
+patience=40m
 
 # Packages with few imports are first. So the first results come while Go compiles the rest.
 first='./latency ./httpfields ./internal/nearest ./internal/connlimit ./raftstore/wire ./engine'
@@ -46,15 +52,15 @@ without() {
 has_race() { [ "$($go env CGO_ENABLED)" = 1 ]; }
 
 plain() {
-	echo "Plain run: compiling, then testing $(echo "$*" | wc -w | tr -d ' ') packages; each is named when it is done."
+	echo "Plain run: Go compiles for a minute or two, then it tests $(echo "$*" | wc -w | tr -d ' ') packages; each is named when it is done."
 	# shellcheck disable=SC2046 # a list of packages
-	CGO_ENABLED=0 gotestsum -timeout 10m $($go list $first) "$@"
+	CGO_ENABLED=0 run_tests -timeout $patience $($go list $first) "$@"
 }
 
 race() {
 	echo "Race run: compiling once more, then testing under the race detector."
 	# shellcheck disable=SC2086 # lists of packages
-	gotestsum -timeout 10m -race -p $race_packages -skip "$one_goroutine" $race_only $race_twice
+	run_tests -timeout $patience -race -p $race_packages -skip "$one_goroutine" $race_only $race_twice
 }
 
 all() {
@@ -65,19 +71,20 @@ all() {
 		return
 	fi
 	# shellcheck disable=SC2086,SC2046
-	plain $(without $processes $race_only)
-	race
+	plain $(without $processes $race_only) || failed=plain
+	race || failed="${failed:+$failed and }race"
+	[ -z "${failed:-}" ] || { echo "FAILED: the $failed run"; return 1; }
 }
 
 quick() {
 	echo "Left out: the race run, what starts clusters of processes or waits for nodes, and what -short leaves out (make test has them)."
 	# shellcheck disable=SC2086,SC2046
-	CGO_ENABLED=0 gotestsum -short -timeout 5m $($go list $first) $(without $processes $race_only ./internal/clustertest/sim ./docker ./examples/...)
+	CGO_ENABLED=0 run_tests -short -timeout 15m $($go list $first) $(without $processes $race_only ./internal/clustertest/sim ./docker ./examples/...)
 }
 
 faults() {
 	echo "Real processes under faults: some minutes."
-	CGO_ENABLED=0 gotestsum -timeout 20m $processes
+	CGO_ENABLED=0 run_tests -timeout $patience $processes
 }
 
 "$1"

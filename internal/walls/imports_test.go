@@ -136,6 +136,7 @@ var walls = []wall{
 	{"internal/pages", "", "checks documents"},
 	{"internal/race", "", "tells a test whether the race detector is on"},
 	{"internal/rlspb", "", "is generated from Envoy's messages"},
+	{"internal/testrun", "", "runs tests"},
 	{"internal/walls", "", "tests the imports of all packages, from outside"},
 	{"internal/weirproc", "internal/freeport", "runs the program as its users do, for tests"},
 	{"internal/weirtest", "engine persistence server server/envoyrls server/httpapi",
