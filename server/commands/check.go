@@ -156,6 +156,12 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 		told := *d
 		told.Limit = limit.Limit.Max // even if the policy reports another limit
 		reason = why(op, &told, info)
+		asked := *op
+		asked.Key = pair.Key
+		if d.Allowed == 0 && d.RetryMs < 0 && op.Cost <= told.Limit && !p.CanFit(s.srv.Limiter.Now(), &asked) {
+			reason = fmt.Sprintf("the cost of %d is above the part of the limit of %d that this priority may take: "+
+				"no wait helps", op.Cost, told.Limit)
+		}
 		if p.Reserved > 0 && !op.High {
 			reason += "; a part of the limit is reserved for PRIORITY high"
 		}

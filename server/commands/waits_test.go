@@ -219,3 +219,11 @@ func TestWaitsAtTheEdges(t *testing.T) {
 	}
 	require.Equal(t, 200, denied)
 }
+
+// TestExplainAboveTheReserve checks that RL.EXPLAIN does not blame a window without end for a cost that never fits.
+func TestExplainAboveTheReserve(t *testing.T) {
+	c := newTestServer(t, Config{}).client(t)
+	require.NotContains(t, c.say("RL.POLICY SET p LIMIT FIXED 1h 4 RESERVED 50%"), "ERR")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k COST 3"), "above the part of the limit of 4")
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK p k COST 3 PRIORITY high"), "which leaves 1 of 4")
+}
