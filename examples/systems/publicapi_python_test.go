@@ -53,6 +53,7 @@ print(sum(limiter.is_allowed("client", 100, 60) for _ in range(150)), limiter.ge
 		require.NoError(t, err)
 		require.EqualValues(t, 60, ttl.Seconds(), "no limiter stays for ever")
 	})
+	t.Run("proxies", func(t *testing.T) { publicAPIProxies(t, python) })
 	t.Run("settings", func(t *testing.T) {
 		for want, env := range map[string]string{
 			"RATE_LIMIT_WINDOW must be a whole number of at least 1, not ''": "RATE_LIMIT_DEFAULT=1000",
@@ -65,4 +66,26 @@ print(sum(limiter.is_allowed("client", 100, 60) for _ in range(150)), limiter.ge
 			require.Equal(t, want, strings.TrimSpace(string(out)))
 		}
 	})
+}
+
+// publicAPIProxies checks whose X-Forwarded-For the service in Python believes, and that no text in it reaches weir.
+func publicAPIProxies(t *testing.T, python string) {
+	for trusted, want := range map[string][]string{
+		"192.0.2.0/24":           {"ip:127.0.0.1", "ip:127.0.0.1", "ip:127.0.0.1", "ip:127.0.0.1", "ip:127.0.0.1"},
+		"127.0.0.0/8,10.0.0.0/8": {"ip:198.51.100.7", "ip:198.51.100.7", "ip:127.0.0.1", "ip:2001:db8:1:2::/64", "ip:198.51.100.7"},
+	} {
+		weir := weirproc.Start(t, "--test-clock", "--policies", publicAPIPolicies)
+		api := startPublicAPI(t, weir.Addr, []string{python, "public-api/app.py"}, "TRUSTED_PROXIES="+trusted,
+			"RATE_LIMIT_DEFAULT=1000", "RATE_LIMIT_WINDOW=3600")
+		for i, header := range []string{"198.51.100.7", "203.0.113.9, 198.51.100.7, 10.0.0.1", strings.Repeat("x", 700),
+			"2001:db8:1:2:3::4", "x,::ffff:198.51.100.7"} {
+			res, body := api.ask("GET", "/api/users", "X-Forwarded-For", header)
+			require.Equal(t, 200, res.StatusCode, body)
+			left, err := weir.Redis().Do(t.Context(), "RL.CHECK", "ip", want[i], "COST", "0").Slice()
+			require.NoError(t, err)
+			require.Less(t, left[1], left[4], "%s must count as %s", header, want[i])
+			require.NoError(t, weir.Redis().FlushAll(t.Context()).Err())
+			require.NoError(t, weir.Redis().Do(t.Context(), "DEBUG", "CLOCK", "ADVANCE", "1").Err())
+		}
+	}
 }

@@ -1,5 +1,6 @@
 """The public API as a WSGI application: rate limit first, then the circuit breaker, then the request."""
 
+import ipaddress
 import logging
 import os
 import time
@@ -11,7 +12,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from redis import Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
 from limiter import CircuitBreaker, Settings
@@ -19,7 +20,7 @@ from metrics import Metrics
 
 ENDPOINTS = {("GET", "/api/users"): "users-read", ("POST", "/api/users"): "users-write"}
 API_KEYS = dict(pair.split("=") for pair in os.environ.get("API_KEYS", "K1=acme,K2=gold:initech").split(","))
-PROXIES = "TRUSTED_PROXIES" in os.environ
+PROXIES = [ipaddress.ip_network(n.strip()) for n in os.environ.get("TRUSTED_PROXIES", "").split(",") if n.strip()]
 BACKEND = os.environ.get("BACKEND")
 
 host, port = os.environ.get("WEIR", "127.0.0.1:6380").split(":")
@@ -30,10 +31,30 @@ settings, breaker = Settings(), CircuitBreaker()
 metrics = Metrics(redis, [("service", "all")])
 
 
+def ip_of(word):
+    """Reads an address. Returns None for anything else. An IPv4 address in IPv6 is the IPv4 address."""
+    try:
+        found = ipaddress.ip_address(word.strip())
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def trusted(addr):
+    return any(addr in network for network in PROXIES)
+
+
 def client_of(environ):
-    """Returns the address of a client. Behind proxies it is the last one of X-Forwarded-For."""
-    forwarded = environ.get("HTTP_X_FORWARDED_FOR", "") if PROXIES else ""
-    return "ip:" + (forwarded.rsplit(",", 1)[-1].strip() or environ["REMOTE_ADDR"])
+    """Returns the client: the last address of X-Forwarded-For that no trusted proxy has, if a trusted proxy sent it."""
+    client = ip_of(environ["REMOTE_ADDR"])
+    for word in reversed(environ.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+        hop = ip_of(word) if trusted(client) else None
+        if hop is None:
+            break
+        client = hop
+    if client.version == 6:  # a client has a whole /64
+        return f"ip:{ipaddress.ip_network((client, 64), strict=False)}"
+    return f"ip:{client}"
 
 
 def check(environ):
@@ -81,7 +102,9 @@ def app(environ, start_response):
         try:
             allowed, remaining, retry_ms, reset_ms, limit, _ = check(environ)
         except RedisError as err:
-            logging.warning("weir is not reached: %s", err)
+            said = "answers an error" if isinstance(err, ResponseError) else "is busy or not reached"
+            logging.warning("weir %s: %s", said, err)
+            headers["Retry-After"] = "1"
             return answer("503 Service Unavailable", b'{"error":"Service unavailable"}\n')
         headers["X-RateLimit-Limit"] = str(limit)
         headers["X-RateLimit-Remaining"] = str(remaining)
