@@ -176,7 +176,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"KEYS " + strings.Repeat("*", 513), string(errPatternLong)},
 	{"MEMORY USAGE k DEPTH 1", "ERR syntax error: MEMORY USAGE key [SAMPLES n]"},
 	{"FLUSHALL NOW", "ERR syntax error: FLUSHALL [ASYNC|SYNC]"},
-	{"SELECT 1", "ERR DB index is out of range: db must be 0, there is one"},
+	{"SELECT 1", string(errDBIndex)},
 	{"SELECT x", "ERR value is not an integer or out of range: db must be 0, not 'x'"},
 	{"WAIT x 0", "ERR value is not an integer or out of range: replicas must be a whole number from 0, not 'x'"},
 	{"DEBUG CLOCK SET 1", "ERR the clock cannot be set back"},

@@ -19,6 +19,9 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
 		err = s.srv.Refused(service.ErrNoKey)
 	}
+	if err == nil && s.srv.cfg.BlacklistKey != "" {
+		err = checkNotBlacklist(s.srv, b.Ops[before:])
+	}
 	if err == nil && s.layouts != nil {
 		err = checkPlainNames(s.layouts, b.Ops[before:])
 	}
@@ -80,7 +83,7 @@ func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 	if err == nil {
 		for i := range ds {
 			if ds[i].Status != engine.OK {
-				err = s.statusError(&ops[i], &ds[i])
+				err = addedText(s.statusError(&ops[i], &ds[i]), ops, ds)
 				break
 			}
 			if ds[i].Allowed == 0 && isCountSet(&ops[i]) {

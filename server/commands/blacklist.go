@@ -1,11 +1,13 @@
 package commands
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // The commands of Redis sets work on one key, Config.BlacklistKey: the set of the addresses with a block everywhere.
@@ -21,9 +23,14 @@ func blacklistCommands() []*command {
 			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member. With " +
 				"[`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses that " +
 				"have such a block, so a program that keeps its blacklist in a set of Redis works unchanged. The " +
-				"block denies every decision on a key of the address, and every decision that says `FROM` this " +
-				"address.\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
-				"IPv6 address is its /64, because one client has all of it. The set has at most 1000 members.",
+				"block denies every decision on a key that is the address, or ends in `|` and the address, and every " +
+				"decision that says `FROM` this address. A key like `rl:auth:192.0.2.66` is none of these." +
+				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
+				"IPv6 address is its /64, because one client has all of it. The set has at most 1000 members. If the " +
+				"new ones do not " +
+				"all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` adds one " +
+				"that has. `TTL`, `TYPE`, `EXISTS` and `KEYS` know the set; a command that would change its key, " +
+				"like `EXPIRE`, is an error.",
 			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
 			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
 			plan: planBlacklistAdd, answer: answerBlacklistAdd,
@@ -87,6 +94,53 @@ func isBlacklist(srv *Shared, key []byte) bool {
 	return srv.cfg.BlacklistKey != "" && string(key) == srv.cfg.BlacklistKey
 }
 
+// checkNotBlacklist refuses operations that would keep a limiter, a string or a block under the key of the set. The set
+// is no key of the limiter, so the operation would have no effect on it.
+func checkNotBlacklist(srv *Shared, ops []engine.Op) error {
+	for i := range ops {
+		switch op := &ops[i]; op.Code {
+		case engine.OpTake, engine.OpIncr, engine.OpScript, engine.OpRelease, engine.OpRenew, engine.OpRefund,
+			engine.OpBlock, engine.OpBlockEverywhere:
+			if isBlacklist(srv, op.Key) {
+				return resp.Error("WRONGTYPE " + srv.cfg.BlacklistKey + " is the set of blocked addresses: use SADD " +
+					"and SREM, and RL.BLOCK ip:<address> <duration> EVERYWHERE for a member that expires")
+			}
+		}
+	}
+	return nil
+}
+
+// checkSpace refuses an SADD whose new members would not all fit in the set.
+func checkSpace(srv *Shared, ops []engine.Op) error {
+	fresh := make(map[string]bool)
+	for i := range ops {
+		if info, _ := srv.Limiter.Inspect(ops[i].Key); !info.Everywhere {
+			fresh[string(ops[i].Key)] = true
+		}
+	}
+	inForce := len(srv.Limiter.BlocksEverywhere())
+	if len(fresh) == 0 || inForce+len(fresh) <= engine.MaxBlocksEverywhere {
+		return nil
+	}
+	return resp.Error(fmt.Sprintf("ERR at most %d blocks EVERYWHERE may be in force, %d are, and this command "+
+		"adds %d: no address was added; SREM or RL.UNBLOCK some", engine.MaxBlocksEverywhere, inForce, len(fresh)))
+}
+
+// addedText says in the error of an SADD which members were added nevertheless. Blocks that are set at the same time
+// may take the space that checkSpace saw.
+func addedText(err error, ops []engine.Op, ds []engine.Decision) error {
+	if len(ops) < 2 || ops[0].Code != engine.OpBlockEverywhere {
+		return err
+	}
+	added := 0
+	for i := range ds {
+		if ds[i].Status == engine.OK {
+			added++
+		}
+	}
+	return resp.Error(fmt.Sprintf("%s; %d of the %d members are in the set", service.ErrorText(err), added, len(ds)))
+}
+
 // blacklistOps begins an operation on the block of each member.
 func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
 	if err := checkBlacklist(s.srv, args); err != nil {
@@ -110,7 +164,11 @@ func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
 }
 
 func planBlacklistAdd(s *Session, args [][]byte) error {
-	return blacklistOps(s, args, engine.OpBlockEverywhere)
+	before := len(s.batch.Ops)
+	if err := blacklistOps(s, args, engine.OpBlockEverywhere); err != nil {
+		return err
+	}
+	return checkSpace(s.srv, s.batch.Ops[before:])
 }
 
 func planBlacklistRemove(s *Session, args [][]byte) error {

@@ -3,6 +3,8 @@ package commands
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,11 +132,63 @@ func TestBlacklistHasABound(t *testing.T) {
 	for i := range engine.MaxBlocksEverywhere {
 		require.Equal(t, "1", c.say(fmt.Sprintf("SADD rl:blacklist:ip 10.0.%d.%d", i/250, i%250)))
 	}
-	require.Equal(t, "-"+string(service.ErrBlocksFull), c.say("SADD rl:blacklist:ip 192.0.2.66"))
+	require.Contains(t, c.say("SADD rl:blacklist:ip 192.0.2.66"), "no address was added")
 	require.Equal(t, "0", c.say("SADD rl:blacklist:ip 10.0.1.1"))
 	require.Equal(t, "1", c.say("SREM rl:blacklist:ip 10.0.1.1"))
 	require.Equal(t, "1", c.say("SADD rl:blacklist:ip 192.0.2.66"))
 	require.Equal(t, fmt.Sprint(engine.MaxBlocksEverywhere), c.say("SCARD rl:blacklist:ip"))
+}
+
+// TestBlacklistTakesAllOrNone checks that an SADD whose addresses do not all fit adds none, and that members of the set
+// take no space again.
+func TestBlacklistTakesAllOrNone(t *testing.T) {
+	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
+	for i := range engine.MaxBlocksEverywhere - 2 {
+		require.Equal(t, "1", c.say(fmt.Sprintf("SADD rl:blacklist:ip 10.0.%d.%d", i/250, i%250)))
+	}
+	require.Equal(t, "-ERR at most 1000 blocks EVERYWHERE may be in force, 998 are, and this command adds 3: "+
+		"no address was added; SREM or RL.UNBLOCK some", c.say("SADD rl:blacklist:ip 192.0.2.1 192.0.2.2 192.0.2.3"))
+	require.Equal(t, "998", c.say("SCARD rl:blacklist:ip"))
+	require.Equal(t, "2", c.say("SADD rl:blacklist:ip 192.0.2.1 10.0.0.1 192.0.2.2 192.0.2.1"))
+	require.Equal(t, "1000", c.say("SCARD rl:blacklist:ip"))
+	ops := []engine.Op{{Code: engine.OpBlockEverywhere}, {Code: engine.OpBlockEverywhere}}
+	err := addedText(service.ErrBlocksFull, ops, []engine.Decision{{}, {Status: engine.BlocksFull}})
+	require.EqualError(t, err, string(service.ErrBlocksFull)+"; 1 of the 2 members are in the set")
+}
+
+// TestCommandsOnTheBlacklist checks that a command on the key of the set works on the set or is an error, and leaves
+// nothing else under the key.
+func TestCommandsOnTheBlacklist(t *testing.T) {
+	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
+	require.Equal(t, "-2", c.say("TTL rl:blacklist:ip"))
+	require.Empty(t, c.say("KEYS *"))
+	require.Equal(t, "1", c.say("SADD rl:blacklist:ip 192.0.2.66"))
+	for _, send := range []string{
+		"EXPIRE rl:blacklist:ip 60", "PEXPIRE rl:blacklist:ip 60", "EXPIREAT rl:blacklist:ip 60",
+		"PERSIST rl:blacklist:ip", "GET rl:blacklist:ip", "SET rl:blacklist:ip 1", "SET rl:blacklist:ip abc",
+		"INCR rl:blacklist:ip",
+		"APPEND rl:blacklist:ip x", "GETDEL rl:blacklist:ip", "MGET a rl:blacklist:ip",
+		"RL.TOKENBUCKET rl:blacklist:ip 1/s 5", "RL.EXPLAIN RL.FIXED rl:blacklist:ip 1m 5",
+		"RL.BLOCK rl:blacklist:ip 1h",
+		"RL.BLOCK rl:blacklist:ip 1h EVERYWHERE", "RL.REFUND rl:blacklist:ip 1", "CL.THROTTLE rl:blacklist:ip 15 30 60",
+		"INCREX rl:blacklist:ip",
+	} {
+		require.Contains(t, c.say(send), "-WRONGTYPE rl:blacklist:ip is the set of blocked addresses", send)
+		require.Equal(t, "rl:blacklist:ip ip:192.0.2.66", sortedKeys(c), send)
+	}
+	require.Equal(t, "-1", c.say("TTL rl:blacklist:ip"))
+	require.Equal(t, "-1", c.say("PTTL rl:blacklist:ip"))
+	require.Equal(t, "rl:blacklist:ip", c.say("KEYS rl:*"))
+	require.Empty(t, c.say("KEYS other:*"))
+	require.Equal(t, "1", c.say("SREM rl:blacklist:ip 192.0.2.66"))
+	require.Empty(t, c.say("KEYS rl:*"))
+}
+
+// sortedKeys returns the keys that KEYS lists, the set first.
+func sortedKeys(c *testClient) string {
+	keys := listOf(c, "KEYS *")
+	slices.SortFunc(keys, func(a, b string) int { return strings.Compare(b, a) })
+	return strings.Join(keys, " ")
 }
 
 // TestBlacklistIsForUsersOfAllKeys checks that a user of this key alone can read the set and not change it, because a

@@ -69,6 +69,10 @@ func keyCommands() []*command {
 }
 
 func answerTTL(s *Session, key []byte, unitMs int64) {
+	if isBlacklist(s.srv, key) && len(blacklistMembers(s.srv)) > 0 {
+		s.Int(-1)
+		return
+	}
 	info, ok := inspectNamed(s.srv, key)
 	switch {
 	case !ok:
@@ -181,6 +185,11 @@ func runKeys(s *Session, args [][]byte) {
 	if found.n > maxKeysReply {
 		s.fail(errTooManyKeys)
 		return
+	}
+	if set := []byte(s.srv.cfg.BlacklistKey); isBlacklist(s.srv, set) && engine.MatchGlob(pattern, set) &&
+		len(blacklistMembers(s.srv)) > 0 {
+		found.n++
+		found.replies = redcon.AppendBulk(found.replies, set)
 	}
 	s.Array(found.n)
 	s.Out = append(s.Out, found.replies...)

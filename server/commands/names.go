@@ -102,8 +102,8 @@ func checkBlockable(srv *Shared, name []byte) error {
 	return nil
 }
 
-// checkPlainNames refuses operations on a plain limiter or string under a name that a layout makes. Such a limiter would
-// count beside the limiters of the policy, and nobody who reads the name would see both.
+// checkPlainNames refuses operations on a plain limiter or string under a name that a layout makes. Such a limiter
+// would count beside the limiters of the policy, and nobody who reads the name would see both.
 func checkPlainNames(set *engine.Policies, ops []engine.Op) error {
 	for i := range ops {
 		switch op := &ops[i]; op.Code {
@@ -139,8 +139,8 @@ func lookUnderPolicy(s *Session, name []byte) {
 	op.Code, op.Text, op.Key, op.Dry = engine.OpCheck, []byte(p.Name), key, true
 }
 
-// policyText describes the answer to lookUnderPolicy in one line. For a policy that counts strikes it is their count. ok is false if lookUnderPolicy added nothing, if
-// a string has the name, or if nothing counts against the key.
+// policyText describes the answer to lookUnderPolicy in one line. For a policy that counts strikes it is their count. ok
+// is false if lookUnderPolicy added nothing, if a string has the name, or if nothing counts against the key.
 func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
 	const at = 1
 	if len(ops) <= at || ds[0].ScriptAnswer()[1] != -2 { // -2: there is no string

@@ -95,8 +95,8 @@ func TestLayoutOfSeveralLimits(t *testing.T) {
 	})
 }
 
-// TestLayoutBesidePlainLimiter checks that a plain limiter that is older than the layout of its name is shown first, and
-// that DEL removes both.
+// TestLayoutBesidePlainLimiter checks that a plain limiter that is older than the layout of its name is shown first,
+// and that DEL removes both.
 func TestLayoutBesidePlainLimiter(t *testing.T) {
 	runStepsOn(t, defaultClient(t), []step{
 		{"", "RL.TOKENBUCKET rl:u1 1/s 5 COST 2", "1 3 0 2000 5"},
