@@ -171,22 +171,26 @@ func (s *shard) appendTop(all []Heavy, at Stamp, v Verdict) []Heavy {
 	return s.heavy.AppendTo(all, s.NowNs, v)
 }
 
-// cursorBits is the size of a scan cursor: the leading bits of the hash of the next key. A JavaScript number
-// can represent it.
-const cursorBits = 48
+// CursorBits is the size of a scan cursor: the leading bits of the hash of the next key. Tables with one seed agree on
+// these bits with any number of shards: the lower bits of siblings depend on it (store.SiblingHash). A segment has
+// fewer leading bits, because no table has 2^35 segments.
+const CursorBits = 35
 
 // Scan calls visit with keys that are not idle. A scan starts at cursor 0. One call visits at least count keys,
 // if there are as many, and returns the next cursor, or 0 at the end of the table.
 //
 // A key that exists throughout the scan is visited at least once. key is valid only during visit, which must
-// not use the table. A cursor is a position among the hashes, so it stays valid while the table grows. It means
-// nothing to another table.
+// not use the table. A cursor is a position among the hashes. It stays valid while the table grows, and for every
+// table with the same seed. A cursor that is none begins again: that of an older version, which had more bits.
 func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, a Algorithm)) uint64 {
-	full := cursor << (64 - cursorBits)
+	if cursor>>CursorBits != 0 {
+		cursor = 0
+	}
+	full := cursor << (64 - CursorBits)
 	for {
 		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) { count -= s.visitSegment(g, visit) })
-		if full == 0 || count <= 0 {
-			return full >> (64 - cursorBits)
+		if full == 0 || count <= 0 && full<<CursorBits == 0 {
+			return full >> (64 - CursorBits)
 		}
 	}
 }
@@ -223,7 +227,7 @@ func (t *Table) RandomKey(at Stamp, pick uint64) (key []byte) {
 		}
 		pick = pick*6364136223846793005 + 1442695040888963407
 	}
-	cursor := t.Scan(at, pick>>(64-cursorBits), 1, visit)
+	cursor := t.Scan(at, pick>>(64-CursorBits), 1, visit)
 	if key == nil && cursor == 0 {
 		t.Scan(at, 0, 1, visit)
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"hash/maphash"
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/store"
@@ -79,16 +78,16 @@ func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shard
 func (t *Table) find(name []byte) (uint64, *shard) {
 	if name[0] == reservedPrefix[0] {
 		if home := routingKey(name); len(home) < len(name) {
-			return t.hashKey(name), t.shardOf(maphash.Bytes(t.seed, home))
+			return t.hashKey(name), t.shardOf(t.keys.of(home))
 		}
 	}
-	full := maphash.Bytes(t.seed, name)
+	full := t.keys.of(name)
 	return full << t.shardBits, t.shardOf(full)
 }
 
 // shardNumber returns the number of a name's shard.
 func (t *Table) shardNumber(name []byte) int {
-	return int(maphash.Bytes(t.seed, routingKey(name)) >> (64 - t.shardBits))
+	return int(t.keys.of(routingKey(name)) >> (64 - t.shardBits))
 }
 
 // routingKey returns the key that determines the shard of a limiter.
@@ -110,13 +109,14 @@ func (t *Table) hashKey(name []byte) uint64 {
 			return limiterHash(t.hashKey(key), t.hashPolicy(policy), limit)
 		}
 	}
-	return maphash.Bytes(t.seed, name) << t.shardBits
+	return t.keys.of(name) << t.shardBits
 }
 
-// hashPolicy returns the hash of a policy's name. It uses another seed than hashKey: with the same seed, the two
-// hashes in limiterHash would cancel out for every key that equals the name of its policy.
+// hashPolicy returns the hash of a policy's name. It uses another function than hashKey: with the same one, the two
+// hashes in limiterHash would cancel out for every key that equals the name of its policy. The bits that choose the
+// shard, with any number of shards, are 0: so that number does not change the order of the limiters.
 func (t *Table) hashPolicy(name []byte) uint64 {
-	return maphash.Bytes(t.policySeed, name) << t.shardBits
+	return t.policyNames.of(name) << maxShardBits >> maxShardBits << t.shardBits
 }
 
 // limiterHash returns the hash of the limiter of a policy's limit for a key. The limiters of one policy for one

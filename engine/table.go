@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,8 @@ type Options struct {
 	IDLifetimeNs int64
 	// TrackChanges makes the table record changes for Drain.
 	TrackChanges bool
+	// HashSeed is the secret of the hashes of keys; zero means a random one.
+	HashSeed HashSeed
 }
 
 const (
@@ -35,7 +36,8 @@ const (
 	// shardsPerProcessor is large enough that few callers contend for one shard. It is small enough that a
 	// pipeline still has several operations per shard, which makes them cheap (see shardBatch).
 	shardsPerProcessor = 8
-	maxShards          = 1 << 15
+	maxShardBits       = 15
+	maxShards          = 1 << maxShardBits
 )
 
 // ShardsFor returns a suitable number of shards for a number of processors.
@@ -46,15 +48,15 @@ func ShardsFor(processors int) int {
 
 // Table holds limiters. Its methods are safe for concurrent use.
 type Table struct {
-	opts       Options
-	seed       maphash.Seed // for the hashes of keys
-	policySeed maphash.Seed // see hashPolicy
-	shardBits  int
-	memory     store.Memory
-	rules      atomic.Uint32 // Rules
-	shards     []shard
-	asked      atomic.Uint64 // the number of shards that Victims has asked
-	skips      atomic.Int64  // operations left before the next search of reclaim
+	opts        Options
+	keys        keyHash // of keys
+	policyNames keyHash // see hashPolicy
+	shardBits   int
+	memory      store.Memory
+	rules       atomic.Uint32 // Rules
+	shards      []shard
+	asked       atomic.Uint64 // the number of shards that Victims has asked
+	skips       atomic.Int64  // operations left before the next search of reclaim
 
 	// policies is replaced by a caller that holds the locks of all shards, or by Load and Unload under policyMu.
 	policies        atomic.Pointer[Policies]
@@ -73,9 +75,12 @@ func NewTable(o Options) *Table {
 	if o.IDLifetimeNs == 0 {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
+	if o.HashSeed == (HashSeed{}) {
+		o.HashSeed = NewHashSeed()
+	}
 	o.Shards = o.shardsWithin()
 	t := &Table{
-		opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(),
+		opts: o, keys: o.HashSeed.hashFor("keys"), policyNames: o.HashSeed.hashFor("policies"),
 		shardBits: bits.TrailingZeros(uint(o.Shards)),
 	}
 	t.rules.Store(uint32(RulesNewest))

@@ -88,7 +88,6 @@ func Open(o Options) (*Node, error) {
 	}
 	o.Table.TrackChanges = o.DataDir != ""
 	n := &Node{
-		table: engine.NewTable(o.Table),
 		log:   o.Logger,
 		fatal: stopper(o.Logger, o.OnFatal),
 
@@ -108,7 +107,7 @@ func Open(o Options) (*Node, error) {
 // restore opens the store, if any, starts the clock and loads the table.
 func (n *Node) restore(o Options) error {
 	if o.DataDir == "" {
-		n.clock = newClock(o, nil)
+		n.table, n.clock = engine.NewTable(o.Table), newClock(o, nil)
 		return nil
 	}
 	store, err := OpenStore(StoreOptions{Dir: o.DataDir, FS: o.FS, Logger: o.Logger, OnFatal: o.OnFatal})
@@ -135,6 +134,8 @@ func (n *Node) load(store *Store, o Options) error {
 	if last != nil && !o.TestClock {
 		n.reportResumed(last, o)
 	}
+	o.Table.HashSeed = store.Seed()
+	n.table = engine.NewTable(o.Table)
 	if err := store.Load(n.clock.Now(), n.table); err != nil {
 		return err
 	}

@@ -67,6 +67,8 @@ type Store struct {
 	marks   *markFile   // nil before Begin
 	last    Record      // the newest record written or read
 	hasLast bool
+	seed    engine.HashSeed
+	seeded  bool // the seed is that of the directory
 }
 
 // OpenStore opens or creates the data directory. Every error says what was found and what to do, and leaves the state
@@ -179,6 +181,9 @@ func (s *Store) Last() (Record, bool) { return s.last, s.hasLast }
 // Begin writes the first record of this run, and completes a new directory. The caller calls it once, after Load.
 func (s *Store) Begin(now Record) error {
 	if err := s.begin(now); err != nil {
+		return refusal(err)
+	}
+	if err := s.keepSeed(); err != nil {
 		return refusal(err)
 	}
 	s.loaded.Store(true)

@@ -10,10 +10,12 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // TestNoClusterIsFoundedByFewerThanExpected checks that a node bootstraps only when it sees the expected number of
@@ -56,6 +58,29 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	r = n.leads(t)
 	require.True(t, n.group.leadership.Bootstrap(r))
 	require.True(t, n.host.Identity.HasCluster())
+	require.Empty(t, n.ended)
+}
+
+// TestAClusterOfAnOlderVersionGetsASeed checks that a leader proposes a seed for the tables if the founding entry has
+// none, once every member reads the newest format.
+func TestAClusterOfAnOlderVersionGetsASeed(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	r := n.leads(t)
+	n.group.leadership.Seed(wire.Version)
+	require.Zero(t, n.group.fsm.State.Index, "a cluster is founded first")
+	require.True(t, n.group.leadership.Bootstrap(r))
+	seed := n.group.fsm.State.Founding.HashSeed
+	require.NotZero(t, seed)
+	n.group.leadership.Seed(wire.Version)
+	require.Equal(t, seed, n.group.fsm.State.Founding.HashSeed)
+
+	n.group.fsm.State.Founding.HashSeed = engine.HashSeed{} // as an older version leaves it
+	n.group.leadership.Seed(wire.Version - 1)
+	require.Zero(t, n.group.fsm.State.Founding.HashSeed, "a member may be of an older version")
+	n.group.leadership.Seed(wire.Version)
+	require.NotZero(t, n.group.fsm.State.Founding.HashSeed)
+	require.NotEqual(t, seed, n.group.fsm.State.Founding.HashSeed)
 	require.Empty(t, n.ended)
 }
 

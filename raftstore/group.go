@@ -280,6 +280,7 @@ func (g *group) housekeep() {
 	g.pipeline.Expire()
 	g.Peers.LookAtMembers()
 	g.format.Agree()
+	g.leadership.Seed(byte(g.format.Agreed.Load()))
 	if g.Options.Groups > 1 && g.images.IsIdle() {
 		g.closing.Go(g.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
 	}

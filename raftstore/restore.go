@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
@@ -84,6 +85,7 @@ func (o *RestoreOptions) writeGroups(into string, b *persistence.Unpacked) error
 // writeGroup writes the data directory of one group.
 func (o *RestoreOptions) writeGroup(into string, group, groups int, b *persistence.Unpacked) error {
 	founding := fsm.ConstantsOf(group, groups)
+	founding.HashSeed = engine.NewHashSeed()
 	var err error
 	if founding.ClusterID, err = identity.NewClusterID(); err != nil {
 		return err

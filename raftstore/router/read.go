@@ -38,19 +38,15 @@ func (r *Router) LenOf(slot uint16) int64 {
 	return max(n, 0)
 }
 
-// A cursor of Scan has the number of the group and the group's own cursor. The own cursor is a hash of 48 bits at
-// which a segment of the table begins. Its last lostBits are always 0, because no table has 2^43 segments. So a cursor
-// has 53 bits at most, which a JavaScript number can represent.
-const (
-	ownBits  = 43
-	lostBits = 48 - ownBits
-)
+// ownBits is how many bits of a cursor of Scan are the group's own cursor. Those above are the number of the group. A
+// cursor has 53 bits at most, which a JavaScript number can represent.
+const ownBits = engine.CursorBits
 
 // Scan visits the keys of one group after the other; see engine.Table.Scan.
 func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
-	number, own := int(cursor>>ownBits), cursor&(1<<ownBits-1)<<lostBits
-	if number >= len(r.all()) {
-		return 0
+	number, own := int(cursor>>ownBits), cursor&(1<<ownBits-1)
+	if number >= len(r.all()) { // of an older version: see engine.Table.Scan
+		number, own = 0, 0
 	}
 	for number < len(r.all()) {
 		own = r.all()[number].Scan(own, count, func(key []byte, a engine.Algorithm) {
@@ -69,7 +65,7 @@ func (r *Router) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 	if number >= len(r.all()) {
 		return 0
 	}
-	return uint64(number)<<ownBits | own>>lostBits
+	return uint64(number)<<ownBits | own
 }
 
 // RandomKey returns a random key of a random group, or nil if no group has a key. A group with more keys is chosen more

@@ -32,7 +32,9 @@ func keyCommands() []*command {
 		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]",
 			summary: "Walk through the keys", cost: "O(n) in the keys visited",
 			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is " +
-				"seen at least once.", flags: "readonly", run: runScan, bulky: true, readsOwn: true},
+				"seen at least once. A cursor means the same on every node of a cluster, after a restart, and after " +
+				"a failover.",
+			flags: "readonly", run: runScan, bulky: true, readsOwn: true},
 		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle",
 			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1000) }},

@@ -294,6 +294,10 @@ func (m *FSM) found(s *State, body []byte) error {
 	if err != nil {
 		return err
 	}
+	if s.Founding.ClusterID == f.ClusterID && f.HashSeed != (engine.HashSeed{}) {
+		s.Founding.HashSeed = f.HashSeed // see Leadership.Seed
+		return nil
+	}
 	if s.Founding.ClusterID != "" {
 		guards.SecondFounding.Hit()
 		return nil // a second leader has proposed the first entry again
@@ -311,7 +315,7 @@ func (m *FSM) put(t *engine.Table, format byte) {
 
 // adopt makes a new, empty table with the constants of the cluster.
 func (m *FSM) adopt(f Constants, format byte) {
-	m.options.IDLifetimeNs = f.IDLifetimeNs
+	m.options.IDLifetimeNs, m.options.HashSeed = f.IDLifetimeNs, f.HashSeed
 	m.put(engine.NewTable(m.options), format)
 	m.Founded(f)
 }

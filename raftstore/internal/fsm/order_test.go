@@ -122,3 +122,30 @@ func TestStampsThatGoBackAreCounted(t *testing.T) {
 		require.Equal(t, c.clamps, m.Clamps.Load(), "entry %d", i)
 	}
 }
+
+// TestTheSeedOfTheTables checks that the cluster's constants set the seed of the table. A seed of a later entry belongs
+// to the state, and a table that is loaded from there has it. A second founding does not change it.
+func TestTheSeedOfTheTables(t *testing.T) {
+	m := newTestMachine(t)
+	first := Constants{ClusterID: "first", IDLifetimeNs: 7}
+	first.HashSeed[0] = 1
+	require.Nil(t, m.foundAs(first))
+	require.Equal(t, first.HashSeed, m.options.HashSeed)
+	table := m.Table.Load()
+	other := Constants{ClusterID: "second", IDLifetimeNs: 7}
+	other.HashSeed[0] = 2
+	require.Nil(t, m.foundAs(other))
+	require.Equal(t, first, m.State.Founding)
+
+	later := first
+	later.HashSeed[0] = 3
+	require.Nil(t, m.foundAs(later))
+	require.Equal(t, later, m.State.Founding)
+	require.Same(t, table, m.Table.Load())
+	meta, err := m.Images.Seal(m.State.Index, 1, m.State.Encode(), nil)
+	require.NoError(t, err)
+	require.NoError(t, m.load(meta.ID))
+	require.Equal(t, later.HashSeed, m.options.HashSeed)
+	require.NotSame(t, table, m.Table.Load())
+	require.Empty(t, m.fatal)
+}

@@ -209,7 +209,7 @@ func (m *FSM) load(id string) error {
 				fmt.Errorf("%w: the log had entries of format %d, this one reads %d", failure.ErrNewer,
 					s.Format, m.Newest)
 		}
-		m.options.IDLifetimeNs = s.Founding.IDLifetimeNs
+		m.options.IDLifetimeNs, m.options.HashSeed = s.Founding.IDLifetimeNs, s.Founding.HashSeed
 		table = engine.NewTable(m.options)
 		loader.Table = table
 		return s.At, nil

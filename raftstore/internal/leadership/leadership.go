@@ -160,7 +160,31 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 		return false
 	}
 	f := fsm.ConstantsOf(l.Options.Group, l.Options.Groups)
-	f.ClusterID, f.IDLifetimeNs, f.TestClock = id, l.IdLifetimeNs, l.TestClock
+	f.ClusterID, f.IDLifetimeNs, f.TestClock, f.HashSeed = id, l.IdLifetimeNs, l.TestClock, engine.NewHashSeed()
+	if err := l.propose(r, f); err != nil {
+		l.Log.Warn("the cluster could not be founded yet", "error", err)
+		return false
+	}
+	return true
+}
+
+// Seed proposes a seed for the tables of a cluster that an older version founded. Older versions ignore the entry and
+// forget the seed, so Seed waits until every member reads the newest format. A node without the seed that becomes the
+// leader proposes another seed, which then replaces the first on every node.
+func (l *Leadership) Seed(agreed byte) {
+	r := l.Current.Load()
+	if r == nil || agreed < wire.Version {
+		return
+	}
+	state, _ := l.FSM.LastArrival()
+	if f := state.Founding; f.ClusterID != "" && f.HashSeed == (engine.HashSeed{}) {
+		f.HashSeed = engine.NewHashSeed()
+		_ = l.propose(r, f) // the next check proposes it again
+	}
+}
+
+// propose proposes the cluster's constants and waits until they are applied.
+func (l *Leadership) propose(r *Term, f fsm.Constants) error {
 	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
 	h := wire.Header{Kind: wire.Bootstrap, Term: r.Number, At: r.Clock.Now()}
 	if f.Slots != nil {
@@ -169,10 +193,10 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 	h.Put(data)
 	future := l.Raft.Apply(data, l.ElectionTimeout())
 	if err := l.Raft.Await(future); err != nil {
-		l.Log.Warn("the cluster could not be founded yet", "error", err)
-		return false
+		return err
 	}
-	return future.Response() == nil
+	err, _ := future.Response().(error)
+	return err
 }
 
 // KeepTime commits limiter time while the leader is idle, so that the next leader's clock is close behind.
