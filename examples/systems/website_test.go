@@ -1,13 +1,16 @@
 package systems
 
 import (
+	"net"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/weirproc"
@@ -54,6 +57,36 @@ func TestWebsiteWithoutAStore(t *testing.T) {
 	}
 	w.logs("The store of the limits is not reached: requests pass")
 	require.Equal(t, 1, strings.Count(w.logged(), "is not reached"))
+}
+
+// TestWebsiteOnABusyStore checks that no login of many at once tries a password while the store is there and does not
+// answer in time.
+func TestWebsiteOnABusyStore(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = busy.Close() })
+	go func() {
+		for {
+			nc, err := busy.Accept()
+			if err != nil {
+				return
+			}
+			defer nc.Close() // at the end: it is open and silent until then
+		}
+	}()
+	w := javaWebsite(t, busy.Addr().String(), "spring.data.redis.timeout=300ms")
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			a, err := w.send(from("192.0.2.1", "POST", websiteLogin))
+			if assert.NoError(t, err) {
+				assert.Equal(t, "503  1", strings.TrimSpace(strconv.Itoa(a.status)+" "+a.remaining+" "+a.retryAfter))
+			}
+		})
+	}
+	all.Wait()
+	w.logs("The store of the limits is busy")
+	require.Zero(t, strings.Count(w.logged(), "is not reached"), "it is reached")
 }
 
 func websiteOn(t *testing.T, addr string) {

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import org.aquastream.common.ratelimit.RateLimiter.RateLimitResult;
 import org.slf4j.Logger;
@@ -39,13 +40,19 @@ public class RateLimitFilter extends OncePerRequestFilter {
     private static final String PROBLEM = "https://aquastream.org/problems/rate-limit-exceeded";
     private static final DateTimeFormatter MILLIS = new DateTimeFormatterBuilder().appendInstant(3).toFormatter();
 
+    /** One line a minute says that the store is busy. */
+    private static final long BUSY_QUIET_MS = 60_000;
+
     private final RateLimitProperties properties;
     private final RateLimiter limits;
     private final ClientKeys clients;
     private final ObjectMapper json;
+    private final StoreProbe store;
     private final AtomicBoolean down = new AtomicBoolean();
+    private final AtomicLong saidBusyMs = new AtomicLong();
 
-    public RateLimitFilter(RateLimitProperties properties, RateLimiter limits, ClientKeys clients, ObjectMapper json) {
+    public RateLimitFilter(RateLimitProperties properties, RateLimiter limits, ClientKeys clients, ObjectMapper json, StoreProbe store) {
+        this.store = store;
         this.properties = properties;
         this.limits = limits;
         this.clients = clients;
@@ -69,6 +76,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
         String limit = determineLimitKey(request);
         RateLimitResult result = check(client, limit);
         if (result == null) {
+            response.setHeader("Retry-After", "1");
             response.sendError(HttpStatus.SERVICE_UNAVAILABLE.value());
             return;
         }
@@ -98,7 +106,10 @@ public class RateLimitFilter extends OncePerRequestFilter {
         return "default";
     }
 
-    /** Logs the loss of the store once, and its return once. Returns null if a request must not pass without it. */
+    /**
+     * Logs the loss of the store once, and its return once. Returns null if a request must not pass: while the store is
+     * busy, or without fail-open.
+     */
     private RateLimitResult check(String client, String limit) {
         try {
             RateLimitResult result = limits.checkLimit(client, limit);
@@ -107,6 +118,14 @@ public class RateLimitFilter extends OncePerRequestFilter {
             }
             return result;
         } catch (Exception e) {
+            if (!store.isDown(e)) {
+                long nowMs = System.currentTimeMillis();
+                long saidMs = saidBusyMs.get();
+                if (nowMs - saidMs >= BUSY_QUIET_MS && saidBusyMs.compareAndSet(saidMs, nowMs)) {
+                    LOG.error("The store of the limits is busy: requests that it does not decide get 503", e);
+                }
+                return null;
+            }
             if (down.compareAndSet(false, true)) {
                 LOG.error("The store of the limits is not reached: requests {}", properties.isFailOpen() ? "pass" : "get 503", e);
             }

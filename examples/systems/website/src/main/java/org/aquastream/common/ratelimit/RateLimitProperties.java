@@ -17,7 +17,7 @@ public class RateLimitProperties {
     private List<String> trustedProxies = List.of("127.0.0.0/8", "::1/128");
     /** A header with the user, such as X-User-Id, from the load balancer. Without it, clients are addresses. */
     private String userHeader;
-    /** Whether requests pass while the store is not reached. Otherwise they get 503. */
+    /** Whether requests pass while no store is there. Otherwise they get 503, as they do while the store is busy. */
     private boolean failOpen = true;
 
     /**
