@@ -16,7 +16,7 @@ func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 		c.Space = store.Blocks
 	}
 	if s.Open(&c); c.Space == store.Limiters {
-		s.RestoreUnits(&c)
+		s.UpToDate(&c)
 	}
 	if c.Space == store.Blocks && op.Partial && c.Live && store.IsEverywhere(c.Entry.State()) {
 		d.Status = EverywhereStays
@@ -64,7 +64,7 @@ func (s *shard) resetPolicy(op *Op, d *Decision) bool {
 		name := LimiterName(string(policy), i, key)
 		c := store.Cell{Hash: s.t.hashKey(name), Key: name}
 		s.Open(&c)
-		if s.RestoreUnits(&c); c.Live {
+		if s.UpToDate(&c); c.Live {
 			d.Allowed = 1
 			s.countSuccess(c.Entry)
 			s.Drop(&c)

@@ -73,13 +73,21 @@ func leakyBucket(backlog arith.Uint128, op *Op, d *Decision) (after arith.Uint12
 	return after
 }
 
+// carryDeficit converts a deficit to the limit l.
+func carryDeficit(s *store.Store, l, old *Limit, deficit arith.Uint128) arith.Uint128 {
+	if s.OldRules {
+		return l.Carry(deficit, old)
+	}
+	return l.Keep(deficit, old)
+}
+
 func evaluateBucket(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	var deficit arith.Uint128
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())
 		deficit = store.DeficitAt(store.BucketOf(c.Entry), old.Rate, s.NowNs)
 		if c.Known = old.Is(&op.Limit); !c.Known {
-			deficit = op.Limit.Carry(deficit, old)
+			deficit = carryDeficit(s, &op.Limit, old, deficit)
 		}
 	}
 	var after arith.Uint128

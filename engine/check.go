@@ -102,7 +102,7 @@ func (k *checker) part(s *shard, p *Policy) {
 	}
 	k.clear()
 	for i := range p.Limits {
-		k.next(s, &p.Limits[i]).limit = uint8(i)
+		k.next(s, &p.dated[i]).limit = uint8(i)
 	}
 	k.groups = append(k.groups, group{policy: p, to: len(k.parts)})
 	k.parted = p
@@ -201,9 +201,10 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 	s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
-		limits := p.limitsFor(key, s.NowNs)
+		limits, since := p.lookup(key, s.NowNs, false)
 		for i := range limits {
 			x := k.next(s, &limits[i])
+			x.op.Limit.Since = limits[i].Limit.Since.Later(since)
 			x.setUp(op)
 			x.pair, x.limit = uint8(pair), uint8(i)
 			if x.strikes() {

@@ -51,6 +51,9 @@ func (x *part) setKey(p *Policy, key []byte) {
 // absent.
 func (x *part) open() {
 	x.s.Open(&x.c)
+	if x.c.Entry != nil && x.s.Limits.At(x.c.Entry.Limit()).Since != x.op.Limit.Since {
+		x.s.catchUp(&x.c)
+	}
 	x.s.RestoreUnits(&x.c)
 	x.opened()
 }

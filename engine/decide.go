@@ -60,12 +60,12 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	for _, i := range involved {
 		enter(&t.shards[i], at)
 	}
-	if !t.rehearse(at.NowNs, ops, out) {
+	if !t.rehearse(at, ops, out) {
 		return
 	}
 	for i := range ops {
 		if ops[i].Code == OpPolicy {
-			t.changePolicy(at.NowNs, &ops[i], &out[i])
+			t.changePolicy(at, &ops[i], &out[i])
 			continue
 		}
 		h, s := t.find(ops[i].Key)

@@ -9,10 +9,10 @@ func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 		if w = store.ReadFixed(c.Entry.State()); old.Is(&op.Limit) {
 			c.Known = true
 		} else {
-			w = carryWindow(s, op, old, w)
+			w = carryWindow(&op.Limit, old, w, s.NowNs, s.OffsetNs, op.Calendar)
 		}
 	} else {
-		w.EndNs = windowEnd(s, op)
+		w.EndNs = windowEnd(&op.Limit, s.NowNs, s.OffsetNs, op.Calendar)
 	}
 	grant, ok := admit(op, w.Used, d)
 	w.Used += grant
@@ -28,49 +28,50 @@ func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	return outcome{uint64(w.EndNs), uint64(w.Used), 0}
 }
 
-// windowEnd returns the end of the window that runs now. A FromFirst window begins now.
-func windowEnd(s *store.Store, op *Op) int64 {
-	wallNs := s.NowNs + s.OffsetNs
-	switch op.Limit.Mode {
+// windowEnd returns the end of the window that runs at a time. A FromFirst window begins then. ends has the bounds of
+// a calendar window.
+func windowEnd(l *Limit, nowNs, offsetNs int64, ends *Calendar) int64 {
+	switch l.Mode {
 	case Aligned:
-		return alignedStart(s, op.Limit.WindowNs) + op.Limit.WindowNs
+		return alignedStart(nowNs, offsetNs, l.WindowNs) + l.WindowNs
 	case FromFirst:
-		return s.NowNs + op.Limit.WindowNs
+		return nowNs + l.WindowNs
 	case Forever:
 		return Never
 	}
-	endNs := op.Calendar.EndNs
-	if wallNs >= endNs {
-		endNs = op.Calendar.NextEndNs
+	endNs := ends.EndNs
+	if nowNs+offsetNs >= endNs {
+		endNs = ends.NextEndNs
 	}
 	// A boundary may come late, but never early. Op.Calendar was computed before the decision. If the decision comes
 	// after both ends in it, the window lasts one nanosecond.
-	return max(endNs-s.OffsetNs, s.NowNs+1)
+	return max(endNs-offsetNs, nowNs+1)
 }
 
-// alignedStart returns when the window around now begins, in limiter time.
-func alignedStart(s *store.Store, windowNs int64) int64 {
-	into := (s.NowNs + s.OffsetNs) % windowNs
+// alignedStart returns when the window around a time begins, in limiter time.
+func alignedStart(nowNs, offsetNs, windowNs int64) int64 {
+	into := (nowNs + offsetNs) % windowNs
 	if into < 0 {
 		into += windowNs
 	}
-	return s.NowNs - into
+	return nowNs - into
 }
 
-// carryWindow converts a running window to the operation's limit. The count stays. If mode and length are the
-// same, the end stays as well. If both limits are FromFirst, the start stays, and an empty window replaces one
-// that is then over. Otherwise the window gets the end of a window under the new limit.
-func carryWindow(s *store.Store, op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
-	l := &op.Limit
+// carryWindow converts a running window to the limit l at a time. The count stays. If mode and length are the same,
+// the end stays as well. If both limits are FromFirst, the start stays, and an empty window replaces one that is then
+// over. Otherwise the window gets the end of a window under the new limit.
+func carryWindow(
+	l, old *Limit, w store.FixedWindow, nowNs, offsetNs int64, ends *Calendar,
+) store.FixedWindow {
 	switch {
 	case l.Mode == old.Mode && l.WindowNs == old.WindowNs:
 	case l.Mode == FromFirst && old.Mode == FromFirst:
 		w.EndNs += l.WindowNs - old.WindowNs
-		if w.EndNs <= s.NowNs {
-			w = store.FixedWindow{EndNs: windowEnd(s, op)}
+		if w.EndNs <= nowNs {
+			w = store.FixedWindow{EndNs: windowEnd(l, nowNs, offsetNs, ends)}
 		}
 	default:
-		w.EndNs = windowEnd(s, op)
+		w.EndNs = windowEnd(l, nowNs, offsetNs, ends)
 	}
 	return w
 }

@@ -116,7 +116,7 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 			s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
-			s.RestoreUnits(&c)
+			s.UpToDate(&c)
 			s.CompleteAllocation(&c, id, units)
 		}
 	}

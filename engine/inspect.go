@@ -85,7 +85,7 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 	c, b := store.Cell{Hash: h, Key: key}, store.Cell{Hash: h, Key: key, Space: store.Blocks}
 	s.Open(&c)
 	s.Open(&b)
-	s.RestoreUnits(&c)
+	s.UpToDate(&c)
 	if c.Live {
 		s.describe(&c, &info)
 	}
@@ -213,7 +213,7 @@ func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorith
 func (s *shard) liveLimiter(key []byte) bool {
 	c := store.Cell{Hash: s.t.hashKey(key), Key: key}
 	s.Open(&c)
-	s.RestoreUnits(&c)
+	s.UpToDate(&c)
 	return c.Live
 }
 
@@ -332,6 +332,6 @@ func (t *Table) Has(at Stamp, key []byte) bool {
 	s.look(at)
 	c := store.Cell{Hash: h, Key: key}
 	s.Open(&c)
-	s.RestoreUnits(&c)
+	s.UpToDate(&c)
 	return c.Live
 }

@@ -30,9 +30,17 @@ func (b tokens) under(at engine.Stamp, l engine.Limit) tokens {
 	level := plus(b.level, times(num(at.NowNs-b.atNs), perNs(b.limit.Rate)))
 	level = lesser(level, num(b.limit.Max))
 	if l != b.limit {
-		level = lesser(floorTo(level, l.Rate.PerNs), num(l.Max))
+		level = minus(num(l.Max), kept(minus(num(b.limit.Max), level), b.limit.Max, l.Max, l.Rate))
 	}
 	return tokens{l, level, at.NowNs}
+}
+
+// kept returns the units that stay used when the size of a bucket changes. They are rounded up to the precision of the
+// new rate. They are cut to the new size, except for a debt that there was.
+func kept(used *big.Rat, old, size int64, rate engine.Rate) *big.Rat {
+	up := func(n *big.Rat) *big.Rat { return negative(floorTo(negative(n), rate.PerNs)) }
+	debt := up(positive(minus(used, num(old))))
+	return lesser(up(used), plus(num(size), debt))
 }
 
 func (b tokens) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
@@ -94,7 +102,7 @@ func (q queue) idle(at engine.Stamp) bool   { return q.under(at, q.limit).backlo
 func (q queue) under(at engine.Stamp, l engine.Limit) queue {
 	backlog := positive(minus(q.backlog, times(num(at.NowNs-q.atNs), perNs(q.limit.Rate))))
 	if l != q.limit {
-		backlog = negative(floorTo(negative(backlog), l.Rate.PerNs))
+		backlog = kept(backlog, q.limit.Max+1, l.Max+1, l.Rate)
 	}
 	return queue{l, backlog, at.NowNs}
 }

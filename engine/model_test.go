@@ -286,6 +286,10 @@ func (s *modelState) adopt(at engine.Stamp, op *engine.Op, denied engine.Decisio
 		s.rule = r.under(at, op)
 	case twoWindows:
 		s.rule = r.under(at, limit)
+	case slidingLog:
+		s.rule = r.under(at, limit)
+	case strikes:
+		s.rule = r.under(at, limit)
 	}
 }
 

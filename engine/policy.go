@@ -53,7 +53,11 @@ type Policy struct {
 	ReportNs  int64
 	Overrides []Override // in the order of matching: exact keys, then patterns, the longest first
 
+	origin
+	history
+
 	// ready computes the following fields.
+	dated       []PolicyLimit  // Limits with Since
 	exact       map[string]int // the index in Overrides by exact key
 	prefixes    []string       // the prefixes of limiter names, by limit
 	hash        uint64         // of Name; computed by Table.ready
@@ -78,6 +82,9 @@ type Override struct {
 	Limits  []PolicyLimit // none: no limit at all
 	// UntilNs is the limiter time at which the override ends, or Never.
 	UntilNs int64
+
+	origin
+	dated []PolicyLimit // Limits with Since; made by ready
 }
 
 // Glob reports whether the pattern may match more than one key.
@@ -184,18 +191,8 @@ func (l *PolicyLimit) valid() bool {
 
 // limitsFor returns the limits in force for a key at a time. An empty result means that the key has no limit.
 func (p *Policy) limitsFor(key []byte, nowNs int64) []PolicyLimit {
-	if len(p.Overrides) == 0 {
-		return p.Limits
-	}
-	if i, ok := p.exact[string(key)]; ok && p.Overrides[i].UntilNs > nowNs {
-		return p.Overrides[i].Limits
-	}
-	for i := len(p.exact); i < len(p.Overrides); i++ {
-		if o := &p.Overrides[i]; o.UntilNs > nowNs && MatchGlob([]byte(o.Pattern), key) {
-			return o.Limits
-		}
-	}
-	return p.Limits
+	limits, _ := p.lookup(key, nowNs, false)
+	return limits
 }
 
 // most returns the largest number of limits that a key may have.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -19,10 +20,10 @@ func (t *Table) Policies() *Policies { return t.policies.Load() }
 
 // changePolicy carries out an OpPolicy. The caller holds the locks of all shards, so no decision observes a
 // partial change.
-func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
+func (t *Table) changePolicy(at Stamp, op *Op, d *Decision) {
 	set := t.policies.Load()
 	old, change := set.Get(op.Key), op.Policy
-	replaced := t.changed(set, nowNs, op, d)
+	replaced := t.changed(set, at, op, d)
 	if d.Allowed == 0 {
 		return
 	}
@@ -41,7 +42,7 @@ func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
 
 // changed computes an OpPolicy without carrying it out. It fills in the answer and returns the new set, or the
 // same set if nothing changes.
-func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Policies {
+func (t *Table) changed(set *Policies, at Stamp, op *Op, d *Decision) *Policies {
 	*d = Decision{}
 	old, change := set.Get(op.Key), op.Policy
 	switch {
@@ -54,12 +55,20 @@ func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Polici
 		d.Status = UnknownPolicy
 		return set
 	}
-	next := change.apply(old, string(op.Key), nowNs, op.TTLNs)
+	next := change.apply(old, string(op.Key), at.NowNs, op.TTLNs)
 	if next == nil {
 		d.Allowed = 1
 		return set.without(old.Name)
 	}
-	if old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
+	switch {
+	case change.Reset:
+		next.forgetHistory()
+	case old != nil && !t.oldRules.Load():
+		now := rule.Moment{AtNs: at.NowNs, Version: old.Version + 1}
+		next.follow(old, stage{now, at.WallOffsetNs})
+	}
+	next = next.ready(next.tally)
+	if old != nil && bytes.Equal(next.appendStored(nil), old.appendStored(nil)) {
 		d.Allowed, d.Remaining = arith.OneIf(change.Reset), int64(old.Version)
 		return set
 	}
@@ -69,6 +78,10 @@ func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Polici
 	}
 	next.Version++
 	replaced := set.with(t.ready(next, counts))
+	if replaced.bytes > MaxPolicyBytes && len(next.past) > 0 { // history must not refuse a change
+		next.forgetPast(len(next.past))
+		replaced = set.with(t.ready(next, counts))
+	}
 	if replaced.bytes > MaxPolicyBytes || replaced.Len() > MaxPolicies || next.Validate() != nil {
 		d.Status = PoliciesFull
 		return set
@@ -92,7 +105,7 @@ func versionOf(p *Policy) uint64 {
 // rehearse reports whether an atomic batch may be carried out. A batch with a conditional change of a policy is
 // carried out whole or not at all. If one of its policy changes is refused, rehearse answers that change with
 // the reason, and all other operations with Abandoned.
-func (t *Table) rehearse(nowNs int64, ops []Op, out []Decision) bool {
+func (t *Table) rehearse(at Stamp, ops []Op, out []Decision) bool {
 	if !conditional(ops) {
 		return true
 	}
@@ -101,7 +114,7 @@ func (t *Table) rehearse(nowNs int64, ops []Op, out []Decision) bool {
 		if ops[i].Code != OpPolicy {
 			continue
 		}
-		if set = t.changed(set, nowNs, &ops[i], &out[i]); out[i].Status != OK {
+		if set = t.changed(set, at, &ops[i], &out[i]); out[i].Status != OK {
 			for k := range ops {
 				if k != i {
 					out[k] = Decision{Status: Abandoned}
@@ -147,7 +160,7 @@ func (t *Table) drainPolicies(b *store.Batch) {
 	for name := range changed {
 		b.Add(policyClass, name, func(to []byte) []byte {
 			if p := set.byName[name]; p != nil {
-				to = p.Append(to)
+				to = p.appendStored(to)
 			}
 			return to
 		})
@@ -156,7 +169,7 @@ func (t *Table) drainPolicies(b *store.Batch) {
 
 // loadPolicy adds a stored policy to the table.
 func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
-	p, err := DecodePolicy(name, value)
+	p, err := decodeStored(name, value)
 	if err == nil {
 		err = p.Validate()
 	}

@@ -98,5 +98,5 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 			next.Overrides = append(next.Overrides, o)
 		}
 	}
-	return next.ready(next.tally)
+	return next
 }

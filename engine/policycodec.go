@@ -40,7 +40,7 @@ const (
 	policyDisabled
 )
 
-// Append appends the policy's stored form, without its name.
+// Append appends the terms and the version of a policy, without its name. appendStored also appends its history.
 func (p *Policy) Append(b []byte) []byte {
 	e := policyEncoder{b: append(b, policyFormat)}
 	switch fields := p.fields(); {
@@ -59,10 +59,7 @@ func (p *Policy) Append(b []byte) []byte {
 	for i := range p.Overrides {
 		e.zonesOf(p.Overrides[i].Limits)
 	}
-	e.int(int64(len(e.zones)))
-	for _, z := range e.zones {
-		e.zone(z)
-	}
+	e.zoneList()
 	e.limits(p.Limits)
 	e.int(int64(len(p.Overrides)))
 	for i := range p.Overrides {
@@ -114,10 +111,18 @@ func (e *policyEncoder) zonesOf(limits []PolicyLimit) {
 	}
 }
 
+// zoneList appends the list of zones.
+func (e *policyEncoder) zoneList() {
+	e.int(int64(len(e.zones)))
+	for _, z := range e.zones {
+		e.zone(z)
+	}
+}
+
 // number returns the position of a zone in the list of zones, from 1, or 0 if it is not in the list.
 func (e *policyEncoder) number(z *Zone) int64 {
 	return int64(slices.IndexFunc(e.zones, func(other *Zone) bool {
-		return other == z || z != nil && other.Name == z.Name && slices.Equal(other.Changes, z.Changes)
+		return sameZone(other, z)
 	})) + 1
 }
 
@@ -162,9 +167,7 @@ func DecodePolicy(name string, b []byte) (*Policy, error) {
 	flags := d.Within(0, policyShadow|policyDisabled)
 	p.Shadow, p.Disabled = flags&policyShadow != 0, flags&policyDisabled != 0
 	p.RetryNs, p.Reserved = d.Within(0, MaxWindowNs), d.Within(0, MaxReserved)
-	for n := d.Within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.Bad; n-- {
-		d.zones = append(d.zones, d.zone())
-	}
+	d.zoneList()
 	p.Limits = d.limits()
 	for n := d.Within(0, MaxOverrides+MaxGlobs); n > 0 && !d.Bad; n-- {
 		o := Override{Pattern: d.text(MaxKeyLen), UntilNs: d.Within(1, Never), Limits: d.limits()}
@@ -198,6 +201,12 @@ func (d *policyDecoder) fields(p *Policy) {
 	}
 }
 
+func (d *policyDecoder) zoneList() {
+	for n := d.Within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.Bad; n-- {
+		d.zones = append(d.zones, d.zone())
+	}
+}
+
 func (d *policyDecoder) zone() *Zone {
 	z := &Zone{Name: d.text(calendar.MaxNameLen)}
 	last := int64(0)
@@ -215,7 +224,7 @@ func (d *policyDecoder) limits() (limits []PolicyLimit) {
 		if zone := d.Within(0, int64(len(d.zones))); zone > 0 && !d.Bad {
 			l.Zone = d.zones[zone-1]
 		}
-		d.Bad = d.Bad || !l.valid()
+		d.Bad = d.Bad || !l.valid() || l.Limit.Since != rule.Moment{}
 		limits = append(limits, l)
 	}
 	return limits

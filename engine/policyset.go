@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -16,6 +15,7 @@ type Policies struct {
 	byName  map[string]*Policy
 	bytes   int       // of all policies, encoded
 	layouts []*Policy // policies with a layout, in the order of layoutsOf
+	moves   bool      // limiters of a policy may lag behind its definitions, or might have in an earlier set
 }
 
 // Get returns a policy by name, or nil.
@@ -57,15 +57,16 @@ func (s *Policies) with(p *Policy) *Policies {
 	next := s.without(p.Name)
 	next.byName[p.Name] = p
 	next.layouts = layoutsOf(next.byName)
-	next.bytes += len(p.Append(nil))
+	next.moves = next.moves || p.moves
+	next.bytes += len(p.appendStored(nil))
 	return next
 }
 
 // without returns a copy of the set without a policy.
 func (s *Policies) without(name string) *Policies {
-	next := &Policies{byName: maps.Clone(s.byName), bytes: s.bytes}
+	next := &Policies{byName: maps.Clone(s.byName), bytes: s.bytes, moves: s.moves}
 	if old := next.byName[name]; old != nil {
-		next.bytes -= len(old.Append(nil))
+		next.bytes -= len(old.appendStored(nil))
 		delete(next.byName, name)
 	}
 	next.layouts = layoutsOf(next.byName)
@@ -77,22 +78,15 @@ func newPolicies() *Policies { return &Policies{byName: map[string]*Policy{}} }
 // ready prepares a policy for checks. It sorts the overrides and computes what each check would otherwise
 // compute again.
 func (p *Policy) ready(counts *tally) *Policy {
-	slices.SortFunc(p.Overrides, func(a, b Override) int {
-		if x := cmp.Compare(arith.OneIf(a.Glob()), arith.OneIf(b.Glob())); x != 0 {
-			return x
-		}
-		if x := cmp.Compare(len(b.Pattern), len(a.Pattern)); x != 0 {
-			return x
-		}
-		return cmp.Compare(a.Pattern, b.Pattern)
-	})
+	slices.SortFunc(p.Overrides, func(a, b Override) int { return matchOrder(a.Pattern, b.Pattern) })
 	p.exact = map[string]int{}
 	for i := range p.Overrides {
 		if !p.Overrides[i].Glob() {
 			p.exact[p.Overrides[i].Pattern] = i
 		}
 	}
-	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.previewable()
+	p.readyHistory()
+	p.simple = !p.overridden && !p.Shadow && !p.Disabled && p.previewable()
 	p.bundleBytes = p.reservedBytes()
 	p.apart = nil
 	for i := 1; i < len(p.Limits); i++ {
@@ -179,7 +173,7 @@ func (p *Policy) reservedBytes() (room int) {
 func hashPolicies(h *store.Hasher, set *Policies) (sum uint64) {
 	for name, p := range set.byName {
 		b := append([]byte{policyClass, byte(len(name))}, name...)
-		sum += h.Hash(p.Append(b))
+		sum += h.Hash(p.appendStored(b))
 	}
 	return sum
 }

@@ -18,6 +18,8 @@ type shard struct {
 	heavy        heavy.Counter
 	decided      decided
 	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the name of a token, see openToken
+	caughtUp     *Policies                       // the policies of the last catchUpOnce
+	caughtUpNs   int64                           // and the last end of an override before it
 	forgotten    []forgottenUsage                // usage to remove before any other access
 	scriptBuffer []byte                          // memory for the byte string that a script reads
 	fetched      uint64                          // keeps prefetches from being optimized away
@@ -34,6 +36,7 @@ type decided struct {
 func (s *shard) init(t *Table) {
 	s.t = t
 	s.Reset(&t.memory, t.opts.TrackChanges, t.hashKey, s.noteBlock)
+	s.OnCatchUp(s.catchUp, func() bool { return t.policies.Load().moves })
 	s.decided = decided{}
 	s.forgotten = nil
 	s.heavy = heavy.NewCounter()

@@ -40,6 +40,9 @@ func takeSliding(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	if !ok {
 		d.RetryMs = slidingRetryMs(s, &log, used, op)
 	}
+	if !ok && putInForce(s, c, op, d) {
+		return false
+	}
 	if grant == 0 || op.Dry || !ensureLimiter(s, c, op, d, log.Growth(&s.Slab, s.NowNs, grant)) {
 		return false
 	}

@@ -26,17 +26,23 @@ func retryAtNs(w store.SlidingCounter, l *Limit, want int64) int64 {
 	return w.StartNs + l.WindowNs + fallsToNs(w.Cur, left, l.WindowNs)
 }
 
+// carryCounter converts the counts of a limiter that is not idle to the limit l at a time. If the window has another
+// length, the estimate becomes the count of the window that runs then.
+func carryCounter(l, old *Limit, w store.SlidingCounter, nowNs, offsetNs int64) store.SlidingCounter {
+	if w = w.Roll(nowNs, old.WindowNs); old.WindowNs == l.WindowNs {
+		return w
+	}
+	return store.SlidingCounter{
+		StartNs: alignedStart(nowNs, offsetNs, l.WindowNs), Cur: w.Used(nowNs, old.WindowNs),
+	}
+}
+
 func evaluateSlidingCounter(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	l := &op.Limit
-	w := store.SlidingCounter{StartNs: alignedStart(s, l.WindowNs)}
+	w := store.SlidingCounter{StartNs: alignedStart(s.NowNs, s.OffsetNs, l.WindowNs)}
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())
-		w2 := store.ReadSlidingCounter(c.Entry.State()).Roll(s.NowNs, old.WindowNs)
-		if old.WindowNs == l.WindowNs {
-			w = w2
-		} else {
-			w.Cur = w2.Used(s.NowNs, old.WindowNs)
-		}
+		w = carryCounter(l, old, store.ReadSlidingCounter(c.Entry.State()), s.NowNs, s.OffsetNs)
 	}
 	grant, ok := admit(op, w.Used(s.NowNs, l.WindowNs), d)
 	w.Cur += grant

@@ -31,6 +31,9 @@ func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 	}
 	x.answer(l, s.NowNs, d)
 	if !x.counted || op.Dry {
+		if x.blocked {
+			putInForce(&s.Store, c, op, d)
+		}
 		return false
 	}
 	units, answer := min(op.Cost, MaxLogUnits), *d
@@ -120,7 +123,8 @@ func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
 	s.flushForgotten() // a policy change in the same atomic step may have recorded forgotten usage
 	for i := range p.most() {
 		c := store.Cell{Hash: limiterHash(h, p.hash, i), Key: p.NameOf(i, key)}
-		if s.Open(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {
+		s.Open(&c)
+		if s.catchUp(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {
 			continue
 		}
 		s.countSuccess(c.Entry)

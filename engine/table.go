@@ -58,6 +58,8 @@ type Table struct {
 	asked       atomic.Uint64 // the number of shards that Victims has asked
 	skips       atomic.Int64  // operations left before the next search of reclaim
 
+	oldRules atomic.Bool // see KeepOldRules
+
 	// policies is replaced by a caller that holds the locks of all shards, or by Load and Unload under policyMu.
 	policies        atomic.Pointer[Policies]
 	policyMu        sync.Mutex          // guards policiesChanged
@@ -94,11 +96,22 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// Len returns the number of keys that are not idle. Like Collect, it drops idle entries. The limiters of a policy for a
+// KeepOldRules makes changes of definitions have the effect that they had before log form 7: a limiter changes when
+// it is next used, a token bucket keeps its tokens, and the denial of a sliding log puts no limit in force.
+func (t *Table) KeepOldRules(on bool) {
+	if t.oldRules.Swap(on) != on {
+		t.eachShard(Stamp{}, func(s *shard) { s.OldRules = on })
+	}
+}
+
+// Len returns the number of keys that are not idle. After a change of a definition, the first call brings all limiters
+// of policies up to date. Like Collect, it drops idle entries. The limiters of a policy for a
 // key that share a bundle count until all of them are idle. On a replica, its
 // stamp must not be ahead of the next decision's stamp.
 func (t *Table) Len(at Stamp) (n int64) {
+	set := t.policies.Load()
 	t.eachShard(at, func(s *shard) {
+		s.catchUpOnce(set)
 		s.CollectAll(s.pause)
 		n += s.Keys()
 	})

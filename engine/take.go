@@ -82,6 +82,15 @@ func adopt(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
+// putInForce is adopt for a denied operation on a log, whose state stays.
+func putInForce(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	if s.OldRules || op.Dry || op.Cost == 0 || !adopt(s, c, op, d) {
+		return false
+	}
+	s.Touched(c)
+	return true
+}
+
 // adopts reports whether a denied operation may put its limit in force.
 func adopts(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	if c.Known {
@@ -95,9 +104,27 @@ func adopts(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 // computed without changing the table. So a check can decide under all of its limits before it takes from any.
 type outcome struct{ a, b, c uint64 }
 
+// readOutcome returns the state of an entry of such an algorithm.
+func readOutcome(e store.Entry) (n outcome) {
+	st := e.State()
+	switch {
+	case store.IsBucket(e.Kind()):
+		n.setGone(store.BucketOf(e))
+	case e.Kind() == uint8(SlidingCounter):
+		n = outcome{le.Uint64(st), le.Uint64(st[8:]), le.Uint64(st[16:])}
+	case e.Kind() == uint8(FixedWindow):
+		n = outcome{le.Uint64(st), le.Uint64(st[8:]), 0}
+	}
+	return n
+}
+
+// goneAt returns the state of a bucket.
+func (n *outcome) goneAt() arith.Uint128        { return arith.Uint128{Hi: n.a, Lo: n.b} }
+func (n *outcome) setGone(goneAt arith.Uint128) { n.a, n.b = goneAt.Hi, goneAt.Lo }
+
 func (n *outcome) write(e store.Entry) {
 	if store.IsBucket(e.Kind()) {
-		store.SetBucket(e, arith.Uint128{Hi: n.a, Lo: n.b})
+		store.SetBucket(e, n.goneAt())
 		return
 	}
 	st := e.State()

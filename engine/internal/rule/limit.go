@@ -66,6 +66,29 @@ type Limit struct {
 	Max      int64
 	WindowNs int64 // SlidingLog, SlidingCounter, Strike, FixedWindow Aligned and FromFirst: 1..MaxWindowNs
 	Steps    Steps // Strike
+	// Since is when the limit came into force for a key of a policy. It is zero for any other limit.
+	Since Moment
+}
+
+// Moment is a place in the order of the changes of a policy: a limiter time, and the version of the policy after
+// the change. The version is 0 if an override ends by its time to live; such an end precedes the changes of the
+// same time.
+type Moment struct {
+	AtNs    int64
+	Version uint64
+}
+
+// Before reports whether a moment precedes another.
+func (m Moment) Before(other Moment) bool {
+	return m.AtNs < other.AtNs || m.AtNs == other.AtNs && m.Version < other.Version
+}
+
+// Later returns the later of two moments.
+func (m Moment) Later(other Moment) Moment {
+	if m.Before(other) {
+		return other
+	}
+	return m
 }
 
 // StrikeMode is a set of bits that select what a limit of Strike counts.
@@ -92,7 +115,7 @@ func (m StrikeMode) ValidFor(a Algorithm) bool {
 
 // Is reports whether two limits are equal. It is faster than == for limits without steps.
 func (l *Limit) Is(other *Limit) bool {
-	return l.Max == other.Max && l.Rate == other.Rate && l.WindowNs == other.WindowNs &&
+	return l.Max == other.Max && l.Rate == other.Rate && l.WindowNs == other.WindowNs && l.Since == other.Since &&
 		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Strikes == other.Strikes && l.Steps == other.Steps
 }
 

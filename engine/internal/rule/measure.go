@@ -14,7 +14,7 @@ func (l *Limit) MostMissing() arith.Uint128 {
 	return l.Rate.Grains(MaxUnits + l.Max)
 }
 
-// Carry converts a deficit under the limit old to this limit. A token bucket keeps its tokens, rounded down and
+// Carry is Keep as older versions of weir computed it. A token bucket keeps its tokens, rounded down and
 // at most the new burst. A leaky bucket keeps its backlog, rounded up. The result is at most MostMissing, even
 // if the clock was set back.
 func (l *Limit) Carry(deficit arith.Uint128, old *Limit) arith.Uint128 {
@@ -30,6 +30,25 @@ func (l *Limit) translate(deficit arith.Uint128, old *Limit) arith.Uint128 {
 		return burst.Add(regrain(deficit.Sub(oldBurst), old.Rate, l.Rate, true))
 	}
 	return burst.SubFloor(regrain(oldBurst.Sub(deficit), old.Rate, l.Rate, false))
+}
+
+// Keep converts a deficit under the limit old to this limit: what was used stays used. The deficit stays in units,
+// rounded up, and is cut to the size of the new bucket. So the change makes no debt. A debt that there was, by waiting
+// requests or a hold that cost more, stays as it is.
+func (l *Limit) Keep(deficit arith.Uint128, old *Limit) arith.Uint128 {
+	most, room := l.size(), old.size()
+	if room.Less(deficit) {
+		most = most.Add(regrain(deficit.Sub(room), old.Rate, l.Rate, true))
+	}
+	return regrain(deficit, old.Rate, l.Rate, true).Min(most).Min(l.MostMissing())
+}
+
+// size returns the deficit of a bucket that is used up. A leaky bucket has one unit more than its queue.
+func (l *Limit) size() arith.Uint128 {
+	if l.Algorithm == LeakyBucket {
+		return l.Rate.Grains(l.Max + 1)
+	}
+	return l.Rate.Grains(l.Max)
 }
 
 // regrain converts a quantity from 1/from.PerNs units to 1/to.PerNs units.

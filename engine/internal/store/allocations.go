@@ -63,6 +63,12 @@ func (s *Store) allocationsIn(set *leases.Set) []allocation {
 // HasAllocations reports whether any limiter has allocations.
 func (s *Store) HasAllocations() bool { return s.Counts.Entries[kindAllocations] > 0 }
 
+// UpToDate brings a limiter that was just opened to the definition in force, and gives units of ended holds back to it.
+func (s *Store) UpToDate(c *Cell) {
+	s.catchUp(c)
+	s.RestoreUnits(c)
+}
+
 // RestoreUnits gives units of ended holds back to a limiter that was just opened.
 func (s *Store) RestoreUnits(c *Cell) {
 	if s.HasAllocations() {
@@ -181,5 +187,5 @@ func (s *Store) collectAllocations(r arena.Ref) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}
 	s.Open(&c)
-	s.RestoreUnits(&c)
+	s.UpToDate(&c)
 }

@@ -191,7 +191,7 @@ func (s *Store) load(c *Cell, kind uint8, limit *rule.Limit, d *codec.Decoder) (
 		s.remove(c)
 		return false, ErrStored
 	}
-	if s.idle(c.Entry) {
+	if s.idle(c.Entry) && !rule.Reserved(c.Key) { // a limiter of a policy may lag behind a policy that is not loaded yet
 		s.remove(c)
 		return false, nil
 	}

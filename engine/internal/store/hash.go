@@ -84,7 +84,7 @@ func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
 	c := Cell{Hash: s.hashKey(e.Key()), Key: e.Key()}
 	s.Open(&c)
-	if !c.Live || c.Entry.Limit() != e.Limit() {
+	if s.catchUp(&c); !c.Live || c.Entry.Limit() != e.Limit() {
 		return 0, false
 	}
 	set := leases.Read(e.State())

@@ -124,6 +124,9 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 
 // expire drops an idle entry.
 func (s *Store) expire(r arena.Ref) {
+	if s.catchUpSlot(r) {
+		return
+	}
 	if e := Entry(s.Slab.At(r)); e.Kind() == kindBundle {
 		s.expireBundle(r, e)
 		return

@@ -3,7 +3,6 @@ package store
 import (
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
-	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
@@ -13,7 +12,7 @@ import (
 // copyForRead gives a look a copy of a limiter that it may change. EndLook frees the copy.
 func (s *Store) copyForRead(c *Cell) {
 	copied := append(Entry(nil), c.Entry.bytes()...)
-	if c.Entry.Kind() == uint8(rule.SlidingLog) {
+	if HasLog(c.Entry.Kind()) {
 		from, to := unitlog.Read(c.Entry.State()), unitlog.Log{}
 		for r := range from.All(&s.Slab) {
 			to.Append(&s.Slab, r.AtNs, r.Units)
@@ -48,9 +47,12 @@ func (s *Store) EachView(r arena.Ref, visit func(e Entry, live bool)) {
 // view calls visit with an entry as a look sees it.
 func (s *Store) view(e Entry, visit func(e Entry, live bool)) {
 	c := Cell{Entry: e, Live: !s.idle(e)}
-	if c.Live && s.Counts.Entries[kindAllocations] > 0 && SpaceOf(e.Kind()) == Limiters {
+	if SpaceOf(e.Kind()) == Limiters && (s.lags() || c.Live && s.HasAllocations()) {
 		c.Hash, c.Key = s.hashKey(e.Key()), e.Key()
-		s.RestoreUnits(&c)
+		s.UpToDate(&c)
+	}
+	if c.Entry == nil { // it starts empty
+		c.Entry = e
 	}
 	visit(c.Entry, c.Live)
 }
@@ -64,6 +66,7 @@ func (s *Store) BeginLook(nowNs, offsetNs int64) {
 // EndLook ends the look that BeginLook began.
 func (s *Store) EndLook() {
 	s.freeCopies()
+	s.returnBorrowed()
 	s.Looking = false
 	s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
 }

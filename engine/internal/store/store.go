@@ -13,6 +13,7 @@ type Store struct {
 	NowNs    int64 // the latest time seen; it never goes back
 	OffsetNs int64
 	Looking  bool // between BeginLook and EndLook
+	OldRules bool // see Table.KeepOldRules
 	Index    Index
 	Limits   limitTable
 	changes  changeLog
@@ -23,6 +24,9 @@ type Store struct {
 	memory         *Memory
 	hashKey        func(key []byte) uint64
 	onBlock        func(e Entry, there bool) // called when a block everywhere begins or ends
+	catchUp        func(c *Cell)             // brings a limiter to the definition in force; see engine
+	lags           func() bool               // whether limiters may need it
+	borrowed       []uint32                  // limits of copies made for a look
 	evictSeed      uint64                    // the state of the random numbers of evict
 	Used           arena.Meter               // read without the lock
 	Exhausted      atomic.Bool               // the last reclaim step found no memory to free
@@ -52,6 +56,10 @@ type counts struct {
 	Expired, Evicted, Forgiven int64
 }
 
+// OnCatchUp sets the function that brings an opened limiter of a policy to the definition in force for its key, and one
+// that reports whether there may be limiters that lag behind.
+func (s *Store) OnCatchUp(catchUp func(c *Cell), lags func() bool) { s.catchUp, s.lags = catchUp, lags }
+
 // Reset makes the store empty. onBlock is called when a block everywhere begins or ends.
 func (s *Store) Reset(
 	m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool),
@@ -64,6 +72,7 @@ func (s *Store) Reset(
 	s.compaction, s.shedding = compaction{}, shedding{}
 	s.Wheel = newWheel()
 	s.changes = changeLog{on: trackChanges}
+	s.OnCatchUp(func(*Cell) {}, func() bool { return false })
 	s.Counts, s.bundles = counts{}, 0
 }
 
