@@ -139,14 +139,6 @@ func (p *Policy) forgetPast(n int) {
 	p.past = p.past[n:]
 }
 
-// forgetHistory makes the definitions the first of the policy, which has no usage.
-func (p *Policy) forgetHistory() {
-	p.origin, p.history = origin{}, history{}
-	for i := range p.Overrides {
-		p.Overrides[i].origin = origin{}
-	}
-}
-
 func compareMoments(a, b rule.Moment) int {
 	return cmp.Or(cmp.Compare(a.AtNs, b.AtNs), cmp.Compare(a.Version, b.Version))
 }

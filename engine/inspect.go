@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
 	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
@@ -145,6 +146,7 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	var d Decision
 	s.take(c, &Op{Key: c.Key, Limit: info.Limit, Dry: true}, &d)
 	info.Remaining, info.IdleInMs = d.Remaining, d.ResetMs
+	info.Limit.Since = rule.Moment{}
 }
 
 // Top returns up to n keys with the most units admitted or denied lately, the heaviest first. Limiters of

@@ -3,23 +3,105 @@ package engine_test
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/weir-project/weir/engine"
 )
 
 // policyModel is the simple model of checks. It has policies in a map. For a check it asks the limiters of the model
 // one after the other, one for each limit and key.
+//
+// A change of a definition takes effect at once: the model visits every limiter of the policy at the instant of the
+// change, and at the instant at which an override ends.
 type policyModel struct {
 	limiters *model
 	policies map[string]engine.Policy
+	offsets  map[string]int64 // the offset of the wall clock when an override was set, by policy and pattern
+	nowNs    int64
 }
 
 func newPolicyModel() *policyModel {
-	return &policyModel{newModel(60e9), map[string]engine.Policy{}}
+	return &policyModel{newModel(60e9), map[string]engine.Policy{}, map[string]int64{}, 0}
+}
+
+// pass lets time pass, and ends the overrides that end until then.
+func (m *policyModel) pass(at engine.Stamp) {
+	for {
+		endNs, of, offsetNs := engine.Never, "", int64(0)
+		for name, p := range m.policies {
+			for _, o := range p.Overrides {
+				if o.UntilNs > m.nowNs && o.UntilNs <= at.NowNs && o.UntilNs < endNs {
+					endNs, of, offsetNs = o.UntilNs, name, m.offsets[name+"|"+o.Pattern]
+				}
+			}
+		}
+		if endNs == engine.Never {
+			m.nowNs = at.NowNs
+			return
+		}
+		for name, p := range m.policies { // several overrides may end at one instant
+			ends := slices.ContainsFunc(p.Overrides, func(o engine.Override) bool { return o.UntilNs == endNs })
+			if name == of || ends {
+				offsetNs := offsetNs
+				for _, o := range p.Overrides {
+					if o.UntilNs == endNs {
+						offsetNs = m.offsets[name+"|"+o.Pattern]
+					}
+				}
+				m.redefine(name, p, p, engine.Stamp{NowNs: endNs - 1}, engine.Stamp{NowNs: endNs, WallOffsetNs: offsetNs})
+			}
+		}
+		m.nowNs = endNs
+	}
+}
+
+// redefine brings all limiters of a policy from one definition to the next: what was used stays used. A limiter of
+// another algorithm starts empty. A key without limits keeps the usage that it has.
+func (m *policyModel) redefine(name string, from, to engine.Policy, before, at engine.Stamp) {
+	for key, k := range m.limiters.keys {
+		policy, i, of, ok := engine.SplitName([]byte(key))
+		if !ok || string(policy) != name || k.state.rule == nil {
+			continue
+		}
+		was, is := m.usageLimits(before, from, string(of)), m.usageLimits(at, to, string(of))
+		switch {
+		case i >= len(is) || k.state.rule.idle(at) || k.state.rule.algorithm() != is[i].Limit.Algorithm:
+			k.state.rule = nil
+		case i < len(was) && was[i].Limit == is[i].Limit && fmt.Sprint(was[i].Zone) == fmt.Sprint(is[i].Zone):
+		default:
+			k.state.rule = redefined(k.state.rule, at, is[i])
+		}
+	}
+}
+
+func redefined(r rule, at engine.Stamp, l engine.PolicyLimit) rule {
+	switch r := r.(type) {
+	case tokens:
+		return r.under(at, l.Limit)
+	case queue:
+		return r.under(at, l.Limit)
+	case fixed:
+		op := engine.Op{Limit: l.Limit}
+		if l.Zone == nil {
+			return r.under(at, &op)
+		}
+		op.Calendar = l.Zone.Window(at.NowNs+at.WallOffsetNs, l.Limit.Mode)
+		r.limit = l.Limit
+		r.startNs, r.endNs = newWindow(at, &op)
+		return r
+	case twoWindows:
+		return r.under(at, l.Limit)
+	case slidingLog:
+		return r.under(at, l.Limit)
+	case strikes: // a penalty that runs keeps its end
+		return r.under(at, l.Limit)
+	}
+	panic("a policy has no such limit")
 }
 
 // do runs one operation.
 func (m *policyModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
+	m.pass(at)
 	switch op.Code {
 	case engine.OpPolicy:
 		return m.change(at, op)
@@ -60,6 +142,7 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 	case engine.PolicySet:
 		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = c.Terms.Limits, c.Terms.Shadow,
 			c.Terms.Disabled, c.Terms.RetryNs, c.Terms.Reserved
+		next.Layout = c.Terms.Layout
 		if c.Own {
 			next.Owner = c.Terms.Owner
 		}
@@ -75,8 +158,9 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 		next.Overrides = append(next.Overrides, o)
 	}
 	if known && fmt.Sprint(sortedOverrides(next), next.Limits, next.Shadow, next.Disabled, next.RetryNs,
-		next.Reserved, next.Owner) ==
-		fmt.Sprint(sortedOverrides(old), old.Limits, old.Shadow, old.Disabled, old.RetryNs, old.Reserved, old.Owner) {
+		next.Reserved, next.Owner, next.Layout) ==
+		fmt.Sprint(sortedOverrides(old), old.Limits, old.Shadow, old.Disabled, old.RetryNs, old.Reserved, old.Owner,
+			old.Layout) {
 		if c.Reset {
 			m.forget(name, 0)
 		}
@@ -84,6 +168,15 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 	}
 	next.Version++
 	m.policies[name] = next
+	m.redefine(name, old, next, at, at)
+	if c.Do == engine.PolicyOverride {
+		pattern := c.Terms.Overrides[0].Pattern
+		i := slices.IndexFunc(old.Overrides, func(o engine.Override) bool { return o.Pattern == pattern })
+		if i < 0 || old.Overrides[i].UntilNs <= at.NowNs ||
+			fmt.Sprint(old.Overrides[i].Limits) != fmt.Sprint(c.Terms.Overrides[0].Limits) {
+			m.offsets[name+"|"+pattern] = at.WallOffsetNs
+		}
+	}
 	if c.Reset {
 		m.forget(name, 0)
 	} else {
@@ -141,6 +234,18 @@ func (m *policyModel) forgive(at engine.Stamp, op *engine.Op) (d engine.Decision
 	return d
 }
 
+// usageLimits returns the limits under which the usage of a key ages: overrides without limits do not count.
+func (m *policyModel) usageLimits(at engine.Stamp, p engine.Policy, key string) []engine.PolicyLimit {
+	limited := p
+	limited.Overrides = nil
+	for _, o := range p.Overrides {
+		if len(o.Limits) > 0 {
+			limited.Overrides = append(limited.Overrides, o)
+		}
+	}
+	return m.limits(at, limited, key)
+}
+
 // limits returns the limits in force for a key.
 func (m *policyModel) limits(at engine.Stamp, p engine.Policy, key string) []engine.PolicyLimit {
 	best, limits := -1, p.Limits
@@ -167,24 +272,14 @@ type bound struct {
 	answer      engine.Decision
 }
 
-// ask takes from one limit. It treats a limiter of another algorithm as missing.
+// ask takes from one limit.
 func (m *policyModel) ask(at engine.Stamp, b *bound, cost int64, op *engine.Op, dry bool) engine.Decision {
-	k := m.limiters.keys[b.name]
-	if k != nil {
-		if own := k.state.withoutIdle(at); own.algorithm() != engine.NoAlgorithm &&
-			own.algorithm() != b.limit.Limit.Algorithm {
-			before := k.state.rule
-			k.state.rule = nil
-			defer func() {
-				if k.state.rule == nil { // nothing was taken
-					k.state.rule = before
-				}
-			}()
-		}
-	}
 	take := engine.Op{Key: []byte(b.name), Limit: b.limit.Limit, Cost: cost, Dry: dry}
 	if !op.Partial {
 		take.WaitNs = b.limit.WaitNs
+	}
+	if b.limit.Zone != nil {
+		take.Calendar = b.limit.Zone.Window(at.NowNs+at.WallOffsetNs, b.limit.Limit.Mode)
 	}
 	return m.limiters.do(at, &take)
 }
@@ -297,9 +392,6 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 				shadowFails[b.pair] = true
 			} else {
 				denied = append(denied, b)
-				if !op.Dry && op.Cost > 0 {
-					m.ask(at, b, asked, op, false) // may put the limit in force
-				}
 			}
 		}
 	}

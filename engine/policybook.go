@@ -60,15 +60,14 @@ func (t *Table) changed(set *Policies, at Stamp, op *Op, d *Decision) *Policies 
 		d.Allowed = 1
 		return set.without(old.Name)
 	}
-	switch {
-	case change.Reset:
-		next.forgetHistory()
-	case old != nil && !t.oldRules.Load():
+	if old != nil && !t.oldRules.Load() {
 		now := rule.Moment{AtNs: at.NowNs, Version: old.Version + 1}
-		next.follow(old, stage{now, at.WallOffsetNs})
+		if next.follow(old, stage{now, at.WallOffsetNs}); change.Reset { // no usage is left
+			next.past, next.horizon = nil, stage{}
+		}
 	}
 	next = next.ready(next.tally)
-	if old != nil && bytes.Equal(next.appendStored(nil), old.appendStored(nil)) {
+	if old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
 		d.Allowed, d.Remaining = arith.OneIf(change.Reset), int64(old.Version)
 		return set
 	}

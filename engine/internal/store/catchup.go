@@ -115,9 +115,9 @@ func (s *Store) catchUpSlot(r arena.Ref) (changed bool) {
 	for _, name := range s.namesIn(r, nil) {
 		c := Cell{Hash: s.hashKey(name), Key: name}
 		s.Open(&c)
-		limit := c.Entry.Limit()
+		since := s.Limits.At(c.Entry.Limit()).Since
 		s.catchUp(&c)
-		changed = changed || c.Ref != r || c.Entry.Limit() != limit
+		changed = changed || c.Ref != r || s.Limits.At(c.Entry.Limit()).Since != since
 	}
 	return changed
 }
