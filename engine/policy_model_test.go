@@ -336,8 +336,8 @@ func (m *policyModel) costOf(at engine.Stamp, op *engine.Op, bounds []*bound) in
 }
 
 // preview asks one limit for a cost and the units that it keeps, and takes nothing.
-func (m *policyModel) preview(at engine.Stamp, b *bound, cost int64, op *engine.Op) (asked int64) {
-	asked = cost
+func (m *policyModel) preview(at engine.Stamp, b *bound, cost int64, op *engine.Op) {
+	asked := cost
 	if cost > 0 {
 		asked += b.kept
 	}
@@ -345,14 +345,24 @@ func (m *policyModel) preview(at engine.Stamp, b *bound, cost int64, op *engine.
 		asked = 0
 	}
 	b.answer = m.ask(at, b, asked, op, true)
-	return asked
+}
+
+// copied returns a copy of the model, whose time may pass.
+func (m *policyModel) copied() *policyModel {
+	limiters := *m.limiters
+	limiters.keys = map[string]*modelKey{}
+	for name, k := range m.limiters.keys {
+		limiters.keys[name] = &modelKey{state: k.state}
+	}
+	return &policyModel{&limiters, m.policies, m.offsets, m.nowNs}
 }
 
 // behindBlock completes the answer to a check on a blocked key with what the limits say when the block is over.
 func (m *policyModel) behindBlock(at engine.Stamp, op *engine.Op, d engine.Decision) engine.Decision {
-	nowNs, left := m.limiters.nowNs, d.RetryMs
-	defer func() { m.limiters.nowNs = nowNs }()
-	at.NowNs = max(at.NowNs, nowNs) + left*1e6
+	left := d.RetryMs
+	at.NowNs = max(at.NowNs, m.limiters.nowNs) + left*1e6
+	m = m.copied()
+	m.pass(at)
 	bounds, _, _ := m.bounds(at, op)
 	cost := m.costOf(at, op, bounds)
 	for _, b := range bounds {
@@ -383,7 +393,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 	cost := m.costOf(at, op, bounds)
 	shadowFails, denied := map[int]bool{}, []*bound{}
 	for _, b := range bounds {
-		asked := m.preview(at, b, cost, op)
+		m.preview(at, b, cost, op)
 		if b.answer.Allowed == 0 && b.limit.Limit.Strikes&engine.Extend != 0 && op.Cost > 0 {
 			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // the strike counts even if the check is denied
 		}

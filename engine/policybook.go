@@ -60,7 +60,7 @@ func (t *Table) changed(set *Policies, at Stamp, op *Op, d *Decision) *Policies 
 		d.Allowed = 1
 		return set.without(old.Name)
 	}
-	if old != nil && !t.oldRules.Load() {
+	if old != nil && t.Rules() >= RulesDefinitions {
 		now := rule.Moment{AtNs: at.NowNs, Version: old.Version + 1}
 		if next.follow(old, stage{now, at.WallOffsetNs}); change.Reset { // no usage is left
 			next.past, next.horizon = nil, stage{}

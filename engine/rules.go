@@ -11,14 +11,18 @@ const (
 	// RulesWaits: a denial by a block tells a wait after which the limits behind the block admit the request, too. A
 	// check of normal priority does not go into debt at the cost of the units that its policy reserves.
 	RulesWaits
+	// RulesDefinitions: a changed definition of a policy counts from its change on (definitions.go). A bucket keeps what
+	// was used when its limit changes, and the denial of a sliding log or a penalty puts the limit in force.
+	RulesDefinitions
 	// RulesNewest are the rules of a table on which SetRules was not called.
-	RulesNewest = RulesWaits
+	RulesNewest = RulesDefinitions
 )
 
 // SetRules changes the rules by which the table decides from now on.
 func (t *Table) SetRules(r Rules) {
 	if t.Rules() != r {
 		t.rules.Store(uint32(r))
+		t.eachShard(Stamp{}, func(s *shard) { s.OldRules = r < RulesDefinitions })
 	}
 }
 

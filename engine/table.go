@@ -58,8 +58,6 @@ type Table struct {
 	asked       atomic.Uint64 // the number of shards that Victims has asked
 	skips       atomic.Int64  // operations left before the next search of reclaim
 
-	oldRules atomic.Bool // see KeepOldRules
-
 	// policies is replaced by a caller that holds the locks of all shards, or by Load and Unload under policyMu.
 	policies        atomic.Pointer[Policies]
 	policyMu        sync.Mutex          // guards policiesChanged
@@ -94,14 +92,6 @@ func NewTable(o Options) *Table {
 		t.shards[i].init(t)
 	}
 	return t
-}
-
-// KeepOldRules makes changes of definitions have the effect that they had before log form 7: a limiter changes when
-// it is next used, a token bucket keeps its tokens, and the denial of a sliding log puts no limit in force.
-func (t *Table) KeepOldRules(on bool) {
-	if t.oldRules.Swap(on) != on {
-		t.eachShard(Stamp{}, func(s *shard) { s.OldRules = on })
-	}
 }
 
 // Len returns the number of keys that are not idle. After a change of a definition, the first call brings all limiters

@@ -79,6 +79,10 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 	g.format.Agreed.Store(wire.Oldest)
 	g.divergence = &divergence.Check{Host: h, Raft: g.raft, Found: make(chan fsm.Difference, 1)}
 	g.leadership = &leadership.Leadership{Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Status: status}
+	g.leadership.Agree = func() byte {
+		g.format.Agree()
+		return byte(g.format.Agreed.Load())
+	}
 	g.reads = &readindex.Reads{
 		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
 		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages),

@@ -29,8 +29,9 @@ func FormatOf(op *engine.Op) byte {
 // a cluster the way back to an older version, until the rules make a difference.
 func Preferred(op *engine.Op) byte {
 	switch {
-	case op.Code == engine.OpBlock, op.Code == engine.OpBlockEverywhere, op.High,
-		op.Code == engine.OpPolicy && op.Policy.Terms != nil && op.Policy.Terms.Reserved > 0:
+	case op.Code == engine.OpPolicy:
+		return definitions
+	case op.Code == engine.OpBlock, op.Code == engine.OpBlockEverywhere, op.High:
 		return waits
 	}
 	return Oldest
@@ -38,7 +39,10 @@ func Preferred(op *engine.Op) byte {
 
 // RulesOf returns the rules by which a table decides the entries of a log whose newest entry has a format.
 func RulesOf(format byte) engine.Rules {
-	if format >= waits {
+	switch {
+	case format >= definitions:
+		return engine.RulesDefinitions
+	case format >= waits:
 		return engine.RulesWaits
 	}
 	return engine.RulesOldest

@@ -25,14 +25,18 @@ import (
 //
 // Format 6 adds clusters of several Raft groups: the constants of such a group, and the slots that it owns.
 //
-// Format 7 adds no operation. From its first entry on, tables decide by engine.RulesWaits.
-const Oldest, Version = 1, 7
+// Formats 7 and 8 add no operation. From their first entries on, tables decide by engine.RulesWaits and by
+// engine.RulesDefinitions.
+const Oldest, Version = 1, 8
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6
 
-// waits is the format whose entries tables decide by engine.RulesWaits.
-const waits = 7
+// waits and definitions are the formats whose entries tables decide by engine.RulesWaits and engine.RulesDefinitions.
+const (
+	waits       = 7
+	definitions = 8
+)
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

@@ -88,6 +88,7 @@ func (s *Store) EndAhead() {
 	}
 	if !s.aheadLooking {
 		s.freeCopies()
+		s.returnBorrowed()
 	}
 	s.ahead, s.Looking, s.NowNs = false, s.aheadLooking, s.aheadNs
 }

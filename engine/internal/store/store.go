@@ -13,7 +13,7 @@ type Store struct {
 	NowNs    int64 // the latest time seen; it never goes back
 	OffsetNs int64
 	Looking  bool // between BeginLook and EndLook
-	OldRules bool // see Table.KeepOldRules
+	OldRules bool // decide by rules older than engine.RulesDefinitions
 	Index    Index
 	Limits   limitTable
 	changes  changeLog

@@ -46,6 +46,8 @@ type Leadership struct {
 	Logs     *raftlog.Log
 	Queue    *queue.Queue
 	Confirms *quorum.Check
+	// Agree returns the newest form of entries that all members read, as far as this node knows.
+	Agree func() byte
 	// Status returns the status of this node.
 	Status func() host.Status
 
@@ -186,9 +188,10 @@ func (l *Leadership) Seed(agreed byte) {
 // propose proposes the cluster's constants and waits until they are applied.
 func (l *Leadership) propose(r *Term, f fsm.Constants) error {
 	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
-	h := wire.Header{Kind: wire.Bootstrap, Term: r.Number, At: r.Clock.Now()}
+	// A new cluster begins with the newest rules that its members know.
+	h := wire.Header{Kind: wire.Bootstrap, Format: l.Agree(), Term: r.Number, At: r.Clock.Now()}
 	if f.Slots != nil {
-		h.Format = wire.Groups
+		h.Format = max(h.Format, wire.Groups)
 	}
 	h.Put(data)
 	future := l.Raft.Apply(data, l.ElectionTimeout())
