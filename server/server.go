@@ -39,6 +39,8 @@ type Config struct {
 	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
 	// blocked everywhere. If it is empty, these commands work on no key.
 	BlacklistKey string
+	// DenyWhenFull says that the limiter refuses new keys when memory is full, for CONFIG GET.
+	DenyWhenFull bool
 	Version      string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
@@ -86,7 +88,7 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	sessions, err := commands.NewShared(commands.Config{
 		Addr: cfg.Addr, TLSAddr: cfg.TLSAddr, Password: cfg.Password, LoadUsers: cfg.LoadUsers,
 		ProtectedMode: cfg.ProtectedMode, EnableDebug: cfg.EnableDebug, Redirect: cfg.Redirect,
-		BlacklistKey: cfg.BlacklistKey, Version: cfg.Version, MaxClients: cfg.MaxClients,
+		BlacklistKey: cfg.BlacklistKey, DenyWhenFull: cfg.DenyWhenFull, Version: cfg.Version, MaxClients: cfg.MaxClients,
 		MaxBulkBytes: cfg.MaxBulkBytes, MaxValueBytes: cfg.MaxValueBytes, Tracer: cfg.Tracer,
 		Logger: cfg.Logger, OnShutdown: cfg.OnShutdown,
 	}, lim)

@@ -209,6 +209,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
 		BlacklistKey:   s.BlacklistKey,
+		DenyWhenFull:   s.fullPolicy() == engine.Deny,
 	}
 }
 

@@ -93,6 +93,14 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, "user default on sanitize-payload ~* &* +@all", c.say("ACL LIST"))
 }
 
+// TestConfigShowsWhatHappensWhenFull checks that CONFIG GET says whether a full memory denies new keys.
+func TestConfigShowsWhatHappensWhenFull(t *testing.T) {
+	for deny, want := range map[bool]string{false: "volatile-ttl", true: "noeviction"} {
+		c := newTestServer(t, Config{DenyWhenFull: deny}).client(t)
+		assert.Equal(t, "maxmemory-policy "+want, c.say("CONFIG GET maxmemory-policy"))
+	}
+}
+
 func TestSlowlog(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
 	assert.Equal(t, "0", c.say("SLOWLOG LEN"))

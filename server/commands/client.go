@@ -46,7 +46,7 @@ func clientCommand() *command {
 			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "Accepted without effect",
 				run: ok},
 			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]",
-				summary: "Accepted without effect: nothing a client may cache ever changes", run: ok},
+				summary: "Accepted without effect: nothing a client may cache ever changes", run: runOnOff},
 			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
 			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off",
 				run: func(s *Session, _ [][]byte) { s.Int(-1) }},

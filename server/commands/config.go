@@ -34,7 +34,13 @@ func settings() []setting {
 	all := []setting{
 		fixed("appendonly", "no"), fixed("save", ""), fixed("databases", "1"), fixed("timeout", "0"),
 		fixed("replica-read-only", "no"), fixed("notify-keyspace-events", ""),
-		fixed("maxmemory-policy", "volatile-ttl"), fixed("tcp-keepalive", strconv.Itoa(int(KeepAliveIdle.Seconds()))),
+		fixed("tcp-keepalive", strconv.Itoa(int(KeepAliveIdle.Seconds()))),
+		{name: "maxmemory-policy", get: func(s *Shared) string {
+			if s.cfg.DenyWhenFull {
+				return "noeviction"
+			}
+			return "volatile-ttl"
+		}},
 		{name: "cluster-enabled", get: func(s *Shared) string { return yesNo(s.Replica != nil) }},
 		{name: "bind", get: func(s *Shared) string { host, _ := s.hostPort(); return host }},
 		{name: "port", get: func(s *Shared) string { _, port := s.hostPort(); return port }},

@@ -136,6 +136,11 @@ func runMemoryUsage(s *Session, args [][]byte) {
 		s.fail(arg.ErrSyntax)
 		return
 	}
+	if len(args) == 5 {
+		if _, err := arg.Units("SAMPLES", args[4], 0, math.MaxInt64); !s.guarded(err) {
+			return
+		}
+	}
 	if info, ok := inspectNamed(s.srv, args[2]); ok {
 		s.Int(int64(info.Bytes))
 		return

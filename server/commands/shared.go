@@ -28,6 +28,7 @@ type Config struct {
 	EnableDebug   bool   // enable the DEBUG command
 	Redirect      string // service.RedirectForward or service.RedirectMoved
 	BlacklistKey  string // the key of the set of blocked addresses; empty: no such set
+	DenyWhenFull  bool   // the limiter refuses new keys when memory is full, for CONFIG GET
 	Version       string // weir's version, for INFO and HELLO
 	MaxClients    int    // simultaneous connections
 	MaxBulkBytes  int    // one argument
