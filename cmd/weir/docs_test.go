@@ -83,6 +83,10 @@ var docsNotRun = map[string]string{
 	"architecture.md: client ──RESP──▶ poller ──▶ framer ──▶ command table ──▶ batch of engine.Op":                "a drawing",
 	"architecture.md: client ──▶ follower                        leader                           other follower": "a drawing",
 
+	"http.md: # of a route, in place of rate_limits": "a part of the configuration of Envoy above it",
+
+	"production.md: 17 * * * * weir backup --addr 10.0.0.1:6380 --password-file /etc/weir/password /var/backups/weir-$(date +\\%H).backup": "a line of a crontab; operations.md runs weir backup",
+
 	"benchmarks.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
 
 	"algorithms.md: make compare-algorithms":                                                      "TestCompare of examples/systems/levels/compare measures the same with smaller sizes",
