@@ -99,7 +99,7 @@ func TestStatusFeed(t *testing.T) {
 	v := look()
 	require.Len(t, v.Denials, 1)
 	require.Equal(t, []string{"seen", "login"}, []string{v.Denials[0].Key, v.Denials[0].By})
-	require.Equal(t, []httpapi.PolicyStatus{{Name: "login", Allowed: 3, Limited: 2, Shadowed: 0}}, v.Policies)
+	require.Equal(t, []httpapi.PolicyStatus{{Name: "login", Allowed: 3, Limited: 2, Limits: "FIXED 1h 1"}}, v.Policies)
 	require.Equal(t, []int64{3, 2}, []int64{v.Allowed, v.Limited})
 	require.Equal(t, "a", v.Cluster.Leader)
 	require.Equal(t, httpapi.NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1,
