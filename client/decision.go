@@ -9,6 +9,7 @@ import (
 
 // Never is a RetryAfter or ResetAfter without end: the request asks for more than the limit, or the limiter
 // does not become idle by itself.
+// Compare with Never before you sleep: it is negative, so a loop that sleeps for RetryAfter would not wait at all.
 const Never = millis.Never
 
 // Source names what decided.
