@@ -27,6 +27,10 @@ type Format struct {
 	Agreed atomic.Int32 // the newest form that may be written
 }
 
+// newLog is the length of the log up to which a cluster is new. No older version has run it, so nobody is told that an
+// older version no longer starts.
+const newLog = 64
+
 // Agree determines the newest form that may be written. While this node has not heard the form of a member, or knows
 // no members at all, it allows only the oldest form. The forms that the log already has need no agreement, because
 // every member must read them. So nodes that restart beside a dead member continue as before.
@@ -43,7 +47,8 @@ func (f *Format) Agree() {
 		agreed = min(agreed, max(said.Format, wire.Oldest))
 	}
 	agreed = max(agreed, f.FSM.Written())
-	if before := f.Agreed.Swap(int32(agreed)); int32(agreed) > before {
+	before := f.Agreed.Swap(int32(agreed))
+	if index, _ := f.FSM.Check(); int32(agreed) > before && index > newLog {
 		f.Log.Info("every member reads a newer log format: after an entry in that format is written, an older "+
 			"version of weir no longer starts", "format", agreed)
 	}
