@@ -68,13 +68,13 @@ func TestEntryLen(t *testing.T) {
 func TestStateGrowsWithItsLimit(t *testing.T) {
 	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 	short := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 1e9}, Max: 10}
-	long := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 20}
+	long := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 10}
 	ask := func(l Limit, cost int64) (d [1]Decision) {
 		table.Decide(at, []Op{{Key: []byte("k"), Limit: l, Cost: cost}}, d[:])
 		return d
 	}
 	require.EqualValues(t, 4, ask(short, 6)[0].Remaining)
-	require.EqualValues(t, 3, ask(long, 1)[0].Remaining, "an admission must keep the used tokens")
+	require.EqualValues(t, 3, ask(long, 1)[0].Remaining, "an admission must keep the used units")
 	require.EqualValues(t, 2, ask(short, 1)[0].Remaining)
 	denied := ask(long, 3)[0]
 	require.Zero(t, denied.Allowed)

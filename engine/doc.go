@@ -46,7 +46,8 @@
 //   - A hold takes its units when it is made. At its end or before, it gives back at most the
 //     units that still count. No sequence of holds admits more than the limit. An answer does not
 //     depend on when the table notices the end of a hold. Holds are never evicted.
-//   - Memory is bounded. At the bound a table with the FullPolicy LeastHarm samples a few entries
+//   - Memory is bounded. A change of a policy may lengthen each of its limiters once, by four bytes that
+//     the bound does not refuse. At the bound a table with the FullPolicy LeastHarm samples a few entries
 //     and evicts the entry nearest to idle. The sample depends on the hash seed of the process, so
 //     two tables evict different entries.
 //   - The table holds no pointer per key. Entries are bytes in pages, found through an index of

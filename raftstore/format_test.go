@@ -103,10 +103,29 @@ func aboveTheLimit(key string) engine.Op {
 	return op
 }
 
+// newOlderCluster returns a cluster of nodes that read only the oldest format.
+func newOlderCluster(t *testing.T) *cluster {
+	return newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Format = wire.Oldest })
+}
+
+// TestANewClusterHasTheNewestRules checks that a cluster begins with the newest format that its members read.
+func TestANewClusterHasTheNewestRules(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	leader, _ := c.leader()
+	require.EqualValues(t, wire.Version, leader.Written())
+}
+
 // TestABlockBringsTheNewRules checks that the first block after every member is upgraded makes the log decide by the
 // rules of the newest format.
 func TestABlockBringsTheNewRules(t *testing.T) {
-	c := newCluster(t, 3, nil)
+	c := newOlderCluster(t)
+	c.leader()
+	for i := range c.nodes {
+		c.stop(i)
+		c.opts[i].Format = wire.Version
+		c.restart(i)
+		c.leader()
+	}
 	leader, _ := c.leader()
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
 	c.take(leader, "other", 1)
@@ -137,11 +156,12 @@ func requireShown(t *testing.T, n *raftstore.Node, writes byte, reads ...byte) {
 // hearing from a dead member. Every member must be able to read that format already. Before the log has the newest
 // format, the nodes write an old one.
 func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
-	c := newCluster(t, 3, nil)
+	c := newOlderCluster(t)
 	leader, _ := c.leader()
 	c.stop(2)
 	for i := range 2 {
 		c.stop(i)
+		c.opts[i].Format = wire.Version
 		c.restart(i)
 	}
 	c.leader()
@@ -149,6 +169,7 @@ func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 		require.Eventually(t, func() bool { return n.Heard(c.opts[1-i].NodeID) }, patience, 10*time.Millisecond)
 		require.EqualValues(t, wire.Oldest, n.AgreeOnFormat(), "no node has heard from n2")
 	}
+	c.opts[2].Format = wire.Version
 	c.restart(2)
 	leader, _ = c.leader()
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)

@@ -25,8 +25,8 @@ func FormatOf(op *engine.Op) byte {
 }
 
 // Preferred returns the format by whose rules an operation should be decided, as soon as every member reads it. The
-// format is newer than that of FormatOf if older rules decide the operation otherwise. So a log keeps its old format, and
-// a cluster the way back to an older version, until the rules make a difference.
+// format is newer than that of FormatOf if older rules decide the operation otherwise. So a log keeps its old format,
+// and a cluster the way back to an older version, until the rules make a difference.
 func Preferred(op *engine.Op) byte {
 	switch {
 	case op.Code == engine.OpPolicy:

@@ -52,6 +52,8 @@ type scriptTable struct {
 
 	mu      sync.RWMutex
 	learned map[Sum]*Script // by the SHA-1 of a text that was recognised by its form: EVALSHA may follow
+	order   [maxLearned]Sum // the keys of learned as a ring
+	next    int             // where order has the oldest
 }
 
 // maxLearned bounds scriptTable.learned. Beyond it weir forgets a text; its next EVALSHA is answered with NOSCRIPT, as
@@ -145,11 +147,10 @@ func (t *scriptTable) of(sum Sum) *Script {
 func (t *scriptTable) learn(sum Sum, sc *Script) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for other := range t.learned {
-		if len(t.learned) < maxLearned {
-			break
-		}
-		delete(t.learned, other)
+	if t.learned[sum] == nil {
+		oldest := &t.order[t.next]
+		delete(t.learned, *oldest)
+		*oldest, t.next = sum, (t.next+1)%maxLearned
 	}
 	t.learned[sum] = sc
 }

@@ -191,7 +191,8 @@ func (s *Store) load(c *Cell, kind uint8, limit *rule.Limit, d *codec.Decoder) (
 		s.remove(c)
 		return false, ErrStored
 	}
-	if s.idle(c.Entry) && !rule.Reserved(c.Key) { // a limiter of a policy may lag behind a policy that is not loaded yet
+	// A limiter of a policy may lag behind a policy that is not loaded yet.
+	if s.idle(c.Entry) && !rule.Reserved(c.Key) {
 		s.remove(c)
 		return false, nil
 	}
@@ -246,8 +247,12 @@ func (s *Store) loadState(e Entry, d *codec.Decoder) {
 	}
 }
 
+// loadLog appends to a log, and drops the units that had left the window at the newest unit. A policy that changes
+// later does not bring them back.
 func loadLog(s *Store, e Entry, d *codec.Decoder) {
 	log := unitlog.Read(e.State())
-	log.Load(&s.Slab, d)
+	if log.Load(&s.Slab, d); log.Units > 0 {
+		log.DropUntil(&s.Slab, log.LastNs-s.Limits.At(e.Limit()).WindowNs)
+	}
 	log.Write(e.State())
 }

@@ -163,7 +163,8 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 	}
 	f := fsm.ConstantsOf(l.Options.Group, l.Options.Groups)
 	f.ClusterID, f.IDLifetimeNs, f.TestClock, f.HashSeed = id, l.IdLifetimeNs, l.TestClock, engine.NewHashSeed()
-	if err := l.propose(r, f); err != nil {
+	// A new cluster begins with the newest rules that its members know.
+	if err := l.propose(r, f, l.Agree()); err != nil {
 		l.Log.Warn("the cluster could not be founded yet", "error", err)
 		return false
 	}
@@ -181,15 +182,14 @@ func (l *Leadership) Seed(agreed byte) {
 	state, _ := l.FSM.LastArrival()
 	if f := state.Founding; f.ClusterID != "" && f.HashSeed == (engine.HashSeed{}) {
 		f.HashSeed = engine.NewHashSeed()
-		_ = l.propose(r, f) // the next check proposes it again
+		_ = l.propose(r, f, wire.Oldest) // the next check proposes it again
 	}
 }
 
-// propose proposes the cluster's constants and waits until they are applied.
-func (l *Leadership) propose(r *Term, f fsm.Constants) error {
+// propose proposes the cluster's constants in an entry of a format, and waits until they are applied.
+func (l *Leadership) propose(r *Term, f fsm.Constants, format byte) error {
 	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
-	// A new cluster begins with the newest rules that its members know.
-	h := wire.Header{Kind: wire.Bootstrap, Format: l.Agree(), Term: r.Number, At: r.Clock.Now()}
+	h := wire.Header{Kind: wire.Bootstrap, Format: format, Term: r.Number, At: r.Clock.Now()}
 	if f.Slots != nil {
 		h.Format = max(h.Format, wire.Groups)
 	}
