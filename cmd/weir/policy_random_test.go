@@ -17,7 +17,7 @@ func someLimit(r *rand.Rand) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	n := 1 + r.IntN(1000)
 	span := pick(fmt.Sprint(n), fmt.Sprintf("%dms", n), fmt.Sprintf("%ds", 60*n), "1d", "24h", "1w", "90m",
-		fmt.Sprintf("%dus", n), fmt.Sprintf("%dns", n))
+		fmt.Sprintf("%dus", 1000+n), fmt.Sprintf("%dns", 1_000_000+n))
 	rate := pick(fmt.Sprint(n), "0.5", fmt.Sprintf("%d/m", n), "1/6s", fmt.Sprintf("60/%dm", n),
 		fmt.Sprintf("%d/60s", n), "1000/1h", "3/500ms")
 	return pick(

@@ -132,6 +132,12 @@ func from(ip, method, path string) websiteRequest {
 	return websiteRequest{method, path, []string{"X-Forwarded-For", ip}}
 }
 
+// preflight is what a browser sends before a request of another origin.
+func preflight(ip, path string) websiteRequest {
+	return websiteRequest{"OPTIONS", path, []string{"X-Forwarded-For", ip,
+		"Origin", "https://app.example", "Access-Control-Request-Method", "GET"}}
+}
+
 // websiteAnswer is the part of an answer that the filter determines.
 type websiteAnswer struct {
 	status                int
@@ -149,7 +155,11 @@ var websiteClient = &http.Client{Timeout: weirproc.Wait}
 
 // send sends a request without changing its path.
 func (w *website) send(q websiteRequest) (a websiteAnswer, err error) {
-	r, err := http.NewRequest(q.method, w.url, strings.NewReader(`{"username":"test","password":"wrong"}`))
+	var content io.Reader
+	if q.method != http.MethodOptions {
+		content = strings.NewReader(`{"username":"test","password":"wrong"}`)
+	}
+	r, err := http.NewRequest(q.method, w.url, content)
 	if err != nil {
 		return a, err
 	}

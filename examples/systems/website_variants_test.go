@@ -108,7 +108,7 @@ func (w *website) limits(s *weirproc.Server) {
 		"/css/a.css", "/js/a.js", "/images/a.png"} {
 		w.says("200", from(ip, "GET", path))
 	}
-	w.says("200", from(ip, "OPTIONS", websiteUser))
+	w.says("200", preflight(ip, websiteUser))
 	w.counts("192.0.2.1", 8, "/health/../api/auth/login", "/static/%2e%2e/api/auth/login")
 
 	rdb := s.Redis()
