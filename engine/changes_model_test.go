@@ -100,7 +100,8 @@ func (g *changeTraffic) next() engine.Op {
 		if g.IntN(5) > 0 {
 			o.Limits = g.limits(policy)
 		}
-		op := change(engine.PolicyOverride+engine.PolicyDo(g.IntN(4)/3), &engine.Policy{Overrides: []engine.Override{o}})
+		do := engine.PolicyOverride + engine.PolicyDo(g.IntN(4)/3)
+		op := change(do, &engine.Policy{Overrides: []engine.Override{o}})
 		if g.IntN(3) > 0 {
 			op.TTLNs = changeWindows[g.IntN(len(changeWindows))]
 		}

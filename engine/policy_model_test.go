@@ -48,7 +48,8 @@ func (m *policyModel) pass(at engine.Stamp) {
 						offsetNs = m.offsets[name+"|"+o.Pattern]
 					}
 				}
-				m.redefine(name, p, p, engine.Stamp{NowNs: endNs - 1}, engine.Stamp{NowNs: endNs, WallOffsetNs: offsetNs})
+				m.redefine(name, p, p, engine.Stamp{NowNs: endNs - 1},
+					engine.Stamp{NowNs: endNs, WallOffsetNs: offsetNs})
 			}
 		}
 		m.nowNs = endNs

@@ -11,8 +11,8 @@ const (
 	// RulesWaits: a denial by a block tells a wait after which the limits behind the block admit the request, too. A
 	// check of normal priority does not go into debt at the cost of the units that its policy reserves.
 	RulesWaits
-	// RulesDefinitions: a changed definition of a policy counts from its change on (definitions.go). A bucket keeps what
-	// was used when its limit changes, and the denial of a sliding log or a penalty puts the limit in force.
+	// RulesDefinitions: a changed definition of a policy counts from its change on (definitions.go). A bucket keeps
+	// what was used when its limit changes, and the denial of a sliding log or a penalty puts the limit in force.
 	RulesDefinitions
 	// RulesNewest are the rules of a table on which SetRules was not called.
 	RulesNewest = RulesDefinitions

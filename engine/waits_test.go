@@ -384,8 +384,8 @@ func (w *waiting) trace(d engine.Decision) (text string) {
 	table := engine.NewTable(engine.Options{Shards: 1})
 	for _, s := range append(w.history, w.asked) {
 		if s.op.Code != engine.OpPolicy {
-			text += fmt.Sprintf("+%d ns %s also %q = %+v\n", s.at.NowNs-w.history[0].at.NowNs, describe(s.op), s.op.Also,
-				w.decide(table, s.at, s.op))
+			text += fmt.Sprintf("+%d ns %s also %q = %+v\n", s.at.NowNs-w.history[0].at.NowNs, describe(s.op),
+				s.op.Also, w.decide(table, s.at, s.op))
 			continue
 		}
 		w.decide(table, s.at, s.op)

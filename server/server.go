@@ -88,9 +88,9 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	sessions, err := commands.NewShared(commands.Config{
 		Addr: cfg.Addr, TLSAddr: cfg.TLSAddr, Password: cfg.Password, LoadUsers: cfg.LoadUsers,
 		ProtectedMode: cfg.ProtectedMode, EnableDebug: cfg.EnableDebug, Redirect: cfg.Redirect,
-		BlacklistKey: cfg.BlacklistKey, DenyWhenFull: cfg.DenyWhenFull, Version: cfg.Version, MaxClients: cfg.MaxClients,
-		MaxBulkBytes: cfg.MaxBulkBytes, MaxValueBytes: cfg.MaxValueBytes, Tracer: cfg.Tracer,
-		Logger: cfg.Logger, OnShutdown: cfg.OnShutdown,
+		BlacklistKey: cfg.BlacklistKey, DenyWhenFull: cfg.DenyWhenFull, Version: cfg.Version,
+		MaxClients: cfg.MaxClients, MaxBulkBytes: cfg.MaxBulkBytes, MaxValueBytes: cfg.MaxValueBytes,
+		Tracer: cfg.Tracer, Logger: cfg.Logger, OnShutdown: cfg.OnShutdown,
 	}, lim)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,9 @@ func TestBusyIsRefused(t *testing.T) {
 	s.Instead(func([]engine.Op) (bool, error) { return false, limiter.ErrOverloaded })
 	for _, fallback := range []client.Fallback{client.Open, client.Closed, client.Local} {
 		api := serve(t, newClient(t, s, fallback), grpclimit.Options{
-			Methods: []grpclimit.Method{{Name: check, Rule: client.FixedFirst(time.Minute, 1), Key: grpclimit.ByPeer()}},
+			Methods: []grpclimit.Method{
+				{Name: check, Rule: client.FixedFirst(time.Minute, 1), Key: grpclimit.ByPeer()},
+			},
 		})
 		_, err := api.Check(t.Context(), nil)
 		st := status.Convert(err)

@@ -65,7 +65,8 @@ func TestPageActs(t *testing.T) {
 	require.EqualValues(t, 0, check(), "the block must stay")
 	b.awaitText("denials", "user:42RL.BLOCK (blocked)")
 	require.Contains(t, b.text("policies"), "loginFIXED 1d 1 FIRST")
-	require.Contains(t, b.text("version"), strings.TrimPrefix(p.web, "http://"), "the page must say which server it shows")
+	require.Contains(t, b.text("version"), strings.TrimPrefix(p.web, "http://"),
+		"the page must say which server it shows")
 
 	b.press("unblock")
 	b.awaitText("done", "is unblocked")

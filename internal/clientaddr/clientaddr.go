@@ -11,8 +11,8 @@ const BitsV6 = 64
 // nat64 is the well-known prefix of IPv4 addresses behind a translator (RFC 6052). All of them are in one /64.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// Plain returns the address without zone, and as IPv4 if it is an IPv4 address in IPv6 form: mapped (::ffff:192.0.2.1) or
-// translated by NAT64 (64:ff9b::192.0.2.1).
+// Plain returns the address without zone, and as IPv4 if it is an IPv4 address in IPv6 form: mapped (::ffff:192.0.2.1)
+// or translated by NAT64 (64:ff9b::192.0.2.1).
 func Plain(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if !nat64.Contains(addr) {

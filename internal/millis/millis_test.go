@@ -33,7 +33,8 @@ func TestNoNumberWraps(t *testing.T) {
 func TestNoOtherConversion(t *testing.T) {
 	conversion := regexp.MustCompile(`time\.Duration\([^)]*\)\)? ?\* ?time\.Millisecond|Millisecond ?\* ?time\.Duration\(`)
 	for _, dir := range []string{"client", "cmd", "httpfields", "internal/cli", "persistence", "raftstore", "server"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, d fs.DirEntry, err error) error {
+		root := filepath.Join("../..", dir)
+		require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
 				strings.Contains(path, "clienttest") {
 				return err

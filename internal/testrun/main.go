@@ -1,6 +1,6 @@
-// Command testrun runs "go test" on packages, and says what it does: each package with its time when it ends, and once a
-// minute what runs. At the end it names the skipped tests with their reasons. With -strict, a skip whose reason is not
-// on the list fails the run.
+// Command testrun runs "go test" on packages, and says what it does: each package with its time when it ends, and once
+// a minute what runs. At the end it names the skipped tests with their reasons. With -strict, a skip whose reason is
+// not on the list fails the run.
 //
 //	go run ./internal/testrun [-strict] [-list scripts/skips.txt] -- <arguments of go test>
 package main

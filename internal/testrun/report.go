@@ -100,7 +100,8 @@ func (r *report) beat() {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(r.running)) {
 		p := r.running[name]
-		names = append(names, fmt.Sprintf("%s for %v (%s)", short(name), r.now().Sub(p.since).Round(time.Second), p.test))
+		age := r.now().Sub(p.since).Round(time.Second)
+		names = append(names, fmt.Sprintf("%s for %v (%s)", short(name), age, p.test))
 	}
 	r.line("...  %v: running %s; %d packages are done", r.elapsed(), strings.Join(names, ", "), r.done)
 }

@@ -36,7 +36,8 @@ var walls = []wall{
 	{"bench/svg", "", "draws charts of any figures"},
 	{"certs", "", "reads and renews certificates for servers and clients alike"},
 	{"certs/certtest", "certs", "makes certificates for tests of any package"},
-	{"client", "client/internal/keys engine internal/millis latency", "keeps a limiter of its own for when no server answers"},
+	{"client", "client/internal/keys engine internal/millis latency",
+		"keeps a limiter of its own for when no server answers"},
 	{"client/clientprom", "client", "exports the client's metrics, so that only its users need Prometheus"},
 	{"client/grpclimit", "client client/internal/keys client/internal/quota httpfields",
 		"limits calls of gRPC, so that only its users need gRPC"},
@@ -255,16 +256,18 @@ var walls = []wall{
 	{"server", "internal/connlimit limiter server/acl server/commands server/evloop server/resp",
 		"listens, reads and writes, and knows no command"},
 	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
-	{"server/arg", "engine internal/clientaddr server/resp", "reads single arguments into what the engine takes, and knows no command"},
+	{"server/arg", "engine internal/clientaddr server/resp",
+		"reads single arguments into what the engine takes, and knows no command"},
 	{"server/clienttest", "", "drives the program with other people's clients"},
-	{"server/commands", "engine/hashslot engine internal/clientaddr internal/connlimit internal/millis internal/nearest limiter server/acl server/arg " +
-		"server/info server/policytext server/resp server/scripts server/service server/syntax server/timezone",
+	{"server/commands", "engine/hashslot engine internal/clientaddr internal/connlimit internal/millis " +
+		"internal/nearest limiter server/acl server/arg server/info server/policytext server/resp server/scripts " +
+		"server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
 	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
-	{"server/httpapi", "engine httpfields internal/connlimit internal/millis latency limiter server/acl server/arg server/metrics " +
-		"server/policytext server/resp server/service",
+	{"server/httpapi", "engine httpfields internal/connlimit internal/millis latency limiter server/acl server/arg " +
+		"server/metrics server/policytext server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
 	{"server/info", "engine/hashslot engine limiter server/service",
 		"reads the layer under all protocols and writes what it reads as Redis does"},

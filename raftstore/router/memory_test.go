@@ -25,8 +25,8 @@ func (c *tier) flood(groups, keys int, which ...int) (refused int64) {
 
 // floodAll repeats a flood until no call is refused. On a busy machine an election or a full queue refuses some calls.
 func (c *tier) floodAll(groups, keys int, which ...int) {
-	require.Eventually(c.t, func() bool { return c.flood(groups, keys, which...) == 0 }, 5*time.Minute, time.Millisecond,
-		"calls are refused without end")
+	require.Eventually(c.t, func() bool { return c.flood(groups, keys, which...) == 0 },
+		5*time.Minute, time.Millisecond, "calls are refused without end")
 }
 
 // floodFrom is flood with other keys for each multiple of keys.
@@ -173,9 +173,9 @@ func TestGroupsThatDenyHaveEqualParts(t *testing.T) {
 	require.EqualValues(t, all/4, c.nodes[0].Group(1).Stats().Keys-before, "no key of the other group is refused")
 }
 
-// TestAGroupWithoutVictimsTakesOnlyThePool checks that the other groups keep their reserved parts although the largest group has
-// taken the rest and has nothing to evict. A group evicts only what it has beyond that, for new keys, and the bound
-// holds.
+// TestAGroupWithoutVictimsTakesOnlyThePool checks that the other groups keep their reserved parts although the largest
+// group has taken the rest and has nothing to evict. A group evicts only what it has beyond that, for new keys, and the
+// bound holds.
 func TestAGroupWithoutVictimsTakesOnlyThePool(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector finds in TestMemoryOfGroupsFollowsUse what it can find here, and takes minutes")

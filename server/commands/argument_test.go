@@ -195,8 +195,8 @@ var argumentErrors = []struct{ send, want string }{
 		"HELP lists them"},
 	{"CLIENT MAINT_NOTIFICATIONS ON", "ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP."},
 	{"resett foo", "ERR unknown command 'resett', with args beginning with: 'foo'  (did you mean RESET?)"},
-	{"LPUSH a b", "ERR unknown command 'LPUSH', with args beginning with: 'a' 'b'  (weir keeps limits, and no hashes, " +
-		"lists, sorted sets or streams: docs/migrating.md says what replaces them)"},
+	{"LPUSH a b", "ERR unknown command 'LPUSH', with args beginning with: 'a' 'b'  (weir keeps limits, and no " +
+		"hashes, lists, sorted sets or streams: docs/migrating.md says what replaces them)"},
 }
 
 func strikes(n int) (text string) {

@@ -187,8 +187,9 @@ func (s *Session) audit(cmd *command, args [][]byte) {
 		"command", cmd.Full, "args", auditedLine(service.ShownArgs(&cmd.Command, args)), "queued", s.tx != nil)
 }
 
-// auditedLine joins arguments so that each stays distinguishable: an argument is quoted as by MONITOR unless it consists
-// of ordinary characters. Three dots follow an argument that is cut, or stand for the arguments beyond auditedArgs.
+// auditedLine joins arguments so that each stays distinguishable: an argument is quoted as by MONITOR unless it
+// consists of ordinary characters. Three dots follow an argument that is cut, or stand for the arguments beyond
+// auditedArgs.
 func auditedLine(args []string) string {
 	var line []byte
 	for i, a := range args {

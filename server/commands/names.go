@@ -139,8 +139,8 @@ func lookUnderPolicy(s *Session, name []byte) {
 	op.Code, op.Text, op.Key, op.Dry = engine.OpCheck, []byte(p.Name), key, true
 }
 
-// policyText describes the answer to lookUnderPolicy in one line. For a policy that counts strikes it is their count. ok
-// is false if lookUnderPolicy added nothing, if a string has the name, or if nothing counts against the key.
+// policyText describes the answer to lookUnderPolicy in one line. For a policy that counts strikes it is their count.
+// ok is false if lookUnderPolicy added nothing, if a string has the name, or if nothing counts against the key.
 func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
 	const at = 1
 	if len(ops) <= at || ds[0].ScriptAnswer()[1] != -2 { // -2: there is no string

@@ -22,7 +22,8 @@ func TestSuggestionsHaveARate(t *testing.T) {
 	}
 
 	for _, send := range []string{"HSET h f v", "zadd z 1 m", "XADD s * f v", "LPUSH l v"} {
-		require.Contains(t, c.say(send), "(weir keeps limits, and no hashes, lists, sorted sets or streams: docs/migrating.md")
+		require.Contains(t, c.say(send),
+			"(weir keeps limits, and no hashes, lists, sorted sets or streams: docs/migrating.md")
 	}
 
 	var s suggestions

@@ -205,7 +205,8 @@ func TestWaitsAtTheEdges(t *testing.T) {
 		ms, err := strconv.Atoi(exact)
 		require.NoError(t, err)
 		require.Equal(t, (ms+999)/1000, retry, terms)
-		out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(withHits(entries(fmt.Sprint("p", i), "k"), uint64(cost))))
+		out, err := envoy.ShouldRateLimit(t.Context(),
+			rlsCall(withHits(entries(fmt.Sprint("p", i), "k"), uint64(cost))))
 		require.NoError(t, err)
 		require.EqualValues(t, retry, out.Statuses[0].DurationUntilReset.Seconds, terms)
 		if !strings.Contains(terms, "RETRYAFTER") {

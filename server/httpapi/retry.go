@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
-// retrySeconds is the Retry-After of an answer 429 or 503 that has no other: clients such as got and undici wait by this
-// field alone.
+// retrySeconds is the Retry-After of an answer 429 or 503 that has no other: clients such as got and undici wait by
+// this field alone.
 const retrySeconds = "1"
 
 // telling makes every answer 429 and 503 carry Retry-After.

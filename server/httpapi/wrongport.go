@@ -8,8 +8,8 @@ import (
 )
 
 // respOnHTTP answers a Redis client on the HTTP port. It reveals nothing about the server.
-const respOnHTTP = "-ERR this port takes HTTP. Redis clients have a port of their own: --listen, 127.0.0.1:6380 unless " +
-	"set\r\n"
+const respOnHTTP = "-ERR this port takes HTTP. Redis clients have a port of their own: --listen, 127.0.0.1:6380 " +
+	"unless set\r\n"
 
 // wrongPortTimeout bounds the answer to a Redis client. It fits the buffer of every socket.
 const wrongPortTimeout = time.Second

@@ -6,8 +6,8 @@ import "bytes"
 // and comments between two tokens become one line break if they contain one, else one space; at both ends they vanish.
 // Strings stay as they are. ok is false if a string or a long comment has no end: such a text is not Lua.
 //
-// A line break is not replaced by a space or by nothing, because Lua 5.1 refuses a call whose parenthesis is on the next
-// line.
+// A line break is not replaced by a space or by nothing, because Lua 5.1 refuses a call whose parenthesis is on the
+// next line.
 func normal(text []byte) (out []byte, ok bool) {
 	out = make([]byte, 0, len(text))
 	gap := byte(0) // of white space and comments since the last token: 0 for none, else what replaces them

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-project/weir/internal/millis"
 )
 
-// QuotaOf converts the decision about an OpTake or an OpCheck of one pair for HTTP fields. name is the name of the limit.
+// QuotaOf converts the decision about an OpTake or an OpCheck of one pair for HTTP fields. name is the name of the
+// limit.
 func (s *Service) QuotaOf(name string, op *engine.Op, d *engine.Decision) httpfields.Quota {
 	q := httpfields.Quota{
 		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: millis.Wait(d.ResetMs),
@@ -57,7 +58,9 @@ func (s *Service) windowOf(p *engine.Policy, op *engine.Op, d *engine.Decision) 
 }
 
 // calendarDays is the longest length of each calendar window in days.
-var calendarDays = map[engine.WindowMode]time.Duration{engine.Day: 1, engine.Week: 7, engine.Month: 31, engine.Year: 366}
+var calendarDays = map[engine.WindowMode]time.Duration{
+	engine.Day: 1, engine.Week: 7, engine.Month: 31, engine.Year: 366,
+}
 
 // windowOf returns the time in which a limit becomes available again, or 0 if it never does.
 func windowOf(l *engine.Limit) time.Duration {

@@ -71,8 +71,8 @@ func (s *Store) EndLook() {
 	s.NowNs, s.OffsetNs = s.resumeNs, s.resumeOffsetNs
 }
 
-// BeginAhead moves the store to a later time within an operation or a look, until EndAhead. It does nothing if the store
-// is ahead already.
+// BeginAhead moves the store to a later time within an operation or a look, until EndAhead. It does nothing if the
+// store is ahead already.
 func (s *Store) BeginAhead(atNs int64) {
 	if s.ahead {
 		return

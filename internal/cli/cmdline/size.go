@@ -30,7 +30,8 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 		*b = ByteSize(int64(n) * unit.bytes)
 		return nil
 	}
-	return fmt.Errorf("must be like 64kb, 100mb or 4gb (in kb, mb or gb of 1024; a bare 1000000 is bytes), not %q", text)
+	return fmt.Errorf("must be like 64kb, 100mb or 4gb (in kb, mb or gb of 1024; a bare 1000000 is bytes), not %q",
+		text)
 }
 
 // BytesText formats a number of bytes for reading, like 1.5mb.
