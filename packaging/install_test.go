@@ -66,7 +66,8 @@ func TestImportTheClient(t *testing.T) {
 		release.Path, "go.uber.org/atomic", "golang.org/x/sys"}, modules)
 	for _, path := range compiled(t, dir, env, "{{.ImportPath}}") {
 		if rest, ours := strings.CutPrefix(path, release.Path+"/"); ours {
-			require.Regexp(t, "^(client|engine|latency|internal/(clientaddr|millis)$)", rest, "the client needs no server")
+			require.Regexp(t, "^(client|engine|latency|internal/(clientaddr|millis)$)", rest,
+				"the client needs no server")
 		}
 	}
 }
