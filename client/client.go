@@ -54,8 +54,8 @@ type Options struct {
 	// Open a mistake in a rule would switch its limit off.
 	FallBackOnErrors bool
 	// IDs gives every decision an ID. The client then resends a decision with an unknown outcome, and it counts
-	// once. Each ID costs weir a hundred bytes for a minute. Without IDs such a request is refused (FromBusy), and weir
-	// may have counted it.
+	// once. Each ID costs weir about 120 bytes a key for a minute. Without IDs such a request is refused (FromBusy),
+	// and weir may have counted it.
 	IDs bool
 	// DenialKeys is how many denied keys are remembered. A negative number disables the memory.
 	DenialKeys int

@@ -106,7 +106,8 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 		d := Decision{RetryAfter: busyPause, Source: FromBusy}
 		c.counts.count(&d)
 		return d, nil
-	case c.options.FallBackOnErrors && (errors.Is(err, ErrRefused) || errors.Is(err, ErrFull)):
+	case c.options.FallBackOnErrors && (errors.Is(err, ErrRefused) || errors.Is(err, ErrFull)) &&
+		!errors.Is(err, ErrIDUsed): // weir knows the limit, and whoever chooses the ID could get past it
 		c.refusals.failed(err)
 		return c.fallBack(q), nil
 	case err != nil:

@@ -19,6 +19,9 @@ var (
 	ErrBadRequest = errors.New("client: bad request")
 	// ErrRefused: weir answered with an error. Nothing was counted.
 	ErrRefused = errors.New("client: weir refuses the command")
+	// ErrIDUsed: the ID was used for another request, or names another hold. It comes with ErrRefused. No fallback
+	// decides such a request.
+	ErrIDUsed = errors.New("client: the ID was used for another request")
 	// ErrFull: weir has no memory for a new limiter. Nothing was counted.
 	ErrFull = errors.New("client: weir has no memory for a new limiter")
 	// ErrReply: the reply is not one of weir's.

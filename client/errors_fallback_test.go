@@ -124,6 +124,34 @@ func TestErrorsAreTheCallersUnlessAsked(t *testing.T) {
 	}
 }
 
+// TestAUsedIDFallsBackToNothing checks that a request whose ID belongs to another request is refused, whatever the
+// options: the fallback does not decide it.
+func TestAUsedIDFallsBackToNothing(t *testing.T) {
+	s := weirtest.Start(t)
+	for _, down := range []client.Fallback{client.Open, client.Local} {
+		c := newClient(t, s, client.Options{WhenDown: down, FallBackOnErrors: true})
+		request := client.Request{Rule: client.FixedFirst(time.Hour, 10), Key: fmt.Sprint("k", down), ID: "x"}
+		first := decide(t, c, request)
+		require.Equal(t, first, decide(t, c, request))
+		request.Cost = 5
+		d, err := c.Decide(t.Context(), request)
+		require.ErrorIs(t, err, client.ErrIDUsed)
+		require.ErrorIs(t, err, client.ErrRefused)
+		require.False(t, d.Allowed)
+
+		_, err = c.SetPolicy(t.Context(), "p", client.PolicyTerms{Limits: []*client.Rule{request.Rule}})
+		require.NoError(t, err)
+		hold := client.Request{Rule: client.Policy("p"), Key: request.Key, ID: "h" + request.Key, Cost: 2}
+		_, _, err = c.Reserve(t.Context(), hold, time.Minute)
+		require.NoError(t, err)
+		hold.Cost = 3
+		h, d, err := c.Reserve(t.Context(), hold, time.Minute)
+		require.ErrorIs(t, err, client.ErrIDUsed)
+		require.Nil(t, h)
+		require.False(t, d.Allowed)
+	}
+}
+
 // TestRedisLogger checks that the lines of go-redis about failed connections go to the program's logger.
 func TestRedisLogger(t *testing.T) {
 	var book logtest.Buffer

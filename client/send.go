@@ -125,6 +125,9 @@ func (c *Client) judge(ctx context.Context, err error) error {
 		if redis.HasErrorPrefix(err, "OOM") {
 			return fmt.Errorf("%w: %w", ErrFull, err)
 		}
+		if redis.HasErrorPrefix(err, "IDUSED") {
+			return fmt.Errorf("%w: %w: %w", ErrRefused, ErrIDUsed, err)
+		}
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	ended, gone := contextError(ctx), absent(err) || c.options.lockedOut(err)

@@ -38,7 +38,7 @@ type group struct {
 	fits     bool // all limits have the units
 }
 
-// check carries out an OpCheck and reports whether it changed state.
+// check carries out an OpCheck and returns what carryOut does.
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
 		if p := s.policy(op.Text); p != nil && p.decidesAtOnce(op) {
@@ -155,7 +155,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 		p.counts(s).count(d.Allowed > 0)
 		s.heavy.Weigh(s.NowNs, x.c.Hash, x.c.Key, op.weight(d), d.verdict())
 	}
-	return changed
+	return changed && (d.Allowed > 0 || x.strikes())
 }
 
 // resolve finds the policies and limiters of a check. If a policy is unknown or a key is blocked, resolve fills

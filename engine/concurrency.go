@@ -33,7 +33,12 @@ func takeLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	set := openLeases(s, c)
 	at, renewal := leases.Place{}, false
 	if op.Cost > 0 {
-		_, at, renewal = set.Find(&s.Slab, op.Text)
+		var held leases.Lease
+		held, at, renewal = set.Find(&s.Slab, op.Text)
+		if renewal && held.Units != op.Cost && op.bound() {
+			*d = otherLease(held.Units)
+			return false
+		}
 	}
 	growth := set.Growth(&s.Slab, op.Text)
 	grant, ok := admit(op, set.Units, d)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -12,56 +11,11 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 		s.carryOut(h, op, d)
 		return
 	}
-	var memory store.Cell
-	s.openToken(&memory, op)
-	if op.Code == OpForget {
-		if memory.Ref != 0 {
-			d.Allowed = arith.OneIf(memory.Live)
-			s.GiveUp(&memory)
-		}
-		return
-	}
-	if memory.Live {
-		answer, _ := store.ReadToken(memory.Entry.State())
-		*d = unpack(&answer)
-		return
-	}
-	if !s.AdmitBytes(op.tokenLen(), 0) {
-		d.Status = OutOfMemory
-		return
-	}
-	if s.carryOut(h, op, d); d.Status != OutOfMemory {
-		s.remember(op, d)
-	}
+	s.doOnce(h, op, d)
 }
 
-// openToken finds the answer that is remembered for the operation's ID.
-func (s *shard) openToken(c *store.Cell, op *Op) {
-	name := append(s.scratch[:0], byte(len(op.Key)), byte(len(op.Key)>>8))
-	name = append(append(name, op.Key...), op.ID...)
-	*c = store.Cell{Hash: s.t.hashKey(name), Key: name, Space: store.Tokens}
-	s.Open(c)
-}
-
-// remember stores the answer to an operation for its ID, whatever the answer is. Denials are stored as well:
-// after a timeout, the client repeats the request while the first copy is still in transit. If the repetition
-// was denied, the first copy must not take units when it arrives. If the repetition found nothing to give
-// back, the first copy must not give anything back.
-func (s *shard) remember(op *Op, d *Decision) {
-	var c store.Cell
-	s.openToken(&c, op)
-	if !s.Ensure(&c, store.KindToken, store.TokenLen) {
-		// The new entry used the last free memory. The operation counts, and a repetition would count again. Counting
-		// too much is the safe side for all operations except a refund.
-		return
-	}
-	answer := d.pack()
-	store.WriteToken(c.Entry.State(), &answer, arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs))
-	c.Relink = true
-	s.Touched(&c)
-}
-
-// carryOut carries out an operation and reports whether it changed something.
+// carryOut carries out an operation. It reports whether it changed something that counts: a denied decision reports
+// true only if it counted strikes.
 func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	switch op.Code {
 	case OpTake:
@@ -86,7 +40,7 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	}
 	changed := false
 	if !s.anyBlock() || !s.denyBlocked(&c, op, d) {
-		changed = s.take(&c, op, d)
+		changed = s.take(&c, op, d) && (d.Allowed > 0 || op.Limit.Algorithm == Strike)
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
 		s.decided.count(op.Limit.Algorithm, d.Allowed > 0)
@@ -119,9 +73,6 @@ func (d *Decision) verdict() Verdict {
 	return Denied
 }
 
-// tokenLen returns the size of the entry that remembers the answer to the operation.
-func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
-
 // take decides under the operation's limit.
 func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 	switch op.Limit.Algorithm {
@@ -148,29 +99,4 @@ func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 		return evaluateSlidingCounter(s, c, op, d)
 	}
 	return evaluateBucket(s, c, op, d)
-}
-
-// A store.Answer has five numbers. The fifth has Limit, which is at most MaxUnits, in its lowest bits, and Pair
-// and Part in the bits above. If the fifth number is negative, its lowest bits are the Status instead of Limit,
-// and all other fields except Pair are zero.
-
-// pack encodes a decision as the answer that is remembered.
-func (d *Decision) pack() store.Answer {
-	limit := d.Limit | int64(d.Pair)<<store.LimitBits | int64(d.Part)<<(store.LimitBits+4)
-	if d.Status != OK {
-		limit |= int64(d.Status) | -1<<63
-	}
-	return store.Answer{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, limit}
-}
-
-// unpack decodes a remembered answer.
-func unpack(a *store.Answer) (d Decision) {
-	d = Decision{
-		Allowed: a[0], Remaining: a[1], RetryMs: a[2], ResetMs: a[3], Limit: a[4] & (1<<store.LimitBits - 1),
-		Pair: uint8(a[4]>>store.LimitBits) & 0xf, Part: uint8(a[4]>>(store.LimitBits+4)) & 0xf,
-	}
-	if a[4] < 0 {
-		d.Status, d.Limit = Status(d.Limit), 0
-	}
-	return d
 }

@@ -42,7 +42,8 @@
 //     StateHash). With a memory bound this holds only for tables with the FullPolicy Replica: they
 //     evict by OpForget alone, and their compaction changes nothing that can be observed.
 //   - An operation that repeats an idempotency key (Op.ID) within Options.IDLifetimeNs gets the
-//     first answer and takes nothing, unless memory is full (do.go).
+//     first answer and takes nothing, unless memory is full. Another operation with that key is
+//     refused. A decision that took nothing is not repeated but made again (token.go).
 //   - A hold takes its units when it is made. At its end or before, it gives back at most the
 //     units that still count. No sequence of holds admits more than the limit. An answer does not
 //     depend on when the table notices the end of a hold. Holds are never evicted.

@@ -28,8 +28,9 @@ type generator struct {
 	limits     map[engine.Algorithm][]engine.Limit
 	keys       int
 	at         engine.Stamp
-	scaleNs    int64 // the scale of the durations in this history
-	lifetimeNs int64 // of IDs
+	scaleNs    int64                // the scale of the durations in this history
+	lifetimeNs int64                // of IDs
+	sent       map[string]engine.Op // the last operation by key and ID
 	last       engine.Decision
 }
 
@@ -40,7 +41,8 @@ var everyAlgorithm = []engine.Algorithm{
 
 // newGenerator starts a history mostly of one algorithm, or of all if a is NoAlgorithm.
 func newGenerator(rng *rand.Rand, a engine.Algorithm, keys int) *generator {
-	g := &generator{Rand: rng, keys: keys, limits: map[engine.Algorithm][]engine.Limit{}}
+	g := &generator{Rand: rng, keys: keys, limits: map[engine.Algorithm][]engine.Limit{},
+		sent: map[string]engine.Op{}}
 	g.scaleNs = pick(g, int64(1), 10, 1e3, 1e6, 1e9, 60e9, dayNs, engine.MaxWindowNs)
 	g.lifetimeNs = pick(g, int64(1), 1e6, 60e9)
 	g.at.NowNs = pick(g, int64(1), 1e9, 1_700_000_000e9, endOfTimeNs-400*dayNs)
@@ -188,11 +190,35 @@ func (g *generator) algorithm() engine.Algorithm {
 	return g.algorithms[0]
 }
 
+// op returns an operation. An operation with an ID often repeats an earlier one, and rarely comes from an older version
+// of weir, which does not bind an ID to its request.
 func (g *generator) op() engine.Op {
 	op := engine.Op{Key: g.key()}
-	if g.chance(8) {
-		op.ID = []byte(pick(g, "a", "b", "c"))
+	if !g.chance(12) {
+		if g.fill(&op); op.Limit.Algorithm == engine.Concurrency && !g.chance(10) {
+			op.Bind()
+		}
+		return op
 	}
+	op.ID = []byte(pick(g, "a", "b", "c"))
+	name := string(op.Key) + " " + string(op.ID)
+	if first, ok := g.sent[name]; ok && g.chance(60) {
+		if op = first; op.Calendar != nil {
+			op.Calendar = g.calendar()
+		}
+		return op
+	}
+	if g.fill(&op); op.Incr == nil && op.Code != engine.OpForget && !g.chance(10) {
+		op.Bind()
+	}
+	if len(op.ID) > 0 {
+		g.sent[name] = op
+	}
+	return op
+}
+
+// fill makes op an operation on its key.
+func (g *generator) fill(op *engine.Op) {
 	a := g.algorithm()
 	switch roll := g.IntN(100); {
 	case roll < 4:
@@ -218,9 +244,8 @@ func (g *generator) op() engine.Op {
 		}
 		op.Text = g.holder()
 	default:
-		g.decision(&op, a)
+		g.decision(op, a)
 	}
-	return op
 }
 
 // decision makes op a decision, mostly under the first limit of the history.

@@ -73,6 +73,8 @@ func (c leases) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	d := engine.Decision{Allowed: 1, Limit: c.limit.Max}
 	held, renewal := c.find(holder, at)
 	switch {
+	case renewal && n > 0 && n != held.units && op.Asks != engine.Fingerprint{}:
+		return engine.Decision{Status: engine.OtherTerms}, nil
 	case renewal && n > 0:
 		c = c.without(holder, at).with(lease{holder, held.units, untilNs(at, op.TTLNs)})
 	case c.units()+n > c.limit.Max:

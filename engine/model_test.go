@@ -93,6 +93,7 @@ func (m *model) elsewhere(at engine.Stamp, key, from string) (found elsewhere) {
 }
 
 type remembered struct {
+	asks    string // what the request asks for; empty: the ID is not bound to it
 	answer  engine.Decision
 	givenNs int64
 }
@@ -111,22 +112,42 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		m.keys[string(op.Key)] = k
 	}
 	remembers := len(op.ID) > 0 && !op.Dry // a dry run is not a repetition
+	asks := asksOf(op)
 	if r, ok := k.ids[string(op.ID)]; ok && remembers && at.NowNs-r.givenNs < m.idLifetimeNs {
+		if asks != r.asks && asks != "" && r.asks != "" {
+			return engine.Decision{Status: engine.OtherTerms}
+		}
 		return r.answer
 	}
 	next := k.state.withoutIdle(at)
 	next.elsewhere = m.elsewhere(at, string(op.Key), string(op.From))
-	answer, _ := next.do(at, op)
+	answer, changed := next.do(at, op)
 	if op.Dry {
 		return answer
 	}
 	k.state = next
+	if asks != "" { // neither errors nor decisions that took nothing are remembered
+		struck := op.Limit.Algorithm == engine.Strike && changed
+		took := op.Code != engine.OpTake || answer.Allowed > 0 && op.Cost > 0 || struck
+		remembers = remembers && answer.Status == engine.OK && took
+	}
 	if remembers {
 		again := answer
 		again.Locked = 0 // the lock-out was reported already
-		k.ids[string(op.ID)] = remembered{again, at.NowNs}
+		k.ids[string(op.ID)] = remembered{asks, again, at.NowNs}
 	}
 	return answer
+}
+
+// asksOf describes what an operation asks for, if its ID is bound to that. The address that it comes from and the
+// window that it came in are no part of it.
+func asksOf(op *engine.Op) string {
+	if op.Asks == (engine.Fingerprint{}) {
+		return ""
+	}
+	o := *op
+	o.ID, o.From, o.Calendar = nil, nil, nil
+	return describe(o)
 }
 
 // len returns the number of keys that are not idle.

@@ -57,9 +57,13 @@ type Op struct {
 	// TTLNs is the duration of a lease (OpTake of Concurrency, OpRenew), a block, a hold or an override. No end is
 	// 0 for a lease or an override, and Never for a block.
 	TTLNs int64
-	// ID is an idempotency key, unless it is empty. A repetition of the ID on the same key returns the first answer,
-	// within Options.IDLifetimeNs and unless that answer was OutOfMemory. For OpReserve, ID is the name of the hold.
+	// ID is an idempotency key, unless it is empty. A repetition of the request with the same ID returns the first
+	// answer, within Options.IDLifetimeNs. A decision that took nothing, and an error, are not repeated but tried
+	// again. For OpReserve, ID is the name of the hold.
 	ID []byte
+	// Asks is what Bind sets. Zero in an operation with an ID, or of a lease: an older version of weir made it, which
+	// did not tell a repetition from another request.
+	Asks Fingerprint
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block, or the policy of OpCheck,
 	// OpReserve and OpForgive.
 	Text []byte
@@ -102,7 +106,7 @@ const (
 type Status uint8
 
 // The statuses. For every status but OK and UnknownOutcome no state has changed, and the other fields of the
-// Decision are zero, except Pair for UnknownPolicy.
+// Decision are zero, except Pair for UnknownPolicy, and what FirstUse and LeasedUnits return for OtherTerms.
 const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm
@@ -113,7 +117,7 @@ const (
 	UnknownPolicy          // the policy does not exist; in a check Pair is the number of its pair
 	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or the policy is not valid
 	NoHold                 // the hold does not exist, or its record has expired
-	OtherTerms             // the hold was made or committed on other terms
+	OtherTerms             // a hold, an ID or a holder has other terms: see FirstUse and LeasedUnits
 	BlocksFull             // MaxBlocksEverywhere blocks everywhere are in force
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock does not change
 	PolicyChanged          // a conditional change of a policy found another version

@@ -120,6 +120,10 @@ func (d *Decoder) extra(op *engine.Op) {
 		op.From = d.bytes()
 		d.bad = d.bad || len(op.From) == 0
 	}
+	if which&extraAsks != 0 {
+		copy(op.Asks[:], d.take(uint64(len(op.Asks))))
+		d.bad = d.bad || !bound(op)
+	}
 }
 
 func (d *Decoder) pairs(op *engine.Op) {

@@ -29,6 +29,7 @@ const (
 	extraPolicy // a change of a policy
 	extraScript
 	extraFrom // the client address of the operation
+	extraAsks // the fingerprint of an operation with an ID
 	numExtras = iota
 )
 
@@ -126,7 +127,7 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	set(len(op.ID) > 0, flagID)
 	set(len(op.Text) > 0, flagText)
 	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil || op.Script != nil ||
-		len(op.From) > 0, flagExtra)
+		len(op.From) > 0 || bound(op), flagExtra)
 	return flags
 }
 
@@ -191,6 +192,10 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 	if len(op.From) > 0 {
 		b[at] |= extraFrom
 		b = appendBytes(b, op.From)
+	}
+	if bound(op) {
+		b[at] |= extraAsks
+		b = append(b, op.Asks[:]...)
 	}
 	return b
 }

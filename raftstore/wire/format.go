@@ -9,6 +9,8 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case bound(op):
+		return 9
 	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
 		op.Code == engine.OpPolicy && ofForm5(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.TextSet:
 		return 5
@@ -47,6 +49,9 @@ func RulesOf(format byte) engine.Rules {
 	}
 	return engine.RulesOldest
 }
+
+// bound reports whether engine.Op.Bind has set what an operation asks for.
+func bound(op *engine.Op) bool { return op.Asks != engine.Fingerprint{} }
 
 // attempts reports whether an operation has a strike limit with a mode or a delay.
 func attempts(op *engine.Op) bool {

@@ -31,6 +31,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	check.High = true
 	from := validOp(engine.OpCheck)
 	from.From = []byte("ip:192.0.2.7")
+	bound := validOp(engine.OpReset)
+	bound.ID, bound.Asks = []byte("id"), engine.Fingerprint{1, 15: 2}
 	conditional := validOp(engine.OpPolicy)
 	conditional.Policy.If, conditional.Policy.Version = true, 300
 	for name, c := range map[string]struct {
@@ -42,6 +44,7 @@ func TestTheBytesOfOperations(t *testing.T) {
 		"high priority":      {[]engine.Op{check}, "02" + "09c0016b" + "0170" + "04"},
 		"an address": {[]engine.Op{from}, "02" + "09c0016b" + "0170" + "40" + "0c" +
 			hex.EncodeToString(from.From)},
+		"an ID of a request": {[]engine.Op{bound}, "02" + "04a0016b" + "026964" + "80" + fingerprint},
 		"a changed policy":   {[]engine.Op{validOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
 		"if it is as it was": {[]engine.Op{conditional}, "02" + "0a80016b" + "10" + "0104ac0200"},
 	} {
@@ -54,6 +57,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	}
 }
 
+const fingerprint = "01000000" + "00000000" + "00000000" + "00000002"
+
 // TestUnknownBitsAreRefused checks that bits which no version sets are refused. A node that ignored one would decide
 // differently from a node that knows it.
 func TestUnknownBitsAreRefused(t *testing.T) {
@@ -62,7 +67,6 @@ func TestUnknownBitsAreRefused(t *testing.T) {
 		known   string
 		unknown []string
 	}{
-		"extras":              {"09c0016b017004", []string{"09c0016b017084", "09c0016b0170c40161"}},
 		"extras and terms":    {change + "100001" + terms, []string{change + "900001" + terms}},
 		"an increment":        {incr + "02030000000000", []string{incr + "02070000000000", incr + "02830000000000"}},
 		"a change":            {change + "10010100", []string{change + "10010900", change + "10018100"}},
@@ -105,6 +109,7 @@ func TestABodyIsRefused(t *testing.T) {
 		"more operations":       "06" + "0400016b",
 		"no address":            "02" + "09c0016b" + "0170" + "4000",
 		"an address of a reset": "02" + "0480016b" + "40" + "0161",
+		"no fingerprint":        "02" + "04a0016b" + "026964" + "80" + "00000000000000000000000000000000",
 		"no pairs":              "02" + "09c0016b" + "0170" + "0800",
 		"too many pairs":        "02" + "09c0016b" + "0170" + "08ffffffffff7f",
 		"terms that are none":   "02" + "0a80016b" + "10" + "000001ff",
@@ -189,6 +194,8 @@ func TestFormatOf(t *testing.T) {
 		"a rate that is reported": {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
 		"all limits of a key":     {validOp(engine.OpResetPolicy), 5},
 		"a sliding log":           {script(engine.SlidingSet), 5},
+		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, 1},
+		"an ID of a request":      {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, 9},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}
@@ -211,6 +218,7 @@ func TestEstimate(t *testing.T) {
 	check.Also = pairs(engine.MaxPairs - 1)
 	take.Limit, take.ID, take.Text, take.From = validLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen),
 		text(engine.MaxFromLen)
+	take.Asks = engine.Fingerprint{1}
 	for name, op := range map[string]engine.Op{
 		"a policy": long, "a removed policy": validOp(engine.OpPolicy), "a script": script, "a swap": swap,
 		"pairs": check, "steps": take,

@@ -27,7 +27,9 @@ import (
 //
 // Formats 7 and 8 add no operation. From their first entries on, tables decide by engine.RulesWaits and by
 // engine.RulesDefinitions.
-const Oldest, Version = 1, 8
+//
+// Format 9 adds what an operation with an ID, or of a lease, asks for.
+const Oldest, Version = 1, 9
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6

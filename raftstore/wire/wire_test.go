@@ -53,6 +53,8 @@ func genOp(t *rapid.T) engine.Op {
 	}
 	if len(op.ID) == 0 {
 		op.ID = nil
+	} else if rapid.Bool().Draw(t, "bound") {
+		op.Asks = engine.Fingerprint{1, 15: 7}
 	}
 	switch op.Code {
 	case engine.OpCheck:
@@ -71,6 +73,7 @@ func genOp(t *rapid.T) engine.Op {
 		op.Text = []byte("policy")
 	case engine.OpCommit, engine.OpCancel:
 		op.Key, op.ID, op.Dry = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil, false
+		op.Asks = engine.Fingerprint{}
 	case engine.OpPolicy:
 		op.Key = []byte("policy")
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete, Reset: rapid.Bool().Draw(t, "reset")}

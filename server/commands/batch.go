@@ -32,6 +32,9 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 		}
 		return err
 	}
+	for i := before; i < len(b.Ops); i++ {
+		b.Ops[i].Bind()
+	}
 	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
 	return nil
 }

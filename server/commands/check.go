@@ -26,8 +26,9 @@ func checkCommand() *command {
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
 			{"PRIORITY high|normal",
 				"high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
-			{"ID token", "idempotency key: a retry with the same token and first key within 60 seconds gets the " +
-				"first answer and takes nothing; 1 to 64 bytes"}},
+			{"ID token", "idempotency key: the same request with the same token within 60 seconds gets the first " +
+				"answer and takes nothing. Another request with this token on any of the keys is an error of " +
+				"`IDUSED`, also the same pairs in another order. A denial is not remembered; 1 to 64 bytes"}},
 		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the " +
 			"longest wait. Admitted: the limit with the fewest units left. " +
 			"`retry_after_ms` is how long to delay the request first, the longest that any limit asks for. With " +

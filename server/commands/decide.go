@@ -30,8 +30,9 @@ var (
 		"the client's IP address: a block everywhere of this address denies the decision on any key. IPv6 addresses " +
 			"count as their /64"}
 	paramID = param{"ID token",
-		"idempotency key: a retry with the same token and key within 60 seconds gets the first answer and takes " +
-			"nothing; 1 to 64 bytes"}
+		"idempotency key: the same request with the same token within 60 seconds gets the first answer and takes " +
+			"nothing. Another request on the key with this token is an error of `IDUSED`. A decision that took " +
+			"nothing, such as a denial, is not remembered: send it again after its wait; 1 to 64 bytes"}
 )
 
 func decideCommands() []*command {
@@ -150,7 +151,8 @@ func guardCommands() []*command {
 			summary: "Take a slot: at most so many at once",
 			details: "At most `max` units are taken at the same time. A holder gives its slot back with " +
 				"`RL.RELEASE`, keeps it longer with `RL.RENEW`, and loses it `ttl` after its last call, so a " +
-				"holder that dies leaks nothing. Acquiring again with a live holder id is a renewal, so a retry is " +
+				"holder that dies leaks nothing. Acquiring again with a live holder id and the same `COST` is a " +
+				"renewal, so a retry is " +
 				"safe. Without `HOLDER` the server makes an id (with `ID` it is the token).",
 			params: []param{paramKey, {"max", "units taken at once"},
 				{"ttl", "a duration; 0: the slot stays taken until it is released"},

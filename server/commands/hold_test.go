@@ -25,7 +25,8 @@ func TestHolds(t *testing.T) {
 	require.Equal(t, "1 0 0 -1 2 r2", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r2"))
 	require.Equal(t, "0 0 -1 -1 2 nil", c.say("RL.RESERVE tpm a 1 1m AND rpm a ID r3"))
 	require.Contains(t, c.say("RL.COMMIT r3 1"), "-NOHOLD there is no hold with this id")
-	require.Contains(t, c.say("RL.RESERVE tpm a 2 1m AND rpm a ID r2"), "-ERR the id names a hold with other arguments")
+	require.Contains(t, c.say("RL.RESERVE tpm a 2 1m AND rpm a ID r2"),
+		"-IDUSED the id names a hold with other arguments")
 	require.Contains(t, c.say("RL.RESERVE none a 2 1m"), "there is no policy 'none'")
 	require.Contains(t, c.say("RL.RESERVE tpm a 2 1m AND none a"), "there is no policy 'none'")
 	require.Equal(t, "1", c.say("RL.COMMIT r2 0"))

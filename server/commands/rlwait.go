@@ -19,8 +19,8 @@ var (
 
 	errWaitToStrike resp.Error = "ERR RL.WAIT accepts RL.STRIKE with COST 0 only, because each try would be another " +
 		"strike"
-	errWaitWithID resp.Error = "ERR RL.WAIT accepts no ID: it tries the request several times, and with an ID each " +
-		"try would get the first answer"
+	errWaitWithID resp.Error = "ERR RL.WAIT accepts no ID: to count a repetition once, send the request without " +
+		"RL.WAIT, and again with the same ID when its wait is over"
 )
 
 func rlWaitCommand() *command {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
@@ -25,7 +26,7 @@ const (
 	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
 	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
 		"60 seconds ago; nothing was charged"
-	errOtherTerms  resp.Error = "ERR the id names a hold with other arguments, nothing was taken"
+	errOtherTerms  resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
 	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
 	ErrBlocksFull  resp.Error = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: " +
 		"RL.UNBLOCK one, or block single keys"
@@ -107,6 +108,11 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 		return ErrStrikesHeld
 	case d.Status == engine.OtherTerms && op.Code == engine.OpCommit:
 		return ErrOtherActual
+	case d.Status == engine.OtherTerms && op.Code == engine.OpTake && d.LeasedUnits() > 0:
+		return resp.Error(fmt.Sprintf("ERR COST must be %d, which is what this holder holds of the key, not %d; "+
+			"nothing was changed: RL.RELEASE it first, or use another HOLDER", d.LeasedUnits(), op.Cost))
+	case d.Status == engine.OtherTerms && op.Code != engine.OpReserve:
+		return idUsed(op, d)
 	case d.Status != engine.UnknownPolicy:
 		return StatusErrors[d.Status]
 	}

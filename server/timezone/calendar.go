@@ -53,6 +53,7 @@ func (c *Calendars) At(now engine.Stamp, mode engine.WindowMode, zoneName []byte
 	w := z.windows[mode].Load()
 	if w == nil || wallNs < w.StartNs || wallNs >= w.Ends.EndNs {
 		w = WindowAt(wallNs, mode, z.location)
+		w.Ends.Zone = z.location.String()
 		z.windows[mode].Store(w)
 	}
 	return &w.Ends, nil

@@ -33,7 +33,10 @@ const (
 
 // Ends holds the ends of two consecutive calendar windows on the wall clock (Unix nanoseconds). The first window
 // contains the time of the request. The second is for a request that is decided just after the boundary.
-type Ends struct{ EndNs, NextEndNs int64 }
+type Ends struct {
+	EndNs, NextEndNs int64
+	Zone             string // the name of the time zone of a request; no part of a log entry
+}
 
 // zoneWindow is a calendar window on the wall clock, in Unix nanoseconds.
 type zoneWindow struct {

@@ -67,6 +67,10 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 	case KindHold:
 		x := ReadHold(st)
 		return append(b, st[:x.Len()]...)
+	case KindToken:
+		if _, asked := ReadToken(st); asked == (Asked{}) {
+			return append(b, st[:answerLen]...)
+		}
 	case KindBlock:
 		untilNs, reason := ReadBlock(st)
 		if IsEverywhere(st) {
@@ -222,6 +226,10 @@ func (s *Store) loadState(e Entry, d *codec.Decoder) {
 		set.Write(st)
 	case KindHold:
 		copy(st, d.Bytes(int64(len(d.B))))
+	case KindToken:
+		if d.Bad = len(d.B) != answerLen && len(d.B) != TokenLen; !d.Bad {
+			copy(st, d.Bytes(int64(len(d.B))))
+		}
 	case KindBlock:
 		untilNs := d.Varint()
 		everywhere := untilNs < 0

@@ -90,7 +90,7 @@ func (s *Store) GiveUp(c *Cell) {
 // limiter.
 func (s *Store) worthNs(e Entry) int64 {
 	if e.Kind() == KindToken {
-		if a, _ := ReadToken(e.State()); a.denied() {
+		if a := readAnswer(e.State()); a.denied() {
 			return 0
 		}
 	}

@@ -19,10 +19,10 @@ const (
 	numHoldPhases
 )
 
-// Hold is the record of a hold. In an entry's state it has this form. The token is Answer and ForgetNs, and the
+// Hold is the record of a hold. In an entry's state it has this form. The answer is Answer and ForgetNs, and the
 // five numbers are EndsNs to Left:
 //
-//	token numbers(5x8) phase(1) high(1) pairs(1) pair...
+//	answer(48) numbers(5x8) phase(1) high(1) pairs(1) pair...
 //	pair = took(1) policyLen(1) keyLen(2) policy key
 type Hold struct {
 	Answer   Answer // the answer to OpReserve
@@ -44,15 +44,15 @@ type HoldPair struct {
 }
 
 const (
-	holdHead     = TokenLen + 5*8 + 3
+	holdHead     = answerLen + 5*8 + 3
 	HoldPairHead = 4
 )
 
 // ReadHold decodes the record of a hold. Its policies and keys refer to the state's bytes.
 func ReadHold(st []byte) (x Hold) {
-	x.Answer, x.ForgetNs = ReadToken(st)
+	x.Answer, x.ForgetNs = readAnswer(st), forgetNs(st)
 	for i, n := range [...]*int64{&x.EndsNs, &x.Units, &x.TTLNs, &x.Actual, &x.Left} {
-		*n = int64(le.Uint64(st[TokenLen+8*i:]))
+		*n = int64(le.Uint64(st[answerLen+8*i:]))
 	}
 	x.Phase, x.High = holdPhase(st[holdHead-3]), st[holdHead-2] != 0
 	b := st[holdHead:]
@@ -76,9 +76,9 @@ func (x *Hold) Len() int {
 
 // Write stores the record in a state.
 func (x *Hold) Write(st []byte) {
-	WriteToken(st, &x.Answer, x.ForgetNs)
+	writeAnswer(st, &x.Answer, x.ForgetNs)
 	for i, n := range [...]int64{x.EndsNs, x.Units, x.TTLNs, x.Actual, x.Left} {
-		le.PutUint64(st[TokenLen+8*i:], uint64(n))
+		le.PutUint64(st[answerLen+8*i:], uint64(n))
 	}
 	st[holdHead-3], st[holdHead-2], st[holdHead-1] = uint8(x.Phase), uint8(arith.OneIf(x.High)), uint8(len(x.Pairs))
 	b := st[holdHead:]

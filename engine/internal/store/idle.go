@@ -34,7 +34,7 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 	case kindAllocations: // due when the first allocation ends
 		return leases.Read(st).SoonestNs
 	case KindToken, KindHold:
-		return tokenUntilNs(st)
+		return forgetNs(st)
 	case kindBundle:
 		return s.lastIdleNs(e)
 	}

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	BlockLen = 9 // without the reason, which follows
-	TokenLen = 48
+	BlockLen  = 9 // without the reason, which follows
+	answerLen = 48
+	TokenLen  = answerLen + 16
 )
 
 // StateLens has the length of a state in bytes, by kind. It excludes the variable part of a block or a hold, and
@@ -76,21 +77,35 @@ func (a *Answer) denied() bool {
 	return a[0] == 0 && a[4] >= 0 && a[4]&(1<<LimitBits-1) > 0
 }
 
-// The state of a token is answer(40) until(8): the answer, and the time at which it is forgotten.
+// Asked is what the request of a token asks for. Zero: the request was stored by an older version of weir, or it came
+// from one.
+type Asked [TokenLen - answerLen]byte
 
-// ReadToken returns a remembered answer, and when it is forgotten.
-func ReadToken(state []byte) (a Answer, untilNs int64) {
+// The state of a token is answer(40) until(8) asked(16): the answer, the time at which it is forgotten, and what its
+// request asks for.
+
+// ReadToken returns a remembered answer and its request.
+func ReadToken(state []byte) (a Answer, asked Asked) {
+	return readAnswer(state), Asked(state[answerLen:])
+}
+
+func readAnswer(state []byte) (a Answer) {
 	for i := range a {
 		a[i] = int64(le.Uint64(state[i*8:]))
 	}
-	return a, tokenUntilNs(state)
+	return a
 }
 
-// tokenUntilNs is when an answer is forgotten.
-func tokenUntilNs(state []byte) int64 { return int64(le.Uint64(state[40:])) }
+// forgetNs is when an answer is forgotten.
+func forgetNs(state []byte) int64 { return int64(le.Uint64(state[40:])) }
 
-// WriteToken stores an answer and when it is forgotten.
-func WriteToken(state []byte, a *Answer, untilNs int64) {
+// WriteToken stores an answer, its request, and when they are forgotten.
+func WriteToken(state []byte, a *Answer, asked Asked, untilNs int64) {
+	writeAnswer(state, a, untilNs)
+	copy(state[answerLen:], asked[:])
+}
+
+func writeAnswer(state []byte, a *Answer, untilNs int64) {
 	for i, n := range a {
 		le.PutUint64(state[i*8:], uint64(n))
 	}

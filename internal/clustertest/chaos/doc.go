@@ -22,7 +22,8 @@
 //   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
 //     limiter that denies every request passes no gate.
 //   - [Replicas]: nodes at the same applied index have the same state.
-//   - Exactly once: a command repeated with its ID gets its first answer again, and takes nothing more.
+//   - Exactly once: a command repeated with its ID gets its first answer again, unless that was a denial, and takes
+//     nothing more.
 //
 // # Words
 //

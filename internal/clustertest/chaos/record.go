@@ -23,6 +23,9 @@ func (w *Workload) record(t *Trail, op Op, a Answer, demand bool) {
 	if op.Verb == Take && op.Outcome == Answered && op.Units > 0 {
 		w.Tally.decided(&op, a.Tries, demand)
 	}
+	if a.Tries > 1 && op.Verb == Take && op.Outcome == Answered && op.Granted == 0 {
+		op.Outcome = Unknown // units may have come free before a delayed attempt arrives
+	}
 	t.add(op)
 }
 

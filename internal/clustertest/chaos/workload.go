@@ -163,10 +163,10 @@ func (w *Workload) once(c *Client) {
 	}
 }
 
-// repeat sends an operation again, possibly to another node. The answer must be the same, also if it was a denial.
+// repeat sends an operation again, possibly to another node. The answer must be the same, unless it was a denial.
 func (w *Workload) repeat(c *Client, t *Trail, first Answer, args []string) {
 	told := first.ints()
-	if len(told) < 2 {
+	if len(told) < 2 || told[0] == 0 {
 		return
 	}
 	if c.rng.IntN(2) == 0 {

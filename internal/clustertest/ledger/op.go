@@ -75,10 +75,11 @@ func (o *Op) deadlineNs() int64 {
 }
 
 // Doubt marks the outcome of some operations as unknown. Such an operation was sent several times under one ID. Its
-// answer was that no hold exists, or that no units are left for one. The state may have changed before a delayed
-// attempt arrives. Every other answer is the answer to all attempts.
+// answer was that no hold exists, or that no units are left. The state may have changed before a delayed attempt
+// arrives. Every other answer is the answer to all attempts.
 func (o *Op) Doubt() {
-	o.Unknown = o.Unknown || o.Verb == Commit && o.Answer.Status == NoHold || o.Verb == Reserve && o.Answer.Allowed == 0
+	takes := o.Verb == Reserve || o.Verb == Check
+	o.Unknown = o.Unknown || o.Verb == Commit && o.Answer.Status == NoHold || takes && o.Answer.Allowed == 0
 }
 
 func (o Op) String() string {

@@ -89,6 +89,7 @@ func (c *client) pipeline() {
 func (c *client) insist(op engine.Op) outcome {
 	c.ids++
 	op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)
+	op.Bind()
 	sent := op
 	if c.sim.config.refundsWithoutID && op.Code == engine.OpRefund {
 		sent.ID = nil

@@ -54,14 +54,24 @@ func (f *Format) Agree() {
 	}
 }
 
-// CheckReadable returns an error for operations that some member cannot read.
+// CheckReadable returns an error for operations that some member cannot read. It takes the fingerprint from an
+// operation that the member can read without it: IDs are then not bound to their requests, as before.
 func (f *Format) CheckReadable(ops []engine.Op) error {
+	readable := func(op *engine.Op) bool { return int32(wire.FormatOf(op)) <= f.Agreed.Load() }
+	asked := false // whether the members have been asked for this call
 	for i := range ops {
-		needed := int32(wire.FormatOf(&ops[i]))
-		if needed <= f.Agreed.Load() {
+		if readable(&ops[i]) {
 			continue
 		}
-		if f.Agree(); needed > f.Agreed.Load() {
+		if !asked {
+			f.Agree()
+			asked = true
+		}
+		if readable(&ops[i]) {
+			continue
+		}
+		ops[i].Asks = engine.Fingerprint{}
+		if !readable(&ops[i]) {
 			return limiter.ErrOldMember
 		}
 	}
