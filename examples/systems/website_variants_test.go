@@ -108,7 +108,10 @@ func (w *website) limits(s *weirproc.Server) {
 		"/css/a.css", "/js/a.js", "/images/a.png"} {
 		w.says("200", from(ip, "GET", path))
 	}
-	w.says("200", preflight(ip, websiteUser))
+	a, err := w.send(preflight(ip, websiteUser))
+	require.NoError(w.t, err)
+	require.Contains(w.t, []int{http.StatusOK, http.StatusForbidden}, a.status, "Spring knows no other origin")
+	require.Empty(w.t, a.remaining, "a preflight request is not limited")
 	w.counts("192.0.2.1", 8, "/health/../api/auth/login", "/static/%2e%2e/api/auth/login")
 
 	rdb := s.Redis()
