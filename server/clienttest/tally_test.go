@@ -121,6 +121,10 @@ type worries struct {
 // it has followed several redirects to a leader that is not ready yet.
 var retriable = []string{"TRYAGAIN", "CLUSTERDOWN", "UNKNOWN", "MOVED"}
 
+// endedByClient is the error of node-redis for commands in flight to a node that leads no slot any more: the client ends
+// its connections to such a node.
+const endedByClient = "Disconnects client"
+
 func (w *worries) note(err error) {
 	if err == nil {
 		return
@@ -133,7 +137,7 @@ func (w *worries) note(err error) {
 		if !slices.Contains(retriable, word) {
 			w.bad = append(w.bad, err.Error())
 		}
-	} else if !w.nodeDies {
+	} else if !w.nodeDies && !strings.Contains(err.Error(), endedByClient) {
 		w.bad = append(w.bad, err.Error())
 	}
 	w.seen[word]++
