@@ -97,6 +97,21 @@ func TestCalls(t *testing.T) {
 	require.Equal(t, []string{"60"}, head.Get("retry-after"))
 }
 
+// TestReasonForNever checks that a call that a block without end denies is not said to ask for too much.
+func TestReasonForNever(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Closed)
+	api := serve(t, c, grpclimit.Options{
+		Methods: []grpclimit.Method{{Name: check, Rule: client.FixedFirst(time.Minute, 1), Key: grpclimit.ByMethod()}},
+	})
+	require.NoError(t, c.Block(t.Context(), check+"|method", client.Never, ""))
+	_, err := api.Check(t.Context(), nil)
+	st := status.Convert(err)
+	require.Equal(t, codes.ResourceExhausted, st.Code())
+	require.Equal(t, "Rate limit exceeded. The client is blocked until the block is lifted.", st.Message())
+	require.Empty(t, st.Details())
+}
+
 func TestStreamsAndKeys(t *testing.T) {
 	s := weirtest.Start(t)
 	api := serve(t, newClient(t, s, client.Closed), grpclimit.Options{
