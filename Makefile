@@ -3,6 +3,10 @@
 GO       ?= go
 FUZZTIME ?= 1m
 
+# Names each package with its time, and the skipped tests with their reasons. With STRICT=1 a skip fails unless
+# scripts/skips.txt lists its reason.
+TESTRUN = GO="$(GO)" $(GO) run ./internal/testrun $(if $(STRICT),-strict) --
+
 # The versions are pinned. Go fetches these programs through its module proxy.
 GOLANGCI    = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -117,7 +121,7 @@ test-tools: redis-tools proxies ## Install what make test otherwise skips for: a
 ARCHITECTURES ?= arm64
 .PHONY: test-processors
 test-processors: emulators ## Compare every answer and state between processors, and between architectures (ARCHITECTURES, arm64)
-	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server/commands
+	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(TESTRUN) -count=1 -timeout 60m -run '^TestSameOnOtherProcessors$$' ./server/commands
 
 .PHONY: emulators
 emulators:
@@ -130,12 +134,12 @@ emulators:
 
 .PHONY: test-clients
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
-	WEIRTEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' ./server/clienttest
+	WEIRTEST_CLIENTS=1 $(TESTRUN) -count=1 -timeout 60m -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' ./server/clienttest
 
 # This takes about three minutes. In most of them, package managers fetch and compile the dependencies of the examples.
 .PHONY: test-examples
 test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
-	WEIRTEST_EXAMPLES=1 $(GO) test -count=1 -timeout 30m -v ./examples ./examples/systems
+	WEIRTEST_EXAMPLES=1 $(TESTRUN) -count=1 -timeout 30m ./examples ./examples/systems
 
 .PHONY: compare-algorithms
 compare-algorithms: have-go ## Measure precision, bursts, memory and time of the algorithms, and print a table
@@ -220,7 +224,7 @@ test-docker: docker-tools ## Run three nodes as containers and kill one; install
 # This takes about two minutes.
 .PHONY: test-ops
 test-ops: ops-tools ## Let a real Prometheus watch real nodes, and see every alert that can be provoked fire and clear; skips without Prometheus
-	WEIRTEST_OPS=1 $(GO) test -count=1 -timeout 10m -v -run 'Alert' ./docker
+	WEIRTEST_OPS=1 $(TESTRUN) -count=1 -timeout 10m -run 'Alert' ./docker
 
 .PHONY: ops-tools
 ops-tools:
@@ -290,7 +294,7 @@ packages:
 # memory.
 .PHONY: test-package
 test-package: package-tools ## Install, run, upgrade, remove and purge the deb and the rpm, and install with the go command; skips those without dpkg or rpm
-	WEIRTEST_PACKAGE=1 $(GO) test -count=1 -timeout 30m -v ./packaging
+	WEIRTEST_PACKAGE=1 $(TESTRUN) -count=1 -timeout 30m ./packaging
 
 .PHONY: package-tools
 package-tools:
@@ -384,7 +388,7 @@ bin/docs-venv/.installed: scripts/docs-site/requirements.txt
 .PHONY: test-docs-site
 test-docs-site: ## Build the website of docs/, and see that it needs no other host and that a broken link fails; skips without Python
 	@$(MAKE) --no-print-directory bin/docs-venv/.installed || true
-	WEIRTEST_DOCS_SITE=1 $(GO) test -count=1 -v -run '^TestSite' ./internal/pages
+	WEIRTEST_DOCS_SITE=1 $(TESTRUN) -count=1 -run '^TestSite' ./internal/pages
 
 .PHONY: clean
 clean: ## Remove what was built
