@@ -105,7 +105,10 @@ func TestAnIDInOtherWords(t *testing.T) {
 	used("RL.FIXED w FOREVER 100 COST 90 ID y", "'y' was used for RL.FIXED with another cost, nothing was done")
 	used("RL.FIXED w FOREVER 200 COST 90 ID y",
 		"'y' was used for RL.FIXED with another limit and another cost, nothing was done")
+	used("RL.FIXED w FOREVER 100 COST 1 PARTIAL ID y",
+		"'y' was used for RL.FIXED with other options, nothing was done")
 	require.Equal(t, "1 99 0 -1 100", c.say("RL.FIXED w FOREVER 100 COST 0"))
+	require.Contains(t, c.say("RL.EXPLAIN RL.FIXED w FOREVER 100 COST 1 ID y"), "RL.EXPLAIN accepts no ID")
 
 	c.say("MULTI")
 	c.say("RL.CHECK burst m ID z")

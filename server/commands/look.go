@@ -37,8 +37,8 @@ func lookCommands() []*command {
 			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook,
 			flags: "readonly fast movablekeys", carried: func(args [][]byte) [][]byte { return args[1:] },
 			summary: "Preview the answer of a decision, and why, without taking anything",
-			details: "Takes any decision command with its arguments. Its user needs permission for `RL.EXPLAIN` and " +
-				"for the keys, but not for the decision: nothing is decided.",
+			details: "Takes any decision command with its arguments, but no `ID`. Its user needs permission for " +
+				"`RL.EXPLAIN` and for the keys, but not for the decision: nothing is decided.",
 			params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
 			reply:  "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
 			shown: []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101",
@@ -170,6 +170,9 @@ func fieldsOf(info *engine.Info) []field {
 	return fields
 }
 
+const errExplainWithID resp.Error = "ERR RL.EXPLAIN accepts no ID: it shows what a new request would get, and a request " +
+	"with an ID may get the answer of an earlier one; leave ID out"
+
 func runExplain(s *Session, args [][]byte) {
 	_, b, err := planDecision(s, s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
 	if !s.guarded(err) {
@@ -177,6 +180,10 @@ func runExplain(s *Session, args [][]byte) {
 	}
 	defer s.srv.Batches.Put(b)
 	op, ds := &b.Ops[0], b.Decisions()
+	if len(op.ID) > 0 && op.Code != engine.OpReserve {
+		s.guarded(errExplainWithID)
+		return
+	}
 	if op.Code == engine.OpReserve { // only the check of a hold can be explained
 		op.Code = engine.OpCheck
 	}

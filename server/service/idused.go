@@ -53,8 +53,9 @@ func differentIn(code engine.OpCode, differs engine.Difference) string {
 		part engine.Difference
 		word string
 	}{
-		{engine.OtherPairs, "policy or key"}, {engine.OtherLimit, "limit"}, {engine.OtherCost, "cost"},
-		{engine.OtherText, "holder"}, {engine.OtherTime, "ttl"}, {engine.OtherOptions, "options"},
+		{engine.OtherPairs, "another policy or key"}, {engine.OtherLimit, "another limit"},
+		{engine.OtherCost, "another cost"}, {engine.OtherText, "another holder"}, {engine.OtherTime, "another ttl"},
+		{engine.OtherOptions, "other options"},
 	}
 	var named []string
 	for _, w := range words {
@@ -63,16 +64,16 @@ func differentIn(code engine.OpCode, differs engine.Difference) string {
 		}
 		switch block := code == engine.OpBlock || code == engine.OpBlockEverywhere; {
 		case block && w.part == engine.OtherText:
-			w.word = "reason"
+			w.word = "another reason"
 		case block && w.part == engine.OtherTime:
-			w.word = "duration"
+			w.word = "another duration"
 		case code == engine.OpRefund && w.part == engine.OtherCost:
-			w.word = "n"
+			w.word = "another n"
 		}
 		named = append(named, w.word)
 	}
 	if len(named) == 0 { // one byte tells a part, so two different parts may look alike
 		return "other arguments"
 	}
-	return "another " + strings.Join(named, " and another ")
+	return strings.Join(named, " and ")
 }
