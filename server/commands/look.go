@@ -170,8 +170,8 @@ func fieldsOf(info *engine.Info) []field {
 	return fields
 }
 
-const errExplainWithID resp.Error = "ERR RL.EXPLAIN accepts no ID: it shows what a new request would get, and a request " +
-	"with an ID may get the answer of an earlier one; leave ID out"
+const errExplainWithID resp.Error = "ERR RL.EXPLAIN accepts no ID: it shows what a new request would get, and a " +
+	"request with an ID may get the answer of an earlier one; leave ID out"
 
 func runExplain(s *Session, args [][]byte) {
 	_, b, err := planDecision(s, s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
