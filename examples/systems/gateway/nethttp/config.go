@@ -33,10 +33,11 @@ type config struct {
 
 // rateLimitConfig is the section gateway.ratelimit.
 type rateLimitConfig struct {
-	FallbackEnabled      bool    `yaml:"fallback-enabled"`
-	FallbackReduction    float64 `yaml:"fallback-reduction"`
-	LocalCacheTTLSeconds int     `yaml:"local-cache-ttl-seconds"`
-	RedisKeyPrefix       string  `yaml:"redis-key-prefix"`
+	FallbackEnabled      bool     `yaml:"fallback-enabled"`
+	FallbackReduction    float64  `yaml:"fallback-reduction"`
+	LocalCacheTTLSeconds int      `yaml:"local-cache-ttl-seconds"`
+	RedisKeyPrefix       string   `yaml:"redis-key-prefix"`
+	TrustedProxies       []string `yaml:"trusted-proxies"` // networks whose X-Forwarded-For counts
 }
 
 // route forwards the requests of a path to a server. RateLimit is nil for a route without a limit.

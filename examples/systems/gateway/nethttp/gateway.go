@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -101,11 +102,11 @@ func (g *gateway) setPolicies(ctx context.Context) error {
 	return nil
 }
 
-// limits returns the options of the middleware.
-func (g *gateway) limits() httplimit.Options {
-	proxies, err := httplimit.Trust("127.0.0.0/8", "::1") // only these peers may set X-Forwarded-For
+// limits returns the options of the middleware. It returns an error if a network of the trusted proxies is invalid.
+func (g *gateway) limits(trustedProxies []string) (httplimit.Options, error) {
+	proxies, err := httplimit.Trust(trustedProxies...)
 	if err != nil {
-		panic(err) // a network above is invalid
+		return httplimit.Options{}, fmt.Errorf("gateway.ratelimit.trusted-proxies: %w", err)
 	}
 	return httplimit.Options{
 		Routes: []httplimit.Route{{
@@ -127,7 +128,7 @@ func (g *gateway) limits() httplimit.Options {
 					"violated-policies": nil}
 			},
 		},
-	}
+	}, nil
 }
 
 // ServeHTTP forwards a request to the server of its route.

@@ -49,7 +49,11 @@ func run(file string) error {
 	defer limits.Close()
 	gateway := newGateway(limits)
 	gateway.use(conf)
-	limit, err := httplimit.New(limits, gateway.limits())
+	terms, err := gateway.limits(conf.Gateway.RateLimit.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	limit, err := httplimit.New(limits, terms)
 	if err != nil {
 		return err
 	}

@@ -2,15 +2,12 @@ package gateway;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
 import org.springframework.cloud.gateway.filter.GatewayFilterChain;
 import org.springframework.cloud.gateway.filter.GlobalFilter;
-import org.springframework.cloud.gateway.support.ipresolver.RemoteAddressResolver;
-import org.springframework.cloud.gateway.support.ipresolver.XForwardedRemoteAddressResolver;
 import org.springframework.core.Ordered;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
@@ -25,13 +22,13 @@ import reactor.core.publisher.Mono;
 public class RateLimitFilter implements GlobalFilter, Ordered {
     private static final String TYPE = "https://api.gateway/errors/rate-limit-exceeded";
 
-    /** Finds the address that the proxy added to the header. A client can write anything before that address. */
-    private final RemoteAddressResolver addresses = XForwardedRemoteAddressResolver.maxTrustedIndex(1);
     private final RateLimitService service;
+    private final ClientAddresses clients;
     private final ObjectMapper json;
 
-    public RateLimitFilter(RateLimitService service, ObjectMapper json) {
+    public RateLimitFilter(RateLimitService service, ClientAddresses clients, ObjectMapper json) {
         this.service = service;
+        this.clients = clients;
         this.json = json;
     }
 
@@ -47,18 +44,13 @@ public class RateLimitFilter implements GlobalFilter, Ordered {
         if (routeId == null || limit == null) {
             return chain.filter(exchange);
         }
-        return service.checkRateLimit(routeId, clientKey(exchange), limit).flatMap(result -> {
+        return service.checkRateLimit(routeId, clients.of(exchange.getRequest()), limit).flatMap(result -> {
             HttpHeaders headers = exchange.getResponse().getHeaders();
             headers.set("X-RateLimit-Limit", Integer.toString(limit.requestsPerSecond()));
             headers.set("X-RateLimit-Remaining", Integer.toString(result.remaining()));
             headers.set("X-RateLimit-Reset", Long.toString((result.resetTime() + 999) / 1000));
             return result.allowed() ? chain.filter(exchange) : reject(exchange, result);
         });
-    }
-
-    private String clientKey(ServerWebExchange exchange) {
-        InetSocketAddress address = addresses.resolve(exchange);
-        return address == null || address.getAddress() == null ? "unknown" : address.getAddress().getHostAddress();
     }
 
     private Mono<Void> reject(ServerWebExchange exchange, RateLimitResult result) {

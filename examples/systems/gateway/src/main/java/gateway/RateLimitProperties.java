@@ -1,5 +1,6 @@
 package gateway;
 
+import java.util.List;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.core.io.Resource;
@@ -12,6 +13,7 @@ import org.springframework.core.io.Resource;
  * @param localCacheTtlSeconds how long an unused bucket stays in this process
  * @param redisKeyPrefix the prefix of all keys
  * @param ttlSeconds how long an unused bucket stays in the store
+ * @param trustedProxies the networks of the proxies whose X-Forwarded-For counts; by default none
  * @param script the location of the token-bucket script, for the command SCRIPT
  */
 @ConfigurationProperties("gateway.ratelimit")
@@ -21,6 +23,7 @@ public record RateLimitProperties(
         @DefaultValue("60") int localCacheTtlSeconds,
         @DefaultValue("ratelimit") String redisKeyPrefix,
         @DefaultValue("120") int ttlSeconds,
+        @DefaultValue List<String> trustedProxies,
         @DefaultValue("file:scripts/token-bucket.lua") Resource script,
         @DefaultValue("script") Command command) {
 

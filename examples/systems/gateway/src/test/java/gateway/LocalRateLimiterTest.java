@@ -2,13 +2,14 @@ package gateway;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class LocalRateLimiterTest {
     private final AtomicLong nowMs = new AtomicLong(1_000_000);
     private final LocalRateLimiter local =
-            new LocalRateLimiter(new RateLimitProperties(true, 0.5, 60, "ratelimit", 120, null, null), nowMs::get);
+            new LocalRateLimiter(new RateLimitProperties(true, 0.5, 60, "ratelimit", 120, List.of(), null, null), nowMs::get);
 
     private int allowed(String key, int rate, int burst) {
         int n = 0;
