@@ -17,14 +17,27 @@ import (
 // and free no page.
 type shedding struct {
 	candidates []candidate
-	pinned     [arena.NumClasses]bool // classes in which a whole walk found no entry to evict
-	laps       int                    // how often the walk for this class reached the end of the index
-	found      bool                   // an entry was found since the walk was last at the end
-	evicted    bool                   // an entry was evicted since pinned was last cleared
-	anything   bool                   // mostNs has no effect, because no entry of less worth was found
-	mostNs     int64                  // entries with a greater worthNs are not evicted
-	at         uint64                 // the hash at which the walk over the index continues
-	class      uint8                  // the class that is being shed
+	pinned     pins
+	laps       int    // how often the walk for this class reached the end of the index
+	found      bool   // an entry was found since the walk was last at the end
+	evicted    bool   // an entry was evicted in this round over the classes
+	anything   bool   // mostNs has no effect, because no entry of less worth was found
+	mostNs     int64  // entries with a greater worthNs are not evicted
+	at         uint64 // the hash at which the walk over the index continues
+	class      uint8  // the class that is being shed
+	visited    int64  // entries on the way of walks over the index
+}
+
+// pins has, for each class in which a whole walk found no entry to evict, how many rounds leave the class out. Without
+// it, each round over the classes would walk over all entries for nothing, if the large entries are of great worth and
+// most entries are small.
+type pins [arena.NumClasses]uint8
+
+// rest ends a round.
+func (p *pins) rest() {
+	for class, rounds := range p {
+		p[class] = max(rounds, 1) - 1
+	}
 }
 
 type candidate struct {
@@ -43,6 +56,11 @@ const (
 	shedLeast = 8
 	// shedPages: shedGoal is one in shedPages of a class's pages.
 	shedPages = compactDen
+	// shedRest is how many rounds a class stays pinned.
+	shedRest = 16
+	// shedFewer: if nothing of little worth is left to evict, a compaction runs that frees one in shedFewer of the pages
+	// that make it worthwhile otherwise.
+	shedFewer = 8
 	// shedBlocks bounds how many blocks of a chain are examined to find a block of the class.
 	shedBlocks = 8
 )
@@ -51,10 +69,7 @@ const (
 func (s *Store) shedSome() bool {
 	d := &s.shedding
 	if !s.chooseClass() {
-		again := d.evicted || !d.anything // pinned classes may have evictable entries again
-		d.anything = !d.evicted && !d.anything
-		d.pinned, d.evicted = [arena.NumClasses]bool{}, false
-		return again
+		return s.endRound()
 	}
 	s.findCandidates()
 	if len(d.candidates) > 0 {
@@ -67,6 +82,24 @@ func (s *Store) shedSome() bool {
 			}
 		}
 	}
+	return true
+}
+
+// endRound ends a round over the classes, and reports whether another one may find more to evict. Entries of more worth
+// are evicted only if the slots that are free already are not worth a compaction.
+func (s *Store) endRound() (again bool) {
+	d := &s.shedding
+	switch {
+	case d.evicted:
+		d.anything = false
+		d.pinned.rest()
+	case !d.anything && s.planCompaction(max(1, s.worthCompaction()/shedFewer)):
+		d.pinned.rest()
+	default:
+		d.anything, d.pinned = !d.anything, pins{}
+		return d.anything
+	}
+	d.evicted = false
 	return true
 }
 
@@ -94,7 +127,11 @@ func (s *Store) chooseClass() bool {
 		if r == 0 {
 			break
 		}
-		if class := s.Slab.ClassAt(r); s.Slab.PagesOf(class) >= shedLeast && s.mayShed(class) {
+		class := s.Slab.ClassAt(r)
+		if s.worthNs(Entry(s.Slab.At(r))) <= d.mostNs {
+			d.pinned[class] = 0 // a walk finds this entry
+		}
+		if s.Slab.PagesOf(class) >= shedLeast && s.mayShed(class) {
 			d.class = class
 			return true
 		}
@@ -123,22 +160,29 @@ func (s *Store) usualWorth() int64 {
 // mayShed reports whether evictions from a class are wanted and possible.
 func (s *Store) mayShed(class uint8) bool {
 	pages := s.Slab.PagesOf(class)
-	return pages > 0 && !s.shedding.pinned[class] && s.Slab.Surplus(class) < shedGoal(pages)
+	return pages > 0 && s.shedding.pinned[class] == 0 && s.Slab.Surplus(class) < s.shedGoal(pages)
 }
 
 // shedGoal returns how many pages of a class to free before the next class is chosen. It is rounded up, so the
-// goals of all classes together make a compaction worthwhile.
-func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
+// goals of all classes together make a compaction worthwhile. The goal of a large class does so alone, because all other
+// entries may be of greater worth.
+func (s *Store) shedGoal(pages int) int {
+	return max((pages+shedPages-1)/shedPages, min(pages/shedLeast, s.worthCompaction()))
+}
+
+// VisitedByShedding returns how many entries the walks of shedSome have read. It measures their work.
+func (s *Store) VisitedByShedding() int64 { return s.shedding.visited }
 
 // findCandidates lists the entries of some segments that have a slot of the class that is being shed. If a whole walk
 // over the index found no such entry, it pins the class.
 func (s *Store) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
-	wanted := shedDen * s.Slab.Lacks(d.class, shedGoal(s.Slab.PagesOf(d.class)))
+	wanted := shedDen * s.Slab.Lacks(d.class, s.shedGoal(s.Slab.PagesOf(d.class)))
 	chains := s.hasChains()
 	for i := 0; i < shedStep && len(d.candidates) < wanted; i++ {
 		g := s.Index.SegmentOf(d.at)
+		d.visited += int64(g.live)
 		g.Each(func(r arena.Ref) {
 			own := s.Slab.ClassAt(r) == d.class
 			if !own && !chains {
@@ -153,7 +197,9 @@ func (s *Store) findCandidates() {
 			}
 		})
 		if d.at = g.following(d.at); d.at == 0 {
-			d.pinned[d.class] = d.laps > 0 && !d.found && len(d.candidates) == 0
+			if d.laps > 0 && !d.found && len(d.candidates) == 0 {
+				d.pinned[d.class] = shedRest
+			}
 			d.laps, d.found = d.laps+1, false
 			return
 		}
