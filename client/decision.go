@@ -8,8 +8,7 @@ import (
 )
 
 // Never is a RetryAfter or ResetAfter without end: the request asks for more than the limit, or the limiter
-// does not become idle by itself.
-// Compare with Never before you sleep: it is negative, so a loop that sleeps for RetryAfter would not wait at all.
+// does not become idle by itself. It is the longest duration: a loop that sleeps for RetryAfter does not spin.
 const Never = millis.Never
 
 // Source names what decided.

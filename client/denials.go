@@ -49,7 +49,7 @@ func (q *Request) units() int64 {
 }
 
 func (m *denials) remember(q *Request, d *Decision, now time.Time) {
-	if d.Allowed || d.RetryAfter <= 0 || m.most <= 0 || !memorable(q) {
+	if d.Allowed || d.RetryAfter <= 0 || d.RetryAfter == Never || m.most <= 0 || !memorable(q) {
 		return
 	}
 	until := now.Add(d.RetryAfter)

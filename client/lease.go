@@ -67,6 +67,9 @@ func newRefusal(d Decision) *refusal {
 	if d.Source == FromFallback || d.Source == FromBusy {
 		longest = maxProbePause
 	}
+	if d.RetryAfter == Never { // only weir knows when a block or a reset ends it
+		longest = 0
+	}
 	return &refusal{d: d, at: time.Now(), good: min(d.RetryAfter, longest)}
 }
 

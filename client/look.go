@@ -43,6 +43,9 @@ type Explanation struct {
 	Algorithm string
 	Rule      string // the limit that binds, in the syntax of commands
 	Why       string // in words
+	// Never says why no wait helps, if RetryAfter is Never: "cost" (the limit never has as many units), "used" (used up,
+	// and units never return by themselves) or "block". An older weir does not say it.
+	Never string
 }
 
 // Explain returns what Decide would answer now, without taking anything.
@@ -57,7 +60,7 @@ func (c *Client) Explain(ctx context.Context, q Request) (Explanation, error) {
 	five := [5]int64{m.int("allowed"), m.int("remaining"), m.int("retry_after_ms"),
 		m.int("reset_after_ms"), m.int("limit")}
 	e := Explanation{Decision: decisionFrom(&q, five), Algorithm: m.text("algorithm"),
-		Rule: m.text("rule"), Why: m.text("why")}
+		Rule: m.text("rule"), Why: m.text("why"), Never: m.text("never")}
 	e.Source, e.Policy = FromServer, m.text("policy")
 	return e, nil
 }

@@ -6,9 +6,12 @@ package httpfields
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/internal/millis"
 )
 
 // The names of the fields. No other package repeats them, because the draft
@@ -53,7 +56,7 @@ const (
 	None   Style = 0
 )
 
-// Quota is the content of the fields. A negative duration means never.
+// Quota is the content of the fields. The durations may be Never.
 type Quota struct {
 	Name       string        // the name of the policy; characters other than printable ASCII are omitted
 	Limit      int64         // units; 0: unknown, and only Retry-After is written
@@ -62,7 +65,7 @@ type Quota struct {
 	Window     time.Duration // the time in which Limit units become available again; 0: unknown
 	Denied     bool
 	RetryAfter time.Duration // if Denied, the time after which the same request fits
-	Never      Reason        // if RetryAfter is negative, why no wait helps
+	Never      Reason        // if RetryAfter is Never, why no wait helps
 }
 
 // Reason says why no wait helps.
@@ -89,13 +92,22 @@ func (r Reason) String() string {
 	return "No wait helps."
 }
 
+// reasonWords are the reasons as RL.EXPLAIN gives them.
+var reasonWords = [...]string{NotKnown: "", NeverFits: "cost", UsedUp: "used", Blocked: "block"}
+
+// Word returns the reason as RL.EXPLAIN gives it.
+func (r Reason) Word() string { return reasonWords[r] }
+
+// ReasonOf returns the reason that has a word, or NotKnown.
+func ReasonOf(word string) Reason { return Reason(max(slices.Index(reasonWords[:], word), 0)) }
+
 // Set writes the fields of a response into h. now is the time of the response. Set rounds seconds up, so that no client
 // retries too early.
 func (q Quota) Set(h http.Header, style Style, now time.Time) {
 	var room [usualBytes]byte
 	f := fields{text: room[:0]}
 	switch {
-	case q.Denied && q.RetryAfter < 0:
+	case q.Denied && q.RetryAfter == Never:
 		f.number(RetryAfter, neverSeconds)
 	case q.Denied:
 		f.number(RetryAfter, max(Seconds(q.RetryAfter), 1))
@@ -119,7 +131,7 @@ func (q *Quota) limitFields(f *fields, style Style, now time.Time) {
 		f.number(XRemaining, max(q.Remaining, 0))
 	}
 	switch {
-	case q.ResetAfter < 0:
+	case q.ResetAfter == Never:
 	case style&XEpoch != 0:
 		f.number(XReset, epochSeconds(now.Add(q.ResetAfter)))
 	case style&XDelta != 0:
@@ -143,7 +155,7 @@ func (q *Quota) appendAvailable(b []byte) []byte {
 	if q.Denied {
 		window = q.RetryAfter
 	}
-	if window >= 0 {
+	if window != Never {
 		b = appendParam(b, effectiveParam, Seconds(window))
 	}
 	return b
@@ -170,8 +182,14 @@ func appendParam(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(b, min(max(n, 0), largestInteger), 10)
 }
 
-// Seconds returns d in whole seconds, rounded up.
+// Never is the duration until an event that does not happen.
+const Never = millis.Never
+
+// Seconds returns d in whole seconds, rounded up. Never becomes a year.
 func Seconds(d time.Duration) int64 {
+	if d == Never {
+		return neverSeconds
+	}
 	seconds := int64(d / time.Second)
 	if d%time.Second > 0 {
 		seconds++
@@ -193,7 +211,7 @@ func (q Quota) Problem(status int) map[string]any {
 		"type": QuotaExceeded, "title": QuotaExceededTitle, "status": status, "detail": q.Detail(),
 		ViolatedPolicies: []string{q.Name},
 	}
-	if q.RetryAfter >= 0 {
+	if q.RetryAfter != Never {
 		doc["retryAfter"] = max(Seconds(q.RetryAfter), 1)
 	}
 	return doc
@@ -203,7 +221,7 @@ func (q Quota) Problem(status int) map[string]any {
 func (q Quota) Detail() string {
 	var b strings.Builder
 	b.WriteString("Rate limit exceeded.")
-	if q.RetryAfter < 0 {
+	if q.RetryAfter == Never {
 		b.WriteString(" " + q.Never.String())
 		return b.String()
 	}

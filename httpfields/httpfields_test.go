@@ -25,12 +25,12 @@ func TestFields(t *testing.T) {
 		"denied": {denied, IETF | XDelta, map[string]string{
 			RateLimitPolicy: `"api";q=60`, RateLimit: `"api";r=0;t=3`, XLimit: "60", XRemaining: "0", XReset: "60",
 			RetryAfter: "3"}},
-		"never again": {Quota{Limit: 5, ResetAfter: -1, Denied: true, RetryAfter: -1}, IETF | XEpoch,
+		"never again": {Quota{Limit: 5, ResetAfter: Never, Denied: true, RetryAfter: Never}, IETF | XEpoch,
 			map[string]string{RateLimitPolicy: `"";q=5`, RateLimit: `"";r=0`, XLimit: "5", XRemaining: "0",
 				RetryAfter: "31536000"}},
 		"soon": {Quota{Denied: true, RetryAfter: time.Millisecond}, IETF | XEpoch,
 			map[string]string{RetryAfter: "1"}},
-		"the longest wait": {Quota{Limit: 5, ResetAfter: math.MaxInt64, Denied: true, RetryAfter: math.MaxInt64}, IETF,
+		"the longest wait": {Quota{Limit: 5, ResetAfter: Never - 1, Denied: true, RetryAfter: Never - 1}, IETF,
 			map[string]string{RateLimitPolicy: `"";q=5`, RateLimit: `"";r=0;t=9223372037`, RetryAfter: "9223372037"}},
 		"no fields": {denied, None, map[string]string{RetryAfter: "3"}},
 		"short window": {Quota{Name: "s", Limit: 1, Window: time.Millisecond}, IETF,
@@ -67,7 +67,7 @@ func TestDetail(t *testing.T) {
 	for want, after := range map[string]time.Duration{
 		"Rate limit exceeded. Try again in 1 second.":           time.Millisecond,
 		"Rate limit exceeded. Try again in 3 seconds.":          2500 * time.Millisecond,
-		"Rate limit exceeded. Try again in 9223372037 seconds.": math.MaxInt64,
+		"Rate limit exceeded. Try again in 9223372037 seconds.": Never - 1,
 	} {
 		require.Equal(t, want, Quota{RetryAfter: after}.Detail())
 	}
@@ -76,6 +76,6 @@ func TestDetail(t *testing.T) {
 		UsedUp:  "The limit is used up, and units never return by themselves.",
 		Blocked: "The client is blocked until the block is lifted.",
 	} {
-		require.Equal(t, "Rate limit exceeded. "+want, Quota{RetryAfter: -1, Never: reason}.Detail())
+		require.Equal(t, "Rate limit exceeded. "+want, Quota{RetryAfter: Never, Never: reason}.Detail())
 	}
 }

@@ -80,7 +80,7 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 	if l.decided != nil {
 		l.decided(ctx, name, key, d)
 	}
-	q := quota.Of(name, m.Rule.Window(), &request, &d)
+	q := quota.Of(ctx, l.client, name, m.Rule.Window(), &request, &d)
 	_ = setHeader(fieldsOf(&q, l.fields)) // fails if headers were sent already; then the fields are lost
 	if !d.Allowed {
 		return denied(&d, q.Detail())

@@ -67,7 +67,7 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bo
 		l.o.Decided(r, route.Name, q.Key, d)
 	}
 	name, window := route.binding(&d)
-	told := quota.Of(name, window, &q, &d)
+	told := quota.Of(r.Context(), l.client, name, window, &q, &d)
 	told.Set(w.Header(), l.o.Fields, time.Now())
 	if !d.Allowed {
 		l.logDenial(r, route, q.Key, d)

@@ -256,7 +256,19 @@ func TestReasonsForNever(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Block(t.Context(), "r|route", client.Never, ""))
 	require.Equal(t, httpfields.Blocked.String(), ask(client.FixedFirst(time.Hour, 2)))
-	require.Equal(t, "No wait helps.", ask(client.Quota(client.Forever, "", 2)), "weir does not say which")
+	require.Equal(t, httpfields.Blocked.String(), ask(client.Quota(client.Forever, "", 2)))
+	_, err = c.SetPolicy(t.Context(), "p", client.PolicyTerms{Reserved: 0.5,
+		Limits: []*client.Rule{client.Quota(client.Forever, "", 4)}})
+	require.NoError(t, err)
+	cost = 2
+	_, err = c.Take(t.Context(), client.Policy("p"), "route")
+	require.NoError(t, err)
+	require.Equal(t, httpfields.UsedUp.String(), ask(client.Policy("p")))
+	cost = 3
+	require.Equal(t, httpfields.NeverFits.String(), ask(client.Policy("p")))
+	require.NoError(t, c.Block(t.Context(), "route", client.Never, ""))
+	cost = 1
+	require.Equal(t, httpfields.Blocked.String(), ask(client.Policy("p")))
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Never is the duration of an event that does not happen. Replies have -1 for it.
-const Never = time.Duration(-1)
+// Never is the duration until an event that does not happen. Replies have -1 for it. It is the longest duration, so that
+// a program that sleeps for it sleeps.
+const Never = time.Duration(math.MaxInt64)
 
 // Duration converts milliseconds.
 func Duration(ms int64) time.Duration {
@@ -22,10 +23,10 @@ func Duration(ms int64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// Wait converts the milliseconds of a wait. A negative number is Never.
+// Wait converts the milliseconds of a wait. A negative number is Never, and no other number is.
 func Wait(ms int64) time.Duration {
 	if ms < 0 {
 		return Never
 	}
-	return Duration(ms)
+	return min(Duration(ms), Never-1)
 }

@@ -89,7 +89,7 @@ var walls = []wall{
 	{"examples/...", "client client/clientprom client/httplimit httpfields",
 		"shows what a user writes, with what a user imports"},
 	{"examples/systems/levels/compare", "persistence server", "runs a server in its own process, to advance its clock"},
-	{"httpfields", "", "writes and reads HTTP header fields for server and client"},
+	{"httpfields", "internal/millis", "writes and reads HTTP header fields for server and client"},
 	{"internal/cli/buildinfo", "", "says which weir a program is"},
 	{"internal/cli/cluster", "internal/cli/cmdline internal/cli/remote internal/cli/terminal",
 		"asks a node, as any client does"},

@@ -129,7 +129,8 @@ func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
 // writeCheckExplanation answers RL.EXPLAIN for a check: the answer of the check, and the limit that binds.
 func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 	pair := op.PairAt(int(d.Pair))
-	s.Map(10 + s.staleFields())
+	never := neverOf(s, op, d)
+	s.Map(10 + len(never) + s.staleFields())
 	s.PairInt("allowed", d.Allowed)
 	s.PairInt("remaining", d.Remaining)
 	s.PairInt("retry_after_ms", d.RetryMs)
@@ -173,5 +174,6 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 	s.Pair("limiter", name)
 	s.Pair("rule", rule)
 	s.Pair("why", reason)
+	writeNever(s, never)
 	s.stale()
 }

@@ -40,10 +40,12 @@ func lookCommands() []*command {
 			details: "Takes any decision command with its arguments, but no `ID`. Its user needs permission for " +
 				"`RL.EXPLAIN` and for the keys, but not for the decision: nothing is decided.",
 			params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
-			reply:  "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
+			reply: "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. If no wait helps, " +
+				"also `never`: `cost` (the limit never has as many units), `used` (used up, and units never return by " +
+				"themselves) or `block`. " + staleField,
 			shown: []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101",
 				"allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule " +
-					"10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
+					"10/s 100 why the cost of 101 is above the limit of 100: no wait helps never cost", ""}},
 			run: runExplain,
 		},
 		topCommand(),
@@ -240,7 +242,8 @@ func notDecision(name []byte) error {
 }
 
 func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine.Info) {
-	s.Map(8 + s.staleFields())
+	never := neverOf(s, op, d)
+	s.Map(8 + len(never) + s.staleFields())
 	s.PairInt("allowed", d.Allowed)
 	s.PairInt("remaining", d.Remaining)
 	s.PairInt("retry_after_ms", d.RetryMs)
@@ -253,7 +256,22 @@ func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine
 		reason = fromText(s.srv, op)
 	}
 	s.Pair("why", reason)
+	writeNever(s, never)
 	s.stale()
+}
+
+// neverOf returns the word of the reason why no wait helps, or nothing if a wait helps.
+func neverOf(s *Session, op *engine.Op, d *engine.Decision) []string {
+	if d.Allowed > 0 || d.RetryMs >= 0 {
+		return nil
+	}
+	return []string{s.srv.QuotaOf("", op, d).Never.Word()}
+}
+
+func writeNever(s *Session, never []string) {
+	for _, word := range never {
+		s.Pair("never", word)
+	}
 }
 
 // why describes the reason of a decision in words.
