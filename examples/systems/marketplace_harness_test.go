@@ -60,13 +60,18 @@ type marketplaceApp struct {
 func startMarketplace(t *testing.T, dir string, weir ...string) *marketplaceApp {
 	t.Helper()
 	m := &marketplaceApp{t: t, addr: marketplaceAddr(t), ton: startMarketplaceAPI(t), bot: startMarketplaceAPI(t)}
-	cmd := exec.Command("java", "-jar", "target/marketplace.jar")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "WEIR="+strings.Join(weir, ","), "LISTEN="+m.addr,
-		"TON="+m.ton.url, "BOT="+m.bot.url,
-		"BOT_TOKEN="+marketplaceToken, "ADMINS=1")
+	cmd := marketplaceCommand(dir, m.addr, weir...)
+	cmd.Env = append(cmd.Env, "TON="+m.ton.url, "BOT="+m.bot.url)
 	marketplaceRun(t, cmd, m.addr)
 	return m
+}
+
+func marketplaceCommand(dir, listen string, weir ...string) *exec.Cmd {
+	cmd := exec.Command("java", "-jar", "target/marketplace.jar")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "WEIR="+strings.Join(weir, ","), "LISTEN="+listen,
+		"BOT_TOKEN="+marketplaceToken, "ADMINS=1")
+	return cmd
 }
 
 // marketplaceRun runs a server until the test ends, and waits until it listens.
@@ -118,6 +123,7 @@ type marketplaceAPI struct {
 
 	mu    sync.Mutex
 	calls []string // path and body of each
+	at    []time.Time
 }
 
 func startMarketplaceAPI(t *testing.T) *marketplaceAPI {
@@ -127,6 +133,7 @@ func startMarketplaceAPI(t *testing.T) *marketplaceAPI {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.calls = append(a.calls, r.URL.Path+" "+string(body))
+		a.at = append(a.at, time.Now())
 		_, _ = io.WriteString(w, "done")
 	}))
 	t.Cleanup(web.Close)
@@ -144,6 +151,18 @@ func (a *marketplaceAPI) count(words string) (n int) {
 		}
 	}
 	return n
+}
+
+// times returns when each call that contains words arrived.
+func (a *marketplaceAPI) times(words string) (at []time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, call := range a.calls {
+		if strings.Contains(call, words) {
+			at = append(at, a.at[i])
+		}
+	}
+	return at
 }
 
 // marketplaceAnswer is a response that has been read.
@@ -205,12 +224,16 @@ func (m *marketplaceApp) post(path, user, body string) marketplaceAnswer {
 
 // login tries to log a user in, with the right hash or a wrong one.
 func (m *marketplaceApp) login(user, address string, right bool) marketplaceAnswer {
+	return m.do(m.loginRequest(user, address, right))
+}
+
+func (m *marketplaceApp) loginRequest(user, address string, right bool) marketplaceRequest {
 	hash := "wrong"
 	if right {
 		hash = marketplaceSign("login:" + user)
 	}
-	return m.do(marketplaceRequest{method: http.MethodPost, path: "/api/v1/auth/validate", address: address,
-		body: fmt.Sprintf(`{"telegramUserId":%q,"hash":%q}`, user, hash)})
+	return marketplaceRequest{method: http.MethodPost, path: "/api/v1/auth/validate", address: address,
+		body: fmt.Sprintf(`{"telegramUserId":%q,"hash":%q}`, user, hash)}
 }
 
 // passes sends a request n times, and returns how often it was admitted and the last answer. Every other answer must

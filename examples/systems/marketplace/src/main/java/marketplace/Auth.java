@@ -8,6 +8,8 @@ import jakarta.annotation.PostConstruct;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -53,12 +55,17 @@ public class Auth {
         if (user == null || !user.matches("[0-9]{1,20}")) {
             return now(400, Problem.of(400, "bad-request", "Bad Request", "telegramUserId must be a number"));
         }
-        Weir.Decision attempt = weir.check(request.getRemoteAddr(), Policies.LOCKOUT, user);
+        String address = ClientAddress.of(request);
+        String[] counters = countersOf(user, address, user.equals(sessions.userOf(request)));
+        Weir.Decision attempt = weir.check(request.getRemoteAddr(), counters);
         if (!attempt.allowed()) {
             return now(423, locked(attempt.retryAfter()));
         }
         if (sessions.isLogin(user, login.hash())) {
-            weir.number(List.of("RL.FORGIVE", Policies.LOCKOUT, user, "ID", UUID.randomUUID().toString()));
+            List<String> forgive = new ArrayList<>(List.of("RL.FORGIVE"));
+            forgive.addAll(Arrays.asList(counters));
+            forgive.addAll(List.of("ID", UUID.randomUUID().toString()));
+            weir.number(forgive);
             return now(200, Map.of("token", sessions.tokenOf(user)));
         }
         failures.increment();
@@ -68,11 +75,21 @@ public class Auth {
         return later(attempt.retryAfter(), 401, wrong(Policies.LOCKED_AT - attempt.remaining()));
     }
 
+    /**
+     * Returns the policies that count an attempt, each with its key. Failures from one address lock the account for
+     * that address only, so nobody can lock the account of somebody else. The bound for all addresses together stops
+     * an attack from many of them. It does not concern a client that has a token of the account, which is its owner.
+     */
+    private static String[] countersOf(String user, String address, boolean known) {
+        String pair = user + ":" + address;
+        return known ? new String[] {Policies.LOCKOUT, pair} : new String[] {Policies.LOCKOUT, pair, Policies.LOCKOUT_ACCOUNT, user};
+    }
+
     private static Map<String, Object> wrong(long failed) {
         Map<String, Object> body = Problem.of(401, "login-failed", "Login Failed", "The login is not valid");
         if (failed >= Policies.CAPTCHA_FROM) {
             body.put("captchaRequired", true);
-            body.put("warning", "Solve the CAPTCHA; after " + Policies.LOCKED_AT + " failed logins the account is locked for 15 minutes");
+            body.put("warning", "Solve the CAPTCHA; after " + Policies.LOCKED_AT + " failed logins your address is locked out for 15 minutes");
         }
         return body;
     }
@@ -107,16 +124,20 @@ public class Auth {
     @PostConstruct
     void listen() {
         Executor settled = CompletableFuture.delayedExecutor(SETTLED.toMillis(), TimeUnit.MILLISECONDS);
-        weir.listen("weir:lockout:policy:" + Policies.LOCKOUT, event -> settled.execute(() -> notifyUser(event)));
+        for (String policy : List.of(Policies.LOCKOUT, Policies.LOCKOUT_ACCOUNT)) {
+            weir.listen("weir:lockout:policy:" + policy, event -> settled.execute(() -> notifyUser(policy, event)));
+        }
     }
 
     /** Tells users that their account is locked. They hear it once, even if several instances receive the event. */
-    private void notifyUser(String event) {
+    private void notifyUser(String policy, String event) {
         try {
             JsonNode lockout = json.readTree(event);
-            String user = lockout.get("key").asText();
-            if (!weir.look(Policies.LOCKOUT, user).allowed() && weir.check(null, "lockout-notice", user).allowed()) {
-                bot.send(user, "Your account is locked for " + lockout.get("seconds").asLong() / 60 + " minutes: too many failed logins");
+            String key = lockout.get("key").asText();
+            String[] parts = key.split(":", 2); // the user, and the address
+            if (!weir.look(policy, key).allowed() && weir.check(null, "lockout-notice", parts[0]).allowed()) {
+                bot.send(parts[0], "Too many failed logins: your account is locked for " + lockout.get("seconds").asLong() / 60
+                        + " minutes, for " + (parts.length == 2 ? "the address " + parts[1] : "addresses where you are not logged in"));
             }
         } catch (IOException | RuntimeException e) {
             LOG.warn("a user was not told of the lock-out {}: {}", event, e.getMessage());

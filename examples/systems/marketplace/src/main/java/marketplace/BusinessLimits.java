@@ -9,7 +9,7 @@ import org.springframework.stereotype.Component;
  */
 @Component
 public class BusinessLimits {
-    /** If the program dies before it stores a deal, the deal's place becomes free after this time. */
+    /** If the program dies before it stores a deal, what the deal took comes back after this time. */
     private static final String UNTIL_STORED = "1m";
     private static final String FOREVER = "0";
 
@@ -33,26 +33,33 @@ public class BusinessLimits {
         this.config = config.business();
     }
 
-    /** Takes one of the advertiser's places and one of the channel's deals of the day, or neither. */
+    /**
+     * Takes one of the advertiser's places, and holds one of the channel's deals of the day, or neither. Call keepDeal
+     * when the deal is stored, or dropDeal if that fails.
+     */
     void beginDeal(Deals.Deal deal) {
         int most = config.maxActiveDealsPerAdvertiser();
-        List<String> acquire = List.of("RL.ACQUIRE", places(deal), Integer.toString(most), UNTIL_STORED, "HOLDER", deal.id());
-        if (!weir.decision(acquire).allowed()) {
+        if (!weir.decision(List.of("RL.ACQUIRE", places(deal), Integer.toString(most), UNTIL_STORED, "HOLDER", deal.id())).allowed()) {
             throw new Exceeded("MAX_ACTIVE_DEALS", most);
         }
-        try {
-            require("channel-deals", deal.channel(), "MAX_DEALS_PER_CHANNEL_PER_DAY", config.maxDealsPerChannelPerDay());
-        } catch (Exceeded e) {
-            endDeal(deal);
-            throw e;
+        if (!weir.decision(List.of("RL.RESERVE", "channel-deals", deal.channel(), "1", UNTIL_STORED, "ID", deal.id())).allowed()) {
+            throw new Exceeded("MAX_DEALS_PER_CHANNEL_PER_DAY", config.maxDealsPerChannelPerDay());
         }
     }
 
-    /** Keeps the place of a stored deal until the deal ends. */
+    /** Keeps the place of a stored deal until the deal ends, and counts the deal for its channel. */
     void keepDeal(Deals.Deal deal) {
         weir.number(List.of("RL.RENEW", places(deal), deal.id(), FOREVER));
+        weir.number(List.of("RL.COMMIT", deal.id(), "1"));
     }
 
+    /** Gives back what a deal took that was not stored. */
+    void dropDeal(Deals.Deal deal) {
+        endDeal(deal);
+        weir.number(List.of("RL.CANCEL", deal.id()));
+    }
+
+    /** Frees the place of a deal. The deal still counts for its channel. */
     void endDeal(Deals.Deal deal) {
         weir.number(List.of("RL.RELEASE", places(deal), deal.id()));
     }

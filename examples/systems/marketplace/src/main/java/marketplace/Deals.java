@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -30,6 +32,15 @@ public class Deals {
 
     record Message(String chat, String text) { }
 
+    /** The database did not take a deal. */
+    static class NotStored extends RuntimeException {
+        NotStored(String why) {
+            super(why);
+        }
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(Deals.class);
+
     private final Map<String, Deal> deals = new ConcurrentHashMap<>();
     private final BusinessLimits limits;
     private final Sessions sessions;
@@ -47,11 +58,36 @@ public class Deals {
 
     @PostMapping("/deals")
     ResponseEntity<Deal> create(@RequestBody NewDeal wanted, HttpServletRequest request) {
+        if (wanted.channel() == null || wanted.channel().isBlank()) {
+            throw new NotStored("channel is missing");
+        }
         Deal deal = new Deal(UUID.randomUUID().toString(), sessions.userOf(request), wanted.channel());
-        limits.beginDeal(deal);
-        deals.put(deal.id(), deal);
-        limits.keepDeal(deal);
+        try {
+            limits.beginDeal(deal);
+            store(deal);
+            limits.keepDeal(deal);
+        } catch (RuntimeException e) {
+            deals.remove(deal.id());
+            giveBack(deal);
+            throw e;
+        }
         return ResponseEntity.status(201).body(deal);
+    }
+
+    private void giveBack(Deal deal) {
+        try {
+            limits.dropDeal(deal);
+        } catch (Weir.Unavailable e) {
+            LOG.warn("deal {} gives its place and its unit back in a minute, by itself: {}", deal.id(), e.getMessage());
+        }
+    }
+
+    /** Stores a deal, or fails as the database does. Its column for channels has 64 characters. */
+    private void store(Deal deal) {
+        if (deal.channel().length() > 64) {
+            throw new NotStored("channel is longer than 64 characters");
+        }
+        deals.put(deal.id(), deal);
     }
 
     @GetMapping("/deals")
@@ -108,6 +144,11 @@ public class Deals {
     @GetMapping("/admin/deals")
     ResponseEntity<Integer> all(HttpServletRequest request) {
         return admins.contains(sessions.userOf(request)) ? ResponseEntity.ok(deals.size()) : ResponseEntity.status(403).build();
+    }
+
+    @ExceptionHandler(NotStored.class)
+    ResponseEntity<Map<String, Object>> notStored(NotStored e) {
+        return ResponseEntity.badRequest().body(Problem.of(400, "bad-request", "Bad Request", e.getMessage()));
     }
 
     @ExceptionHandler(BusinessLimits.Exceeded.class)

@@ -20,13 +20,14 @@ public class Pace {
         long end = System.nanoTime() + LONGEST.toNanos();
         while (true) {
             Weir.Decision d = weir.check(null, policiesAndKeys);
+            if (d.allowed()) {
+                Weir.pause(d.retryAfter()); // until its turn
+                return;
+            }
             if (d.retryAfter() == null || System.nanoTime() + d.retryAfter().toNanos() > end) {
                 throw new IOException("no permit of " + d.name() + " within " + LONGEST);
             }
-            Weir.pause(d.retryAfter()); // an admitted call waits for its turn, a denied one to ask again
-            if (d.allowed()) {
-                return;
-            }
+            Weir.pause(d.retryAfter());
         }
     }
 }

@@ -49,7 +49,7 @@ public class TierFilter extends OncePerRequestFilter {
     private boolean admit(Endpoint endpoint, String user, HttpServletRequest request, HttpServletResponse response) throws IOException {
         Weir.Decision d;
         try {
-            d = decide(endpoint, user, request.getRemoteAddr());
+            d = decide(endpoint, user, request);
         } catch (Weir.Unavailable e) {
             unavailable(response);
             return false;
@@ -73,9 +73,10 @@ public class TierFilter extends OncePerRequestFilter {
         return false;
     }
 
-    private Weir.Decision decide(Endpoint endpoint, String user, String address) {
+    private Weir.Decision decide(Endpoint endpoint, String user, HttpServletRequest request) {
+        String address = request.getRemoteAddr();
         return switch (endpoint) {
-            case AUTH -> weir.check(address, endpoint.policy, address);
+            case AUTH -> weir.check(address, endpoint.policy, ClientAddress.of(request));
             case GLOBAL -> weir.check(address, endpoint.policy, user);
             default -> weir.check(address, endpoint.policy, user, Endpoint.GLOBAL.policy, user);
         };
