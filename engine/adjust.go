@@ -18,13 +18,10 @@ func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 	if s.Open(&c); c.Space == store.Limiters {
 		s.UpToDate(&c)
 	}
-	if c.Space == store.Blocks && op.Partial && c.Live && store.IsEverywhere(c.Entry.State()) {
-		d.Status = EverywhereStays
-		return false
+	if c.Space == store.Blocks {
+		return s.changeBlocks(&c, op, d)
 	}
 	switch op.Code {
-	case OpBlock, OpBlockEverywhere:
-		return s.block(&c, op, d)
 	case OpIncr:
 		return s.counter(&c, op, d)
 	case OpScript:
@@ -40,8 +37,7 @@ func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 	if !c.Live {
 		return false
 	}
-	switch op.Code {
-	case OpReset, OpUnblock:
+	if op.Code == OpReset {
 		d.Allowed = 1
 		s.countSuccess(c.Entry)
 		s.Drop(&c)

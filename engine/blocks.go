@@ -8,23 +8,84 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-func (s *shard) block(c *store.Cell, op *Op, d *Decision) bool {
-	everywhere := op.Code == OpBlockEverywhere
-	if everywhere && !s.mayBlockEverywhere(op.Key) {
-		d.Status = BlocksFull
+// A key has at most one block of its own and one block everywhere, in one entry, and the later end of the two counts.
+// OpBlock, OpBlockEverywhere and OpUnblock with High set change one of them and keep the other. Without High they are
+// the operations of versions in which a key had one block: a new block replaces both, and OpUnblock lifts both. In a
+// batch that begins with an OpFollow, OpUnblock lifts the block everywhere.
+
+// changeBlocks carries out OpBlock, OpBlockEverywhere and OpUnblock.
+func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
+	own, all := s.blocksOf(c)
+	if op.Partial && all.UntilNs != 0 && (op.Code != OpBlock || !op.High) {
+		d.Status = EverywhereStays
 		return false
 	}
-	wasEverywhere := c.Live && store.IsEverywhere(c.Entry.State())
-	if !s.Ensure(c, store.KindBlock, store.BlockLen+len(op.Text)) {
-		d.Status = OutOfMemory
+	nextOwn, nextAll := store.Block{}, store.Block{}
+	switch {
+	case op.Code == OpUnblock && s.t.order.batch != nil:
+		nextOwn = own
+	case op.High && op.Code == OpBlockEverywhere:
+		nextOwn = own
+	case op.High:
+		nextAll = all
+	}
+	switch op.Code {
+	case OpBlock:
+		nextOwn = store.Block{UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text}
+	case OpBlockEverywhere:
+		if !s.mayBlockEverywhere(op.Key) {
+			d.Status = BlocksFull
+			return false
+		}
+		nextAll = store.Block{UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text}
+		d.Remaining = arith.OneIf(all.UntilNs != 0)
+	case OpUnblock:
+		d.Allowed = arith.OneIf(own.UntilNs != nextOwn.UntilNs || all.UntilNs != nextAll.UntilNs)
+	}
+	if op.Code != OpUnblock {
+		d.Allowed = 1
+	}
+	if d.Allowed > 0 && !s.setBlocks(c, nextOwn, nextAll) {
+		*d = Decision{Status: OutOfMemory}
 		return false
 	}
-	d.Allowed = 1
-	if everywhere {
-		d.Remaining = arith.OneIf(wasEverywhere)
+	changed := op.Code == OpBlockEverywhere || all.UntilNs != nextAll.UntilNs
+	d.Limit = int64(s.t.order.blockChanged(op, changed, nextAll.UntilNs, s.NowNs))
+	return d.Allowed > 0
+}
+
+// blocksOf returns copies of the blocks of a key that are in force.
+func (s *shard) blocksOf(c *store.Cell) (own, everywhere store.Block) {
+	if !c.Live {
+		return own, everywhere
 	}
-	s.BlockChanged(c.Entry, false)
-	store.WriteBlock(c.Entry.State(), arith.AddNs(s.NowNs, op.TTLNs), everywhere, op.Text)
+	inForce := func(b store.Block) store.Block {
+		if b.UntilNs <= s.NowNs {
+			return store.Block{}
+		}
+		b.Reason = slices.Clone(b.Reason)
+		return b
+	}
+	own, everywhere = store.ReadBlocks(c.Entry.State())
+	return inForce(own), inForce(everywhere)
+}
+
+// setBlocks makes these the blocks of a key. It returns false if memory is exhausted.
+func (s *shard) setBlocks(c *store.Cell, own, everywhere store.Block) bool {
+	if own.UntilNs == 0 && everywhere.UntilNs == 0 {
+		s.Drop(c)
+		return true
+	}
+	if c.Ref != 0 {
+		s.BlockChanged(c.Entry, false)
+	}
+	if !s.Ensure(c, store.KindBlock, store.BlocksLen(own, everywhere)) {
+		if c.Ref != 0 {
+			s.BlockChanged(c.Entry, true)
+		}
+		return false
+	}
+	store.WriteBlocks(c.Entry.State(), own, everywhere)
 	s.BlockChanged(c.Entry, true)
 	c.Relink = true
 	s.Touched(c)
@@ -168,7 +229,10 @@ func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, bl
 		b := store.Cell{Hash: hash, Key: key, Space: store.Blocks}
 		s.Open(&b)
 		if b.Live {
-			untilNs, _ = store.ReadBlock(b.Entry.State())
+			own, _ := store.ReadBlocks(b.Entry.State())
+			if own.UntilNs > s.NowNs {
+				untilNs = own.UntilNs
+			}
 		}
 	}
 	if all := s.t.everywhere.Load(); all != nil {
@@ -187,15 +251,12 @@ func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
 	return s.SpanMs(untilNs), true
 }
 
-// noteBlock updates the set of blocks everywhere for an entry that becomes or stops being a block everywhere.
+// noteBlock updates the set of blocks everywhere for an entry that gains or loses a block everywhere.
 func (s *shard) noteBlock(e store.Entry, there bool) {
-	if e.Kind() != store.KindBlock || !store.IsEverywhere(e.State()) {
-		return
-	}
 	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
 		if delete(byKey, string(e.Key())); there {
-			untilNs, reason := store.ReadBlock(e.State())
-			byKey[string(e.Key())] = blockEverywhere{string(e.Key()), untilNs, string(reason)}
+			_, b := store.ReadBlocks(e.State())
+			byKey[string(e.Key())] = blockEverywhere{string(e.Key()), b.UntilNs, string(b.Reason)}
 		}
 	})
 }
@@ -256,5 +317,12 @@ func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) 
 
 // changesEverywhere reports whether an operation changes, or may change, the set of blocks everywhere.
 func (t *Table) changesEverywhere(op *Op) bool {
-	return op.Code == OpBlockEverywhere || (op.Code == OpBlock || op.Code == OpUnblock) && t.everywhere.Load() != nil
+	switch op.Code {
+	case OpBlockEverywhere, OpFollow:
+		return true
+	case OpBlock, OpUnblock:
+		all := t.everywhere.Load()
+		return all != nil && (!op.High || all.has(op.Key))
+	}
+	return false
 }

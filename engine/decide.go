@@ -63,6 +63,16 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	if !t.rehearse(at, ops, out) {
 		return
 	}
+	if ops[0].Code == OpFollow {
+		if !t.begin(&ops[0], at.NowNs) {
+			abandon(out[1:len(ops)])
+			out[0] = Decision{Status: PolicyChanged}
+			return
+		}
+		out[0] = Decision{}
+		defer t.order.end(&ops[0], out[:len(ops)])
+		ops, out = ops[1:], out[1:]
+	}
 	for i := range ops {
 		if ops[i].Code == OpPolicy {
 			t.changePolicy(at, &ops[i], &out[i])
@@ -71,6 +81,13 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		h, s := t.find(ops[i].Key)
 		s.enter(at)
 		s.do(h, &ops[i], &out[i])
+	}
+}
+
+// abandon answers the operations of a batch that is not carried out.
+func abandon(out []Decision) {
+	for i := range out {
+		out[i] = Decision{Status: Abandoned}
 	}
 }
 

@@ -61,6 +61,12 @@ func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
 	return found
 }
 
+// has reports whether a key has a block everywhere, which may have ended.
+func (b *blocksEverywhere) has(key []byte) bool {
+	_, there := b.byKey[string(key)]
+	return there
+}
+
 // from returns when the block everywhere with exactly this key ends, or 0 if none is in force.
 func (b *blocksEverywhere) from(key []byte, nowNs int64) (untilNs int64) {
 	if len(key) == 0 {

@@ -92,9 +92,14 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 	}
 	lastNs := int64(0)
 	if b.Live {
-		untilNs, reason := store.ReadBlock(b.Entry.State())
-		info.Blocked, info.BlockedMs, info.Reason = true, s.SpanMs(untilNs), string(reason)
-		info.BlockedBy, info.Everywhere = string(key), store.IsEverywhere(b.Entry.State())
+		own, everywhere := s.blocksOf(&b)
+		last := own
+		if everywhere.UntilNs >= own.UntilNs {
+			last = everywhere
+		}
+		untilNs := last.UntilNs
+		info.Blocked, info.BlockedMs, info.Reason = true, s.SpanMs(untilNs), string(last.Reason)
+		info.BlockedBy, info.Everywhere = string(key), everywhere.UntilNs != 0
 		info.Bytes += s.Slab.Len(b.Ref) + store.IndexBytes
 		lastNs = untilNs
 	}

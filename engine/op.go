@@ -36,6 +36,10 @@ const (
 	OpBlockEverywhere // as OpBlock, also on every key that ends in '|' and Key; see blocksEverywhere
 	OpForgive         // remove the strikes and penalties of the policy Text for Key, and of the pairs in Also
 	OpResetPolicy     // remove all limiters of a policy for one key; Key is the name of one of these limiters
+	// begin an atomic batch that takes the shared items of this group from version WaitNs, after TTLNs batches, to
+	// version Cost of the first group; each further operation has the Item of its change in Cost and WaitNs. With
+	// Partial: give the first group version Cost; see order
+	OpFollow
 	NumOps
 )
 
@@ -47,7 +51,7 @@ type Op struct {
 	// refuse to change a block everywhere.
 	Partial bool
 	Dry     bool   // OpTake, OpCheck: answer without changing anything
-	High    bool   // OpCheck: may take the units that policies reserve for high priority
+	High    bool   // OpCheck: may take the units that policies reserve for high priority; of blocks: see changeBlocks
 	forced  bool   // also take units that do not fit, as far as the algorithm can represent them
 	Key     []byte // a key of 1..MaxKeyLen bytes, the name of a policy's limiter, or as the OpCode says
 	Limit   Limit  // OpTake
@@ -136,6 +140,7 @@ const (
 	Overloaded     // not applied, because too many operations wait
 	NotReadable    // not applied, because not every node supports the operation
 	UnknownOutcome // it may have been applied
+	SomeGroups     // applied; Allowed of Limit groups have it, and the others will get it
 )
 
 // Decision answers an Op. OpTake, OpCheck and OpReserve fill all five numbers. The other operations answer as
@@ -144,7 +149,7 @@ const (
 //   - OpRelease, OpRenew, OpReset, OpResetPolicy, OpForget, OpUnblock: Allowed is 1 if there was something to
 //     act on, else 0.
 //   - OpBlock: Allowed is 1. OpBlockEverywhere: Allowed is 1, and Remaining is 1 if the key had a block
-//     everywhere before.
+//     everywhere before. Limit of these and of OpUnblock and OpPolicy is the version of the shared items.
 //   - OpRefund: Allowed is 1 if units were given back. Remaining is the units left, -1 for an idle limiter.
 //   - OpIncr: Allowed is the applied difference, and Remaining the new value.
 //   - OpPolicy: Allowed is 1 if the policy changed, and Remaining its version.

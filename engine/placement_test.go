@@ -40,8 +40,8 @@ func TestPlacementOfStoredEntries(t *testing.T) {
 	bar := hashslot.Of([]byte("bar"))
 	require.Equal(t, map[string]engine.Placement{
 		"pp": {Policy: true}, "lfoo": {Slot: foo}, "t\x03\x00foobar": {Slot: foo}, "h{foo}1": {Slot: foo},
-		"hbar": {Slot: bar}, "lpolicy|p|0|foo": {Slot: foo}, "cpolicy|p|0|foo": {Slot: foo}, "b{foo}x": {Slot: foo},
-		"bbar": {Slot: bar, BlockEverywhere: true},
+		"hbar": {Slot: bar}, "lpolicy|p|0|foo": {Slot: foo}, "cpolicy|p|0|foo": {Slot: foo},
+		"b{foo}x": {Slot: foo, Block: true}, "bbar": {Slot: bar, Block: true, BlockEverywhere: true},
 	}, got)
 	require.Equal(t, []string{"hbar"}, across)
 	for _, c := range []engine.Change{{}, {Key: []byte("lfoo")}, {Key: []byte("l"), Value: []byte{1}},

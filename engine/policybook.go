@@ -24,6 +24,10 @@ func (t *Table) changePolicy(at Stamp, op *Op, d *Decision) {
 	set := t.policies.Load()
 	old, change := set.Get(op.Key), op.Policy
 	replaced := t.changed(set, at, op, d)
+	if d.Status != OK {
+		return
+	}
+	d.Limit = int64(t.order.policyChanged(op, d.Allowed > 0, old, replaced.Get(op.Key)))
 	if d.Allowed == 0 {
 		return
 	}
@@ -205,4 +209,5 @@ func (t *Table) renewPolicies() {
 	for _, p := range t.policies.Load().All() {
 		t.policyChanged(p.Name)
 	}
+	t.order.renew()
 }

@@ -26,7 +26,8 @@ var exactMath = []string{
 // are the functions that may range over a map, because the order has no effect.
 var (
 	converters = []string{"Truncate"}
-	anyOrder   = []string{"Bytes", "Names", "changeEverywhere", "drainPolicies", "hashPolicies", "inForce", "index"}
+	anyOrder   = []string{"Bytes", "Names", "changeEverywhere", "drainPolicies", "hashPolicies", "inForce", "index",
+		"renumber"}
 )
 
 // replicated are the files whose results must be equal on all nodes of a cluster, by the pattern of their packages.

@@ -8,7 +8,8 @@ func SlotOf(name []byte) uint16 { return hashslot.Of(routingKey(name)) }
 // Slotless reports whether the operation concerns every Raft group: it changes a policy or a block everywhere.
 // OpUnblock is such an operation, because the key may have a block everywhere.
 func (op *Op) Slotless() bool {
-	return op.Code == OpPolicy || op.Code == OpBlockEverywhere || op.Code == OpUnblock
+	return op.Code == OpPolicy || op.Code == OpBlockEverywhere || op.Code == OpUnblock && !op.High ||
+		op.Code == OpFollow
 }
 
 // Within reports whether a Raft group that owns these slots can carry out the operation: it owns the slots of all keys

@@ -18,6 +18,8 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 	switch key[0] {
 	case policyClass:
 		return t.loadPolicy(string(key[1:]), value)
+	case orderClass:
+		return true, t.order.load(value)
 	case store.StorageKinds[store.Bundles]:
 		return t.loadBundle(at, key[1:], value)
 	}
@@ -49,6 +51,8 @@ func (t *Table) Unload(key []byte) error {
 		t.policyMu.Lock()
 		defer t.policyMu.Unlock()
 		t.policies.Store(t.policies.Load().without(string(key[1:])))
+		return nil
+	case orderClass:
 		return nil
 	case store.StorageKinds[store.Bundles]:
 		return t.unloadBundle(key[1:])
@@ -153,6 +157,7 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 		return err
 	}
 	t.drainPolicies(&b)
+	t.order.drain(&b)
 	for i := range t.shards {
 		s := &t.shards[i]
 		for more := true; more; {
@@ -186,7 +191,7 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 			})
 		})
 		if full == 0 {
-			return sum + hashPolicies(&h, t.policies.Load())
+			return sum + hashPolicies(&h, t.policies.Load()) + t.order.hash(&h)
 		}
 	}
 }

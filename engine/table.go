@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/store"
 )
@@ -65,6 +67,7 @@ type Table struct {
 
 	everywhere   atomic.Pointer[blocksEverywhere] // nil: no block everywhere
 	everywhereMu sync.Mutex                       // guards changes of everywhere; locked after a shard
+	order        order
 }
 
 // NewTable returns an empty table.
@@ -108,6 +111,29 @@ func (t *Table) Len(at Stamp) (n int64) {
 	return n
 }
 
+// LenWithin is Len without the keys of other groups, of which the table has only a block everywhere.
+func (t *Table) LenWithin(at Stamp, slots hashslot.Range) int64 {
+	return t.Len(at) - t.foreign(at, slots)
+}
+
+// foreign returns the number of blocks everywhere in force on keys of other groups.
+func (t *Table) foreign(at Stamp, slots hashslot.Range) (n int64) {
+	if slots == hashslot.All {
+		return 0
+	}
+	for _, key := range t.BlocksEverywhere(at) {
+		n += arith.OneIf(!slots.Has(SlotOf([]byte(key))))
+	}
+	return n
+}
+
+// StatsWithin is Stats without the keys of other groups.
+func (t *Table) StatsWithin(at Stamp, slots hashslot.Range) Stats {
+	st := t.Stats(at)
+	st.Keys -= t.foreign(at, slots)
+	return st
+}
+
 func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 	for i := range t.shards {
 		t.shards[i].visit(at, visit)
@@ -127,6 +153,7 @@ func (t *Table) Clear() {
 		totals.Entries, totals.Blocked = s.Counts.Entries, 0
 		s.Counts, s.decided = totals, decided
 	})
+	t.order.cleared()
 }
 
 // Collect drops idle entries, so that an idle table frees its memory. It examines at most budget entries per

@@ -25,6 +25,17 @@ var (
 	// ErrCrossSlot: rejected before any decision, because an atomic step cannot span Raft groups.
 	ErrCrossSlot = errors.New("keys in request don't hash to the same slot, nothing was counted: give them one hash " +
 		"tag, like {user42}:a and {user42}:b")
+	// ErrSharedInTx is ErrCrossSlot for a transaction that also changes what all groups share.
+	ErrSharedInTx error = crossSlot("a transaction of a cluster with several groups changes either policies and " +
+		"blocks EVERYWHERE, or keys of one slot, nothing was counted: send RL.POLICY and RL.BLOCK EVERYWHERE apart")
 	// ErrUnknownOutcome: the operations may have been applied.
 	ErrUnknownOutcome = errors.New("no answer in time, it may have been counted")
 )
+
+// crossSlot is a text for ErrCrossSlot.
+type crossSlot string
+
+func (e crossSlot) Error() string { return string(e) }
+
+// Is reports whether the other error is ErrCrossSlot.
+func (e crossSlot) Is(other error) bool { return other == ErrCrossSlot }

@@ -28,7 +28,9 @@ type Unpacked struct {
 	loaded  *engine.Table  // the table of the part that Entries read last
 	of      int            // the number of that part
 	common  []engine.Change
-	known   bool // common has been read
+	// everywhere has the values of the blocks in common, by storage key.
+	everywhere map[string][]byte
+	known      bool // common has been read
 }
 
 // unpackedPart is the image of one group.
@@ -226,7 +228,13 @@ func (b *Unpacked) mine(chunk []engine.Change, slots hashslot.Range) (mine []eng
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, c.Key, err)
-		case at.Policy || at.BlockEverywhere || !slots.Has(at.Slot):
+		case at.Policy || at.Order || !slots.Has(at.Slot):
+			continue
+		case at.Block:
+			if own := engine.MergeBlocks(c.Value, nil); own != nil {
+				c.Value = engine.MergeBlocks(own, b.everywhere[string(c.Key)])
+				mine = append(mine, c)
+			}
 			continue
 		case engine.SplitHold(c, slots):
 			if !b.EndHolds {
@@ -266,30 +274,25 @@ func (b *Unpacked) loadTo(p unpackedPart, to Loader) (err error) {
 	}, to)
 }
 
-// readCommon reads the policies from the first group, and each block everywhere from the group of its key. It does
+// readCommon reads the policies and the blocks everywhere from the first group, which decides about them. It does
 // nothing if a backup of one group is restored as one group.
 func (b *Unpacked) readCommon(slots hashslot.Range) error {
 	if b.known || b.keepsAll(slots) {
 		return nil
 	}
-	b.known = true
-	for i, p := range b.parts {
-		found := &commonEntries{policies: i == 0, slots: p.slots, values: map[string][]byte{}}
-		if err := b.loadTo(p, found); err != nil {
-			return err
-		}
-		for _, key := range slices.Sorted(maps.Keys(found.values)) {
-			b.common = append(b.common, engine.Change{Key: []byte(key), Value: found.values[key]})
-		}
+	b.known, b.everywhere = true, map[string][]byte{}
+	found := &commonEntries{values: b.everywhere}
+	if err := b.loadTo(b.parts[0], found); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(found.values)) {
+		b.common = append(b.common, engine.Change{Key: []byte(key), Value: found.values[key]})
 	}
 	return nil
 }
 
-// commonEntries is a Loader that keeps only the policies and blocks everywhere that readCommon reads from a group.
+// commonEntries is a Loader that keeps only the policies and blocks everywhere that readCommon reads.
 type commonEntries struct {
-	policies bool // keep policies
-	slots    hashslot.Range
-
 	mu     sync.Mutex
 	values map[string][]byte
 }
@@ -305,8 +308,12 @@ func (e *commonEntries) Load(_ engine.Stamp, key, value []byte) (bool, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if at.Policy && e.policies || at.BlockEverywhere && e.slots.Has(at.Slot) {
+	if at.Policy {
 		e.values[string(key)] = bytes.Clone(value)
+		return true, nil
+	}
+	if at.BlockEverywhere {
+		e.values[string(key)] = engine.MergeBlocks(nil, value)
 		return true, nil
 	}
 	delete(e.values, string(key)) // a block of the key alone replaces a block everywhere

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/membership"
 )
@@ -19,7 +20,15 @@ func (n *Node) Inspect(key []byte) (engine.Info, bool) {
 
 // Len returns the number of keys that are not idle at the time of the last entry, which is at most about a second
 // old. It removes idle keys, so it cannot use a later time.
-func (n *Node) Len() int64 { return n.group.fsm.Table.Load().Len(n.group.fsm.LastStamp()) }
+func (n *Node) Len() int64 {
+	return n.group.fsm.Table.Load().LenWithin(n.group.fsm.LastStamp(), n.owned())
+}
+
+// owned returns the slots that the group owns.
+func (n *Node) owned() hashslot.Range {
+	s, _ := n.group.fsm.LastArrival()
+	return s.Founding.Owned()
+}
 
 // Scan visits keys; see engine.Table.Scan.
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
@@ -36,6 +45,14 @@ func (n *Node) BlocksEverywhere() []string {
 	return n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
 }
 
+// SharedVersion returns the version of the shared items; see engine.Shared.
+func (n *Node) SharedVersion() uint64 { return n.group.fsm.Table.Load().SharedVersion() }
+
+// Shared returns the policies and the blocks everywhere at the last entry applied here.
+func (n *Node) Shared() *engine.Shared {
+	return n.group.fsm.Table.Load().Shared(n.group.reads.LookStamp())
+}
+
 // Top returns the heaviest keys that this node has decided or applied; see engine.Table.Top. Only the leader knows
 // the denials that need no log entry.
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
@@ -47,7 +64,7 @@ func (n *Node) Policies() *engine.Policies { return n.group.fsm.Table.Load().Pol
 
 // Stats returns the statistics of this node's table.
 func (n *Node) Stats() engine.Stats {
-	s := n.group.fsm.Table.Load().Stats(n.group.fsm.LastStamp())
+	s := n.group.fsm.Table.Load().StatsWithin(n.group.fsm.LastStamp(), n.owned())
 	s.MaxMemoryBytes = n.host.MaxMemory
 	return s
 }

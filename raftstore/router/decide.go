@@ -15,6 +15,9 @@ func (r *Router) Decide(ops []engine.Op, out []engine.Decision) error {
 	for from := 0; from < len(ops); {
 		end := from
 		for end < len(ops) && !everywhere(&ops[end]) {
+			if ops[end].Code == engine.OpBlock {
+				ops[end].High = true // the first group alone changes blocks everywhere
+			}
 			end++
 		}
 		if end > from {
@@ -25,33 +28,47 @@ func (r *Router) Decide(ops []engine.Op, out []engine.Decision) error {
 				fail(out[from:end], err)
 			}
 		}
-		if end < len(ops) {
-			r.decideEverywhere(ops[end:end+1], out[end:end+1])
+		from = end
+		for end < len(ops) && everywhere(&ops[end]) && shared(&ops[end]) == shared(&ops[from]) {
 			end++
+		}
+		if from < end {
+			r.decideEverywhere(ops[from:end], out[from:end])
 		}
 		from = end
 	}
 	return nil
 }
 
-// DecideAtomic decides a transaction. All of its operations must be on one slot, or all of them change policies.
+// DecideAtomic decides a transaction. All of its operations must be on one slot, or all must change shared items. A
+// transaction lifts no block everywhere: it refuses to unblock a key that has one.
 func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	policies := 0
+	sharing := 0
 	for i := range ops {
-		if ops[i].Code == engine.OpPolicy {
-			policies++
+		if shared(&ops[i]) {
+			sharing++
 		}
 	}
-	if policies == len(ops) {
-		return r.changePolicies(ops, out)
+	switch sharing {
+	case len(ops):
+		return r.changeShared(ops, out, true)
+	case 0:
+	default:
+		return limiter.ErrSharedInTx
 	}
 	slot := engine.SlotOf(ops[0].Key)
 	for i := range ops {
-		if everywhere(&ops[i]) || !onSlot(&ops[i], slot) {
+		if !onSlot(&ops[i], slot) {
 			return limiter.ErrCrossSlot
+		}
+		switch ops[i].Code {
+		case engine.OpUnblock:
+			ops[i].High, ops[i].Partial = true, true
+		case engine.OpBlock:
+			ops[i].High = true
 		}
 	}
 	return r.all()[r.route(slot)].DecideAtomic(ops, out)
@@ -59,7 +76,7 @@ func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 
 // onSlot reports whether all keys of an operation, and the id of its hold, are in a slot.
 func onSlot(op *engine.Op, slot uint16) bool {
-	return op.Within(hashslot.Range{First: slot, Last: slot})
+	return engine.SlotOf(op.Key) == slot && op.Within(hashslot.Range{First: slot, Last: slot})
 }
 
 // nowhere marks an operation in a plan that no group may decide.

@@ -88,6 +88,8 @@ func (e *ended) RandomKey() []byte                      { return nil }
 func (e *ended) BlocksEverywhere() []string             { return nil }
 func (e *ended) Top(engine.Verdict, int) []engine.Heavy { return nil }
 func (e *ended) Policies() *engine.Policies             { return new(engine.Policies) }
+func (e *ended) SharedVersion() uint64                  { return 0 }
+func (e *ended) Shared() *engine.Shared                 { return &engine.Shared{Policies: new(engine.Policies)} }
 func (e *ended) Stats() engine.Stats {
 	return engine.Stats{MaxMemoryBytes: e.options.Table.MaxMemoryBytes} // the other groups may use it
 }

@@ -2,101 +2,227 @@ package router
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 )
 
-// everywhere reports whether an operation concerns every group. A block of one key does, because it replaces the key's
-// block everywhere if there is one.
-func everywhere(op *engine.Op) bool { return op.Slotless() || op.Code == engine.OpBlock && !op.Partial }
+// everywhere reports whether an operation concerns every group: it changes a shared item, or lifts a block, which may
+// be a block everywhere. A block of one key concerns the group of the key alone.
+func everywhere(op *engine.Op) bool { return shared(op) || op.Code == engine.OpUnblock }
 
-// decideEverywhere decides one operation that concerns every group.
-func (r *Router) decideEverywhere(op []engine.Op, out []engine.Decision) {
-	var err error
-	if op[0].Code == engine.OpPolicy {
-		err = r.changePolicies(op, out)
-	} else {
-		err = r.changeBlock(op, out)
-	}
-	if err != nil {
-		fail(out, err)
-	}
+// shared reports whether an operation changes a shared item: a policy or a block everywhere.
+func shared(op *engine.Op) bool {
+	return op.Code == engine.OpPolicy || op.Code == engine.OpBlockEverywhere
 }
 
-// changeBlock carries out a change of a block in the group of the key, whose answer counts, and then in all others.
-func (r *Router) changeBlock(op []engine.Op, out []engine.Decision) error {
-	home := r.groupOf(op[0].Key)
-	if err := r.all()[home].Decide(op, out); err != nil || out[0].Status != engine.OK {
+// decideEverywhere decides operations that concern every group. All of them change shared items, or all lift blocks.
+func (r *Router) decideEverywhere(ops []engine.Op, out []engine.Decision) {
+	if shared(&ops[0]) {
+		failIf(r.changeShared(ops, out, false), out)
+		return
+	}
+	r.unblock(ops, out)
+}
+
+// changeShared carries out changes of shared items in the first group, whose answers count, and then brings all other
+// groups to the version of these changes.
+func (r *Router) changeShared(ops []engine.Op, out []engine.Decision, atomic bool) error {
+	first := r.all()[0]
+	if err := r.beginOrder(first); err != nil && !errors.Is(err, limiter.ErrOldMember) {
 		return err
 	}
-	other := op[0]
-	if other.Code == engine.OpBlock {
-		other.Code, other.Text, other.TTLNs = engine.OpUnblock, nil, 0 // the key may have had a block everywhere
+	for i := range ops {
+		ops[i].High = ops[i].High || ops[i].Code == engine.OpBlockEverywhere
 	}
-	other.ID = nil // only the group of the key remembers the answer
-	return r.others(home, []engine.Op{other}, false)
-}
-
-// changePolicies carries out changes of policies in the first group, whose answers count, and then in all others.
-// Several changes are one transaction.
-func (r *Router) changePolicies(ops []engine.Op, out []engine.Decision) error {
-	atomic := len(ops) > 1
-	decide := r.all()[0].Decide
+	decide := first.Decide
 	if atomic {
-		decide = r.all()[0].DecideAtomic
+		decide = first.DecideAtomic
 	}
 	if err := decide(ops, out); err != nil {
 		return err
 	}
-	var accepted []engine.Op
+	r.bringAll(ops, out)
+	return nil
+}
+
+// beginOrder makes the first group count the changes of shared items, unless it does.
+func (r *Router) beginOrder(first Group) error {
+	if first.SharedVersion() > 0 {
+		return nil
+	}
+	return r.renumber(1)
+}
+
+// renumber gives the shared items of the first group a later version.
+func (r *Router) renumber(version uint64) error {
+	op := engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Partial: true, Cost: int64(version)}
+	return r.all()[0].Decide([]engine.Op{op}, make([]engine.Decision, 1))
+}
+
+// bringAll brings all other groups to the version of changes that the first group has made. It replaces the answers of
+// these changes if a group does not have them yet.
+func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
+	version, made := int64(0), 0
+	for i := range ops {
+		if out[i].Status == engine.OK {
+			version, made = max(version, out[i].Limit), made+1
+		}
+	}
+	if made == 0 {
+		return
+	}
+	behind := 0
+	if version == 0 {
+		behind = r.tellOld(ops, out)
+	} else {
+		behind = r.bringTo(uint64(version))
+	}
+	if behind == 0 {
+		return
+	}
+	total := int64(len(r.all()))
+	for i := range ops {
+		if out[i].Status == engine.OK {
+			out[i] = engine.Decision{Status: engine.SomeGroups, Allowed: total - int64(behind), Limit: total}
+		}
+	}
+}
+
+// bringTo brings all other groups to a version, and returns how many of them do not have it.
+func (r *Router) bringTo(version uint64) (behind int) {
+	if !slices.ContainsFunc(r.all(), func(g Group) bool { return g.SharedVersion() < version }) {
+		return 0
+	}
+	want, err := r.sharedAt(version)
+	if err != nil {
+		r.log.Debug("the first group's shared items could not be read", "error", err)
+		return len(r.all()) - 1
+	}
+	for i, err := range r.forAll(func(i int, g Group) error {
+		if i == 0 {
+			return nil
+		}
+		return r.bring(i, g, want, false)
+	}) {
+		if err != nil {
+			behind++
+			r.log.Warn("a group did not adopt a change of policies or of blocks EVERYWHERE in time, and will later",
+				"group", i, "error", err)
+		}
+	}
+	return behind
+}
+
+// tellOld carries out changes that the first group has made in all other groups, while a member of the cluster is too
+// old for the order. It returns how many groups did not make them.
+func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
+	var made []engine.Op
 	for i := range ops {
 		if out[i].Status != engine.OK {
 			continue
 		}
-		op, change := ops[i], *ops[i].Policy
-		change.If, change.Version = false, 0 // the first group has compared the versions
-		op.Policy, op.ID = &change, nil
-		accepted = append(accepted, op)
+		op := ops[i]
+		if op.ID = nil; op.Policy != nil {
+			change := *op.Policy
+			change.If, change.Version = false, 0 // the first group has compared the versions
+			op.Policy = &change
+		}
+		made = append(made, op)
 	}
-	if len(accepted) == 0 {
-		return nil
-	}
-	return r.others(0, accepted, atomic)
-}
-
-// others carries out operations in all groups except one. It returns ErrUnknownOutcome if any of them did not.
-func (r *Router) others(except int, ops []engine.Op, atomic bool) error {
-	errs := r.forAll(func(i int, g Group) error {
-		if i == except {
+	for _, err := range r.forAll(func(i int, g Group) error {
+		if i == 0 {
 			return nil
 		}
-		out := make([]engine.Decision, len(ops))
-		decide := g.Decide
-		if atomic {
-			decide = g.DecideAtomic
-		}
-		if err := decide(ops, out); err != nil {
+		answers := make([]engine.Decision, len(made))
+		if err := g.Decide(slices.Clone(made), answers); err != nil {
 			return err
 		}
-		return refusal(ops, out)
-	})
-	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(failed) == 0 {
-		return nil
+		return refusal(answers)
+	}) {
+		if err != nil {
+			behind++
+		}
 	}
-	// The errors of the groups are not wrapped, because they may say that nothing was changed.
-	return fmt.Errorf("%w: %d of %d groups have no change: %v", limiter.ErrUnknownOutcome, len(failed), len(r.all()),
-		errors.Join(failed...))
+	return behind
 }
 
-// refusal returns an error if a group refused an operation, which another group has carried out.
-func refusal(ops []engine.Op, out []engine.Decision) error {
+// unblock lifts blocks: the block of each key in the key's group, and its block everywhere in the first group and then
+// in all others. The group of a key is asked first, and the first group only if it has such a block, or may remember
+// an answer for the token. A request that fails in between is answered as unknown.
+func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
+	own, at := []engine.Op{}, []int{}
+	all, everywhereAt := []engine.Op{}, []int{}
+	listed, err := r.listBlocks()
+	for i := range ops {
+		_, blocked := listed[string(ops[i].Key)]
+		home := r.groupOf(ops[i].Key)
+		switch {
+		case err != nil && home != 0:
+			out[i] = engine.Decision{Status: statusOf(err)}
+			continue
+		case home == 0 || blocked || len(ops[i].ID) > 0:
+			all, everywhereAt = append(all, ops[i]), append(everywhereAt, i)
+		}
+		if home != 0 {
+			op := ops[i]
+			op.High = true // its own block alone
+			own, at = append(own, op), append(at, i)
+		}
+	}
+	scatterTo(out, at, func(part []engine.Decision) { failIf(r.decideRun(own, part), part) })
+	lifted := make([]engine.Decision, len(out))
+	scatterTo(lifted, everywhereAt, func(part []engine.Decision) { failIf(r.changeShared(all, part, false), part) })
+	for _, i := range everywhereAt {
+		join(&out[i], &lifted[i], r.groupOf(ops[i].Key) == 0)
+	}
+}
+
+// scatterTo calls decide with answers for the operations at these places, and copies the answers there.
+func scatterTo(out []engine.Decision, at []int, decide func([]engine.Decision)) {
+	if len(at) == 0 {
+		return
+	}
+	part := make([]engine.Decision, len(at))
+	decide(part)
+	for k, i := range at {
+		out[i] = part[k]
+	}
+}
+
+// join joins the answers to OpUnblock of the key's group and of the first group. only tells that they are one group.
+func join(own, all *engine.Decision, only bool) {
+	switch {
+	case only || all.Status == engine.SomeGroups:
+		*own = *all
+	case own.Status == engine.OK && all.Status == engine.OK:
+		own.Allowed = max(own.Allowed, all.Allowed)
+	case own.Status == engine.OK && own.Allowed == 0 && all.Status != engine.UnknownOutcome:
+		*own = *all // nothing was changed
+	case own.Status != all.Status:
+		*own = engine.Decision{Status: engine.UnknownOutcome}
+	}
+}
+
+// listBlocks returns the keys with a block everywhere, as the first group has them now.
+func (r *Router) listBlocks() (map[string]struct{}, error) {
+	first := r.all()[0]
+	if err := first.ReadIndex(); err != nil {
+		return nil, err
+	}
+	listed := map[string]struct{}{}
+	for _, key := range first.BlocksEverywhere() {
+		listed[key] = struct{}{}
+	}
+	return listed, nil
+}
+
+// refusal returns an error if a group refused an operation.
+func refusal(out []engine.Decision) error {
 	for i := range out {
 		if out[i].Status != engine.OK {
-			return fmt.Errorf("the change of %q was refused with status %d", ops[i].Key, out[i].Status)
+			return errRefused(out[i].Status)
 		}
 	}
 	return nil

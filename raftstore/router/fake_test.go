@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -40,7 +41,7 @@ func (g *fakeGroup) Decide(ops []engine.Op, out []engine.Decision) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls = append(g.calls, ops)
-	if g.err != nil {
+	if g.err != nil && !errors.Is(g.err, limiter.ErrUnknownOutcome) {
 		return g.err
 	}
 	for i := range ops {
@@ -49,16 +50,24 @@ func (g *fakeGroup) Decide(ops []engine.Op, out []engine.Decision) error {
 		}
 	}
 	g.table.Decide(at, ops, out)
-	return nil
+	return g.err // of an answer that is lost
 }
 
 func (g *fakeGroup) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.atomic++; g.err != nil {
-		return g.err
+	g.atomic++
+	if g.err == nil || errors.Is(g.err, limiter.ErrUnknownOutcome) { // the answer is lost
+		g.table.DecideAtomic(at, ops, out)
 	}
-	g.table.DecideAtomic(at, ops, out)
+	return g.err
+}
+
+func (g *fakeGroup) Clear() error {
+	if err := g.failure(); err != nil {
+		return err
+	}
+	g.table.Clear()
 	return nil
 }
 
@@ -77,11 +86,14 @@ func (g *fakeGroup) fail(err error) {
 }
 
 func (g *fakeGroup) Inspect(key []byte) (engine.Info, bool) { return g.table.Inspect(at, key) }
-func (g *fakeGroup) Len() int64                             { return g.table.Len(at) }
+func (g *fakeGroup) Len() int64                             { return g.table.LenWithin(at, g.slots) }
 func (g *fakeGroup) BlocksEverywhere() []string             { return g.table.BlocksEverywhere(at) }
 func (g *fakeGroup) Policies() *engine.Policies             { return g.table.Policies() }
 func (g *fakeGroup) RandomKey() []byte                      { return g.table.RandomKey(at, 7) }
-func (g *fakeGroup) Stats() engine.Stats                    { return g.table.Stats(at) }
+func (g *fakeGroup) Stats() engine.Stats                    { return g.table.StatsWithin(at, g.slots) }
+
+func (g *fakeGroup) SharedVersion() uint64  { return g.table.SharedVersion() }
+func (g *fakeGroup) Shared() *engine.Shared { return g.table.Shared(at) }
 
 func (g *fakeGroup) Top(v engine.Verdict, n int) []engine.Heavy { return g.table.Top(at, v, n) }
 
@@ -136,6 +148,7 @@ func newTest(t *testing.T, n int) (*Router, []*fakeGroup) {
 		fakes, groups = append(fakes, g), append(groups, g)
 	}
 	r := New(groups, slog.New(slog.DiscardHandler), faults.Set{})
+	r.bringFor = 0
 	t.Cleanup(r.Close)
 	return r, fakes
 }

@@ -2,12 +2,10 @@ package router
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/limiter"
 )
 
 // limitOf is a policy of one limit.
@@ -44,7 +42,6 @@ func TestAPolicyIsInEveryGroup(t *testing.T) {
 		check := engine.Op{Code: engine.OpCheck, Cost: 1, Key: []byte(key), Text: []byte("p")}
 		require.EqualValues(t, 4, decide(t, r, check)[0].Remaining)
 	}
-	groups[2].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1)) // a second version
 	when := setPolicy("p", 6)
 	when.Policy.If, when.Policy.Version = true, 1
 	require.Equal(t, engine.OK, decide(t, r, when)[0].Status)
@@ -53,8 +50,9 @@ func TestAPolicyIsInEveryGroup(t *testing.T) {
 	require.Equal(t, []int64{6, 6, 6, 6}, mostOf(groups, "p"))
 }
 
-// TestAGroupThatRefusesAPolicy checks that a change is not reported as done if another group refuses it.
-func TestAGroupThatRefusesAPolicy(t *testing.T) {
+// TestALayoutThatAnotherGroupHasTaken checks that a policy of one group alone does not keep the group from the policies
+// of the first group.
+func TestALayoutThatAnotherGroupHasTaken(t *testing.T) {
 	r, groups := newTest(t, 2)
 	withLayout := func(name string) engine.Op {
 		op := setPolicy(name, 5)
@@ -62,8 +60,9 @@ func TestAGroupThatRefusesAPolicy(t *testing.T) {
 		return op
 	}
 	groups[1].table.Decide(at, []engine.Op{withLayout("old")}, make([]engine.Decision, 1))
-	require.Equal(t, engine.UnknownOutcome, decide(t, r, withLayout("new"))[0].Status)
-	require.Equal(t, []int64{5, 0}, mostOf(groups, "new"))
+	require.Equal(t, engine.OK, decide(t, r, withLayout("new"))[0].Status)
+	require.Equal(t, []int64{5, 5}, mostOf(groups, "new"))
+	require.Equal(t, []int64{0, 0}, mostOf(groups, "old"), "the first group never had it")
 }
 
 // TestPoliciesOfOneTransaction checks that every group changes all policies of a transaction in one step, or none.
@@ -82,78 +81,4 @@ func TestPoliciesOfOneTransaction(t *testing.T) {
 		[]engine.Status{out[0].Status, out[1].Status})
 	require.Equal(t, []int64{2, 2}, mostOf(groups, "b"))
 	require.Equal(t, 1, groups[1].atomic, "the second group was not asked")
-}
-
-// TestPoliciesAreRepaired: a group that missed a change gets it from the node that leads the first group, once the
-// difference has stayed for two comparisons.
-func TestPoliciesAreRepaired(t *testing.T) {
-	r, groups := newTest(t, 2)
-	decide(t, r, setPolicy("stays", 1), setPolicy("goes", 2), setPolicy("changes", 3))
-	override := override("stays", engine.PolicyOverride, engine.Override{
-		Pattern: "vip:*", Limits: limitOf(99).Limits, UntilNs: engine.Never}, int64(time.Minute))
-	decide(t, r, override)
-	groups[1].fail(limiter.ErrClusterDown)
-	require.Equal(t, engine.UnknownOutcome, decide(t, r, setPolicy("changes", 4))[0].Status)
-	decide(t, r, setPolicy("new", 5), change("goes", engine.PolicyChange{Do: engine.PolicyDelete}),
-		change("stays", engine.PolicyChange{Do: engine.PolicyDisable}))
-	other := engine.Override{Pattern: "x", Limits: limitOf(1).Limits, UntilNs: engine.Never}
-	groups[1].table.Decide(at, []engine.Op{overrideOf("stays", other)}, make([]engine.Decision, 1))
-	suspects := make([]bool, 2)
-	r.repairPolicies(suspects)
-	require.Equal(t, []bool{false, false}, suspects, "this node does not lead the first group")
-
-	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
-	r.repairPolicies(suspects)
-	require.Equal(t, []bool{false, true}, suspects)
-	groups[1].fail(nil)
-	require.Equal(t, []int64{4, 3}, mostOf(groups, "changes"))
-	r.repairPolicies(suspects)
-	require.Equal(t, []int64{4, 4}, mostOf(groups, "changes"))
-	require.Equal(t, []int64{5, 5}, mostOf(groups, "new"))
-	require.Equal(t, []int64{0, 0}, mostOf(groups, "goes"))
-	p := groups[1].Policies().Get([]byte("stays"))
-	require.True(t, p.Disabled)
-	require.Len(t, p.Overrides, 1)
-	require.Equal(t, "vip:*", p.Overrides[0].Pattern)
-	require.Equal(t, at.NowNs+int64(time.Minute), p.Overrides[0].UntilNs)
-	r.repairPolicies(suspects)
-	require.Equal(t, []bool{false, false}, suspects)
-}
-
-func overrideOf(name string, o engine.Override) engine.Op {
-	return override(name, engine.PolicyOverride, o, 0)
-}
-
-// TestARepairUndoesNoLaterChange checks that a repair changes no policy that a client has changed since the comparison.
-func TestARepairUndoesNoLaterChange(t *testing.T) {
-	r, groups := newTest(t, 2)
-	decide(t, r, setPolicy("p", 3), setPolicy("q", 3))
-	groups[1].table.Decide(at, []engine.Op{setPolicy("p", 7), setPolicy("q", 7), setPolicy("s", 7)},
-		make([]engine.Decision, 3))
-	have := groups[1].Policies()
-	ops := difference(groups[0].Policies(), have, at.NowNs)
-	require.Len(t, ops, 3)
-	decide(t, r, setPolicy("p", 9), setPolicy("s", 9))
-	require.NoError(t, repair(groups[1], have, ops))
-	require.Equal(t, []int64{9, 9}, mostOf(groups, "p"))
-	require.Equal(t, []int64{9, 9}, mostOf(groups, "s"))
-	require.Equal(t, []int64{3, 3}, mostOf(groups, "q"))
-}
-
-// TestNothingIsRepairedWithoutAReadIndex: a deposed leader of the first group must not overwrite newer policies. A group
-// that cannot answer a ReadIndex is not changed either, because its policies here may be old.
-func TestNothingIsRepairedWithoutAReadIndex(t *testing.T) {
-	r, groups := newTest(t, 2)
-	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
-	groups[1].table.Decide(at, []engine.Op{setPolicy("p", 7)}, make([]engine.Decision, 1))
-	suspects := []bool{false, true}
-	for _, g := range groups {
-		g.fail(limiter.ErrTryAgain)
-		r.repairPolicies(suspects)
-		require.Equal(t, []int64{0, 7}, mostOf(groups, "p"))
-		require.Zero(t, groups[1].atomic, "a change was tried")
-		g.fail(nil)
-	}
-	r.repairPolicies(suspects)
-	require.Equal(t, []int64{0, 0}, mostOf(groups, "p"))
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/engine/hashslot"
-	"github.com/weir-project/weir/limiter"
 )
 
 // Now returns the stamp of a decision in the first group that has not ended. The clocks of the groups differ by
@@ -18,25 +16,16 @@ func (r *Router) Now() engine.Stamp { return r.base().Now() }
 // Inspect describes a key; see limiter.Limiter.
 func (r *Router) Inspect(key []byte) (engine.Info, bool) { return r.owner(key).Inspect(key) }
 
-// Len returns the number of keys in all groups. A block everywhere, which every group has, counts once.
+// Len returns the number of keys in all groups. A block everywhere counts in the group of its key.
 func (r *Router) Len() (n int64) {
 	for _, g := range r.all() {
 		n += g.Len()
 	}
-	return n - int64(max(len(r.live())-1, 0))*int64(len(r.BlocksEverywhere()))
+	return n
 }
 
-// LenOf returns the number of keys in the slots of a group. A block everywhere counts in the group of its key.
-func (r *Router) LenOf(slot uint16) int64 {
-	number := hashslot.Group(slot, len(r.all()))
-	n := r.all()[number].Len()
-	for _, key := range r.BlocksEverywhere() {
-		if r.groupOf([]byte(key)) != number {
-			n--
-		}
-	}
-	return max(n, 0)
-}
+// LenOf returns the number of keys in the slots of a group.
+func (r *Router) LenOf(slot uint16) int64 { return r.ofSlot(slot).Len() }
 
 // ownBits is how many bits of a cursor of Scan are the group's own cursor. Those above are the number of the group. A
 // cursor has 53 bits at most, which a JavaScript number can represent.
@@ -128,10 +117,9 @@ func (r *Router) LastSave() (oldest time.Time) {
 	return oldest
 }
 
-// Clear deletes everything but the policies in all groups. After an error some groups may be empty.
+// Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty.
 func (r *Router) Clear() error {
-	errs := r.forAll(func(_ int, g Group) error { return g.Clear() })
-	return partly(errs)
+	return joinResults(r.forAll(func(_ int, g Group) error { return g.Clear() }))
 }
 
 // Advance moves the test clocks of all groups forward.
@@ -141,15 +129,4 @@ func (r *Router) Advance(d time.Duration) bool {
 		moved = g.Advance(d) && moved
 	}
 	return moved
-}
-
-// partly returns the error of a change in all groups. It is nil if all groups succeeded, and the common error if all
-// failed alike. Otherwise it is ErrUnknownOutcome.
-func partly(errs []error) error {
-	for _, err := range errs {
-		if (err == nil) != (errs[0] == nil) || err != nil && statusOf(err) != statusOf(errs[0]) {
-			return limiter.ErrUnknownOutcome
-		}
-	}
-	return errs[0]
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
@@ -20,6 +21,9 @@ type Group interface {
 	limiter.StorageReporter
 	limiter.ConsensusReporter
 	limiter.Archiver
+	// SharedVersion and Shared read the policies and the blocks everywhere; see engine.Shared.
+	SharedVersion() uint64
+	Shared() *engine.Shared
 	// LookAtMembers brings the members of Topology up to date.
 	LookAtMembers()
 }
@@ -31,6 +35,8 @@ type Router struct {
 	faults faults.Set
 	plans  sync.Pool // of *plan
 	views  viewCache
+
+	bringFor time.Duration // how long a command waits for groups that do not have it yet
 
 	stop  chan struct{}
 	tasks sync.WaitGroup
@@ -53,10 +59,10 @@ func New(groups []Group, log *slog.Logger, mistakes faults.Set) *Router {
 	if !hashslot.ValidGroups(len(groups)) {
 		panic("router: the number of groups must be a power of two")
 	}
-	r := &Router{log: log, faults: mistakes, stop: make(chan struct{})}
+	r := &Router{log: log, faults: mistakes, stop: make(chan struct{}), bringFor: bringFor}
 	r.groups.Store(&groups)
 	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
-	r.tasks.Go(r.keepPolicies)
+	r.tasks.Go(r.followFirst)
 	r.tasks.Go(r.spreadLeaders)
 	return r
 }

@@ -118,36 +118,47 @@ func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
 
 	plain := engine.Op{Code: engine.OpBlock, Key: []byte("ip:1"), TTLNs: engine.Never}
 	require.Equal(t, engine.OK, decide(t, r, plain)[0].Status)
-	require.EqualValues(t, 4, allowed())
-	require.Zero(t, decide(t, r, quota("ip:1", 9))[0].Allowed)
+	require.Zero(t, allowed(), "a block of the key alone keeps its block everywhere")
+	require.EqualValues(t, 5, r.Len())
 	require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: []byte("ip:1")})[0].Allowed)
-	require.EqualValues(t, 1, decide(t, r, quota("ip:1", 9))[0].Allowed)
+	require.EqualValues(t, 4, allowed())
+	require.EqualValues(t, 1, decide(t, r, quota("ip:1", 9))[0].Allowed, "both blocks are lifted")
+	require.EqualValues(t, 0, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: []byte("ip:1")})[0].Allowed)
 }
 
-// TestABlockThatMissesAGroup checks that the caller gets an unknown outcome if a group did not answer, and can repeat
-// the block.
+// TestABlockThatMissesAGroup checks that the caller learns how many groups have a block, that the others get it later,
+// and that a repetition brings them too.
 func TestABlockThatMissesAGroup(t *testing.T) {
 	r, groups := newTest(t, 2)
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
-	home := r.groupOf(block.Key)
-	groups[1-home].fail(limiter.ErrTryAgain)
-	require.Equal(t, engine.UnknownOutcome, decide(t, r, block)[0].Status)
-	groups[1-home].fail(nil)
+	groups[1].fail(limiter.ErrTryAgain)
+	require.Equal(t, engine.Decision{Status: engine.SomeGroups, Allowed: 1, Limit: 2}, decide(t, r, block)[0])
+	groups[1].fail(nil)
 	require.Equal(t, engine.OK, decide(t, r, block)[0].Status)
-	groups[home].fail(limiter.ErrClusterDown)
+	groups[0].fail(limiter.ErrClusterDown)
 	require.Equal(t, engine.NoLeader, decide(t, r, block)[0].Status)
 }
 
-// TestAGroupThatRefusesABlock checks that a block everywhere is not reported as done if one group has no place for it.
+// TestAGroupThatRefusesABlock checks that a block everywhere is not reported as done if one group has no memory for it.
 func TestAGroupThatRefusesABlock(t *testing.T) {
 	r, groups := newTest(t, 2)
-	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
-	other := groups[1-r.groupOf(block.Key)]
-	for i := range engine.MaxBlocksEverywhere {
-		full := engine.Op{Code: engine.OpBlockEverywhere, Key: fmt.Append(nil, "full:", i), TTLNs: engine.Never}
-		other.table.Decide(at, []engine.Op{full}, make([]engine.Decision, 1))
+	small := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, Shards: 1, WhenFull: engine.Deny})
+	for i := 0; ; i++ {
+		out := make([]engine.Decision, 1)
+		op := engine.Op{Code: engine.OpBlock, Key: fmt.Append(nil, "full:", i), TTLNs: engine.Never,
+			Text: make([]byte, engine.MaxReasonLen)}
+		if small.Decide(at, []engine.Op{op}, out); out[0].Status == engine.OutOfMemory {
+			break
+		}
 	}
-	require.Equal(t, engine.UnknownOutcome, decide(t, r, block)[0].Status)
+	groups[1].table = small
+	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
+	require.Equal(t, engine.SomeGroups, decide(t, r, block)[0].Status)
+	require.Empty(t, small.BlocksEverywhere(at))
+	require.Less(t, small.SharedVersion(), r.all()[0].SharedVersion(), "the group is behind")
+	groups[1].table = engine.NewTable(engine.Options{})
+	bringAllNow(r, groups)
+	requireEqualGroups(t, groups)
 }
 
 // TestScanVisitsEveryKeyOnce: a scan goes through all groups with cursors that a JavaScript number can represent.

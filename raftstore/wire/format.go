@@ -9,6 +9,8 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case op.Code == engine.OpFollow, op.High && ofBlock(op.Code):
+		return 10
 	case bound(op):
 		return 9
 	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
@@ -52,6 +54,20 @@ func RulesOf(format byte) engine.Rules {
 
 // bound reports whether engine.Op.Bind has set what an operation asks for.
 func bound(op *engine.Op) bool { return op.Asks != engine.Fingerprint{} }
+
+// Older makes an operation one that every version reads, if there is one that does the same in most cases. A block of
+// a key then replaces a block everywhere of the same key, as it did before format 10.
+func Older(op *engine.Op) bool {
+	if !op.High || !ofBlock(op.Code) {
+		return false
+	}
+	op.High = false
+	return true
+}
+
+func ofBlock(c engine.OpCode) bool {
+	return c == engine.OpBlock || c == engine.OpUnblock || c == engine.OpBlockEverywhere
+}
 
 // attempts reports whether an operation has a strike limit with a mode or a delay.
 func attempts(op *engine.Op) bool {

@@ -29,7 +29,10 @@ import (
 // engine.RulesDefinitions.
 //
 // Format 9 adds what an operation with an ID, or of a lease, asks for.
-const Oldest, Version = 1, 9
+//
+// Format 10 adds the version of the policies and blocks everywhere that several groups share, and a block of one key
+// beside a block everywhere of the same key.
+const Oldest, Version = 1, 10
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6

@@ -84,16 +84,7 @@ func (s *Session) Settle() {
 // answer writes the reply to one command's operations.
 func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, err error) {
 	if err == nil {
-		for i := range ds {
-			if ds[i].Status != engine.OK {
-				err = addedText(s.statusError(&ops[i], &ds[i]), ops, ds)
-				break
-			}
-			if ds[i].Allowed == 0 && isCountSet(&ops[i]) {
-				err = service.ErrKeyBlocked
-				break
-			}
-		}
+		err = s.failure(ops, ds)
 	}
 	if err != nil {
 		s.fail(forKey(err, ops[0].Key))

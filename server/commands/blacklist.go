@@ -7,7 +7,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
-	"github.com/weir-project/weir/server/service"
 )
 
 // The commands of Redis sets work on one key, Config.BlacklistKey: the set of the addresses with a block everywhere.
@@ -126,21 +125,6 @@ func checkSpace(srv *Shared, ops []engine.Op) error {
 		"adds %d: no address was added; SREM or RL.UNBLOCK some", engine.MaxBlocksEverywhere, inForce, len(fresh)))
 }
 
-// addedText says in the error of an SADD which members were added nevertheless. Blocks that are set at the same time
-// may take the space that checkSpace saw.
-func addedText(err error, ops []engine.Op, ds []engine.Decision) error {
-	if len(ops) < 2 || ops[0].Code != engine.OpBlockEverywhere {
-		return err
-	}
-	added := 0
-	for i := range ds {
-		if ds[i].Status == engine.OK {
-			added++
-		}
-	}
-	return resp.Error(fmt.Sprintf("%s; %d of the %d members are in the set", service.ErrorText(err), added, len(ds)))
-}
-
 // blacklistOps begins an operation on the block of each member.
 func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
 	if err := checkBlacklist(s.srv, args); err != nil {
@@ -157,7 +141,7 @@ func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
 		}
 		op.Partial = ofSomeKeys(s)
 		if code == engine.OpBlockEverywhere {
-			op.TTLNs = engine.Never
+			op.TTLNs, op.High = engine.Never, true
 		}
 	}
 	return nil

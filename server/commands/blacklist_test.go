@@ -12,7 +12,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/servertest"
-	"github.com/weir-project/weir/server/service"
 )
 
 const blacklistKey = "rl:blacklist:ip"
@@ -151,9 +150,6 @@ func TestBlacklistTakesAllOrNone(t *testing.T) {
 	require.Equal(t, "998", c.say("SCARD rl:blacklist:ip"))
 	require.Equal(t, "2", c.say("SADD rl:blacklist:ip 192.0.2.1 10.0.0.1 192.0.2.2 192.0.2.1"))
 	require.Equal(t, "1000", c.say("SCARD rl:blacklist:ip"))
-	ops := []engine.Op{{Code: engine.OpBlockEverywhere}, {Code: engine.OpBlockEverywhere}}
-	err := addedText(service.ErrBlocksFull, ops, []engine.Decision{{}, {Status: engine.BlocksFull}})
-	require.EqualError(t, err, string(service.ErrBlocksFull)+"; 1 of the 2 members are in the set")
 }
 
 // TestCommandsOnTheBlacklist checks that a command on the key of the set works on the set or is an error, and leaves

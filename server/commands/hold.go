@@ -24,7 +24,9 @@ func holdCommands() []*command {
 				"after `ttl`, by itself.\n\n" +
 				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after " +
 				"the hold ended. A denied request left " +
-				"no state and may be sent again. See [policies](policies.md#holds).",
+				"no state and may be sent again. See [policies](policies.md#holds).\n\n" +
+				"In a cluster with [several groups](clustering.md#several-raft-groups) the id and all keys must be " +
+				"in one hash slot, else the answer is `CROSSSLOT`: `RL.RESERVE tpm {acme} 4000 2m ID {acme}:req-1`.",
 			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey,
 				{"n", "units to hold, from each of the policies; 1 to 2^53"},
 				{"ttl", "when the hold ends by itself: a duration longer than the request may take, up to 366 days"},

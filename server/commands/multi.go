@@ -35,7 +35,10 @@ func multiCommands() []*command {
 			details: "Commands are queued until EXEC. All decisions and changes among them then run as one atomic " +
 				"step at one instant. Any " +
 				"other command runs after that step. Replies come in the order of the commands. A command that is " +
-				"refused while queueing makes EXEC refuse everything."},
+				"refused while queueing makes EXEC refuse everything.\n\nIn a cluster with [several " +
+				"groups](clustering.md#several-raft-groups) all keys of a transaction must be in one hash slot, and " +
+				"changes of policies and blocks `EVERYWHERE` are transactions of their own. Otherwise EXEC answers " +
+				"`CROSSSLOT`."},
 		{name: "EXEC", arity: 1, summary: "Run the transaction", reply: "An array of the replies.",
 			run: runExec, atOnce: true,
 			shown: []example{{"MULTI", "OK", ""}, {"RL.TOKENBUCKET user:42 10/s 100", "QUEUED", ""},

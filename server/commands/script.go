@@ -258,10 +258,8 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 		return 0, err
 	}
 	s.srv.Waits.NotifyGiven(b.Ops)
-	for i := range ds { // some Raft groups may have failed
-		if ds[i].Status != engine.OK {
-			return 0, s.statusError(&b.Ops[i], &ds[i])
-		}
+	if err = s.failure(b.Ops, ds); err != nil { // some Raft groups may have failed
+		return 0, err
 	}
 	return resetNames(b.Ops, ds), nil
 }

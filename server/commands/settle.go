@@ -80,9 +80,11 @@ func settleCommands() []*command {
 				"client asks about, with a policy and without, and `192.0.2.66`, which proxies and Envoy ask " +
 				"about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. An address that is " +
 				"written otherwise is an error, because the block would reach nobody.\n\nA block replaces an " +
-				"earlier block of its key. At most 1000 blocks `EVERYWHERE` are in force. Only a user with " +
-				"permission for all keys may set, replace or lift such a block, and in a cluster every node has to " +
-				"know it.",
+				"earlier block of its key. A block `EVERYWHERE` and a block of the key alone stand side by side, and " +
+				"the one that ends later counts. At most 1000 blocks `EVERYWHERE` are in force. Only a user with " +
+				"permission for all keys may set, replace or lift one. [Several groups](clustering.md" +
+				"#policies-and-blocks-of-several-groups) all have it when the answer is OK. A block of one key asks " +
+				"the key's group alone.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
 				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on " +
 					"the address alone"},
@@ -96,11 +98,13 @@ func settleCommands() []*command {
 		},
 		{
 			name: "RL.UNBLOCK", arity: -2, syntax: "key [ID token]",
-			summary: "Lift a block, of this key alone or everywhere",
-			params:  []param{paramKey, paramID},
-			reply:   "1, or 0 when the key was not blocked.",
-			shown:   []example{{"RL.BLOCK user:13 FOREVER", "OK", ""}, {"RL.UNBLOCK user:13", "1", ""}},
-			plan:    planUnblock, answer: answerAllowed,
+			summary: "Lift the blocks of a key, of this key alone and everywhere",
+			details: "In a transaction of a cluster with several groups it lifts the block of the key alone, and is " +
+				"an error for a key with a block `EVERYWHERE`.",
+			params: []param{paramKey, paramID},
+			reply:  "1, or 0 when the key was not blocked.",
+			shown:  []example{{"RL.BLOCK user:13 FOREVER", "OK", ""}, {"RL.UNBLOCK user:13", "1", ""}},
+			plan:   planUnblock, answer: answerAllowed,
 		},
 		deleteCommand("DEL"), deleteCommand("UNLINK"),
 	}
@@ -184,7 +188,7 @@ func planBlock(s *Session, args [][]byte) error {
 	} else if op.TTLNs, err = arg.Span("duration", args[2]); err != nil {
 		return arg.OrWords(err, "FOREVER", "duration", args[2])
 	}
-	op.Partial = ofSomeKeys(s)
+	op.Partial, op.High = ofSomeKeys(s), true
 	seen, _, err := arg.Options(op, args[3:], arg.Reason|arg.ID|arg.Everywhere)
 	if err != nil || seen&arg.Everywhere == 0 {
 		return err

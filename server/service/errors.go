@@ -26,12 +26,14 @@ const (
 	ErrStrikesHeld    resp.Error = "ERR a policy with STRIKE counts failures, so it cannot be held: use RL.CHECK"
 	errNoHold         resp.Error = "NOHOLD there is no hold with this id: it was denied, or ended more than " +
 		"60 seconds ago; nothing was charged"
+	errHoldCrossSlot resp.Error = "CROSSSLOT the id of the hold and its keys are in different slots, nothing was " +
+		"counted: give the id the hash tag of the key, like ID {42}req-1 for the key {42}"
 	errOtherTerms  resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
 	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
 	ErrBlocksFull  resp.Error = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: " +
 		"RL.UNBLOCK one, or block single keys"
 	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user with permission for all " +
-		"keys may change or lift it"
+		"keys may change or lift it, and in a cluster with several groups not in a transaction"
 	ErrKeyBlocked resp.Error = "ERR the key is blocked, and weir cannot deny in the form that this client stores; " +
 		"nothing was read or changed: RL.UNBLOCK lifts the block"
 	ErrValueTooLong  resp.Error = "ERR string exceeds maximum allowed size (--max-value-bytes)"
@@ -102,6 +104,11 @@ func replyTo(err error) resp.Error { return resp.Error(ErrorText(err)) }
 // StatusError returns the error reply for an operation that the engine did not execute.
 func StatusError(op *engine.Op, d *engine.Decision) error {
 	switch {
+	case d.Status == engine.SomeGroups:
+		return resp.Error(fmt.Sprintf("UNKNOWN the change is made, and %d of %d groups have it: the others get it by "+
+			"themselves, once they have a leader", d.Allowed, d.Limit))
+	case d.Status == engine.CrossSlot && op.Code == engine.OpReserve:
+		return errHoldCrossSlot
 	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
 		return ErrTooManyHolds
 	case d.Status == engine.NotRefundable && op.Code == engine.OpReserve:

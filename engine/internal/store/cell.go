@@ -219,7 +219,10 @@ func (s *Store) Keys() (n int64) {
 
 // BlockChanged reports an entry that becomes or stops being a block everywhere.
 func (s *Store) BlockChanged(e Entry, there bool) {
-	if e.Kind() == KindBlock && IsEverywhere(e.State()) {
+	if e.Kind() != KindBlock {
+		return
+	}
+	if _, everywhere := ReadBlocks(e.State()); everywhere.UntilNs != 0 {
 		s.onBlock(e, there)
 	}
 }

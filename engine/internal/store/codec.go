@@ -72,11 +72,7 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 			return append(b, st[:answerLen]...)
 		}
 	case KindBlock:
-		untilNs, reason := ReadBlock(st)
-		if IsEverywhere(st) {
-			untilNs = ^untilNs // negative: older versions refuse it
-		}
-		return append(binary.AppendVarint(b, untilNs), reason...)
+		return appendBlocks(b, st)
 	case uint8(rule.Scripted):
 		return script.AppendStored(b, st, &s.Slab)
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
@@ -171,7 +167,11 @@ func (s *Store) load(c *Cell, kind uint8, limit *rule.Limit, d *codec.Decoder) (
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
 		stateLen = BucketLen(limit)
 	case KindBlock:
-		stateLen += min(len(d.B), rule.MaxReasonLen)
+		own, everywhere, ok := ReadStoredBlocks(d.B)
+		if !ok {
+			return false, ErrStored
+		}
+		stateLen = BlocksLen(own, everywhere)
 	case KindHold:
 		if stateLen = len(d.B); !validHold(d.B) || len(c.Key) > rule.MaxIDLen {
 			return false, ErrStored
@@ -231,14 +231,8 @@ func (s *Store) loadState(e Entry, d *codec.Decoder) {
 			copy(st, d.Bytes(int64(len(d.B))))
 		}
 	case KindBlock:
-		untilNs := d.Varint()
-		everywhere := untilNs < 0
-		if everywhere {
-			untilNs = ^untilNs
-		}
-		reason := d.Bytes(int64(len(d.B)))
-		if d.Bad = d.Bad || len(reason) > rule.MaxReasonLen; !d.Bad {
-			WriteBlock(st, untilNs, everywhere, reason)
+		if own, everywhere := readStoredBlocks(d); !d.Bad {
+			WriteBlocks(st, own, everywhere)
 			s.BlockChanged(e, true)
 		}
 	case uint8(rule.Scripted):

@@ -42,7 +42,7 @@ func (f filled) block(key []byte, forNs int64) {
 	c := Cell{Hash: f.hashKey(key), Key: key, Space: Blocks}
 	f.Open(&c)
 	f.Ensure(&c, KindBlock, BlockLen)
-	WriteBlock(c.Entry.State(), f.NowNs+forNs, false, nil)
+	WriteBlocks(c.Entry.State(), Block{UntilNs: f.NowNs + forNs}, Block{})
 	c.Relink = true
 	f.Touched(&c)
 }

@@ -38,8 +38,8 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 	case kindBundle:
 		return s.lastIdleNs(e)
 	}
-	untilNs, _ := ReadBlock(st)
-	return untilNs
+	own, everywhere := ReadBlocks(st)
+	return max(own.UntilNs, everywhere.UntilNs)
 }
 
 // logIdleNs returns when a log's last unit leaves its window.

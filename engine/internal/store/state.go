@@ -42,24 +42,63 @@ func logState(e Entry) []byte {
 	return nil
 }
 
-// ReadBlock decodes the state of a block: when the block ends, and its reason. The state is until(8) reasonLen(1)
-// reason. The highest bit of until is everywhereBit.
-func ReadBlock(state []byte) (untilNs int64, reason []byte) {
-	return int64(le.Uint64(state) &^ everywhereBit), state[BlockLen : BlockLen+int(state[8])]
+// Block is an administrative block. The zero value is none.
+type Block struct {
+	UntilNs int64 // 0: no block
+	Reason  []byte
 }
+
+// A key may have a block of its own and a block everywhere. The state of the entry is until(8) reasonLen(1) reason.
+// The highest bit of until is everywhereBit. The state of a key with both blocks has bothBlocks instead of reasonLen,
+// and then reasonLen(1) reason of its own block, and until(8) reasonLen(1) reason of its block everywhere.
 
 // everywhereBit marks a block everywhere, in the time at which the block ends.
 const everywhereBit = 1 << 63
 
-// IsEverywhere reports whether the state of a block is that of a block everywhere.
-func IsEverywhere(state []byte) bool { return le.Uint64(state)&everywhereBit != 0 }
+// bothBlocks marks the state of a key with both blocks. It is longer than a reason.
+const bothBlocks = 255
 
-// WriteBlock stores when a block ends, whether it is a block everywhere, and its reason.
-func WriteBlock(state []byte, untilNs int64, everywhere bool, reason []byte) {
-	until := uint64(untilNs)
-	if everywhere {
-		until |= everywhereBit
+// ReadBlocks decodes the state of a key's blocks. The reasons are parts of the state.
+func ReadBlocks(state []byte) (own, everywhere Block) {
+	until := le.Uint64(state)
+	if state[8] == bothBlocks {
+		own = Block{int64(until), reasonAt(state[9:])}
+		second := state[10+len(own.Reason):]
+		return own, Block{int64(le.Uint64(second)), reasonAt(second[8:])}
 	}
+	b := Block{int64(until &^ everywhereBit), reasonAt(state[8:])}
+	if until&everywhereBit != 0 {
+		return Block{}, b
+	}
+	return b, Block{}
+}
+
+func reasonAt(b []byte) []byte { return b[1 : 1+int(b[0])] }
+
+// BlocksLen returns the length of the state of a key's blocks, of which at least one must exist.
+func BlocksLen(own, everywhere Block) int {
+	if own.UntilNs != 0 && everywhere.UntilNs != 0 {
+		return 2*BlockLen + 1 + len(own.Reason) + len(everywhere.Reason)
+	}
+	return BlockLen + len(own.Reason) + len(everywhere.Reason)
+}
+
+// WriteBlocks stores the blocks of a key, of which at least one must exist. The reasons must not be parts of the state.
+func WriteBlocks(state []byte, own, everywhere Block) {
+	switch {
+	case own.UntilNs == 0:
+		writeBlock(state, uint64(everywhere.UntilNs)|everywhereBit, everywhere.Reason)
+	case everywhere.UntilNs == 0:
+		writeBlock(state, uint64(own.UntilNs), own.Reason)
+	default:
+		le.PutUint64(state, uint64(own.UntilNs))
+		state[8], state[9] = bothBlocks, uint8(len(own.Reason))
+		n := 10 + copy(state[10:], own.Reason)
+		writeBlock(state[n:], uint64(everywhere.UntilNs), everywhere.Reason)
+	}
+}
+
+func writeBlock(state []byte, until uint64, reason []byte) {
 	le.PutUint64(state, until)
 	state[8] = uint8(len(reason))
 	copy(state[BlockLen:], reason)

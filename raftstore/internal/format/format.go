@@ -54,8 +54,8 @@ func (f *Format) Agree() {
 	}
 }
 
-// CheckReadable returns an error for operations that some member cannot read. It takes the fingerprint from an
-// operation that the member can read without it: IDs are then not bound to their requests, as before.
+// CheckReadable returns an error for operations that some member cannot read. It makes an operation one that the member
+// reads if it can: a block then replaces every block of its key (wire.Older), and an ID is not bound to its request.
 func (f *Format) CheckReadable(ops []engine.Op) error {
 	readable := func(op *engine.Op) bool { return int32(wire.FormatOf(op)) <= f.Agreed.Load() }
 	asked := false // whether the members have been asked for this call
@@ -68,6 +68,9 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 			asked = true
 		}
 		if readable(&ops[i]) {
+			continue
+		}
+		if wire.Older(&ops[i]); readable(&ops[i]) {
 			continue
 		}
 		ops[i].Asks = engine.Fingerprint{}

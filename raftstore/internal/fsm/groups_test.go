@@ -80,7 +80,8 @@ func TestEverySlotOfAnOperationCounts(t *testing.T) {
 
 	for code := range engine.NumOps {
 		op := engine.Op{Code: code, Key: []byte("bar")}
-		everywhere := code == engine.OpPolicy || code == engine.OpBlockEverywhere || code == engine.OpUnblock
+		everywhere := code == engine.OpPolicy || code == engine.OpBlockEverywhere || code == engine.OpUnblock ||
+			code == engine.OpFollow
 		require.Equal(t, everywhere, op.Within(slots), "%d", code)
 	}
 	limiterOf := engine.Op{Code: engine.OpReset, Key: engine.LimiterName("bar", 0, []byte("key"))}

@@ -1,0 +1,279 @@
+package engine
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/codec"
+	"github.com/weir-project/weir/engine/internal/store"
+)
+
+// Policies and blocks everywhere are shared: every Raft group of a cluster has them. The first group decides their
+// changes, and counts them: its order has a version, and each shared item has the version of its last change. The other
+// groups follow by OpFollow: a batch that begins with it replaces the items of one version by those of a later one, if
+// the group still has the version for which the batch was made. So a group is behind the first one, or equal to it, and
+// no late or repeated batch takes it back.
+//
+// A group begins to count with its first OpFollow, because older versions of weir do not count.
+
+// order is the version of a table's shared items. Who changes it holds the locks of all shards.
+type order struct {
+	mu      sync.Mutex
+	version uint64 // of the first group; 0: not counted yet
+	steps   uint64 // batches since the table has this version
+	follows bool   // this is not the first group
+	items   map[string]Item
+	changed bool // since the last Drain
+	batch   *Op  // the OpFollow of the batch that is carried out; nil: none
+}
+
+// Item says which change of the first group a shared item comes from.
+type Item struct {
+	Version uint64 // of the last change; 0: unknown
+	Reset   uint64 // of the last change that deleted the usage of a policy
+	untilNs int64  // of a block, by the clock of this group
+}
+
+// Shared is a copy of the shared items of a table.
+type Shared struct {
+	Version, Steps uint64
+	NowNs          int64 // limiter time of the copy
+	Policies       *Policies
+	Blocks         []SharedBlock // those in force, in the order of their keys
+	items          map[string]Item
+}
+
+// SharedBlock is a block everywhere.
+type SharedBlock struct {
+	Item
+	Key, Reason string
+	UntilNs     int64
+}
+
+// Policy returns the item of a policy.
+func (s *Shared) Policy(name string) Item { return s.items[string(policyClass)+name] }
+
+// blockItem begins the name of an item that is a block everywhere.
+const blockItem = "b"
+
+// SharedVersion returns Shared.Version.
+func (t *Table) SharedVersion() uint64 {
+	t.order.mu.Lock()
+	defer t.order.mu.Unlock()
+	return t.order.version
+}
+
+// Shared returns a copy of the shared items. The stamp decides which blocks are in force.
+func (t *Table) Shared(at Stamp) *Shared {
+	t.shards[0].mu.Lock() // a change of a shared item holds the locks of all shards
+	defer t.shards[0].mu.Unlock()
+	t.order.mu.Lock()
+	defer t.order.mu.Unlock()
+	s := &Shared{
+		Version: t.order.version, Steps: t.order.steps, NowNs: at.NowNs, Policies: t.policies.Load(),
+		items: maps.Clone(t.order.items),
+	}
+	if all := t.everywhere.Load(); all != nil {
+		for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
+			if b := all.byKey[key]; b.untilNs > at.NowNs {
+				s.Blocks = append(s.Blocks, SharedBlock{s.items[blockItem+key], key, b.reason, b.untilNs})
+			}
+		}
+	}
+	return s
+}
+
+// note records a change of an item. The caller holds mu.
+func (o *order) note(name string, op *Op, there, reset bool, untilNs int64) {
+	item := Item{untilNs: untilNs}
+	switch {
+	case o.batch != nil:
+		item.Version, item.Reset = uint64(op.Cost), uint64(op.WaitNs)
+	case o.version == 0:
+		return
+	case !o.follows:
+		o.version++
+		if item.Version, item.Reset = o.version, o.items[name].Reset; reset {
+			item.Reset = o.version
+		}
+	default: // an older node changed this group alone, so the item differs from that of the first group
+		there = false
+	}
+	o.changed = true
+	if delete(o.items, name); there {
+		if o.items == nil {
+			o.items = map[string]Item{}
+		}
+		o.items[name] = item
+	}
+}
+
+// policyChanged records a change of a policy, which may change nothing in a group that follows. next is nil if the
+// policy is deleted. It returns the version of the order.
+func (o *order) policyChanged(op *Op, changed bool, old, next *Policy) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !changed && o.batch == nil {
+		return o.version
+	}
+	o.note(string(policyClass)+string(op.Key), op, next != nil, old == nil || op.Policy.Reset, 0)
+	return o.version
+}
+
+// blockChanged records a change of a block everywhere, and drops the items of blocks that have ended. It returns the
+// version of the order.
+func (o *order) blockChanged(op *Op, changed bool, untilNs, nowNs int64) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !changed && o.batch == nil {
+		return o.version
+	}
+	maps.DeleteFunc(o.items, func(name string, i Item) bool { return name[:1] == blockItem && i.untilNs <= nowNs })
+	o.note(blockItem+string(op.Key), op, untilNs > 0, false, untilNs)
+	return o.version
+}
+
+// cleared records that all blocks are removed.
+func (o *order) cleared() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.version == 0 {
+		return
+	}
+	if !o.follows {
+		o.version++
+	}
+	maps.DeleteFunc(o.items, func(name string, _ Item) bool { return name[:1] == blockItem })
+	o.changed = true
+}
+
+// begin begins an OpFollow and reports whether it may be carried out.
+func (t *Table) begin(op *Op, nowNs int64) bool {
+	o := &t.order
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if op.Partial {
+		return !o.follows && t.renumber(uint64(op.Cost), nowNs)
+	}
+	if o.version > 0 && !o.follows || o.version != uint64(op.WaitNs) || o.steps != uint64(op.TTLNs) ||
+		op.Cost < op.WaitNs {
+		return false
+	}
+	o.follows, o.batch = true, op
+	return true
+}
+
+// renumber gives the first group a later version, which all of its items get. The first group begins with it. It also
+// needs it when its log has lost its last entries, and other groups have followed them.
+func (t *Table) renumber(version uint64, nowNs int64) bool {
+	o := &t.order
+	if version <= o.version {
+		return true
+	}
+	items := map[string]Item{}
+	add := func(name string, untilNs int64) {
+		items[name] = Item{version, max(o.items[name].Reset, 1), untilNs}
+	}
+	for name := range t.policies.Load().byName {
+		add(string(policyClass)+name, 0)
+	}
+	if all := t.everywhere.Load(); all != nil {
+		for key, b := range all.byKey {
+			if b.untilNs > nowNs {
+				add(blockItem+key, b.untilNs)
+			}
+		}
+	}
+	o.version, o.items, o.changed = version, items, true
+	return true
+}
+
+// end ends an OpFollow. The table has the later version if every operation of the batch was carried out.
+func (o *order) end(op *Op, out []Decision) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.batch = nil
+	if op.Partial {
+		return
+	}
+	o.changed = true
+	o.steps++
+	for i := range out {
+		if out[i].Status != OK {
+			return
+		}
+	}
+	if out[0].Allowed = 1; uint64(op.Cost) > o.version {
+		o.version, o.steps = uint64(op.Cost), 0
+	}
+}
+
+// The stored form of an order is version steps follows items(n, name version reset untilNs ...), integers as varints
+// and texts after their length.
+
+// orderClass is the first byte of the storage key of the order, and orderKey the rest.
+const (
+	orderClass = 'o'
+	orderKey   = "shared"
+)
+
+func (o *order) append(b []byte) []byte {
+	for _, v := range []int64{int64(o.version), int64(o.steps), arith.OneIf(o.follows), int64(len(o.items))} {
+		b = binary.AppendVarint(b, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.items)) {
+		i := o.items[name]
+		b = append(binary.AppendVarint(b, int64(len(name))), name...)
+		for _, v := range []int64{int64(i.Version), int64(i.Reset), i.untilNs} {
+			b = binary.AppendVarint(b, v)
+		}
+	}
+	return b
+}
+
+// load replaces the order by a stored one.
+func (o *order) load(value []byte) error {
+	d := codec.Decoder{B: value}
+	number := func() uint64 { return uint64(d.Within(0, Never)) }
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.version, o.steps, o.follows, o.items = number(), number(), d.Within(0, 1) == 1, map[string]Item{}
+	for n := number(); n > 0 && !d.Bad; n-- {
+		name := string(d.Bytes(d.Within(2, MaxKeyLen+1)))
+		o.items[name] = Item{number(), number(), d.Within(0, Never)}
+	}
+	if d.Bad || len(d.B) > 0 {
+		return ErrStored
+	}
+	return nil
+}
+
+// drain adds a changed order to a batch.
+func (o *order) drain(b *store.Batch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.changed && o.version > 0 {
+		b.Add(orderClass, orderKey, o.append)
+	}
+	o.changed = false
+}
+
+// renew makes the next Drain hand out the order.
+func (o *order) renew() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changed = true
+}
+
+// hash hashes the order.
+func (o *order) hash(h *store.Hasher) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.version == 0 {
+		return 0
+	}
+	return h.Hash(o.append([]byte{orderClass}))
+}

@@ -1,0 +1,184 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+)
+
+// The first group decides the changes of policies and blocks everywhere, and counts them; see engine.OpFollow. A node
+// brings another group to the first group's version by a batch of the differences. The batch is carried out only if the
+// group still has the version that the node compared. So nodes may bring a group at the same time, and send a batch
+// again whose outcome is unknown.
+//
+// The node that took a command brings all groups before it answers. What is missing then, the node that leads the first
+// group brings later.
+
+const (
+	// compareEvery is how often the node that leads the first group compares the versions of all groups, and compareAll
+	// how many of these times it compares the items as well. Items differ at an equal version after a group changed
+	// alone, for an older node, or when the clocks of two groups part.
+	compareEvery = 500 * time.Millisecond
+	compareAll   = 20
+	// bringFor is how long a command waits for the groups that have no leader, and bringPause the pause between two
+	// attempts.
+	bringFor   = 2 * time.Second
+	bringPause = 20 * time.Millisecond
+	// batchOps and batchBytes bound a batch of differences.
+	batchOps   = 512
+	batchBytes = 1 << 20
+)
+
+// errRefused is the status with which a group refused a change of a shared item.
+type errRefused engine.Status
+
+func (e errRefused) Error() string {
+	if engine.Status(e) == engine.OutOfMemory {
+		return "the memory of the group is full"
+	}
+	return fmt.Sprintf("the group refused the change with status %d", engine.Status(e))
+}
+
+var errLost = errors.New("the first group has lost changes that this group has")
+
+var errBehind = errors.New("other nodes changed the group at the same time")
+
+// sharedAt returns the shared items of the first group at a version or later.
+func (r *Router) sharedAt(version uint64) (*engine.Shared, error) {
+	first := r.all()[0]
+	if first.SharedVersion() < version {
+		if err := first.ReadIndex(); err != nil {
+			return nil, err
+		}
+	}
+	return first.Shared(), nil
+}
+
+// bring brings a group to the first group's version, or to its items if all is set. It goes on for bringFor.
+func (r *Router) bring(number int, g Group, want *engine.Shared, all bool) (err error) {
+	for end := time.Now().Add(r.bringFor); ; {
+		var done bool
+		done, err = r.bringOnce(number, g, want, all)
+		if done || errors.As(err, new(errRefused)) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-r.stop:
+			return limiter.ErrTryAgain
+		case <-time.After(bringPause):
+		}
+	}
+}
+
+// bringOnce is one attempt of bring. After an attempt that is not done, the next one may succeed.
+func (r *Router) bringOnce(number int, g Group, want *engine.Shared, all bool) (done bool, err error) {
+	have := g.Shared()
+	if have.Version > want.Version {
+		return true, r.ahead(have.Version)
+	}
+	if have.Version == want.Version && !all {
+		return true, nil
+	}
+	ops := difference(want, have)
+	if len(ops) == 0 && have.Version == want.Version {
+		return true, nil
+	}
+	for range maxBatches {
+		n := fitting(ops)
+		begin := engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Cost: int64(have.Version),
+			WaitNs: int64(have.Version), TTLNs: int64(have.Steps)}
+		if n == len(ops) {
+			begin.Cost = int64(want.Version)
+		}
+		batch := append([]engine.Op{begin}, ops[:n]...)
+		out := make([]engine.Decision, len(batch))
+		err = g.DecideAtomic(batch, out)
+		switch {
+		case err != nil:
+			return false, err
+		case out[0].Status == engine.PolicyChanged: // another node was faster, or this one lags in the group
+			return false, errors.Join(errBehind, g.ReadIndex())
+		}
+		if err = refusal(out); err != nil || n == len(ops) {
+			return err == nil, err
+		}
+		ops, have.Steps = ops[n:], have.Steps+1
+	}
+	return false, errBehind
+}
+
+// maxBatches bounds the batches that bring a group from one version to another.
+const maxBatches = 256
+
+// ahead is called for a group that has followed further than this node knows the first group. If the first group has
+// indeed lost changes, after a lost majority, its items get a later version than any group has.
+func (r *Router) ahead(version uint64) error {
+	first := r.all()[0]
+	if err := first.ReadIndex(); err != nil {
+		return err
+	}
+	if first.SharedVersion() >= version {
+		return nil
+	}
+	return errors.Join(errLost, r.renumber(version+1))
+}
+
+// fitting returns how many leading operations fit one batch.
+func fitting(ops []engine.Op) int {
+	bytes := 0
+	for i := range ops {
+		if p := ops[i].Policy; p != nil && p.Terms != nil {
+			bytes += len(p.Terms.Append(nil))
+		}
+		if bytes += len(ops[i].Key) + len(ops[i].Text); i > 0 && (bytes > batchBytes || i >= batchOps) {
+			return i
+		}
+	}
+	return len(ops)
+}
+
+// followFirst gives every group the shared items of the first one, on the node that leads the first group.
+func (r *Router) followFirst() {
+	tick := time.NewTicker(compareEvery)
+	defer tick.Stop()
+	behind := make([]bool, len(r.all()))
+	for n := 1; ; n++ {
+		select {
+		case <-r.stop:
+			return
+		case <-tick.C:
+			r.compare(behind, n%compareAll == 0)
+		}
+	}
+}
+
+// compare brings the groups that were behind at the last call as well, because a group that was not may be about to get
+// a change from the node that took the command. With all it compares the items of all groups.
+func (r *Router) compare(behind []bool, all bool) {
+	first := r.all()[0]
+	if !first.Topology().Leads() || r.beginOrder(first) != nil {
+		clear(behind)
+		return
+	}
+	var want *engine.Shared
+	for i, g := range r.all()[1:] {
+		was := behind[i+1]
+		behind[i+1] = g.SharedVersion() != first.SharedVersion()
+		if !all && !(was && behind[i+1]) {
+			continue
+		}
+		if want == nil {
+			if first.ReadIndex() != nil {
+				return
+			}
+			want = first.Shared()
+		}
+		if _, err := r.bringOnce(i+1, g, want, true); err != nil {
+			r.log.Info("a group does not have all policies and blocks EVERYWHERE of the first group yet",
+				"group", i+1, "error", err)
+		}
+	}
+}
