@@ -149,29 +149,32 @@ func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
 }
 
 // unblock lifts blocks: the block of each key in the key's group, and its block everywhere in the first group and then
-// in all others. The group of a key is asked first, and the first group only if it has such a block, or may remember
-// an answer for the token. A request that fails in between is answered as unknown.
+// in all others. The group of a key is asked first. The first group is asked only if that group did its part, and the
+// key has a block everywhere or the first group may remember an answer for the ID. A request that fails in between is
+// answered as unknown.
 func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
-	own, at := []engine.Op{}, []int{}
-	all, everywhereAt := []engine.Op{}, []int{}
 	listed, err := r.listBlocks()
+	own, at := []engine.Op{}, []int{}
 	for i := range ops {
-		_, blocked := listed[string(ops[i].Key)]
-		home := r.groupOf(ops[i].Key)
-		switch {
-		case err != nil && home != 0:
+		if r.groupOf(ops[i].Key) == 0 {
+			continue
+		}
+		if err != nil {
 			out[i] = engine.Decision{Status: statusOf(err)}
 			continue
-		case home == 0 || blocked || len(ops[i].ID) > 0:
-			all, everywhereAt = append(all, ops[i]), append(everywhereAt, i)
 		}
-		if home != 0 {
-			op := ops[i]
-			op.High = true // its own block alone
-			own, at = append(own, op), append(at, i)
-		}
+		op := ops[i]
+		op.High = true // its own block alone
+		own, at = append(own, op), append(at, i)
 	}
 	scatterTo(out, at, func(part []engine.Decision) { failIf(r.decideRun(own, part), part) })
+	all, everywhereAt := []engine.Op{}, []int{}
+	for i := range ops {
+		_, blocked := listed[string(ops[i].Key)]
+		if r.groupOf(ops[i].Key) == 0 || out[i].Status == engine.OK && (blocked || len(ops[i].ID) > 0) {
+			all, everywhereAt = append(all, ops[i]), append(everywhereAt, i)
+		}
+	}
 	lifted := make([]engine.Decision, len(out))
 	scatterTo(lifted, everywhereAt, func(part []engine.Decision) { failIf(r.changeShared(all, part, false), part) })
 	for _, i := range everywhereAt {
@@ -191,16 +194,17 @@ func scatterTo(out []engine.Decision, at []int, decide func([]engine.Decision)) 
 	}
 }
 
-// join joins the answers to OpUnblock of the key's group and of the first group. only tells that they are one group.
+// join joins the answers to OpUnblock of the key's group, which did its part, and of the first group. only tells that
+// they are one group.
 func join(own, all *engine.Decision, only bool) {
 	switch {
 	case only || all.Status == engine.SomeGroups:
 		*own = *all
-	case own.Status == engine.OK && all.Status == engine.OK:
+	case all.Status == engine.OK:
 		own.Allowed = max(own.Allowed, all.Allowed)
-	case own.Status == engine.OK && own.Allowed == 0 && all.Status != engine.UnknownOutcome:
+	case own.Allowed == 0 && all.Status != engine.UnknownOutcome:
 		*own = *all // nothing was changed
-	case own.Status != all.Status:
+	default:
 		*own = engine.Decision{Status: engine.UnknownOutcome}
 	}
 }

@@ -220,6 +220,44 @@ func TestARepeatedUnblockLiftsNoLaterBlock(t *testing.T) {
 	requireEqualGroups(t, groups)
 }
 
+// TestAnIDOfABlockIsBound checks that the ID of a block EVERYWHERE with another duration changes no group, and that the
+// same request gets the first answer and blocks no group again.
+func TestAnIDOfABlockIsBound(t *testing.T) {
+	r, groups := newTest(t, 4)
+	bound := func(op engine.Op) engine.Op {
+		op.ID = []byte("x")
+		op.Bind()
+		return op
+	}
+	for g := range groups {
+		key := []byte(keysOf(r, g, 1)[0])
+		block := bound(engine.Op{Code: engine.OpBlockEverywhere, Key: key, TTLNs: int64(time.Hour)})
+		require.EqualValues(t, 1, decide(t, r, block)[0].Allowed)
+		longer := bound(engine.Op{Code: engine.OpBlockEverywhere, Key: key, TTLNs: int64(2 * time.Hour)})
+		require.Equal(t, engine.OtherTerms, decide(t, r, longer)[0].Status)
+		for _, group := range groups {
+			require.Equal(t, at.NowNs+int64(time.Hour), group.Shared().Blocks[0].UntilNs)
+		}
+		first := decide(t, r, block)[0]
+		require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Allowed)
+		require.Equal(t, first, decide(t, r, block)[0])
+		for _, group := range groups {
+			require.Empty(t, group.BlocksEverywhere(), "blocked again")
+		}
+		requireEqualGroups(t, groups)
+
+		own := bound(engine.Op{Code: engine.OpBlock, Key: key, TTLNs: int64(time.Hour)})
+		own.ID = []byte("y")
+		block.ID = nil
+		decide(t, r, own, block)
+		lift := bound(engine.Op{Code: engine.OpUnblock, Key: key})
+		lift.ID = own.ID
+		require.Equal(t, engine.OtherTerms, decide(t, r, lift)[0].Status)
+		require.Len(t, groups[3].BlocksEverywhere(), 1, "the first group lifted a block")
+		decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})
+	}
+}
+
 // TestKeysAreCountedWhileGroupsDiffer checks that a block everywhere counts once, however many groups have it.
 func TestKeysAreCountedWhileGroupsDiffer(t *testing.T) {
 	r, groups := newTest(t, 4)

@@ -196,9 +196,24 @@ func TestFormatOf(t *testing.T) {
 		"a sliding log":           {script(engine.SlidingSet), 5},
 		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, 1},
 		"an ID of a request":      {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, 9},
+		"shared items":            {validOp(engine.OpFollow), 10},
+		"a block beside another":  {engine.Op{Code: engine.OpBlock, High: true, Asks: engine.Fingerprint{1}}, 10},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}
+}
+
+// TestOlderOperations checks which operations have a form that older members read.
+func TestOlderOperations(t *testing.T) {
+	for _, code := range []engine.OpCode{engine.OpBlock, engine.OpUnblock, engine.OpBlockEverywhere} {
+		op := engine.Op{Code: code, High: true, Asks: engine.Fingerprint{1}}
+		require.True(t, wire.Older(&op))
+		require.Equal(t, engine.Op{Code: code, Asks: engine.Fingerprint{1}}, op)
+		require.False(t, wire.Older(&op))
+	}
+	check := engine.Op{Code: engine.OpCheck, High: true}
+	require.False(t, wire.Older(&check))
+	require.True(t, check.High)
 }
 
 // TestEstimate checks that the estimate counts everything that makes an operation long.
