@@ -122,7 +122,9 @@ func TestAnIDInOtherWords(t *testing.T) {
 
 	require.Equal(t, "1 0 0 -1 1", c.say("RL.FIXED one FOREVER 1 ID r"))
 	require.Equal(t, "1 0 0 -1 1", c.say("RL.FIXED two FOREVER 1 ID r"), "an ID belongs to a key")
-	used("RL.RESET one two three ID r", "'r' was used on 'one' for RL.FIXED, nothing was done on 'one'")
+	require.Equal(t, "-IDUSED 1 of 3 are done, 2 are not ('one' 'two'); the first because: the ID 'r' was used on "+
+		"'one' for RL.FIXED, nothing was done on 'one': repeat that request as it was, or send this one with an ID "+
+		"of its own", c.say("RL.RESET one two three ID r"))
 }
 
 // TestADenialIsNotRemembered checks that a denied request may be sent again with its ID when its wait is over, and

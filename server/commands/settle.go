@@ -81,7 +81,7 @@ func settleCommands() []*command {
 				"about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. An address that is " +
 				"written otherwise is an error, because the block would reach nobody.\n\nA block replaces an " +
 				"earlier block of its key. A block `EVERYWHERE` and a block of the key alone stand side by side, and " +
-				"the one that ends later counts. At most 1000 blocks `EVERYWHERE` are in force. Only a user with " +
+				"the later end counts. At most 1000 blocks `EVERYWHERE` are in force. Only a user with " +
 				"permission for all keys may set, replace or lift one. [Several groups](clustering.md" +
 				"#policies-and-blocks-of-several-groups) all have it when the answer is OK. A block of one key asks " +
 				"the key's group alone.",

@@ -54,7 +54,7 @@ func (s *Simulation) outcomeOf(op engine.Op, status engine.Status) outcome {
 	switch status {
 	case engine.NotApplied, engine.NoLeader, engine.Overloaded:
 		return refused
-	case engine.UnknownOutcome:
+	case engine.UnknownOutcome, engine.SomeGroups:
 		return unknown
 	case engine.WrongGroup, engine.CrossSlot:
 		if !misroutes(s.config.Faults) {
