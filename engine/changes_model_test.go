@@ -143,12 +143,22 @@ const changeOps = 60_000
 func TestChangedDefinitions(t *testing.T) {
 	ops, seed := fromEnv(t, "WEIRTEST_CHANGE_OPS", changeOps), uint64(fromEnv(t, "WEIRTEST_MODEL_SEED", 1))
 	const episode = 2000
+	kinds := map[string]int{}
 	for i := range uint64(max(ops/raceFactor/episode, 1)) {
-		runChanges(t, seed<<32|i, episode)
+		for kind, n := range runChanges(t, seed<<32|i, episode) {
+			kinds[kind] += n
+		}
 	}
+	for _, kind := range []string{"raised", "lowered", "longer", "shorter", "faster", "slower", "other algorithm",
+		"other window or zone", "removed", "override", "override with an end", "no limits", "disabled", "shadow",
+		"deleted", "reset"} {
+		require.True(t, kinds[kind] > 0 || ops < changeOps || raceFactor > 1, kind)
+	}
+	t.Logf("changes of limits in use: %v", kinds)
 }
 
-func runChanges(t *testing.T, seed uint64, ops int) {
+// runChanges returns how often definitions changed, by kind.
+func runChanges(t *testing.T, seed uint64, ops int) map[string]int {
 	g := &changeTraffic{policyTraffic{Rand: seeded(seed + 7000), at: engine.Stamp{NowNs: 1e18, WallOffsetNs: 12345}},
 		map[string]int{}, 1 + int(seed%3)}
 	m := newPolicyModel()
@@ -157,6 +167,9 @@ func runChanges(t *testing.T, seed uint64, ops int) {
 	for i := range ops {
 		op := g.next()
 		op.ID = nil // another test covers remembered answers
+		if op.Code == engine.OpPolicy {
+			countChange(m.kinds, &op)
+		}
 		want := m.do(g.at, &op)
 		require.Equal(t, want, decideAt(table, g.at, op), "seed %d, operation %d: %s", seed, i, describeCheck(&op))
 		var also [1]engine.Decision
@@ -177,6 +190,22 @@ func runChanges(t *testing.T, seed uint64, ops int) {
 			table, journal.cursor = journal.load(g.at), 0
 			require.Equal(t, second.StateHash(g.at), table.StateHash(g.at), "seed %d, operation %d, loaded", seed, i)
 		}
+	}
+	return m.kinds
+}
+
+func countChange(kinds map[string]int, op *engine.Op) {
+	c, ended := op.Policy, op.TTLNs > 0
+	for kind, is := range map[string]bool{
+		"override":             c.Do == engine.PolicyOverride && !ended,
+		"override with an end": c.Do == engine.PolicyOverride && ended,
+		"no limits":            c.Do == engine.PolicyOverride && len(c.Terms.Overrides[0].Limits) == 0,
+		"disabled":             c.Do == engine.PolicyDisable || c.Do == engine.PolicySet && c.Terms.Disabled,
+		"shadow":               c.Do == engine.PolicyShadowOn || c.Do == engine.PolicySet && c.Terms.Shadow,
+		"deleted":              c.Do == engine.PolicyDelete,
+		"reset":                c.Reset,
+	} {
+		kinds[kind] += int(one(is))
 	}
 }
 

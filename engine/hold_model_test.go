@@ -198,8 +198,41 @@ func (m *holdModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return engine.Decision{Allowed: 1}
 	case engine.OpRefund, engine.OpReset:
 		m.adjust(at.NowNs, op)
+	case engine.OpPolicy:
+		m.redefine(at.NowNs, op)
 	}
 	return engine.Decision{}
+}
+
+// redefine changes the limits of a policy, for all keys. What was used stays used, and what is held counts as used. A
+// bucket is cut to its new size, unless it is in debt.
+func (m *holdModel) redefine(nowNs int64, op *engine.Op) {
+	name := string(op.Key)
+	if op.Policy.Do != engine.PolicySet { // an override with the same limits
+		return
+	}
+	limits := slices.Clone(m.policies[name])
+	for i := range limits {
+		limits[i] = op.Policy.Terms.Limits[i].Limit
+	}
+	m.policies[name] = limits
+	for of, l := range m.limiters {
+		for i := range limits {
+			if of != fmt.Sprint(name, i, "k0") && of != fmt.Sprint(name, i, "k1") || l.limit == limits[i] {
+				continue
+			}
+			l.pass(nowNs)
+			used, debt := l.used(), positive(minus(num(0), l.left()))
+			for k := range l.list {
+				l.list[k].by = ""
+			}
+			l.limit = limits[i]
+			if a := l.limit.Algorithm; a == engine.TokenBucket || a == engine.LeakyBucket {
+				cut := positive(minus(minus(num(0), l.left()), debt)) // beyond the new size
+				l.list = []heldUnits{{minus(used, cut), "", nowNs}}
+			}
+		}
+	}
 }
 
 func (m *holdModel) take(nowNs int64, op *engine.Op) engine.Decision {

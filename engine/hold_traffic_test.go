@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,6 +19,9 @@ type holdTraffic struct {
 	n  int
 	// any also refunds to limiters other than buckets, which the model does not support.
 	any bool
+	// changes also changes the limits of policies, and gives keys overrides with the limits that they have.
+	changes map[string][]engine.Limit
+	queued  []engine.Op
 }
 
 var modelPolicies = map[string][]engine.Limit{
@@ -41,8 +45,53 @@ func (g *holdTraffic) pair() engine.Pair {
 
 func (g *holdTraffic) id() []byte { return fmt.Append(nil, "id", g.IntN(1+g.n/4)%7+g.n/60*7) }
 
+// change changes some limits of a policy, or queues an override with the same limits and its end.
+func (g *holdTraffic) change() engine.Op {
+	name := modelNames[g.IntN(len(modelNames))]
+	limits := slices.Clone(g.changes[name])
+	same := g.IntN(3) == 0
+	terms := func() (list []engine.PolicyLimit) {
+		for _, l := range limits {
+			list = append(list, engine.PolicyLimit{Limit: l})
+		}
+		return list
+	}
+	op := engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{}}
+	if same {
+		o := engine.Override{Pattern: []string{"k0", "*"}[g.IntN(2)], UntilNs: engine.Never, Limits: terms()}
+		op.Policy.Do, op.Policy.Terms = engine.PolicyOverride, &engine.Policy{Overrides: []engine.Override{o}}
+		end := *op.Policy
+		end.Do = engine.PolicyUnoverride
+		g.queued = append(g.queued, engine.Op{Code: engine.OpPolicy, Key: op.Key, Policy: &end})
+		return op
+	}
+	for i := range limits {
+		if limits[i] = modelPolicies[name][i]; g.IntN(2) == 0 {
+			continue
+		}
+		limits[i].Max = limits[i].Max/2 + g.Int64N(2*limits[i].Max)
+		if limits[i].Rate.Units > 0 {
+			limits[i].Rate.Units = 1 + g.Int64N(12)
+		}
+		if limits[i].Algorithm == engine.SlidingLog {
+			limits[i].WindowNs = 1 + g.Int64N(9e9)
+		}
+	}
+	g.changes[name] = limits
+	op.Policy.Do, op.Policy.Terms = engine.PolicySet, &engine.Policy{Limits: terms()}
+	return op
+}
+
 func (g *holdTraffic) next() engine.Op {
 	g.n++
+	if len(g.queued) > 0 {
+		op := g.queued[0]
+		g.queued = g.queued[1:]
+		return op
+	}
+	if g.changes != nil && g.IntN(15) == 0 {
+		return g.change()
+	}
 	switch n := g.IntN(20); {
 	case n < 4:
 		return engine.Op{Code: engine.OpCommit, Key: g.id(), Cost: g.Int64N(20)}
@@ -100,13 +149,17 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 	reserved, ended := 0, 0
 	for seed := range uint64(20) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}}
-		m := &holdModel{modelPolicies, map[string]*heldLimiter{}, map[string]*heldHold{}}
+		if seed%2 == 1 {
+			g.changes = maps.Clone(modelPolicies)
+		}
+		m := &holdModel{maps.Clone(modelPolicies), map[string]*heldLimiter{}, map[string]*heldHold{}}
 		table := metaTable(8)
 		setModelPolicies(table, g.at)
 		for i := range 3000 {
 			op := g.next()
 			want, got := m.do(g.at, &op), decideAt(table, g.at, op)
-			if op.Code == engine.OpRefund || op.Code == engine.OpReset {
+			g.looks(t, m, table)
+			if op.Code == engine.OpRefund || op.Code == engine.OpReset || op.Code == engine.OpPolicy {
 				continue
 			}
 			got = engine.Decision{Status: got.Status, Allowed: got.Allowed,
@@ -122,11 +175,29 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 	require.Greater(t, ended, 1000)
 }
 
+// looks compares what a read shows of a limiter with the model, now and as of a later time.
+func (g *holdTraffic) looks(t *testing.T, m *holdModel, table *engine.Table) {
+	p, limit := g.pair(), 0
+	limiters := m.limitersOf(g.at.NowNs, []engine.Pair{p})
+	if len(limiters) > 1 {
+		limit = g.IntN(len(limiters))
+	}
+	left, used := whole(limiters[limit].left()), wholeUp(limiters[limit].used())
+	info, found := table.Inspect(g.at, fmt.Appendf(nil, "policy|%s|%d|%s", p.Policy, limit, p.Key))
+	require.Equal(t, used > 0, found, "%s %d %s", p.Policy, limit, p.Key)
+	if found {
+		require.Equal(t, [2]int64{left, used}, [2]int64{info.Remaining, info.Used}, "%s %d %s", p.Policy, limit, p.Key)
+	}
+}
+
 // TestReplicasAgreeOnHolds checks that tables with other shapes decide alike and end in the same state. Some collect,
 // are read ahead of time, or are restarted.
 func TestReplicasAgreeOnHolds(t *testing.T) {
 	for seed := range uint64(16 / min(raceFactor, 8)) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
+		if seed%2 == 1 {
+			g.changes = maps.Clone(modelPolicies)
+		}
 		replicas := replicasOf(t, seed)
 		for _, r := range replicas {
 			setModelPolicies(r.table, g.at)

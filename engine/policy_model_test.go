@@ -18,10 +18,11 @@ type policyModel struct {
 	policies map[string]engine.Policy
 	offsets  map[string]int64 // the offset of the wall clock when an override was set, by policy and pattern
 	nowNs    int64
+	kinds    map[string]int // how often a limiter in use got another limit, by kind of change
 }
 
 func newPolicyModel() *policyModel {
-	return &policyModel{newModel(60e9), map[string]engine.Policy{}, map[string]int64{}, 0}
+	return &policyModel{newModel(60e9), map[string]engine.Policy{}, map[string]int64{}, 0, map[string]int{}}
 }
 
 // pass lets time pass, and ends the overrides that end until then.
@@ -65,6 +66,9 @@ func (m *policyModel) redefine(name string, from, to engine.Policy, before, at e
 			continue
 		}
 		was, is := m.usageLimits(before, from, string(of)), m.usageLimits(at, to, string(of))
+		if i < len(was) && !k.state.rule.idle(at) {
+			m.count(was[i], is, i)
+		}
 		switch {
 		case i >= len(is) || k.state.rule.idle(at) || k.state.rule.algorithm() != is[i].Limit.Algorithm:
 			k.state.rule = nil
@@ -73,6 +77,28 @@ func (m *policyModel) redefine(name string, from, to engine.Policy, before, at e
 			k.state.rule = redefined(k.state.rule, at, is[i])
 		}
 	}
+}
+
+// count counts the change of a limit in use to the limit of a number, if it has one.
+func (m *policyModel) count(was engine.PolicyLimit, is []engine.PolicyLimit, i int) {
+	if i >= len(is) {
+		m.kinds["removed"]++
+		return
+	}
+	a, b := was.Limit, is[i].Limit
+	add := func(kind string, changed bool) { m.kinds[kind] += int(one(changed)) }
+	if a.Algorithm != b.Algorithm {
+		m.kinds["other algorithm"]++
+		return
+	}
+	rate := perNs1(a).Cmp(perNs1(b))
+	add("raised", a.Max < b.Max)
+	add("lowered", a.Max > b.Max)
+	add("longer", a.WindowNs < b.WindowNs)
+	add("shorter", a.WindowNs > b.WindowNs)
+	add("faster", rate < 0)
+	add("slower", rate > 0)
+	add("other window or zone", a.Mode != b.Mode || fmt.Sprint(was.Zone) != fmt.Sprint(is[i].Zone))
 }
 
 func redefined(r rule, at engine.Stamp, l engine.PolicyLimit) rule {
@@ -355,7 +381,7 @@ func (m *policyModel) copied() *policyModel {
 	for name, k := range m.limiters.keys {
 		limiters.keys[name] = &modelKey{state: k.state}
 	}
-	return &policyModel{&limiters, m.policies, m.offsets, m.nowNs}
+	return &policyModel{&limiters, m.policies, m.offsets, m.nowNs, map[string]int{}}
 }
 
 // behindBlock completes the answer to a check on a blocked key with what the limits say when the block is over.

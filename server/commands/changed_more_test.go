@@ -141,6 +141,14 @@ func TestChangedElsewhere(t *testing.T) {
 			{"60000", "RL.POLICY SET p LIMIT FIXED FOREVER 20", "2"},
 			{"", "RL.CHECK p u", "1 19 0 -1 20 p"},
 		},
+		"a hold, and an override with the same limit": {
+			{"", "RL.POLICY SET p LIMIT FIXED FOREVER 10", "1"},
+			{"", "RL.RESERVE p u 6 1m ID h", "1 4 0 -1 10 h"},
+			{"", "RL.POLICY OVERRIDE p u LIMIT FIXED FOREVER 10", "2"},
+			{"", "HMGET policy|p|0|u used holders", "6 1"},
+			{"60000", "EXISTS policy|p|0|u", "0"},
+			{"", "RL.CHECK p u COST 10", "1 0 0 -1 10 p"},
+		},
 		"from call to call": {
 			{"", "RL.TOKENBUCKET b 1/h 3 COST 3", "1 0 0 10800000 3"},
 			{"", "RL.TOKENBUCKET b 1/h 10", "1 6 0 14400000 10"},

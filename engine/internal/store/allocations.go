@@ -49,7 +49,12 @@ func (s *Store) OpenAllocations(c *Cell) (k Cell) {
 }
 
 // StaleAllocations reports whether allocations do not belong to the current state of the limiter.
-func StaleAllocations(c, k *Cell) bool { return !c.Live || c.Entry.Limit() != k.Entry.Limit() }
+func StaleAllocations(c, k *Cell) bool {
+	if c.Live && c.kept != 0 {
+		return c.kept != k.Entry.Limit()
+	}
+	return !c.Live || c.Entry.Limit() != k.Entry.Limit()
+}
 
 // allocationsIn lists a set. The list is valid until the next call, or until the set changes.
 func (s *Store) allocationsIn(set *leases.Set) []allocation {

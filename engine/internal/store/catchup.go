@@ -42,6 +42,9 @@ func (s *Store) EndAllocations(c *Cell, atNs int64) {
 func (s *Store) Renew(c *Cell, l *rule.Limit, keep bool) {
 	length := LimitStateLen(l)
 	if s.Looking {
+		if keep {
+			c.kept = c.Entry.Limit()
+		}
 		s.copyForRead(c)
 		if e := c.Entry; length > stateLen(e) {
 			c.Entry = append(e[:len(e)-stateLen(e)], make([]byte, length)...)

@@ -12,11 +12,12 @@ type Cell struct {
 	Space  Space
 	Ref    arena.Ref
 	Entry  Entry
-	Live   bool // the entry is not idle
-	Known  bool // the entry is live and its limit is the operation's
-	fresh  bool // the entry is new and not in the wheel yet
-	Relink bool // the entry may become idle earlier than the wheel expects
-	member bool // Ref is a bundle, and Entry is a limiter in it
+	Live   bool   // the entry is not idle
+	Known  bool   // the entry is live and its limit is the operation's
+	fresh  bool   // the entry is new and not in the wheel yet
+	Relink bool   // the entry may become idle earlier than the wheel expects
+	member bool   // Ref is a bundle, and Entry is a limiter in it
+	kept   uint32 // if not 0, the limit of the limiter of which Entry is a copy: its allocations stay valid
 	// Reserve is how many bytes a new bundle of the key reserves. If it is not 0, a new limiter is made in a bundle.
 	Reserve int
 }

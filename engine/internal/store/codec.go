@@ -34,7 +34,7 @@ func (s *Store) encode(b *Batch, e Entry) {
 	value := len(b.buf)
 	b.buf = append(b.buf, storedKind(e))
 	if id := e.Limit(); id != 0 {
-		b.buf = s.appendLimit(b.buf, e)
+		b.buf = appendLimit(b.buf, e.Kind(), s.Limits.At(e.Limit()))
 	}
 	b.buf = s.appendState(b.buf, e)
 	s.keepLog(e)
@@ -43,9 +43,8 @@ func (s *Store) encode(b *Batch, e Entry) {
 
 // appendLimit appends the limit of an entry. The limit of allocations begins with its algorithm, which their
 // kind does not determine.
-func (s *Store) appendLimit(b []byte, e Entry) []byte {
-	l := s.Limits.At(e.Limit())
-	if e.Kind() == kindAllocations {
+func appendLimit(b []byte, kind uint8, l *rule.Limit) []byte {
+	if kind == kindAllocations {
 		b = append(b, byte(l.Algorithm))
 	}
 	return l.Append(b)

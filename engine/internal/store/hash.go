@@ -31,8 +31,11 @@ func (h *Hasher) Hash(b []byte) uint64 {
 func (h *Hasher) Entry(s *Store, e Entry) uint64 {
 	b := append(h.buf[:0], storageKind(e), byte(e.keyLen()), byte(e.keyLen()>>8))
 	b = append(append(b, e.Key()...), e.Kind())
+	if e.Kind() == kindAllocations {
+		return h.allocations(s, e, b)
+	}
 	if id := e.Limit(); id != 0 {
-		b = s.appendLimit(b, e)
+		b = appendLimit(b, e.Kind(), s.Limits.At(id))
 	}
 	switch e.Kind() {
 	case uint8(rule.SlidingLog):
@@ -41,12 +44,6 @@ func (h *Hasher) Entry(s *Store, e Entry) uint64 {
 		b = binary.AppendVarint(appendWindow(s, b, e), StrikeBlockedNs(e.State()))
 	case uint8(rule.Concurrency):
 		b = le.AppendUint64(b, h.leases(s, e))
-	case kindAllocations:
-		sum, standing := h.allocations(s, e)
-		if !standing {
-			return 0
-		}
-		b = le.AppendUint64(b, sum)
 	default:
 		b = s.appendState(b, e)
 	}
@@ -80,12 +77,13 @@ func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 	return sum
 }
 
-// allocations hashes the allocations that have not ended. standing is false if there are none or they are void.
-func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
+// allocations hashes the allocations that have not ended, after the bytes b. The hash is 0 if there are none or they are
+// void. Their limit is that of their limiter, which may lag behind its definition.
+func (h *Hasher) allocations(s *Store, e Entry, b []byte) uint64 {
 	c := Cell{Hash: s.hashKey(e.Key()), Key: e.Key()}
 	s.Open(&c)
-	if s.catchUp(&c); !c.Live || c.Entry.Limit() != e.Limit() {
-		return 0, false
+	if s.catchUp(&c); StaleAllocations(&c, &Cell{Entry: e}) {
+		return 0
 	}
 	set := leases.Read(e.State())
 	list := s.allocationsIn(&set)
@@ -94,6 +92,10 @@ func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
 		list = s.releaseEnded(c.Entry, list)
 		c.Live = !s.idle(c.Entry)
 	}
+	if !c.Live || len(list) == 0 {
+		return 0
+	}
+	sum := uint64(0)
 	var room [2*binary.MaxVarintLen64 + markLen + rule.MaxIDLen]byte
 	for _, x := range list {
 		b := binary.AppendVarint(room[:0], x.endsNs)
@@ -101,5 +103,6 @@ func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
 		b = le.AppendUint64(le.AppendUint64(b, x.mark.Hi), x.mark.Lo)
 		sum += h.Hash(append(b, x.id...))
 	}
-	return sum, c.Live && len(list) > 0
+	h.buf = le.AppendUint64(appendLimit(b, kindAllocations, s.Limits.At(c.Entry.Limit())), sum)
+	return h.Hash(h.buf)
 }
