@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	_ "time/tzdata"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
@@ -87,7 +86,7 @@ func loadZone(name []byte) (*time.Location, error) {
 		path.Clean(string(name)) != string(name) {
 		return nil, bad
 	}
-	location, err := time.LoadLocation(string(name))
+	location, err := lookUp(string(name))
 	if err != nil {
 		return nil, bad
 	}
