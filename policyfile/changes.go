@@ -7,9 +7,9 @@ import (
 )
 
 // Changes returns the operations that bring the policies in force, now, to the state of the file. It omits operations
-// that would change nothing. Policies and overrides that the file does not name stay. A policy that the file names but
+// that would change nothing. An override that has ended at the limiter time nowNs is missing. Policies and overrides that the file does not name stay. A policy that the file names but
 // that has another owner stays as well, and foreign has its name.
-func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string) {
+func (f *File) Changes(now *engine.Policies, nowNs int64) (ops []engine.Op, foreign []string) {
 	for i := range f.Policies {
 		p := &f.Policies[i]
 		there := now.Get([]byte(p.Name))
@@ -21,7 +21,7 @@ func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string)
 			ops = append(ops, p.owned(f.Owner))
 		}
 		for _, o := range p.Overrides {
-			if there == nil || !hasOverride(there, &o.Policy.Terms.Overrides[0]) {
+			if there == nil || !hasOverride(there, &o, nowNs) {
 				ops = append(ops, o)
 			}
 		}
@@ -49,12 +49,14 @@ func sameTerms(a, b *engine.Policy) bool {
 	return bytes.Equal(bare(a), bare(b))
 }
 
-// hasOverride reports whether a policy has the override. It ignores the expiry.
-func hasOverride(p *engine.Policy, o *engine.Override) bool {
+// hasOverride reports whether a policy has the override that an operation sets, with or without an expiry as there. It
+// ignores when the override ends.
+func hasOverride(p *engine.Policy, op *engine.Op, nowNs int64) bool {
+	o := &op.Policy.Terms.Overrides[0]
 	for i := range p.Overrides {
-		if there := &p.Overrides[i]; there.Pattern == o.Pattern {
-			return bytes.Equal((&engine.Policy{Limits: there.Limits}).Append(nil),
-				(&engine.Policy{Limits: o.Limits}).Append(nil))
+		if there := &p.Overrides[i]; there.Pattern == o.Pattern && there.UntilNs > nowNs {
+			return (there.UntilNs == engine.Never) == (op.TTLNs == 0) &&
+				bytes.Equal((&engine.Policy{Limits: there.Limits}).Append(nil), (&engine.Policy{Limits: o.Limits}).Append(nil))
 		}
 	}
 	return false

@@ -148,8 +148,8 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 	p.Steps = append(p.Steps, step)
 }
 
-// override adds a step for an override whose limits differ. It ignores the remaining time of the override, which
-// decreases by itself.
+// override adds a step for an override whose limits differ, or that has an expiry on one side alone. It ignores the
+// remaining time of the override, which decreases by itself.
 func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	o := &op.Policy.Terms.Overrides[0]
 	limits, _ := policytext.Words(&engine.Policy{Limits: o.Limits})
@@ -166,8 +166,12 @@ func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	}
 	if there != nil {
 		for _, was := range there.Overrides {
-			if was.Key == o.Pattern && was.TTLMs != 0 {
-				step.Before = overrideText(policy, was.Key, was.Limits)
+			if was.Key != o.Pattern || was.TTLMs == 0 {
+				continue
+			}
+			if step.Before = overrideText(policy, was.Key, was.Limits); (was.TTLMs < 0) != (op.TTLNs == 0) {
+				step.Before += expiry(was.TTLMs * 1e6)
+				step.After += expiry(op.TTLNs)
 			}
 		}
 	}

@@ -73,3 +73,11 @@ func overrideText(policy, key string, limits []string) string {
 	}
 	return text(policy+" for "+key, limits, nil)
 }
+
+// expiry formats the remaining time of an override, if it has an expiry.
+func expiry(ns int64) string {
+	if ns <= 0 {
+		return ""
+	}
+	return " TTL " + engine.FormatDuration(ns)
+}

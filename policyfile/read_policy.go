@@ -1,6 +1,7 @@
 package policyfile
 
 import (
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -82,12 +83,23 @@ func (p *policyReader) limits(list *yaml.Node) (words []string, err error) {
 			return nil, err
 		}
 		limit := append([]string{"LIMIT"}, strings.Fields(text)...)
-		if _, err := p.op(n, append([]string{"SET", "p"}, limit...)); err != nil {
+		op, err := p.op(n, append([]string{"SET", "p"}, limit...))
+		if err != nil {
 			return nil, err
+		}
+		if !isOneLimit(&op) {
+			return nil, at(n, "policy %s: a line of limits is one limit, like 'TOKENBUCKET 10/s 100'; what follows it is a "+
+				"field of its own, not part of %q", p.name.Value, text)
 		}
 		words = append(words, limit...)
 	}
 	return words, nil
+}
+
+// isOneLimit reports whether an operation sets a single limit and nothing else.
+func isOneLimit(op *engine.Op) bool {
+	bare := engine.PolicyChange{Do: engine.PolicySet, Terms: &engine.Policy{Limits: op.Policy.Terms.Limits}}
+	return len(op.Policy.Terms.Limits) == 1 && reflect.DeepEqual(op.Policy, &bare)
 }
 
 func (p *policyReader) overrides(list *yaml.Node) error {

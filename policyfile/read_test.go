@@ -40,7 +40,7 @@ func read(t *testing.T, text string) *policyfile.File {
 func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 	f := read(t, good)
 	table := engine.NewTable(engine.Options{})
-	ops, _ := f.Changes(table.Policies())
+	ops, _ := f.Changes(table.Policies(), 1e18)
 	require.Len(t, ops, 4)
 	out := make([]engine.Decision, len(ops))
 	table.DecideAtomic(engine.Stamp{NowNs: 1e18}, ops, out)
@@ -57,7 +57,7 @@ func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 	require.Equal(t, int64(1e18)+3600e9, login.Overrides[0].UntilNs, "the exact key is tried first")
 	require.EqualValues(t, 1e9, login.Overrides[1].Limits[0].WaitNs)
 	require.True(t, table.Policies().Get([]byte("api")).Shadow)
-	ops, _ = f.Changes(table.Policies())
+	ops, _ = f.Changes(table.Policies(), 1e18)
 	require.Empty(t, ops)
 	require.Empty(t, read(t, "policies: {}").Policies)
 }
@@ -145,7 +145,7 @@ func FuzzRead(f *testing.F) {
 			require.ErrorIs(t, err, policyfile.ErrFile)
 			return
 		}
-		ops, _ := file.Changes(engine.NewTable(engine.Options{Shards: 1}).Policies())
+		ops, _ := file.Changes(engine.NewTable(engine.Options{Shards: 1}).Policies(), 0)
 		for _, op := range ops {
 			require.True(t, op.Policy.Valid(op.Key))
 		}
@@ -164,7 +164,7 @@ func TestEachTermIsAChange(t *testing.T) {
 	} {
 		table := engine.NewTable(engine.Options{})
 		apply := func(text string) int {
-			ops, _ := read(t, text).Changes(table.Policies())
+			ops, _ := read(t, text).Changes(table.Policies(), 1e18)
 			out := make([]engine.Decision, len(ops))
 			table.DecideAtomic(engine.Stamp{NowNs: 1e18}, ops, out)
 			for _, d := range out {

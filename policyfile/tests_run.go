@@ -75,7 +75,7 @@ var errPolicyBounds = errors.New("the policies exceed the bounds of a server")
 
 func (f *File) run(t *Test) (failures []Failure, err error) {
 	clock := newFrozen(t.Start)
-	ops, _ := f.Changes(clock.Policies())
+	ops, _ := f.Changes(clock.Policies(), clock.Now().NowNs)
 	out := make([]engine.Decision, len(ops))
 	if err := clock.DecideAtomic(ops, out); err != nil {
 		return nil, err

@@ -46,6 +46,7 @@ func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 
 // policyNode is the part of a node that the loader needs.
 type policyNode interface {
+	Now() engine.Stamp
 	Policies() *engine.Policies
 	DecideAtomic(ops []engine.Op, out []engine.Decision) error
 }
@@ -100,7 +101,7 @@ func (l *policyLoader) reload() bool {
 
 // apply applies the changes of the file. After an error the caller may try again.
 func (l *policyLoader) apply(n policyNode) error {
-	ops, foreign := l.file.Changes(n.Policies())
+	ops, foreign := l.file.Changes(n.Policies(), n.Now().NowNs)
 	refused := 0
 	for from := 0; from < len(ops); from += policiesAtOnce {
 		some := ops[from:min(from+policiesAtOnce, len(ops))]

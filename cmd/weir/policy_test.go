@@ -98,6 +98,8 @@ type oldCluster struct{ tries int }
 
 func (*oldCluster) Policies() *engine.Policies { return new(engine.Policies) }
 
+func (*oldCluster) Now() engine.Stamp { return engine.Stamp{} }
+
 func (c *oldCluster) DecideAtomic([]engine.Op, []engine.Decision) error {
 	if c.tries--; c.tries >= 0 {
 		return limiter.ErrOldMember
