@@ -159,8 +159,10 @@ func (m *FSM) Apply(l *raft.Log) any {
 	return answer
 }
 
-// advance sets the state's time to the stamp of an entry, but never back. An earlier stamp invalidates the WallNote.
+// advance sets the state's time to the stamp of an entry, but never back. An earlier stamp invalidates the WallNote,
+// and so does a stamp of another term.
 func (s *State) advance(stamp engine.Stamp, m *FSM) {
+	s.dropOldNote()
 	if stamp.NowNs < s.At.NowNs {
 		m.Clamps.Add(1)
 		guards.TimeBack.Hit()

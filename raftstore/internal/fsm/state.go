@@ -94,5 +94,6 @@ func (s State) Encode() []byte {
 
 func decodeState(b []byte) (s State, err error) {
 	err = json.Unmarshal(b, &s)
+	s.dropOldNote() // an older weir may have kept it
 	return s, err
 }

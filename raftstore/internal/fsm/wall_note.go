@@ -32,15 +32,19 @@ func (s *State) noted(body []byte) {
 	s.Walls = &WallNote{Term: s.Term, AtNs: s.At.NowNs, AheadNs: ahead}
 }
 
-// CurrentWalls returns the newest note, or nil if it is too old for the last entry. A note counts only in its own
-// term. Limiter time that a failover lost after the note would otherwise count as downtime.
+// CurrentWalls returns the newest note, or nil if it is too old for the last entry.
 func (s *State) CurrentWalls() *WallNote {
-	switch {
-	case s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(wallNoteLifetime):
-		return nil
-	case s.Walls.Term != s.Term:
-		guards.OldNote.Hit()
+	if s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(wallNoteLifetime) {
 		return nil
 	}
 	return s.Walls
+}
+
+// dropOldNote removes a note of another term than the state's. Limiter time that a failover lost after the note would
+// otherwise count as downtime. A void entry has no stamp, so it leaves the note in force.
+func (s *State) dropOldNote() {
+	if s.Walls != nil && s.Walls.Term != s.Term {
+		guards.OldNote.Hit()
+		s.Walls = nil
+	}
 }

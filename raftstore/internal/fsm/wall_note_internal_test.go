@@ -39,8 +39,18 @@ func TestNotesOfWallClocks(t *testing.T) {
 	require.Nil(t, noted(), "the note must end when the leader's clock went back")
 
 	tick(t, m, at(20_001), `{"n0":7}`)
+	m.index++
+	void := make([]byte, wire.HeaderLen)
+	wire.Header{Kind: wire.Tick, Term: 1, At: at(20_002)}.Put(void)
+	require.Equal(t, errVoid, m.Apply(&raft.Log{Index: m.index, Term: 2, Type: raft.LogCommand, Data: void}))
+	require.NotNil(t, noted(), "a void entry stamps nothing")
 	s, _ := m.LastArrival()
-	s.Term++
-	require.Nil(t, s.CurrentWalls(), "the note must end when another leader stamped the last entry")
+	loaded, err := decodeState(s.Encode())
+	require.NoError(t, err)
+	require.Nil(t, loaded.Walls, "a stored state must not revive a note of another term")
+	m.index++
+	wire.Header{Kind: wire.Tick, Term: 2, At: at(20_003)}.Put(void)
+	require.Nil(t, m.Apply(&raft.Log{Index: m.index, Term: 2, Type: raft.LogCommand, Data: void}))
+	require.Nil(t, noted(), "the note must end when another leader stamps an entry")
 	require.Empty(t, m.fatal)
 }

@@ -13,10 +13,15 @@ type Heard struct {
 	WallNs, RawNs int64
 }
 
-// WallNow returns an upper bound of the other node's wall clock now.
+// WallNow returns an upper bound of the other node's wall clock now, unless that clock was stepped forward.
 func (h *Heard) WallNow(rawNs int64) int64 {
-	return h.WallNs + max(rawNs-h.RawNs, int64(time.Since(h.At)))
+	passedNs := max(rawNs-h.RawNs, int64(time.Since(h.At)))
+	return h.WallNs + passedNs + passedNs/maxGain
 }
+
+// maxGain bounds what a clock gains on another one: one part in maxGain of the time that passes. NTP slews a clock by
+// at most that much.
+const maxGain = 2000
 
 // hears compares another node's status with this node's state now. took is the round-trip time of the question.
 func (p *Peers) hears(s Status, took time.Duration) Heard {

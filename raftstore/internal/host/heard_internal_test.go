@@ -12,5 +12,6 @@ import (
 func TestAWallClockIsNeverUnderstated(t *testing.T) {
 	h := Heard{At: time.Now(), WallNs: 1000, RawNs: 50}
 	require.GreaterOrEqual(t, h.WallNow(40), int64(1000), "the wall clock must not go back with the monotonic clock")
-	require.Equal(t, 1000+int64(time.Hour), h.WallNow(50+int64(time.Hour)))
+	hour := int64(time.Hour)
+	require.Equal(t, 1000+hour+hour/maxGain, h.WallNow(50+hour), "the other clock may be faster")
 }

@@ -111,8 +111,9 @@ func (l *Leadership) BecomeLeader() {
 			continue
 		}
 		l.LastEntry.Store(int64(l.Uptime()))
+		// The note of the wall clocks is the first entry of the term. So no later entry of the term is without one.
+		l.apply(r, wire.Tick, l.NoteWalls(r), wire.Oldest)
 		l.Current.Store(r)
-		l.Queue.Special(wire.Tick) // records the wall clocks; a closed queue needs no note
 		l.Log.Info("this node is the leader", "term", term)
 		return
 	}
@@ -188,18 +189,22 @@ func (l *Leadership) Seed(agreed byte) {
 
 // propose proposes the cluster's constants in an entry of a format, and waits until they are applied.
 func (l *Leadership) propose(r *Term, f fsm.Constants, format byte) error {
-	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
-	h := wire.Header{Kind: wire.Bootstrap, Format: format, Term: r.Number, At: r.Clock.Now()}
 	if f.Slots != nil {
-		h.Format = max(h.Format, wire.Groups)
+		format = max(format, wire.Groups)
 	}
-	h.Put(data)
-	future := l.Raft.Apply(data, l.ElectionTimeout())
+	future := l.apply(r, wire.Bootstrap, f.Encode(), format)
 	if err := l.Raft.Await(future); err != nil {
 		return err
 	}
 	err, _ := future.Response().(error)
 	return err
+}
+
+// apply hands an entry without operations to the Raft library.
+func (l *Leadership) apply(r *Term, kind wire.Kind, body []byte, format byte) raft.ApplyFuture {
+	data := append(make([]byte, wire.HeaderLen), body...)
+	wire.Header{Kind: kind, Format: format, Term: r.Number, At: r.Clock.Now()}.Put(data)
+	return l.Raft.Apply(data, l.ElectionTimeout())
 }
 
 // KeepTime commits limiter time while the leader is idle, so that the next leader's clock is close behind.
