@@ -223,7 +223,7 @@ func (s *shard) isBlocked(c *store.Cell, op *Op) bool {
 }
 
 // blockedUntil returns when the last administrative block of an operation on a key ends. It considers the block
-// of the key itself, blocks everywhere, and a block of the address that the operation comes from.
+// of the key itself, blocks everywhere, and blocks of the address that the operation comes from.
 func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, blocked bool) {
 	if s.Counts.Entries[store.KindBlock] > 0 {
 		b := store.Cell{Hash: hash, Key: key, Space: store.Blocks}
@@ -235,8 +235,8 @@ func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, bl
 			}
 		}
 	}
-	if all := s.t.everywhere.Load(); all != nil {
-		untilNs = max(untilNs, all.on(key, s.NowNs).untilNs, all.from(op.From, s.NowNs))
+	if s.t.everywhere.Load() != nil {
+		untilNs = max(untilNs, s.t.everywhereOn(key, s.NowNs).untilNs, s.t.everywhereFrom(op.From, s.NowNs).untilNs)
 	}
 	return untilNs, untilNs > 0
 }

@@ -63,7 +63,7 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	if !t.rehearse(at, ops, out) {
 		return
 	}
-	if ops[0].Code == OpFollow {
+	if len(ops) > 0 && ops[0].Code == OpFollow {
 		if !t.begin(&ops[0], at.NowNs) {
 			abandon(out[1:len(ops)])
 			out[0] = Decision{Status: PolicyChanged}

@@ -21,8 +21,8 @@
 //
 // Package store keeps the entries of a shard in the pages of package arena. It also evicts them
 // and encodes them for storage. Packages unitlog, leases and script keep the states of variable
-// length. Packages rule and calendar define limits and windows. Package internal/walls lists the
-// imports that are allowed.
+// length. Packages rule and calendar define limits and windows. Package network parses
+// addresses. Package internal/walls lists the imports that are allowed.
 //
 // # What it promises
 //

@@ -103,8 +103,8 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 		info.Bytes += s.Slab.Len(b.Ref) + store.IndexBytes
 		lastNs = untilNs
 	}
-	if all := s.t.everywhere.Load(); all != nil {
-		if x := all.on(key, s.NowNs); x.untilNs > lastNs {
+	if s.t.everywhere.Load() != nil {
+		if x := s.t.everywhereOn(key, s.NowNs); x.untilNs > lastNs {
 			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.SpanMs(x.untilNs), x.reason, x.key
 		}
 	}

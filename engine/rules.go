@@ -14,8 +14,10 @@ const (
 	// RulesDefinitions: a changed definition of a policy counts from its change on (definitions.go). A bucket keeps
 	// what was used when its limit changes, and the denial of a sliding log or a penalty puts the limit in force.
 	RulesDefinitions
+	// RulesNetworks: a block everywhere of a network denies the decisions of every address in the network.
+	RulesNetworks
 	// RulesNewest are the rules of a table on which SetRules was not called.
-	RulesNewest = RulesDefinitions
+	RulesNewest = RulesNetworks
 )
 
 // SetRules changes the rules by which the table decides from now on.

@@ -23,6 +23,8 @@ type Limiter interface {
 	RandomKey() []byte
 	// BlocksEverywhere lists the keys of the blocks everywhere. See engine.Table.BlocksEverywhere.
 	BlocksEverywhere() []string
+	// FromBlock describes the block of an address. See engine.Table.FromBlock.
+	FromBlock(key []byte) engine.FromBlock
 	// Top returns the heaviest keys of this node. See engine.Table.Top.
 	Top(v engine.Verdict, n int) []engine.Heavy
 	// Policies returns the policies in force. The result is immutable.

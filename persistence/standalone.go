@@ -315,6 +315,9 @@ func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand
 // BlocksEverywhere lists the blocks that apply everywhere (see engine.Table.BlocksEverywhere).
 func (n *Node) BlocksEverywhere() []string { return n.table.BlocksEverywhere(n.clock.Now()) }
 
+// FromBlock describes the block of an address (see engine.Table.FromBlock).
+func (n *Node) FromBlock(key []byte) engine.FromBlock { return n.table.FromBlock(n.clock.Now(), key) }
+
 // Top returns the heaviest keys (see engine.Table.Top).
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 	return n.table.Top(n.clock.Now(), v, most)

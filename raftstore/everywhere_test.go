@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore"
 )
 
 // TestBlockEverywhereOnEveryNode checks that every node denies a key that one node blocked everywhere. The block
@@ -49,4 +51,30 @@ func TestBlockEverywhereOnEveryNode(t *testing.T) {
 // blockEverywhere returns an operation that needs wire format 3.
 func blockEverywhere(key string) engine.Op {
 	return engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), Cost: 1, TTLNs: engine.Never}
+}
+
+// TestANetworkNeedsTheNewestFormat checks that a block of a network is refused while a member does not know its effect,
+// and then denies its addresses on every node.
+func TestANetworkNeedsTheNewestFormat(t *testing.T) {
+	c := newCluster(t, 2, func(i int, o *raftstore.Options) {
+		if i == 1 {
+			o.Format = 10
+		}
+	})
+	leader := c.moveTo(0)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == 10 }, patience, 10*time.Millisecond)
+	block := blockEverywhere("ip:10.0.0.0/8")
+	block.High = true
+	require.ErrorIs(t, leader.Decide([]engine.Op{block}, make([]engine.Decision, 1)), limiter.ErrOldMember)
+	c.stop(1)
+	c.opts[1].Format = 11
+	c.restart(1)
+	leader = c.moveTo(0)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == 11 }, patience, 10*time.Millisecond)
+	require.EqualValues(t, 1, c.decideOn(leader, quota("login|ip:10.1.2.3", 10))[0].Allowed)
+	require.EqualValues(t, 1, c.decideOn(leader, block)[0].Allowed)
+	for _, n := range c.nodes {
+		require.Zero(t, c.decideOn(n, quota("login|ip:10.1.2.3", 10))[0].Allowed)
+	}
+	c.agree()
 }

@@ -45,6 +45,11 @@ func (n *Node) BlocksEverywhere() []string {
 	return n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
 }
 
+// FromBlock describes the block of an address; see engine.Table.FromBlock.
+func (n *Node) FromBlock(key []byte) engine.FromBlock {
+	return n.group.fsm.Table.Load().FromBlock(n.group.reads.LookStamp(), key)
+}
+
 // SharedVersion returns the version of the shared items; see engine.Shared.
 func (n *Node) SharedVersion() uint64 { return n.group.fsm.Table.Load().SharedVersion() }
 

@@ -56,7 +56,7 @@ var walls = []wall{
 		"engine/hashslot engine/internal/arena engine/internal/arith engine/internal/calendar " +
 			"engine/internal/codec engine/internal/heavy engine/internal/leases " +
 			"engine/internal/rule engine/internal/script engine/internal/store " +
-			"engine/internal/unitlog",
+			"engine/internal/unitlog engine/network",
 		"decides: without a clock, a disk or a network every node computes the same"},
 	{"engine/hashslot", "", "maps keys to slots as Redis Cluster does, and knows no limit"},
 	{"engine/internal/arena", "", "keeps slots of bytes and does not know what they hold"},
@@ -86,6 +86,7 @@ var walls = []wall{
 		"engine/internal/arena engine/internal/arith engine/internal/codec " +
 			"engine/internal/rule",
 		"keeps the log of a window, and decides nothing"},
+	{"engine/network", "", "reads addresses, and blocks none"},
 	{"examples/...", "client client/clientprom client/httplimit httpfields",
 		"shows what a user writes, with what a user imports"},
 	{"examples/systems/levels/compare", "persistence server", "runs a server in its own process, to advance its clock"},
@@ -256,10 +257,10 @@ var walls = []wall{
 	{"server", "internal/connlimit limiter server/acl server/commands server/evloop server/resp",
 		"listens, reads and writes, and knows no command"},
 	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
-	{"server/arg", "engine internal/clientaddr server/resp",
+	{"server/arg", "engine engine/network internal/clientaddr server/resp",
 		"reads single arguments into what the engine takes, and knows no command"},
 	{"server/clienttest", "", "drives the program with other people's clients"},
-	{"server/commands", "engine/hashslot engine internal/clientaddr internal/connlimit internal/millis " +
+	{"server/commands", "engine/hashslot engine engine/network internal/connlimit internal/millis " +
 		"internal/nearest limiter server/acl server/arg server/info server/policytext server/resp server/scripts " +
 		"server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},

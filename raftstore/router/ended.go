@@ -86,6 +86,7 @@ func (e *ended) Inspect([]byte) (engine.Info, bool)     { return engine.Info{}, 
 func (e *ended) Len() int64                             { return 0 }
 func (e *ended) RandomKey() []byte                      { return nil }
 func (e *ended) BlocksEverywhere() []string             { return nil }
+func (e *ended) FromBlock([]byte) engine.FromBlock      { return engine.FromBlock{} }
 func (e *ended) Top(engine.Verdict, int) []engine.Heavy { return nil }
 func (e *ended) Policies() *engine.Policies             { return new(engine.Policies) }
 func (e *ended) SharedVersion() uint64                  { return 0 }

@@ -80,6 +80,9 @@ func (r *Router) RandomKey() []byte {
 // BlocksEverywhere lists the keys that are blocked everywhere.
 func (r *Router) BlocksEverywhere() []string { return r.base().BlocksEverywhere() }
 
+// FromBlock describes the block of an address.
+func (r *Router) FromBlock(key []byte) engine.FromBlock { return r.base().FromBlock(key) }
+
 // Top returns the heaviest keys of all groups; see engine.Table.Top.
 func (r *Router) Top(v engine.Verdict, n int) (all []engine.Heavy) {
 	for _, g := range r.all() {

@@ -9,6 +9,8 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case op.Code == engine.OpBlockEverywhere && engine.BlocksNetwork(op.Key):
+		return networks
 	case op.Code == engine.OpFollow, op.High && ofBlock(op.Code):
 		return 10
 	case bound(op):
@@ -44,6 +46,8 @@ func Preferred(op *engine.Op) byte {
 // RulesOf returns the rules by which a table decides the entries of a log whose newest entry has a format.
 func RulesOf(format byte) engine.Rules {
 	switch {
+	case format >= networks:
+		return engine.RulesNetworks
 	case format >= definitions:
 		return engine.RulesDefinitions
 	case format >= waits:

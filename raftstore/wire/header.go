@@ -32,15 +32,20 @@ import (
 //
 // Format 10 adds the version of the policies and blocks everywhere that several groups share, and a block of one key
 // beside a block everywhere of the same key.
-const Oldest, Version = 1, 10
+//
+// Format 11 adds no operation. A block everywhere of a network needs it. From its first entry on, tables decide by
+// engine.RulesNetworks.
+const Oldest, Version = 1, 11
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6
 
-// waits and definitions are the formats whose entries tables decide by engine.RulesWaits and engine.RulesDefinitions.
+// waits, definitions and networks are the formats whose entries tables decide by engine.RulesWaits,
+// engine.RulesDefinitions and engine.RulesNetworks.
 const (
 	waits       = 7
 	definitions = 8
+	networks    = 11
 )
 
 // HeaderLen is the length of an encoded header.

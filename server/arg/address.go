@@ -1,9 +1,12 @@
 package arg
 
 import (
+	"bytes"
+	"fmt"
 	"net/netip"
 	"strings"
 
+	"github.com/weir-project/weir/engine/network"
 	"github.com/weir-project/weir/internal/clientaddr"
 )
 
@@ -52,6 +55,41 @@ func Address(name string, b []byte) ([]byte, error) {
 		}
 	}
 	return nil, Bad(name, "must be an IP address like 192.0.2.66 or 2001:db8::1, or the /64 of an IPv6 client", b)
+}
+
+// Network parses an address or a network, and returns the key of its block EVERYWHERE.
+func Network(name string, b []byte) ([]byte, error) {
+	if key, err := Address(name, b); err == nil {
+		return key, nil
+	}
+	b = bytes.TrimSpace(b)
+	n, ok := network.Parse(b)
+	p, err := netip.ParsePrefix(string(b))
+	if !ok || err != nil {
+		return nil, badNetwork(name, b)
+	}
+	addr := clientaddr.Plain(p.Addr())
+	masked, _ := addr.Prefix(n.Bits) // never fails: n has the bits of this address
+	switch {
+	case !n.V4 && n.Bits > clientaddr.BitsV6:
+		return []byte(AddressPrefix + clientOf(addr)), nil
+	case !n.IsSeveral():
+		return nil, badNetwork(name, b)
+	case masked.Addr() != addr:
+		return nil, Bad(name, "must be the network "+masked.String()+" or the address "+addr.String(), b)
+	}
+	return []byte(AddressPrefix + masked.String()), nil
+}
+
+func badNetwork(name string, got []byte) error {
+	return Bad(name, fmt.Sprintf("must be an IP address like 192.0.2.66 or 2001:db8::1, or a network like 192.0.2.0/24 "+
+		"that is no wider than /%d (IPv4) or /%d (IPv6)", network.WidestV4, network.WidestV6), got)
+}
+
+// IsNetwork reports whether a text is an address or a network as Network writes it.
+func IsNetwork(text string) bool {
+	key, err := Network("", []byte(text))
+	return err == nil && string(key[len(AddressPrefix):]) == text
 }
 
 // maxAddressBytes exceeds every address with a zone and a port.

@@ -1,7 +1,11 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-project/weir/engine"
@@ -14,7 +18,7 @@ import (
 
 func blacklistCommands() []*command {
 	key := param{"key", "the key that `--blacklist-key` names; an error on any other"}
-	member := param{"member", "an address, like `192.0.2.66`, `2001:db8:0:7::1` or `2001:db8:0:7::/64`"}
+	member := param{"member", "an address or a network, like `192.0.2.66`, `2001:db8:0:7::1` or `192.0.2.0/24`"}
 	commands := []*command{
 		{
 			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupSettle,
@@ -24,12 +28,16 @@ func blacklistCommands() []*command {
 				"have such a block, so a program that keeps its blacklist in a set of Redis works unchanged. The " +
 				"block denies every decision on a key that is the address, or ends in `|` and the address, and every " +
 				"decision that says `FROM` this address. A key like `rl:auth:192.0.2.66` is none of these." +
+				"\n\nA network, like `192.0.2.0/24`, denies the same for all of its addresses. It must be no wider " +
+				"than /8 (IPv4) or /16 (IPv6), and have no bits behind its length: `10.1.2.3/8` is an error, so that " +
+				"a typo does not block the world. An address stays denied while any network that contains it is a " +
+				"member." +
 				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
-				"IPv6 address is its /64, because one client has all of it. The set has at most 1000 members. If the " +
+				"IPv6 address, or a longer network, is its /64, because one client has all of it. The set has at most 1000 members. If the " +
 				"new ones do not " +
 				"all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` adds one " +
-				"that has. `TTL`, `TYPE`, `EXISTS` and `KEYS` know the set; a command that would change its key, " +
-				"like `EXPIRE`, is an error.",
+				"that has. `TTL`, `TYPE`, `EXISTS` and `KEYS` know the set; any other command on its key, like " +
+				"`EXPIRE` or `SPOP`, is an error.",
 			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
 			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
 			plan: planBlacklistAdd, answer: answerBlacklistAdd,
@@ -45,7 +53,9 @@ func blacklistCommands() []*command {
 		{
 			name: "SISMEMBER", arity: 3, syntax: "key member", flags: "readonly fast", group: groupLook,
 			summary: "Whether an address is blocked everywhere",
-			params:  []param{key, member}, reply: "1 or 0; 0 also for a member that is not an address.",
+			params:  []param{key, member},
+			reply: "1 if the address, or every address of the network, is denied: it is a member, or a network that " +
+				"is a member contains it. Otherwise 0, also for a member that is no address.",
 			run: runBlacklistHas,
 		},
 		{
@@ -56,8 +66,18 @@ func blacklistCommands() []*command {
 		{
 			name: "SMEMBERS", arity: 2, syntax: "key", flags: "readonly", group: groupLook,
 			summary: "The addresses that are blocked everywhere", cost: "O(b log b) in the blocks everywhere",
-			params: []param{key}, reply: "A set, in the order of the addresses as text. An IPv6 client is its /64.",
-			run: runBlacklistMembers,
+			params: []param{key}, reply: "A set of addresses and networks, in the order of their texts. An IPv6 " +
+				"client is its /64.", run: runBlacklistMembers,
+		},
+		{
+			name: "SSCAN", arity: -3, syntax: "key cursor [MATCH pattern] [COUNT n]", flags: "readonly",
+			group: groupLook, summary: "Walk through the addresses that are blocked everywhere",
+			cost: "O(b log b) in the blocks everywhere",
+			params: []param{key, {"cursor", "`0` to begin, or what SSCAN answered"}, {"MATCH pattern", "only members " +
+				"that match it"}, {"COUNT n", "how many members a step looks at; 10 without it"}},
+			reply: "The cursor to go on with, `0` at the end, and some members. A member that is there all the time " +
+				"is seen exactly once. A cursor means the same on every node of a cluster, and after a restart.",
+			run: runBlacklistScan,
 		},
 		{
 			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
@@ -131,7 +151,7 @@ func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
 		return err
 	}
 	for _, member := range args[2:] {
-		key, err := arg.Address("member", member)
+		key, err := arg.Network("member", member)
 		if err != nil {
 			return err
 		}
@@ -168,21 +188,17 @@ func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
 	s.Int(added)
 }
 
-// inBlacklist reports whether an address has a block everywhere.
+// inBlacklist reports whether a block everywhere denies an address, or all addresses of a network.
 func inBlacklist(srv *Shared, member []byte) bool {
-	key, err := arg.Address("member", member)
-	if err != nil {
-		return false
-	}
-	info, _ := srv.Limiter.Inspect(key)
-	return info.Blocked && info.Everywhere
+	key, err := arg.Network("member", member)
+	return err == nil && srv.Limiter.FromBlock(key).By != ""
 }
 
-// blacklistMembers lists the addresses that have a block everywhere.
+// blacklistMembers lists the addresses and networks that have a block everywhere.
 func blacklistMembers(srv *Shared) (members []string) {
 	for _, key := range srv.Limiter.BlocksEverywhere() {
 		member, named := strings.CutPrefix(key, arg.AddressPrefix)
-		if _, address := arg.Client(member); named && address {
+		if named && arg.IsNetwork(member) {
 			members = append(members, member)
 		}
 	}
@@ -211,6 +227,50 @@ func runBlacklistMembers(s *Session, args [][]byte) {
 	}
 	members := blacklistMembers(s.srv)
 	s.Set(len(members))
+	for _, member := range members {
+		s.Bulk(member)
+	}
+}
+
+// positionBits is the size of a cursor of SSCAN, which a JavaScript number can represent.
+const positionBits = 48
+
+// positionOf returns the position of a member in the order of SSCAN: a hash, so that a cursor stays a position while
+// members come and go.
+func positionOf(member string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(member)) // it never fails
+	return h.Sum64() * 0x9e3779b97f4a7c15 >> (64 - positionBits)
+}
+
+func runBlacklistScan(s *Session, args [][]byte) {
+	cursor, err := parseCursor("SSCAN", args[2])
+	if !s.guarded(checkBlacklist(s.srv, args)) || !s.guarded(err) {
+		return
+	}
+	for i := 3; i < len(args); i += 2 {
+		if arg.Is(args[i], "TYPE") {
+			s.fail(arg.ErrSyntax)
+			return
+		}
+	}
+	count, _, keep, err := scanOptions(args[3:])
+	if !s.guarded(err) {
+		return
+	}
+	members := blacklistMembers(s.srv)
+	members = slices.DeleteFunc(members, func(m string) bool { return positionOf(m) < cursor })
+	slices.SortFunc(members, func(a, b string) int { return cmp.Compare(positionOf(a), positionOf(b)) })
+	next := uint64(0)
+	for n := count; n < len(members); n++ { // members at one position are not separated
+		if at := positionOf(members[n]); at > positionOf(members[n-1]) {
+			members, next = members[:n], at
+		}
+	}
+	members = slices.DeleteFunc(members, func(m string) bool { return !keep([]byte(m), engine.NoAlgorithm) })
+	s.Array(2)
+	s.Bulk(strconv.FormatUint(next, 10))
+	s.Array(len(members))
 	for _, member := range members {
 		s.Bulk(member)
 	}

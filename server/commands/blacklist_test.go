@@ -67,8 +67,8 @@ func TestBlacklistKnowsAnAddressInEveryForm(t *testing.T) {
 		require.Equal(t, "0", c.say("SREM rl:blacklist:ip "+listed))
 	}
 	for _, bad := range []string{
-		"host", "192.0.2", "192.0.2.0/24", "2001:db8::/48", "::ffff:192.0.2.0/120", "::ffff:192.0.2.66/64", "010.0.0.1",
-		"ip:192.0.2.66", "192.0.2.66,192.0.2.67", "unix:",
+		"host", "192.0.2", "::ffff:192.0.2.66/64", "010.0.0.1", "ip:192.0.2.66", "192.0.2.66,192.0.2.67", "unix:",
+		"0.0.0.0/0", "10.0.0.0/7", "::/0", "2000::/15", "192.0.2.0/33", "192.0.2.0/024",
 	} {
 		for _, send := range []string{"SADD rl:blacklist:ip 192.0.2.1 ", "SREM rl:blacklist:ip "} {
 			require.Contains(t, c.say(send+bad), "-ERR member must be an IP address", bad)
@@ -113,7 +113,7 @@ func TestFrom(t *testing.T) {
 func TestBlacklistIsOneKey(t *testing.T) {
 	with, without := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t),
 		newTestServer(t, Config{}).client(t)
-	for _, send := range []string{"SADD k 192.0.2.1", "SREM k 192.0.2.1", "SISMEMBER k 192.0.2.1",
+	for _, send := range []string{"SADD k 192.0.2.1", "SSCAN k 0", "SREM k 192.0.2.1", "SISMEMBER k 192.0.2.1",
 		"SMISMEMBER k 192.0.2.1", "SMEMBERS k", "SCARD k"} {
 		require.Contains(t, with.say(send),
 			"must be rl:blacklist:ip, the set of blocked addresses (--blacklist-key), not 'k'", send)

@@ -76,16 +76,20 @@ func TestBlockEverywhereOfAnAddressWrittenOtherwise(t *testing.T) {
 		"ip:2001:DB8:0:7::/64":  "must be ip:2001:db8:0:7::/64 to reach",
 		"ip:2001:db8:0:7::1/64": "must be ip:2001:db8:0:7::/64 to reach",
 		"ip:fe80::1%eth0":       "must be ip:fe80::/64 to reach",
-		"ip:192.0.2.0/24":       "must be one address",
-		"ip:192.0.2.66/32":      "must be one address",
-		"ip:2001:db8::/48":      "must be one address",
+		"ip:192.0.2.66/32":      "must be ip:192.0.2.66 to reach",
+		"192.0.2.0/24":          "must be ip:192.0.2.0/24 to reach",
+		"ip:192.0.2.66/24":      "must be the network 192.0.2.0/24 or the address 192.0.2.66, not",
+		"ip:0.0.0.0/0":          "must be an IP address like",
+		"ip:2001:DB8::/48":      "must be ip:2001:db8::/48 to reach",
+		"ip:2001:db8::/96":      "must be ip:2001:db8::/64 to reach",
+		"ip:::/0":               "must be an IP address like",
 	} {
 		require.Contains(t, c.say("RL.BLOCK "+key+" 1h EVERYWHERE"), "-ERR key of a block EVERYWHERE "+want, key)
 		require.Equal(t, "0", c.say("RL.UNBLOCK "+key), "nothing was blocked")
 		require.Equal(t, "OK", c.say("RL.BLOCK "+key+" 1h"), "of exactly this key")
 	}
 	for _, key := range []string{
-		"ip:192.0.2.66", "ip:2001:db8:0:7::/64", "192.0.2", "ip:192.0.2.66:80", "user:1", "192.0.2.66|a", "ip:",
+		"ip:192.0.2.66", "ip:2001:db8:0:7::/64", "ip:192.0.2.0/24", "ip:2001:db8::/48", "192.0.2", "ip:192.0.2.66:80", "user:1", "192.0.2.66|a", "ip:",
 	} {
 		require.Equal(t, "OK", c.say("RL.BLOCK "+key+" 1h EVERYWHERE"), key)
 	}

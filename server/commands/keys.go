@@ -275,9 +275,8 @@ func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algo
 }
 
 func runScan(s *Session, args [][]byte) {
-	cursor, err := strconv.ParseUint(string(args[1]), 10, 64)
-	if err != nil || cursor > math.MaxInt64 {
-		s.fail(resp.Error("ERR invalid cursor: cursor must be 0, or what SCAN answered, not " + resp.Quote(args[1])))
+	cursor, err := parseCursor("SCAN", args[1])
+	if !s.guarded(err) {
 		return
 	}
 	count, pattern, keep, err := scanOptions(args[2:])
@@ -292,6 +291,14 @@ func runScan(s *Session, args [][]byte) {
 	s.Bulk(strconv.FormatUint(cursor, 10))
 	s.Array(found.n)
 	s.Out = append(s.Out, found.replies...)
+}
+
+func parseCursor(cmd string, b []byte) (uint64, error) {
+	cursor, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil || cursor > math.MaxInt64 {
+		return 0, resp.Error("ERR invalid cursor: cursor must be 0, or what " + cmd + " answered, not " + resp.Quote(b))
+	}
+	return cursor, nil
 }
 
 func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, engine.Algorithm) bool, err error) {

@@ -317,20 +317,14 @@ func blockText(key []byte, info *engine.Info) string {
 	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 
-// fromBlocked reports whether the client address of an operation has a block everywhere.
-func fromBlocked(srv *Shared, op *engine.Op) bool {
-	if len(op.From) == 0 {
-		return false
-	}
-	info, _ := inspectNamed(srv, op.From)
-	return info.Blocked && info.Everywhere
-}
+// fromBlocked reports whether a block everywhere denies the decisions from the client address of an operation.
+func fromBlocked(srv *Shared, op *engine.Op) bool { return srv.Limiter.FromBlock(op.From).By != "" }
 
 // fromText describes the block of an address that denies an operation.
 func fromText(srv *Shared, op *engine.Op) string {
-	info, _ := inspectNamed(srv, op.From)
-	return "its address is blocked by RL.BLOCK " + resp.Quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) +
-		reasonText(info.Reason)
+	block := srv.Limiter.FromBlock(op.From)
+	return "its address is blocked by RL.BLOCK " + resp.Quote([]byte(block.By)) + " EVERYWHERE" +
+		forHowLong(block.LeftMs) + reasonText(block.Reason)
 }
 
 func units(n int64) string {

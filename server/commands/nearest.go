@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,10 @@ func nearCommands(s *Session, args [][]byte, err error) error {
 			return err // the command is known; the error has another cause
 		}
 		all, name = cmd.subs, args[1]
+	}
+	if slices.ContainsFunc(args[1:], func(b []byte) bool { return isBlacklist(s.srv, b) }) {
+		return resp.Error(service.ErrorText(err) + " (" + s.srv.cfg.BlacklistKey + " is the set of blocked addresses: " +
+			"SADD, SREM, SISMEMBER, SMISMEMBER, SMEMBERS, SCARD and SSCAN work on it)")
 	}
 	if !s.srv.suggestions.take(time.Now()) {
 		return err

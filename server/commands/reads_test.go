@@ -24,6 +24,7 @@ var readers = map[string]string{
 	"sismember":       "SISMEMBER rl:blacklist:ip 192.0.2.1", "smismember": "SMISMEMBER rl:blacklist:ip 192.0.2.1",
 	"smembers":                "SMEMBERS rl:blacklist:ip",
 	"scard":                   "SCARD rl:blacklist:ip",
+	"sscan":                   "SSCAN rl:blacklist:ip 0",
 	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1", "cluster|getkeysinslot": "CLUSTER GETKEYSINSLOT 1 1",
 }
 

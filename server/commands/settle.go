@@ -1,11 +1,10 @@
 package commands
 
 import (
-	"net/netip"
-	"strings"
+	"bytes"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/internal/clientaddr"
+	"github.com/weir-project/weir/engine/network"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -79,7 +78,8 @@ func settleCommands() []*command {
 				"EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go " +
 				"client asks about, with a policy and without, and `192.0.2.66`, which proxies and Envoy ask " +
 				"about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. An address that is " +
-				"written otherwise is an error, because the block would reach nobody.\n\nA block replaces an " +
+				"written otherwise is an error, because the block would reach nobody. `ip:` and a network, like " +
+				"`ip:192.0.2.0/24`, blocks all addresses in it the same way: IPv4 from /8 on, IPv6 from /16 on.\n\nA block replaces an " +
 				"earlier block of its key. A block `EVERYWHERE` and a block of the key alone stand side by side, and " +
 				"the later end counts. At most 1000 blocks `EVERYWHERE` are in force. Only a user with " +
 				"permission for all keys may set, replace or lift one. [Several groups](clustering.md" +
@@ -203,21 +203,15 @@ func ofSomeKeys(s *Session) bool { return s.limits != nil && !s.limits.AllKeys }
 // checkAddressKey refuses an address that is not in the form in which decisions ask about it. A block of such an
 // address would match no decision, and would be answered OK.
 func checkAddressKey(key []byte) error {
-	text := strings.TrimPrefix(string(key), "ip:")
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil // not an address
-		}
-		if addr = network.Addr(); clientaddr.Plain(addr).Is4() || network.Bits() != clientaddr.BitsV6 {
-			return arg.Bad("key", "of a block EVERYWHERE must be one address, or the /64 of an IPv6 client", key)
-		}
+	text := bytes.TrimPrefix(key, []byte(arg.AddressPrefix))
+	if _, is := network.Parse(text); !is {
+		return nil
 	}
-	if want := "ip:" + arg.KeyOf(addr.String()); string(key) != want {
-		return arg.Bad("key", "of a block EVERYWHERE must be "+want+" to reach this address", key)
+	want, err := arg.Network("key of a block EVERYWHERE", text)
+	if err == nil && !bytes.Equal(want, key) {
+		err = arg.Bad("key", "of a block EVERYWHERE must be "+string(want)+" to reach this address", key)
 	}
-	return nil
+	return err
 }
 
 func planUnblock(s *Session, args [][]byte) error {

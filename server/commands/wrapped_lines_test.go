@@ -26,6 +26,7 @@ var wrappedLines = map[string][]string{
 	"exists": {"EXISTS %k", "EXISTS %m %k"}, "memory|usage": {"MEMORY USAGE %k"},
 	"sismember":  {"SISMEMBER %k 192.0.2.7"},
 	"smismember": {"SMISMEMBER %k 192.0.2.7"}, "smembers": {"SMEMBERS %k"}, "scard": {"SCARD %k"},
+	"sscan":           {"SSCAN %k 0"},
 	"object|encoding": {"OBJECT ENCODING %k"}, "watch": {"WATCH %k", "WATCH %m %k"},
 	"cl.throttle": {"CL.THROTTLE %k 15 30 60"}, "throttle": {"THROTTLE %k 15 30 60"}, "gcra": {"GCRA %k 15 30 60"},
 	"increx":  {"INCREX %k"},

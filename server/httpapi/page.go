@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"net/http"
@@ -116,7 +117,7 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 		answer.Self, answer.Leader = t.Self, t.Leader
 	}
 	add := func(name []byte) {
-		if info, ok := s.Limiter.Inspect(name); ok {
+		if info, ok := s.Limiter.Inspect(name); ok || info.Blocked && bytes.Equal(name, key) {
 			answer.Limiters = append(answer.Limiters, viewOf(name, &info))
 		}
 	}
