@@ -59,6 +59,28 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 	return binding, ok
 }
 
+// distinctNames returns the names of a reset without repetitions, and without an own name if another name stands for the
+// whole policy. Each limiter is then reset once, and the ID of the command belongs to one request on each key.
+func distinctNames(set *engine.Policies, names [][]byte) [][]byte {
+	if len(names) < 2 {
+		return names
+	}
+	whole, seen := make(map[string]bool), make(map[string]bool, len(names))
+	for _, name := range names {
+		if p, key := set.OfLayout(name); p != nil {
+			whole[string(p.NameOf(0, key))] = true
+		}
+	}
+	distinct := make([][]byte, 0, len(names))
+	for _, name := range names {
+		if !seen[string(name)] && !whole[string(name)] {
+			distinct = append(distinct, name)
+		}
+		seen[string(name)] = true
+	}
+	return distinct
+}
+
 // resetNamed adds the operations that forget the limiters behind a name: one for a plain limiter, and one after it for
 // the limiters of a policy.
 func resetNamed(s *Session, name, id []byte) error {

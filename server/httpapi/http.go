@@ -29,8 +29,6 @@ const (
 	// MaxConns bounds the connections. Probes and scrapers are few, and opening a connection needs no password. Without
 	// a bound, connections could use up the file descriptors that clients and the store need.
 	MaxConns = 128
-	// httpScrapes bounds the concurrent scrapes, because each counts every key.
-	httpScrapes = 4
 )
 
 // Server answers HTTP requests about a service:
@@ -62,11 +60,10 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		writePlain(w, http.StatusOK, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.NewRegistry(s), promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
-		ErrorHandling:       promhttp.ContinueOnError,
-		MaxRequestsInFlight: httpScrapes,
-	}))
+	mux.Handle("GET /metrics", &metricsPage{make: promhttp.HandlerFor(metrics.NewRegistry(s), promhttp.HandlerOpts{
+		ErrorLog:      slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
+		ErrorHandling: promhttp.ContinueOnError,
+	})})
 	h := &Server{
 		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, past: newHistory(s),
 		probes: &probes{Service: s},

@@ -1,0 +1,49 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestScrapesHaveABudget checks that clients without a password cannot keep weir making pages of metrics: of a flood of
+// scrapes most get a page that was made before. A scraper that comes at its interval gets a new page.
+func TestScrapesHaveABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const cost, flood = 20 * time.Millisecond, 10 * time.Second
+		made := 0
+		page := &metricsPage{make: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(cost)
+			made++
+			require.Empty(t, r.Header.Get("Accept"), "no client chooses further forms")
+			_, _ = fmt.Fprintf(w, "page %d %s", made, r.Header.Get("Accept-Encoding"))
+		})}
+		ask := func(headers ...string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+			for i := 0; i < len(headers); i += 2 {
+				r.Header.Set(headers[i], headers[i+1])
+			}
+			w := httptest.NewRecorder()
+			page.ServeHTTP(w, r)
+			return w
+		}
+		for begun := time.Now(); time.Since(begun) < flood; time.Sleep(time.Millisecond) {
+			require.Contains(t, ask("Accept", "application/x").Body.String(), "page ")
+		}
+		require.LessOrEqual(t, time.Duration(made)*cost, pageBurst+flood/pageShare+cost)
+		require.Greater(t, time.Duration(made)*cost, flood/pageShare)
+		w := ask("Accept-Encoding", "gzip, br")
+		require.Equal(t, http.StatusServiceUnavailable, w.Code, "there is no compressed page yet")
+		require.Equal(t, "1", w.Header().Get("Retry-After"))
+		for range 3 {
+			time.Sleep(15 * time.Second)
+			before := made
+			require.Equal(t, fmt.Sprintf("page %d gzip", before+1), ask("Accept-Encoding", "gzip").Body.String())
+		}
+	})
+}
