@@ -84,7 +84,9 @@ func policySetCommand() *command {
 			"Overrides stay in both cases, and so does the owner unless `OWNER` names another. `IF` makes a change " +
 			"conditional. A transaction with a conditional change is all or nothing. When one of its changes of " +
 			"policies is refused, every other command that decides or changes state answers an error and does " +
-			"nothing. `weir policy apply` uses this.",
+			"nothing. `weir policy apply` uses this. In a cluster with [several " +
+			"groups](clustering.md#several-raft-groups) a transaction that changes a policy may hold only changes " +
+			"of policies and blocks `EVERYWHERE`, otherwise EXEC answers `CROSSSLOT`.",
 		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},
 			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
 			{"RETRYAFTER duration", "denials say to wait at least this"},
