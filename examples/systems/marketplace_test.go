@@ -152,8 +152,8 @@ func (m *marketplaceApp) business(w *marketplaceWeir) {
 
 	// A deal that fails behind the check gives its place and the channel's unit back.
 	long := strings.Repeat("c", 65)
-	status, _ = create("53", long)
-	require.Equal(m.t, http.StatusBadRequest, status)
+	failed := m.post("/api/v1/deals", "53", fmt.Sprintf(`{"channel":%q}`, long))
+	require.Equal(m.t, http.StatusBadRequest, failed.status, failed.text)
 	w.says("1 10 0 0 10 x", "RL.ACQUIRE deals:53 10 0 HOLDER x COST 0")
 	w.says("1 5 0 0 5 channel-deals", "RL.CHECK channel-deals "+long+" COST 0")
 
