@@ -2,6 +2,7 @@ package router
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-project/weir/limiter"
@@ -13,6 +14,10 @@ const (
 	// steadyFor is how many times in a row the preferred leader of a group must be up and close behind before it gets
 	// the group. So a node that comes and goes moves no leadership.
 	steadyFor = 10
+	// transfersAtOnce bounds the groups that a node gives away at the same time. Each of them decides nothing meanwhile.
+	transfersAtOnce = 4
+	// againAfter is how many looks pass after a failed transfer before the group is given again.
+	againAfter = 3
 	// closeBehind is the most entries that the preferred leader may lack.
 	closeBehind = 1000
 	// transferHold is how long a leader that an operator chose keeps a group, unless the preferred leader fails. It is
@@ -25,7 +30,8 @@ const (
 
 // spread is what a node remembers about the leadership of one group.
 type spread struct {
-	seen   int       // how often in a row the preferred leader was able to lead
+	seen   int       // how often in a row want was able to lead
+	want   string    // the id of the node that should lead
 	leader string    // the last known leader
 	before string    // the leader that transferred the group to this node
 	held   time.Time // when it did; zero: no hold is in force
@@ -42,29 +48,35 @@ func (r *Router) spreadLeaders() {
 		case <-r.stop:
 			return
 		case <-tick.C:
-			r.spreadOne(groups, time.Now())
+			r.spreadDue(groups, time.Now())
 		}
 	}
 }
 
-// spreadOne gives at most one group to its preferred leader.
-func (r *Router) spreadOne(groups []spread, now time.Time) {
+// spreadDue gives every group that is due to the node that should lead it, transfersAtOnce at the same time.
+func (r *Router) spreadDue(groups []spread, now time.Time) {
 	_, alone := r.all()[0].(*ended)
+	var moves sync.WaitGroup
+	defer moves.Wait()
+	free := make(chan struct{}, transfersAtOnce)
 	for i, g := range r.all() {
-		t := g.Topology()
-		want := preferred(t, i)
+		s, t := &groups[i], g.Topology()
+		want := fallback(t, i, len(groups))
 		if alone {
-			want, groups[i].held = another(t), time.Time{}
+			want, s.held = another(t), time.Time{}
 		}
-		if !groups[i].due(t, want, now, transferred(g, now)) {
+		if !s.due(t, preferred(t, i), want, now, transferred(g, now)) {
 			continue
 		}
-		groups[i].seen = 0
-		r.log.Info("leadership of a group moves to another node", "group", i, "to", want.ID)
-		if err := g.TransferLeadership(want.ID); err != nil {
-			r.log.Warn("leadership of a group could not be moved", "group", i, "to", want.ID, "error", err)
-		}
-		return
+		s.seen = steadyFor - againAfter
+		free <- struct{}{}
+		moves.Go(func() {
+			defer func() { <-free }()
+			r.log.Info("leadership of a group moves to another node", "group", i, "to", want.ID)
+			if err := g.TransferLeadership(want.ID); err != nil {
+				r.log.Warn("leadership of a group could not be moved", "group", i, "to", want.ID, "error", err)
+			}
+		})
 	}
 }
 
@@ -75,13 +87,17 @@ func transferred(g Group, now time.Time) bool {
 	return ok && now.Sub(n.LastTransfer()) <= failsWithin
 }
 
-// due notes the leader of a group, and reports whether this node should give the group to want, its preferred leader.
-func (s *spread) due(t *limiter.Topology, want *limiter.Member, now time.Time, transferred bool) bool {
-	s.note(t, want, now, transferred)
+// due notes the leader of a group, and reports whether this node should give the group to want. That is first, the
+// preferred leader, or the node that leads in its place.
+func (s *spread) due(t *limiter.Topology, first, want *limiter.Member, now time.Time, transferred bool) bool {
+	s.note(t, first, now, transferred)
 	able := want != nil && t.Leads() && want.ID != t.Self && want.Up && want.LagEntries <= closeBehind
 	if !able || !s.held.IsZero() && now.Sub(s.held) < transferHold {
 		s.seen = 0
 		return false
+	}
+	if s.want != want.ID {
+		s.want, s.seen = want.ID, 0
 	}
 	s.seen++
 	return s.seen >= steadyFor
@@ -89,7 +105,7 @@ func (s *spread) due(t *limiter.Topology, want *limiter.Member, now time.Time, t
 
 // note begins and ends the hold. A transfer begins it. A leader that transfers its groups because it stops is soon
 // down, which ends the hold.
-func (s *spread) note(t *limiter.Topology, want *limiter.Member, now time.Time, transferred bool) {
+func (s *spread) note(t *limiter.Topology, first *limiter.Member, now time.Time, transferred bool) {
 	if t.Leads() && s.leader != "" && s.leader != t.Self && transferred {
 		s.before, s.held = s.leader, now
 	}
@@ -97,7 +113,7 @@ func (s *spread) note(t *limiter.Topology, want *limiter.Member, now time.Time, 
 		s.leader = t.Leader
 	}
 	failed := now.Sub(s.held) <= failsWithin && !up(t.Member(s.before))
-	if !t.Leads() || !up(want) || failed {
+	if !t.Leads() || !up(first) || failed {
 		s.held = time.Time{}
 	}
 }
@@ -119,18 +135,52 @@ func up(m *limiter.Member) bool { return m != nil && m.Up }
 // preferred returns the voter that should lead a group, or nil. It assigns the groups to the voters round-robin, in
 // the order of the voters' ids.
 func preferred(t *limiter.Topology, group int) *limiter.Member {
-	voters := t.Count(limiter.IsVoter)
-	if voters == 0 {
+	voters := voters(t)
+	if len(voters) == 0 {
 		return nil
 	}
-	left := group % voters
-	for i := range t.Nodes {
-		if m := &t.Nodes[i]; m.Voter {
-			if left == 0 {
-				return m
-			}
-			left--
+	return voters[group%len(voters)]
+}
+
+// fallback returns the preferred leader of one of n groups, or a voter in its place if it is down. The groups of the
+// voters that are down go round the voters that are up, first to those that are preferred by one group less. So all that
+// are up lead the same number of groups, or one more.
+func fallback(t *limiter.Topology, group, n int) *limiter.Member {
+	voters := voters(t)
+	first := preferred(t, group)
+	if first == nil || first.Up {
+		return first
+	}
+	var turns []*limiter.Member // of the voters that are preferred by one group less
+	down, before := 0, 0        // voters that are down, and those of them before the preferred leader
+	for i, m := range voters {
+		switch {
+		case !m.Up && i < group%len(voters):
+			down, before = down+1, before+1
+		case !m.Up:
+			down++
+		case i >= n%len(voters):
+			turns = append(turns, m)
 		}
 	}
-	return nil
+	turn := group/len(voters)*down + before // the number of such groups before this one
+	if turn < len(turns) {
+		return turns[turn]
+	}
+	turn -= len(turns)
+	all := slices.DeleteFunc(voters, func(m *limiter.Member) bool { return !m.Up })
+	if len(all) == 0 {
+		return first
+	}
+	return all[turn%len(all)]
+}
+
+// voters returns the voters of a group, in the order of their ids.
+func voters(t *limiter.Topology) (voters []*limiter.Member) {
+	for i := range t.Nodes {
+		if m := &t.Nodes[i]; m.Voter {
+			voters = append(voters, m)
+		}
+	}
+	return voters
 }

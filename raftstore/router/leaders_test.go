@@ -1,7 +1,11 @@
 package router
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +15,7 @@ import (
 )
 
 // TestLeadersAreSpread checks that a node gives a group to its preferred leader after that node has been up and close
-// behind for a while. It gives one group at a time.
+// behind for a while.
 func TestLeadersAreSpread(t *testing.T) {
 	r, groups := newTest(t, 4)
 	member := func(id string) limiter.Member { return limiter.Member{ID: id, Voter: true, Up: true} }
@@ -24,26 +28,84 @@ func TestLeadersAreSpread(t *testing.T) {
 		return fmt.Sprint(groups[0].moved, groups[1].moved, groups[2].moved, groups[3].moved)
 	}
 	for range steadyFor - 1 {
-		r.spreadOne(seen, now)
+		r.spreadDue(seen, now)
 	}
 	groups[2].topology.Nodes[2].Up = false // for a moment
 	require.Equal(t, "[] [] [] []", moved())
-	r.spreadOne(seen, now)
+	r.spreadDue(seen, now)
 	require.Equal(t, "[] [b] [] []", moved())
 	groups[1].topology.Leader = "b"
-	r.spreadOne(seen, now)
+	r.spreadDue(seen, now)
 	groups[2].topology.Nodes[2].Up = true
 	for range steadyFor - 1 {
-		r.spreadOne(seen, now)
+		r.spreadDue(seen, now)
 	}
 	require.Equal(t, "[] [b] [] []", moved(), "the count begins again")
-	r.spreadOne(seen, now)
+	r.spreadDue(seen, now)
 	require.Equal(t, "[] [b] [c] []", moved())
 	groups[2].topology.Nodes[2].LagEntries = closeBehind + 1
 	for range 2 * steadyFor {
-		r.spreadOne(seen, now)
+		r.spreadDue(seen, now)
 	}
 	require.Equal(t, "[] [b] [c] []", moved())
+}
+
+// TestLeadersAreEvenAtOnce checks that the nodes that are up lead equally many groups, or one more, when the
+// preferred leaders have been able to lead for steadyFor looks: after the founding by one node, and after failures.
+func TestLeadersAreEvenAtOnce(t *testing.T) {
+	const ids = "abcde"
+	for _, nodes := range []int{3, 5} {
+		for _, n := range []int{4, 8, 64} {
+			for down := range 1 << nodes {
+				if bits.OnesCount(uint(down)) > nodes/2 {
+					continue
+				}
+				leader := ids[bits.TrailingZeros(^uint(down))]
+				r, groups := newTest(t, n)
+				leads := map[string]int{}
+				for _, g := range groups {
+					g.topology = limiter.Topology{Self: string(leader), Leader: string(leader)}
+					for i := range nodes {
+						g.topology.Nodes = append(g.topology.Nodes,
+							limiter.Member{ID: ids[i : i+1], Voter: true, Up: down&(1<<i) == 0})
+					}
+				}
+				seen := make([]spread, n)
+				for range steadyFor {
+					r.spreadDue(seen, time.Now())
+				}
+				for _, g := range groups {
+					leads[append(g.moved, string(leader))[0]]++
+				}
+				counts := slices.Sorted(maps.Values(leads))
+				require.Equal(t, min(nodes-bits.OnesCount(uint(down)), n), len(counts), "%b of %d down", down, nodes)
+				require.LessOrEqual(t, counts[len(counts)-1]-counts[0], 1, "%b of %d down: %v", down, nodes, leads)
+			}
+		}
+	}
+}
+
+// TestAFailedTransferIsTriedAgain checks that a group whose transfer failed is given again soon, and that other groups
+// do not wait for it.
+func TestAFailedTransferIsTriedAgain(t *testing.T) {
+	r, groups := newTest(t, 4)
+	for _, g := range groups {
+		g.topology = limiter.Topology{Self: "a", Leader: "a", Nodes: []limiter.Member{
+			{ID: "a", Voter: true, Up: true}, {ID: "b", Voter: true, Up: true}}}
+	}
+	groups[1].fail(errors.New("no answer"))
+	seen, now := make([]spread, 4), time.Now()
+	for range steadyFor {
+		r.spreadDue(seen, now)
+	}
+	require.Equal(t, []string{"b"}, groups[3].moved)
+	groups[1].fail(nil)
+	for range againAfter - 1 {
+		r.spreadDue(seen, now)
+	}
+	require.Empty(t, groups[1].moved)
+	r.spreadDue(seen, now)
+	require.Equal(t, []string{"b"}, groups[1].moved)
 }
 
 // TestATransferHolds checks that a leader which an operator chose keeps a group for transferHold, and that the
@@ -81,13 +143,13 @@ func TestATransferHolds(t *testing.T) {
 				g.topology.Nodes = append(g.topology.Nodes, limiter.Member{ID: id, Voter: true, Up: true})
 			}
 			seen, now := make([]spread, 2), time.Now()
-			r.spreadOne(seen, now)
+			r.spreadDue(seen, now)
 			g.topology.Leader, g.transferred = "a", now.Add(-test.ago)
 			n := 0
 			for ; len(g.moved) == 0 && n < 2*int(transferHold/time.Second); n++ {
 				now = now.Add(time.Second)
 				test.change(n, &g.topology)
-				r.spreadOne(seen, now)
+				r.spreadDue(seen, now)
 			}
 			require.Equal(t, []string{"b"}, g.moved)
 			require.InDelta(t, test.after, n, 2)
@@ -106,15 +168,15 @@ func TestANodeWithoutTheFirstGroupLeadsNoOther(t *testing.T) {
 	}
 	g.topology.Nodes[0].LagEntries = closeBehind + 1
 	seen, now := make([]spread, 2), time.Now()
-	r.spreadOne(seen, now)
+	r.spreadDue(seen, now)
 	g.topology.Leader, g.transferred = "b", now
 	for range 2 * steadyFor {
-		r.spreadOne(seen, now)
+		r.spreadDue(seen, now)
 	}
 	require.Empty(t, g.moved, "it leads the group that prefers it")
 	r.replace(0, &ended{})
 	for range 2 * steadyFor {
-		r.spreadOne(seen, now)
+		r.spreadDue(seen, now)
 		if len(g.moved) > 0 {
 			break
 		}

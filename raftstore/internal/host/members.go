@@ -36,6 +36,7 @@ func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Mem
 	if last, ok := p.Last(m.ID); ok {
 		m.LastHeard = time.Since(last.At)
 		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*timers.StatusEvery, last.Index
+		m.Up = m.Up && !p.IsStopping(m.ID)
 		m.LagEntries, m.ClockAhead, m.Format = last.lag, last.ahead, max(last.Format, wire.Oldest)
 		m.WebURL = last.WebURL
 	}
