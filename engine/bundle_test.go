@@ -289,6 +289,28 @@ func TestAHoldThatEndedIsGivenBackToABundle(t *testing.T) {
 	require.EqualValues(t, 3, decideAt(table, at, check(1, "p", "k")).Remaining)
 }
 
+// TestChecksFollowMovedLimiters checks two keys at once after a change that moves the limiters of both, because the
+// state of one limit becomes longer. The keys have all lengths, so the second may get the place that the first left.
+func TestChecksFollowMovedLimiters(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	short, long := bucketOf(1, hourNs, 10), bucketOf(1<<32+1, dayNs, 10)
+	policy := func(l engine.Limit) engine.Policy {
+		return engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(9), {Limit: l}, {Limit: l}}}
+	}
+	for i := range 24 * 24 {
+		table := engine.NewTable(engine.Options{Shards: 1})
+		a, b := fmt.Sprintf("%0*d", 1+i/24, 1), fmt.Sprintf("%0*d", 1+i%24, 2)
+		decideAt(table, at, setPolicy("p", policy(short)))
+		decideAt(table, at, check(5, "p", a))
+		decideAt(table, at, check(1, "p", b))
+		decideAt(table, at, setPolicy("p", policy(long)))
+		got := decideAt(table, at, check(1, "p", a, "p", b))
+		require.EqualValues(t, 3, got.Remaining, "keys of %d and %d bytes", len(a), len(b))
+		require.EqualValues(t, 6, usedOf(table, at, "policy|p|0|"+a))
+		require.EqualValues(t, 2, usedOf(table, at, "policy|p|0|"+b))
+	}
+}
+
 // TestALoadedNameThatIsTooLong loads a limiter whose name is longer than any that the table makes.
 func TestALoadedNameThatIsTooLong(t *testing.T) {
 	at := engine.Stamp{NowNs: 1e18}

@@ -170,6 +170,7 @@ func runChanges(t *testing.T, seed uint64, ops int) map[string]int {
 		if op.Code == engine.OpPolicy {
 			countChange(m.kinds, &op)
 		}
+		lookAhead(t, m, table, g.at, op)
 		want := m.do(g.at, &op)
 		require.Equal(t, want, decideAt(table, g.at, op), "seed %d, operation %d: %s", seed, i, describeCheck(&op))
 		var also [1]engine.Decision
@@ -192,6 +193,23 @@ func runChanges(t *testing.T, seed uint64, ops int) map[string]int {
 		}
 	}
 	return m.kinds
+}
+
+// lookAhead compares with the model what a table tells of a check before it decides: Explain, and Denials.
+func lookAhead(t *testing.T, m *policyModel, table *engine.Table, at engine.Stamp, op engine.Op) {
+	if op.Code != engine.OpCheck {
+		return
+	}
+	var denial, dry [1]engine.Decision
+	var denied [1]bool
+	table.Denials(at, []engine.Op{op}, denial[:], denied[:])
+	op.Dry = true
+	want := m.do(at, &op)
+	table.Explain(at, []engine.Op{op}, dry[:])
+	require.Equal(t, want, dry[0], "explained: %s", describeCheck(&op))
+	if denied[0] {
+		require.Equal(t, want, denial[0], "denied: %s", describeCheck(&op))
+	}
 }
 
 func countChange(kinds map[string]int, op *engine.Op) {

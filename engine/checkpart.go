@@ -69,7 +69,8 @@ func (x *part) unopened() store.Cell {
 	return store.Cell{Hash: x.c.Hash, Key: x.c.Key, Reserve: x.c.Reserve}
 }
 
-// followMove opens the limiter again if another part moved the limiters of its bundle.
+// followMove opens the limiter again if another part moved the limiters of its bundle, by its take or because it caught
+// up with its definition.
 func (x *part) followMove() {
 	if x.moves == x.s.Moves {
 		return
@@ -83,6 +84,7 @@ func (x *part) followMove() {
 
 // preview is ask for a limit whose take can be computed in advance.
 func (x *part) preview(cost int64) bool {
+	x.followMove()
 	if x.op.Cost = cost; cost > 0 {
 		x.op.Cost += x.reserved
 	}
@@ -95,6 +97,7 @@ func (x *part) preview(cost int64) bool {
 // surelyFits reports whether a cheap comparison shows that the limit has the units. Most limits have them, so a
 // check costs little more than its takes.
 func (x *part) surelyFits(cost int64) bool {
+	x.followMove()
 	x.op.Cost = cost + x.reserved
 	return surelyFits(&x.s.Store, &x.c, &x.op)
 }

@@ -50,6 +50,30 @@ func TestTrapRaisedLimitTakesEffect(t *testing.T) {
 	}
 }
 
+// TestTrapLongerLimitTakesEffect checks a key that used up a short limit and is then denied under a longer limit. It must
+// stay denied when the short limit would be over.
+func TestTrapLongerLimitTakesEffect(t *testing.T) {
+	for _, l := range []engine.Limit{bucketOf(1, hourNs, 5), {Algorithm: engine.SlidingLog, WindowNs: hourNs, Max: 5},
+		{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: hourNs, Max: 5},
+		{Algorithm: engine.SlidingCounter, WindowNs: hourNs, Max: 5}} {
+		t.Run(l.Algorithm.String(), func(t *testing.T) {
+			short, b := l, newProbe()
+			if short.WindowNs > 0 {
+				short.WindowNs = 1e9
+			} else {
+				short.Rate.PerNs = 1e6
+			}
+			require.EqualValues(t, 1, b.take(short, 5).Allowed)
+			denied := b.take(l, 5)
+			require.Zero(t, denied.Allowed)
+			b.nowNs += denied.RetryMs*1e6 - 1e6
+			require.Zero(t, b.take(l, 5).Allowed, "the request must not be admitted early")
+			b.nowNs += 1e6
+			require.EqualValues(t, 1, b.take(l, 5).Allowed, "the request must not be admitted late")
+		})
+	}
+}
+
 // TestTrapRaisedLimitTakesEffectWithDebt checks the same for a request that may go into debt. The retry time is that of
 // the new limit, so the debt must not drain at the rate of the old limit.
 func TestTrapRaisedLimitTakesEffectWithDebt(t *testing.T) {
