@@ -3,10 +3,12 @@ package commands
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/service"
+	"github.com/weir-project/weir/server/syntax"
 )
 
 // command is one row of the command table. Dispatch, arity errors, COMMAND, weir help and docs/commands.md are all made
@@ -18,9 +20,10 @@ type command struct {
 	flags   string // Redis' command flags, separated by spaces
 	keys    keySpec
 	group   string
-	syntax  string // the arguments, as the reference shows them
-	summary string // one line
-	details string // what a user needs to know, in paragraphs
+	syntax  string                   // the arguments, as the reference shows them
+	parsed  func() []syntax.Argument // syntax, parsed once: a client may ask for it often
+	summary string                   // one line
+	details string                   // what a user needs to know, in paragraphs
 	params  []param
 	reply   string // the meaning of the answer
 	cost    string // complexity; empty: O(1)
@@ -124,6 +127,7 @@ func (t *commandTable) add(cmd, parent *command) {
 	if cmd.cost == "" {
 		cmd.cost = "O(1)"
 	}
+	cmd.parsed = sync.OnceValue(func() []syntax.Argument { return syntax.Parse(cmd.syntax) })
 	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
 	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
 	cmd.keyed = cmd.keys.first != 0 || cmd.has("movablekeys")

@@ -134,7 +134,7 @@ func writeDocs(w *resp.Writer, commands []*command) {
 	w.Map(len(commands))
 	for _, cmd := range commands {
 		w.Bulk(cmd.Full)
-		arguments := syntax.Parse(cmd.syntax)
+		arguments := cmd.parsed()
 		w.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
 		w.Pair("summary", cmd.summary)
 		w.Pair("since", since)

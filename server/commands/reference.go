@@ -42,8 +42,9 @@ const decisionIntro = `Every decision answers the same five integers:
 | 3 | reset_after_ms | until the limiter is idle, as if never used; -1: never by itself |
 | 4 | limit | the burst, capacity or maximum in force |
 
-The wait of a denial is exact to the millisecond, with three exceptions. RETRYAFTER is a lower bound. A hold that ends may give units back earlier.
-A strike waits for the end of its penalty, and the next strike may begin another.
+The wait of a denial is exact to the millisecond, with four exceptions. RETRYAFTER is a lower bound. A hold counts as if it were committed, so it may give
+units back earlier: a FOREVER limit that holds have filled answers -1. A strike waits for the end of its penalty, and the next strike may begin another.
+A wait is under the definition in force: when an override ends or a policy changes before the wait does, the request may fit earlier, or have to wait again.
 
 A denied request takes nothing. A key belongs to one algorithm until it is idle; another one on it answers ` + "`WRONGTYPE`" + `. Limits may change
 from call to call: what was used stays used. Options stand in any order, in any case, each once.`
