@@ -43,8 +43,8 @@ type Explanation struct {
 	Algorithm string
 	Rule      string // the limit that binds, in the syntax of commands
 	Why       string // in words
-	// Never says why no wait helps, if RetryAfter is Never: "cost" (the limit never has as many units), "used" (used up,
-	// and units never return by themselves) or "block". An older weir does not say it.
+	// Never says why no wait helps, if RetryAfter is Never: "cost" (the limit never has as many units), "used" (used
+	// up, and units never return by themselves) or "block". An older weir does not say it.
 	Never string
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// TestAWaitCountsOnNoHold checks a wait for units that a hold has taken: it is the wait as if the hold were committed,
-// because nobody knows that it is not. So a lifetime quota that a hold has filled answers -1. If the hold ends unused, the
-// same request is admitted earlier.
+// TestAWaitCountsOnNoHold checks a wait for units that a hold has taken: it is the wait as if the hold were
+// committed, because nobody knows that it is not. So a lifetime quota that a hold has filled answers -1. If the hold
+// ends unused, the same request is admitted earlier.
 func TestAWaitCountsOnNoHold(t *testing.T) {
 	for name, limit := range map[string]engine.Limit{
 		"quota":  {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 3},
@@ -30,16 +30,17 @@ func TestAWaitCountsOnNoHold(t *testing.T) {
 	}
 }
 
-// TestAWaitIsUnderTheDefinitionInForce checks the wait of a key with an override that ends before the wait does. The wait
-// is that of the override, because another change may come before its end as well. When the override ends, the policy's
-// own limits count: they may admit the request earlier, and a wait after that is under them.
+// TestAWaitIsUnderTheDefinitionInForce checks the wait of a key with an override that ends before the wait does. The
+// wait is that of the override, because another change may come before its end as well. When the override ends, the
+// policy's own limits count: they may admit the request earlier, and a wait after that is under them.
 func TestAWaitIsUnderTheDefinitionInForce(t *testing.T) {
-	h := newHolds(t, map[string]engine.Limit{"p": {Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: 60e9,
-		Max: 9}})
+	window := func(ns, most int64) engine.Limit {
+		return engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: ns, Max: most}
+	}
+	h := newHolds(t, map[string]engine.Limit{"p": window(60e9, 9)})
 	h.do(engine.Op{Code: engine.OpPolicy, Key: []byte("p"), TTLNs: 10e9, Policy: &engine.PolicyChange{
-		Do: engine.PolicyOverride, Terms: &engine.Policy{Overrides: []engine.Override{{Pattern: "k", UntilNs: engine.Never,
-			Limits: []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst,
-				WindowNs: 3600e9, Max: 2}}}}}}}})
+		Do: engine.PolicyOverride, Terms: &engine.Policy{Overrides: []engine.Override{{Pattern: "k",
+			UntilNs: engine.Never, Limits: []engine.PolicyLimit{{Limit: window(3600e9, 2)}}}}}}})
 	require.EqualValues(t, 1, h.do(check(2, "p", "k")).Allowed)
 	require.EqualValues(t, 3600e3, h.do(check(1, "p", "k")).RetryMs)
 	h.pass(10e9)

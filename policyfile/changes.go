@@ -7,8 +7,9 @@ import (
 )
 
 // Changes returns the operations that bring the policies in force, now, to the state of the file. It omits operations
-// that would change nothing. An override that has ended at the limiter time nowNs is missing. Policies and overrides that the file does not name stay. A policy that the file names but
-// that has another owner stays as well, and foreign has its name.
+// that would change nothing. An override that has ended at the limiter time nowNs is missing. Policies and overrides
+// that the file does not name stay. A policy that the file names but that has another owner stays as well, and
+// foreign has its name.
 func (f *File) Changes(now *engine.Policies, nowNs int64) (ops []engine.Op, foreign []string) {
 	for i := range f.Policies {
 		p := &f.Policies[i]
@@ -56,7 +57,8 @@ func hasOverride(p *engine.Policy, op *engine.Op, nowNs int64) bool {
 	for i := range p.Overrides {
 		if there := &p.Overrides[i]; there.Pattern == o.Pattern && there.UntilNs > nowNs {
 			return (there.UntilNs == engine.Never) == (op.TTLNs == 0) &&
-				bytes.Equal((&engine.Policy{Limits: there.Limits}).Append(nil), (&engine.Policy{Limits: o.Limits}).Append(nil))
+				bytes.Equal((&engine.Policy{Limits: there.Limits}).Append(nil),
+					(&engine.Policy{Limits: o.Limits}).Append(nil))
 		}
 	}
 	return false

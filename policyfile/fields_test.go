@@ -42,8 +42,9 @@ var fieldCases = map[string]map[string]fieldCase{
 		"ttl":       inOverride("key: k, limits: [FIXED 1s 2]", "key: k, limits: [FIXED 1s 2], ttl: 1h"),
 	},
 	"a test": {
-		"name":  {"tests: [{name: t, steps: [{check: a b}]}]", "tests: [{name: u, steps: [{check: a b}]}]"},
-		"start": {"tests: [{name: t, steps: [{check: a b}]}]", "tests: [{name: t, start: 2024-05-01T00:00:00Z, steps: [{check: a b}]}]"},
+		"name": {"tests: [{name: t, steps: [{check: a b}]}]", "tests: [{name: u, steps: [{check: a b}]}]"},
+		"start": {"tests: [{name: t, steps: [{check: a b}]}]",
+			"tests: [{name: t, start: 2024-05-01T00:00:00Z, steps: [{check: a b}]}]"},
 		"steps": {"tests: [{name: t, steps: [{check: a b}]}]", "tests: [{name: t, steps: [{check: a c}]}]"},
 	},
 	"a step": stepCases(),
@@ -63,12 +64,13 @@ func stepCases() map[string]fieldCase {
 		form := "tests: [{name: t, steps: [{%s}]}]"
 		cases[field] = fieldCase{fmt.Sprintf(form, without), fmt.Sprintf(form, with)}
 	}
-	for _, command := range []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive", "block", "unblock",
-		"policy"} {
+	for _, command := range []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive", "block",
+		"unblock", "policy"} {
 		step(command, "check: x", command+": y")
 	}
-	for field, value := range map[string]string{"at": "1s", "times": "2", "expect": "allowed", "allowed": "1", "granted": "1",
-		"remaining": "1", "retry_after": "1s", "reset_after": "1s", "limit": "1", "by": "a", "answer": "b", "error": "ERR"} {
+	for field, value := range map[string]string{"at": "1s", "times": "2", "expect": "allowed", "allowed": "1",
+		"granted": "1", "remaining": "1", "retry_after": "1s", "reset_after": "1s", "limit": "1", "by": "a",
+		"answer": "b", "error": "ERR"} {
 		step(field, "check: a b", "check: a b, "+field+": "+value)
 	}
 	step("every", "check: a b, times: 2", "check: a b, times: 2, every: 1s")
@@ -127,7 +129,8 @@ func inForce(table *engine.Table) string {
 		return ""
 	}
 	return string((&engine.Policy{Limits: p.Limits, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: p.RetryNs,
-		Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs, Owner: p.Owner, Overrides: p.Overrides}).Append(nil))
+		Reserved: p.Reserved, Layout: p.Layout, ReportNs: p.ReportNs, Owner: p.Owner,
+		Overrides: p.Overrides}).Append(nil))
 }
 
 // changes checks that a server with the first file gets what the second one says, and nothing after that.
@@ -140,8 +143,8 @@ func changes(t *testing.T, without, with *policyfile.File, field string) {
 	require.Empty(t, ops, field)
 }
 
-// TestAnExpiryOfAnOverrideIsAChange checks that an override without an expiry gets the expiry of the file, and the other
-// way round. An override that has ended is missing.
+// TestAnExpiryOfAnOverrideIsAChange checks that an override without an expiry gets the expiry of the file, and the
+// other way round. An override that has ended is missing.
 func TestAnExpiryOfAnOverrideIsAChange(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -172,8 +175,8 @@ func TestAnExpiryOfAnOverrideIsAChange(t *testing.T) {
 
 // TestALineOfLimitsIsOneLimit checks that no term of the policy hides in a limit.
 func TestALineOfLimitsIsOneLimit(t *testing.T) {
-	for _, more := range []string{"SHADOW", "DISABLED", "RETRYAFTER 5s", "RESERVED 10%", "REPORT 1m", "LIMIT FIXED 1h 1",
-		"RESET", "IF 3", "OWNER other"} {
+	for _, more := range []string{"SHADOW", "DISABLED", "RETRYAFTER 5s", "RESERVED 10%", "REPORT 1m",
+		"LIMIT FIXED 1h 1", "RESET", "IF 3", "OWNER other"} {
 		for _, form := range []string{"limits: ['FIXED 1s 1 %s']",
 			"limits: [FIXED 1s 1], overrides: [{key: k, limits: ['FIXED 1s 2 %s']}]"} {
 			_, err := policyfile.Read(strings.NewReader("policies: {a: {"+fmt.Sprintf(form, more)+"}}"), "f")

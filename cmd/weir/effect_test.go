@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// selected returns the names behind a dot in the programs below some directories: of what they read or set, for example.
+// selected returns the names behind a dot in the programs below some directories: of what they read or set, for
+// example.
 func selected(t *testing.T, dirs ...string) map[string]bool {
 	names := make(map[string]bool)
 	for _, dir := range dirs {
@@ -72,8 +73,8 @@ func TestEveryFlagIsRead(t *testing.T) {
 	require.Greater(t, flags, 100)
 }
 
-// TestNoOtherVariable checks that the program reads variables of the environment through flags only, apart from those of
-// Go and systemd. So each variable has a flag, and CheckVariables refuses every other name that begins with WEIR_.
+// TestNoOtherVariable checks that the program reads variables of the environment through flags only, apart from those
+// of Go and systemd. So each variable has a flag, and CheckVariables refuses every other name that begins with WEIR_.
 func TestNoOtherVariable(t *testing.T) {
 	for _, root := range []string{".", "../../internal/cli", "../../server", "../../engine", "../../persistence",
 		"../../raftstore", "../../limiter", "../../policyfile"} {

@@ -59,8 +59,8 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 	return binding, ok
 }
 
-// distinctNames returns the names of a reset without repetitions, and without an own name if another name stands for the
-// whole policy. Each limiter is then reset once, and the ID of the command belongs to one request on each key.
+// distinctNames returns the names of a reset without repetitions, and without an own name if another name stands for
+// the whole policy. Each limiter is then reset once, and the ID of the command belongs to one request on each key.
 func distinctNames(set *engine.Policies, names [][]byte) [][]byte {
 	if len(names) < 2 {
 		return names

@@ -58,8 +58,8 @@ const (
 	shedPages = compactDen
 	// shedRest is how many rounds a class stays pinned.
 	shedRest = 16
-	// shedFewer: if nothing of little worth is left to evict, a compaction runs that frees one in shedFewer of the pages
-	// that make it worthwhile otherwise.
+	// shedFewer: if nothing of little worth is left to evict, a compaction runs that frees one in shedFewer of the
+	// pages that make it worthwhile otherwise.
 	shedFewer = 8
 	// shedBlocks bounds how many blocks of a chain are examined to find a block of the class.
 	shedBlocks = 8
@@ -163,8 +163,8 @@ func (s *Store) mayShed(class uint8) bool {
 	return pages > 0 && s.shedding.pinned[class] == 0 && s.Slab.Surplus(class) < s.shedGoal(pages)
 }
 
-// shedGoal returns how many pages of a class to free before the next class is chosen. It is rounded up, so the
-// goals of all classes together make a compaction worthwhile. The goal of a large class does so alone, because all other
+// shedGoal returns how many pages of a class to free before the next class is chosen. It is rounded up, so the goals
+// of all classes together make a compaction worthwhile. The goal of a large class does so alone, because all other
 // entries may be of greater worth.
 func (s *Store) shedGoal(pages int) int {
 	return max((pages+shedPages-1)/shedPages, min(pages/shedLeast, s.worthCompaction()))
