@@ -37,7 +37,8 @@ func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason 
 }
 
 // BlockEverywhere blocks the key and every key that ends in '|' and this key, such as keys of routes without a
-// policy. Block an address by its AddressKey; then requests for the address alone are denied as well.
+// policy. Block an address by its AddressKey; then requests for the address alone are denied as well. A key
+// like "ip:192.0.2.0/24" blocks every address in the network.
 func (c *Client) BlockEverywhere(ctx context.Context, key string, d time.Duration, reason string) error {
 	return c.block(ctx, key, d, reason, "EVERYWHERE")
 }

@@ -58,8 +58,8 @@ func (b *blockEverywhere) outlasts(other *blockEverywhere) bool {
 	return b.untilNs > other.untilNs || b.untilNs == other.untilNs && b.key > other.key
 }
 
-// everywhereOn returns the block everywhere in force that denies the decisions on a key and outlasts the others. Without
-// one it returns the zero value.
+// everywhereOn returns the block everywhere in force that denies the decisions on a key and outlasts the others.
+// Without one it returns the zero value.
 func (t *Table) everywhereOn(key []byte, nowNs int64) (found blockEverywhere) {
 	if all := t.everywhere.Load(); all != nil {
 		found = all.on(key, nowNs)
@@ -93,8 +93,8 @@ type FromBlock struct {
 	Reason string
 }
 
-// FromBlock returns the block everywhere that denies the decisions from an address, or from all of a network. key is the
-// key that a block of it has.
+// FromBlock returns the block everywhere that denies the decisions from an address, or from all of a network. key is
+// the key that a block of it has.
 func (t *Table) FromBlock(at Stamp, key []byte) FromBlock {
 	x := t.everywhereFrom(key, at.NowNs)
 	switch x.untilNs {

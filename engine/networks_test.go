@@ -65,8 +65,8 @@ func contains(blocked, text string) bool {
 	return bits >= network.Bits() && network.Contains(clientaddr.Plain(addr))
 }
 
-// TestBlocksEverywhereAreAList compares a table with a naive list of blocks, over random addresses in all of their forms,
-// networks, plain keys, ends and replacements.
+// TestBlocksEverywhereAreAList compares a table with a naive list of blocks, over random addresses in all of their
+// forms, networks, plain keys, ends and replacements.
 func TestBlocksEverywhereAreAList(t *testing.T) {
 	const rounds = 40_000
 	r := rand.New(rand.NewPCG(3, 9))

@@ -81,7 +81,8 @@ func randomText(r *rand.Rand) string {
 	}
 	switch r.IntN(5) {
 	case 0:
-		lengths := []string{"8", "24", "31", "32", "33", "48", "63", "64", "96", "104", "120", "128", "129", "08", "", "-1"}
+		lengths := []string{"8", "24", "31", "32", "33", "48", "63", "64", "96", "104", "120", "128", "129", "08", "",
+			"-1"}
 		text += "/" + lengths[r.IntN(len(lengths))]
 	case 1:
 		text += "%eth0"

@@ -82,8 +82,8 @@ func Network(name string, b []byte) ([]byte, error) {
 }
 
 func badNetwork(name string, got []byte) error {
-	return Bad(name, fmt.Sprintf("must be an IP address like 192.0.2.66 or 2001:db8::1, or a network like 192.0.2.0/24 "+
-		"that is no wider than /%d (IPv4) or /%d (IPv6)", network.WidestV4, network.WidestV6), got)
+	return Bad(name, fmt.Sprintf("must be an IP address like 192.0.2.66 or 2001:db8::1, or a network like "+
+		"192.0.2.0/24 that is no wider than /%d (IPv4) or /%d (IPv6)", network.WidestV4, network.WidestV6), got)
 }
 
 // IsNetwork reports whether a text is an address or a network as Network writes it.

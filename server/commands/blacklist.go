@@ -33,8 +33,8 @@ func blacklistCommands() []*command {
 				"a typo does not block the world. An address stays denied while any network that contains it is a " +
 				"member." +
 				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
-				"IPv6 address, or a longer network, is its /64, because one client has all of it. The set has at most 1000 members. If the " +
-				"new ones do not " +
+				"IPv6 address, or a longer network, is its /64, because one client has all of it. The set " +
+				"has at most 1000 members. If the new ones do not " +
 				"all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` adds one " +
 				"that has. `TTL`, `TYPE`, `EXISTS` and `KEYS` know the set; any other command on its key, like " +
 				"`EXPIRE` or `SPOP`, is an error.",

@@ -52,8 +52,8 @@ func TestBlacklistOfNetworks(t *testing.T) {
 	require.Equal(t, "0", c.say("SCARD rl:blacklist:ip"), "an error must not change the set")
 }
 
-// TestANetworkThatDeniesIsNamed checks that every description of a denial names the block of the network, its reason and
-// its end. The block that ends last counts.
+// TestANetworkThatDeniesIsNamed checks that every description of a denial names the block of the network, its reason
+// and its end. The block that ends last counts.
 func TestANetworkThatDeniesIsNamed(t *testing.T) {
 	h, s := checked(t, Config{BlacklistKey: blacklistKey}, httpapi.CheckProtected)
 	c := s.client(t)
@@ -112,9 +112,10 @@ func TestBlacklistScan(t *testing.T) {
 // TestOtherSetCommandsOnTheBlacklist checks that a set command that weir does not have names those that it has.
 func TestOtherSetCommandsOnTheBlacklist(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
+	works := "SADD, SREM, SISMEMBER, SMISMEMBER, SMEMBERS, SCARD and SSCAN work on it"
 	for _, send := range []string{"SPOP rl:blacklist:ip", "SRANDMEMBER rl:blacklist:ip 2", "SINTER a rl:blacklist:ip",
 		"SUNIONSTORE a b rl:blacklist:ip", "SMOVE rl:blacklist:ip a 192.0.2.1", "SDIFF rl:blacklist:ip"} {
-		require.Contains(t, c.say(send), "SADD, SREM, SISMEMBER, SMISMEMBER, SMEMBERS, SCARD and SSCAN work on it", send)
+		require.Contains(t, c.say(send), works, send)
 	}
 	require.NotContains(t, c.say("SPOP k"), "SADD")
 }

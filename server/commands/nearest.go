@@ -89,8 +89,8 @@ func nearCommands(s *Session, args [][]byte, err error) error {
 		all, name = cmd.subs, args[1]
 	}
 	if slices.ContainsFunc(args[1:], func(b []byte) bool { return isBlacklist(s.srv, b) }) {
-		return resp.Error(service.ErrorText(err) + " (" + s.srv.cfg.BlacklistKey + " is the set of blocked addresses: " +
-			"SADD, SREM, SISMEMBER, SMISMEMBER, SMEMBERS, SCARD and SSCAN work on it)")
+		return resp.Error(service.ErrorText(err) + " (" + s.srv.cfg.BlacklistKey + " is the set of blocked " +
+			"addresses: SADD, SREM, SISMEMBER, SMISMEMBER, SMEMBERS, SCARD and SSCAN work on it)")
 	}
 	if !s.srv.suggestions.take(time.Now()) {
 		return err
