@@ -79,8 +79,9 @@ func policySetCommand() *command {
 			"burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
 			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty " +
 			"[threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or " +
-			"from none. When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm " +
-			"stays the same. The same applies to a decision command with another limit. `RESET` forgets usage. " +
+			"from none. From a change on the new limits count, for idle keys as well, and what was used stays used, " +
+			"limit by limit, in their order. Another algorithm [starts empty](policies.md#usage). `RESET` forgets " +
+			"usage. " +
 			"Overrides stay in both cases, and so does the owner unless `OWNER` names another. `IF` makes a change " +
 			"conditional. A transaction with a conditional change is all or nothing. When one of its changes of " +
 			"policies is refused, every other command that decides or changes state answers an error and does " +
