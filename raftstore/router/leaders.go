@@ -143,8 +143,8 @@ func preferred(t *limiter.Topology, group int) *limiter.Member {
 }
 
 // fallback returns the preferred leader of one of n groups, or a voter in its place if it is down. The groups of the
-// voters that are down go round the voters that are up, first to those that are preferred by one group less. So all that
-// are up lead the same number of groups, or one more.
+// voters that are down go round the voters that are up, first to those that are preferred by one group less. So all
+// that are up lead the same number of groups, or one more.
 func fallback(t *limiter.Topology, group, n int) *limiter.Member {
 	voters := voters(t)
 	first := preferred(t, group)
