@@ -14,7 +14,7 @@ const (
 	// steadyFor is how many times in a row the preferred leader of a group must be up and close behind before it gets
 	// the group. So a node that comes and goes moves no leadership.
 	steadyFor = 10
-	// transfersAtOnce bounds the groups that a node gives away at the same time. Each of them decides nothing meanwhile.
+	// transfersAtOnce bounds the groups that a node gives away at the same time. A group decides nothing meanwhile.
 	transfersAtOnce = 4
 	// againAfter is how many looks pass after a failed transfer before the group is given again.
 	againAfter = 3
