@@ -9,14 +9,21 @@ import (
 )
 
 // A key has at most one block of its own and one block everywhere, in one entry, and the later end of the two counts.
-// OpBlock, OpBlockEverywhere and OpUnblock with High set change one of them and keep the other. Without High they are
-// the operations of versions in which a key had one block: a new block replaces both, and OpUnblock lifts both. In a
-// batch that begins with an OpFollow, OpUnblock lifts the block everywhere.
+// OpBlock, OpBlockEverywhere and OpUnblock with High set change one of them and keep the other. Without High, OpUnblock
+// lifts both, and by rules older than RulesBlocks a new block replaces both. In a batch that begins with an OpFollow,
+// OpUnblock lifts the block everywhere.
+
+// keepsOther reports whether an operation on a key with two blocks keeps one of them. A node that has just restarted may
+// take High from an operation, because it does not know yet what its log has.
+func (s *shard) keepsOther(op *Op) bool {
+	return op.High || s.t.order.follows || op.Code != OpUnblock && s.t.Rules() >= RulesBlocks
+}
 
 // changeBlocks carries out OpBlock, OpBlockEverywhere and OpUnblock.
 func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 	own, all := s.blocksOf(c)
-	if op.Partial && all.UntilNs != 0 && (op.Code != OpBlock || !op.High) {
+	keeps := s.keepsOther(op)
+	if op.Partial && all.UntilNs != 0 && (op.Code != OpBlock || !keeps) {
 		d.Status = EverywhereStays
 		return false
 	}
@@ -24,9 +31,9 @@ func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 	switch {
 	case op.Code == OpUnblock && s.t.order.batch != nil:
 		nextOwn = own
-	case op.High && op.Code == OpBlockEverywhere:
+	case keeps && op.Code == OpBlockEverywhere:
 		nextOwn = own
-	case op.High:
+	case keeps:
 		nextAll = all
 	}
 	switch op.Code {
@@ -259,6 +266,21 @@ func (s *shard) noteBlock(e store.Entry, there bool) {
 			byKey[string(e.Key())] = blockEverywhere{string(e.Key()), b.UntilNs, string(b.Reason)}
 		}
 	})
+}
+
+// followedBlocks returns the blocks everywhere of the shard if the table follows the first group. That group alone
+// decides when they end, so a Clear keeps them.
+func (s *shard) followedBlocks() (kept []blockEverywhere) {
+	all := s.t.everywhere.Load()
+	if all == nil || !s.t.order.follows {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
+		if b := all.byKey[key]; b.untilNs > s.NowNs && s.t.shardNumber([]byte(key)) == s.number {
+			kept = append(kept, b)
+		}
+	}
+	return kept
 }
 
 // forgetEverywhere removes the blocks of a shard that is being cleared from the set of blocks everywhere.

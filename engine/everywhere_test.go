@@ -76,6 +76,7 @@ func TestBlocksEverywhereTakeTheirTurn(t *testing.T) {
 				}
 			}
 			table, out := engine.NewTable(engine.Options{Shards: shards}), make([]engine.Decision, len(ops))
+			table.SetRules(engine.RulesBlocks - 1) // by these, a block of the key replaces a block everywhere
 			table.Decide(engine.Stamp{NowNs: 1e18}, ops, out)
 			for i := range ops {
 				want := int64(1)

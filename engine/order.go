@@ -136,7 +136,7 @@ func (o *order) blockChanged(op *Op, changed bool, untilNs, nowNs int64) uint64 
 	return o.version
 }
 
-// cleared records that all blocks are removed.
+// cleared records that all blocks are removed. A group that follows has kept its blocks everywhere.
 func (o *order) cleared() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,8 +145,8 @@ func (o *order) cleared() {
 	}
 	if !o.follows {
 		o.version++
+		maps.DeleteFunc(o.items, func(name string, _ Item) bool { return name[:1] == blockItem })
 	}
-	maps.DeleteFunc(o.items, func(name string, _ Item) bool { return name[:1] == blockItem })
 	o.changed = true
 }
 

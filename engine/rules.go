@@ -14,6 +14,8 @@ const (
 	// RulesDefinitions: a changed definition of a policy counts from its change on (definitions.go). A bucket keeps
 	// what was used when its limit changes, and the denial of a sliding log or a penalty puts the limit in force.
 	RulesDefinitions
+	// RulesBlocks: a block of a key and its block everywhere stand side by side (blocks.go).
+	RulesBlocks
 	// RulesNetworks: a block everywhere of a network denies the decisions of every address in the network.
 	RulesNetworks
 	// RulesNewest are the rules of a table on which SetRules was not called.

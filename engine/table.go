@@ -148,10 +148,16 @@ func (t *Table) Clear() {
 	t.eachShard(Stamp{}, func(s *shard) {
 		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes())
 		totals, decided := s.Counts, s.decided
+		followed := s.followedBlocks()
 		s.forgetEverywhere()
 		s.init(t)
 		totals.Entries, totals.Blocked = s.Counts.Entries, 0
 		s.Counts, s.decided = totals, decided
+		for _, b := range followed {
+			c := store.Cell{Hash: t.hashKey([]byte(b.key)), Key: []byte(b.key), Space: store.Blocks}
+			s.Open(&c)
+			s.setBlocks(&c, store.Block{}, store.Block{UntilNs: b.untilNs, Reason: []byte(b.reason)})
+		}
 	})
 	t.order.cleared()
 }

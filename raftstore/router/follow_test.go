@@ -289,6 +289,27 @@ func TestAClearOfSomeGroups(t *testing.T) {
 	require.ErrorIs(t, r.Clear(), limiter.ErrTryAgain)
 }
 
+// TestAGroupKeepsWhatItFollows checks that FLUSHALL in another group, and blocks from a node that has just restarted,
+// change no block EVERYWHERE there. FLUSHALL through a node lifts it in all groups.
+func TestAGroupKeepsWhatItFollows(t *testing.T) {
+	r, groups := newTest(t, 4)
+	key := []byte(keysOf(r, 2, 1)[0])
+	decide(t, r, quota(string(key), 9), engine.Op{Code: engine.OpBlockEverywhere, Key: key, TTLNs: engine.Never})
+	groups[2].table.Clear()
+	require.Equal(t, engine.NoAlgorithm, func() engine.Algorithm { info, _ := r.Inspect(key); return info.Algorithm }())
+	for _, code := range []engine.OpCode{engine.OpBlock, engine.OpUnblock} {
+		op := engine.Op{Code: code, Key: key, TTLNs: int64(time.Hour)} // without High, as wire.Older makes it
+		groups[2].table.Decide(at, []engine.Op{op}, make([]engine.Decision, 1))
+		requireEqualGroups(t, groups)
+		require.Len(t, groups[2].BlocksEverywhere(), 1)
+	}
+	require.NoError(t, r.Clear())
+	requireEqualGroups(t, groups)
+	for _, g := range groups {
+		require.Empty(t, g.BlocksEverywhere())
+	}
+}
+
 // TestSharedItemsAreStored checks that a table that was drained and loaded has the order and both blocks of a key.
 func TestSharedItemsAreStored(t *testing.T) {
 	r, groups := newTest(t, 2)

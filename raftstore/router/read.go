@@ -120,9 +120,24 @@ func (r *Router) LastSave() (oldest time.Time) {
 	return oldest
 }
 
-// Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty.
+// Clear deletes everything but the policies in all groups. If some groups fail, the error says how many are empty. The
+// first group lifts the blocks everywhere, and the others follow.
 func (r *Router) Clear() error {
-	return joinResults(r.forAll(func(_ int, g Group) error { return g.Clear() }))
+	if err := joinResults(r.forAll(func(_ int, g Group) error { return g.Clear() })); err != nil {
+		return err
+	}
+	first := r.all()[0]
+	known := first.ReadIndex()
+	want := first.Shared()
+	return joinResults(r.forAll(func(i int, g Group) error {
+		switch {
+		case i == 0:
+			return nil
+		case known != nil:
+			return known
+		}
+		return r.bring(i, g, want, false)
+	}))
 }
 
 // Advance moves the test clocks of all groups forward.

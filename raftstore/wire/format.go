@@ -48,6 +48,8 @@ func RulesOf(format byte) engine.Rules {
 	switch {
 	case format >= networks:
 		return engine.RulesNetworks
+	case format >= blocks:
+		return engine.RulesBlocks
 	case format >= definitions:
 		return engine.RulesDefinitions
 	case format >= waits:

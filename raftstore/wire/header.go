@@ -40,11 +40,12 @@ const Oldest, Version = 1, 11
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6
 
-// waits, definitions and networks are the formats whose entries tables decide by engine.RulesWaits,
-// engine.RulesDefinitions and engine.RulesNetworks.
+// waits, definitions, blocks and networks are the formats whose entries tables decide by engine.RulesWaits,
+// engine.RulesDefinitions, engine.RulesBlocks and engine.RulesNetworks.
 const (
 	waits       = 7
 	definitions = 8
+	blocks      = 10
 	networks    = 11
 )
 

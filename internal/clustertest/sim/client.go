@@ -29,12 +29,15 @@ type client struct {
 	rng    *rand.Rand
 	ids    int
 	mine   []string // keys 'r' of which it has taken a unit
+	own    own
 }
 
 // run works until the clients are stopped.
 func (c *client) run() {
 	for !c.sim.quiet.Load() {
 		switch n := c.rng.IntN(100); {
+		case c.sim.config.shared:
+			c.share()
 		case n < 30:
 			c.keepBooks()
 		case n < 65:

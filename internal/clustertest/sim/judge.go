@@ -52,7 +52,7 @@ func (s *Simulation) violations(key string, found ...[]string) {
 // with a status where one group returns an error.
 func (s *Simulation) outcomeOf(op engine.Op, status engine.Status) outcome {
 	switch status {
-	case engine.NotApplied, engine.NoLeader, engine.Overloaded:
+	case engine.NotApplied, engine.NoLeader, engine.Overloaded, engine.NotReadable:
 		return refused
 	case engine.UnknownOutcome, engine.SomeGroups:
 		return unknown

@@ -22,11 +22,14 @@ type Report struct {
 	Reads      int // answered
 	StaleReads int // of these
 	Comparison int // of the states of two nodes at one entry
-	Leaks      int // processes that could not be closed
-	Recovery   time.Duration
-	Violations []string
-	Trace      []string // events, in order
-	later      []func() error
+	// SharedCompared counts comparisons of the shared items of groups, and SharedAnswers requests to all groups that
+	// followed an answered change.
+	SharedCompared, SharedAnswers int
+	Leaks                         int // processes that could not be closed
+	Recovery                      time.Duration
+	Violations                    []string
+	Trace                         []string // events, in order
+	later                         []func() error
 }
 
 // NewReport returns an empty report for one run.
@@ -42,6 +45,12 @@ func (r *Report) Judge() {
 		}
 	}
 	r.later = nil
+}
+
+func (r *Report) answeredEverywhere() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.SharedAnswers++
 }
 
 func (r *Report) fault(kind string) {
@@ -74,6 +83,8 @@ func (r *Report) Add(o *Report) {
 	r.Reads += o.Reads
 	r.StaleReads += o.StaleReads
 	r.Comparison += o.Comparison
+	r.SharedCompared += o.SharedCompared
+	r.SharedAnswers += o.SharedAnswers
 	r.Leaks += o.Leaks
 	r.Recovery = max(r.Recovery, o.Recovery)
 	r.Violations = append(r.Violations, o.Violations...)

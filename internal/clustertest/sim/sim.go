@@ -28,6 +28,8 @@ type Config struct {
 	// refundsWithoutID is a mistake of clients: they repeat a refund without an ID.
 	refundsWithoutID bool
 
+	shared bool // the clients change what all groups share, and nothing else
+
 	rivals  bool          // every node believes that it founds the cluster
 	weights weights       // nil: everything
 	length  time.Duration // 0: usualLength
@@ -58,6 +60,9 @@ type Simulation struct {
 	mu    sync.Mutex
 	hosts []*host
 
+	sharedSeen map[uint64]string // the shared items of groups, by version
+	clears     atomic.Int64      // begun and ended calls of FLUSHALL
+
 	mute    bool        // a member gave no answer in time: no member is asked any more
 	quiet   atomic.Bool // the clients must stop
 	losing  atomic.Bool // a machine that lost its disk has not rejoined yet
@@ -74,6 +79,7 @@ func newSimulation(c Config, r *Report) *Simulation {
 	return &Simulation{
 		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
 		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{}, books: newBooks(c.Groups),
+		sharedSeen: map[uint64]string{},
 	}
 }
 
@@ -128,6 +134,10 @@ func (s *Simulation) work() {
 	working.Wait()
 	s.tasks.Wait()
 	s.agree()
+	if s.config.shared {
+		s.agreeOnShared()
+		return
+	}
 	s.judge(s.ask)
 	s.closeBooks()
 }

@@ -25,14 +25,15 @@ var (
 const stuckAfter = 3 * time.Minute
 
 // TestSeeds runs the usual mix of faults on consecutive seeds and checks that no promise is broken.
-func TestSeeds(t *testing.T) { runSeeds(t, *groupsFlag, *seedsFlag) }
+func TestSeeds(t *testing.T) { runSeeds(t, Config{Groups: *groupsFlag}, *seedsFlag) }
 
-func runSeeds(t *testing.T, groups, seeds int) {
+func runSeeds(t *testing.T, c Config, seeds int) *Report {
 	total := &Report{}
 	for i := range seeds {
 		seed := *seedFlag + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), Groups: groups, rivals: seed%4 < 2})
+			c.Seed, c.Nodes, c.rivals = seed, nodesOf(seed), seed%4 < 2
+			r := simulate(t, c)
 			total.Add(r)
 			if len(r.Violations) > 0 {
 				t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Story())
@@ -41,13 +42,26 @@ func runSeeds(t *testing.T, groups, seeds int) {
 		})
 	}
 	t.Log(total)
+	return total
 }
 
 // TestSeedsOfGroups does the same in clusters with several Raft groups.
 func TestSeedsOfGroups(t *testing.T) {
 	for groups, seeds := range map[int]int{4: *seedsFlag / 2, 16: *seedsFlag / 4} {
-		t.Run(fmt.Sprint(groups, " groups"), func(t *testing.T) { runSeeds(t, groups, seeds) })
+		t.Run(fmt.Sprint(groups, " groups"), func(t *testing.T) { runSeeds(t, Config{Groups: groups}, seeds) })
 	}
+}
+
+// TestSeedsOfSharedItems does the same with clients that race on what all groups share: RL.POLICY SET and DEL, overrides,
+// RL.BLOCK and RL.UNBLOCK of one key and EVERYWHERE, pipelines of them as SADD sends, RL.RESET over groups and FLUSHALL.
+// They repeat blocks with their IDs. Groups with one version have the same items at any time, an answered change is in
+// force in every group, and in the end no group differs.
+func TestSeedsOfSharedItems(t *testing.T) {
+	r := runSeeds(t, Config{Groups: 8, shared: true}, *seedsFlag/2)
+	require.Positive(t, r.SharedAnswers)
+	require.Positive(t, r.SharedCompared)
+	t.Logf("%d comparisons of the shared items of groups, and %d requests to groups after an answered change",
+		r.SharedCompared, r.SharedAnswers)
 }
 
 func nodesOf(seed uint64) int {

@@ -18,6 +18,9 @@ func (s *Simulation) compare() {
 	for _, h := range s.machines() {
 		if p := h.running(); p != nil {
 			s.expectGroups(p)
+			if s.config.shared {
+				s.compareShared(p)
+			}
 			for i, g := range p.group {
 				s.compareOne(h, i, g)
 			}
