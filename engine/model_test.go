@@ -61,13 +61,18 @@ type modelKey struct {
 
 // modelState is everything except remembered answers. It is copied, changed and kept.
 type modelState struct {
-	rule           rule
-	counter        *counter
-	blockedUntilNs int64
-	everywhere     bool
-	reason         string
-	elsewhere      elsewhere // computed again for each operation
+	rule      rule
+	counter   *counter
+	own, all  modelBlock // of the key alone, and everywhere
+	elsewhere elsewhere  // computed again for each operation
 }
+
+type modelBlock struct {
+	untilNs int64
+	reason  string
+}
+
+func (b modelBlock) inForce(at engine.Stamp) bool { return at.NowNs < b.untilNs }
 
 // elsewhere is the block everywhere on another key that covers this key.
 type elsewhere struct {
@@ -82,11 +87,11 @@ func (m *model) elsewhere(at engine.Stamp, key, from string) (found elsewhere) {
 	for other, k := range m.keys {
 		s := &k.state
 		reached := other == from || endsIn(key, other) || endsIn(key, strings.TrimPrefix(other, "ip:"))
-		if !s.everywhere || !s.blockedItself(at) || !reached {
+		if !s.all.inForce(at) || !reached {
 			continue
 		}
-		if s.blockedUntilNs > found.untilNs || s.blockedUntilNs == found.untilNs && other > found.key {
-			found = elsewhere{s.blockedUntilNs, other, s.reason}
+		if s.all.untilNs > found.untilNs || s.all.untilNs == found.untilNs && other > found.key {
+			found = elsewhere{s.all.untilNs, other, s.all.reason}
 		}
 	}
 	return found
@@ -167,11 +172,15 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 	at.NowNs = max(m.nowNs, at.NowNs)
 	s := m.keys[string(key)].state.withoutIdle(at)
 	if s.blockedItself(at) {
-		info.Blocked, info.Reason, info.BlockedMs = true, s.reason, leftMs(at, s.blockedUntilNs)
-		info.BlockedBy, info.Everywhere = string(key), s.everywhere
+		last := s.own
+		if s.all.untilNs >= s.own.untilNs {
+			last = s.all
+		}
+		info.Blocked, info.Reason, info.BlockedMs = true, last.reason, leftMs(at, last.untilNs)
+		info.BlockedBy, info.Everywhere = string(key), s.all.inForce(at)
 	}
 	own := info.Blocked
-	if x := m.elsewhere(at, string(key), ""); x.untilNs > 0 && (!own || x.untilNs > s.blockedUntilNs) {
+	if x := m.elsewhere(at, string(key), ""); x.untilNs > 0 && (!own || x.untilNs > s.blockedUntilNs()) {
 		info.Blocked, info.Reason, info.BlockedMs, info.BlockedBy = true, x.reason, leftMs(at, x.untilNs), x.key
 	}
 	info.Algorithm = s.algorithm()
@@ -219,12 +228,14 @@ func (s *modelState) algorithm() engine.Algorithm {
 	return engine.NoAlgorithm
 }
 
-func (s *modelState) blockedItself(at engine.Stamp) bool { return at.NowNs < s.blockedUntilNs }
+func (s *modelState) blockedUntilNs() int64 { return max(s.own.untilNs, s.all.untilNs) }
+
+func (s *modelState) blockedItself(at engine.Stamp) bool { return at.NowNs < s.blockedUntilNs() }
 
 func (s *modelState) blocked(at engine.Stamp) bool { return at.NowNs < s.endsNs() }
 
 // endsNs returns when the last block that covers the key ends.
-func (s *modelState) endsNs() int64 { return max(s.blockedUntilNs, s.elsewhere.untilNs) }
+func (s *modelState) endsNs() int64 { return max(s.blockedUntilNs(), s.elsewhere.untilNs) }
 
 func leftMs(at engine.Stamp, untilNs int64) int64 {
 	if untilNs == engine.Never {
@@ -239,19 +250,19 @@ func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) 
 	case engine.OpTake:
 		return s.take(at, op)
 	case engine.OpBlock, engine.OpBlockEverywhere:
-		before := int64(0)
-		if op.Code == engine.OpBlockEverywhere {
-			before = one(s.everywhere && s.blockedItself(at))
-		}
-		s.everywhere = op.Code == engine.OpBlockEverywhere
-		s.blockedUntilNs, s.reason = engine.Never, string(op.Text)
+		b, before := modelBlock{engine.Never, string(op.Text)}, int64(0)
 		if op.TTLNs != engine.Never {
-			s.blockedUntilNs = at.NowNs + op.TTLNs
+			b.untilNs = at.NowNs + op.TTLNs
+		}
+		if op.Code == engine.OpBlock {
+			s.own = b
+		} else {
+			before, s.all = one(s.all.inForce(at)), b
 		}
 		return engine.Decision{Allowed: 1, Remaining: before}, true
 	case engine.OpUnblock:
 		was := s.blockedItself(at)
-		s.blockedUntilNs = 0
+		s.own, s.all = modelBlock{}, modelBlock{}
 		return engine.Decision{Allowed: one(was)}, was
 	case engine.OpReset, engine.OpForget:
 		was := s.algorithm() != engine.NoAlgorithm

@@ -321,7 +321,7 @@ func (m *policyModel) bounds(at engine.Stamp, op *engine.Op) (bounds []*bound, d
 		}
 		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key), string(op.From))}
 		if k := m.limiters.keys[string(pair.Key)]; k != nil {
-			state.blockedUntilNs = k.state.blockedUntilNs
+			state.own.untilNs = k.state.own.untilNs
 		}
 		if state.blocked(at) {
 			left := msUp(num(state.endsNs() - at.NowNs))
