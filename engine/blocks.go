@@ -13,8 +13,8 @@ import (
 // lifts both, and by rules older than RulesBlocks a new block replaces both. In a batch that begins with an OpFollow,
 // OpUnblock lifts the block everywhere.
 
-// keepsOther reports whether an operation on a key with two blocks keeps one of them. A node that has just restarted may
-// take High from an operation, because it does not know yet what its log has.
+// keepsOther reports whether an operation on a key with two blocks keeps one of them. A node that has just
+// restarted may take High from an operation, because it does not know yet what its log has.
 func (s *shard) keepsOther(op *Op) bool {
 	return op.High || s.t.order.follows || op.Code != OpUnblock && s.t.Rules() >= RulesBlocks
 }

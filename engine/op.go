@@ -109,8 +109,8 @@ const (
 // Status reports whether an operation was carried out, and if not, why.
 type Status uint8
 
-// The statuses. For every status but OK, UnknownOutcome and SomeGroups no state has changed, and the other fields of the
-// Decision are zero, except Pair for UnknownPolicy, and what FirstUse and LeasedUnits return for OtherTerms.
+// The statuses. For every status but OK, UnknownOutcome and SomeGroups no state has changed, and the other fields of
+// the Decision are zero, except Pair for UnknownPolicy, and what FirstUse and LeasedUnits return for OtherTerms.
 const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm

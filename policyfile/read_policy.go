@@ -88,8 +88,8 @@ func (p *policyReader) limits(list *yaml.Node) (words []string, err error) {
 			return nil, err
 		}
 		if !isOneLimit(&op) {
-			return nil, at(n, "policy %s: a line of limits is one limit, like 'TOKENBUCKET 10/s 100'; what follows it is "+
-				"a field of its own, not part of %q", p.name.Value, text)
+			return nil, at(n, "policy %s: a line of limits is one limit, like 'TOKENBUCKET 10/s 100'; what follows it "+
+				"is a field of its own, not part of %q", p.name.Value, text)
 		}
 		words = append(words, limit...)
 	}

@@ -36,7 +36,8 @@ func (s gatewayWeir) addr() string { return s.Addr }
 
 // startGatewayWeir starts a weir that loses nothing when it is killed.
 func startGatewayWeir(t *testing.T) gatewayStore {
-	s := gatewayWeir{weirproc.Start(t, "--data-dir", t.TempDir(), "--durability", "os", "--raft-addr", freeport.Addr(t))}
+	s := gatewayWeir{weirproc.Start(t, "--data-dir", t.TempDir(), "--durability", "os",
+		"--raft-addr", freeport.Addr(t))}
 	// weir refuses a command of the log's newest form until every member has reported that it reads this form.
 	rdb := s.Redis()
 	require.Eventually(t, func() bool {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Never is the duration until an event that does not happen. Replies have -1 for it. It is the longest duration, so that
-// a program that sleeps for it sleeps.
+// Never is the duration until an event that does not happen. Replies have -1 for it. It is the longest duration, so
+// that a program that sleeps for it sleeps.
 const Never = time.Duration(math.MaxInt64)
 
 // Duration converts milliseconds.

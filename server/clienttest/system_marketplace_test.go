@@ -73,7 +73,8 @@ func TestMarketplace(t *testing.T) {
 		s.says("0 0 1000 1000 1 bot-chat", "RL.CHECK bot all bot-chat 1")
 		for chat := 2; chat <= 31; chat++ { // thirty a second, evenly; they have chats of their own
 			turn := func(n int) int { return (n*1000 + 29) / 30 } // in milliseconds, rounded up
-			s.says(fmt.Sprintf("1 0 %d 1000 1 bot-chat", turn(chat-1)), fmt.Sprintf("RL.CHECK bot all bot-chat %d", chat))
+			s.says(fmt.Sprintf("1 0 %d 1000 1 bot-chat", turn(chat-1)),
+				fmt.Sprintf("RL.CHECK bot all bot-chat %d", chat))
 		}
 		s.pass(time.Minute)
 		s.admits(20, "0 0 60000 60000 20 bot-group", "RL.CHECK bot all bot-group g1")

@@ -392,6 +392,6 @@ func (c *changedClient) look(check, want string) {
 		require.Contains(c.t, reads[2], name)
 	}
 	explained := strings.Fields(c.say("RL.EXPLAIN " + check))
-	require.Equal(c.t, want, strings.Join([]string{explained[1], explained[3], explained[5], explained[7], explained[9]},
-		" "), "EXPLAIN %s", check)
+	five := []string{explained[1], explained[3], explained[5], explained[7], explained[9]}
+	require.Equal(c.t, want, strings.Join(five, " "), "EXPLAIN %s", check)
 }

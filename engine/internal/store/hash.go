@@ -77,8 +77,8 @@ func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 	return sum
 }
 
-// allocations hashes the allocations that have not ended, after the bytes b. The hash is 0 if there are none or they are
-// void. Their limit is that of their limiter, which may lag behind its definition.
+// allocations hashes the allocations that have not ended, after the bytes b. The hash is 0 if there are none or they
+// are void. Their limit is that of their limiter, which may lag behind its definition.
 func (h *Hasher) allocations(s *Store, e Entry, b []byte) uint64 {
 	c := Cell{Hash: s.hashKey(e.Key()), Key: e.Key()}
 	s.Open(&c)
