@@ -1,6 +1,11 @@
 package commands
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 // TestChangedAlgorithm checks that a key is idle for every command once its limit has another algorithm, also when the
 // algorithm returns before the next check.
@@ -175,4 +180,21 @@ func TestChangedElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { runSteps(t, steps) })
 	}
+}
+
+// TestChangesThatAreForgotten checks a key that is idle through more changes than a policy remembers: the definition in
+// force counts from the last change that is forgotten, not from the next decision.
+func TestChangesThatAreForgotten(t *testing.T) {
+	c := defaultClient(t)
+	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 2/s 100")
+	c.say("RL.POLICY OVERRIDE p u LIMIT TOKENBUCKET 1/s 100")
+	require.Equal(t, "1 0 0 100000 100 p", c.say("RL.CHECK p u COST 100"))
+	c.say("DEBUG CLOCK ADVANCE 10000")
+	require.NotContains(t, c.say("RL.POLICY OVERRIDE p u NONE"), "-")
+	for i := range 129 { // 128 definitions end, of an override that u does not have
+		require.NotContains(t, c.say(fmt.Sprint("RL.POLICY OVERRIDE p vip LIMIT TOKENBUCKET 1/s ", 1+i)), "-")
+	}
+	c.say("DEBUG CLOCK ADVANCE 20000")
+	require.Equal(t, "1 50 0 25000 100 p", c.say("RL.CHECK p u COST 0"))
+	require.Equal(t, "1 0 0 50000 100 p", c.say("RL.CHECK p u COST 50"))
 }
