@@ -92,6 +92,7 @@ var docsNotRun = map[string]string{
 	"algorithms.md: make compare-algorithms":                                                      "TestCompare of examples/systems/levels/compare measures the same with smaller sizes",
 	"algorithms.md: go run ./examples/systems/levels/compare -limit 1000 -window 1h -long 100000": "it takes minutes; TestCompare of examples/systems/levels/compare measures with smaller sizes",
 
+	"clustering.md: import Redis from 'ioredis'": "TestNodeExamplesOfReplies of server/clienttest",
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go " +
 		"writes such ones",
 	"clustering.md: weir backup --addr 127.0.0.1:6380 tier.backup": "TestBackupAndRestoreOfGroups of cmd/weir does " +

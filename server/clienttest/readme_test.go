@@ -65,7 +65,7 @@ func (p readmeProgram) cut(t *testing.T, page string) string {
 			return small.Replace(text) + "\n"
 		}
 	}
-	t.Fatalf("the README has no block of %s that begins with %s", p.fence, p.begins)
+	t.Fatalf("the page has no block of %s that begins with %s", p.fence, p.begins)
 	return ""
 }
 
@@ -89,4 +89,21 @@ func (p readmeProgram) install(t *testing.T, text, port string) (string, []strin
 	}
 	t.Fatalf("no language is called %s", p.language)
 	return "", nil
+}
+
+// TestNodeExamplesOfReplies runs the program of docs/clustering.md that shows the shapes of replies in Node.
+func TestNodeExamplesOfReplies(t *testing.T) {
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: the programs of the documents run with WEIRTEST_CLIENTS=1 (make test-clients)")
+	}
+	page, err := os.ReadFile("../../docs/clustering.md")
+	require.NoError(t, err)
+	program := readmeProgram{"js", "import Redis from 'ioredis'", "node", "replies.mjs", []string{"node", "replies.mjs"}}
+	text := program.cut(t, string(page)) + "process.exit()\n" // its connections stay open
+	dir, run := program.install(t, text, startWeir(t).port())
+	cmd := exec.CommandContext(t.Context(), run[0], run[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "9\n9\n9\n", string(out))
 }
