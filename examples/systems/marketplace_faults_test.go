@@ -65,7 +65,7 @@ func marketplaceStartsFirst(t *testing.T, dir string) {
 	w := startMarketplaceWeir(t)
 	w.Kill()
 	cmd := marketplaceCommand(dir, marketplaceAddr(t), w.Addr)
-	cmd.Env = append(cmd.Env, "WEIR_START=1s")
+	cmd.Env = append(cmd.Env, "START_PATIENCE=1s")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "weir took no policies within 1 s: start weir, or set WEIR to its addresses")

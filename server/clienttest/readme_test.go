@@ -98,7 +98,8 @@ func TestNodeExamplesOfReplies(t *testing.T) {
 	}
 	page, err := os.ReadFile("../../docs/clustering.md")
 	require.NoError(t, err)
-	program := readmeProgram{"js", "import Redis from 'ioredis'", "node", "replies.mjs", []string{"node", "replies.mjs"}}
+	program := readmeProgram{"js", "import Redis from 'ioredis'", "node", "replies.mjs",
+		[]string{"node", "replies.mjs"}}
 	text := program.cut(t, string(page)) + "process.exit()\n" // its connections stay open
 	dir, run := program.install(t, text, startWeir(t).port())
 	cmd := exec.CommandContext(t.Context(), run[0], run[1:]...)
