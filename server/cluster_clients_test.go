@@ -95,7 +95,11 @@ func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 			if err == nil && d.Source != weirclient.FromServer {
 				err = limiter.ErrClusterDown
 			}
-			return []int64{1, d.Remaining, int64(d.RetryAfter), int64(d.ResetAfter), d.Limit}, err
+			reset := int64(d.ResetAfter)
+			if d.ResetAfter == weirclient.Never {
+				reset = -1
+			}
+			return []int64{1, d.Remaining, int64(d.RetryAfter), reset, d.Limit}, err
 		},
 		pipeline: func(ctx context.Context, n int, args ...string) error {
 			ds, err := c.DecideAll(ctx, slices.Repeat([]weirclient.Request{request(args)}, n))

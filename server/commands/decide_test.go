@@ -174,10 +174,19 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 
 func TestBatchNeverExceedsMaxBatch(t *testing.T) {
 	c := defaultClient(t)
-	reset := words("RL.RESET" + strings.Repeat(" k", 700))
+	reset := words("RL.RESET" + differentKeys(700))
 	c.sess.Do(reset)
 	c.sess.Do(reset)
 	assert.Equal(t, 700, c.sess.Pending())
+}
+
+// differentKeys returns n keys, each after a space.
+func differentKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprint(&b, " k", i)
+	}
+	return b.String()
 }
 
 // instant answers every operation at once.

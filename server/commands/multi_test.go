@@ -86,8 +86,8 @@ func TestTransactionIsBounded(t *testing.T) {
 	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
 
 	c.say("MULTI")
-	assert.Equal(t, "QUEUED", c.say("RL.RESET"+strings.Repeat(" k", 1000)))
-	assert.Equal(t, "-"+string(errMultiTooLong), c.say("RL.RESET"+strings.Repeat(" k", 100)))
+	assert.Equal(t, "QUEUED", c.say("RL.RESET"+differentKeys(1000)))
+	assert.Equal(t, "-"+string(errMultiTooLong), c.say("RL.RESET"+differentKeys(100)))
 	c.say("DISCARD")
 
 	c.say("MULTI")
