@@ -26,4 +26,6 @@ const (
 	NoSlotCheck                       // carry out operations on slots that another group owns
 	StaleMap                          // route every other decision by the map of a cluster with half as many groups
 	NoWitness                         // take a node for silent that no other node finds silent
+	AnyFollow                         // follow the first group also by a batch for another version
+	FollowLater                       // answer a change of shared items before the other groups have it
 )

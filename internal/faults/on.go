@@ -24,7 +24,7 @@ var byName = map[string]Fault{
 	"collect-early": CollectEarly, "early-reply": EarlyReply, "snapshot-without-stamp": SnapshotWithoutStamp,
 	"stale-index": StaleIndex, "fastest-wall": FastestWall, "read-locally": ReadLocally,
 	"fresh-by-contact": FreshByContact, "no-slot-check": NoSlotCheck, "stale-map": StaleMap,
-	"no-witness": NoWitness,
+	"no-witness": NoWitness, "any-follow": AnyFollow, "follow-later": FollowLater,
 }
 
 // Named returns the set of the mistakes with these names.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/limiter"
 )
 
@@ -92,7 +93,8 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 
 // bringTo brings all other groups to a version, and returns how many of them do not have it.
 func (r *Router) bringTo(version uint64) (behind int) {
-	if !slices.ContainsFunc(r.all(), func(g Group) bool { return g.SharedVersion() < version }) {
+	later := r.faults.Has(faults.FollowLater)
+	if later || !slices.ContainsFunc(r.all(), func(g Group) bool { return g.SharedVersion() < version }) {
 		return 0
 	}
 	want, err := r.sharedAt(version)

@@ -25,6 +25,7 @@ var mutations = []struct {
 	clients bool // the clients make the mistake, not the server
 
 	groups   int        // 0: one
+	shared   bool       // Config.shared
 	harmless faults.Set // mistakes that alone break no promise
 }{
 	{name: "NoClamp", faults: faults.Of(faults.NoClamp),
@@ -52,6 +53,7 @@ var mutations = []struct {
 		weights: weights{"crash": 3, "connection resets": 4, "partition": 2}, clients: true},
 	{name: "NoSlotCheck", faults: faults.Of(faults.NoSlotCheck, faults.StaleMap), harmless: faults.Of(faults.StaleMap),
 		groups: 4, weights: weights{"crash": 3, "partition": 2}},
+	{name: "FollowLater", faults: faults.Of(faults.FollowLater), groups: 4, shared: true, weights: everything},
 }
 
 // TestFaultsAreFound checks that the simulation reports each known mistake. The same run without the mistake must be
@@ -63,7 +65,7 @@ func TestFaultsAreFound(t *testing.T) {
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
 			for seed := *seedFlag; seed < *seedFlag+mutationSeeds; seed++ {
-				c := Config{Seed: seed, Nodes: 3, Groups: m.groups, Faults: m.harmless,
+				c := Config{Seed: seed, Nodes: 3, Groups: m.groups, Faults: m.harmless, shared: m.shared,
 					weights: m.weights, length: mutationLength}
 				require.Empty(t, simulate(t, c).Violations, "the run without the mistake must be clean")
 				c.Faults, c.refundsWithoutID = m.faults, m.clients

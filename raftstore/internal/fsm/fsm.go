@@ -210,6 +210,9 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 			return err
 		}
 		out := m.answersFor(answers, done, len(call.Ops))
+		if m.Faults.Has(faults.AnyFollow) && len(call.Ops) > 0 && call.Ops[0].Code == engine.OpFollow {
+			followAny(table, s.At, &call.Ops[0])
+		}
 		switch {
 		case s.Founding.Slots != nil:
 			m.decideWithin(table, s, call, out)
@@ -223,6 +226,14 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 		}
 		s.History = foldDecisions(s.History, out)
 		done += len(call.Ops)
+	}
+}
+
+// followAny makes an OpFollow one that the table carries out.
+func followAny(table *engine.Table, at engine.Stamp, op *engine.Op) {
+	if have := table.Shared(at); !op.Partial {
+		op.WaitNs, op.TTLNs = int64(have.Version), int64(have.Steps)
+		op.Cost = max(op.Cost, op.WaitNs)
 	}
 }
 
