@@ -44,6 +44,9 @@
 // that is removed from it. A policy change reaches the groups one after the other, so [ledger.LinearizableByGroup]
 // judges them.
 //
+// TestShared changes what concerns all groups under faults. There two clients race on each kind of item, and an
+// answered change must be in force in every group.
+//
 // # What it leaves to others
 //
 // Tests in fake time with a file system in memory cover power loss, torn writes and disk errors at a chosen operation.

@@ -26,6 +26,8 @@ var (
 		"chaos.repeat", 3, "how often TestFailover kills the leader, and TestSilence repeats each fault")
 	silence = flag.Bool("chaos.silence", false,
 		"run TestSilence: how long no decision comes after frozen and slow disks, pauses, kills and power losses")
+	rounds = flag.Int("chaos.rounds", 3,
+		"how often TestShared pauses or kills a node while clients change what all groups share")
 	mutations = flag.Bool(
 		"chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
 	reads     = flag.Duration("chaos.reads", 0, "how long TestReadSpeed reads at each kind of node; 0 skips it")

@@ -143,10 +143,11 @@ func failOver(t *testing.T, c *Cluster, victim *Node, all []groupLeader) (lost, 
 }
 
 // startedGroups is a running cluster of three nodes with groups.
-func startedGroups(t *testing.T, groups int) *Cluster {
+func startedGroups(t *testing.T, groups int, args ...string) *Cluster {
 	t.Helper()
 	cfg := config(t, 3, 0)
-	cfg.Args = append(cfg.Args, "--groups", strconv.Itoa(groups))
+	cfg.Args = append(append(cfg.Args, "--groups", strconv.Itoa(groups)), args...)
+	cfg.OnExit = func(n *Node, err error) { t.Errorf("%s %v: %v\n%s", n.ID, ErrExited, err, n.LogTail()) }
 	cluster, err := NewCluster(cfg)
 	if cluster != nil {
 		t.Cleanup(cluster.Close)
