@@ -5,25 +5,28 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/weir-project/weir/httpfields"
 )
 
 // metricsPage answers scrapes. A scrape needs no password, and its page takes milliseconds with a thousand policies. So
-// making pages has a budget of time: a client that asks more often gets the page that was made last.
+// making pages has a budget of time: a client that asks more often gets the page that was made last. There are two
+// forms only, so that no client can have weir keep others. Each has a budget of its own, so that a flood of scrapes of
+// one form makes no page of the other form old.
 type metricsPage struct {
-	make http.Handler
+	make  http.Handler
+	forms [2]metricsForm // as text, and compressed by gzip
+}
 
+type metricsForm struct {
 	mu   sync.Mutex // one page at a time
 	left time.Duration
 	at   time.Time // when left was brought up to date
-	last [2]*madePage
+	last *madePage
 }
 
 const (
-	// pageShare is the part of the time that making pages may take: one in pageShare. pageBurst is how much it may take
-	// at once after a pause.
-	pageShare = 10
+	// pageShare is the part of the time that making pages of one form may take: one in pageShare. pageBurst is how much
+	// it may take at once after a pause.
+	pageShare = 20
 	pageBurst = 500 * time.Millisecond
 )
 
@@ -34,20 +37,14 @@ type madePage struct {
 	body   []byte
 }
 
-// ServeHTTP answers one scrape. There are two pages only, text with and without gzip, so that no client can have weir
-// keep others.
+// ServeHTTP answers one scrape.
 func (p *metricsPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	form, asked := 0, &http.Request{Method: r.Method, URL: r.URL, Header: http.Header{}}
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		form = 1
 		asked.Header.Set("Accept-Encoding", "gzip")
 	}
-	page := p.page(form, asked.WithContext(r.Context()))
-	if page == nil {
-		w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
-		writePlain(w, http.StatusServiceUnavailable, "the metrics are asked for too often")
-		return
-	}
+	page := p.forms[form].page(p.make, asked.WithContext(r.Context()))
 	for name, values := range page.header {
 		w.Header()[name] = values
 	}
@@ -56,20 +53,20 @@ func (p *metricsPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // page returns a new page, or the last one if the budget is used up.
-func (p *metricsPage) page(form int, r *http.Request) *madePage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (f *metricsForm) page(maker http.Handler, r *http.Request) *madePage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	begun := time.Now()
-	if p.left += begun.Sub(p.at) / pageShare; p.at.IsZero() || p.left > pageBurst {
-		p.left = pageBurst
+	if f.left += begun.Sub(f.at) / pageShare; f.at.IsZero() || f.left > pageBurst {
+		f.left = pageBurst
 	}
-	if p.at = begun; p.left <= 0 {
-		return p.last[form]
+	if f.at = begun; f.left <= 0 {
+		return f.last
 	}
 	page := &madePage{header: http.Header{}, status: http.StatusOK}
-	p.make.ServeHTTP(page, r)
-	p.left -= time.Since(begun)
-	p.last[form] = page
+	maker.ServeHTTP(page, r)
+	f.left -= time.Since(begun)
+	f.last = page
 	return page
 }
 
