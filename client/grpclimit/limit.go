@@ -25,6 +25,7 @@ import (
 // Limiter provides the interceptors.
 type Limiter struct {
 	client   *client.Client
+	teller   quota.Teller
 	methods  map[string]*Method // by Method.Name; nil: excluded
 	fields   httpfields.Style
 	decided  func(ctx context.Context, method, key string, d client.Decision)
@@ -80,7 +81,7 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 	if l.decided != nil {
 		l.decided(ctx, name, key, d)
 	}
-	q := quota.Of(ctx, l.client, name, m.Rule.Window(), &request, &d)
+	q := l.teller.Of(ctx, name, m.Rule.Window(), &request, &d)
 	_ = setHeader(fieldsOf(&q, l.fields)) // fails if headers were sent already; then the fields are lost
 	if !d.Allowed {
 		return denied(&d, q.Detail())

@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/internal/quota"
 	"github.com/weir-project/weir/httpfields"
 )
 
@@ -41,8 +42,8 @@ type Options struct {
 
 // New returns interceptors that limit calls through c.
 func New(c *client.Client, o Options) (*Limiter, error) {
-	l := &Limiter{client: c, methods: map[string]*Method{}, fields: o.Fields, decided: o.Decided,
-		log: cmp.Or(o.Logger, slog.Default())}
+	l := &Limiter{client: c, teller: quota.Teller{Client: c}, methods: map[string]*Method{}, fields: o.Fields,
+		decided: o.Decided, log: cmp.Or(o.Logger, slog.Default())}
 	if o.Fields == 0 && !o.NoFields {
 		l.fields = httpfields.IETF | httpfields.XDelta
 	}

@@ -15,6 +15,7 @@ import (
 // limiter is the middleware.
 type limiter struct {
 	client *client.Client
+	teller quota.Teller
 	o      Options
 	router *router
 
@@ -27,7 +28,7 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	l := &limiter{client: c, o: o}
+	l := &limiter{client: c, teller: quota.Teller{Client: c}, o: o}
 	var err error
 	if l.router, err = newRouter(&l.o); err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bo
 		l.o.Decided(r, route.Name, q.Key, d)
 	}
 	name, window := route.binding(&d)
-	told := quota.Of(r.Context(), l.client, name, window, &q, &d)
+	told := l.teller.Of(r.Context(), name, window, &q, &d)
 	told.Set(w.Header(), l.o.Fields, time.Now())
 	if !d.Allowed {
 		l.logDenial(r, route, q.Key, d)

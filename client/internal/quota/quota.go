@@ -4,30 +4,37 @@ package quota
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/httpfields"
 )
 
-// Of describes the decision about a request. name and window are those of the limit that the decision describes. If no
-// wait helps, Of may ask weir for the reason.
-func Of(
-	ctx context.Context, c *client.Client, name string, window time.Duration, q *client.Request, d *client.Decision,
+// Teller describes decisions. Where no wait helps it may ask weir for the reason, one question at a time. So a flood of
+// such requests costs weir few calls more than its decisions, and those that are not explained have no reason.
+type Teller struct {
+	Client *client.Client
+	asking atomic.Bool
+}
+
+// Of describes the decision about a request. name and window are those of the limit that the decision describes.
+func (t *Teller) Of(
+	ctx context.Context, name string, window time.Duration, q *client.Request, d *client.Decision,
 ) httpfields.Quota {
 	quota := httpfields.Quota{
 		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: window,
 		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
 	}
 	if !d.Allowed && d.RetryAfter == client.Never {
-		quota.Never = reason(ctx, c, q, d)
+		quota.Never = t.reason(ctx, q, d)
 	}
 	return quota
 }
 
 // reason returns why no wait helps. The reply to a decision does not say it, so weir explains the decision, unless the
 // request certainly asks for too much.
-func reason(ctx context.Context, c *client.Client, q *client.Request, d *client.Decision) httpfields.Reason {
+func (t *Teller) reason(ctx context.Context, q *client.Request, d *client.Decision) httpfields.Reason {
 	most := d.Limit
 	if strings.HasPrefix(q.Rule.Name(), "RL.LEAKYBUCKET ") { // one leaves at once, and others wait
 		most++
@@ -35,10 +42,11 @@ func reason(ctx context.Context, c *client.Client, q *client.Request, d *client.
 	if !q.Rule.IsPolicy() && d.Limit > 0 && max(q.Cost, 1) > most {
 		return httpfields.NeverFits
 	}
-	if d.Source != client.FromServer {
+	if d.Source != client.FromServer || !t.asking.CompareAndSwap(false, true) {
 		return httpfields.NotKnown
 	}
-	why, err := c.Explain(ctx, *q)
+	defer t.asking.Store(false)
+	why, err := t.Client.Explain(ctx, *q)
 	if err != nil || why.Allowed { // it changed meanwhile
 		return httpfields.NotKnown
 	}
