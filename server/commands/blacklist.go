@@ -29,15 +29,15 @@ func blacklistCommands() []*command {
 				"block denies every decision on a key that is the address, or ends in `|` and the address, and every " +
 				"decision that says `FROM` this address. A key like `rl:auth:192.0.2.66` is none of these." +
 				"\n\nA network, like `192.0.2.0/24`, denies the same for all of its addresses. It must be no wider " +
-				"than /8 (IPv4) or /16 (IPv6), and have no bits behind its length: `10.1.2.3/8` is an error, so that " +
-				"a typo does not block the world. An address stays denied while any network that contains it is a " +
+				"than /8 (IPv4) or /16 (IPv6), and have no bits behind its length: `10.1.2.3/8` is an error, because " +
+				"it may be a typo. An address stays denied while any network that contains it is a " +
 				"member." +
 				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
 				"IPv6 address, or a longer network, is its /64, because one client has all of it. The set " +
 				"has at most 1000 members. If the new ones do not " +
 				"all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` adds one " +
-				"that has. `TTL`, `TYPE`, `EXISTS` and `KEYS` know the set; any other command on its key, like " +
-				"`EXPIRE` or `SPOP`, is an error.",
+				"that has. `TTL`, `TYPE`, `EXISTS`, `KEYS`, `SCAN` and `DBSIZE` know the set; any other command " +
+				"on its key, like `EXPIRE` or `SPOP`, is an error.",
 			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
 			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
 			plan: planBlacklistAdd, answer: answerBlacklistAdd,
@@ -111,6 +111,16 @@ func checkBlacklist(srv *Shared, args [][]byte) error {
 // isBlacklist reports whether a key names the set of blocked addresses.
 func isBlacklist(srv *Shared, key []byte) bool {
 	return srv.cfg.BlacklistKey != "" && string(key) == srv.cfg.BlacklistKey
+}
+
+// shownSet returns the key of the set of blocked addresses if KEYS, SCAN and DBSIZE of this node show it: it has
+// members, and its slot is one that the node shows.
+func shownSet(srv *Shared) []byte {
+	set := []byte(srv.cfg.BlacklistKey)
+	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || len(blacklistMembers(srv)) == 0 {
+		return nil
+	}
+	return set
 }
 
 // checkNotBlacklist refuses operations that would keep a limiter, a string or a block under the key of the set. The set
@@ -248,13 +258,10 @@ func runBlacklistScan(s *Session, args [][]byte) {
 	if !s.guarded(checkBlacklist(s.srv, args)) || !s.guarded(err) {
 		return
 	}
-	for i := 3; i < len(args); i += 2 {
-		if arg.Is(args[i], "TYPE") {
-			s.fail(arg.ErrSyntax)
-			return
-		}
+	count, filter, err := scanOptions(args[3:])
+	if filter.kind != "" {
+		err = arg.ErrSyntax
 	}
-	count, _, keep, err := scanOptions(args[3:])
 	if !s.guarded(err) {
 		return
 	}
@@ -267,7 +274,7 @@ func runBlacklistScan(s *Session, args [][]byte) {
 			members, next = members[:n], at
 		}
 	}
-	members = slices.DeleteFunc(members, func(m string) bool { return !keep([]byte(m), engine.NoAlgorithm) })
+	members = slices.DeleteFunc(members, func(m string) bool { return !filter.accepts([]byte(m), "") })
 	s.Array(2)
 	s.Bulk(strconv.FormatUint(next, 10))
 	s.Array(len(members))

@@ -176,8 +176,14 @@ func TestCommandsOnTheBlacklist(t *testing.T) {
 	require.Equal(t, "-1", c.say("PTTL rl:blacklist:ip"))
 	require.Equal(t, "rl:blacklist:ip", c.say("KEYS rl:*"))
 	require.Empty(t, c.say("KEYS other:*"))
+	require.Equal(t, "0 rl:blacklist:ip", c.say("SCAN 0 MATCH rl:*"))
+	require.Equal(t, "0 rl:blacklist:ip", c.say("SCAN 0 TYPE set"))
+	require.Equal(t, "0 ip:192.0.2.66", c.say("SCAN 0 TYPE none"))
+	require.Equal(t, "2", c.say("DBSIZE"), "as many as KEYS and SCAN show")
 	require.Equal(t, "1", c.say("SREM rl:blacklist:ip 192.0.2.66"))
 	require.Empty(t, c.say("KEYS rl:*"))
+	require.Equal(t, "0 ", c.say("SCAN 0"))
+	require.Equal(t, "0", c.say("DBSIZE"))
 }
 
 // sortedKeys returns the keys that KEYS lists, the set first.

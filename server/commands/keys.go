@@ -182,8 +182,8 @@ func runKeys(s *Session, args [][]byte) {
 		s.fail(errPatternLong)
 		return
 	}
-	found := newKeyList(
-		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	filter := scanFilter{pattern: pattern}
+	found := newKeyList(s.srv, pattern, filter.keep)
 	found.own = own(s.srv)
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
@@ -193,11 +193,7 @@ func runKeys(s *Session, args [][]byte) {
 		s.fail(errTooManyKeys)
 		return
 	}
-	if set := []byte(s.srv.cfg.BlacklistKey); isBlacklist(s.srv, set) && engine.MatchGlob(pattern, set) &&
-		len(blacklistMembers(s.srv)) > 0 {
-		found.n++
-		found.replies = redcon.AppendBulk(found.replies, set)
-	}
+	found.addSet(s.srv, filter)
 	s.Array(found.n)
 	s.Out = append(s.Out, found.replies...)
 }
@@ -264,6 +260,14 @@ func (l *keyList) twice(key []byte) bool {
 	return false
 }
 
+// addSet adds the key of the set of blocked addresses, if the node shows it and it passes the filter.
+func (l *keyList) addSet(srv *Shared, f scanFilter) {
+	if set := shownSet(srv); set != nil && f.accepts(set, "set") {
+		l.n++
+		l.replies = redcon.AppendBulk(l.replies, set)
+	}
+}
+
 // newKeyList returns a keyList of the keys that keep accepts. The list has the names that layouts make, unless the
 // pattern begins with the reserved prefix.
 func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
@@ -279,12 +283,15 @@ func runScan(s *Session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	count, pattern, keep, err := scanOptions(args[2:])
+	count, filter, err := scanOptions(args[2:])
 	if !s.guarded(err) {
 		return
 	}
-	found := newKeyList(s.srv, pattern, keep)
+	found := newKeyList(s.srv, filter.pattern, filter.keep)
 	found.own = own(s.srv)
+	if cursor == 0 { // the set has no place in the order of the keys
+		found.addSet(s.srv, filter)
+	}
 	cursor = s.srv.Limiter.Scan(cursor, count, found.visit)
 	found.sift()
 	s.Array(2)
@@ -301,31 +308,42 @@ func parseCursor(cmd string, b []byte) (uint64, error) {
 	return cursor, nil
 }
 
-func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, engine.Algorithm) bool, err error) {
+// scanFilter is what a scan asks for. The zero value accepts every key.
+type scanFilter struct {
+	pattern []byte // nil: any key
+	kind    string // empty: any
+}
+
+// keep reports whether the filter accepts the key of a limiter.
+func (f *scanFilter) keep(key []byte, a engine.Algorithm) bool {
+	return f.accepts(key, typeName(a)) || f.kind == a.String() && f.accepts(key, f.kind)
+}
+
+func (f *scanFilter) accepts(key []byte, kind string) bool {
+	return (f.kind == "" || f.kind == kind) && (f.pattern == nil || engine.MatchGlob(f.pattern, key))
+}
+
+func scanOptions(args [][]byte) (count int, f scanFilter, err error) {
 	count = defaultScanCount
-	kind := ""
 	for ; len(args) > 0; args = args[2:] {
 		switch {
 		case len(args) < 2:
-			return 0, nil, nil, arg.ErrSyntax
+			return 0, f, arg.ErrSyntax
 		case arg.Is(args[0], "MATCH"):
-			if pattern = args[1]; len(pattern) > maxPatternBytes {
-				return 0, nil, nil, errPatternLong
+			if f.pattern = args[1]; len(f.pattern) > maxPatternBytes {
+				return 0, f, errPatternLong
 			}
 		case arg.Is(args[0], "COUNT"):
 			n, err := arg.Units("COUNT", args[1], 1, math.MaxInt64)
 			if err != nil {
-				return 0, nil, nil, err
+				return 0, f, err
 			}
 			count = int(min(n, maxScanCount))
 		case arg.Is(args[0], "TYPE"):
-			kind = lower(args[1])
+			f.kind = lower(args[1])
 		default:
-			return 0, nil, nil, arg.ErrSyntax
+			return 0, f, arg.ErrSyntax
 		}
 	}
-	return count, pattern, func(key []byte, a engine.Algorithm) bool {
-		return (kind == "" || kind == a.String() || kind == typeName(a)) &&
-			(pattern == nil || engine.MatchGlob(pattern, key))
-	}, nil
+	return count, f, nil
 }

@@ -76,11 +76,12 @@ func own(srv *Shared) func(key []byte) bool {
 // runSize is DBSIZE. It counts the keys that SCAN shows.
 func runSize(s *Session, _ [][]byte) {
 	by, ok := s.srv.Replica.(limiter.GroupReader)
+	n := int64(oneIf(shownSet(s.srv) != nil))
 	if !ok || own(s.srv) == nil {
-		s.Int(s.srv.Limiter.Len())
+		s.Int(n + s.srv.Limiter.Len())
 		return
 	}
-	n, t := int64(0), s.srv.Replica.Topology()
+	t := s.srv.Replica.Topology()
 	for _, g := range t.Groups {
 		if g.Leader == t.Self {
 			n += by.LenOf(g.Slots.First)
