@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// A key has at most one block of its own and one block everywhere, in one entry, and the later end of the two counts.
+// A key has at most one block of its own and one block everywhere. Both are in one entry, and the later end counts.
 // OpBlock, OpBlockEverywhere and OpUnblock with High set change one of them and keep the other. Without High, OpUnblock
 // lifts both, and by rules older than RulesBlocks a new block replaces both. In a batch that begins with an OpFollow,
 // OpUnblock lifts the block everywhere.

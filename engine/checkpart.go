@@ -69,8 +69,8 @@ func (x *part) unopened() store.Cell {
 	return store.Cell{Hash: x.c.Hash, Key: x.c.Key, Reserve: x.c.Reserve}
 }
 
-// followMove opens the limiter again if another part moved the limiters of its bundle, by its take or because it caught
-// up with its definition.
+// followMove opens the limiter again if another part moved the limiters of its bundle: by a take, or by a change of its
+// limit to the definition in force.
 func (x *part) followMove() {
 	if x.moves == x.s.Moves {
 		return
