@@ -180,6 +180,7 @@ func TestCommandsOnTheBlacklist(t *testing.T) {
 	require.Equal(t, "0 rl:blacklist:ip", c.say("SCAN 0 TYPE set"))
 	require.Equal(t, "0 ip:192.0.2.66", c.say("SCAN 0 TYPE none"))
 	require.Equal(t, "2", c.say("DBSIZE"), "as many as KEYS and SCAN show")
+	require.Contains(t, c.say("INFO keyspace"), "db0:keys=2,expires=1,")
 	require.Equal(t, "1", c.say("SREM rl:blacklist:ip 192.0.2.66"))
 	require.Empty(t, c.say("KEYS rl:*"))
 	require.Equal(t, "0 ", c.say("SCAN 0"))

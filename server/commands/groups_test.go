@@ -325,6 +325,7 @@ func TestAPrimaryShowsItsOwnKeys(t *testing.T) {
 	f.Split("", "b", "a", "b")
 	b.sess.EndReads()
 	assert.Equal(t, "2", b.say("DBSIZE"), "a group of another node must not matter")
+	assert.Contains(t, b.say("INFO keyspace"), "db0:keys=2,expires=2,")
 }
 
 // TestReadinessOfGroups checks that a node stays ready while some groups have a leader.

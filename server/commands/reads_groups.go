@@ -74,18 +74,19 @@ func own(srv *Shared) func(key []byte) bool {
 }
 
 // runSize is DBSIZE. It counts the keys that SCAN shows.
-func runSize(s *Session, _ [][]byte) {
-	by, ok := s.srv.Replica.(limiter.GroupReader)
-	n := int64(oneIf(shownSet(s.srv) != nil))
-	if !ok || own(s.srv) == nil {
-		s.Int(n + s.srv.Limiter.Len())
-		return
+func runSize(s *Session, _ [][]byte) { s.Int(keysShown(s.srv) + int64(oneIf(shownSet(s.srv) != nil))) }
+
+// keysShown returns how many keys of limiters SCAN shows.
+func keysShown(srv *Shared) (n int64) {
+	by, ok := srv.Replica.(limiter.GroupReader)
+	if !ok || own(srv) == nil {
+		return srv.Limiter.Len()
 	}
-	t := s.srv.Replica.Topology()
+	t := srv.Replica.Topology()
 	for _, g := range t.Groups {
 		if g.Leader == t.Self {
 			n += by.LenOf(g.Slots.First)
 		}
 	}
-	s.Int(n)
+	return n
 }

@@ -59,7 +59,7 @@ func setMonitor(s *Session, on bool) {
 func runInfo(s *Session, args [][]byte) {
 	facts := info.Server{
 		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter),
-		Subscribed: s.srv.clients.pubsubCount,
+		Subscribed: s.srv.clients.pubsubCount, Expiring: keysShown(s.srv), Lasting: oneIf(shownSet(s.srv) != nil),
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()

@@ -18,6 +18,8 @@ type Server struct {
 	LastSave           int64 // in Unix time
 	Saving, SaveFailed bool
 	Subscribed         func() int // clients with subscriptions
+	Expiring           int64      // keys that expire, which are all of limiters
+	Lasting            int32      // keys that do not
 }
 
 // section is one part of INFO. An extra section is shown only by its name, and by INFO all and everything.

@@ -111,8 +111,8 @@ func writeErrorstats(s *Server, w *writer) {
 }
 
 func writeKeyspace(s *Server, w *writer) {
-	if n := s.Limiter.Len(); n > 0 {
-		w.field("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, n))
+	if n := s.Expiring + int64(s.Lasting); n > 0 {
+		w.field("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, s.Expiring))
 	}
 }
 
