@@ -2,6 +2,7 @@ package systems
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -58,6 +59,56 @@ func marketplaceLeaderKilled(t *testing.T, dir string) {
 		require.True(t, strings.HasPrefix(marketplaceSay(t.Context(), rdb, "RL.CHECK channel-deals k0 COST 0"),
 			"1 0 0 "), "every node knows of all five")
 	}
+}
+
+// marketplaceLosesWeir loses weir between the filters of a request and its controller, which is refused like a request
+// that meets no weir in the filters.
+func marketplaceLosesWeir(t *testing.T, dir string) {
+	w := startMarketplaceWeir(t)
+	m := startMarketplace(t, dir, marketplaceWithout(t, w.Addr, "RL.ACQUIRE"))
+	a := m.post("/api/v1/deals", "90", `{"channel":"k"}`)
+	require.Equal(t, "503 1", fmt.Sprint(a.status, " ", a.header.Get("Retry-After")), a.text)
+	require.Contains(t, a.text, `"Limits cannot be checked"`)
+}
+
+// marketplaceWithout returns the address of a proxy that closes a connection when a client sends this word.
+func marketplaceWithout(t *testing.T, to, word string) (addr string) {
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	t.Cleanup(func() {
+		_ = proxy.Close()
+		all.Wait()
+	})
+	all.Go(func() {
+		for {
+			client, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			all.Go(func() {
+				_, _ = io.Copy(client, server)
+				_ = client.Close()
+			})
+			all.Go(func() {
+				defer func() { _ = server.Close() }()
+				buf := make([]byte, 1<<16)
+				for {
+					n, err := client.Read(buf)
+					if err != nil || strings.Contains(string(buf[:n]), word) {
+						return
+					}
+					_, _ = server.Write(buf[:n])
+				}
+			})
+		}
+	})
+	return proxy.Addr().String()
 }
 
 // marketplaceStartsFirst starts the program before weir. The program waits for weir, and says so when it gives up.

@@ -39,6 +39,7 @@ func TestMarketplace(t *testing.T) {
 		m.monitoring()
 	})
 	t.Run("leader killed", func(t *testing.T) { marketplaceLeaderKilled(t, dir) })
+	t.Run("weir ends in a request", func(t *testing.T) { marketplaceLosesWeir(t, dir) })
 	t.Run("weir starts late", func(t *testing.T) { marketplaceStartsFirst(t, dir) })
 }
 
