@@ -323,14 +323,14 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	  done; \
 	done
 
-# This writes all figures as JSON, for "weir-bench compare", and a page with charts into bin/.
+# This writes all figures and samples as JSON into bin/.
 .PHONY: bench
 bench: build-bench redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
-	bin/weir-bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
+	bin/weir-bench --json bin/bench.json $(BENCHFLAGS)
 
 .PHONY: bench-cluster
 bench-cluster: build-bench redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
-	bin/weir-bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
+	bin/weir-bench --suite cluster --json bin/bench-cluster.json $(BENCHFLAGS)
 
 # BASE is the revision to compare with. BENCHFLAGS="--scenario zipf-p128 --pairs 24" measures something else.
 BASE ?= HEAD^
@@ -342,7 +342,7 @@ bench-guard: build-bench ## Compare this weir with the one at BASE (HEAD^) alter
 .PHONY: bench-rivals
 bench-rivals: build-bench redis-tools ## Fetch or build the strongest rivals at pinned versions, and measure weir beside them, in about 15 minutes
 	@scripts/rivals.sh bin/rivals
-	bin/weir-bench --suite rivals --rivals bin/rivals --json bin/bench-rivals.json --html bin/bench-rivals.html $(BENCHFLAGS)
+	bin/weir-bench --suite rivals --rivals bin/rivals --json bin/bench-rivals.json $(BENCHFLAGS)
 
 # bench/middleware is a separate module, so that weir does not depend on ulule/limiter.
 .PHONY: bench-middleware
@@ -351,7 +351,7 @@ bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, i
 
 .PHONY: bench-docs
 bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
-	bin/weir-bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
+	bin/weir-bench --suite full --json bin/bench-full.json --markdown docs/benchmarks.md $(BENCHFLAGS)
 
 .PHONY: docs
 docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents

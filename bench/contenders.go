@@ -37,16 +37,12 @@ const (
 	followerName    = "weir x3 fsync, follower"
 	osName          = "weir x3 os"
 	fiveName        = "weir x5 fsync"
-	customName      = "address given"
 )
 
 // Contenders makes targets by name.
 type Contenders struct {
 	Tools Tools
 	Dir   string // for state and logs
-
-	// Addr and Template belong to customName: the address of a running server, and a command with {key} in it.
-	Addr, Template string
 
 	clusters map[string]*servers.Cluster
 	made     int
@@ -83,8 +79,6 @@ func (c *Contenders) target(name, instance string) (Target, error) {
 		return t, err
 	case crabName:
 		return c.throttlecrab()
-	case customName:
-		return c.custom()
 	default:
 		return c.redisTarget(name)
 	}
@@ -159,17 +153,5 @@ func (c *Contenders) throttlecrab() (Target, error) {
 			Denied:      command("1", "1", "3600"),
 			Lasting:     command("1000000", "1", "3600"),
 		},
-	}, nil
-}
-
-// custom is a server at an address that was started elsewhere.
-func (c *Contenders) custom() (Target, error) {
-	args := strings.Fields(c.Template)
-	if c.Addr == "" || len(args) == 0 {
-		return Target{}, fmt.Errorf("%s %w: give an address and a command", customName, ErrToolMissing)
-	}
-	return Target{
-		Server: &servers.Remote{At: c.Addr}, Keeps: true,
-		Commands: map[Workload]Command{Custom: {Args: args, Reply: anyReply()}},
 	}, nil
 }

@@ -89,25 +89,6 @@ func TestReplicasHaveWhatThePrimaryHas(t *testing.T) {
 	}
 }
 
-func TestAServerSomebodyElseRuns(t *testing.T) {
-	fake := &fakeServer{reply: func([]string) string { return "$2\r\nhi\r\n" }}
-	contenders := Contenders{Addr: startFake(t, fake), Template: "GET {key}"}
-	runner := Runner{Find: contenders.Target, Generator: new(Builtin), Repetitions: 1, CellTime: leastCell / 10}
-	s := fakeScenario(crabName).WithAddress()
-	report, err := runner.Run(context.Background(), []Scenario{s})
-	require.NoError(t, err)
-	require.Equal(t, crabName, report.LeftOut[0].Name)
-	row := report.Scenarios[0].Rows[0]
-	require.Equal(t, []string{"GET", "key:000000000000"}, row.Request)
-	require.EqualValues(t, 1, row.AdmittedShare)
-	require.NotContains(t, row.Figures, CPU, "not ours to see")
-	require.Equal(t, []string{"PING"}, fake.seen(), "nor to empty")
-
-	_, err = (&Contenders{}).Target(customName, "")
-	require.ErrorIs(t, err, ErrToolMissing)
-	require.Error(t, (&servers.Remote{At: "127.0.0.1:1"}).Start(context.Background()))
-}
-
 func TestMissingProgramsSayHowToGetThem(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	contenders := Contenders{Tools: FindTools("weir"), Dir: t.TempDir()}

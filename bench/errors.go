@@ -23,8 +23,6 @@ var (
 	ErrUnknownName = errors.New("unknown name")
 	// ErrNoMarkers reports that a page has no markers for results.
 	ErrNoMarkers = errors.New("no markers for the figures")
-	// ErrNotAReport reports that a file is not a report of this program.
-	ErrNotAReport = errors.New("not a report of weir-bench")
 	// ErrLoadOutput reports unexpected output of the load generator.
 	ErrLoadOutput = errors.New("unexpected load generator output")
 	// ErrTooFewPairs reports a comparison of two programs that could find no change.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,21 @@ const GuardRisk = 0.05
 
 // DefaultPairs is enough that two disturbed pairs of the nine figures of [GuardScenarios] change no verdict.
 const DefaultPairs = 16
+
+// Verdict is the change of a figure from one program to another.
+type Verdict string
+
+const (
+	Better Verdict = "better"
+	Worse  Verdict = "worse"
+	Same   Verdict = "within the noise"
+	// Unknown is the verdict without enough measurements.
+	Unknown Verdict = "unknown"
+)
+
+// leastChange is the usual difference between two runs of the same program on the same machine. A smaller difference of
+// medians never counts as a change.
+const leastChange = 0.03
 
 // guarded are the figures that Guard compares.
 var guarded = []Figure{Rate, CPU, P99}
@@ -153,7 +169,7 @@ func (p *Paired) judge(risk float64) {
 		return
 	}
 	p.Low, p.High = low, high
-	if low <= 1 && high >= 1 || abs(p.Ratio.Median-1) < leastChange {
+	if low <= 1 && high >= 1 || math.Abs(p.Ratio.Median-1) < leastChange {
 		return
 	}
 	if p.Verdict = Worse; (p.Ratio.Median > 1) == kindOf(p.Figure).more {

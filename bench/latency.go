@@ -47,19 +47,6 @@ func msAt(h *hdr.Histogram, percentile float64) float64 {
 	return float64(h.ValueAtQuantile(percentile)) / float64(time.Millisecond)
 }
 
-// CurvePoint is a percentile of latency.
-type CurvePoint struct {
-	Percentile float64 `json:"percentile"`
-	Ms         float64 `json:"ms"`
-}
-
-// curvePercentiles are the percentiles of a curve. Each step halves or quarters the share of slower requests.
-var curvePercentiles = []float64{0, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999, 100}
-
-func curveOf(h *hdr.Histogram) []CurvePoint {
-	return mapOf(curvePercentiles, func(p float64) CurvePoint { return CurvePoint{p, msAt(h, p)} })
-}
-
 // recorder collects the latency and the answers of some links of a load.
 type recorder struct {
 	mu      sync.Mutex

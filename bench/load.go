@@ -18,8 +18,6 @@ const (
 	Lasting     Workload = "lasting bucket"   // one unit an hour, burst a million: keeps its state, denies nothing
 	Checked     Workload = "four limits"      // a policy of Lasting and three more limits, which deny nothing either
 	Mixed       Workload = "mixed algorithms" // a third each of token buckets, windows and logs
-	Custom      Workload = "command given"    // of a server that was started elsewhere
-
 )
 
 // denies reports whether a workload denies requests for a key that is used all the time.

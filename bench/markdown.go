@@ -85,6 +85,16 @@ func (s ScenarioReport) markdown(b *strings.Builder) {
 	}
 }
 
+// shellLine formats a command for a shell.
+func shellLine(args []string) string {
+	return strings.Join(mapOf(args, func(arg string) string {
+		if arg == "" || strings.ContainsAny(arg, " \t\n'\"$&|;<>()*?[]{}#~\\") {
+			return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		return arg
+	}), " ")
+}
+
 // writeList writes lines as a list with an empty line before it.
 func writeList(b *strings.Builder, lines []string) {
 	b.WriteString("\n")

@@ -7,6 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// fullReport has every part of a report.
+func fullReport() *Report {
+	r := sampleReport()
+	r.Judge([]Goal{{"bucket-p128", Rate, "weir", "redis+lua", 12, 0}})
+	r.Snapshots = &SnapshotReport{}
+	r.Snapshots.summarize(sampleWindows())
+	r.Command = []string{"weir-bench", "--dir", "/a b"}
+	return r
+}
+
 func TestFiguresGoBetweenTheirMarkers(t *testing.T) {
 	page := []byte("# Title\n" + figuresBegin + "\nold\n" + figuresEnd + "\nend\n")
 	once, err := fullReport().Insert(page)

@@ -163,7 +163,6 @@ func (o Outcome) sample(cpu time.Duration, diskBytes int64) Sample {
 		GeneratorBusy:   o.Busy.Seconds() / o.Took.Seconds(),
 		Threads:         o.Threads,
 		LagP999Ms:       o.LagP999Ms,
-		histogram:       o.histogram,
 	}
 }
 

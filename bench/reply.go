@@ -58,11 +58,6 @@ func countReply() Reply {
 	}}
 }
 
-// anyReply regards every answer but an error as an admission, because the meaning of the command's answers is unknown.
-func anyReply() Reply {
-	return Reply{Read: func(answer) (bool, error) { return true, nil }}
-}
-
 func (a answer) unexpected() error {
 	return fmt.Errorf("%w: %c%s, %d elements, the first %d", ErrNotADecision, a.kind, a.said, a.elements, a.first[0])
 }

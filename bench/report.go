@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weir-project/weir/bench/machine"
 )
 
@@ -54,7 +52,6 @@ type Row struct {
 	Label       string   `json:"label"`
 	Target      string   `json:"target"`
 	Load        Load     `json:"load"`
-	At          float64  `json:"at,omitempty"`           // on the scenario's axis
 	Request     []string `json:"request"`                // of its first part, for its first key
 	Script      string   `json:"script,omitempty"`       // loaded beforehand
 	Before      []string `json:"before,omitempty"`       // a command that was sent beforehand
@@ -67,7 +64,6 @@ type Row struct {
 	GeneratorMicros float64           `json:"generator_us_per_request"`
 	GeneratorLimit  bool              `json:"generator_limit"` // the generator limited the rate, not the server
 	LagP999Ms       float64           `json:"lag_p999_ms,omitempty"`
-	Curve           []CurvePoint      `json:"curve,omitempty"`     // of all repetitions together
 	Disturbed       []string          `json:"disturbed,omitempty"` // why cells were measured again
 }
 
@@ -88,13 +84,11 @@ type Sample struct {
 	GeneratorBusy   float64 `json:"generator_cores"`
 	Threads         int     `json:"generator_threads,omitempty"` // it can keep busy; 0 for all cores
 	LagP999Ms       float64 `json:"lag_p999_ms,omitempty"`       // how late requests left; open loops only
-
-	histogram *hdr.Histogram
 }
 
 // describe records the information to send the same requests.
 func (r *Row) describe(c *cell, addr string, requests int) {
-	r.Label, r.Target, r.Load, r.At = c.Label, c.Target, c.Load, c.At
+	r.Label, r.Target, r.Load = c.Label, c.Target, c.Load
 	first := c.Load.parts()[0]
 	command := c.target.Commands[first.workload]
 	r.Request, r.Script = command.For(c.Load.key(keyPrefix, 0), first.cost), command.Script
@@ -117,7 +111,6 @@ func summarize(rows []Row) {
 		row.GeneratorLimit = mostly(row.Samples, Sample.generatorLimits)
 		row.FirstOverThis = spreadOf(ratios(rows[0].Samples, row.Samples, kindOf(Rate).of))
 		row.AdmittedShare = admittedShare(row.Samples)
-		row.Curve = curveOfAll(row.Samples)
 	}
 }
 
@@ -142,21 +135,6 @@ func admittedShare(samples []Sample) float64 {
 		admitted += s.Admitted
 	}
 	return float64(admitted) / float64(max(read, 1))
-}
-
-// curveOfAll returns the latency of all repetitions together, or nil if the generator knows only percentiles.
-func curveOfAll(samples []Sample) []CurvePoint {
-	all := newHistogram()
-	for _, s := range samples {
-		if s.histogram == nil {
-			return nil
-		}
-		all.Merge(s.histogram)
-	}
-	for i := range samples {
-		samples[i].histogram = nil // no longer needed; a long run has hundreds
-	}
-	return curveOf(all)
 }
 
 // LeaveOut records an entrant that is not measured, once.
@@ -184,16 +162,4 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
-}
-
-// ReadReport reads the output of WriteJSON.
-func ReadReport(from io.Reader) (*Report, error) {
-	var r Report
-	if err := json.NewDecoder(from).Decode(&r); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotAReport, err)
-	}
-	if len(r.Scenarios) == 0 && r.Snapshots == nil {
-		return nil, fmt.Errorf("%w: it holds no scenario", ErrNotAReport)
-	}
-	return &r, nil
 }

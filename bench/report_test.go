@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -76,14 +77,10 @@ func TestTableWarnsOfABusyMachine(t *testing.T) {
 func TestJSONKeepsEverySample(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, sampleReport().WriteJSON(&out))
-	back, err := ReadReport(strings.NewReader(out.String()))
-	require.NoError(t, err)
-	require.Equal(t, sampleReport(), back)
+	var back Report
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &back))
+	require.Equal(t, sampleReport(), &back)
 	require.Contains(t, out.String(), `"p999_ms": 4`)
-	for _, in := range []string{"", "[]", "{}", "no"} {
-		_, err := ReadReport(strings.NewReader(in))
-		require.ErrorIs(t, err, ErrNotAReport, in)
-	}
 }
 
 func TestRate(t *testing.T) {

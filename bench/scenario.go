@@ -14,8 +14,6 @@ type Scenario struct {
 	// none.
 	RateOf    string  `json:"rate_of,omitempty"`
 	RateShare float64 `json:"rate_share,omitempty"`
-	// Axis names the quantity that grows from entrant to entrant; empty for none.
-	Axis string `json:"axis,omitempty"`
 }
 
 // Entrant is one cell of a scenario.
@@ -23,7 +21,6 @@ type Entrant struct {
 	Label  string // unique in the scenario
 	Target string // see Contenders
 	Load   Load
-	At     float64 // position on the scenario's axis; 0 without an axis
 }
 
 // beside returns a scenario in which all targets get the same load.
@@ -37,14 +34,14 @@ func beside(name string, l Load, targets ...string) Scenario {
 
 // growing returns a scenario in which a quantity grows, for one target after the other. set puts a value of it into a
 // load.
-func growing(name, axis string, l Load, values []int, set func(*Load, int), targets ...string) Scenario {
-	s := Scenario{Name: name, Axis: axis,
-		About: fmt.Sprintf("%s, %s from %d to %d", l.Workload, axis, values[0], values[len(values)-1])}
+func growing(name, quantity string, l Load, values []int, set func(*Load, int), targets ...string) Scenario {
+	s := Scenario{Name: name,
+		About: fmt.Sprintf("%s, %s from %d to %d", l.Workload, quantity, values[0], values[len(values)-1])}
 	for _, t := range targets {
 		for _, v := range values {
 			grown := l
 			set(&grown, v)
-			s.Entrants = append(s.Entrants, Entrant{fmt.Sprintf("%s, %d %s", t, v, axis), t, grown, float64(v)})
+			s.Entrants = append(s.Entrants, Entrant{fmt.Sprintf("%s, %d %s", t, v, quantity), t, grown})
 		}
 	}
 	return s
@@ -73,18 +70,6 @@ func (s Scenario) Only(targets []string) Scenario {
 		s.Entrants = slices.DeleteFunc(
 			slices.Clone(s.Entrants), func(e Entrant) bool { return !slices.Contains(targets, e.Target) })
 	}
-	return s
-}
-
-// WithAddress adds the custom server under the load of the first entrant. It returns scenarios that fill their servers
-// unchanged.
-func (s Scenario) WithAddress() Scenario {
-	l := s.Entrants[0].Load
-	if l.Filled || l.Held || s.Axis != "" {
-		return s
-	}
-	l.Workload, l.DeniedPercent = Custom, 0
-	s.Entrants = append(slices.Clone(s.Entrants), Entrant{Label: customName, Target: customName, Load: l})
 	return s
 }
 

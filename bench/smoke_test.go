@@ -132,7 +132,6 @@ func TestSmokeComparesForReal(t *testing.T) {
 			require.Positive(t, row.FirstOverThis.Min)
 			require.Positive(t, row.AdmittedShare)
 			require.LessOrEqual(t, row.Figures[P50].Median, row.Figures[Slowest].Max)
-			require.Len(t, row.Curve, len(curvePercentiles))
 		}
 	}
 	require.Positive(t, report.Scenarios[3].Rows[0].Load.PerSecond)
@@ -140,8 +139,7 @@ func TestSmokeComparesForReal(t *testing.T) {
 	require.NotZero(t, report.Scenarios[4].Rows[1].Figures[BytesPerKey].Median)
 	require.GreaterOrEqual(t, len(r.pids), 1+1+1+3+2)
 	r.requireGone(t, len(r.pids))
-	for _, write := range []func(io.Writer) error{report.WriteTable, report.WriteJSON, report.WriteHTML,
-		report.WriteMarkdown} {
+	for _, write := range []func(io.Writer) error{report.WriteTable, report.WriteJSON, report.WriteMarkdown} {
 		require.NoError(t, write(io.Discard))
 	}
 }

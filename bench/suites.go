@@ -142,9 +142,9 @@ func cluster() []Scenario {
 
 func growth() []Scenario {
 	fill := func(l *Load, keys int) { l.Keys = keys }
-	nodes := Scenario{Name: "grow-nodes", Axis: "nodes", About: bucket(usualClients, 128).String() + ", 1 to 5 nodes"}
-	for i, t := range []string{aloneName, leaderName, fiveName} {
-		nodes.Entrants = append(nodes.Entrants, Entrant{t, t, bucket(usualClients, 128), float64(2*i + 1)})
+	nodes := Scenario{Name: "grow-nodes", About: bucket(usualClients, 128).String() + ", 1 to 5 nodes"}
+	for _, t := range []string{aloneName, leaderName, fiveName} {
+		nodes.Entrants = append(nodes.Entrants, Entrant{t, t, bucket(usualClients, 128)})
 	}
 	return []Scenario{
 		growing("grow-keys", "keys", kept(1), []int{10_000, 100_000, 1_000_000, 10_000_000}, fill, weirName),

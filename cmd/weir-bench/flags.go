@@ -45,8 +45,6 @@ type benchTools struct {
 	RedisServer string `env:"-" type:"existingfile" placeholder:"FILE" help:"Redis or Valkey to measure, instead of the one in PATH."`
 	RedisCell   string `env:"-" type:"existingfile" placeholder:"FILE" help:"The module libredis_cell.so, where it is not in its usual place."`
 	Rivals      string `env:"-" type:"existingdir" placeholder:"DIR" help:"A directory of scripts/rivals.sh; its programs take the place of installed ones."`
-	Address     string `env:"-" address:"" placeholder:"HOST:PORT" help:"A server of any kind that speaks RESP and runs already; needs --command."`
-	Command     string `env:"-" placeholder:"TEMPLATE" help:"What to send there, like 'SET {key} x'. Every answer but an error counts as admitted."`
 }
 
 func (b benchTools) find() (bench.Tools, error) {
@@ -91,13 +89,7 @@ func (m *measureCmd) scenarios() (all []bench.Scenario, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if (m.Address == "") != (m.Command == "") {
-		return nil, fmt.Errorf("--address and --command go together")
-	}
 	for i := range all {
-		if m.Address != "" {
-			all[i] = all[i].WithAddress()
-		}
 		if all[i], err = all[i].Reshaped(m.change); err != nil {
 			return nil, err
 		}

@@ -14,10 +14,9 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Run     measureCmd `cmd:"" default:"withargs" help:"Measure weir beside Redis. This is what weir-bench does unless told otherwise."`
-	Compare compareCmd `cmd:"" help:"Say what got better or worse from one run to another, beyond the noise."`
-	Guard   guardCmd   `cmd:"" help:"Compare two programs of weir alternately, with a verdict beyond the noise."`
-	Man     manCmd     `cmd:"" hidden:"" help:"Write man pages of weir-bench into a directory."`
+	Run   measureCmd `cmd:"" default:"withargs" help:"Measure weir beside Redis. This is what weir-bench does unless told otherwise."`
+	Guard guardCmd   `cmd:"" help:"Compare two programs of weir alternately, with a verdict beyond the noise."`
+	Man   manCmd     `cmd:"" hidden:"" help:"Write man pages of weir-bench into a directory."`
 
 	VersionFlag kong.VersionFlag `env:"-" name:"version" help:"Print the version and exit."`
 }

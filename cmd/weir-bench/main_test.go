@@ -91,14 +91,10 @@ func TestBenchFlagsChangeEveryLoad(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"a scenario": {"--scenario=bucket"}, "a target": {"--target=memcached"},
-		"half an address": {"--address=127.0.0.1:1"},
 	} {
 		_, err := parseBench(t, args...).scenarios()
 		require.Error(t, err, name)
 	}
-	all, err = parseBench(t, "--scenario=bucket-p1", "--address=127.0.0.1:1", "--command=GET {key}").scenarios()
-	require.NoError(t, err)
-	require.Equal(t, bench.Custom, all[0].Entrants[len(all[0].Entrants)-1].Load.Workload)
 	var out strings.Builder
 	require.NoError(t, list(&out, all))
 	require.Contains(t, out.String(), "bucket-p1")
@@ -109,17 +105,17 @@ func TestBenchWritesWhatIsAskedFor(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	require.NoError(t, os.WriteFile(file("page.md"), []byte("<!-- figures: begin -->\n<!-- figures: end -->\n"), 0o644))
 	report := &bench.Report{Scenarios: []bench.ScenarioReport{{}}, CellTime: "1s"}
-	out := benchOutputs{JSON: file("a.json"), HTML: file("a.html"), Markdown: file("page.md")}
+	out := benchOutputs{JSON: file("a.json"), Markdown: file("page.md")}
 	var said strings.Builder
 	require.NoError(t, out.write(&said, report, nil))
-	for _, name := range []string{"a.json", "a.html", "page.md"} {
+	for _, name := range []string{"a.json", "page.md"} {
 		require.Contains(t, said.String(), "written: "+file(name))
 		text, err := os.ReadFile(file(name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), "1s")
 	}
 	require.NoError(t, benchOutputs{}.write(io.Discard, report, nil), "nothing asked for")
-	require.ErrorIs(t, benchOutputs{Markdown: file("a.html")}.write(io.Discard, report, nil), bench.ErrNoMarkers)
+	require.ErrorIs(t, benchOutputs{Markdown: file("a.json")}.write(io.Discard, report, nil), bench.ErrNoMarkers)
 
 	part := &bench.Report{Scenarios: report.Scenarios, CellTime: "2s"}
 	require.NoError(t, out.write(&said, part, context.Canceled))
@@ -129,13 +125,6 @@ func TestBenchWritesWhatIsAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(text), cell, "%s after a run that was interrupted", name)
 	}
-
-	require.NoError(t, (&compareCmd{file("a.json"), file("a.json")}).Run())
-	require.ErrorIs(t, (&compareCmd{file("a.json"), file("page.md")}).Run(), bench.ErrNotAReport)
-	var parsed cli
-	ctx, err := newParser(&parsed).Parse([]string{"compare", file("a.json"), file("a.html")})
-	require.NoError(t, err)
-	require.Equal(t, "compare <before> <after>", ctx.Command())
 }
 
 // TestSlips checks that weir-bench explains a wrong flag as weir does.
@@ -176,8 +165,8 @@ func TestManPagesOfTheBench(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ctx.Run())
 	for page, want := range map[string]string{
-		"weir-bench.1": "weir\\-bench\\-compare (1)", "weir-bench-run.1": "\\-\\-repetitions",
-		"weir-bench-compare.1": "noise", "weir-bench-guard.1": "noise",
+		"weir-bench.1": "weir\\-bench\\-guard (1)", "weir-bench-run.1": "\\-\\-repetitions",
+		"weir-bench-guard.1": "noise",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, page))
 		require.NoError(t, err)
@@ -185,7 +174,7 @@ func TestManPagesOfTheBench(t *testing.T) {
 	}
 	pages, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Len(t, pages, 4)
+	require.Len(t, pages, 3)
 }
 
 func TestGuardHasDefaults(t *testing.T) {

@@ -128,7 +128,7 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 	}
 	tell, clearLine := bench.Progress(os.Stderr)
 	defer clearLine()
-	contenders := bench.Contenders{Tools: tools, Dir: dir, Addr: m.Address, Template: m.Command}
+	contenders := bench.Contenders{Tools: tools, Dir: dir}
 	runner := bench.Runner{
 		Generator: generator, Find: contenders.Target, Repetitions: m.Repetitions, CellTime: m.CellTime, Progress: tell,
 	}

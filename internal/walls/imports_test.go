@@ -28,12 +28,11 @@ type wall struct {
 
 // walls has a line for every package, in the order of names. A new package needs a line.
 var walls = []wall{
-	{"bench", "bench/connpoll bench/machine bench/servers bench/svg",
+	{"bench", "bench/connpoll bench/machine bench/servers",
 		"measures weir from outside, as it measures its competitors"},
 	{"bench/connpoll", "", "polls connections from one thread"},
 	{"bench/machine", "", "reads what the operating system tells"},
 	{"bench/servers", "internal/freeport", "starts and asks servers and knows nothing of measuring"},
-	{"bench/svg", "", "draws charts of any figures"},
 	{"certs", "", "reads and renews certificates for servers and clients alike"},
 	{"certs/certtest", "certs", "makes certificates for tests of any package"},
 	{"client", "client/internal/keys engine internal/millis latency",
