@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -22,6 +20,8 @@ import (
 
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/freeport"
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 const (
@@ -139,9 +139,8 @@ func (p *process) takesNewcomers(password string) {
 	ctx, cancel := context.WithTimeout(
 		metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+password), patience)
 	defer cancel()
-	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rlsv3.RateLimitRequest{Domain: "web",
-		Descriptors: []*ratelimitv3.RateLimitDescriptor{{Entries: []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "user",
-			Value: "1"}}}}})
+	_, err = servertest.Envoy{Conn: conn}.ShouldRateLimit(ctx, &rlspb.Request{Domain: []byte("web"),
+		Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte("1")}}}}})
 	require.NoError(p.t, err)
 }
 

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -22,7 +20,9 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 const (
@@ -198,8 +198,8 @@ func (p *process) callRLS() error {
 	ctx, cancel := context.WithTimeout(
 		metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer secret"), patience)
 	defer cancel()
-	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rlsv3.RateLimitRequest{Domain: "web",
-		Descriptors: []*ratelimitv3.RateLimitDescriptor{{
-			Entries: []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "user", Value: "1"}}}}})
+	_, err = servertest.Envoy{Conn: conn}.ShouldRateLimit(ctx, &rlspb.Request{Domain: []byte("web"),
+		Descriptors: []*rlspb.Descriptor{{
+			Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte("1")}}}}})
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"testing"
 
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/cli/listener"
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // TestServeEnvoysByTLS checks that Envoys need the same certificates as other clients.
@@ -26,7 +27,7 @@ func TestServeEnvoysByTLS(t *testing.T) {
 		conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(credentials.NewTLS(config)))
 		require.NoError(t, err)
 		defer conn.Close()
-		_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), &rlsv3.RateLimitRequest{})
+		_, err = servertest.Envoy{Conn: conn}.ShouldRateLimit(t.Context(), &rlspb.Request{})
 		return status.Code(err)
 	}
 	pair, err := tls.LoadX509KeyPair(mine.Cert, mine.Key)

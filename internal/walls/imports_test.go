@@ -277,7 +277,7 @@ var walls = []wall{
 	{"server/resp", "", "reads and writes bytes and knows no command"},
 	{"server/resp/resptest", "", "has streams for tests of packages that read the protocol"},
 	{"server/scripts", "engine server/arg server/resp", "recognises scripts by their text and knows no client"},
-	{"server/servertest", "engine engine/hashslot limiter",
+	{"server/servertest", "engine engine/hashslot internal/rlspb limiter",
 		"stands in for limiters and clients in tests of the packages beside it"},
 	{"server/service",
 		"engine httpfields internal/connlimit internal/millis latency limiter server/acl server/arg server/resp",

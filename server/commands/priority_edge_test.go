@@ -4,10 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/server/httpapi"
 )
 
@@ -56,12 +55,12 @@ func TestRLSPriority(t *testing.T) {
 	s := newTestServer(t, Config{})
 	require.Equal(t, "1", s.client(t).say("RL.POLICY SET web:user LIMIT FIXED 1h 2 FIRST RESERVED 50%"))
 	_, envoy := serveRLS(t, s.Shared)
-	ask := func(pairs ...string) rlsv3.RateLimitResponse_Code {
+	ask := func(pairs ...string) rlspb.Code {
 		out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(entries(pairs...)))
 		require.NoError(t, err)
 		return out.OverallCode
 	}
-	const ok, over = rlsv3.RateLimitResponse_OK, rlsv3.RateLimitResponse_OVER_LIMIT
+	const ok, over = rlspb.Code_OK, rlspb.Code_OVER_LIMIT
 	require.Equal(t, ok, ask("user", "42"))
 	require.Equal(t, over, ask("user", "42"))
 	require.Equal(t, over, ask("user", "42", "weir_priority", "normal"))
@@ -72,9 +71,9 @@ func TestRLSPriority(t *testing.T) {
 	require.Equal(t, over, ask("weir_priority", "high", "user", "42"))
 
 	out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(
-		withLimit(entries("weir_priority", "high", "user", "b"), 1, typev3.RateLimitUnit_MINUTE),
-		withLimit(entries("user", "b"), 1, typev3.RateLimitUnit_MINUTE)))
+		withLimit(entries("weir_priority", "high", "user", "b"), 1, rlspb.Unit_MINUTE),
+		withLimit(entries("user", "b"), 1, rlspb.Unit_MINUTE)))
 	require.NoError(t, err)
-	require.Equal(t, []rlsv3.RateLimitResponse_Code{ok, over}, codesOf(out),
+	require.Equal(t, []rlspb.Code{ok, over}, codesOf(out),
 		"both priorities must count in the same limiter")
 }

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/httpapi"
 )
@@ -30,12 +29,12 @@ func TestRLSIsAccountedFor(t *testing.T) {
 		return v
 	}
 	look() // the page records denials from here on
-	ask := func(d ...*descriptorv3.RateLimitDescriptor) codes.Code {
+	ask := func(d ...*rlspb.Descriptor) codes.Code {
 		_, err := envoy.ShouldRateLimit(t.Context(), rlsCall(d...))
 		return status.Code(err)
 	}
-	minute := func() *descriptorv3.RateLimitDescriptor {
-		return withLimit(entries("user", "b"), 1, typev3.RateLimitUnit_MINUTE)
+	minute := func() *rlspb.Descriptor {
+		return withLimit(entries("user", "b"), 1, rlspb.Unit_MINUTE)
 	}
 	require.Equal(t, codes.OK, ask(withHits(entries("user", "a"), 6), entries("no", "policy"), minute(), minute()))
 	require.Equal(t, "*4\r\n$8\r\npmessage\r\n$13\r\nweir:denied:*\r\n$27\r\nweir:denied:policy:web:user\r\n$1\r\na\r\n"+

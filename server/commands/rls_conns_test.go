@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -57,7 +56,7 @@ func TestRLSLogsInOnce(t *testing.T) {
 	s := newTestServer(t, Config{Password: "sesame"})
 	_, known := serveRLS(t, s.Shared)
 	_, newcomer := serveRLS(t, s.Shared)
-	ask := func(envoy rlsv3.RateLimitServiceClient) codes.Code {
+	ask := func(envoy servertest.Envoy) codes.Code {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame")
 		_, err := envoy.ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
 		return status.Code(err)
@@ -80,7 +79,7 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	r, addr := startRLS(t, s.Shared)
 	setRoom(r, 1)
 	ask := func(ctx context.Context, conn *grpc.ClientConn) error {
-		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")),
+		_, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(ctx, rlsCall(entries("user", "1")),
 			grpc.WaitForReady(ctx != t.Context()))
 		return err
 	}
@@ -122,7 +121,7 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(
 			metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame"), servertest.Patience)
 		defer cancel()
-		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
+		_, err := servertest.Envoy{Conn: conn}.ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
 		return err
 	}
 	known := dialRLS(t, addr)
@@ -237,7 +236,7 @@ func callAs(t *testing.T, from, to string) error {
 	t.Cleanup(func() { _ = conn.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.Patience)
 	defer cancel()
-	_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
+	_, err = servertest.Envoy{Conn: conn}.ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
 	return err
 }
 

@@ -7,10 +7,6 @@ import (
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	descriptorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,19 +18,20 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // serveRLS serves the rate limit service of s, and returns Envoy's own generated client.
-func serveRLS(t *testing.T, s *Shared) (*grpc.ClientConn, rlsv3.RateLimitServiceClient) {
+func serveRLS(t *testing.T, s *Shared) (*grpc.ClientConn, servertest.Envoy) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return serveRLSOn(t, s, ln)
 }
 
-func serveRLSOn(t *testing.T, s *Shared, ln net.Listener) (*grpc.ClientConn, rlsv3.RateLimitServiceClient) {
+func serveRLSOn(t *testing.T, s *Shared, ln net.Listener) (*grpc.ClientConn, servertest.Envoy) {
 	beginRLS(t, s, ln)
 	conn := dialRLS(t, ln.Addr().String())
-	return conn, rlsv3.NewRateLimitServiceClient(conn)
+	return conn, servertest.Envoy{Conn: conn}
 }
 
 // startRLS serves the rate limit service of s until the test ends.
@@ -62,27 +59,27 @@ func dialRLS(t *testing.T, addr string) *grpc.ClientConn {
 }
 
 // entries returns a descriptor from alternating keys and values.
-func entries(pairs ...string) *descriptorv3.RateLimitDescriptor {
-	d := new(descriptorv3.RateLimitDescriptor)
+func entries(pairs ...string) *rlspb.Descriptor {
+	d := new(rlspb.Descriptor)
 	for i := 0; i < len(pairs); i += 2 {
-		d.Entries = append(d.Entries, &descriptorv3.RateLimitDescriptor_Entry{Key: pairs[i], Value: pairs[i+1]})
+		d.Entries = append(d.Entries, &rlspb.Entry{Key: []byte(pairs[i]), Value: []byte(pairs[i+1])})
 	}
 	return d
 }
 
-func withHits(d *descriptorv3.RateLimitDescriptor, n uint64) *descriptorv3.RateLimitDescriptor {
+func withHits(d *rlspb.Descriptor, n uint64) *rlspb.Descriptor {
 	d.HitsAddend = wrapperspb.UInt64(n)
 	return d
 }
 
-func withLimit(d *descriptorv3.RateLimitDescriptor, n uint32,
-	unit typev3.RateLimitUnit) *descriptorv3.RateLimitDescriptor {
-	d.Limit = &descriptorv3.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: unit}
+func withLimit(d *rlspb.Descriptor, n uint32,
+	unit rlspb.Unit) *rlspb.Descriptor {
+	d.Limit = &rlspb.Override{RequestsPerUnit: n, Unit: unit}
 	return d
 }
 
-func rlsCall(d ...*descriptorv3.RateLimitDescriptor) *rlsv3.RateLimitRequest {
-	return &rlsv3.RateLimitRequest{Domain: "web", Descriptors: d}
+func rlsCall(d ...*rlspb.Descriptor) *rlspb.Request {
+	return &rlspb.Request{Domain: []byte("web"), Descriptors: d}
 }
 
 // limited returns a server with policies for Envoys.
@@ -107,27 +104,27 @@ func limited(t *testing.T, cfg Config) *testServer {
 func TestRLSAnswers(t *testing.T) {
 	s := limited(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)
-	ask := func(in *rlsv3.RateLimitRequest) *rlsv3.RateLimitResponse {
+	ask := func(in *rlspb.Request) *rlspb.Response {
 		out, err := envoy.ShouldRateLimit(t.Context(), in)
 		require.NoError(t, err)
 		require.Len(t, out.Statuses, len(in.Descriptors))
 		return out
 	}
-	login := func() *descriptorv3.RateLimitDescriptor {
+	login := func() *rlspb.Descriptor {
 		return entries("generic_key", "login", "remote_address", "192.0.2.7")
 	}
 	out := ask(rlsCall(entries("user", "42"), entries("nothing", "is known"), login()))
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.OverallCode)
+	require.Equal(t, rlspb.Code_OK, out.OverallCode)
 	require.EqualValues(t, 4, out.Statuses[0].LimitRemaining)
 	require.Equal(t, "web:user", out.Statuses[0].CurrentLimit.Name)
-	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_UNKNOWN, out.Statuses[0].CurrentLimit.Unit,
+	require.Equal(t, rlspb.Unit_NONE, out.Statuses[0].CurrentLimit.Unit,
 		"a bucket must not report a unit")
 	require.Equal(t, time.Second, out.Statuses[0].DurationUntilReset.AsDuration())
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code,
+	require.Equal(t, rlspb.Code_OK, out.Statuses[1].Code,
 		"a descriptor without a policy must be admitted, as in Envoy's reference service")
 	require.Nil(t, out.Statuses[1].CurrentLimit)
 	require.EqualValues(t, 3, out.Statuses[2].CurrentLimit.RequestsPerUnit)
-	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_HOUR, out.Statuses[2].CurrentLimit.Unit)
+	require.Equal(t, rlspb.Unit_HOUR, out.Statuses[2].CurrentLimit.Unit)
 	require.Equal(t, "Ratelimit: \"web:login:remote_address\";r=2;t=3600\nRatelimit-Policy: "+
 		"\"web:login:remote_address\";q=3;w=3600\n", fields(out),
 		"the limit with the least left must be reported")
@@ -137,10 +134,10 @@ func TestRLSAnswers(t *testing.T) {
 	in := rlsCall(entries("user", "42"), login())
 	in.HitsAddend = 3
 	out = ask(in)
-	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.OverallCode)
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[0].Code)
+	require.Equal(t, rlspb.Code_OVER_LIMIT, out.OverallCode)
+	require.Equal(t, rlspb.Code_OK, out.Statuses[0].Code)
 	require.EqualValues(t, 1, out.Statuses[0].LimitRemaining)
-	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.Statuses[1].Code)
+	require.Equal(t, rlspb.Code_OVER_LIMIT, out.Statuses[1].Code)
 	require.EqualValues(t, 2, out.Statuses[1].LimitRemaining, "a denial must not take units")
 	require.Equal(t, time.Hour, out.Statuses[1].DurationUntilReset.AsDuration())
 	require.Contains(t, fields(out), "Retry-After: 3600\nContent-Type: application/problem+json\n")
@@ -150,19 +147,19 @@ func TestRLSAnswers(t *testing.T) {
 	in = rlsCall(withHits(login(), 2), withHits(login(), 0))
 	in.HitsAddend = 9
 	out = ask(in)
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[0].Code)
+	require.Equal(t, rlspb.Code_OK, out.Statuses[0].Code)
 	require.EqualValues(t, 0, out.Statuses[1].LimitRemaining)
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.Statuses[1].Code, "an addend of 0 must be admitted")
+	require.Equal(t, rlspb.Code_OK, out.Statuses[1].Code, "an addend of 0 must be admitted")
 
 	out = ask(rlsCall(entries("plan", "free"), entries("plan", "free"), entries("plan", "silver"),
 		entries("plan", "gold")))
-	require.Equal(t, []rlsv3.RateLimitResponse_Code{1, 2, 1, 1}, codesOf(out))
-	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_DAY, out.Statuses[1].CurrentLimit.Unit)
+	require.Equal(t, []rlspb.Code{1, 2, 1, 1}, codesOf(out))
+	require.Equal(t, rlspb.Unit_DAY, out.Statuses[1].CurrentLimit.Unit)
 	require.Nil(t, out.Statuses[3].CurrentLimit, "an unlimited descriptor must report no limit")
 
 	require.Equal(t, "OK", s.client(t).say("RL.BLOCK 666 1m"))
 	out = ask(rlsCall(entries("user", "666")))
-	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.OverallCode)
+	require.Equal(t, rlspb.Code_OVER_LIMIT, out.OverallCode)
 	require.Equal(t, time.Minute, out.Statuses[0].DurationUntilReset.AsDuration())
 
 	for series, want := range map[string]string{
@@ -177,15 +174,15 @@ func TestRLSAnswers(t *testing.T) {
 	}
 }
 
-func fields(out *rlsv3.RateLimitResponse) string {
+func fields(out *rlspb.Response) string {
 	var b strings.Builder
 	for _, h := range out.ResponseHeadersToAdd {
-		b.WriteString((&corev3.HeaderValue{Key: h.Key}).Key + ": " + h.Value + "\n")
+		b.WriteString(h.Key + ": " + h.Value + "\n")
 	}
 	return b.String()
 }
 
-func codesOf(out *rlsv3.RateLimitResponse) (all []rlsv3.RateLimitResponse_Code) {
+func codesOf(out *rlspb.Response) (all []rlspb.Code) {
 	for _, s := range out.Statuses {
 		all = append(all, s.Code)
 	}
@@ -197,19 +194,19 @@ func codesOf(out *rlsv3.RateLimitResponse) (all []rlsv3.RateLimitResponse_Code) 
 func TestRLSLimitsBroughtAlong(t *testing.T) {
 	s := limited(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)
-	two := func(who string, n uint32, unit typev3.RateLimitUnit) *descriptorv3.RateLimitDescriptor {
+	two := func(who string, n uint32, unit rlspb.Unit) *rlspb.Descriptor {
 		return withLimit(entries("user", who), n, unit)
 	}
 	out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(
-		two("a", 1, typev3.RateLimitUnit_MINUTE), two("a", 1, typev3.RateLimitUnit_MINUTE),
-		two("b", 1, typev3.RateLimitUnit_MONTH), two("c", 0, typev3.RateLimitUnit_DAY)))
+		two("a", 1, rlspb.Unit_MINUTE), two("a", 1, rlspb.Unit_MINUTE),
+		two("b", 1, rlspb.Unit_MONTH), two("c", 0, rlspb.Unit_DAY)))
 	require.NoError(t, err)
-	require.Equal(t, []rlsv3.RateLimitResponse_Code{1, 2, 1, 2}, codesOf(out))
+	require.Equal(t, []rlspb.Code{1, 2, 1, 2}, codesOf(out))
 	require.Zero(t, out.Statuses[3].CurrentLimit.RequestsPerUnit)
 	require.Zero(t, out.Statuses[3].LimitRemaining)
-	require.Equal(t, rlsv3.RateLimitResponse_RateLimit_MONTH, out.Statuses[2].CurrentLimit.Unit)
+	require.Equal(t, rlspb.Unit_MONTH, out.Statuses[2].CurrentLimit.Unit)
 	require.Contains(t, s.client(t).raw("KEYS", "rls|*"), "rls|web:user|a")
-	_, err = envoy.ShouldRateLimit(t.Context(), rlsCall(two("a", 1, typev3.RateLimitUnit_UNKNOWN)))
+	_, err = envoy.ShouldRateLimit(t.Context(), rlsCall(two("a", 1, rlspb.Unit_NONE)))
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
@@ -238,14 +235,14 @@ func TestRLSHostileValues(t *testing.T) {
 func TestRLSRefuses(t *testing.T) {
 	s := limited(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)
-	refused := func(in *rlsv3.RateLimitRequest) codes.Code {
+	refused := func(in *rlspb.Request) codes.Code {
 		_, err := envoy.ShouldRateLimit(t.Context(), in)
 		return status.Code(err)
 	}
 	require.Equal(t, codes.InvalidArgument,
-		refused(&rlsv3.RateLimitRequest{Descriptors: rlsCall(entries("user", "1")).Descriptors}))
+		refused(&rlspb.Request{Descriptors: rlsCall(entries("user", "1")).Descriptors}))
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall()))
-	many := make([]*descriptorv3.RateLimitDescriptor, envoyrls.MaxDescriptors+1)
+	many := make([]*rlspb.Descriptor, envoyrls.MaxDescriptors+1)
 	for i := range many {
 		many[i] = entries("user", "1")
 	}

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/stretchr/testify/require"
+	"github.com/weir-project/weir/internal/rlspb"
 )
 
 // TestRLSDenialsTellTheWait checks that a denial reports when a unit is free again, which is earlier than the bucket is
@@ -18,13 +18,13 @@ func TestRLSDenialsTellTheWait(t *testing.T) {
 	call.HitsAddend = 5
 	out, err := envoy.ShouldRateLimit(t.Context(), call)
 	require.NoError(t, err)
-	require.Equal(t, rlsv3.RateLimitResponse_OK, out.OverallCode)
+	require.Equal(t, rlspb.Code_OK, out.OverallCode)
 	require.Equal(t, 5*time.Minute, out.Statuses[0].DurationUntilReset.AsDuration())
 
 	call.HitsAddend = 2
 	out, err = envoy.ShouldRateLimit(t.Context(), call)
 	require.NoError(t, err)
-	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.OverallCode)
+	require.Equal(t, rlspb.Code_OVER_LIMIT, out.OverallCode)
 	require.Equal(t, 2*time.Minute, out.Statuses[0].DurationUntilReset.AsDuration(), "two units, not five")
 	require.Contains(t, fields(out), "Retry-After: 120\n")
 }
@@ -46,7 +46,7 @@ func TestRLSHeadersOfTheLongerWait(t *testing.T) {
 			require.NoError(t, err)
 			out, err := envoy.ShouldRateLimit(t.Context(), call)
 			require.NoError(t, err)
-			require.Equal(t, []rlsv3.RateLimitResponse_Code{2, 2}, codesOf(out))
+			require.Equal(t, []rlspb.Code{2, 2}, codesOf(out))
 			require.Contains(t, fields(out), "Retry-After: 3600\n")
 			require.Contains(t, fields(out), `"web:long"`)
 			require.NotContains(t, fields(out), `"web:short"`)

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/servertest"
@@ -49,7 +48,7 @@ func TestReasonsForNever(t *testing.T) {
 			_, envoy := serveRLS(t, s.Shared)
 			out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(withHits(entries("p", "k"), uint64(c.cost))))
 			require.NoError(t, err)
-			require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.OverallCode)
+			require.Equal(t, rlspb.Code_OVER_LIMIT, out.OverallCode)
 			require.Contains(t, string(out.RawBody), c.want.String())
 			require.Nil(t, out.Statuses[0].DurationUntilReset)
 		})
@@ -90,14 +89,14 @@ func TestPriorityOfEnvoyIsExact(t *testing.T) {
 	s := newTestServer(t, Config{})
 	require.NotContains(t, s.client(t).say("RL.POLICY SET web:p LIMIT FIXED 1h 2 RESERVED 50%"), "ERR")
 	_, envoy := serveRLS(t, s.Shared)
-	ask := func(priority string) rlsv3.RateLimitResponse_Code {
+	ask := func(priority string) rlspb.Code {
 		out, err := envoy.ShouldRateLimit(t.Context(), rlsCall(entries("p", "k", "weir_priority", priority)))
 		require.NoError(t, err)
 		return out.OverallCode
 	}
-	require.Equal(t, rlsv3.RateLimitResponse_OK, ask("normal"))
-	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, ask("HIGH"))
-	require.Equal(t, rlsv3.RateLimitResponse_OK, ask("high"))
+	require.Equal(t, rlspb.Code_OK, ask("normal"))
+	require.Equal(t, rlspb.Code_OVER_LIMIT, ask("HIGH"))
+	require.Equal(t, rlspb.Code_OK, ask("high"))
 }
 
 // TestALimitOfNothing checks that a descriptor with a limit of 0 has nothing left.
@@ -105,9 +104,9 @@ func TestALimitOfNothing(t *testing.T) {
 	s := newTestServer(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)
 	out, err := envoy.ShouldRateLimit(t.Context(),
-		rlsCall(withLimit(withHits(entries("p", "k"), 0), 0, typev3.RateLimitUnit_DAY)))
+		rlsCall(withLimit(withHits(entries("p", "k"), 0), 0, rlspb.Unit_DAY)))
 	require.NoError(t, err)
-	require.Equal(t, rlsv3.RateLimitResponse_OVER_LIMIT, out.OverallCode)
+	require.Equal(t, rlspb.Code_OVER_LIMIT, out.OverallCode)
 	require.Zero(t, out.Statuses[0].LimitRemaining)
 	require.Zero(t, out.Statuses[0].CurrentLimit.RequestsPerUnit)
 	require.Contains(t, string(out.RawBody), httpfields.NeverFits.String())
