@@ -1,34 +1,27 @@
 package packaging_test
 
 import (
-	"io"
+	"archive/zip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/mod/module"
-	"golang.org/x/mod/zip"
 )
 
 // release is the version that the tests publish.
-var release = module.Version{Path: "github.com/weir-project/weir", Version: "v0.1.0"}
+var release = struct{ Path, Version string }{"github.com/weir-project/weir", "v0.1.0"}
 
 // maxModuleBytes bounds the compressed module, because everyone who imports the client downloads it. The bound is far
 // above the size of the sources, and far below that of a program committed by mistake.
 const maxModuleBytes = 4 << 20
 
-// source is a file of the repository.
-type source string
-
-func (s source) Path() string                 { return string(s) }
-func (s source) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join("..", string(s))) }
-func (s source) Open() (io.ReadCloser, error) { return os.Open(filepath.Join("..", string(s))) }
-
-// sources returns the existing files that Git tracks or would add.
-func sources(t *testing.T) (files []zip.File) {
+// sources returns the existing files of the module that Git tracks or would add. Directories with a go.mod are other
+// modules.
+func sources(t *testing.T) (files []string) {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = ".."
@@ -36,12 +29,14 @@ func sources(t *testing.T) (files []zip.File) {
 	if err != nil {
 		t.Skipf("SKIPPED: the module is made of what Git has, and this is no clone: %v", err)
 	}
-	for _, name := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if _, err := source(name).Lstat(); err == nil {
-			files = append(files, source(name))
-		}
-	}
-	return files
+	all := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	return slices.DeleteFunc(all, func(name string) bool {
+		info, err := os.Lstat(filepath.Join("..", name))
+		return err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(all, func(other string) bool {
+			dir, isModule := strings.CutSuffix(other, "go.mod")
+			return isModule && dir != "" && strings.HasPrefix(name, dir)
+		})
+	})
 }
 
 // publish writes a release in the file layout of a module proxy, and returns the files' path without extension:
@@ -52,7 +47,16 @@ func publish(t *testing.T) (files string) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(files), 0o755))
 	archive, err := os.Create(files + ".zip")
 	require.NoError(t, err)
-	require.NoError(t, zip.Create(archive, release, sources(t)))
+	packed := zip.NewWriter(archive)
+	for _, name := range sources(t) {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		require.NoError(t, err)
+		file, err := packed.Create(release.Path + "@" + release.Version + "/" + name)
+		require.NoError(t, err)
+		_, err = file.Write(text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, packed.Close())
 	require.NoError(t, archive.Close())
 	requirements, err := os.ReadFile("../go.mod")
 	require.NoError(t, err)

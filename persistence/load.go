@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -95,18 +94,26 @@ func itemNumber(key []byte) (uint64, error) {
 // blocks by lane to workers. After any error the caller must discard to.
 func (j *journal) load(at engine.Stamp, to Loader) error {
 	to.Reserve(j.expected())
-	group, ctx := errgroup.WithContext(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	w := newLoadWorkers(ctx)
+	ended := make(chan error, len(w.queues)+1)
 	for _, work := range w.queues {
-		group.Go(func() error { return loadBlocks(ctx, work, at, to) })
+		go func() { ended <- loadBlocks(ctx, work, at, to) }()
 	}
-	group.Go(func() error {
+	go func() {
 		defer w.end()
-		return errors.Join(j.readLegacy(w.hand), j.read(w.hand))
-	})
-	err := refusal(group.Wait())
+		ended <- errors.Join(j.readLegacy(w.hand), j.read(w.hand))
+	}()
+	var err error
+	for range cap(ended) {
+		if failed := <-ended; failed != nil && err == nil {
+			err = failed
+			cancel() // the others end
+		}
+	}
 	j.pass.written = j.bytes
-	return err
+	return refusal(err)
 }
 
 // expected returns the number of entries that the journal declares, but at most one for each byte of its files. So the

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -53,32 +52,6 @@ func dialGoRedisCluster(t *testing.T, addr string) clusterCaller {
 	}
 }
 
-func dialRueidisCluster(t *testing.T, addr string) clusterCaller {
-	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
-	require.NoError(t, err)
-	build := func(args []string) rueidis.Completed {
-		return c.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build()
-	}
-	return clusterCaller{
-		do: func(ctx context.Context, args ...string) ([]int64, error) {
-			return c.Do(ctx, build(args)).AsIntSlice()
-		},
-		pipeline: func(ctx context.Context, n int, args ...string) error {
-			var all rueidis.Commands
-			for range n {
-				all = append(all, build(args))
-			}
-			for _, result := range c.DoMulti(ctx, all...) {
-				if err := result.Error(); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		close: c.Close,
-	}
-}
-
 // dialWeirCluster returns a clusterCaller with weir's own client. Each call must have the form that followTheLeader
 // uses.
 func dialWeirCluster(t *testing.T, addr string) clusterCaller {
@@ -117,7 +90,7 @@ func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 
 func TestClusterClientsFollowTheLeader(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
-		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,
+		"go-redis": dialGoRedisCluster, "weir's own": dialWeirCluster,
 	} {
 		for _, redirect := range []string{service.RedirectMoved, service.RedirectForward} {
 			t.Run(name+" "+redirect, func(t *testing.T) { followTheLeader(t, dial, redirect) })
@@ -171,7 +144,7 @@ func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, 
 // Each call must reach the leader of its key's group, also after a change of leaders.
 func TestClusterClientsOnSeveralGroups(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
-		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,
+		"go-redis": dialGoRedisCluster, "weir's own": dialWeirCluster,
 	} {
 		t.Run(name, func(t *testing.T) { reachTheGroups(t, dial) })
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,8 +14,6 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 )
 
@@ -101,13 +101,13 @@ func (p *process) metric(name string) float64 {
 		return 0
 	}
 	defer reply.Body.Close()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(reply.Body)
-	if err != nil || families[name] == nil {
-		return 0
+	for lines := bufio.NewScanner(reply.Body); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			number, _ := strconv.ParseFloat(value, 64)
+			return number
+		}
 	}
-	m := families[name].GetMetric()[0]
-	return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+	return 0
 }
 
 // TestDrainLosesNoReply sends SIGTERM under load. Every applied decision must have been answered and be on disk.
