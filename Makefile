@@ -134,7 +134,7 @@ emulators:
 
 .PHONY: test-clients
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
-	WEIRTEST_CLIENTS=1 $(TESTRUN) -count=1 -timeout 60m -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' ./server/clienttest
+	WEIRTEST_CLIENTS=1 $(TESTRUN) -C server/clienttest -count=1 -timeout 60m -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' .
 
 # This takes about three minutes. In most of them, package managers fetch and compile the dependencies of the examples.
 .PHONY: test-examples
@@ -244,6 +244,7 @@ lint: have-go ## gofmt, go vet, the linters of .golangci.yml (staticcheck and mo
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet -tags weirfaults ./...
 	$(GO) run $(GOLANGCI) run ./...
+	cd server/clienttest && $(GO) vet ./... && $(GO) run $(GOLANGCI) run ./...
 	$(GO) run ./internal/pages -lint $$(git ls-files '*.md')
 
 # govulncheck reads its database from the network.
@@ -366,7 +367,7 @@ screenshots: ## Take the pictures of docs/images anew, in about eleven minutes; 
 	@for tool in chromium tmux pngquant; do command -v $$tool > /dev/null || { \
 	  echo "$$tool is missing: pictures of the page and of weir top need it (on Debian: apt install $$tool)"; exit 1; }; done
 	@mkdir -p bin/screenshots docs/images
-	WEIRTEST_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -timeout 20m -run '^(TestScreenshots|TestTopPicture)$$' ./cmd/weir
+	WEIRTEST_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -C server/clienttest -count=1 -timeout 20m -run '^(TestScreenshots|TestTopPicture)$$' ./browser
 	for picture in page page-dark; do \
 	  pngquant --force --strip --speed 1 --output docs/images/$$picture.png bin/screenshots/$$picture.png || exit; done
 	cp bin/screenshots/top.svg docs/images/

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weir-project/weir/bench/machine"
 )
 
@@ -42,7 +40,7 @@ type Outcome struct {
 	Threads   int           // threads that it can keep busy; 0 for all
 	LagP999Ms float64       // how late requests left; open loops only
 
-	histogram *hdr.Histogram // nil if only percentiles are known
+	histogram *histogram // nil if only percentiles are known
 }
 
 // loadTimeout is many times the length of a cell. A load that takes longer misses an answer.
@@ -92,7 +90,7 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 	taken := newRecorders()
 	of := func(link int) *recorder { return taken[link%len(taken)] }
-	lag := newHistogram()
+	lag := new(histogram)
 	pipelines := job.Requests / s.pipeline
 	started, sent, threads := time.Now(), pipelines, 0
 	var err error

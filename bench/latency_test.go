@@ -45,15 +45,15 @@ func TestPercentilesAreThoseOfTheValues(t *testing.T) {
 }
 
 func TestAPipelineWeighsAsManyRequestsAsItHas(t *testing.T) {
-	h := newHistogram()
-	recordTo(h, time.Millisecond, 998)
-	recordTo(h, time.Second, 2)
-	recordTo(h, time.Hour, 0)
+	h := new(histogram)
+	h.record(time.Millisecond, 998)
+	h.record(time.Second, 2)
+	h.record(time.Hour, 0)
 	require.InEpsilon(t, 1, msAt(h, 99.8), 0.002)
 	require.InEpsilon(t, 1000, msAt(h, 99.9), 0.002)
-	recordTo(h, time.Hour, 1)
+	h.record(time.Hour, 1)
 	require.InEpsilon(t, float64(servers.ReplyTimeout.Milliseconds()), msAt(h, 100), 0.002,
 		"beyond the range is its end")
-	recordTo(h, -time.Second, 1)
+	h.record(-time.Second, 1)
 	require.Positive(t, msAt(h, 0))
 }

@@ -65,10 +65,10 @@ func (r *SnapshotReport) summarize(windows []*window) {
 
 // together merges all windows of a kind.
 func together(kind WindowKind, windows []*window) (all *window, lasted time.Duration) {
-	all = &window{kind: kind, latency: newHistogram()}
+	all = &window{kind: kind, latency: new(histogram)}
 	for _, w := range windows {
 		if w.kind == kind {
-			all.latency.Merge(w.latency)
+			all.latency.add(w.latency)
 			all.tally.add(w.tally)
 			lasted += w.ended.Sub(w.began)
 		}

@@ -19,7 +19,7 @@ func sampleWindows() []*window {
 		{Aftermath, 1}, {Quiet, 1}} {
 		window := newWindow(w.kind, began.Add(time.Duration(i)*time.Second))
 		window.ended = window.began.Add(time.Second)
-		_ = window.latency.RecordValues(int64(w.ms)*1e6, 100)
+		window.latency.record(time.Duration(w.ms)*time.Millisecond, 100)
 		window.tally = tally{answers: 100}
 		all = append(all, window)
 	}

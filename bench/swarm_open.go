@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/weir-project/weir/bench/connpoll"
 	"github.com/weir-project/weir/bench/servers"
 )
@@ -49,7 +47,7 @@ func (p schedule) over() bool {
 // an answer counts from when its request was due, so a stall shows in every request that it delays. Pending requests at
 // the end are still answered and recorded. lag, unless nil, records how late pipelines left. The connections are closed
 // afterwards.
-func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram,
+func (s *swarm) open(ctx context.Context, plan schedule, lag *histogram,
 	record func(link int, due, came time.Time, answers tally)) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -59,7 +57,7 @@ func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram,
 	return <-ended
 }
 
-func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram,
+func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *histogram,
 	record func(int, time.Time, time.Time, tally)) error {
 	w, err := s.takeConns()
 	if err != nil {
@@ -80,7 +78,7 @@ type openLoop struct {
 	calls  []outstanding // by link
 	ahead  int           // pipelines that may be pending on a link
 	record func(link int, due, came time.Time, answers tally)
-	lag    *hdr.Histogram // or nil
+	lag    *histogram // or nil
 
 	now    time.Time // time of the last check
 	under  int       // pending pipelines
@@ -130,7 +128,7 @@ func (o *openLoop) send(i int, at time.Time) error {
 		}
 	}
 	if o.lag != nil {
-		recordTo(o.lag, o.now.Sub(at), 1)
+		o.lag.record(o.now.Sub(at), 1)
 	}
 	l.nextKeys()
 	calls.push(at, o.now)

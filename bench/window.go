@@ -3,8 +3,6 @@ package bench
 import (
 	"sync"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // WindowKind says what happens during a window.
@@ -24,12 +22,12 @@ func (k WindowKind) snapshot() bool { return k == OneSaves || k == AllSave }
 type window struct {
 	kind         WindowKind
 	began, ended time.Time
-	latency      *hdr.Histogram // nanoseconds
+	latency      *histogram // nanoseconds
 	tally        tally
 }
 
 func newWindow(kind WindowKind, began time.Time) *window {
-	return &window{kind: kind, began: began, latency: newHistogram()}
+	return &window{kind: kind, began: began, latency: new(histogram)}
 }
 
 // timeline is the consecutive windows of a run. It is safe for concurrent use.
@@ -67,7 +65,7 @@ func (t *timeline) record(due, came time.Time, answers tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.windowOf(due)
-	recordTo(w.latency, came.Sub(due), answers.answers)
+	w.latency.record(came.Sub(due), answers.answers)
 	w.tally.add(answers)
 }
 

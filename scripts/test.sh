@@ -16,7 +16,13 @@ export GOFLAGS
 # a skip fails unless scripts/skips.txt lists its reason. -count=1 keeps Go from taking results from
 # its cache: the cache does not know that a test which builds weir depends on all of weir's source.
 # The tag weirfaults compiles in known mistakes that some tests switch on (internal/faults).
-run_tests() { $go run ./internal/testrun ${STRICT:+-strict} -- -count=1 -tags weirfaults "$@"; }
+run_tests() { run_tests_in . "$@"; }
+
+# run_tests_in tests packages of the module in a directory.
+run_tests_in() {
+	dir=$1; shift
+	$go run ./internal/testrun ${STRICT:+-strict} -- -C "$dir" -count=1 -tags weirfaults "$@"
+}
 
 # A busy machine makes tests slow. So processor time limits a test's process, to what two processors give in ten
 # minutes. The limit by the clock only ends tests that hang.
@@ -34,7 +40,7 @@ processes='./internal/clustertest/chaos'
 race_twice='./engine/... ./server/... ./persistence/... ./raftstore/... ./internal/connlimit ./certs ./latency ./policyfile'
 # The tests of these packages mostly wait for nodes and processes. They run only under the race detector, or
 # without it if there is no C compiler.
-race_only='./raftstore ./server/clienttest ./bench/... ./client/...'
+race_only='./raftstore ./bench/... ./client/...'
 
 # These tests try one input after the other in one goroutine. Only the plain run has them.
 one_goroutine='^Test(Model|Exp2IsCorrectlyRounded|Damage.*|AFlippedBit.*|TheLogOpensAgainWhereverItEnds|ADamagedLogIsRefused|ALogWithoutAMark)$'
@@ -63,16 +69,25 @@ race() {
 	run_tests -timeout $patience -race -p $race_packages -skip "$one_goroutine" $race_only $race_twice
 }
 
+# Other people's clients and the browser have a module of their own, so that nobody who imports weir's client gets
+# their versions.
+clients() {
+	echo "The tests with other people's clients and with a browser."
+	run_tests_in server/clienttest -timeout $patience "$@" ./...
+}
+
 all() {
 	if ! has_race; then
 		# shellcheck disable=SC2086,SC2046
 		plain $(without $processes)
+		clients
 		echo "SKIPPED: the race run needs a C compiler and CGO_ENABLED=1 (on Debian: apt install gcc libc6-dev)"
 		return
 	fi
 	# shellcheck disable=SC2086,SC2046
 	plain $(without $processes $race_only) || failed=plain
 	race || failed="${failed:+$failed and }race"
+	clients -race || failed="${failed:+$failed and }clients'"
 	[ -z "${failed:-}" ] || { echo "FAILED: the $failed run"; return 1; }
 }
 

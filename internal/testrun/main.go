@@ -3,6 +3,8 @@
 // not on the list fails the run.
 //
 //	go run ./internal/testrun [-strict] [-list scripts/skips.txt] -- <arguments of go test>
+//
+// As with go test, the first argument may be -C and a directory, which is that of another module.
 package main
 
 import (
@@ -48,7 +50,12 @@ func (r *report) run(ctx context.Context, args []string) (failed bool) {
 	if goTool == "" {
 		goTool = "go"
 	}
+	dir := ""
+	if len(args) > 1 && args[0] == "-C" {
+		dir, args = args[1], args[2:]
+	}
 	cmd := exec.CommandContext(ctx, goTool, append([]string{"test", "-json"}, args...)...)
+	cmd.Dir = dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -258,7 +258,6 @@ var walls = []wall{
 	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
 	{"server/arg", "engine engine/network internal/clientaddr server/resp",
 		"reads single arguments into what the engine takes, and knows no command"},
-	{"server/clienttest", "", "drives the program with other people's clients"},
 	{"server/commands", "engine/hashslot engine engine/network internal/connlimit internal/millis " +
 		"internal/nearest limiter server/acl server/arg server/info server/policytext server/resp server/scripts " +
 		"server/service server/syntax server/timezone",

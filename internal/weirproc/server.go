@@ -37,6 +37,12 @@ func Main(m *testing.M) int {
 	binary = filepath.Join(dir, "weir")
 	build := exec.Command("go", "build", "-o", binary, "github.com/weir-project/weir/cmd/weir")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/weir-project/weir").Output()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "cannot find the module of weir: %v\n", err)
+		return 1
+	}
+	build.Dir = strings.TrimSpace(string(root)) // the tests may be of another module
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "cannot build weir: %v\n%s", err, out)
 		return 1

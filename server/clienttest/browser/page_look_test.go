@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 // TestPageBeginsWithTheHistory checks that the charts of a newly opened page show the time before it was opened.
 func TestPageBeginsWithTheHistory(t *testing.T) {
 	b := openBrowser(t)
-	p := start(t, "--data-dir=")
+	p := start(t)
 	for range 3 {
 		p.do("RL.FIXED", "k", "1m", "2")
 	}
@@ -43,7 +43,7 @@ func TestPageBeginsWithTheHistory(t *testing.T) {
 // TestPageFoldsDenials checks that all denials of a key by one policy share one line.
 func TestPageFoldsDenials(t *testing.T) {
 	b := openBrowser(t)
-	p := start(t, "--data-dir=")
+	p := start(t)
 	p.do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "1", "FIRST")
 	b.do(chromedp.Navigate(p.web + "/"))
 	b.awaitText("state", "up ")
@@ -58,7 +58,7 @@ func TestPageFoldsDenials(t *testing.T) {
 // TestPageExplainsTerms checks that explanations of terms open by pointer, keyboard and touch.
 func TestPageExplainsTerms(t *testing.T) {
 	b := openBrowser(t)
-	p := start(t, "--data-dir=")
+	p := start(t)
 	b.do(chromedp.Navigate(p.web+"/"), chromedp.EmulateViewport(375, 812, chromedp.EmulateMobile))
 	_, err := chromedp.Call(b.ctx, emulation.SetFocusEmulationEnabled,
 		emulation.SetFocusEmulationEnabledParams{Enabled: true})
@@ -82,9 +82,9 @@ func TestPageExplainsTerms(t *testing.T) {
 // shows.
 func TestPageOfAFollower(t *testing.T) {
 	b := openBrowser(t)
-	nodes := startCluster(t, 3)
+	nodes := startCluster(t)
 	b.do(chromedp.Navigate(nodes[1].web + "/"))
-	b.awaitText("leader-page", "page of the leader, n")
+	b.awaitText("leader-page", "page of the leader, ")
 	require.Equal(t, nodes[0].web, b.eval("document.querySelector('#leader-page a').getAttribute('href')"))
 	require.Contains(t, b.text("whose"), "this node")
 	b.do(chromedp.Navigate(nodes[0].web + "/"))

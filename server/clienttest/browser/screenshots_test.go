@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/weirproc"
 )
 
 // screenshotLoad is how long a server is loaded before the picture. The chart shows this time.
@@ -29,7 +31,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	t.Run("one node", func(t *testing.T) {
 		t.Parallel()
-		p := start(t, "--data-dir=", "--max-memory=64mb")
+		p := start(t, "--max-memory=64mb")
 		shop(t, p)
 		awaitUptime(t, p, screenshotLoad)
 		b := openBrowser(t)
@@ -37,13 +39,15 @@ func TestScreenshots(t *testing.T) {
 		b.shoot(dir, "page")
 		b.dark()
 		b.shoot(dir, "page-dark")
+		shown, err := weirproc.Command("top", "--once", "--http", p.HTTP).Output()
+		require.NoError(t, err)
 		top := filepath.Join(dir, "top.txt")
 		require.NoError(t, os.WriteFile(
-			top, []byte(weir(t, "top", "--once", "--http", strings.TrimPrefix(p.web, "http://"))), 0o644))
+			top, shown, 0o644))
 	})
 	t.Run("three nodes", func(t *testing.T) {
 		t.Parallel()
-		nodes := startCluster(t, 3)
+		nodes := startCluster(t)
 		shop(t, nodes[0])
 		b := openBrowser(t)
 		for i, p := range nodes {
@@ -53,7 +57,7 @@ func TestScreenshots(t *testing.T) {
 		b.do(chromedp.EmulateViewport(375, 812, chromedp.EmulateMobile))
 		b.watch(nodes[0])
 		b.shoot(dir, "narrow")
-		require.NoError(t, nodes[2].cmd.Process.Kill())
+		nodes[2].Kill()
 		b.awaitText("nodes", "no")
 		b.shoot(dir, "narrow-node-down")
 	})
@@ -140,7 +144,7 @@ func set(t *testing.T, p *process, policies ...string) {
 
 // traffic has step send checks twenty times a second, until the test ends.
 func traffic(t *testing.T, p *process, step func(seconds float64, send func(policy, key string))) {
-	c, err := redis.Dial("tcp", p.addr)
+	c, err := redis.Dial("tcp", p.Addr)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

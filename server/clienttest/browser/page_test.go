@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"context"
@@ -119,7 +119,7 @@ func (p *process) infoField(name string) string {
 // must not interpret text of clients.
 func TestPage(t *testing.T) {
 	b := openBrowser(t)
-	p := start(t, "--data-dir=", "--max-memory=64mb")
+	p := start(t, "--max-memory=64mb")
 	c := p.dial()
 	hostile := `<img src=x onerror="document.title='owned'">`
 	take := func(key string) {

@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"os"
@@ -30,16 +30,14 @@ func TestPageActs(t *testing.T) {
 	b := openBrowser(t)
 	password := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame"), 0o600))
-	p := start(t, "--data-dir=", "--requirepass-file", password)
-	c, err := redis.Dial("tcp", p.addr, redis.DialPassword("sesame"))
-	require.NoError(t, err)
-	defer c.Close()
+	p := start(t, "--requirepass-file", password)
+	c := p.dial(redis.DialPassword("sesame"))
 	check := func() int64 {
 		reply, err := redis.Values(c.Do("RL.CHECK", "login", "user:42"))
 		require.NoError(t, err)
 		return reply[0].(int64)
 	}
-	_, err = c.Do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "1", "FIRST")
+	_, err := c.Do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "1", "FIRST")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, check())
 	require.EqualValues(t, 0, check())
@@ -84,7 +82,7 @@ func TestPageActs(t *testing.T) {
 		"no column may be out of sight on a phone")
 	b.keep("page-act-phone.png")
 
-	log := p.output()
+	log := p.Log()
 	for _, command := range []string{"rl.reset", "rl.block", "rl.unblock"} {
 		require.Contains(t, log, `"command":"`+command+`"`)
 	}
@@ -96,11 +94,11 @@ func TestPageActs(t *testing.T) {
 // TestPageOfADeadServer checks that the figures of a server that does not answer are not shown as current.
 func TestPageOfADeadServer(t *testing.T) {
 	b := openBrowser(t)
-	p := start(t, "--data-dir=")
+	p := start(t)
 	b.do(chromedp.Navigate(p.web + "/"))
 	b.awaitText("state", "up ")
 	require.Equal(t, "none", b.eval("getComputedStyle(document.querySelector('main')).filter"))
-	p.stop()
+	p.Kill()
 	b.awaitText("state", "no answer, the figures are old")
 	require.Equal(t, "grayscale(1)", b.eval("getComputedStyle(document.querySelector('main')).filter"))
 }

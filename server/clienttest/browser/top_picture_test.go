@@ -1,4 +1,4 @@
-package main
+package browser
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/cli/top"
+	"github.com/weir-project/weir/internal/weirproc"
 )
 
 // The terminal is too small for 31 idle policies.
@@ -29,14 +30,14 @@ func TestTopPicture(t *testing.T) {
 		t.Skip("SKIPPED: pictures are taken with WEIRTEST_SCREENSHOTS=DIR")
 	}
 	t.Parallel() // with TestScreenshots
-	p := start(t, "--data-dir=", "--max-memory=64mb")
+	p := start(t, "--max-memory=64mb")
 	var idle []string
 	for i := range 31 {
 		idle = append(idle, fmt.Sprintf("tenant-%02d LIMIT FIXED 1m 100", i+1))
 	}
 	set(t, p, idle...)
 	shop(t, p)
-	tmux := newTerminal(t, binary, "top", "--http", strings.TrimPrefix(p.web, "http://"))
+	tmux := newTerminal(t, weirproc.Command("top", "--http", p.HTTP).Args...)
 	require.Eventually(t, func() bool { return strings.Contains(tmux("capture-pane", "-p"), "last 60 s") },
 		top.Window+patience, time.Second, "the view must cover a minute")
 	text := strings.TrimRight(tmux("capture-pane", "-p"), "\n")
