@@ -114,32 +114,3 @@ func ExampleFromEnv() {
 	fmt.Println(settings.Algorithm, settings.Default, settings.Window, settings.Burst)
 	// Output: token_bucket 100 1m0s 200
 }
-
-func ExampleNewBreaker() {
-	breaker, err := httplimit.NewBreaker(httplimit.BreakerOptions{Failures: 2, Answers: 4, Pause: time.Minute})
-	if err != nil {
-		log.Fatal(err)
-	}
-	limits := unreached()
-	defer limits.Close()
-	limit, err := httplimit.New(limits, httplimit.Options{
-		Routes: []httplimit.Route{{
-			Pattern: "/", Rule: client.FixedFirst(time.Hour, 100), Key: httplimit.ByRoute(), Breaker: breaker,
-		}},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusInternalServerError)
-	}))
-	for range 3 {
-		reply := httptest.NewRecorder()
-		handler.ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/", nil))
-		fmt.Println(reply.Code, breaker.State())
-	}
-	// Output:
-	// 500 closed
-	// 500 open
-	// 503 open
-}

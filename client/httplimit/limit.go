@@ -42,10 +42,7 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 			switch route := l.routeOf(r); {
 			case route == nil:
 				next.ServeHTTP(w, r)
-			case !l.admit(w, r, route):
-			case route.Breaker != nil:
-				l.guard(w, r, route, next)
-			default:
+			case l.admit(w, r, route):
 				next.ServeHTTP(w, r)
 			}
 		})

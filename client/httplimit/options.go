@@ -47,9 +47,6 @@ type Route struct {
 	// Queue is how long weir holds a request that is over the limit until it fits. 0 denies it at once. See
 	// Client.Queue for the order, and for the bounds on the number of waiting requests.
 	Queue time.Duration
-	// Breaker answers with 503 while the handler of the route fails. nil means no breaker. It sees only admitted
-	// requests. Routes may share a breaker.
-	Breaker *Breaker
 
 	waiting *atomic.Int32 // requests of the route in Client.Queue
 }

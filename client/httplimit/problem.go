@@ -14,15 +14,13 @@ const busyDetail = "The limit of this request could not be checked in time. Try 
 
 // Denial describes a request that is not served.
 type Denial struct {
-	// Status is 429 for a request over a limit. It is 503 if weir is busy or could not decide, or if the breaker is
-	// open. It is Options.FallbackStatus if weir is not reached.
-	Status int
-	Route  string // Route.Name
-	Limit  string // the limit that denied: Route.Name, or the name of a policy in Route.Also
-	Detail string // a sentence for people
-	// BreakerOpen means that the request was within its limits, but Route.Breaker is open.
-	BreakerOpen bool
-	Decision    client.Decision
+	// Status is 429 for a request over a limit. It is 503 if weir is busy or could not decide, and
+	// Options.FallbackStatus if weir is not reached.
+	Status   int
+	Route    string // Route.Name
+	Limit    string // the limit that denied: Route.Name, or the name of a policy in Route.Also
+	Detail   string // a sentence for people
+	Decision client.Decision
 }
 
 // Problem customizes the problem documents of denials (RFC 9457). The default document is

@@ -34,7 +34,9 @@ type publicAPI struct {
 func publicAPIBinary(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "public-api")
-	out, err := exec.Command("go", "build", "-o", binary, "./public-api").CombinedOutput()
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = "public-api"
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return binary
 }

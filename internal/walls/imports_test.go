@@ -86,7 +86,7 @@ var walls = []wall{
 			"engine/internal/rule",
 		"keeps the log of a window, and decides nothing"},
 	{"engine/network", "", "reads addresses, and blocks none"},
-	{"examples/...", "client client/clientprom client/httplimit httpfields",
+	{"examples/...", "client client/httplimit httpfields",
 		"shows what a user writes, with what a user imports"},
 	{"examples/systems/levels/compare", "persistence server", "runs a server in its own process, to advance its clock"},
 	{"httpfields", "internal/millis", "writes and reads HTTP header fields for server and client"},

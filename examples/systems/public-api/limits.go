@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"log"
 	"net/http"
 	"os"
 	"strings"
@@ -16,13 +15,6 @@ import (
 // and any other endpoint the limits of the environment.
 func limited(limits *client.Client, settings *httplimit.Settings, handler http.Handler) (http.Handler, error) {
 	proxies, err := httplimit.Trust(strings.FieldsFunc(os.Getenv("TRUSTED_PROXIES"), comma)...)
-	if err != nil {
-		return nil, err
-	}
-	breaker, err := httplimit.NewBreaker(httplimit.BreakerOptions{
-		Failures: 5, Pause: 2 * time.Second,
-		Changed: func(from, to httplimit.BreakerState) { log.Printf("circuit breaker: %s, was %s", to, from) },
-	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,20 +32,18 @@ func limited(limits *client.Client, settings *httplimit.Settings, handler http.H
 				{Rule: client.Policy("api-key"), Key: customer, Optional: true},
 				{Rule: client.Policy("service"), Key: everybody},
 			},
-			Priority: gold, Breaker: breaker,
+			Priority: gold,
 		}
 	}
 	who := httplimit.FirstOf(customer, ip)
 	exports := endpoint("GET /api/exports", "exports", everybody)
 	exports.Queue = time.Second // wait up to a second; the others are denied at once
-	others := settings.Route("/", ip, customer)
-	others.Breaker = breaker
 	limit, err := httplimit.New(limits, httplimit.Options{
 		Routes: []httplimit.Route{
 			endpoint("GET /api/users", "users-read", who),
 			endpoint("POST /api/users", "users-write", who),
 			exports,
-			others,
+			settings.Route("/", ip, customer),
 		},
 		Exclude: []string{"/metrics"},
 	})

@@ -111,6 +111,6 @@ func routes(limits *client.Client) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux.Handle("/", httputil.NewSingleHostReverseProxy(backend))
+	mux.Handle("/", guarded(httputil.NewSingleHostReverseProxy(backend)))
 	return mux, nil
 }
