@@ -15,9 +15,6 @@ var tokenBucketScript string
 //go:embed scripts/sliding_log.lua
 var slidingLogScript string
 
-//go:embed scripts/fixed_window.lua
-var fixedWindowScript string
-
 // These are the names of the targets in scenarios, tables and flags.
 const (
 	weirName        = "weir"
@@ -26,7 +23,6 @@ const (
 	setName         = "redis SET"
 	replicasName    = "redis+lua, 2 replicas"
 	incrName        = "redis INCR"
-	increxName      = "redis INCREX"
 	cellName        = "redis-cell"
 	crabName        = "throttlecrab"
 	cellThreadsName = "redis-cell, 2 io-threads"
@@ -116,7 +112,7 @@ var settleWeir = []string{"SAVE"}
 func weirCommands() map[Workload]Command {
 	const elements = 5 // of weir's reply
 	command := func(args ...string) Command {
-		return Command{Args: args, Costly: []string{"COST", costPlaceholder}, Reply: decisionReply(elements)}
+		return Command{Args: args, Reply: decisionReply(elements)}
 	}
 	check := command("RL.CHECK", "four", keyPlaceholder)
 	check.Reply = decisionReply(elements + 1) // with the name of the policy
@@ -125,7 +121,6 @@ func weirCommands() map[Workload]Command {
 	return map[Workload]Command{
 		TokenBucket: command("RL.TOKENBUCKET", keyPlaceholder, "10", "20"),
 		SlidingLog:  command("RL.SLIDING", keyPlaceholder, "10", "100"),
-		FixedWindow: command("RL.FIXED", keyPlaceholder, "10", "100", "FIRST"),
 		Denied:      command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1"),
 		Lasting:     command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1000000"),
 		Checked:     check,
@@ -138,7 +133,7 @@ func (c *Contenders) throttlecrab() (Target, error) {
 		return Target{}, missing("throttlecrab-server", rivalsHint+", as does cargo install throttlecrab-server")
 	}
 	command := func(burst, count, period string) Command {
-		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder},
+		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, "1"},
 			Reply: decisionReply(5)}
 	}
 	return Target{

@@ -13,11 +13,8 @@ func (c *Contenders) redisTarget(name string) (Target, error) {
 		luaName:      func() (Target, error) { return Target{Server: c.redis(), Commands: luaCommands()}, nil },
 		setName:      func() (Target, error) { return Target{Server: c.redis(), Commands: setCommands()}, nil },
 		replicasName: func() (Target, error) { return Target{Server: c.replicated(), Commands: luaCommands()}, nil },
-		increxName: func() (Target, error) {
-			return Target{Server: c.redis(), Commands: increxCommands(), Needs: "INCREX"}, nil
-		},
-		incrName: func() (Target, error) { return Target{Server: c.redis(), Commands: incrCommands()}, nil },
-		cellName: func() (Target, error) { return c.redisCell(c.redis) },
+		incrName:     func() (Target, error) { return Target{Server: c.redis(), Commands: incrCommands()}, nil },
+		cellName:     func() (Target, error) { return c.redisCell(c.redis) },
 		cellThreadsName: func() (Target, error) {
 			return c.redisCell(func(more ...string) *servers.Process {
 				return c.redis(append(more, "--io-threads", "2")...)
@@ -66,7 +63,7 @@ func luaCommands() map[Workload]Command {
 	command := func(script string, args ...string) Command {
 		const elements = 3 // of the scripts' replies
 		return Command{
-			Args:   append(append([]string{"EVALSHA", shaPlaceholder, "1", keyPlaceholder}, args...), costPlaceholder),
+			Args:   append(append([]string{"EVALSHA", shaPlaceholder, "1", keyPlaceholder}, args...), "1"),
 			Script: script, Reply: decisionReply(elements),
 		}
 	}
@@ -74,7 +71,6 @@ func luaCommands() map[Workload]Command {
 	return map[Workload]Command{
 		TokenBucket: command(tokenBucketScript, "10", "20"),
 		SlidingLog:  command(slidingLogScript, "10", "100"),
-		FixedWindow: command(fixedWindowScript, "10", "100"),
 		Denied:      command(tokenBucketScript, anHourly, "1"),
 		Lasting:     command(tokenBucketScript, anHourly, "1000000"),
 	}
@@ -84,7 +80,6 @@ func luaCommands() map[Workload]Command {
 func setCommands() map[Workload]Command {
 	return map[Workload]Command{
 		TokenBucket: {Args: []string{"SET", keyPlaceholder, "x"}, Reply: okReply()},
-		FixedWindow: {Args: []string{"SET", keyPlaceholder, "x"}, Reply: okReply()},
 	}
 }
 
@@ -93,21 +88,13 @@ func incrCommands() map[Workload]Command {
 	return map[Workload]Command{TokenBucket: {Args: []string{"INCR", keyPlaceholder}, Reply: countReply()}}
 }
 
-// increxCommands count in a window with a bound. This is Redis 8.8's own limiter.
-func increxCommands() map[Workload]Command {
-	return map[Workload]Command{FixedWindow: {
-		Args:  []string{"INCREX", keyPlaceholder, "BYINT", costPlaceholder, "UBOUND", "100", "EX", "10", "ENX"},
-		Reply: grantedReply(),
-	}}
-}
-
 // redisCell is a server with the module redis-cell. Its burst does not count the first request.
 func (c *Contenders) redisCell(server func(more ...string) *servers.Process) (Target, error) {
 	if c.Tools.RedisCell == "" {
 		return Target{}, missing("the module libredis_cell.so", rivalsHint)
 	}
 	command := func(burst, count, period string) Command {
-		return Command{Args: []string{"CL.THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder},
+		return Command{Args: []string{"CL.THROTTLE", keyPlaceholder, burst, count, period, "1"},
 			Reply: limitedReply(5)}
 	}
 	return Target{

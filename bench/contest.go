@@ -49,42 +49,18 @@ func (r *Runner) contests(scenarios []Scenario, report *Report) (all []contest, 
 	return all, nil
 }
 
-// start starts the servers of a contest. It omits servers that do not support the command of their load.
+// start starts the servers of a contest.
 func (c *contest) start(ctx context.Context, report *Report) error {
-	var able []*cell
 	for _, one := range c.cells {
 		server := one.target.Server
 		if err := server.Start(ctx); err != nil {
 			return fmt.Errorf("%s: %w", one.Target, err)
 		}
-		if err := one.target.supported(); errors.Is(err, ErrUnsupported) {
-			report.LeaveOut(one.Target, err)
-			if err := server.Stop(); err != nil {
-				return err
-			}
-			continue
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", one.Target, err)
-		}
 		if err := report.introduce(ctx, one.target); err != nil {
 			return err
 		}
-		able = append(able, one)
 	}
-	c.cells = able
 	return nil
-}
-
-// supported returns ErrUnsupported if a running server lacks a command that the target needs.
-func (t Target) supported() error {
-	if t.Needs == "" {
-		return nil
-	}
-	known, err := servers.Knows(t.Server.Nodes()[0], t.Needs)
-	if err == nil && !known {
-		err = fmt.Errorf("%w %s", ErrUnsupported, t.Needs)
-	}
-	return err
 }
 
 // stopUnless stops the servers of a contest that no later contest needs.

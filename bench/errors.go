@@ -17,8 +17,6 @@ var (
 	ErrCannotLoad = errors.New("redis-benchmark cannot make this load")
 	// ErrBadLoad reports an invalid load.
 	ErrBadLoad = errors.New("no such load")
-	// ErrUnsupported reports that a server lacks a command that a target needs.
-	ErrUnsupported = errors.New("the server does not know")
 	// ErrUnknownName reports an unknown name of a scenario, target or suite.
 	ErrUnknownName = errors.New("unknown name")
 	// ErrNoMarkers reports that a page has no markers for results.

@@ -67,8 +67,6 @@ func (f *fakeServer) handle(conn redcon.Conn, cmd redcon.Command) {
 	switch request[0] {
 	case "INFO":
 		conn.WriteBulkString("# Server\r\nredis_version:7.4.0\r\nweir_version:1.2.3\r\n")
-	case "COMMAND":
-		conn.WriteRaw([]byte("*1\r\n*-1\r\n"))
 	case "FLUSHALL", "SAVE", "SCRIPT", "PING":
 		f.note(request[0])
 		conn.WriteString("OK")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/bench/machine"
@@ -49,8 +48,6 @@ const loadTimeout = time.Minute
 // Builtin is the generator of this package. Closed loops use all cores, and open loops use one.
 type Builtin struct {
 	Patience time.Duration // bound for one run, in addition to its length; 0 means loadTimeout
-
-	fresh atomic.Int64 // the last of the new keys
 }
 
 var _ Generator = (*Builtin)(nil)
@@ -63,7 +60,7 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrStuck)
 	defer cancel()
-	links, err := newSwarm(ctx, job.Addr, sender{job.Load, job.Commands}, newPicker(job.Load, &b.fresh))
+	links, err := newSwarm(ctx, job.Addr, sender{job.Load, job.Commands}, newPicker(job.Load))
 	if err != nil {
 		return Outcome{}, err
 	}

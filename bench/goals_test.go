@@ -87,7 +87,6 @@ func TestScenariosCanBeReshaped(t *testing.T) {
 	require.Equal(t, 10, s.Entrants[1].Load.Clients, "the catalogue's stays")
 	for _, change := range []func(*Load){
 		func(l *Load) { l.Clients = 0 }, func(l *Load) { l.Pipeline = -1 }, func(l *Load) { l.Keys = 0 },
-		func(l *Load) { l.Cost = -1 }, func(l *Load) { l.DeniedPercent = 101 },
 		func(l *Load) { l.Distribution = "normal" },
 		func(l *Load) { l.PerSecond = -1 }, func(l *Load) { l.Clients = mostClients + 1 },
 	} {

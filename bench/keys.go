@@ -1,9 +1,6 @@
 package bench
 
-import (
-	"math/rand/v2"
-	"sync/atomic"
-)
+import "math/rand/v2"
 
 const (
 	// zipfExponent gives the first of 100,000 keys a tenth of the requests.
@@ -16,12 +13,11 @@ const (
 type picker struct {
 	load  Load
 	drawn []int32 // of a zipf distribution
-	fresh *atomic.Int64
 }
 
-// newPicker returns the choices that links share. New keys count up from fresh, also from one load to the next.
-func newPicker(l Load, fresh *atomic.Int64) *picker {
-	p := &picker{load: l, fresh: fresh}
+// newPicker returns the choices that links share.
+func newPicker(l Load) *picker {
+	p := &picker{load: l}
 	if l.Distribution == Zipf {
 		zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 1)), zipfExponent, 1, uint64(l.Keys-1))
 		p.drawn = make([]int32, zipfDraws)
@@ -32,14 +28,12 @@ func newPicker(l Load, fresh *atomic.Int64) *picker {
 	return p
 }
 
-// of returns a function that chooses the keys of a link. Its order is the same every time, unless all keys are new.
+// of returns a function that chooses the keys of a link. Its order is the same every time.
 func (p *picker) of(link int) func() int {
 	random := rand.New(rand.NewPCG(uint64(link), 2))
 	switch p.load.Distribution {
 	case OneHot:
 		return func() int { return 0 }
-	case AllNew:
-		return func() int { return int(p.fresh.Add(1)) }
 	case Zipf:
 		at := random.IntN(len(p.drawn))
 		return func() int {

@@ -11,13 +11,11 @@ import (
 type Workload string
 
 const (
-	TokenBucket Workload = "token bucket"     // 10 units a second, burst 20
-	SlidingLog  Workload = "sliding log"      // exact: at most 100 units in any 10 s
-	FixedWindow Workload = "fixed window"     // 100 units in 10 s from the first request
-	Denied      Workload = "all denied"       // one unit an hour, used up long before
-	Lasting     Workload = "lasting bucket"   // one unit an hour, burst a million: keeps its state, denies nothing
-	Checked     Workload = "four limits"      // a policy of Lasting and three more limits, which deny nothing either
-	Mixed       Workload = "mixed algorithms" // a third each of token buckets, windows and logs
+	TokenBucket Workload = "token bucket"   // 10 units a second, burst 20
+	SlidingLog  Workload = "sliding log"    // exact: at most 100 units in any 10 s
+	Denied      Workload = "all denied"     // one unit an hour, used up long before
+	Lasting     Workload = "lasting bucket" // one unit an hour, burst a million: keeps its state, denies nothing
+	Checked     Workload = "four limits"    // a policy of Lasting and three more limits, which deny nothing either
 )
 
 // denies reports whether a workload denies requests for a key that is used all the time.
@@ -30,7 +28,6 @@ const (
 	Uniform Distribution = ""        // all equally often
 	Zipf    Distribution = "zipf"    // the k-th about 1/k^1.1 as often as the first
 	OneHot  Distribution = "one key" // always the same
-	AllNew  Distribution = "all new" // never a key twice
 )
 
 // Load describes how requests arrive, and for which keys.
@@ -41,9 +38,6 @@ type Load struct {
 	Keys         int          `json:"keys"`
 	Distribution Distribution `json:"distribution,omitempty"`
 	KeyBytes     int          `json:"key_bytes,omitempty"` // 0 means usualKeyBytes
-	Cost         int          `json:"cost,omitempty"`      // units a request takes; 0 means 1
-	// DeniedPercent is the percentage of requests to limiters that are used up.
-	DeniedPercent int `json:"denied_percent,omitempty"`
 	// Filled creates every key before the measurement, on separate servers of the scenario. Only Lasting keeps the
 	// keys.
 	Filled bool `json:"filled,omitempty"`
@@ -87,15 +81,15 @@ func (l Load) check() error {
 		least, most int
 	}{
 		{"connections", l.Clients, 1, mostClients}, {"pipeline", l.Pipeline, 1, mostPipeline},
-		{"keys", l.Keys, 1, maxRequests}, {"cost", l.Cost, 0, maxRequests}, {"denied percent", l.DeniedPercent, 0, 100},
+		{"keys", l.Keys, 1, maxRequests},
 	} {
 		if c.value < c.least || c.value > c.most {
 			return fmt.Errorf("%w: %s must be %d to %d, not %d", ErrBadLoad, c.name, c.least, c.most, c.value)
 		}
 	}
-	if !slices.Contains([]Distribution{Uniform, Zipf, OneHot, AllNew}, l.Distribution) {
-		return fmt.Errorf("%w: keys are chosen uniformly, %s, %s or %s, not %q", ErrBadLoad, Zipf, OneHot,
-			AllNew, l.Distribution)
+	if !slices.Contains([]Distribution{Uniform, Zipf, OneHot}, l.Distribution) {
+		return fmt.Errorf("%w: keys are chosen uniformly, %s or %s, not %q", ErrBadLoad, Zipf, OneHot,
+			l.Distribution)
 	}
 	if !(l.PerSecond >= 0 && l.PerSecond <= maxRequests) {
 		return fmt.Errorf("%w: a rate must be 0 to %d a second, not %v", ErrBadLoad, maxRequests, l.PerSecond)
@@ -106,12 +100,6 @@ func (l Load) check() error {
 func (l Load) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, -P %d -c %d, %s", l.Workload, l.Pipeline, l.Clients, l.keysText())
-	if l.Cost > 1 {
-		fmt.Fprintf(&b, ", cost %d", l.Cost)
-	}
-	if l.DeniedPercent > 0 {
-		fmt.Fprintf(&b, ", %d %% for used-up limiters", l.DeniedPercent)
-	}
 	if l.PerSecond > 0 {
 		fmt.Fprintf(&b, ", open loop at %s/s", rate(l.PerSecond))
 	}
@@ -123,7 +111,7 @@ func (l Load) String() string {
 
 func (l Load) keysText() string {
 	switch {
-	case l.Distribution == OneHot || l.Distribution == AllNew:
+	case l.Distribution == OneHot:
 		return string(l.Distribution)
 	case l.Distribution != Uniform:
 		return fmt.Sprintf("%d keys (%s)", l.Keys, l.Distribution)
@@ -140,25 +128,4 @@ func (l Load) Requests(perSecond float64, d time.Duration) int {
 	round := l.Clients * l.Pipeline
 	n := min(perSecond*d.Seconds(), maxRequests)
 	return max(1, int(n)/round) * round
-}
-
-// part is the share of a load's requests that belongs to one workload.
-type part struct {
-	workload Workload
-	share    float64 // of all requests
-	cost     int
-}
-
-// parts splits a load by workload. Workloads have separate keys, because a limiter's key belongs to one algorithm.
-func (l Load) parts() []part {
-	of := []Workload{l.Workload}
-	if l.Workload == Mixed {
-		of = []Workload{TokenBucket, FixedWindow, SlidingLog}
-	}
-	denied := float64(l.DeniedPercent) / 100
-	all := mapOf(of, func(w Workload) part { return part{w, (1 - denied) / float64(len(of)), max(l.Cost, 1)} })
-	if denied > 0 {
-		all = append(all, part{Denied, denied, 1})
-	}
-	return all
 }

@@ -35,10 +35,8 @@ func (c *cell) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range c.Load.parts() {
-		if err := prepareCommand(addr, c.target.Commands[p.workload], p); err != nil {
-			return err
-		}
+	if err := prepareCommand(addr, c.target.Commands[c.Load.Workload], c.Load.Workload); err != nil {
+		return err
 	}
 	if c.Load.Held {
 		idle, err := machine.ResidentBytes(c.target.Server.PIDs(), "VmRSS")
@@ -51,7 +49,7 @@ func (c *cell) prepare(ctx context.Context) error {
 	return nil
 }
 
-func prepareCommand(addr string, command Command, p part) error {
+func prepareCommand(addr string, command Command, w Workload) error {
 	if command.Script != "" {
 		if err := servers.AskOnce(addr, "SCRIPT", "LOAD", command.Script); err != nil {
 			return err
@@ -67,7 +65,7 @@ func prepareCommand(addr string, command Command, p part) error {
 		return err
 	}
 	defer conn.conn.Close()
-	return conn.verify(command, p)
+	return conn.verify(command, w)
 }
 
 // fill creates every key, and measures the memory that the keys take.
@@ -79,7 +77,7 @@ func (c *cell) fill(ctx context.Context, addr string) error {
 	}
 	l := c.Load
 	l.Clients, l.Pipeline = usualClients, fillPipeline
-	links, err := newSwarm(ctx, addr, sender{l, c.target.Commands}, newPicker(l, nil))
+	links, err := newSwarm(ctx, addr, sender{l, c.target.Commands}, newPicker(l))
 	if err != nil {
 		return err
 	}

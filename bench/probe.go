@@ -33,11 +33,11 @@ func call(addr string) (*caller, error) {
 }
 
 // ask sends a command for a key.
-func (c *caller) ask(command Command, key string, cost int) (admitted bool, err error) {
+func (c *caller) ask(command Command, key string) (admitted bool, err error) {
 	if err := c.conn.SetDeadline(time.Now().Add(servers.ReplyTimeout)); err != nil {
 		return false, err
 	}
-	if _, err := c.conn.Write(encodeRequest(command.For(key, cost))); err != nil {
+	if _, err := c.conn.Write(encodeRequest(command.For(key))); err != nil {
 		return false, err
 	}
 	got, err := c.in.next()
@@ -52,16 +52,16 @@ func (c *caller) ask(command Command, key string, cost int) (admitted bool, err 
 
 // verify checks that a command decides. The first request of a key must be admitted. A limiter must deny one of many
 // requests.
-func (c *caller) verify(command Command, part part) error {
-	key := fmt.Sprint(verifyKey, part.workload, time.Now().UnixNano()) // unused, even if the server was not emptied
+func (c *caller) verify(command Command, w Workload) error {
+	key := fmt.Sprint(verifyKey, w, time.Now().UnixNano()) // unused, even if the server was not emptied
 	for i := range maxUntilDenied {
-		admitted, err := c.ask(command, key, part.cost)
+		admitted, err := c.ask(command, key)
 		switch {
 		case err != nil:
 			return err
 		case i == 0 && !admitted:
 			return fmt.Errorf("%w: an unused key is denied", ErrNotADecision)
-		case !admitted || !command.Reply.Limits || !part.workload.denies():
+		case !admitted || !command.Reply.Limits || !w.denies():
 			return nil
 		}
 	}
@@ -109,9 +109,9 @@ func (p *prober) run(ctx, whole context.Context, addr string, c Command, l Load)
 	defer context.AfterFunc(whole, func() { conn.conn.Close() })()
 	next := time.NewTicker(probeInterval)
 	defer next.Stop()
-	key := newPicker(l, nil).of(0)
+	key := newPicker(l).of(0)
 	for {
-		admitted, err := conn.ask(c, l.key(keyPrefix, key()), max(l.Cost, 1))
+		admitted, err := conn.ask(c, l.key(key()))
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
 
 // redisBenchmarkCan reports whether redis-benchmark supports a load.
 func redisBenchmarkCan(l Load) bool {
-	return l.PerSecond == 0 && len(l.parts()) == 1 && (l.Distribution == Uniform || l.Distribution == OneHot) &&
+	return l.PerSecond == 0 && (l.Distribution == Uniform || l.Distribution == OneHot) &&
 		l.keyBytes() == usualKeyBytes
 }
 
@@ -87,7 +87,7 @@ func (r RedisBenchmark) CommandLine(job Job) []string {
 	if err != nil {
 		host = job.Addr // redis-benchmark reports the mistake
 	}
-	keys, part := job.Load.Keys, job.Load.parts()[0]
+	keys := job.Load.Keys
 	if job.Load.Distribution == OneHot {
 		keys = 1
 	}
@@ -98,7 +98,7 @@ func (r RedisBenchmark) CommandLine(job Job) []string {
 	line = append(line,
 		"-c", strconv.Itoa(job.Load.Clients), "-P", strconv.Itoa(job.Load.Pipeline),
 		"-r", strconv.Itoa(keys), "-n", strconv.Itoa(job.Requests), "--csv")
-	return append(line, job.Commands[part.workload].For(keyPrefix+"__rand_int__", part.cost)...)
+	return append(line, job.Commands[job.Load.Workload].For(keyPrefix+"__rand_int__")...)
 }
 
 // parseRedisBenchmark reads the output of redis-benchmark --csv for one command: a

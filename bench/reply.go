@@ -28,16 +28,6 @@ func flagReply(elements int, admitted int64) Reply {
 	}}
 }
 
-// grantedReply reads INCREX's array: the value, and its increase.
-func grantedReply() Reply {
-	return Reply{Limits: true, Read: func(a answer) (bool, error) {
-		if a.kind != '*' || a.elements != 2 {
-			return false, a.unexpected()
-		}
-		return a.first[1] > 0, nil
-	}}
-}
-
 // okReply reads +OK, the answer of a command that does not limit.
 func okReply() Reply {
 	return Reply{Read: func(a answer) (bool, error) {

@@ -52,7 +52,7 @@ type Row struct {
 	Label       string   `json:"label"`
 	Target      string   `json:"target"`
 	Load        Load     `json:"load"`
-	Request     []string `json:"request"`                // of its first part, for its first key
+	Request     []string `json:"request"`                // for its first key
 	Script      string   `json:"script,omitempty"`       // loaded beforehand
 	Before      []string `json:"before,omitempty"`       // a command that was sent beforehand
 	CommandLine []string `json:"command_line,omitempty"` // by which redis-benchmark sends the same, if it can
@@ -89,9 +89,8 @@ type Sample struct {
 // describe records the information to send the same requests.
 func (r *Row) describe(c *cell, addr string, requests int) {
 	r.Label, r.Target, r.Load = c.Label, c.Target, c.Load
-	first := c.Load.parts()[0]
-	command := c.target.Commands[first.workload]
-	r.Request, r.Script = command.For(c.Load.key(keyPrefix, 0), first.cost), command.Script
+	command := c.target.Commands[c.Load.Workload]
+	r.Request, r.Script = command.For(c.Load.key(0)), command.Script
 	r.Before = command.Before
 	r.CommandLine = RedisBenchmark{Binary: "redis-benchmark"}.CommandLine(c.job(addr, requests))
 }

@@ -9,7 +9,7 @@ import (
 
 func TestPipelineIsWhatRedisBenchmarkSends(t *testing.T) {
 	l := Load{Workload: TokenBucket, Pipeline: 3, Keys: 999_999_999_999}
-	p := sender{l, weirCommands()}.pipeline(0)
+	p := sender{l, weirCommands()}.pipeline()
 	p.setKey(1, 42)
 	p.setKey(2, 123_456_789_012)
 	request := func(key string) string {

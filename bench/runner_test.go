@@ -96,18 +96,6 @@ func TestRunLeavesOutWhoHasNoCommand(t *testing.T) {
 	require.Empty(t, f.slow.seen(), "nor is its server started")
 }
 
-func TestRunLeavesOutWhoseServerLacksTheCommand(t *testing.T) {
-	f := newFakes(t)
-	lacking := f.targets["slow"]
-	lacking.Needs = "INCREX"
-	f.targets["slow"] = lacking
-	report, err := f.runner(1).Run(context.Background(), []Scenario{fakeScenario("fast", "slow")})
-	require.NoError(t, err)
-	require.Len(t, report.Scenarios[0].Rows, 1)
-	require.Equal(t, []LeftOut{{"slow", "the server does not know INCREX"}}, report.LeftOut)
-	require.Equal(t, []string{"start", "stop"}, f.slow.seen())
-}
-
 func TestServersStopBehindTheirLastScenario(t *testing.T) {
 	f := newFakes(t)
 	var stopped []int // scenarios measured when slow was stopped

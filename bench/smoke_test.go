@@ -111,13 +111,13 @@ func (r *realRun) requireGone(t *testing.T, started int) {
 func TestSmokeComparesForReal(t *testing.T) {
 	r := newRealRun(t, 2, 100*time.Millisecond)
 	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
-	log, mixed, filled := small, small, kept(5000)
-	log.Workload, mixed.Workload, mixed.DeniedPercent, mixed.Cost = SlidingLog, Mixed, 30, 2
+	log, filled := small, kept(5000)
+	log.Workload = SlidingLog
 	open := beside("open", small, weirName, luaName)
 	open.RateOf, open.RateShare = luaName, 0.1
 	report, err := r.runner.Run(context.Background(), []Scenario{
 		beside("small", small, weirName, luaName, setName, replicasName, crabName, cellName),
-		beside("log", log, weirName, luaName), beside("mixed", mixed, weirName, luaName), open,
+		beside("log", log, weirName, luaName), open,
 		beside("filled", filled, weirName, luaName),
 	})
 	require.NoError(t, err)
@@ -134,9 +134,9 @@ func TestSmokeComparesForReal(t *testing.T) {
 			require.LessOrEqual(t, row.Figures[P50].Median, row.Figures[Slowest].Max)
 		}
 	}
-	require.Positive(t, report.Scenarios[3].Rows[0].Load.PerSecond)
-	require.Nil(t, report.Scenarios[3].Rows[0].CommandLine, "redis-benchmark keeps to no rate")
-	require.NotZero(t, report.Scenarios[4].Rows[1].Figures[BytesPerKey].Median)
+	require.Positive(t, report.Scenarios[2].Rows[0].Load.PerSecond)
+	require.Nil(t, report.Scenarios[2].Rows[0].CommandLine, "redis-benchmark keeps to no rate")
+	require.NotZero(t, report.Scenarios[3].Rows[1].Figures[BytesPerKey].Median)
 	require.GreaterOrEqual(t, len(r.pids), 1+1+1+3+2)
 	r.requireGone(t, len(r.pids))
 	for _, write := range []func(io.Writer) error{report.WriteTable, report.WriteJSON, report.WriteMarkdown} {
@@ -160,25 +160,20 @@ func TestScriptsLimit(t *testing.T) {
 	for workload, c := range map[Workload]struct {
 		limit     int     // in units
 		givesBack float64 // units a second, during the test
-	}{TokenBucket: {20, 10}, SlidingLog: {100, 0}, FixedWindow: {100, 0}, Denied: {1, 0}} {
-		for try, cost := range []int{1, c.limit / 4} {
-			cost = max(cost, 1)
-			require.NoError(t, prepareCommand(addr, target.Commands[workload], part{workload, 1, cost}))
-			key := fmt.Sprint(workload, try)
-			started := time.Now()
-			units := 0
-			for {
-				ok, err := conn.ask(target.Commands[workload], key, cost)
-				require.NoError(t, err)
-				if !ok {
-					break
-				}
-				units += cost
+	}{TokenBucket: {20, 10}, SlidingLog: {100, 0}, Denied: {1, 0}} {
+		require.NoError(t, prepareCommand(addr, target.Commands[workload], workload))
+		started, units := time.Now(), 0
+		for {
+			ok, err := conn.ask(target.Commands[workload], fmt.Sprint(workload))
+			require.NoError(t, err)
+			if !ok {
+				break
 			}
-			givenBack := int(math.Ceil(c.givesBack*time.Since(started).Seconds())) + cost - 1
-			require.GreaterOrEqual(t, units, c.limit-cost+1, workload)
-			require.LessOrEqual(t, units, c.limit+givenBack, workload)
+			units++
 		}
+		givenBack := int(math.Ceil(c.givesBack * time.Since(started).Seconds()))
+		require.GreaterOrEqual(t, units, c.limit, workload)
+		require.LessOrEqual(t, units, c.limit+givenBack, workload)
 	}
 }
 

@@ -51,7 +51,7 @@ func (s Snapshots) load() Load {
 
 // swarm connects for a load.
 func (s Snapshots) swarm(ctx context.Context, addr string, l Load) (*swarm, error) {
-	return newSwarm(ctx, addr, sender{l, weirCommands()}, newPicker(l, nil))
+	return newSwarm(ctx, addr, sender{l, weirCommands()}, newPicker(l))
 }
 
 // Run starts the cluster, measures, and stops the cluster.

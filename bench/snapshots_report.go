@@ -44,7 +44,7 @@ type Window struct {
 
 func (s Snapshots) newReport(c *servers.Cluster, top float64) *SnapshotReport {
 	return &SnapshotReport{
-		CommandLines: c.CommandLines(), Request: weirCommands()[Lasting].For(s.load().key(keyPrefix, 0), 1),
+		CommandLines: c.CommandLines(), Request: weirCommands()[Lasting].For(s.load().key(0)),
 		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, Share: s.Share,
 		PerSecond: top * s.Share,
 	}

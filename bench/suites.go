@@ -29,8 +29,8 @@ func kept(keys int) Load {
 
 // standard is the short suite.
 func standard() []Scenario {
-	window, log := bucket(usualClients, 128), bucket(usualClients, 128)
-	window.Workload, log.Workload = FixedWindow, SlidingLog
+	log := bucket(usualClients, 128)
+	log.Workload = SlidingLog
 	half := beside("open-half", bucket(usualClients, 1), weirName, luaName, setName)
 	half.RateOf, half.RateShare = luaName, 0.5
 	return []Scenario{
@@ -38,12 +38,9 @@ func standard() []Scenario {
 		beside("bucket-p16", bucket(usualClients, 16), weirName, luaName, setName),
 		beside("bucket-p1", bucket(usualClients, 1), weirName, luaName, setName, cellName, crabName),
 		beside("log-p128", log, weirName, luaName),
-		beside("fixed-p128", window, weirName, luaName, increxName),
 		half,
 		hotKey(),
 		beside("memory-1m", kept(1_000_000), weirName, luaName),
-		growing("connections", "connections", bucket(1, 16), []int{1, usualClients, 500}, setClients, weirName),
-		growing("pipelines", "requests a pipeline", bucket(usualClients, 1), []int{1, 16, 248}, setPipeline, weirName),
 	}
 }
 
@@ -67,10 +64,6 @@ func standalone() []Scenario {
 	}
 	return []Scenario{
 		beside("zipf-p128", shaped(func(l *Load) { l.Distribution = Zipf }), weirName, luaName),
-		beside("new-p128", shaped(func(l *Load) { l.Distribution = AllNew }), weirName, luaName),
-		beside("cost-p128", shaped(func(l *Load) { l.Cost = 3 }), weirName, luaName),
-		beside("mixed-p128", shaped(func(l *Load) { l.Workload = Mixed }), weirName, luaName),
-		beside("denied50-p128", shaped(func(l *Load) { l.DeniedPercent = 50 }), weirName, luaName),
 		fourLimits(),
 		beside("memory-10m", kept(10_000_000), weirName, luaName),
 		liveKeys(),

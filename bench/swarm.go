@@ -40,7 +40,7 @@ func newSwarm(ctx context.Context, addr string, s sender, keys *picker) (*swarm,
 		if err != nil {
 			return nil, errors.Join(err, all.close())
 		}
-		all.links = append(all.links, newLink(conn, s.pipeline(i), keys.of(i)))
+		all.links = append(all.links, newLink(conn, s.pipeline(), keys.of(i)))
 	}
 	return all, nil
 }

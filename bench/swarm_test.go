@@ -26,7 +26,7 @@ func pipeSwarm(t *testing.T, clients, requests int, serve func(conn net.Conn, by
 	var all sync.WaitGroup
 	for range clients {
 		here, there := net.Pipe()
-		out := sender{Load{Workload: Lasting, Pipeline: requests, Keys: 1000}, weirCommands()}.pipeline(0)
+		out := sender{Load{Workload: Lasting, Pipeline: requests, Keys: 1000}, weirCommands()}.pipeline()
 		l := newLink(here, out, func() int { return 0 })
 		s.links = append(s.links, l)
 		all.Go(func() {
@@ -230,7 +230,7 @@ func TestSteadyKeepsFewUnderWay(t *testing.T) {
 func fakeSwarm(t *testing.T, clients, requests int, reply func([]string) string) *swarm {
 	addr := startFake(t, &fakeServer{reply: reply})
 	l := Load{Workload: Lasting, Clients: clients, Pipeline: requests, Keys: 1000}
-	s, err := newSwarm(context.Background(), addr, sender{l, weirCommands()}, newPicker(l, nil))
+	s, err := newSwarm(context.Background(), addr, sender{l, weirCommands()}, newPicker(l))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.close() })
 	return s

@@ -3,7 +3,6 @@ package bench
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"strconv"
 	"strings"
 
 	"github.com/weir-project/weir/bench/servers"
@@ -19,8 +18,6 @@ type Target struct {
 	// Settle is a command that makes a server finish deferred work, such as saving its changes. It is sent to every
 	// node after every load, and its cost counts to the load. Empty for none.
 	Settle []string
-	// Needs is a command that the server must support for the target to take part; empty for none.
-	Needs string
 	// Keeps means that the server cannot or must not be emptied.
 	Keeps bool
 }
@@ -30,8 +27,6 @@ const (
 	keyPlaceholder = "{key}"
 	// shaPlaceholder is replaced by the digest of the template's script.
 	shaPlaceholder = "{sha}"
-	// costPlaceholder is replaced by the units that a request takes.
-	costPlaceholder = "{cost}"
 	// keyPrefix is the prefix of every key. With the 12 digits that redis-benchmark appends, a key has 16 bytes.
 	keyPrefix = "key:"
 )
@@ -39,21 +34,15 @@ const (
 // Command is the template of a request.
 type Command struct {
 	Args   []string // holds keyPlaceholder, and shaPlaceholder when it has a Script
-	Costly []string // appended if a request takes more than one unit
 	Script string   // Lua, loaded with SCRIPT LOAD before a scenario; empty for none
 	Before []string // a command that is sent before a scenario, such as one that sets a policy; empty for none
 	Reply  Reply    // reads its answer
 }
 
-// For returns the request for a key that takes cost units.
-func (c Command) For(key string, cost int) []string {
-	fill := strings.NewReplacer(keyPlaceholder, key, shaPlaceholder, scriptSHA(c.Script),
-		costPlaceholder, strconv.Itoa(cost))
-	args := append([]string(nil), c.Args...)
-	if cost > 1 {
-		args = append(args, c.Costly...)
-	}
-	return mapOf(args, fill.Replace)
+// For returns the request for a key.
+func (c Command) For(key string) []string {
+	fill := strings.NewReplacer(keyPlaceholder, key, shaPlaceholder, scriptSHA(c.Script))
+	return mapOf(c.Args, fill.Replace)
 }
 
 // scriptSHA returns the digest under which a server keeps a script.
@@ -62,12 +51,8 @@ func scriptSHA(script string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// offers reports whether a target has a command for every part of a load.
+// offers reports whether a target has a command for a load.
 func (t Target) offers(l Load) bool {
-	for _, p := range l.parts() {
-		if _, ok := t.Commands[p.workload]; !ok {
-			return false
-		}
-	}
-	return true
+	_, ok := t.Commands[l.Workload]
+	return ok
 }

@@ -8,14 +8,12 @@ import (
 )
 
 func TestCommandTemplate(t *testing.T) {
-	plain := Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}, Costly: []string{"COST", "{cost}"}}
-	require.Equal(t, []string{"RL.TOKENBUCKET", "key:1", "10", "20"}, plain.For("key:1", 1))
-	require.Equal(t, []string{"RL.TOKENBUCKET", "key:1", "10", "20", "COST", "3"}, plain.For("key:1", 3))
+	plain := Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}}
+	require.Equal(t, []string{"RL.TOKENBUCKET", "key:1", "10", "20"}, plain.For("key:1"))
 	require.Equal(t, []string{"RL.TOKENBUCKET", "{key}", "10", "20"}, plain.Args, "the template stays one")
 
-	script := Command{Args: []string{"EVALSHA", "{sha}", "1", "app:{key}", "{cost}"}, Script: "return 1"}
-	require.Equal(t, []string{"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "app:k", "2"},
-		script.For("k", 2))
+	script := Command{Args: []string{"EVALSHA", "{sha}", "1", "app:{key}"}, Script: "return 1"}
+	require.Equal(t, []string{"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "app:k"}, script.For("k"))
 }
 
 func TestLoadRequests(t *testing.T) {
@@ -52,9 +50,6 @@ func TestReplies(t *testing.T) {
 		{"ok for a decision", decisionReply(3), "+OK\r\n", refused},
 		{"redis-cell admits", limitedReply(5), "*5\r\n:0\r\n:20\r\n:19\r\n:-1\r\n:1\r\n", admitted},
 		{"redis-cell limits", limitedReply(5), "*5\r\n:1\r\n:20\r\n:0\r\n:1\r\n:2\r\n", denied},
-		{"increx grants", grantedReply(), "*2\r\n:7\r\n:1\r\n", admitted},
-		{"increx does not", grantedReply(), "*2\r\n:100\r\n:0\r\n", denied},
-		{"increx of old", grantedReply(), ":7\r\n", refused},
 		{"ok", okReply(), "+OK\r\n", admitted},
 		{"not ok", okReply(), "+QUEUED\r\n", refused},
 	} {

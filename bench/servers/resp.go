@@ -69,17 +69,6 @@ func AskOnce(addr string, request ...string) error {
 // pinged returns why a server does not answer.
 func pinged(addr string) error { return AskOnce(addr, "PING") }
 
-// Knows reports whether a server has a command.
-func Knows(addr, command string) (bool, error) {
-	conn, err := Dial(addr)
-	if err != nil {
-		return false, err
-	}
-	defer conn.Close()
-	about, err := redigo.Values(Do(conn, "COMMAND", "INFO", command))
-	return err == nil && len(about) == 1 && about[0] != nil, err
-}
-
 // serverInfo returns the fields of a section of a server's INFO.
 func serverInfo(addr, section string) (map[string]string, error) {
 	conn, err := Dial(addr)

@@ -16,20 +16,17 @@ import (
 
 // benchLoad changes the load of every chosen scenario. A flag that is not given changes nothing.
 type benchLoad struct {
-	Connections   int     `env:"-" help:"Connections."`
-	Pipeline      int     `env:"-" help:"Requests sent together on a connection."`
-	Keys          int     `env:"-" help:"Number of keys."`
-	Distribution  string  `env:"-" enum:",uniform,zipf,one key,all new" default:"" help:"How keys are chosen: uniform, zipf, 'one key' or 'all new'."`
-	Cost          int     `env:"-" help:"Units a request takes."`
-	DeniedPercent int     `env:"-" help:"Share of requests for limiters that are used up."`
-	Rate          float64 `env:"-" help:"Requests a second, due at that rate whether the last are answered or not (open loop); else each connection waits for its answers (closed loop)."`
-	Generator     string  `env:"-" enum:"weir,redis-benchmark" default:"weir" help:"What makes the load: weir's own, or redis-benchmark to check it with."`
+	Connections  int     `env:"-" help:"Connections."`
+	Pipeline     int     `env:"-" help:"Requests sent together on a connection."`
+	Keys         int     `env:"-" help:"Number of keys."`
+	Distribution string  `env:"-" enum:",uniform,zipf,one key" default:"" help:"How keys are chosen: uniform, zipf or 'one key'."`
+	Rate         float64 `env:"-" help:"Requests a second, due at that rate whether the last are answered or not (open loop); else each connection waits for its answers (closed loop)."`
+	Generator    string  `env:"-" enum:"weir,redis-benchmark" default:"weir" help:"What makes the load: weir's own, or redis-benchmark to check it with."`
 }
 
 func (b benchLoad) change(l *bench.Load) {
 	l.Clients, l.Pipeline = cmp.Or(b.Connections, l.Clients), cmp.Or(b.Pipeline, l.Pipeline)
-	l.Keys, l.Cost = cmp.Or(b.Keys, l.Keys), cmp.Or(b.Cost, l.Cost)
-	l.DeniedPercent, l.PerSecond = cmp.Or(b.DeniedPercent, l.DeniedPercent), cmp.Or(b.Rate, l.PerSecond)
+	l.Keys, l.PerSecond = cmp.Or(b.Keys, l.Keys), cmp.Or(b.Rate, l.PerSecond)
 	switch b.Distribution {
 	case "":
 	case "uniform":

@@ -77,7 +77,7 @@ func TestBenchSuitesExist(t *testing.T) {
 func TestBenchFlagsChangeEveryLoad(t *testing.T) {
 	all, err := parseBench(t, "--scenario=bucket-p1,bucket-p16", "--target=weir,redis+lua", "--connections=7",
 		"--distribution=zipf",
-		"--rate=1000", "--denied-percent=5", "--cost=2", "--keys=9").scenarios()
+		"--rate=1000", "--keys=9").scenarios()
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	for _, s := range all {
@@ -86,7 +86,7 @@ func TestBenchFlagsChangeEveryLoad(t *testing.T) {
 			require.Equal(t, 7, e.Load.Clients)
 			require.Equal(t, bench.Zipf, e.Load.Distribution)
 			require.EqualValues(t, 1000, e.Load.PerSecond)
-			require.Equal(t, []int{5, 2, 9}, []int{e.Load.DeniedPercent, e.Load.Cost, e.Load.Keys})
+			require.Equal(t, 9, e.Load.Keys)
 		}
 	}
 	for name, args := range map[string][]string{
