@@ -28,20 +28,6 @@ var OtherNames = map[string][]string{
 	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
 }
 
-// otherCommands maps names of commands in other programs to weir's commands.
-var otherCommands = map[string]string{
-	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call",
-	"send": "call", "exec": "call",
-	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top",
-	"dump": "backup", "apply": "policy apply",
-}
-
-// usualChild maps a command to its subcommand that takes the argument which people give to the command itself.
-var usualChild = map[string]string{"keys": "look"}
-
-// otherPrograms maps former commands of weir to the programs that replaced them.
-var otherPrograms = map[string]string{"bench": "weir-bench"}
-
 // meant returns the flags of known that word most likely means. word may be written as on a command line, as a
 // variable, or without separators: --max_memory, WEIR_MAX_MEMORY, maxmemory.
 func meant(word string, known []string) []string {
@@ -71,15 +57,13 @@ func Suggest(word string, known []string, as func(flag string) string) string {
 var (
 	kongSuggest = regexp.MustCompile(`, did you mean (?:one of )?(.*)\?$`)
 	unknownFlag = regexp.MustCompile(`^unknown flag (-\S+)`)
-	unexpected  = regexp.MustCompile(`^unexpected argument (\S+)`)
 	minusValue  = regexp.MustCompile(`^--(\S+): expected \S+ value but got "(-[0-9]\S*)"`)
 	noValue     = regexp.MustCompile(`^--(\S+): expected .*"EOL"`)
 	noFlags     = regexp.MustCompile(`^missing flags: (.*)$`)
-	noArgument  = regexp.MustCompile(`^expected "(.*)"$`)
 )
 
-// Explain adds the accepted values to an error of the parser that only names the refused value. It returns other errors
-// unchanged.
+// Explain adds to an error of the parser what a flag accepts, or where the flags and commands are listed. It returns
+// other errors unchanged.
 func Explain(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil {
@@ -101,9 +85,6 @@ func explained(ctx *kong.Context, text string) string {
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
 		return explainFlag(ctx, at, text, m[1]) + help
 	}
-	if m := unexpected.FindStringSubmatch(text); m != nil {
-		return explainArgument(at, text, m[1]) + help
-	}
 	if m := minusValue.FindStringSubmatch(text); m != nil {
 		return fmt.Sprintf("--%s must be %s, not %q", m[1], accepted(FlagOf(at, "--"+m[1])), m[2])
 	}
@@ -113,10 +94,10 @@ func explained(ctx *kong.Context, text string) string {
 	if m := noFlags.FindStringSubmatch(text); m != nil {
 		return command + " needs " + m[1] + help
 	}
-	if m := noArgument.FindStringSubmatch(text); m != nil {
-		return command + " needs " + m[1] + help
+	if strings.HasPrefix(text, "--") { // about a value; an enum may have an empty one
+		return strings.ReplaceAll(text, `must be one of "",`, "must be one of ")
 	}
-	return strings.ReplaceAll(text, `must be one of "",`, "must be one of ") // the empty value of an enum
+	return text + help
 }
 
 // written returns a flag with a value, as on a command line.
@@ -144,28 +125,6 @@ func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
 		return text // kong may know better: it also suggests flags of a default command, as weir-bench run is
 	}
 	return "unknown flag " + word + hint
-}
-
-// explainArgument returns the message about a word that a command does not accept. The word is often the value of a
-// required flag.
-func explainArgument(at *kong.Node, text, word string) string {
-	if at.Parent == nil {
-		if program := otherPrograms[word]; program != "" {
-			return fmt.Sprintf("unexpected argument %s (this is a separate program: %s)", word, program)
-		}
-		if other := otherCommands[word]; other != "" {
-			return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)
-		}
-	}
-	if child := usualChild[at.Name]; child != "" && !strings.Contains(text, "did you mean") {
-		return fmt.Sprintf("unexpected argument %s (did you mean %s %s %[1]s?)", word, at.FullPath(), child)
-	}
-	for _, flag := range FlagsOf(at) {
-		if flag.Required && flag.Short != 0 {
-			return fmt.Sprintf("unexpected argument %s (did you mean -%c %[1]s?)", word, flag.Short)
-		}
-	}
-	return text
 }
 
 // exitError is an error with an exit code.
