@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,10 +33,10 @@ func OverHeld(slots int64, holds []Hold) error {
 	}
 	// Holds that end at an instant end before those that begin at it.
 	slices.SortFunc(edges, func(a, b edge) int {
-		if c := compareNs(a.atNs, b.atNs); c != 0 {
+		if c := cmp.Compare(a.atNs, b.atNs); c != 0 {
 			return c
 		}
-		return compareNs(a.units, b.units)
+		return cmp.Compare(a.units, b.units)
 	})
 	var held int64
 	for _, e := range edges {

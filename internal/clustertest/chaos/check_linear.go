@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ const linearTimeout = 30 * time.Second
 // instant after its call, or never.
 func Linearizable(maxUnits int64, ops []Op) error {
 	model := counterModel(maxUnits)
-	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return compareNs(a.ReturnNs, b.ReturnNs) })
+	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
 	result, _ := porcupine.CheckOperationsVerbose(model, porcupineOps(ops), linearTimeout)
 	switch result {
 	case porcupine.Ok:

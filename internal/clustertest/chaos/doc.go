@@ -7,7 +7,7 @@
 //
 // # What is checked
 //
-//   - [OverAdmittedBucket], [OverAdmittedSliding]: the grants within any interval of real time do not exceed the
+//   - [ledger.OverAdmittedBucket], [ledger.OverAdmittedWindow]: the grants within any interval of real time do not exceed the
 //     bound of the algorithm.
 //   - [Accounted]: on limits that never refill, every acknowledged grant is still counted after all nodes were
 //     killed and restarted.

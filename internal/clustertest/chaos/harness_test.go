@@ -36,7 +36,7 @@ func TestHarnessFindsMistakes(t *testing.T) {
 		"charges twice":           {chargeTwice, []error{ErrOvercharged, ErrNotLinearizable}},
 		"repeats despite the ID":  {idIgnored, []error{ErrNotOnce, ErrOvercharged, ErrNotLinearizable}},
 		"answers from the past":   {stale, []error{ErrNotLinearizable}},
-		"its clock jumps":         {clockJumps, []error{ErrOverAdmitted}},
+		"its clock jumps":         {clockJumps, []error{ledger.ErrOverAdmitted}},
 		"denies everything":       {denyAll, []error{ErrUseless}},
 		"one slot too many":       {extraSlot, []error{ErrOverHeld}},
 		"drops leases":            {leaseDropped, []error{ErrLeaseLost, ErrOverHeld}},

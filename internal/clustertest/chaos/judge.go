@@ -7,7 +7,13 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
+
+// Rho is how much faster than the clients' clock the cluster's clock may run. Both use oscillators of one machine, and
+// NTP may slew one of them at up to 500 ppm.
+const Rho = 0.001
 
 // settlingClient is the id of the client that asks at the end.
 const settlingClient = 9999
@@ -56,11 +62,13 @@ func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 		})
 	}
 	for _, t := range w.Buckets {
-		judge(t, func(ops []Op) error { return OverAdmittedBucket(bucketBurst, bucketPerSecond, ops) })
+		judge(t, func(ops []Op) error {
+			return ledger.OverAdmittedBucket(bucketBurst, bucketPerSecond, Rho, grantsOf(ops))
+		})
 	}
 	for _, t := range w.Slidings {
 		judge(t, func(ops []Op) error {
-			return errors.Join(OverAdmittedSliding(slidingMax, slidingWindow, ops), Granting(ops))
+			return errors.Join(ledger.OverAdmittedWindow(slidingMax, slidingWindow, Rho, grantsOf(ops)), Granting(ops))
 		})
 	}
 	for _, t := range append(w.Accounts.Trails(), w.Onces.Trails()...) {
@@ -82,6 +90,16 @@ func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 	}
 	jobs = append(jobs, func() { w.Violations.Add(leaseKey, OverHeld(leaseSlots, w.Leases.Holds())) })
 	inParallel(jobs)
+}
+
+// grantsOf returns what operations with an answer took.
+func grantsOf(ops []Op) (grants []ledger.Grant) {
+	for _, op := range ops {
+		if units := op.grants(); units > 0 {
+			grants = append(grants, ledger.Grant{CallNs: op.CallNs, ReturnNs: op.ReturnNs, Units: units})
+		}
+	}
+	return grants
 }
 
 // staleness judges the stale reads of a limit that only grows, and counts them.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // mutationTime is how long clients work on a server with a known mistake.
@@ -28,8 +30,8 @@ func TestMutations(t *testing.T) {
 		"early-reply":      {TransferLead, []error{ErrExited, ErrDiverged, ErrForgotten, ErrNotLinearizable}},
 		"read-locally":     {Partition, []error{ErrNotLinearizable, ErrStale}},
 		"fresh-by-contact": {KillOne, []error{ErrUnderstated}},
-		"wall-clock":       {StepWall, []error{ErrOverAdmitted}},
-		"collect-early":    {TransferLead, []error{ErrOverAdmitted, ErrExited, ErrDiverged}},
+		"wall-clock":       {StepWall, []error{ledger.ErrOverAdmitted}},
+		"collect-early":    {TransferLead, []error{ledger.ErrOverAdmitted, ErrExited, ErrDiverged}},
 		"stale-index":      {KillAll, []error{ErrOvercharged, ErrExited, ErrDiverged, ErrNotLinearizable}},
 	} {
 		t.Run(fault, func(t *testing.T) {

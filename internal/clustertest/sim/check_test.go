@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // take returns the record of an answered take of units, whose answer reports used units.
@@ -36,29 +37,12 @@ func denied(at time.Duration) record {
 
 const second = time.Second
 
-func TestCheckRate(t *testing.T) {
-	for name, c := range map[string]struct {
-		records []record
-		wrong   bool
-	}{
-		"the burst at once":      {[]record{take(0, 1, 10, 0)}, false},
-		"more than the burst":    {[]record{take(0, 1, 11, 0)}, true},
-		"burst, then the refill": {[]record{take(0, 1, 10, 0), take(1, second, 20, 0)}, false},
-		"more than the refill":   {[]record{take(0, 1, 10, 0), take(second/2, second, 21, 0)}, true},
-		"inside a longer run": {[]record{take(0, 1, 1, 0), take(9*second, 9*second+1, 10, 0),
-			take(9*second+1, 9*second+2, 1, 0)}, true},
-		"an answer that came late": {[]record{take(0, 1, 10, 0), take(0, second, 20, 0)}, false},
-		"unknown ones":             {[]record{take(0, 1, 10, 0), take(0, 1, 10, 0).with("", unknown)}, false},
-		"a clock at the limit":     {[]record{take(0, 10000*second, 10+200_000+40, 0)}, false},
-		"a clock beyond it":        {[]record{take(0, 10000*second, 10+200_000+42, 0)}, true},
-	} {
-		require.Equal(t, c.wrong, len(checkRate(c.records, 10, 20)) > 0, name)
-	}
-}
-
-func TestCheckWindow(t *testing.T) {
-	require.Empty(t, checkWindow([]record{take(0, 1, 12, 0), take(second, second+1, 12, 0)}, 12, second))
-	require.NotEmpty(t, checkWindow([]record{take(0, 1, 12, 0), take(second/2, second/2+1, 1, 0)}, 12, second))
+// TestClocksAtTheLimitOfTheirDrift checks the bound for a clock that is as fast as it may be, and one unit beyond.
+func TestClocksAtTheLimitOfTheirDrift(t *testing.T) {
+	over := func(records ...record) error { return ledger.OverAdmittedBucket(10, 20, drift, grantsOf(records)) }
+	require.NoError(t, over(take(0, 10000*second, 10+200_000+40, 0)))
+	require.Error(t, over(take(0, 10000*second, 10+200_000+41, 0)))
+	require.NoError(t, over(take(0, 1, 10, 0), take(0, 1, 10, 0).with("", unknown), denied(1)), "nobody knows of these")
 }
 
 func TestCheckCount(t *testing.T) {

@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // judge checks the guarantees against the history. used returns the units in use on a key at the end.
 func (s *Simulation) judge(used func(key string) (int64, bool)) {
 	for key, rs := range s.history.byKey(refilling) {
-		s.violations(key, checkRate(rs, refillBurst, refillPerSecond))
+		s.breach(key, ledger.OverAdmittedBucket(refillBurst, refillPerSecond, drift, grantsOf(rs)))
 	}
 	for key, rs := range s.history.byKey(sliding) {
-		s.violations(key, checkWindow(rs, slidingMax, slidingWindow))
+		s.breach(key, ledger.OverAdmittedWindow(slidingMax, slidingWindow, drift, grantsOf(rs)))
 	}
 	for _, kind := range []byte{counted, tight, once} {
 		for key, rs := range s.history.byKey(kind) {
@@ -40,6 +41,12 @@ func (s *Simulation) counted(key string, rs []record, used func(string) (int64, 
 		return nil // the missing answer is recorded already
 	}
 	return checkCount(key, rs, n)
+}
+
+func (s *Simulation) breach(key string, err error) {
+	if err != nil {
+		s.violation("%s: %v", key, err)
+	}
 }
 
 func (s *Simulation) violations(key string, found ...[]string) {
