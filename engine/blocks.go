@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -83,17 +82,11 @@ func (s *shard) setBlocks(c *store.Cell, own, everywhere store.Block) bool {
 		s.Drop(c)
 		return true
 	}
-	if c.Ref != 0 {
-		s.BlockChanged(c.Entry, false)
-	}
 	if !s.Ensure(c, store.KindBlock, store.BlocksLen(own, everywhere)) {
-		if c.Ref != 0 {
-			s.BlockChanged(c.Entry, true)
-		}
 		return false
 	}
 	store.WriteBlocks(c.Entry.State(), own, everywhere)
-	s.BlockChanged(c.Entry, true)
+	s.setEverywhere(c.Key, everywhere)
 	c.Relink = true
 	s.Touched(c)
 	return true
@@ -243,7 +236,7 @@ func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, bl
 		}
 	}
 	if s.t.everywhere.Load() != nil {
-		untilNs = max(untilNs, s.t.everywhereOn(key, s.NowNs).untilNs, s.t.everywhereFrom(op.From, s.NowNs).untilNs)
+		untilNs = max(untilNs, s.t.everywhereOn(key, s.NowNs).end(), s.t.everywhereFrom(op.From, s.NowNs).end())
 	}
 	return untilNs, untilNs > 0
 }
@@ -258,83 +251,18 @@ func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
 	return s.SpanMs(untilNs), true
 }
 
-// noteBlock updates the set of blocks everywhere for an entry that gains or loses a block everywhere.
-func (s *shard) noteBlock(e store.Entry, there bool) {
-	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		if delete(byKey, string(e.Key())); there {
-			_, b := store.ReadBlocks(e.State())
-			byKey[string(e.Key())] = blockEverywhere{string(e.Key()), b.UntilNs, string(b.Reason)}
-		}
-	})
-}
-
 // followedBlocks returns the blocks everywhere of the shard if the table follows the first group. That group alone
 // decides when they end, so a Clear keeps them.
-func (s *shard) followedBlocks() (kept []blockEverywhere) {
-	all := s.t.everywhere.Load()
-	if all == nil || !s.t.order.follows {
+func (s *shard) followedBlocks() []*blockEverywhere {
+	if !s.t.order.follows {
 		return nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
-		if b := all.byKey[key]; b.untilNs > s.NowNs && s.t.shardNumber([]byte(key)) == s.number {
-			kept = append(kept, b)
-		}
-	}
-	return kept
-}
-
-// forgetEverywhere removes the blocks of a shard that is being cleared from the set of blocks everywhere.
-func (s *shard) forgetEverywhere() {
-	if s.t.everywhere.Load() == nil {
-		return
-	}
-	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		maps.DeleteFunc(byKey,
-			func(key string, _ blockEverywhere) bool { return s.t.shardNumber([]byte(key)) == s.number })
-	})
-}
-
-// mayBlockEverywhere reports whether one more block everywhere is allowed. It counts only blocks in force,
-// because tables collect ended blocks at different times.
-func (s *shard) mayBlockEverywhere(key []byte) bool {
-	all := s.t.everywhere.Load()
-	return all == nil || len(all.byKey) < MaxBlocksEverywhere || all.inForce(key, s.NowNs) < MaxBlocksEverywhere
+	return slices.DeleteFunc(s.blocksOfShard(), func(b *blockEverywhere) bool { return b.untilNs <= s.NowNs })
 }
 
 // anyBlock reports whether a key of the shard may be blocked. Usually none is.
 func (s *shard) anyBlock() bool {
 	return s.Counts.Entries[store.KindBlock] > 0 || s.t.everywhere.Load() != nil
-}
-
-// BlocksEverywhere lists the keys of the blocks everywhere that are in force, in ascending order.
-func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
-	all := t.everywhere.Load()
-	if all == nil {
-		return nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
-		if all.byKey[key].untilNs > at.NowNs {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// changeEverywhere replaces the set of blocks everywhere by a copy that change has modified. The caller holds
-// the lock of the shard whose block changes.
-func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) {
-	t.everywhereMu.Lock()
-	defer t.everywhereMu.Unlock()
-	next := &blocksEverywhere{byKey: map[string]blockEverywhere{}}
-	if old := t.everywhere.Load(); old != nil {
-		next.byKey = maps.Clone(old.byKey)
-	}
-	if change(next.byKey); len(next.byKey) == 0 {
-		t.everywhere.Store(nil)
-		return
-	}
-	next.index()
-	t.everywhere.Store(next)
 }
 
 // changesEverywhere reports whether an operation changes, or may change, the set of blocks everywhere.
@@ -344,7 +272,7 @@ func (t *Table) changesEverywhere(op *Op) bool {
 		return true
 	case OpBlock, OpUnblock:
 		all := t.everywhere.Load()
-		return all != nil && (!op.High || all.has(op.Key))
+		return all != nil && (!op.High || all.of(t, op.Key) != nil)
 	}
 	return false
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"math/bits"
-	"slices"
 	"strings"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -14,9 +13,9 @@ import (
 // one block covers an address behind the names of many routes and limits. Some clients write the address
 // alone and others write "ip:" before it, so a block of "ip:A" also applies to A.
 //
-// A block everywhere is an entry under its key, like any block. In addition, the table keeps all blocks
-// everywhere in one immutable set, so that a decision on any shard finds them. An operation that changes the
-// set locks all shards. Replicas therefore apply the change in the order of the log, before and after the
+// A block everywhere is an entry under its key, like any block. In addition, the table keeps all blocks everywhere in
+// one immutable set (everywhereset.go), so that a decision on any shard finds them without a lock. An operation that
+// changes the set locks all shards. Replicas therefore apply the change in the order of the log, before and after the
 // same decisions.
 //
 // The key of a block everywhere may be "ip:" and a network. Such a block denies every decision whose key, or what is
@@ -26,8 +25,7 @@ import (
 // A client may be identified by a user name, so that no key contains its address. Op.From then names the
 // address, and a block everywhere of the address denies the operation.
 
-// MaxBlocksEverywhere bounds the blocks everywhere in force. A decision looks up one suffix of its key for each
-// length that the blocked keys have, and each change copies the set.
+// MaxBlocksEverywhere bounds the blocks everywhere in force.
 const MaxBlocksEverywhere = 1000
 
 // MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
@@ -36,54 +34,75 @@ const MaxFromLen = 64
 // addressKind is the prefix of a key like "ip:192.0.2.1". Other keys have the address alone.
 const addressKind = "ip:"
 
-// blocksEverywhere is an immutable set of blocks everywhere. It is never empty: a table without blocks
-// everywhere has no set.
-type blocksEverywhere struct {
-	byKey map[string]blockEverywhere
-	byEnd map[string]blockEverywhere // by the key suffix they apply to: the block that ends last
-	lens  []int                      // the lengths of these suffixes, each once
-
-	networks map[network.Network]blockEverywhere // the block that ends last
-	lengths  [2]uint64                           // of these networks, as bits: of IPv6 and of IPv4
-}
-
+// blockEverywhere is a block everywhere in the set. Only its place in the heap changes.
 type blockEverywhere struct {
 	key     string
-	untilNs int64
 	reason  string
+	untilNs int64
+	slot    uint16
+	shard   uint16
+	kind    uint8 // kindNetwork and kindMember
+	at      int   // the place in everywhereIndex.ends, which its lock guards
 }
 
-// outlasts orders the blocks that apply to one key, so that all tables name the same block.
+const (
+	kindNetwork = 1 << iota // it denies a network, see networkOf
+	kindMember              // it denies an address or a network, which BlocksEverywhere.Members has
+)
+
+// outlasts orders the blocks that apply to one key, so that all tables name the same block. A nil block is none.
 func (b *blockEverywhere) outlasts(other *blockEverywhere) bool {
-	return b.untilNs > other.untilNs || b.untilNs == other.untilNs && b.key > other.key
+	return other == nil || b.untilNs > other.untilNs || b.untilNs == other.untilNs && b.key > other.key
 }
 
-// everywhereOn returns the block everywhere in force that denies the decisions on a key and outlasts the others.
-// Without one it returns the zero value.
-func (t *Table) everywhereOn(key []byte, nowNs int64) (found blockEverywhere) {
-	if all := t.everywhere.Load(); all != nil {
-		found = all.on(key, nowNs)
-		if len(all.networks) > 0 && t.Rules() >= RulesNetworks {
-			all.around(key[bytes.LastIndexByte(key, '|')+1:], nowNs, &found)
+// end returns when the block ends, and 0 without a block.
+func (b *blockEverywhere) end() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.untilNs
+}
+
+// name returns the shortest key that the block applies to.
+func (b *blockEverywhere) name() string { return nameOf(b.key) }
+
+func nameOf[T string | []byte](key T) T {
+	if len(key) > len(addressKind) && string(key[:len(addressKind)]) == addressKind {
+		return key[len(addressKind):]
+	}
+	return key
+}
+
+// everywhereOn returns the block everywhere in force that denies the decisions on a key and outlasts the others, or
+// nil.
+func (t *Table) everywhereOn(key []byte, nowNs int64) (found *blockEverywhere) {
+	all := t.everywhere.Load()
+	if all == nil {
+		return nil
+	}
+	last := key
+	for more := true; more; {
+		found = all.on(t, last, nowNs, found)
+		if _, rest, bar := bytes.Cut(last, []byte{'|'}); bar {
+			last = rest
+		} else {
+			more = false
 		}
 	}
-	return found
+	return t.around(all, last, nowNs, found)
 }
 
 // everywhereFrom is everywhereOn for the decisions that come from an address. key is the key that a block of this
 // address has, or empty.
-func (t *Table) everywhereFrom(key []byte, nowNs int64) (found blockEverywhere) {
+func (t *Table) everywhereFrom(key []byte, nowNs int64) (found *blockEverywhere) {
 	all := t.everywhere.Load()
 	if all == nil || len(key) == 0 {
-		return found
+		return nil
 	}
-	if x := all.byKey[string(key)]; x.untilNs > nowNs {
+	if x := all.of(t, key); x.end() > nowNs {
 		found = x
 	}
-	if len(all.networks) > 0 && t.Rules() >= RulesNetworks {
-		all.around(key, nowNs, &found)
-	}
-	return found
+	return t.around(all, key, nowNs, found)
 }
 
 // FromBlock describes the block everywhere that denies all decisions from an address.
@@ -97,7 +116,7 @@ type FromBlock struct {
 // the key that a block of it has.
 func (t *Table) FromBlock(at Stamp, key []byte) FromBlock {
 	x := t.everywhereFrom(key, at.NowNs)
-	switch x.untilNs {
+	switch x.end() {
 	case 0:
 		return FromBlock{}
 	case Never:
@@ -106,35 +125,67 @@ func (t *Table) FromBlock(at Stamp, key []byte) FromBlock {
 	return FromBlock{x.key, arith.NsToMs(x.untilNs - at.NowNs), x.reason}
 }
 
-// on returns the block in force on a key, or on a suffix of it, that outlasts the others.
-func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
-	for _, n := range b.lens {
-		at := len(key) - n
-		if at < 0 || at > 0 && key[at-1] != '|' {
-			continue
-		}
-		if x, there := b.byEnd[string(key[at:])]; there && x.untilNs > nowNs && x.outlasts(&found) {
+// on returns the block in force that applies to a suffix of a key, or found if that outlasts it.
+func (b *blocksEverywhere) on(t *Table, suffix []byte, nowNs int64, found *blockEverywhere) *blockEverywhere {
+	if !b.lens.has(len(suffix)) {
+		return found
+	}
+	better := func(x *blockEverywhere) {
+		if x.untilNs > nowNs && x.outlasts(found) {
 			found = x
+		}
+	}
+	for l := b.names.Of(t.keys.of(suffix)); l != nil; l = l.Next {
+		if l.Value.name() == string(suffix) {
+			better(l.Value)
+		}
+	}
+	if len(nameOf(suffix)) < len(suffix) {
+		if x := b.of(t, suffix); x != nil {
+			better(x)
 		}
 	}
 	return found
 }
 
-// around replaces found by a block in force that outlasts it, of a network that contains the client of a text.
-func (b *blocksEverywhere) around(text []byte, nowNs int64, found *blockEverywhere) {
+// of returns the block of a key, which may have ended, or nil.
+func (b *blocksEverywhere) of(t *Table, key []byte) *blockEverywhere {
+	for l := b.names.Of(t.keys.of(nameOf(key))); l != nil; l = l.Next {
+		if l.Value.key == string(key) {
+			return l.Value
+		}
+	}
+	return nil
+}
+
+// around returns the block in force of a network that contains the client of a text, or found if that outlasts it.
+func (t *Table) around(b *blocksEverywhere, text []byte, nowNs int64, found *blockEverywhere) *blockEverywhere {
+	if b.lengths == [2]uint64{} || t.Rules() < RulesNetworks {
+		return found
+	}
 	client, ok := network.Parse(bytes.TrimPrefix(text, []byte(addressKind)))
 	if !ok {
-		return
+		return found
 	}
 	for lengths := b.lengths[arith.OneIf(client.V4)]; lengths != 0; lengths &= lengths - 1 {
 		n := bits.TrailingZeros64(lengths)
 		if n > client.Bits {
-			return
+			break
 		}
-		if x, there := b.networks[client.Mask(n)]; there && x.untilNs > nowNs && x.outlasts(found) {
-			*found = x
+		in := client.Mask(n)
+		for l := b.networks.Of(t.hashNetwork(in)); l != nil; l = l.Next {
+			x := l.Value
+			if its, _ := networkOf(x.key); its == in && x.untilNs > nowNs && x.outlasts(found) {
+				found = x
+			}
 		}
 	}
+	return found
+}
+
+func (t *Table) hashNetwork(n network.Network) uint64 {
+	b := n.Bytes()
+	return t.keys.of(b[:])
 }
 
 // BlocksNetwork reports whether a block everywhere of a key denies the decisions of a whole network.
@@ -151,54 +202,4 @@ func networkOf(key string) (n network.Network, is bool) {
 	}
 	n, ok := network.Parse([]byte(text))
 	return n, ok && n.IsSeveral() && n.Mask(n.Bits) == n
-}
-
-// has reports whether a key has a block everywhere, which may have ended.
-func (b *blocksEverywhere) has(key []byte) bool {
-	_, there := b.byKey[string(key)]
-	return there
-}
-
-// index builds the indexes of suffixes and networks.
-func (b *blocksEverywhere) index() {
-	b.byEnd = make(map[string]blockEverywhere, len(b.byKey))
-	add := func(end string, x blockEverywhere) {
-		if old, there := b.byEnd[end]; !there {
-			b.lens = append(b.lens, len(end))
-		} else if old.outlasts(&x) {
-			return
-		}
-		b.byEnd[end] = x
-	}
-	for key, x := range b.byKey {
-		add(key, x)
-		if addr, ok := strings.CutPrefix(key, addressKind); ok && addr != "" {
-			add(addr, x)
-		}
-		b.addNetwork(&x)
-	}
-	slices.Sort(b.lens)
-	b.lens = slices.Compact(b.lens)
-}
-
-func (b *blocksEverywhere) addNetwork(x *blockEverywhere) {
-	n, is := networkOf(x.key)
-	if old, there := b.networks[n]; !is || there && old.outlasts(x) {
-		return
-	}
-	if b.networks == nil {
-		b.networks = map[network.Network]blockEverywhere{}
-	}
-	b.networks[n] = *x
-	b.lengths[arith.OneIf(n.V4)] |= 1 << n.Bits
-}
-
-// inForce counts the blocks that have not ended, except the block of the key but.
-func (b *blocksEverywhere) inForce(but []byte, nowNs int64) (n int) {
-	for key, x := range b.byKey {
-		if x.untilNs > nowNs && key != string(but) {
-			n++
-		}
-	}
-	return n
 }

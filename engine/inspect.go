@@ -104,7 +104,7 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 		lastNs = untilNs
 	}
 	if s.t.everywhere.Load() != nil {
-		if x := s.t.everywhereOn(key, s.NowNs); x.untilNs > lastNs {
+		if x := s.t.everywhereOn(key, s.NowNs); x.end() > lastNs {
 			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.SpanMs(x.untilNs), x.reason, x.key
 		}
 	}

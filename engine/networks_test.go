@@ -2,14 +2,18 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/engine/network"
 	"github.com/weir-project/weir/internal/clientaddr"
 )
 
@@ -65,13 +69,56 @@ func contains(blocked, text string) bool {
 	return bits >= network.Bits() && network.Contains(clientaddr.Plain(addr))
 }
 
+// requireBlocks checks what a table says about its blocks everywhere: their keys, their numbers, and the members in the
+// order of their positions.
+func (b naiveBlocks) requireBlocks(t *testing.T, table *engine.Table, at engine.Stamp, r *rand.Rand) {
+	var keys, members []string
+	foreign, slots := 0, hashslot.OfGroup(r.IntN(2), 2)
+	for _, key := range slices.Sorted(maps.Keys(b)) {
+		if b[key] <= at.NowNs {
+			continue
+		}
+		keys = append(keys, key)
+		if member, named := strings.CutPrefix(key, "ip:"); named && network.IsWritten(member) {
+			members = append(members, member)
+		}
+		if !slots.Has(engine.SlotOf([]byte(key))) {
+			foreign++
+		}
+	}
+	blocks := table.BlocksEverywhere(at)
+	require.Equal(t, keys, blocks.Keys())
+	all, ofMembers := blocks.Len()
+	require.EqualValues(t, len(keys), all)
+	require.EqualValues(t, len(members), ofMembers)
+	require.EqualValues(t, foreign, table.Len(at)-table.LenWithin(at, slots))
+	var walked []string
+	last := uint64(0)
+	for position, member := range blocks.Members(0) {
+		require.GreaterOrEqual(t, position, last)
+		for next, same := range blocks.Members(position) {
+			require.Equal(t, position, next)
+			require.Equal(t, member, same)
+			break
+		}
+		walked, last = append(walked, member), position
+	}
+	require.ElementsMatch(t, members, walked)
+	for range blocks.Members(last + 1) {
+		require.Fail(t, "a member behind the last one")
+	}
+	for _, key := range []string{randomBlock(r), randomClient(r)} {
+		require.Equal(t, slices.Contains(keys, key), blocks.Has([]byte(key)), key)
+	}
+}
+
 // TestBlocksEverywhereAreAList compares a table with a naive list of blocks, over random addresses in all of their
-// forms, networks, plain keys, ends and replacements.
+// forms, networks, plain keys, ends, replacements, blocks of the same keys alone, collection, Clear and restarts.
 func TestBlocksEverywhereAreAList(t *testing.T) {
 	const rounds = 40_000
 	r := rand.New(rand.NewPCG(3, 9))
-	table, blocks := engine.NewTable(engine.Options{Shards: 8}), naiveBlocks{}
-	at, denied := engine.Stamp{NowNs: 1e18}, 0
+	table, blocks := engine.NewTable(engine.Options{Shards: 8, TrackChanges: true}), naiveBlocks{}
+	at, denied, own := engine.Stamp{NowNs: 1e18}, 0, map[string]int64{}
 	for range rounds {
 		at.NowNs += r.Int64N(1e9)
 		var out [1]engine.Decision
@@ -79,14 +126,39 @@ func TestBlocksEverywhereAreAList(t *testing.T) {
 		switch r.IntN(8) {
 		case 0:
 			op := everywhere(randomBlock(r), 1+r.Int64N(20e9))
+			op.High = true
+			if blocks[string(op.Key)] = at.NowNs + op.TTLNs; r.IntN(10) == 0 {
+				op.TTLNs, blocks[string(op.Key)] = engine.Never, engine.Never
+			}
 			table.Decide(at, []engine.Op{op}, out[:])
 			require.EqualValues(t, 1, out[0].Allowed)
-			blocks[string(op.Key)] = at.NowNs + op.TTLNs
 		case 1:
 			lifted := randomBlock(r)
 			table.Decide(at, []engine.Op{{Code: engine.OpUnblock, Key: []byte(lifted), Cost: 1}}, out[:])
-			require.Equal(t, blocks[lifted] > at.NowNs, out[0].Allowed > 0, lifted)
+			require.Equal(t, max(own[lifted], blocks[lifted]) > at.NowNs, out[0].Allowed > 0, lifted)
 			delete(blocks, lifted)
+			delete(own, lifted)
+		case 2:
+			op := engine.Op{Code: engine.OpBlock, Key: []byte(randomBlock(r)), High: true, TTLNs: 1 + r.Int64N(9e9), Cost: 1}
+			own[string(op.Key)] = at.NowNs + op.TTLNs
+			if r.IntN(2) == 0 { // lifts the block of the key alone
+				op.Code, own[string(op.Key)] = engine.OpUnblock, 0
+			}
+			op.Text = []byte(strings.Repeat("x", r.IntN(40)))
+			table.Decide(at, []engine.Op{op}, out[:])
+		case 3:
+			switch r.IntN(40) {
+			case 0:
+				table.Clear()
+				clear(blocks)
+				clear(own)
+			case 1:
+				table.Collect(at, 1000)
+			case 2, 3, 4:
+				blocks.requireBlocks(t, table, at, r)
+			case 5:
+				table = reloaded(t, table, at)
+			}
 		default:
 			op := takeOf(key, engine.Limit{Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1}, 1)
 			from := ""
@@ -96,7 +168,7 @@ func TestBlocksEverywhereAreAList(t *testing.T) {
 			}
 			op.Dry = true
 			table.Decide(at, []engine.Op{op}, out[:])
-			want := blocks.denies(key, from, at.NowNs)
+			want := blocks.denies(key, from, at.NowNs) || own[key] > at.NowNs
 			require.Equal(t, want, out[0].Allowed == 0, "%q from %q", key, from)
 			if from != "" {
 				require.Equal(t, blocks.denies("none", from, at.NowNs), table.FromBlock(at, op.From).By != "", from)
@@ -108,6 +180,29 @@ func TestBlocksEverywhereAreAList(t *testing.T) {
 	}
 	require.Greater(t, denied, rounds/20)
 	require.Less(t, denied, rounds/2)
+	for key := range blocks {
+		table.Decide(at, []engine.Op{{Code: engine.OpUnblock, Key: []byte(key), Cost: 1}}, make([]engine.Decision, 1))
+	}
+	clear(blocks)
+	blocks.requireBlocks(t, table, at, r)
+}
+
+// reloaded returns a table with what another one has.
+func reloaded(t *testing.T, table *engine.Table, at engine.Stamp) *engine.Table {
+	loaded := engine.NewTable(engine.Options{Shards: 4, TrackChanges: true})
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		cursor = table.Renew(cursor, 100)
+	}
+	require.NoError(t, table.Drain(100, func(chunk []engine.Change) error {
+		for _, c := range chunk {
+			if len(c.Value) > 0 {
+				_, err := loaded.Load(at, c.Key, c.Value)
+				require.NoError(t, err)
+			}
+		}
+		return nil
+	}))
+	return loaded
 }
 
 // bare returns the address at the end of a key.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -77,11 +78,12 @@ func (t *Table) Shared(at Stamp) *Shared {
 		items: maps.Clone(t.order.items),
 	}
 	if all := t.everywhere.Load(); all != nil {
-		for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
-			if b := all.byKey[key]; b.untilNs > at.NowNs {
-				s.Blocks = append(s.Blocks, SharedBlock{s.items[blockItem+key], key, b.reason, b.untilNs})
+		for _, b := range all.names.From(0) {
+			if b.untilNs > at.NowNs {
+				s.Blocks = append(s.Blocks, SharedBlock{s.items[blockItem+b.key], b.key, b.reason, b.untilNs})
 			}
 		}
+		slices.SortFunc(s.Blocks, func(a, b SharedBlock) int { return strings.Compare(a.Key, b.Key) })
 	}
 	return s
 }
@@ -181,9 +183,9 @@ func (t *Table) renumber(version uint64, nowNs int64) bool {
 		add(string(policyClass)+name, 0)
 	}
 	if all := t.everywhere.Load(); all != nil {
-		for key, b := range all.byKey {
+		for _, b := range all.names.From(0) {
 			if b.untilNs > nowNs {
-				add(blockItem+key, b.untilNs)
+				add(blockItem+b.key, b.untilNs)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine/hashslot"
-	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/store"
 )
@@ -65,9 +64,8 @@ type Table struct {
 	policyMu        sync.Mutex          // guards policiesChanged
 	policiesChanged map[string]struct{} // the names of policies that changed since the last Drain
 
-	everywhere   atomic.Pointer[blocksEverywhere] // nil: no block everywhere
-	everywhereMu sync.Mutex                       // guards changes of everywhere; locked after a shard
-	order        order
+	everywhere everywhereIndex
+	order      order
 }
 
 // NewTable returns an empty table.
@@ -88,6 +86,7 @@ func NewTable(o Options) *Table {
 	}
 	t.rules.Store(uint32(RulesNewest))
 	t.memory.Bound(o.MaxMemoryBytes, o.WhenFull, o.Shards)
+	t.everywhere.used.CountIn(t.memory.Used())
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
@@ -113,24 +112,13 @@ func (t *Table) Len(at Stamp) (n int64) {
 
 // LenWithin is Len without the keys of other groups, of which the table has only a block everywhere.
 func (t *Table) LenWithin(at Stamp, slots hashslot.Range) int64 {
-	return t.Len(at) - t.foreign(at, slots)
-}
-
-// foreign returns the number of blocks everywhere in force on keys of other groups.
-func (t *Table) foreign(at Stamp, slots hashslot.Range) (n int64) {
-	if slots == hashslot.All {
-		return 0
-	}
-	for _, key := range t.BlocksEverywhere(at) {
-		n += arith.OneIf(!slots.Has(SlotOf([]byte(key))))
-	}
-	return n
+	return t.Len(at) - t.BlocksEverywhere(at).foreign(slots)
 }
 
 // StatsWithin is Stats without the keys of other groups.
 func (t *Table) StatsWithin(at Stamp, slots hashslot.Range) Stats {
 	st := t.Stats(at)
-	st.Keys -= t.foreign(at, slots)
+	st.Keys -= t.BlocksEverywhere(at).foreign(slots)
 	return st
 }
 

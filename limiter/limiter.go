@@ -21,8 +21,8 @@ type Limiter interface {
 	Len() int64
 	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
 	RandomKey() []byte
-	// BlocksEverywhere lists the keys of the blocks everywhere. See engine.Table.BlocksEverywhere.
-	BlocksEverywhere() []string
+	// BlocksEverywhere reads the blocks everywhere. See engine.Table.BlocksEverywhere.
+	BlocksEverywhere() engine.BlocksEverywhere
 	// FromBlock describes the block of an address. See engine.Table.FromBlock.
 	FromBlock(key []byte) engine.FromBlock
 	// Top returns the heaviest keys of this node. See engine.Table.Top.

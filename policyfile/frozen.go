@@ -42,7 +42,7 @@ func (f *frozen) Scan(cursor uint64, count int, visit func(key []byte, a engine.
 	return f.table.Scan(f.at, cursor, count, visit)
 }
 func (f *frozen) RandomKey() []byte                          { return f.table.RandomKey(f.at, 0) }
-func (f *frozen) BlocksEverywhere() []string                 { return f.table.BlocksEverywhere(f.at) }
+func (f *frozen) BlocksEverywhere() engine.BlocksEverywhere  { return f.table.BlocksEverywhere(f.at) }
 func (f *frozen) FromBlock(key []byte) engine.FromBlock      { return f.table.FromBlock(f.at, key) }
 func (f *frozen) Top(v engine.Verdict, n int) []engine.Heavy { return f.table.Top(f.at, v, n) }
 func (f *frozen) Policies() *engine.Policies                 { return f.table.Policies() }

@@ -40,8 +40,8 @@ func (n *Node) RandomKey() []byte {
 	return n.group.fsm.Table.Load().RandomKey(n.group.reads.LookStamp(), rand.Uint64())
 }
 
-// BlocksEverywhere lists the keys that are blocked everywhere; see engine.Table.BlocksEverywhere.
-func (n *Node) BlocksEverywhere() []string {
+// BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere.
+func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {
 	return n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
 }
 

@@ -5,7 +5,11 @@
 // in IPv6 form (::ffff:192.0.2.1), or translated by NAT64 (64:ff9b::192.0.2.1).
 package network
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+)
 
 // Network is an address (Bits is 32 or 128), or the addresses that begin with the first Bits bits of one.
 type Network struct {
@@ -35,6 +39,47 @@ func (n Network) Mask(bits int) Network {
 	n.hi &= first(bits)
 	n.lo &= first(bits - 64)
 	return n
+}
+
+// Append appends the text of an address or a network as the server writes it: IPv4 addresses, IPv6 clients (their /64),
+// and networks. IsWritten reports whether a text is one.
+func (n Network) Append(b []byte) []byte {
+	if n.V4 {
+		for i := range 4 {
+			if i > 0 {
+				b = append(b, '.')
+			}
+			b = strconv.AppendUint(b, n.hi>>(56-8*i)&0xff, 10)
+		}
+		if n.Bits == 32 {
+			return b
+		}
+	} else {
+		for hi := n.hi; hi != 0; hi <<= 16 {
+			b = append(strconv.AppendUint(b, hi>>48, 16), ':')
+		}
+		if b = append(b, ':'); n.hi == 0 {
+			b = append(b, ':')
+		}
+	}
+	return strconv.AppendInt(append(b, '/'), int64(n.Bits), 10)
+}
+
+// IsWritten reports whether a text is an address or a network as Append writes it.
+func IsWritten(text string) bool {
+	n, ok := Parse([]byte(text))
+	one := n.V4 && n.Bits == 32 || !n.V4 && n.Bits == 64
+	return ok && (one || n.IsSeveral()) && n.Mask(n.Bits) == n && string(n.Append(nil)) == text
+}
+
+// Bytes returns bytes that differ for different networks.
+func (n Network) Bytes() (b [18]byte) {
+	binary.BigEndian.PutUint64(b[:], n.hi)
+	binary.BigEndian.PutUint64(b[8:], n.lo)
+	if b[16] = byte(n.Bits); n.V4 {
+		b[17] = 1
+	}
+	return b
 }
 
 // first returns a number whose first n bits are set.

@@ -42,6 +42,39 @@ func TestParseIsNetip(t *testing.T) {
 	require.Greater(t, valid, 30_000)
 }
 
+// TestTheServersTextIsWritten checks IsWritten against the text that the server writes for random addresses and
+// networks.
+func TestTheServersTextIsWritten(t *testing.T) {
+	r, written := rand.New(rand.NewPCG(9, 10)), 0
+	for range 100_000 {
+		text := randomText(r)
+		p, ok := byNetip(text)
+		if !ok || strings.Contains(text, "%") {
+			require.False(t, network.IsWritten(text), "%q", text)
+			continue
+		}
+		var texts []string
+		if w := string(clientaddr.Append(nil, p.Addr())); w != "64:ff9b::/64" { // which also has the NAT64 addresses
+			texts = append(texts, w)
+		}
+		bits := r.IntN(p.Addr().BitLen() + 1)
+		if several := p.Addr().Is4() && bits >= 8 && bits < 32 || p.Addr().Is6() && bits >= 16 && bits < 64; several {
+			masked, _ := p.Addr().Prefix(bits)
+			if clientaddr.Plain(masked.Addr()) == masked.Addr() { // not the NAT64 of 0.0.0.0
+				texts = append(texts, masked.String())
+			}
+		}
+		for _, w := range texts {
+			written++
+			require.True(t, network.IsWritten(w), "%q", w)
+			for _, other := range []string{" " + w, w + "/128", "0" + w, strings.ToUpper(w) + "%1"} {
+				require.False(t, network.IsWritten(other), "%q", other)
+			}
+		}
+	}
+	require.Greater(t, written, 10_000)
+}
+
 // byNetip parses a text as network.Parse must.
 func byNetip(text string) (p netip.Prefix, ok bool) {
 	addr, err := netip.ParseAddr(text)

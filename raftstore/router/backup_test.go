@@ -111,7 +111,7 @@ func TestABackupOfATier(t *testing.T) {
 	for _, groups := range []int{0, 1, 4, 16, 2} {
 		n = restored(t, backup, groups)
 		require.EqualValues(t, 3*keys+1, n.Len(), "%d groups", groups)
-		require.Equal(t, []string{"ip:9"}, n.BlocksEverywhere())
+		require.Equal(t, []string{"ip:9"}, n.BlocksEverywhere().Keys())
 		require.NotNil(t, n.Policies().Get([]byte("p")))
 		for i := range keys {
 			info, found := n.Inspect([]byte(fmt.Sprintf("{%d}", i)))

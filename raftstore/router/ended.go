@@ -81,16 +81,16 @@ func (e *ended) Snapshot() error     { return nil }
 func (e *ended) Save() error         { return nil }
 func (e *ended) LastSave() time.Time { return time.Time{} }
 
-func (e *ended) Now() engine.Stamp                      { return engine.Stamp{} }
-func (e *ended) Inspect([]byte) (engine.Info, bool)     { return engine.Info{}, false }
-func (e *ended) Len() int64                             { return 0 }
-func (e *ended) RandomKey() []byte                      { return nil }
-func (e *ended) BlocksEverywhere() []string             { return nil }
-func (e *ended) FromBlock([]byte) engine.FromBlock      { return engine.FromBlock{} }
-func (e *ended) Top(engine.Verdict, int) []engine.Heavy { return nil }
-func (e *ended) Policies() *engine.Policies             { return new(engine.Policies) }
-func (e *ended) SharedVersion() uint64                  { return 0 }
-func (e *ended) Shared() *engine.Shared                 { return &engine.Shared{Policies: new(engine.Policies)} }
+func (e *ended) Now() engine.Stamp                         { return engine.Stamp{} }
+func (e *ended) Inspect([]byte) (engine.Info, bool)        { return engine.Info{}, false }
+func (e *ended) Len() int64                                { return 0 }
+func (e *ended) RandomKey() []byte                         { return nil }
+func (e *ended) BlocksEverywhere() engine.BlocksEverywhere { return engine.BlocksEverywhere{} }
+func (e *ended) FromBlock([]byte) engine.FromBlock         { return engine.FromBlock{} }
+func (e *ended) Top(engine.Verdict, int) []engine.Heavy    { return nil }
+func (e *ended) Policies() *engine.Policies                { return new(engine.Policies) }
+func (e *ended) SharedVersion() uint64                     { return 0 }
+func (e *ended) Shared() *engine.Shared                    { return &engine.Shared{Policies: new(engine.Policies)} }
 func (e *ended) Stats() engine.Stats {
 	return engine.Stats{MaxMemoryBytes: e.options.Table.MaxMemoryBytes} // the other groups may use it
 }

@@ -155,7 +155,8 @@ func (r *Router) tellOld(ops []engine.Op, out []engine.Decision) (behind int) {
 // key has a block everywhere or the first group may remember an answer for the ID. A request that fails in between is
 // answered as unknown.
 func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
-	listed, err := r.listBlocks()
+	first := r.all()[0]
+	err := first.ReadIndex()
 	own, at := []engine.Op{}, []int{}
 	for i := range ops {
 		if r.groupOf(ops[i].Key) == 0 {
@@ -171,8 +172,9 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 	}
 	scatterTo(out, at, func(part []engine.Decision) { failIf(r.decideRun(own, part), part) })
 	all, everywhereAt := []engine.Op{}, []int{}
+	blocks := first.BlocksEverywhere()
 	for i := range ops {
-		_, blocked := listed[string(ops[i].Key)]
+		blocked := err == nil && blocks.Has(ops[i].Key)
 		if r.groupOf(ops[i].Key) == 0 || out[i].Status == engine.OK && (blocked || len(ops[i].ID) > 0) {
 			all, everywhereAt = append(all, ops[i]), append(everywhereAt, i)
 		}
@@ -209,19 +211,6 @@ func join(own, all *engine.Decision, only bool) {
 	default:
 		*own = engine.Decision{Status: engine.UnknownOutcome}
 	}
-}
-
-// listBlocks returns the keys with a block everywhere, as the first group has them now.
-func (r *Router) listBlocks() (map[string]struct{}, error) {
-	first := r.all()[0]
-	if err := first.ReadIndex(); err != nil {
-		return nil, err
-	}
-	listed := map[string]struct{}{}
-	for _, key := range first.BlocksEverywhere() {
-		listed[key] = struct{}{}
-	}
-	return listed, nil
 }
 
 // refusal returns an error if a group refused an operation.

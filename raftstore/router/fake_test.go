@@ -85,13 +85,13 @@ func (g *fakeGroup) fail(err error) {
 	g.err = err
 }
 
-func (g *fakeGroup) Inspect(key []byte) (engine.Info, bool) { return g.table.Inspect(at, key) }
-func (g *fakeGroup) Len() int64                             { return g.table.LenWithin(at, g.slots) }
-func (g *fakeGroup) BlocksEverywhere() []string             { return g.table.BlocksEverywhere(at) }
-func (g *fakeGroup) FromBlock(key []byte) engine.FromBlock  { return g.table.FromBlock(at, key) }
-func (g *fakeGroup) Policies() *engine.Policies             { return g.table.Policies() }
-func (g *fakeGroup) RandomKey() []byte                      { return g.table.RandomKey(at, 7) }
-func (g *fakeGroup) Stats() engine.Stats                    { return g.table.StatsWithin(at, g.slots) }
+func (g *fakeGroup) Inspect(key []byte) (engine.Info, bool)    { return g.table.Inspect(at, key) }
+func (g *fakeGroup) Len() int64                                { return g.table.LenWithin(at, g.slots) }
+func (g *fakeGroup) BlocksEverywhere() engine.BlocksEverywhere { return g.table.BlocksEverywhere(at) }
+func (g *fakeGroup) FromBlock(key []byte) engine.FromBlock     { return g.table.FromBlock(at, key) }
+func (g *fakeGroup) Policies() *engine.Policies                { return g.table.Policies() }
+func (g *fakeGroup) RandomKey() []byte                         { return g.table.RandomKey(at, 7) }
+func (g *fakeGroup) Stats() engine.Stats                       { return g.table.StatsWithin(at, g.slots) }
 
 func (g *fakeGroup) SharedVersion() uint64  { return g.table.SharedVersion() }
 func (g *fakeGroup) Shared() *engine.Shared { return g.table.Shared(at) }

@@ -215,7 +215,7 @@ func TestARepeatedUnblockLiftsNoLaterBlock(t *testing.T) {
 		require.EqualValues(t, 1, decide(t, r, lift)[0].Allowed, "the group of the key had no block of its own")
 		decide(t, r, block)
 		require.EqualValues(t, 1, decide(t, r, lift)[0].Allowed, "as the first time")
-		require.Len(t, r.BlocksEverywhere(), g+1)
+		require.Len(t, r.BlocksEverywhere().Keys(), g+1)
 	}
 	requireEqualGroups(t, groups)
 }
@@ -242,7 +242,7 @@ func TestAnIDOfABlockIsBound(t *testing.T) {
 		require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Allowed)
 		require.Equal(t, first, decide(t, r, block)[0])
 		for _, group := range groups {
-			require.Empty(t, group.BlocksEverywhere(), "blocked again")
+			require.Empty(t, group.BlocksEverywhere().Keys(), "blocked again")
 		}
 		requireEqualGroups(t, groups)
 
@@ -253,7 +253,7 @@ func TestAnIDOfABlockIsBound(t *testing.T) {
 		lift := bound(engine.Op{Code: engine.OpUnblock, Key: key})
 		lift.ID = own.ID
 		require.Equal(t, engine.OtherTerms, decide(t, r, lift)[0].Status)
-		require.Len(t, groups[3].BlocksEverywhere(), 1, "the first group lifted a block")
+		require.Len(t, groups[3].BlocksEverywhere().Keys(), 1, "the first group lifted a block")
 		decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})
 	}
 }
@@ -280,7 +280,7 @@ func TestAClearOfSomeGroups(t *testing.T) {
 	groups[2].fail(nil)
 	bringAllNow(r, groups)
 	requireEqualGroups(t, groups)
-	require.Empty(t, groups[2].BlocksEverywhere())
+	require.Empty(t, groups[2].BlocksEverywhere().Keys())
 	require.NoError(t, r.Clear())
 	groups[0].fail(limiter.ErrTryAgain)
 	for _, g := range groups {
@@ -301,12 +301,12 @@ func TestAGroupKeepsWhatItFollows(t *testing.T) {
 		op := engine.Op{Code: code, Key: key, TTLNs: int64(time.Hour)} // without High, as wire.Older makes it
 		groups[2].table.Decide(at, []engine.Op{op}, make([]engine.Decision, 1))
 		requireEqualGroups(t, groups)
-		require.Len(t, groups[2].BlocksEverywhere(), 1)
+		require.Len(t, groups[2].BlocksEverywhere().Keys(), 1)
 	}
 	require.NoError(t, r.Clear())
 	requireEqualGroups(t, groups)
 	for _, g := range groups {
-		require.Empty(t, g.BlocksEverywhere())
+		require.Empty(t, g.BlocksEverywhere().Keys())
 	}
 }
 

@@ -77,8 +77,8 @@ func (r *Router) RandomKey() []byte {
 	return nil
 }
 
-// BlocksEverywhere lists the keys that are blocked everywhere.
-func (r *Router) BlocksEverywhere() []string { return r.base().BlocksEverywhere() }
+// BlocksEverywhere reads the blocks everywhere.
+func (r *Router) BlocksEverywhere() engine.BlocksEverywhere { return r.base().BlocksEverywhere() }
 
 // FromBlock describes the block of an address.
 func (r *Router) FromBlock(key []byte) engine.FromBlock { return r.base().FromBlock(key) }

@@ -108,7 +108,7 @@ func TestABlockEverywhereIsInEveryGroup(t *testing.T) {
 	out := decide(t, r, quota(keys[1], 100), block, quota(keys[1], 100))
 	require.Equal(t, []int64{1, 1, 0}, []int64{out[0].Allowed, out[1].Allowed, out[2].Allowed})
 	require.Zero(t, allowed())
-	require.Equal(t, []string{"ip:1"}, r.BlocksEverywhere())
+	require.Equal(t, []string{"ip:1"}, r.BlocksEverywhere().Keys())
 	require.EqualValues(t, 5, r.Len(), "four keys, and one block")
 	var seen []string
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
@@ -154,7 +154,7 @@ func TestAGroupThatRefusesABlock(t *testing.T) {
 	groups[1].table = small
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
 	require.Equal(t, engine.SomeGroups, decide(t, r, block)[0].Status)
-	require.Empty(t, small.BlocksEverywhere(at))
+	require.Empty(t, small.BlocksEverywhere(at).Keys())
 	require.Less(t, small.SharedVersion(), r.all()[0].SharedVersion(), "the group is behind")
 	groups[1].table = engine.NewTable(engine.Options{})
 	bringAllNow(r, groups)

@@ -86,12 +86,6 @@ func badNetwork(name string, got []byte) error {
 		"192.0.2.0/24 that is no wider than /%d (IPv4) or /%d (IPv6)", network.WidestV4, network.WidestV6), got)
 }
 
-// IsNetwork reports whether a text is an address or a network as Network writes it.
-func IsNetwork(text string) bool {
-	key, err := Network("", []byte(text))
-	return err == nil && string(key[len(AddressPrefix):]) == text
-}
-
 // maxAddressBytes exceeds every address with a zone and a port.
 const maxAddressBytes = 128
 

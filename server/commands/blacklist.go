@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +70,7 @@ func blacklistCommands() []*command {
 		{
 			name: "SSCAN", arity: -3, syntax: "key cursor [MATCH pattern] [COUNT n]", flags: "readonly",
 			group: groupLook, summary: "Walk through the addresses that are blocked everywhere",
-			cost: "O(b log b) in the blocks everywhere",
+			cost: "O(n) in COUNT",
 			params: []param{key, {"cursor", "`0` to begin, or what SSCAN answered"}, {"MATCH pattern", "only members " +
 				"that match it"}, {"COUNT n", "how many members a step looks at; 10 without it"}},
 			reply: "The cursor to go on with, `0` at the end, and some members. A member that is there all the time " +
@@ -81,10 +79,10 @@ func blacklistCommands() []*command {
 		},
 		{
 			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
-			summary: "How many addresses are blocked everywhere", cost: "O(b) in the blocks everywhere, at most 1000",
-			params: []param{key}, reply: "The number of members.", run: func(s *Session, args [][]byte) {
+			summary: "How many addresses are blocked everywhere",
+			params:  []param{key}, reply: "The number of members.", run: func(s *Session, args [][]byte) {
 				if s.guarded(checkBlacklist(s.srv, args)) {
-					s.Int(int64(len(blacklistMembers(s.srv))))
+					s.Int(blacklistLen(s.srv))
 				}
 			},
 		},
@@ -117,7 +115,7 @@ func isBlacklist(srv *Shared, key []byte) bool {
 // members, and its slot is one that the node shows.
 func shownSet(srv *Shared) []byte {
 	set := []byte(srv.cfg.BlacklistKey)
-	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || len(blacklistMembers(srv)) == 0 {
+	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(srv) == 0 {
 		return nil
 	}
 	return set
@@ -141,14 +139,15 @@ func checkNotBlacklist(srv *Shared, ops []engine.Op) error {
 
 // checkSpace refuses an SADD whose new members would not all fit in the set.
 func checkSpace(srv *Shared, ops []engine.Op) error {
+	blocks := srv.Limiter.BlocksEverywhere()
 	fresh := make(map[string]bool)
 	for i := range ops {
-		if info, _ := srv.Limiter.Inspect(ops[i].Key); !info.Everywhere {
+		if !blocks.Has(ops[i].Key) {
 			fresh[string(ops[i].Key)] = true
 		}
 	}
-	inForce := len(srv.Limiter.BlocksEverywhere())
-	if len(fresh) == 0 || inForce+len(fresh) <= engine.MaxBlocksEverywhere {
+	inForce, _ := blocks.Len()
+	if len(fresh) == 0 || inForce+int64(len(fresh)) <= engine.MaxBlocksEverywhere {
 		return nil
 	}
 	return resp.Error(fmt.Sprintf("ERR at most %d blocks EVERYWHERE may be in force, %d are, and this command "+
@@ -204,15 +203,16 @@ func inBlacklist(srv *Shared, member []byte) bool {
 	return err == nil && srv.Limiter.FromBlock(key).By != ""
 }
 
-// blacklistMembers lists the addresses and networks that have a block everywhere.
-func blacklistMembers(srv *Shared) (members []string) {
-	for _, key := range srv.Limiter.BlocksEverywhere() {
-		member, named := strings.CutPrefix(key, arg.AddressPrefix)
-		if named && arg.IsNetwork(member) {
-			members = append(members, member)
-		}
-	}
+// blacklistLen returns the number of members.
+func blacklistLen(srv *Shared) int64 {
+	_, members := srv.Limiter.BlocksEverywhere().Len()
 	return members
+}
+
+// hasBlacklist reports whether a key is that of the set of blocked addresses, and the set has members. Without members
+// the key does not exist, as in Redis.
+func hasBlacklist(srv *Shared, key []byte) bool {
+	return isBlacklist(srv, key) && blacklistLen(srv) > 0
 }
 
 func runBlacklistHas(s *Session, args [][]byte) {
@@ -235,22 +235,15 @@ func runBlacklistMembers(s *Session, args [][]byte) {
 	if !s.guarded(checkBlacklist(s.srv, args)) {
 		return
 	}
-	members := blacklistMembers(s.srv)
+	var members []string
+	for _, member := range s.srv.Limiter.BlocksEverywhere().Members(0) {
+		members = append(members, member)
+	}
+	slices.Sort(members)
 	s.Set(len(members))
 	for _, member := range members {
 		s.Bulk(member)
 	}
-}
-
-// positionBits is the size of a cursor of SSCAN, which a JavaScript number can represent.
-const positionBits = 48
-
-// positionOf returns the position of a member in the order of SSCAN: a hash, so that a cursor stays a position while
-// members come and go.
-func positionOf(member string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(member)) // it never fails
-	return h.Sum64() * 0x9e3779b97f4a7c15 >> (64 - positionBits)
 }
 
 func runBlacklistScan(s *Session, args [][]byte) {
@@ -265,16 +258,17 @@ func runBlacklistScan(s *Session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	members := blacklistMembers(s.srv)
-	members = slices.DeleteFunc(members, func(m string) bool { return positionOf(m) < cursor })
-	slices.SortFunc(members, func(a, b string) int { return cmp.Compare(positionOf(a), positionOf(b)) })
-	next := uint64(0)
-	for n := count; n < len(members); n++ { // members at one position are not separated
-		if at := positionOf(members[n]); at > positionOf(members[n-1]) {
-			members, next = members[:n], at
+	var members []string
+	n, last, next := 0, uint64(0), uint64(0)
+	for at, member := range s.srv.Limiter.BlocksEverywhere().Members(cursor) {
+		if n >= count && at > last { // members at one position are not separated
+			next = at
+			break
+		}
+		if n, last = n+1, at; filter.accepts([]byte(member), "") {
+			members = append(members, member)
 		}
 	}
-	members = slices.DeleteFunc(members, func(m string) bool { return !filter.accepts([]byte(m), "") })
 	s.Array(2)
 	s.Bulk(strconv.FormatUint(next, 10))
 	s.Array(len(members))

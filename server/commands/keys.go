@@ -71,7 +71,7 @@ func keyCommands() []*command {
 }
 
 func answerTTL(s *Session, key []byte, unitMs int64) {
-	if isBlacklist(s.srv, key) && len(blacklistMembers(s.srv)) > 0 {
+	if hasBlacklist(s.srv, key) {
 		s.Int(-1)
 		return
 	}
@@ -89,7 +89,7 @@ func answerTTL(s *Session, key []byte, unitMs int64) {
 }
 
 func runType(s *Session, args [][]byte) {
-	if isBlacklist(s.srv, args[1]) && len(blacklistMembers(s.srv)) > 0 {
+	if hasBlacklist(s.srv, args[1]) {
 		s.Simple("set")
 		return
 	}
@@ -115,7 +115,7 @@ func typeName(a engine.Algorithm) string {
 func runExists(s *Session, args [][]byte) {
 	n := int64(0)
 	for _, key := range args[1:] {
-		if _, ok := inspectNamed(s.srv, key); ok || isBlacklist(s.srv, key) && len(blacklistMembers(s.srv)) > 0 {
+		if _, ok := inspectNamed(s.srv, key); ok || hasBlacklist(s.srv, key) {
 			n++
 		}
 	}

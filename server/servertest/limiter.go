@@ -64,10 +64,12 @@ func (l *TableLimiter) DecideAtomic(ops []engine.Op, out []engine.Decision) erro
 	return nil
 }
 
-func (l *TableLimiter) Inspect(key []byte) (engine.Info, bool)     { return l.Table.Inspect(l.Now(), key) }
-func (l *TableLimiter) Len() int64                                 { return l.Table.Len(l.Now()) }
-func (l *TableLimiter) RandomKey() []byte                          { return l.Table.RandomKey(l.Now(), 7) }
-func (l *TableLimiter) BlocksEverywhere() []string                 { return l.Table.BlocksEverywhere(l.Now()) }
+func (l *TableLimiter) Inspect(key []byte) (engine.Info, bool) { return l.Table.Inspect(l.Now(), key) }
+func (l *TableLimiter) Len() int64                             { return l.Table.Len(l.Now()) }
+func (l *TableLimiter) RandomKey() []byte                      { return l.Table.RandomKey(l.Now(), 7) }
+func (l *TableLimiter) BlocksEverywhere() engine.BlocksEverywhere {
+	return l.Table.BlocksEverywhere(l.Now())
+}
 func (l *TableLimiter) FromBlock(key []byte) engine.FromBlock      { return l.Table.FromBlock(l.Now(), key) }
 func (l *TableLimiter) Top(v engine.Verdict, n int) []engine.Heavy { return l.Table.Top(l.Now(), v, n) }
 func (l *TableLimiter) Policies() *engine.Policies                 { return l.Table.Policies() }

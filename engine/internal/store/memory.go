@@ -72,6 +72,9 @@ func (m *Memory) SetHigh(high, urgent int64) {
 	m.urgent.Store(urgent)
 }
 
+// Used returns the counter of the bytes in use.
+func (m *Memory) Used() *atomic.Int64 { return &m.used }
+
 // UsedBytes returns the bytes in use.
 func (m *Memory) UsedBytes() int64 { return m.used.Load() }
 

@@ -289,14 +289,14 @@ func (s *Simulation) agreeOnShared() {
 		for cursor, more := uint64(0), true; more; more = cursor != 0 {
 			cursor = p.node.Scan(cursor, 100, func(key []byte, _ engine.Algorithm) { keys[string(key)] = true })
 		}
-		for _, key := range p.node.BlocksEverywhere() {
+		for _, key := range p.node.BlocksEverywhere().Keys() {
 			keys[key] = true
 		}
 		if lens = append(lens, p.node.Len(), int64(len(keys))); len(slices.Compact(slices.Clone(lens))) > 1 {
 			s.violation("DBSIZE and the numbers of keys differ: %v", lens)
 		}
 		for i := range sharedNames {
-			blocked := slices.Contains(p.node.BlocksEverywhere(), raceKey(i))
+			blocked := p.node.BlocksEverywhere().Has([]byte(raceKey(i)))
 			for _, name := range c.inGroups("|" + raceKey(i)) {
 				info, _ := p.node.Inspect([]byte(name))
 				out, err := p.ask([]engine.Op{{Key: []byte(name), Limit: limitOf("n")}}, false)
