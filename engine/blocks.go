@@ -43,7 +43,9 @@ func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 			d.Status = BlocksFull
 			return false
 		}
-		nextAll = store.Block{UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text}
+		nextAll = store.Block{
+			UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text, Version: s.t.nextBlockVersion(op),
+		}
 		d.Remaining = arith.OneIf(all.UntilNs != 0)
 	case OpUnblock:
 		d.Allowed = arith.OneIf(own.UntilNs != nextOwn.UntilNs || all.UntilNs != nextAll.UntilNs)
@@ -56,7 +58,7 @@ func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 		return false
 	}
 	changed := op.Code == OpBlockEverywhere || all.UntilNs != nextAll.UntilNs
-	d.Limit = int64(s.t.order.blockChanged(op, changed, nextAll.UntilNs, s.NowNs))
+	d.Limit = int64(s.t.blockChanged(op, changed, nextAll, s.NowNs))
 	return d.Allowed > 0
 }
 

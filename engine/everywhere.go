@@ -25,8 +25,12 @@ import (
 // A client may be identified by a user name, so that no key contains its address. Op.From then names the
 // address, and a block everywhere of the address denies the operation.
 
-// MaxBlocksEverywhere bounds the blocks everywhere in force.
-const MaxBlocksEverywhere = 1000
+// MaxBlocksEverywhere bounds the blocks everywhere in force. By rules older than RulesManyBlocks the bound is
+// oldMaxBlocksEverywhere.
+const (
+	MaxBlocksEverywhere    = 100_000
+	oldMaxBlocksEverywhere = 1000
+)
 
 // MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
 const MaxFromLen = 64
@@ -39,6 +43,7 @@ type blockEverywhere struct {
 	key     string
 	reason  string
 	untilNs int64
+	version uint64 // store.Block.Version
 	slot    uint16
 	shard   uint16
 	kind    uint8 // kindNetwork and kindMember

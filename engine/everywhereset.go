@@ -24,6 +24,7 @@ import (
 type blocksEverywhere struct {
 	names    trie.Trie[*blockEverywhere] // by the hashes of their names
 	networks trie.Trie[*blockEverywhere] // those of networks, by the hashes of these
+	versions trie.Trie[*blockEverywhere] // those with a version, in the order of the versions: see byVersion
 	lens     *lengthSet                  // of the key suffixes that they apply to
 	lengths  [2]uint64                   // of these networks, as bits: of IPv6 and of IPv4
 }
@@ -97,8 +98,18 @@ func (x *everywhereIndex) inForce(nowNs int64) blockCount {
 	return c
 }
 
-// blockBytes is about what the set needs for a block, without its texts.
-const blockBytes = 160
+// blockBytes is about what the set needs for a block, without its texts, and versionBytes what it needs in addition for
+// a block with a version.
+const (
+	blockBytes   = 150
+	versionBytes = 60
+)
+
+// versionShift is how many bits of a hash in blocksEverywhere.versions tell blocks of one version apart.
+const versionShift = 20
+
+// byVersion returns the lowest hash of the blocks of a version.
+func byVersion(version uint64) uint64 { return version << versionShift }
 
 // change adds a block to the set, or removes it: n is 1 or -1. The caller holds mu.
 func (x *everywhereIndex) change(t *Table, b *blockEverywhere, n int32) {
@@ -129,7 +140,11 @@ func (x *everywhereIndex) change(t *Table, b *blockEverywhere, n int32) {
 	if lens != *next.lens {
 		next.lens = &lens
 	}
-	update(&next.names, t.keys.of([]byte(b.name())))
+	hash := t.keys.of([]byte(b.name()))
+	update(&next.names, hash)
+	if b.version != 0 {
+		update(&next.versions, byVersion(b.version)|hash>>(64-versionShift))
+	}
 	if b.kind&kindNetwork != 0 {
 		of, _ := networkOf(b.key)
 		v4 := arith.OneIf(of.V4)
@@ -144,7 +159,11 @@ func (x *everywhereIndex) change(t *Table, b *blockEverywhere, n int32) {
 		heap.Remove(&x.ends, b.at)
 	}
 	x.add(&x.count, b, int64(n))
-	x.used.Add(int64(n) * int64(blockBytes+key+len(b.reason)))
+	size := int64(blockBytes + key + len(b.reason))
+	if b.version != 0 {
+		size += versionBytes
+	}
+	x.used.Add(int64(n) * size)
 	if x.count.all == 0 {
 		x.Store(nil)
 		return
@@ -168,7 +187,7 @@ func (s *shard) setEverywhere(key []byte, b store.Block) {
 	defer x.mu.Unlock()
 	if all := x.Load(); all != nil {
 		if old := all.of(t, key); old != nil {
-			if old.untilNs == b.UntilNs && old.reason == string(b.Reason) {
+			if old.untilNs == b.UntilNs && old.version == b.Version && old.reason == string(b.Reason) {
 				return
 			}
 			x.change(t, old, -1)
@@ -181,7 +200,8 @@ func (s *shard) setEverywhere(key []byte, b store.Block) {
 
 func newBlockEverywhere(s *shard, key []byte, of store.Block) *blockEverywhere {
 	b := &blockEverywhere{
-		key: string(key), reason: string(of.Reason), untilNs: of.UntilNs, slot: SlotOf(key), shard: uint16(s.number),
+		key: string(key), reason: string(of.Reason), untilNs: of.UntilNs, version: of.Version, slot: SlotOf(key),
+		shard: uint16(s.number),
 	}
 	if _, is := networkOf(b.key); is {
 		b.kind |= kindNetwork
@@ -217,14 +237,18 @@ func (s *shard) forgetEverywhere() {
 // mayBlockEverywhere reports whether one more block everywhere is allowed. It counts only blocks in force,
 // because tables collect ended blocks at different times.
 func (s *shard) mayBlockEverywhere(key []byte) bool {
+	most := int64(MaxBlocksEverywhere)
+	if s.t.Rules() < RulesManyBlocks {
+		most = oldMaxBlocksEverywhere
+	}
 	x := &s.t.everywhere
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.count.all < MaxBlocksEverywhere {
+	if x.count.all < most {
 		return true
 	}
 	replaced := x.Load().of(s.t, key).end() > s.NowNs
-	return x.inForce(s.NowNs).all-arith.OneIf(replaced) < MaxBlocksEverywhere
+	return x.inForce(s.NowNs).all-arith.OneIf(replaced) < most
 }
 
 // BlocksEverywhere are the blocks everywhere of a table that are in force at a stamp. The zero value has none.

@@ -139,7 +139,8 @@ func TestBlocksEverywhereAreAList(t *testing.T) {
 			delete(blocks, lifted)
 			delete(own, lifted)
 		case 2:
-			op := engine.Op{Code: engine.OpBlock, Key: []byte(randomBlock(r)), High: true, TTLNs: 1 + r.Int64N(9e9), Cost: 1}
+			op := engine.Op{Code: engine.OpBlock, Key: []byte(randomBlock(r)), High: true, Cost: 1}
+			op.TTLNs = 1 + r.Int64N(9e9)
 			own[string(op.Key)] = at.NowNs + op.TTLNs
 			if r.IntN(2) == 0 { // lifts the block of the key alone
 				op.Code, own[string(op.Key)] = engine.OpUnblock, 0

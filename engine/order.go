@@ -2,9 +2,9 @@ package engine
 
 import (
 	"encoding/binary"
+	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -19,6 +19,10 @@ import (
 // no late or repeated batch takes it back.
 //
 // A group begins to count with its first OpFollow, because older versions of weir do not count.
+//
+// The order keeps the items of policies. A block everywhere has its version in its entry, by rules older than
+// RulesManyBlocks as an item of the order. In the first group, the first change by RulesManyBlocks replaces these items
+// by one version for all blocks.
 
 // order is the version of a table's shared items. Who changes it holds the locks of all shards.
 type order struct {
@@ -27,9 +31,24 @@ type order struct {
 	steps   uint64 // batches since the table has this version
 	follows bool   // this is not the first group
 	items   map[string]Item
-	changed bool // since the last Drain
-	batch   *Op  // the OpFollow of the batch that is carried out; nil: none
+	floor   uint64 // no block has an earlier version
+	blocks  int    // how many of items are blocks
+	changed bool   // since the last Drain
+	batch   *Op    // the OpFollow of the batch that is carried out; nil: none
+
+	// removed are the last blocks that were removed, in the order of their versions: all since the version complete.
+	// The elements of the slice do not change, so that a Shared has it without a copy.
+	removed  []removal
+	complete uint64
 }
+
+type removal struct {
+	key     string
+	version uint64
+}
+
+// maxRemovals bounds order.removed.
+const maxRemovals = 4096
 
 // Item says which change of the first group a shared item comes from.
 type Item struct {
@@ -43,19 +62,80 @@ type Shared struct {
 	Version, Steps uint64
 	NowNs          int64 // limiter time of the copy
 	Policies       *Policies
-	Blocks         []SharedBlock // those in force, in the order of their keys
-	items          map[string]Item
+	table          *Table // for its hashes alone
+	blocks         *blocksEverywhere
+	order          order // without its lock
 }
 
 // SharedBlock is a block everywhere.
 type SharedBlock struct {
-	Item
 	Key, Reason string
 	UntilNs     int64
+	Version     uint64 // of the last change; 0: unknown
 }
 
 // Policy returns the item of a policy.
-func (s *Shared) Policy(name string) Item { return s.items[string(policyClass)+name] }
+func (s *Shared) Policy(name string) Item { return s.order.items[string(policyClass)+name] }
+
+// Blocks returns the blocks that are in force.
+func (s *Shared) Blocks() iter.Seq[SharedBlock] {
+	return func(yield func(SharedBlock) bool) {
+		if s.blocks == nil {
+			return
+		}
+		for _, x := range s.blocks.names.From(0) {
+			if x.untilNs > s.NowNs && !yield(s.block(x)) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Shared) block(x *blockEverywhere) SharedBlock {
+	version := max(x.version, s.order.floor)
+	if s.order.blocks > 0 {
+		version = max(version, s.order.items[blockItem+x.key].Version)
+	}
+	return SharedBlock{x.key, x.reason, x.untilNs, version}
+}
+
+// Block returns the block of a key, if one is in force.
+func (s *Shared) Block(key string) (b SharedBlock, there bool) {
+	if s.blocks == nil {
+		return b, false
+	}
+	x := s.blocks.of(s.table, []byte(key))
+	if x.end() <= s.NowNs {
+		return b, false
+	}
+	return s.block(x), true
+}
+
+// BlocksSince returns the blocks in force that have changed since a version, and the keys of those that were removed
+// since then and that may have a block again. It returns false if that is not known.
+func (s *Shared) BlocksSince(version uint64) (changed []SharedBlock, removed []string, ok bool) {
+	o := &s.order
+	if o.blocks > 0 || version < max(o.floor, o.complete) {
+		return nil, nil, false
+	}
+	if s.blocks != nil {
+		for _, x := range s.blocks.versions.From(byVersion(version + 1)) {
+			if x.untilNs > s.NowNs {
+				changed = append(changed, s.block(x))
+			}
+		}
+	}
+	for i := len(o.removed) - 1; i >= 0 && o.removed[i].version > version; i-- {
+		removed = append(removed, o.removed[i].key)
+	}
+	return changed, removed, true
+}
+
+// SameBlocks reports whether two copies of one table are sure to have the same blocks, but for those that have ended.
+func (s *Shared) SameBlocks(other *Shared) bool {
+	return s.blocks == other.blocks && s.order.floor == other.order.floor && s.order.blocks == other.order.blocks &&
+		s.order.blocks == 0
+}
 
 // blockItem begins the name of an item that is a block everywhere.
 const blockItem = "b"
@@ -73,19 +153,15 @@ func (t *Table) Shared(at Stamp) *Shared {
 	defer t.shards[0].mu.Unlock()
 	t.order.mu.Lock()
 	defer t.order.mu.Unlock()
-	s := &Shared{
-		Version: t.order.version, Steps: t.order.steps, NowNs: at.NowNs, Policies: t.policies.Load(),
-		items: maps.Clone(t.order.items),
+	o := &t.order
+	return &Shared{
+		Version: o.version, Steps: o.steps, NowNs: at.NowNs, Policies: t.policies.Load(),
+		table: t, blocks: t.everywhere.Load(),
+		order: order{
+			items: maps.Clone(o.items), floor: o.floor, blocks: o.blocks,
+			removed: slices.Clip(o.removed), complete: o.complete,
+		},
 	}
-	if all := t.everywhere.Load(); all != nil {
-		for _, b := range all.names.From(0) {
-			if b.untilNs > at.NowNs {
-				s.Blocks = append(s.Blocks, SharedBlock{s.items[blockItem+b.key], b.key, b.reason, b.untilNs})
-			}
-		}
-		slices.SortFunc(s.Blocks, func(a, b SharedBlock) int { return strings.Compare(a.Key, b.Key) })
-	}
-	return s
 }
 
 // note records a change of an item. The caller holds mu.
@@ -105,11 +181,23 @@ func (o *order) note(name string, op *Op, there, reset bool, untilNs int64) {
 		there = false
 	}
 	o.changed = true
-	if delete(o.items, name); there {
-		if o.items == nil {
-			o.items = map[string]Item{}
-		}
-		o.items[name] = item
+	if o.remove(name); there {
+		o.put(name, item)
+	}
+}
+
+func (o *order) put(name string, i Item) {
+	if o.items == nil {
+		o.items = map[string]Item{}
+	}
+	o.items[name] = i
+	o.blocks += int(arith.OneIf(name[:1] == blockItem))
+}
+
+func (o *order) remove(name string) {
+	if _, there := o.items[name]; there {
+		delete(o.items, name)
+		o.blocks -= int(arith.OneIf(name[:1] == blockItem))
 	}
 }
 
@@ -125,18 +213,63 @@ func (o *order) policyChanged(op *Op, changed bool, old, next *Policy) uint64 {
 	return o.version
 }
 
+// nextBlockVersion returns the version that the entry of a block everywhere gets by an operation, or 0 if it has none.
+func (t *Table) nextBlockVersion(op *Op) uint64 {
+	o := &t.order
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case t.Rules() < RulesManyBlocks, o.batch == nil && (o.version == 0 || o.follows):
+		return 0
+	case o.batch != nil:
+		return uint64(op.Cost)
+	}
+	return o.version + 1
+}
+
 // blockChanged records a change of a block everywhere, and drops the items of blocks that have ended. It returns the
 // version of the order.
-func (o *order) blockChanged(op *Op, changed bool, untilNs, nowNs int64) uint64 {
+func (t *Table) blockChanged(op *Op, changed bool, b store.Block, nowNs int64) uint64 {
+	o := &t.order
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !changed && o.batch == nil {
 		return o.version
 	}
-	maps.DeleteFunc(o.items, func(name string, i Item) bool { return name[:1] == blockItem && i.untilNs <= nowNs })
-	o.note(blockItem+string(op.Key), op, untilNs > 0, false, untilNs)
+	switch {
+	case o.blocks > 0 && !o.follows && t.Rules() >= RulesManyBlocks:
+		o.floor = o.version
+		o.removeBlocks(func(Item) bool { return true })
+	case o.blocks > 0:
+		o.removeBlocks(func(i Item) bool { return i.untilNs <= nowNs })
+	}
+	before := o.version
+	o.note(blockItem+string(op.Key), op, b.UntilNs > 0 && b.Version == 0, false, b.UntilNs)
+	if b.UntilNs == 0 && o.version > before {
+		if len(o.removed) == maxRemovals {
+			o.complete = o.removed[maxRemovals/2-1].version
+			o.removed = slices.Clone(o.removed[maxRemovals/2:])
+		}
+		o.removed = append(o.removed, removal{string(op.Key), o.version})
+	}
 	return o.version
 }
+
+// removeBlocks removes the items of some blocks.
+func (o *order) removeBlocks(some func(Item) bool) {
+	maps.DeleteFunc(o.items, func(name string, i Item) bool { return name[:1] == blockItem && some(i) })
+	o.countBlocks()
+}
+
+func (o *order) countBlocks() {
+	o.blocks = 0
+	for name := range o.items {
+		o.blocks += int(arith.OneIf(name[:1] == blockItem))
+	}
+}
+
+// forgetRemovals makes BlocksSince know no version before this one.
+func (o *order) forgetRemovals() { o.removed, o.complete = nil, o.version }
 
 // cleared records that all blocks are removed. A group that follows has kept its blocks everywhere.
 func (o *order) cleared() {
@@ -147,7 +280,8 @@ func (o *order) cleared() {
 	}
 	if !o.follows {
 		o.version++
-		maps.DeleteFunc(o.items, func(name string, _ Item) bool { return name[:1] == blockItem })
+		o.removeBlocks(func(Item) bool { return true })
+		o.forgetRemovals()
 	}
 	o.changed = true
 }
@@ -175,21 +309,25 @@ func (t *Table) renumber(version uint64, nowNs int64) bool {
 	if version <= o.version {
 		return true
 	}
-	items := map[string]Item{}
+	items, floor := map[string]Item{}, uint64(0)
 	add := func(name string, untilNs int64) {
 		items[name] = Item{version, max(o.items[name].Reset, 1), untilNs}
 	}
 	for name := range t.policies.Load().byName {
 		add(string(policyClass)+name, 0)
 	}
-	if all := t.everywhere.Load(); all != nil {
+	if all := t.everywhere.Load(); t.Rules() >= RulesManyBlocks {
+		floor = version
+	} else if all != nil {
 		for _, b := range all.names.From(0) {
 			if b.untilNs > nowNs {
 				add(blockItem+b.key, b.untilNs)
 			}
 		}
 	}
-	o.version, o.items, o.changed = version, items, true
+	o.version, o.items, o.floor, o.changed = version, items, floor, true
+	o.countBlocks()
+	o.forgetRemovals()
 	return true
 }
 
@@ -213,8 +351,8 @@ func (o *order) end(op *Op, out []Decision) {
 	}
 }
 
-// The stored form of an order is version steps follows items(n, name version reset untilNs ...), integers as varints
-// and texts after their length.
+// The stored form of an order is version steps follows items(n, name version reset untilNs ...) floor, integers as
+// varints and texts after their length. There is no floor if it is 0; older versions refuse another one.
 
 // orderClass is the first byte of the storage key of the order, and orderKey the rest.
 const (
@@ -233,6 +371,9 @@ func (o *order) append(b []byte) []byte {
 			b = binary.AppendVarint(b, v)
 		}
 	}
+	if o.floor > 0 {
+		b = binary.AppendVarint(b, int64(o.floor))
+	}
 	return b
 }
 
@@ -247,6 +388,11 @@ func (o *order) load(value []byte) error {
 		name := string(d.Bytes(d.Within(2, MaxKeyLen+1)))
 		o.items[name] = Item{number(), number(), d.Within(0, Never)}
 	}
+	if o.floor = 0; !d.Bad && len(d.B) > 0 {
+		o.floor = uint64(d.Within(1, Never))
+	}
+	o.countBlocks()
+	o.forgetRemovals()
 	if d.Bad || len(d.B) > 0 {
 		return ErrStored
 	}

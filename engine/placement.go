@@ -45,7 +45,7 @@ func PlacementOf(c Change) (p Placement, err error) {
 }
 
 // MergeBlocks returns the stored value of the blocks of a key with the block of the key from one value and the block
-// everywhere from another. It returns nil if there is neither. The values may be empty.
+// everywhere from another, without its version. It returns nil if there is neither. The values may be empty.
 func MergeBlocks(ofKey, ofAll []byte) []byte {
 	var own, everywhere store.Block
 	if len(ofKey) > 0 {
@@ -53,6 +53,7 @@ func MergeBlocks(ofKey, ofAll []byte) []byte {
 	}
 	if len(ofAll) > 0 {
 		_, everywhere, _ = store.ReadStoredBlocks(ofAll[1:])
+		everywhere.Version = 0
 	}
 	if own.UntilNs == 0 && everywhere.UntilNs == 0 {
 		return nil

@@ -26,7 +26,7 @@ var exactMath = []string{
 // are the functions that may range over a map, because the order has no effect.
 var (
 	converters = []string{"Truncate"}
-	anyOrder   = []string{"Bytes", "Names", "drainPolicies", "hashPolicies", "renumber"}
+	anyOrder   = []string{"Bytes", "Names", "countBlocks", "drainPolicies", "hashPolicies", "renumber"}
 )
 
 // replicated are the files whose results must be equal on all nodes of a cluster, by the pattern of their packages.

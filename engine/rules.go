@@ -18,8 +18,11 @@ const (
 	RulesBlocks
 	// RulesNetworks: a block everywhere of a network denies the decisions of every address in the network.
 	RulesNetworks
+	// RulesManyBlocks: the version of a block everywhere is a part of its entry and not of the order (order.go), and
+	// more blocks everywhere may be in force.
+	RulesManyBlocks
 	// RulesNewest are the rules of a table on which SetRules was not called.
-	RulesNewest = RulesNetworks
+	RulesNewest = RulesManyBlocks
 )
 
 // SetRules changes the rules by which the table decides from now on.

@@ -144,7 +144,8 @@ func (t *Table) Clear() {
 		for _, b := range followed {
 			c := store.Cell{Hash: t.hashKey([]byte(b.key)), Key: []byte(b.key), Space: store.Blocks}
 			s.Open(&c)
-			s.setBlocks(&c, store.Block{}, store.Block{UntilNs: b.untilNs, Reason: []byte(b.reason)})
+			all := store.Block{UntilNs: b.untilNs, Reason: []byte(b.reason), Version: b.version}
+			s.setBlocks(&c, store.Block{}, all)
 		}
 	})
 	t.order.cleared()

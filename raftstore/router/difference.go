@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -10,15 +11,27 @@ import (
 )
 
 // difference returns the operations that make the shared items of have those of want, in an order in which each is
-// accepted: removals first, and policies that become smaller before those that grow.
-func difference(want, have *engine.Shared) (ops []engine.Op) {
+// accepted: removals first, and policies that become smaller before those that grow. With all it compares every block,
+// and otherwise those that have changed since the version of have, if they are known.
+func difference(want, have *engine.Shared, all bool) (ops []engine.Op) {
 	for _, p := range have.Policies.All() {
 		if want.Policies.Get([]byte(p.Name)) == nil {
 			ops = append(ops, change(p.Name, engine.PolicyChange{Do: engine.PolicyDelete}))
 		}
 	}
 	ops = append(ops, policyDifference(want, have)...)
-	return append(ops, blockDifference(want, have)...)
+	if !all {
+		if changed, removed, ok := want.BlocksSince(have.Version); ok {
+			return append(ops, blockChanges(want, have, slices.Values(changed), slices.Values(removed))...)
+		}
+	}
+	return append(ops, blockChanges(want, have, want.Blocks(), func(yield func(string) bool) {
+		for b := range have.Blocks() {
+			if !yield(b.Key) {
+				return
+			}
+		}
+	})...)
 }
 
 // policyDifference returns the changes of policies that want has.
@@ -83,29 +96,27 @@ func differenceOf(p *engine.Policy, want, have *engine.Shared) (ops []engine.Op)
 	return ops
 }
 
-// blockDifference returns the changes of blocks everywhere.
-func blockDifference(want, have *engine.Shared) (ops []engine.Op) {
-	had := map[string]*engine.SharedBlock{}
-	for i := range have.Blocks {
-		had[have.Blocks[i].Key] = &have.Blocks[i]
+// blockChanges returns the changes of blocks everywhere: it compares some blocks of want, and lifts blocks of have that
+// want does not have.
+func blockChanges(
+	want, have *engine.Shared, blocks iter.Seq[engine.SharedBlock], keys iter.Seq[string],
+) (ops []engine.Op) {
+	for key := range keys {
+		_, had := have.Block(key)
+		if _, there := want.Block(key); had && !there {
+			ops = append(ops, engine.Op{Code: engine.OpUnblock, Key: []byte(key), Cost: 1})
+		}
 	}
-	var set []engine.Op
-	for i := range want.Blocks {
-		b := &want.Blocks[i]
-		left, old := leftNs(b.UntilNs, want.NowNs), had[b.Key]
-		delete(had, b.Key)
-		if old != nil && old.Version == b.Version && together(left, leftNs(old.UntilNs, have.NowNs)) {
+	for b := range blocks {
+		left := leftNs(b.UntilNs, want.NowNs)
+		old, had := have.Block(b.Key)
+		if had && old.Version == b.Version && together(left, leftNs(old.UntilNs, have.NowNs)) {
 			continue
 		}
-		set = append(set, engine.Op{Code: engine.OpBlockEverywhere, High: true, Key: []byte(b.Key), TTLNs: left,
+		ops = append(ops, engine.Op{Code: engine.OpBlockEverywhere, High: true, Key: []byte(b.Key), TTLNs: left,
 			Text: []byte(b.Reason), Cost: int64(b.Version)})
 	}
-	for i := range have.Blocks {
-		if had[have.Blocks[i].Key] != nil {
-			ops = append(ops, engine.Op{Code: engine.OpUnblock, Key: []byte(have.Blocks[i].Key), Cost: 1})
-		}
-	}
-	return append(ops, set...)
+	return ops
 }
 
 // leftNs returns how long it is until an end, or Never.

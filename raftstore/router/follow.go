@@ -73,7 +73,8 @@ func (r *Router) bring(number int, g Group, want *engine.Shared, all bool) (err 
 	}
 }
 
-// bringOnce is one attempt of bring. After an attempt that is not done, the next one may succeed.
+// bringOnce is one attempt of bring. After an attempt that is not done, the next one may succeed. Only compare sets
+// all.
 func (r *Router) bringOnce(number int, g Group, want *engine.Shared, all bool) (done bool, err error) {
 	have := g.Shared()
 	if have.Version > want.Version {
@@ -82,8 +83,11 @@ func (r *Router) bringOnce(number int, g Group, want *engine.Shared, all bool) (
 	if have.Version == want.Version && !all {
 		return true, nil
 	}
-	ops := difference(want, have)
+	ops := difference(want, have, all && !r.equal[number].covers(want, have))
 	if len(ops) == 0 && have.Version == want.Version {
+		if all {
+			r.equal[number] = comparison{want, have}
+		}
 		return true, nil
 	}
 	for range maxBatches {
@@ -108,6 +112,18 @@ func (r *Router) bringOnce(number int, g Group, want *engine.Shared, all bool) (
 		ops, have.Steps = ops[n:], have.Steps+1
 	}
 	return false, errBehind
+}
+
+// comparison is one of all blocks in two groups, which were equal.
+type comparison struct{ want, have *engine.Shared }
+
+// covers reports whether another comparison must have the same result.
+func (c comparison) covers(want, have *engine.Shared) bool {
+	if c.want == nil || !want.SameBlocks(c.want) || !have.SameBlocks(c.have) {
+		return false
+	}
+	moved := (want.NowNs - have.NowNs) - (c.want.NowNs - c.have.NowNs)
+	return max(moved, -moved) < int64(clockDifference/10)
 }
 
 // maxBatches bounds the batches that bring a group from one version to another.
@@ -161,6 +177,7 @@ func (r *Router) compare(behind []bool, all bool) {
 	first := r.all()[0]
 	if !first.Topology().Leads() || r.beginOrder(first) != nil {
 		clear(behind)
+		clear(r.equal)
 		return
 	}
 	var want *engine.Shared

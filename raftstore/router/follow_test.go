@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,9 +25,11 @@ func items(s *engine.Shared) (list []string) {
 			list = append(list, fmt.Sprintf("%s override %s %x", p.Name, o.Pattern, encoded(o.Limits)))
 		}
 	}
-	for _, b := range s.Blocks {
+	policies := len(list)
+	for b := range s.Blocks() {
 		list = append(list, fmt.Sprintf("%s %d %s %v", b.Key, b.Version, b.Reason, b.UntilNs == engine.Never))
 	}
+	slices.Sort(list[policies:])
 	return list
 }
 
@@ -155,7 +158,7 @@ func TestALateBatchChangesNothing(t *testing.T) {
 	decide(t, r, engine.Op{Code: engine.OpUnblock, Key: block.Key})
 	for _, from := range []uint64{0, 1, old.Version} {
 		begin := engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Cost: int64(old.Version), WaitNs: int64(from)}
-		batch := append([]engine.Op{begin}, difference(old, have)...)
+		batch := append([]engine.Op{begin}, difference(old, have, true)...)
 		out := make([]engine.Decision, len(batch))
 		groups[1].table.DecideAtomic(at, batch, out)
 		require.Equal(t, engine.PolicyChanged, out[0].Status)
@@ -236,7 +239,8 @@ func TestAnIDOfABlockIsBound(t *testing.T) {
 		longer := bound(engine.Op{Code: engine.OpBlockEverywhere, Key: key, TTLNs: int64(2 * time.Hour)})
 		require.Equal(t, engine.OtherTerms, decide(t, r, longer)[0].Status)
 		for _, group := range groups {
-			require.Equal(t, at.NowNs+int64(time.Hour), group.Shared().Blocks[0].UntilNs)
+			b, _ := group.Shared().Block(string(key))
+			require.Equal(t, at.NowNs+int64(time.Hour), b.UntilNs)
 		}
 		first := decide(t, r, block)[0]
 		require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Allowed)

@@ -37,7 +37,9 @@ func Preferred(op *engine.Op) byte {
 	switch {
 	case op.Code == engine.OpPolicy:
 		return definitions
-	case op.Code == engine.OpBlock, op.Code == engine.OpBlockEverywhere, op.High:
+	case op.Code == engine.OpBlockEverywhere, op.Code == engine.OpFollow:
+		return manyBlocks
+	case op.Code == engine.OpBlock, op.High:
 		return waits
 	}
 	return Oldest
@@ -46,6 +48,8 @@ func Preferred(op *engine.Op) byte {
 // RulesOf returns the rules by which a table decides the entries of a log whose newest entry has a format.
 func RulesOf(format byte) engine.Rules {
 	switch {
+	case format >= manyBlocks:
+		return engine.RulesManyBlocks
 	case format >= networks:
 		return engine.RulesNetworks
 	case format >= blocks:

@@ -35,18 +35,21 @@ import (
 //
 // Format 11 adds no operation. A block everywhere of a network needs it. From its first entry on, tables decide by
 // engine.RulesNetworks.
-const Oldest, Version = 1, 11
+//
+// Format 12 adds no operation. From its first entry on, tables decide by engine.RulesManyBlocks.
+const Oldest, Version = 1, 12
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6
 
-// waits, definitions, blocks and networks are the formats whose entries tables decide by engine.RulesWaits,
-// engine.RulesDefinitions, engine.RulesBlocks and engine.RulesNetworks.
+// waits, definitions, blocks, networks and manyBlocks are the formats whose entries tables decide by engine.RulesWaits,
+// engine.RulesDefinitions, engine.RulesBlocks, engine.RulesNetworks and engine.RulesManyBlocks.
 const (
 	waits       = 7
 	definitions = 8
 	blocks      = 10
 	networks    = 11
+	manyBlocks  = 12
 )
 
 // HeaderLen is the length of an encoded header.

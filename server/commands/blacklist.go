@@ -32,12 +32,12 @@ func blacklistCommands() []*command {
 				"member." +
 				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
 				"IPv6 address, or a longer network, is its /64, because one client has all of it. The set " +
-				"has at most 1000 members. If the new ones do not " +
+				"has at most 100000 members. If the new ones do not " +
 				"all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` adds one " +
 				"that has. `TTL`, `TYPE`, `EXISTS`, `KEYS`, `SCAN` and `DBSIZE` know the set; any other command " +
 				"on its key, like `EXPIRE` or `SPOP`, is an error.",
 			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
-			cost: "O(n) in the members given, each O(b) in the blocks everywhere",
+			cost: "O(n) in the members given",
 			plan: planBlacklistAdd, answer: answerBlacklistAdd,
 		},
 		{

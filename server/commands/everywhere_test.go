@@ -2,7 +2,6 @@ package commands
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,11 +107,8 @@ func TestBlockEverywhereNeedsAllKeys(t *testing.T) {
 
 // TestBlocksEverywhereHaveABound checks that the error states the bound.
 func TestBlocksEverywhereHaveABound(t *testing.T) {
-	c := newTestServer(t, Config{}).client(t)
-	for i := range engine.MaxBlocksEverywhere {
-		addr := netip.AddrFrom4([4]byte{192, 0, byte(i >> 8), byte(i)})
-		require.Equal(t, "OK", c.say(fmt.Sprintf("RL.BLOCK ip:%s FOREVER EVERYWHERE", addr)))
-	}
+	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
+	fillBlacklist(t, c, engine.MaxBlocksEverywhere)
 	require.Equal(t, "-"+string(service.ErrBlocksFull), c.say("RL.BLOCK ip:198.51.100.1 1h EVERYWHERE"))
 	require.Contains(t, string(service.ErrBlocksFull), fmt.Sprint(engine.MaxBlocksEverywhere))
 }

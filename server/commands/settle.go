@@ -81,7 +81,7 @@ func settleCommands() []*command {
 				"written otherwise is an error, because the block would reach nobody. `ip:` and a network, like " +
 				"`ip:192.0.2.0/24`, blocks all addresses in it the same way: IPv4 from /8 on, IPv6 from /16 on." +
 				"\n\nA key may have two blocks: one of the key alone and one `EVERYWHERE`. The later end counts. " +
-				"A block replaces an earlier block of its kind. At most 1000 blocks `EVERYWHERE` are in force. Only " +
+				"A block replaces an earlier block of its kind. At most 100000 blocks `EVERYWHERE` are in force. Only " +
 				"a user with permission for all keys may set, replace or lift one. [Several groups](clustering.md" +
 				"#policies-and-blocks-of-several-groups) all have it when the answer is OK. A block of one key asks " +
 				"the key's group alone.",

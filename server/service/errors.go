@@ -30,7 +30,7 @@ const (
 		"counted: give the id the hash tag of the key, like ID {42}req-1 for the key {42}"
 	errOtherTerms  resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
 	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
-	ErrBlocksFull  resp.Error = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: " +
+	ErrBlocksFull  resp.Error = "ERR at most 100000 blocks EVERYWHERE may be in force, and this one was not set: " +
 		"RL.UNBLOCK one, or block single keys"
 	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user with permission for all " +
 		"keys may change or lift it, and in a cluster with several groups not in a transaction"

@@ -46,62 +46,88 @@ func logState(e Entry) []byte {
 type Block struct {
 	UntilNs int64 // 0: no block
 	Reason  []byte
+	Version uint64 // of a block everywhere: see engine.Item; 0: unknown, or kept with the order
 }
 
 // A key may have a block of its own and a block everywhere. The state of the entry is until(8) reasonLen(1) reason.
 // The highest bit of until is everywhereBit. The state of a key with both blocks has bothBlocks instead of reasonLen,
-// and then reasonLen(1) reason of its own block, and until(8) reasonLen(1) reason of its block everywhere.
+// and then reasonLen(1) reason of its own block, and until(8) reasonLen(1) reason of its block everywhere. If a block
+// everywhere has a version, hasVersion and version(8) are before its reasonLen.
 
 // everywhereBit marks a block everywhere, in the time at which the block ends.
 const everywhereBit = 1 << 63
 
-// bothBlocks marks the state of a key with both blocks. It is longer than a reason.
-const bothBlocks = 255
+// bothBlocks marks the state of a key with both blocks, and hasVersion a block with a version. Both are longer than a
+// reason.
+const (
+	bothBlocks = 255
+	hasVersion = 254
+	versionLen = 1 + 8
+)
 
 // ReadBlocks decodes the state of a key's blocks. The reasons are parts of the state.
 func ReadBlocks(state []byte) (own, everywhere Block) {
 	until := le.Uint64(state)
 	if state[8] == bothBlocks {
-		own = Block{int64(until), reasonAt(state[9:])}
+		own = Block{UntilNs: int64(until), Reason: reasonAt(state[9:])}
 		second := state[10+len(own.Reason):]
-		return own, Block{int64(le.Uint64(second)), reasonAt(second[8:])}
+		return own, readBlock(int64(le.Uint64(second)), second[8:])
 	}
-	b := Block{int64(until &^ everywhereBit), reasonAt(state[8:])}
+	b := readBlock(int64(until&^everywhereBit), state[8:])
 	if until&everywhereBit != 0 {
 		return Block{}, b
 	}
 	return b, Block{}
 }
 
+// readBlock decodes what follows the end of a block.
+func readBlock(untilNs int64, b []byte) Block {
+	version := uint64(0)
+	if b[0] == hasVersion {
+		version, b = le.Uint64(b[1:]), b[versionLen:]
+	}
+	return Block{untilNs, reasonAt(b), version}
+}
+
 func reasonAt(b []byte) []byte { return b[1 : 1+int(b[0])] }
 
 // BlocksLen returns the length of the state of a key's blocks, of which at least one must exist.
 func BlocksLen(own, everywhere Block) int {
+	n := BlockLen + len(own.Reason) + len(everywhere.Reason)
 	if own.UntilNs != 0 && everywhere.UntilNs != 0 {
-		return 2*BlockLen + 1 + len(own.Reason) + len(everywhere.Reason)
+		n += BlockLen + 1
 	}
-	return BlockLen + len(own.Reason) + len(everywhere.Reason)
+	if everywhere.Version != 0 {
+		n += versionLen
+	}
+	return n
 }
 
 // WriteBlocks stores the blocks of a key, of which at least one must exist. The reasons must not be parts of the state.
 func WriteBlocks(state []byte, own, everywhere Block) {
 	switch {
 	case own.UntilNs == 0:
-		writeBlock(state, uint64(everywhere.UntilNs)|everywhereBit, everywhere.Reason)
+		writeBlock(state, uint64(everywhere.UntilNs)|everywhereBit, everywhere)
 	case everywhere.UntilNs == 0:
-		writeBlock(state, uint64(own.UntilNs), own.Reason)
+		writeBlock(state, uint64(own.UntilNs), own)
 	default:
 		le.PutUint64(state, uint64(own.UntilNs))
 		state[8], state[9] = bothBlocks, uint8(len(own.Reason))
 		n := 10 + copy(state[10:], own.Reason)
-		writeBlock(state[n:], uint64(everywhere.UntilNs), everywhere.Reason)
+		writeBlock(state[n:], uint64(everywhere.UntilNs), everywhere)
 	}
 }
 
-func writeBlock(state []byte, until uint64, reason []byte) {
+func writeBlock(state []byte, until uint64, b Block) {
 	le.PutUint64(state, until)
-	state[8] = uint8(len(reason))
-	copy(state[BlockLen:], reason)
+	n := 8
+	if b.Version != 0 {
+		state[n] = hasVersion
+		le.PutUint64(state[n+1:], b.Version)
+		n += versionLen
+	}
+	state[n] = uint8(len(b.Reason))
+	copy(state[n+1:], b.Reason)
 }
 
 // Answer is a remembered answer: the numbers that a repeated request gets. The lowest LimitBits bits of the last

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/trie"
 )
 
-// TestATrieIsASet compares tries with a map, over hashes that begin alike or are equal. Every tenth trie must stay as it
-// was.
+// TestATrieIsASet compares tries with a map, over hashes that begin alike or are equal. Every tenth trie must stay as
+// it was.
 func TestATrieIsASet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var set trie.Trie[int]

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -253,10 +254,12 @@ func sharedOf(p *process, group int) (version uint64, items string) {
 		}
 		items += "\n"
 	}
-	for _, b := range s.Blocks {
-		items += fmt.Sprintln(b.Key, b.Version, b.Reason, b.UntilNs == engine.Never)
+	var blocks []string
+	for b := range s.Blocks() {
+		blocks = append(blocks, fmt.Sprintln(b.Key, b.Version, b.Reason, b.UntilNs == engine.Never))
 	}
-	return s.Version, items
+	slices.Sort(blocks)
+	return s.Version, items + strings.Join(blocks, "")
 }
 
 // compareShared checks that groups with the same version have the same shared items, on every node and at any time.

@@ -1,0 +1,120 @@
+package engine_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestTheBytesOfBlocksAreCounted checks that the memory that a table counts is about the memory that its blocks
+// everywhere take, and that lifted blocks give it back.
+func TestTheBytesOfBlocksAreCounted(t *testing.T) {
+	for _, version := range []int64{0, 1} { // of the shared items: blocks have none, or one each
+		t.Run(fmt.Sprint(version), func(t *testing.T) { requireBytes(t, version) })
+	}
+}
+
+func requireBytes(t *testing.T, version int64) {
+	const n = 20_000
+	table, at := engine.NewTable(engine.Options{Shards: 4}), engine.Stamp{NowNs: 1e18}
+	table.Decide(at, []engine.Op{{Code: engine.OpFollow, Key: []byte("shared"), Partial: true, Cost: version}},
+		make([]engine.Decision, 1))
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	key := func(i int) string { return fmt.Sprintf("ip:10.%d.%d.7", i/200, i%200) }
+	taken, counted := heap(), table.Stats(at).MemoryBytes
+	for i := range n {
+		table.Decide(at, []engine.Op{everywhere(key(i), 60e9)}, make([]engine.Decision, 1))
+	}
+	counted, taken = table.Stats(at).MemoryBytes-counted, heap()-taken
+	t.Logf("%d bytes a block, %d counted", taken/n, counted/n)
+	require.InDelta(t, taken/n, counted/n, float64(taken/n)/5)
+	all := table.Stats(at).MemoryBytes
+	for i := range n {
+		table.Decide(at, []engine.Op{{Code: engine.OpUnblock, Key: []byte(key(i)), Cost: 1}}, make([]engine.Decision, 1))
+	}
+	require.Less(t, table.Stats(at).MemoryBytes, all-150*n)
+}
+
+// TestVersionsMoveIntoEntries checks the versions of blocks that a table has by older rules, as items of its order: they
+// load, and the first change by newer rules gives all blocks of the first group one version, and later changes theirs.
+// Then the stored order does not grow with the blocks, and a restart keeps the versions.
+func TestVersionsMoveIntoEntries(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{TrackChanges: true}), engine.Stamp{NowNs: 1e18}
+	table.SetRules(engine.RulesManyBlocks - 1)
+	decide := func(op engine.Op) {
+		out := make([]engine.Decision, 1)
+		table.Decide(at, []engine.Op{op}, out)
+		require.Equal(t, engine.OK, out[0].Status)
+	}
+	versions := func() string {
+		var all []string
+		for b := range table.Shared(at).Blocks() {
+			all = append(all, fmt.Sprint(b.Key, " ", b.Version))
+		}
+		slices.Sort(all)
+		return strings.Join(all, ", ")
+	}
+	restart := func() {
+		hash := table.StateHash(at)
+		rules := table.Rules()
+		table = reloaded(t, table, at)
+		table.SetRules(rules)
+		require.Equal(t, hash, table.StateHash(at))
+	}
+	decide(engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Partial: true, Cost: 5})
+	decide(everywhere("a", 60e9))
+	decide(everywhere("b", 60e9))
+	require.Equal(t, "a 6, b 7", versions())
+	restart()
+	require.Equal(t, "a 6, b 7", versions())
+	_, _, known := table.Shared(at).BlocksSince(7)
+	require.False(t, known)
+
+	table.SetRules(engine.RulesManyBlocks)
+	require.Equal(t, "a 6, b 7", versions())
+	decide(everywhere("c", 60e9))
+	decide(everywhere("d", 60e9))
+	require.Equal(t, "a 7, b 7, c 8, d 9", versions())
+	decide(engine.Op{Code: engine.OpBlock, Key: []byte("c"), TTLNs: 1e9, High: true, Cost: 1, Text: []byte("its own")})
+	decide(engine.Op{Code: engine.OpUnblock, Key: []byte("b"), Cost: 1})
+	restart()
+	require.Equal(t, "a 7, c 8, d 9", versions())
+	decide(engine.Op{Code: engine.OpUnblock, Key: []byte("c"), High: true, Cost: 1})
+	require.Equal(t, "a 7, c 8, d 9", versions())
+	decide(engine.Op{Code: engine.OpUnblock, Key: []byte("d"), Cost: 1})
+	changed, removed, known := table.Shared(at).BlocksSince(10)
+	require.True(t, known)
+	require.Empty(t, changed)
+	require.Equal(t, []string{"d"}, removed)
+	_, _, known = table.Shared(at).BlocksSince(9)
+	require.False(t, known, "the removal of b was before the restart")
+}
+
+// TestTheOldBoundStays checks that the rules of older versions have their bound.
+func TestTheOldBoundStays(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
+	table.SetRules(engine.RulesManyBlocks - 1)
+	ask := func(i int) engine.Status {
+		out := make([]engine.Decision, 1)
+		table.Decide(at, []engine.Op{everywhere(fmt.Sprint("k", i), 60e9)}, out)
+		return out[0].Status
+	}
+	for i := range 1000 {
+		require.Equal(t, engine.OK, ask(i))
+	}
+	require.Equal(t, engine.BlocksFull, ask(1000))
+	require.Equal(t, engine.OK, ask(7))
+	table.SetRules(engine.RulesManyBlocks)
+	require.Equal(t, engine.OK, ask(1000))
+}
