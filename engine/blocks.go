@@ -253,15 +253,6 @@ func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
 	return s.SpanMs(untilNs), true
 }
 
-// followedBlocks returns the blocks everywhere of the shard if the table follows the first group. That group alone
-// decides when they end, so a Clear keeps them.
-func (s *shard) followedBlocks() []*blockEverywhere {
-	if !s.t.order.follows {
-		return nil
-	}
-	return slices.DeleteFunc(s.blocksOfShard(), func(b *blockEverywhere) bool { return b.untilNs <= s.NowNs })
-}
-
 // anyBlock reports whether a key of the shard may be blocked. Usually none is.
 func (s *shard) anyBlock() bool {
 	return s.Counts.Entries[store.KindBlock] > 0 || s.t.everywhere.Load() != nil

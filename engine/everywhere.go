@@ -45,15 +45,10 @@ type blockEverywhere struct {
 	untilNs int64
 	version uint64 // store.Block.Version
 	slot    uint16
-	shard   uint16
-	kind    uint8 // kindNetwork and kindMember
-	at      int   // the place in everywhereIndex.ends, which its lock guards
+	network bool // it denies a network, see networkOf
+	member  bool // it denies an address or a network, which BlocksEverywhere.Members has
+	at      int  // the place in everywhereIndex.ends, which its lock guards
 }
-
-const (
-	kindNetwork = 1 << iota // it denies a network, see networkOf
-	kindMember              // it denies an address or a network, which BlocksEverywhere.Members has
-)
 
 // outlasts orders the blocks that apply to one key, so that all tables name the same block. A nil block is none.
 func (b *blockEverywhere) outlasts(other *blockEverywhere) bool {
@@ -85,16 +80,14 @@ func (t *Table) everywhereOn(key []byte, nowNs int64) (found *blockEverywhere) {
 	if all == nil {
 		return nil
 	}
-	last := key
-	for more := true; more; {
-		found = all.on(t, last, nowNs, found)
-		if _, rest, bar := bytes.Cut(last, []byte{'|'}); bar {
-			last = rest
-		} else {
-			more = false
+	for {
+		found = all.on(t, key, nowNs, found)
+		_, rest, bar := bytes.Cut(key, []byte{'|'})
+		if !bar {
+			return t.around(all, key, nowNs, found)
 		}
+		key = rest
 	}
-	return t.around(all, last, nowNs, found)
 }
 
 // everywhereFrom is everywhereOn for the decisions that come from an address. key is the key that a block of this
@@ -136,7 +129,7 @@ func (b *blocksEverywhere) on(t *Table, suffix []byte, nowNs int64, found *block
 		return found
 	}
 	better := func(x *blockEverywhere) {
-		if x.untilNs > nowNs && x.outlasts(found) {
+		if x.end() > nowNs && x.outlasts(found) {
 			found = x
 		}
 	}
@@ -146,9 +139,7 @@ func (b *blocksEverywhere) on(t *Table, suffix []byte, nowNs int64, found *block
 		}
 	}
 	if len(nameOf(suffix)) < len(suffix) {
-		if x := b.of(t, suffix); x != nil {
-			better(x)
-		}
+		better(b.of(t, suffix))
 	}
 	return found
 }

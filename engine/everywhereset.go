@@ -52,7 +52,7 @@ type blockCount struct{ all, members, foreign int64 }
 
 func (x *everywhereIndex) add(c *blockCount, b *blockEverywhere, n int64) {
 	c.all += n
-	c.members += n * arith.OneIf(b.kind&kindMember != 0)
+	c.members += n * arith.OneIf(b.member)
 	c.foreign += n * arith.OneIf(!x.slots.Has(b.slot))
 }
 
@@ -111,12 +111,28 @@ const versionShift = 20
 // byVersion returns the lowest hash of the blocks of a version.
 func byVersion(version uint64) uint64 { return version << versionShift }
 
-// change adds a block to the set, or removes it: n is 1 or -1. The caller holds mu.
-func (x *everywhereIndex) change(t *Table, b *blockEverywhere, n int32) {
+// replace replaces a block in the set by another one, at once for who reads the set. Either may be nil. The caller holds
+// mu.
+func (x *everywhereIndex) replace(t *Table, old, b *blockEverywhere) {
 	next := blocksEverywhere{lens: &lengthSet{}}
-	if old := x.Load(); old != nil {
-		next = *old
+	if all := x.Load(); all != nil {
+		next = *all
 	}
+	if old != nil {
+		x.change(t, &next, old, -1)
+	}
+	if b != nil {
+		x.change(t, &next, b, 1)
+	}
+	if x.count.all == 0 {
+		x.Store(nil)
+		return
+	}
+	x.Store(&next)
+}
+
+// change adds a block to the next set, or removes it: n is 1 or -1.
+func (x *everywhereIndex) change(t *Table, next *blocksEverywhere, b *blockEverywhere, n int32) {
 	lens := *next.lens
 	counted := func(count *int32, bits *uint64, bit int) {
 		if *count += n; *count == 0 {
@@ -145,7 +161,7 @@ func (x *everywhereIndex) change(t *Table, b *blockEverywhere, n int32) {
 	if b.version != 0 {
 		update(&next.versions, byVersion(b.version)|hash>>(64-versionShift))
 	}
-	if b.kind&kindNetwork != 0 {
+	if b.network {
 		of, _ := networkOf(b.key)
 		v4 := arith.OneIf(of.V4)
 		counted(&x.prefixes[v4][of.Bits], &next.lengths[v4], of.Bits)
@@ -164,11 +180,6 @@ func (x *everywhereIndex) change(t *Table, b *blockEverywhere, n int32) {
 		size += versionBytes
 	}
 	x.used.Add(int64(n) * size)
-	if x.count.all == 0 {
-		x.Store(nil)
-		return
-	}
-	x.Store(&next)
 }
 
 // noteBlock updates the set of blocks everywhere for an entry that gains or loses a block everywhere.
@@ -182,55 +193,63 @@ func (s *shard) noteBlock(e store.Entry, there bool) {
 
 // setEverywhere makes b the block everywhere of a key in the set, or none if b is zero.
 func (s *shard) setEverywhere(key []byte, b store.Block) {
-	t, x := s.t, &s.t.everywhere
+	x := &s.t.everywhere
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	var old, next *blockEverywhere
 	if all := x.Load(); all != nil {
-		if old := all.of(t, key); old != nil {
-			if old.untilNs == b.UntilNs && old.version == b.Version && old.reason == string(b.Reason) {
-				return
-			}
-			x.change(t, old, -1)
-		}
+		old = all.of(s.t, key)
+	}
+	if old.end() == b.UntilNs && (old == nil || old.version == b.Version && old.reason == string(b.Reason)) {
+		return
 	}
 	if b.UntilNs != 0 {
-		x.change(t, newBlockEverywhere(s, key, b), 1)
+		next = newBlockEverywhere(key, b)
 	}
+	x.replace(s.t, old, next)
 }
 
-func newBlockEverywhere(s *shard, key []byte, of store.Block) *blockEverywhere {
+func newBlockEverywhere(key []byte, of store.Block) *blockEverywhere {
 	b := &blockEverywhere{
 		key: string(key), reason: string(of.Reason), untilNs: of.UntilNs, version: of.Version, slot: SlotOf(key),
-		shard: uint16(s.number),
 	}
-	if _, is := networkOf(b.key); is {
-		b.kind |= kindNetwork
-	}
-	if name := b.name(); len(name) < len(b.key) && network.IsWritten(name) {
-		b.kind |= kindMember
-	}
+	name := b.name()
+	b.member = len(name) < len(b.key) && network.IsWritten(name)
+	_, b.network = networkOf(b.key)
 	return b
 }
 
-// blocksOfShard returns the blocks everywhere of a shard, in the order of their hashes.
-func (s *shard) blocksOfShard() (blocks []*blockEverywhere) {
-	if all := s.t.everywhere.Load(); all != nil {
-		for _, b := range all.names.From(0) {
-			if int(b.shard) == s.number {
-				blocks = append(blocks, b)
-			}
-		}
-	}
-	return blocks
-}
-
-// forgetEverywhere removes the blocks of a shard that is being cleared from the set of blocks everywhere.
-func (s *shard) forgetEverywhere() {
-	blocks, x := s.blocksOfShard(), &s.t.everywhere
+// clearEverywhere empties the set when the table is cleared. In a group that follows the first one it does not, because
+// the first group alone decides when its blocks end. It returns these blocks, by their shards.
+func (t *Table) clearEverywhere() (kept map[int][]*blockEverywhere) {
+	x := &t.everywhere
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, b := range blocks {
-		x.change(s.t, b, -1)
+	all := x.Load()
+	switch {
+	case all == nil:
+	case t.order.follows:
+		kept = map[int][]*blockEverywhere{}
+		for _, b := range all.names.From(0) {
+			n := t.shardNumber([]byte(b.key))
+			kept[n] = append(kept[n], b)
+		}
+	default:
+		x.Store(nil)
+		x.used.Add(-x.used.Bytes())
+		x.suffixes, x.prefixes = [MaxKeyLen + 1]int32{}, [2][64]int32{}
+		x.count, x.ends = blockCount{}, nil
+	}
+	return kept
+}
+
+// keepBlock gives a shard that was cleared the entry of a block that the set has.
+func (s *shard) keepBlock(b *blockEverywhere) {
+	c := store.Cell{Hash: s.t.hashKey([]byte(b.key)), Key: []byte(b.key), Space: store.Blocks}
+	s.Open(&c)
+	all := store.Block{UntilNs: b.untilNs, Reason: []byte(b.reason), Version: b.version}
+	if !s.setBlocks(&c, store.Block{}, all) {
+		s.setEverywhere(c.Key, store.Block{})
 	}
 }
 
@@ -319,7 +338,7 @@ func (b BlocksEverywhere) Members(position uint64) iter.Seq2[uint64, string] {
 			return
 		}
 		for hash, x := range b.from(position << (64 - MemberBits)) {
-			if x.kind&kindMember != 0 && !yield(hash>>(64-MemberBits), x.name()) {
+			if x.member && !yield(hash>>(64-MemberBits), x.name()) {
 				return
 			}
 		}

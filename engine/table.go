@@ -133,19 +133,15 @@ func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 // all of them out again.
 func (t *Table) Clear() {
 	t.renewPolicies()
+	kept := t.clearEverywhere()
 	t.eachShard(Stamp{}, func(s *shard) {
 		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes())
 		totals, decided := s.Counts, s.decided
-		followed := s.followedBlocks()
-		s.forgetEverywhere()
 		s.init(t)
 		totals.Entries, totals.Blocked = s.Counts.Entries, 0
 		s.Counts, s.decided = totals, decided
-		for _, b := range followed {
-			c := store.Cell{Hash: t.hashKey([]byte(b.key)), Key: []byte(b.key), Space: store.Blocks}
-			s.Open(&c)
-			all := store.Block{UntilNs: b.untilNs, Reason: []byte(b.reason), Version: b.version}
-			s.setBlocks(&c, store.Block{}, all)
+		for _, b := range kept[s.number] {
+			s.keepBlock(b)
 		}
 	})
 	t.order.cleared()
