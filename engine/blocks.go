@@ -40,7 +40,7 @@ func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 		nextOwn = store.Block{UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text}
 	case OpBlockEverywhere:
 		if !s.mayBlockEverywhere(op.Key) {
-			d.Status = BlocksFull
+			d.Status, d.Limit = BlocksFull, s.t.Rules().MaxBlocksEverywhere()
 			return false
 		}
 		nextAll = store.Block{

@@ -25,12 +25,20 @@ import (
 // A client may be identified by a user name, so that no key contains its address. Op.From then names the
 // address, and a block everywhere of the address denies the operation.
 
-// MaxBlocksEverywhere bounds the blocks everywhere in force. By rules older than RulesManyBlocks the bound is
-// oldMaxBlocksEverywhere.
+// MaxBlocksEverywhere bounds the blocks everywhere in force, and oldMaxBlocksEverywhere by rules older than
+// RulesManyBlocks.
 const (
 	MaxBlocksEverywhere    = 100_000
 	oldMaxBlocksEverywhere = 1000
 )
+
+// MaxBlocksEverywhere returns how many blocks everywhere may be in force by the rules.
+func (r Rules) MaxBlocksEverywhere() int64 {
+	if r < RulesManyBlocks {
+		return oldMaxBlocksEverywhere
+	}
+	return MaxBlocksEverywhere
+}
 
 // MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
 const MaxFromLen = 64

@@ -256,11 +256,7 @@ func (s *shard) keepBlock(b *blockEverywhere) {
 // mayBlockEverywhere reports whether one more block everywhere is allowed. It counts only blocks in force,
 // because tables collect ended blocks at different times.
 func (s *shard) mayBlockEverywhere(key []byte) bool {
-	most := int64(MaxBlocksEverywhere)
-	if s.t.Rules() < RulesManyBlocks {
-		most = oldMaxBlocksEverywhere
-	}
-	x := &s.t.everywhere
+	most, x := s.t.Rules().MaxBlocksEverywhere(), &s.t.everywhere
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.count.all < most {
@@ -272,12 +268,15 @@ func (s *shard) mayBlockEverywhere(key []byte) bool {
 
 // BlocksEverywhere are the blocks everywhere of a table that are in force at a stamp. The zero value has none.
 type BlocksEverywhere struct {
-	t  *Table
-	at Stamp
+	t   *Table
+	at  Stamp
+	Max int64 // how many may be in force
 }
 
 // BlocksEverywhere returns the blocks everywhere that are in force.
-func (t *Table) BlocksEverywhere(at Stamp) BlocksEverywhere { return BlocksEverywhere{t, at} }
+func (t *Table) BlocksEverywhere(at Stamp) BlocksEverywhere {
+	return BlocksEverywhere{t, at, t.Rules().MaxBlocksEverywhere()}
+}
 
 // from returns the blocks with this hash of their names and higher ones, in the order of these hashes.
 func (b BlocksEverywhere) from(hash uint64) iter.Seq2[uint64, *blockEverywhere] {

@@ -122,7 +122,7 @@ const (
 	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or the policy is not valid
 	NoHold                 // the hold does not exist, or its record has expired
 	OtherTerms             // a hold, an ID or a holder has other terms: see FirstUse and LeasedUnits
-	BlocksFull             // MaxBlocksEverywhere blocks everywhere are in force
+	BlocksFull             // Decision.Limit blocks everywhere are in force, and no more may be
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock does not change
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If

@@ -115,7 +115,7 @@ func (s *Shared) Block(key string) (b SharedBlock, there bool) {
 // since then and that may have a block again. It returns false if that is not known.
 func (s *Shared) BlocksSince(version uint64) (changed []SharedBlock, removed []string, ok bool) {
 	o := &s.order
-	if o.blocks > 0 || version < max(o.floor, o.complete) {
+	if o.blocks > 0 || version <= o.floor || version < o.complete {
 		return nil, nil, false
 	}
 	if s.blocks != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/membership"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // A read never advances the table's time. Entries in flight carry earlier stamps, and the tables of the other nodes do
@@ -40,9 +41,11 @@ func (n *Node) RandomKey() []byte {
 	return n.group.fsm.Table.Load().RandomKey(n.group.reads.LookStamp(), rand.Uint64())
 }
 
-// BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere.
+// BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere. Their bound is that of the next block.
 func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {
-	return n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
+	b := n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
+	b.Max = max(b.Max, wire.RulesOf(byte(n.group.format.Agreed.Load())).MaxBlocksEverywhere())
+	return b
 }
 
 // FromBlock describes the block of an address; see engine.Table.FromBlock.

@@ -11,19 +11,21 @@ import (
 )
 
 // difference returns the operations that make the shared items of have those of want, in an order in which each is
-// accepted: removals first, and policies that become smaller before those that grow. With all it compares every block,
-// and otherwise those that have changed since the version of have, if they are known.
-func difference(want, have *engine.Shared, all bool) (ops []engine.Op) {
+// accepted: removals first, and policies that become smaller before those that grow. Without the last comparison it
+// compares only the blocks that have changed since the version of have, if they are known.
+func difference(want, have *engine.Shared, last *comparison) (ops []engine.Op) {
 	for _, p := range have.Policies.All() {
 		if want.Policies.Get([]byte(p.Name)) == nil {
 			ops = append(ops, change(p.Name, engine.PolicyChange{Do: engine.PolicyDelete}))
 		}
 	}
 	ops = append(ops, policyDifference(want, have)...)
-	if !all {
+	if last == nil {
 		if changed, removed, ok := want.BlocksSince(have.Version); ok {
 			return append(ops, blockChanges(want, have, slices.Values(changed), slices.Values(removed))...)
 		}
+	} else if last.covers(want, have) {
+		return ops
 	}
 	return append(ops, blockChanges(want, have, want.Blocks(), func(yield func(string) bool) {
 		for b := range have.Blocks() {

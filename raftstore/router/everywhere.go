@@ -106,7 +106,7 @@ func (r *Router) bringTo(version uint64) (behind int) {
 		if i == 0 {
 			return nil
 		}
-		return r.bring(i, g, want, false)
+		return r.bring(g, want)
 	}) {
 		if err != nil {
 			behind++

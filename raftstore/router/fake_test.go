@@ -27,6 +27,7 @@ type fakeGroup struct {
 	err      error // of the next calls
 	calls    [][]engine.Op
 	atomic   int
+	changes  int // that it has followed
 	topology limiter.Topology
 	moved    []string // calls of TransferLeadership
 
@@ -59,6 +60,9 @@ func (g *fakeGroup) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	g.atomic++
 	if g.err == nil || errors.Is(g.err, limiter.ErrUnknownOutcome) { // the answer is lost
 		g.table.DecideAtomic(at, ops, out)
+		if ops[0].Code == engine.OpFollow && out[0].Status == engine.OK {
+			g.changes += len(ops) - 1
+		}
 	}
 	return g.err
 }

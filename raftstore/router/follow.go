@@ -57,11 +57,11 @@ func (r *Router) sharedAt(version uint64) (*engine.Shared, error) {
 	return first.Shared(), nil
 }
 
-// bring brings a group to the first group's version, or to its items if all is set. It goes on for bringFor.
-func (r *Router) bring(number int, g Group, want *engine.Shared, all bool) (err error) {
+// bring brings a group to the first group's version. It goes on for bringFor.
+func (r *Router) bring(g Group, want *engine.Shared) (err error) {
 	for end := time.Now().Add(r.bringFor); ; {
 		var done bool
-		done, err = r.bringOnce(number, g, want, all)
+		done, err = r.bringOnce(g, want, nil)
 		if done || errors.As(err, new(errRefused)) || time.Now().After(end) {
 			return err
 		}
@@ -73,21 +73,19 @@ func (r *Router) bring(number int, g Group, want *engine.Shared, all bool) (err 
 	}
 }
 
-// bringOnce is one attempt of bring. After an attempt that is not done, the next one may succeed. Only compare sets
-// all.
-func (r *Router) bringOnce(number int, g Group, want *engine.Shared, all bool) (done bool, err error) {
+// bringOnce is one attempt of bring. After an attempt that is not done, the next one may succeed. With the last
+// comparison of the group it compares all items also at the first group's version.
+func (r *Router) bringOnce(g Group, want *engine.Shared, last *comparison) (done bool, err error) {
 	have := g.Shared()
 	if have.Version > want.Version {
 		return true, r.ahead(have.Version)
 	}
-	if have.Version == want.Version && !all {
+	if have.Version == want.Version && last == nil {
 		return true, nil
 	}
-	ops := difference(want, have, all && !r.equal[number].covers(want, have))
+	ops := difference(want, have, last)
 	if len(ops) == 0 && have.Version == want.Version {
-		if all {
-			r.equal[number] = comparison{want, have}
-		}
+		*last = comparison{want, have}
 		return true, nil
 	}
 	for range maxBatches {
@@ -114,10 +112,10 @@ func (r *Router) bringOnce(number int, g Group, want *engine.Shared, all bool) (
 	return false, errBehind
 }
 
-// comparison is one of all blocks in two groups, which were equal.
+// comparison is one of all items in two groups, which were equal.
 type comparison struct{ want, have *engine.Shared }
 
-// covers reports whether another comparison must have the same result.
+// covers reports whether the blocks of the groups must still be equal.
 func (c comparison) covers(want, have *engine.Shared) bool {
 	if c.want == nil || !want.SameBlocks(c.want) || !have.SameBlocks(c.have) {
 		return false
@@ -160,31 +158,39 @@ func fitting(ops []engine.Op) int {
 func (r *Router) followFirst() {
 	tick := time.NewTicker(compareEvery)
 	defer tick.Stop()
-	behind := make([]bool, len(r.all()))
+	groups := make([]followed, len(r.all()))
 	for n := 1; ; n++ {
 		select {
 		case <-r.stop:
 			return
 		case <-tick.C:
-			r.compare(behind, n%compareAll == 0)
+			r.compare(groups, n%compareAll == 0)
 		}
 	}
 }
 
+// followed is what the node that leads the first group knows of another one.
+type followed struct {
+	behind bool       // at the last call of compare
+	equal  comparison // the last one of all items
+}
+
 // compare brings the groups that were behind at the last call as well, because a group that was not may be about to get
 // a change from the node that took the command. With all it compares the items of all groups.
-func (r *Router) compare(behind []bool, all bool) {
+func (r *Router) compare(groups []followed, all bool) {
 	first := r.all()[0]
 	if !first.Topology().Leads() || r.beginOrder(first) != nil {
-		clear(behind)
-		clear(r.equal)
+		clear(groups)
 		return
 	}
 	var want *engine.Shared
 	for i, g := range r.all()[1:] {
-		was := behind[i+1]
-		behind[i+1] = g.SharedVersion() != first.SharedVersion()
-		if !all && !(was && behind[i+1]) {
+		state, last := &groups[i+1], (*comparison)(nil)
+		was := state.behind
+		state.behind = g.SharedVersion() != first.SharedVersion()
+		if all {
+			last = &state.equal
+		} else if !was || !state.behind {
 			continue
 		}
 		if want == nil {
@@ -193,7 +199,7 @@ func (r *Router) compare(behind []bool, all bool) {
 			}
 			want = first.Shared()
 		}
-		if _, err := r.bringOnce(i+1, g, want, true); err != nil {
+		if _, err := r.bringOnce(g, want, last); err != nil {
 			r.log.Info("a group does not have all policies and blocks EVERYWHERE of the first group yet",
 				"group", i+1, "error", err)
 		}

@@ -41,9 +41,9 @@ func terms(p *engine.Policy) []byte {
 // bringAllNow makes what the node that leads the first group does in a while.
 func bringAllNow(r *Router, groups []*fakeGroup) {
 	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
-	behind := make([]bool, len(groups))
-	r.compare(behind, false)
-	r.compare(behind, false)
+	state := make([]followed, len(groups))
+	r.compare(state, false)
+	r.compare(state, false)
 }
 
 func requireEqualGroups(t *testing.T, groups []*fakeGroup) {
@@ -137,14 +137,14 @@ func TestAGroupFollowsAtTheNextComparison(t *testing.T) {
 	decide(t, r, setPolicy("stays", 5), setPolicy("new", 5),
 		change("goes", engine.PolicyChange{Do: engine.PolicyDelete}))
 	groups[1].fail(nil)
-	behind := make([]bool, 2)
-	r.compare(behind, false)
-	require.Equal(t, []bool{false, false}, behind, "this node does not lead the first group")
+	state := make([]followed, 2)
+	r.compare(state, false)
+	require.False(t, state[1].behind, "this node does not lead the first group")
 	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
-	r.compare(behind, false)
-	require.Equal(t, []bool{false, true}, behind)
+	r.compare(state, false)
+	require.True(t, state[1].behind)
 	require.Equal(t, []int64{5, 0}, mostOf(groups, "new"), "a change may be on its way")
-	r.compare(behind, false)
+	r.compare(state, false)
 	requireEqualGroups(t, groups)
 	require.EqualValues(t, 4, decide(t, r, check)[0].Remaining, "the usage of the deleted policy is gone")
 }
@@ -158,7 +158,7 @@ func TestALateBatchChangesNothing(t *testing.T) {
 	decide(t, r, engine.Op{Code: engine.OpUnblock, Key: block.Key})
 	for _, from := range []uint64{0, 1, old.Version} {
 		begin := engine.Op{Code: engine.OpFollow, Key: []byte("shared"), Cost: int64(old.Version), WaitNs: int64(from)}
-		batch := append([]engine.Op{begin}, difference(old, have, true)...)
+		batch := append([]engine.Op{begin}, difference(old, have, new(comparison))...)
 		out := make([]engine.Decision, len(batch))
 		groups[1].table.DecideAtomic(at, batch, out)
 		require.Equal(t, engine.PolicyChanged, out[0].Status)

@@ -136,7 +136,7 @@ func (r *Router) Clear() error {
 		case known != nil:
 			return known
 		}
-		return r.bring(i, g, want, false)
+		return r.bring(g, want)
 	}))
 }
 

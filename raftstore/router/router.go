@@ -36,7 +36,6 @@ type Router struct {
 	plans  sync.Pool // of *plan
 	views  viewCache
 
-	equal    []comparison  // the last of each group, for compare
 	bringFor time.Duration // how long a command waits for groups that do not have it yet
 
 	stop  chan struct{}
@@ -60,8 +59,7 @@ func New(groups []Group, log *slog.Logger, mistakes faults.Set) *Router {
 	if !hashslot.ValidGroups(len(groups)) {
 		panic("router: the number of groups must be a power of two")
 	}
-	r := &Router{log: log, faults: mistakes, stop: make(chan struct{}), bringFor: bringFor,
-		equal: make([]comparison, len(groups))}
+	r := &Router{log: log, faults: mistakes, stop: make(chan struct{}), bringFor: bringFor}
 	r.groups.Store(&groups)
 	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
 	r.tasks.Go(r.followFirst)

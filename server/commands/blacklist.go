@@ -147,11 +147,11 @@ func checkSpace(srv *Shared, ops []engine.Op) error {
 		}
 	}
 	inForce, _ := blocks.Len()
-	if len(fresh) == 0 || inForce+int64(len(fresh)) <= engine.MaxBlocksEverywhere {
+	if len(fresh) == 0 || inForce+int64(len(fresh)) <= blocks.Max {
 		return nil
 	}
 	return resp.Error(fmt.Sprintf("ERR at most %d blocks EVERYWHERE may be in force, %d are, and this command "+
-		"adds %d: no address was added; SREM or RL.UNBLOCK some", engine.MaxBlocksEverywhere, inForce, len(fresh)))
+		"adds %d: no address was added; SREM or RL.UNBLOCK some", blocks.Max, inForce, len(fresh)))
 }
 
 // blacklistOps begins an operation on the block of each member.

@@ -39,7 +39,6 @@ func TestAStatusInTheWordsOfTheCommand(t *testing.T) {
 		engine.OtherTerms:      {engine.OpCommit: service.ErrOtherActual},
 		engine.WrongType:       {},
 		engine.OutOfMemory:     {},
-		engine.BlocksFull:      {},
 		engine.EverywhereStays: {},
 		engine.PolicyChanged:   {},
 		engine.Abandoned:       {},

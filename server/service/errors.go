@@ -28,10 +28,8 @@ const (
 		"60 seconds ago; nothing was charged"
 	errHoldCrossSlot resp.Error = "CROSSSLOT the id of the hold and its keys are in different slots, nothing was " +
 		"counted: give the id the hash tag of the key, like ID {42}req-1 for the key {42}"
-	errOtherTerms  resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
-	ErrOtherActual resp.Error = "ERR the hold is settled with another actual, nothing was changed"
-	ErrBlocksFull  resp.Error = "ERR at most 100000 blocks EVERYWHERE may be in force, and this one was not set: " +
-		"RL.UNBLOCK one, or block single keys"
+	errOtherTerms      resp.Error = "IDUSED the id names a hold with other arguments, nothing was taken"
+	ErrOtherActual     resp.Error = "ERR the hold is settled with another actual, nothing was changed"
 	ErrEverywhereStays resp.Error = "NOPERM this key has a block EVERYWHERE: only a user with permission for all " +
 		"keys may change or lift it, and in a cluster with several groups not in a transaction"
 	ErrKeyBlocked resp.Error = "ERR the key is blocked, and weir cannot deny in the form that this client stores; " +
@@ -80,7 +78,6 @@ var StatusErrors = [...]resp.Error{
 	engine.PoliciesFull:    errPoliciesFull,
 	engine.NoHold:          errNoHold,
 	engine.OtherTerms:      errOtherTerms,
-	engine.BlocksFull:      ErrBlocksFull,
 	engine.EverywhereStays: ErrEverywhereStays,
 	engine.PolicyChanged:   ErrPolicyChanged,
 	engine.Abandoned:       ErrAbandoned,
@@ -107,6 +104,9 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 	case d.Status == engine.SomeGroups:
 		return resp.Error(fmt.Sprintf("UNKNOWN the change is made, and %d of %d groups have it: the others get it by "+
 			"themselves, once they have a leader", d.Allowed, d.Limit))
+	case d.Status == engine.BlocksFull:
+		return resp.Error(fmt.Sprintf("ERR at most %d blocks EVERYWHERE may be in force, and this one was not set: "+
+			"RL.UNBLOCK one, or block single keys", d.Limit))
 	case d.Status == engine.CrossSlot && op.Code == engine.OpReserve:
 		return errHoldCrossSlot
 	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
