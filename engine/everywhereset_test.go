@@ -1,10 +1,14 @@
 package engine_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,16 +109,87 @@ func TestVersionsMoveIntoEntries(t *testing.T) {
 func TestTheOldBoundStays(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
 	table.SetRules(engine.RulesManyBlocks - 1)
-	ask := func(i int) engine.Status {
+	ask := func(i int) engine.Decision {
 		out := make([]engine.Decision, 1)
 		table.Decide(at, []engine.Op{everywhere(fmt.Sprint("k", i), 60e9)}, out)
-		return out[0].Status
+		return out[0]
 	}
 	for i := range 1000 {
-		require.Equal(t, engine.OK, ask(i))
+		require.Equal(t, engine.OK, ask(i).Status)
 	}
-	require.Equal(t, engine.BlocksFull, ask(1000))
-	require.Equal(t, engine.OK, ask(7))
+	require.Equal(t, engine.Decision{Status: engine.BlocksFull, Limit: 1000}, ask(1000))
+	require.EqualValues(t, 1000, table.BlocksEverywhere(at).Max)
+	require.Equal(t, engine.OK, ask(7).Status)
 	table.SetRules(engine.RulesManyBlocks)
-	require.Equal(t, engine.OK, ask(1000))
+	require.Equal(t, engine.OK, ask(1000).Status)
+	require.EqualValues(t, engine.MaxBlocksEverywhere, table.BlocksEverywhere(at).Max)
+}
+
+// TestAReplacedBlockIsThere checks that readers without a lock see one of the two blocks while one replaces the other.
+func TestAReplacedBlockIsThere(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
+	block := everywhere("ip:10.0.0.0/8", 60e9)
+	table.Decide(at, []engine.Op{block}, make([]engine.Decision, 1))
+	var writer sync.WaitGroup
+	var done atomic.Bool
+	writer.Go(func() {
+		defer done.Store(true)
+		for i := range int64(20_000) {
+			block.TTLNs = 60e9 + i%7
+			table.Decide(at, []engine.Op{block}, make([]engine.Decision, 1))
+		}
+	})
+	for !done.Load() {
+		require.NotEmpty(t, table.FromBlock(at, []byte("ip:10.1.2.3")).By)
+		require.True(t, table.BlocksEverywhere(at).Has(block.Key))
+	}
+	writer.Wait()
+}
+
+// TestAClearedGroupForgetsEndedBlocks checks that a group that follows the first one keeps its blocks everywhere when it
+// is cleared, and frees all of their memory when they have ended.
+func TestAClearedGroupForgetsEndedBlocks(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{Shards: 4}), engine.Stamp{NowNs: 1e18}
+	empty := table.Stats(at).MemoryBytes
+	ops := []engine.Op{{Code: engine.OpFollow, Key: []byte("shared"), Cost: 500}}
+	for i := range int64(500) {
+		op := everywhere(fmt.Sprint("ip:10.0.0.", i), 60e9)
+		op.Cost = i + 1
+		ops = append(ops, op)
+	}
+	table.DecideAtomic(at, ops, make([]engine.Decision, len(ops)))
+	hash := table.StateHash(at)
+	table.Clear()
+	require.Equal(t, hash, table.StateHash(at))
+	require.Len(t, table.BlocksEverywhere(at).Keys(), 500)
+	at.NowNs += 61e9
+	table.Collect(at, 1e6)
+	require.Zero(t, table.Len(at))
+	table.Clear() // frees the pages of the entries
+	require.Equal(t, empty, table.Stats(at).MemoryBytes)
+}
+
+// TestOlderVersionsRefuseVersions checks the stored forms with versions. Older versions read both as numbers and refuse
+// what follows: a key's blocks must begin with a varint or with eleven bytes 0xff, and an order ends with its items.
+func TestOlderVersionsRefuseVersions(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{TrackChanges: true}), engine.Stamp{NowNs: 1e18}
+	table.Decide(at, []engine.Op{{Code: engine.OpFollow, Key: []byte("shared"), Partial: true, Cost: 5},
+		everywhere("a", 60e9)}, make([]engine.Decision, 2))
+	stored := map[byte][]byte{}
+	require.NoError(t, table.Drain(100, func(chunk []engine.Change) error {
+		for _, c := range chunk {
+			stored[c.Key[0]] = slices.Clone(c.Value)
+		}
+		return nil
+	}))
+	block, order := stored['b'], stored['o']
+	_, n := binary.Varint(block[1:])
+	require.Negative(t, n)
+	require.False(t, bytes.HasPrefix(block[1:], bytes.Repeat([]byte{0xff}, 11)))
+	for range 4 { // version steps follows items
+		_, n := binary.Varint(order)
+		require.Positive(t, n)
+		order = order[n:]
+	}
+	require.NotEmpty(t, order)
 }

@@ -1,6 +1,7 @@
 package raftstore_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // TestBlockEverywhereOnEveryNode checks that every node denies a key that one node blocked everywhere. The block
@@ -77,4 +79,40 @@ func TestANetworkNeedsTheNewestFormat(t *testing.T) {
 		require.Zero(t, c.decideOn(n, quota("login|ip:10.1.2.3", 10))[0].Allowed)
 	}
 	c.agree()
+}
+
+// TestManyBlocksNeedTheNewestFormat checks that at most 1,000 blocks everywhere may be in force while a member runs an
+// older version, that a node knows the bound of the next block, and that an older version does not start again after
+// more of them and says why.
+func TestManyBlocksNeedTheNewestFormat(t *testing.T) {
+	const older = 11
+	c := newCluster(t, 2, func(i int, o *raftstore.Options) {
+		if i == 1 {
+			o.Format = older
+		}
+	})
+	leader := c.moveTo(0)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == older }, patience, 10*time.Millisecond)
+	var ops []engine.Op
+	for i := range 1001 {
+		ops = append(ops, blockEverywhere(fmt.Sprint("ip:", i)))
+	}
+	last := c.decideOn(leader, ops...)[1000]
+	require.Equal(t, engine.Decision{Status: engine.BlocksFull, Limit: 1000}, last)
+	require.EqualValues(t, 1000, leader.BlocksEverywhere().Max)
+	reopen := func(format byte) {
+		c.stop(1)
+		c.opts[1].Format = format
+		c.restart(1)
+	}
+	reopen(wire.Version)
+	leader = c.moveTo(0)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
+	require.EqualValues(t, engine.MaxBlocksEverywhere, leader.BlocksEverywhere().Max)
+	require.EqualValues(t, 1, c.decideOn(leader, ops[1000])[0].Allowed)
+	c.agree()
+	reopen(older)
+	err := <-c.fatal
+	require.ErrorIs(t, err, raftstore.ErrNewer)
+	require.ErrorContains(t, err, "entry format 12, this one reads 11")
 }

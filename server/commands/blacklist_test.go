@@ -241,3 +241,15 @@ func TestHTTPCheckFrom(t *testing.T) {
 		"X-Forwarded-For", "192.0.2.66")
 	require.Equal(t, http.StatusTooManyRequests, forged.Code, "the proxy's address is the last in the header")
 }
+
+// TestTheOldBoundIsNamed checks that an error states the bound that is in force, also while the log has an old form.
+func TestTheOldBoundIsNamed(t *testing.T) {
+	srv := newTestServer(t, Config{BlacklistKey: blacklistKey})
+	srv.lim.Table.SetRules(engine.RulesNetworks)
+	c := srv.client(t)
+	fillBlacklist(t, c, 999)
+	require.Equal(t, "-ERR at most 1000 blocks EVERYWHERE may be in force, 999 are, and this command adds 2: no address "+
+		"was added; SREM or RL.UNBLOCK some", c.say("SADD rl:blacklist:ip 192.0.2.1 192.0.2.2"))
+	require.Equal(t, "1", c.say("SADD rl:blacklist:ip 192.0.2.1"))
+	require.Contains(t, c.say("RL.BLOCK ip:192.0.2.2 1h EVERYWHERE"), "ERR at most 1000 blocks EVERYWHERE")
+}

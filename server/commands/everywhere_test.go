@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
