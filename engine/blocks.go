@@ -40,7 +40,9 @@ func (s *shard) changeBlocks(c *store.Cell, op *Op, d *Decision) bool {
 		nextOwn = store.Block{UntilNs: arith.AddNs(s.NowNs, op.TTLNs), Reason: op.Text}
 	case OpBlockEverywhere:
 		if !s.mayBlockEverywhere(op.Key) {
-			d.Status, d.Limit = BlocksFull, s.t.Rules().MaxBlocksEverywhere()
+			if d.Status = BlocksFull; s.t.Rules() >= RulesManyBlocks { // older versions remember the answer without it
+				d.Remaining = MaxBlocksEverywhere
+			}
 			return false
 		}
 		nextAll = store.Block{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"math/bits"
 	"strings"
 
@@ -39,6 +40,9 @@ func (r Rules) MaxBlocksEverywhere() int64 {
 	}
 	return MaxBlocksEverywhere
 }
+
+// MostBlocks returns how many blocks everywhere may be in force, if the status is BlocksFull.
+func (d *Decision) MostBlocks() int64 { return cmp.Or(d.Remaining, oldMaxBlocksEverywhere) }
 
 // MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with spare bytes.
 const MaxFromLen = 64

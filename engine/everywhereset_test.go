@@ -117,7 +117,9 @@ func TestTheOldBoundStays(t *testing.T) {
 	for i := range 1000 {
 		require.Equal(t, engine.OK, ask(i).Status)
 	}
-	require.Equal(t, engine.Decision{Status: engine.BlocksFull, Limit: 1000}, ask(1000))
+	full := ask(1000)
+	require.Equal(t, engine.Decision{Status: engine.BlocksFull}, full, "as older versions answer")
+	require.EqualValues(t, 1000, full.MostBlocks())
 	require.EqualValues(t, 1000, table.BlocksEverywhere(at).Max)
 	require.Equal(t, engine.OK, ask(7).Status)
 	table.SetRules(engine.RulesManyBlocks)

@@ -110,7 +110,7 @@ const (
 type Status uint8
 
 // The statuses. For every status but OK, UnknownOutcome and SomeGroups no state has changed, and the other fields of
-// the Decision are zero, except Pair for UnknownPolicy, and what FirstUse and LeasedUnits return for OtherTerms.
+// the Decision are zero, except Pair for UnknownPolicy, and what FirstUse, LeasedUnits and MostBlocks return.
 const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm
@@ -122,7 +122,7 @@ const (
 	PoliciesFull           // the policies would exceed MaxPolicies or MaxPolicyBytes, or the policy is not valid
 	NoHold                 // the hold does not exist, or its record has expired
 	OtherTerms             // a hold, an ID or a holder has other terms: see FirstUse and LeasedUnits
-	BlocksFull             // Decision.Limit blocks everywhere are in force, and no more may be
+	BlocksFull             // as many blocks everywhere are in force as may be: see MostBlocks
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock does not change
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If

@@ -98,7 +98,8 @@ func TestManyBlocksNeedTheNewestFormat(t *testing.T) {
 		ops = append(ops, blockEverywhere(fmt.Sprint("ip:", i)))
 	}
 	last := c.decideOn(leader, ops...)[1000]
-	require.Equal(t, engine.Decision{Status: engine.BlocksFull, Limit: 1000}, last)
+	require.Equal(t, engine.BlocksFull, last.Status)
+	require.EqualValues(t, 1000, last.MostBlocks())
 	require.EqualValues(t, 1000, leader.BlocksEverywhere().Max)
 	reopen := func(format byte) {
 		c.stop(1)

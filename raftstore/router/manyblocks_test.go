@@ -50,7 +50,7 @@ func TestAHundredThousandBlocks(t *testing.T) {
 	require.Equal(t, n, groups[1].followed())
 	requireEqualGroups(t, groups)
 	more := decide(t, r, engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("more"), TTLNs: engine.Never})[0]
-	require.Equal(t, engine.Decision{Status: engine.BlocksFull, Limit: n}, more)
+	require.Equal(t, engine.Decision{Status: engine.BlocksFull, Remaining: n}, more)
 	groups[1].table = engine.NewTable(engine.Options{})
 	bringAllNow(r, groups)
 	require.Equal(t, n, groups[1].followed())

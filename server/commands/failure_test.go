@@ -43,7 +43,7 @@ func TestAnErrorSaysWhatWasDone(t *testing.T) {
 		}
 		require.EqualError(t, err, test.want)
 	}
-	require.EqualError(t, s.failure(ops[:2], []engine.Decision{{}, {Status: engine.BlocksFull, Limit: 100000}}),
+	require.EqualError(t, s.failure(ops[:2], []engine.Decision{{}, {Status: engine.BlocksFull, Remaining: 100000}}),
 		"ERR 1 of 2 are done, 1 are not ('b'); the first because: at most 100000 blocks EVERYWHERE may be in force, and "+
 			"this one was not set: RL.UNBLOCK one, or block single keys")
 	some := engine.Decision{Status: engine.SomeGroups, Allowed: 5, Limit: 8}

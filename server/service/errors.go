@@ -106,7 +106,7 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 			"themselves, once they have a leader", d.Allowed, d.Limit))
 	case d.Status == engine.BlocksFull:
 		return resp.Error(fmt.Sprintf("ERR at most %d blocks EVERYWHERE may be in force, and this one was not set: "+
-			"RL.UNBLOCK one, or block single keys", d.Limit))
+			"RL.UNBLOCK one, or block single keys", d.MostBlocks()))
 	case d.Status == engine.CrossSlot && op.Code == engine.OpReserve:
 		return errHoldCrossSlot
 	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
