@@ -55,7 +55,7 @@ var walls = []wall{
 		"engine/hashslot engine/internal/arena engine/internal/arith engine/internal/calendar " +
 			"engine/internal/codec engine/internal/heavy engine/internal/leases " +
 			"engine/internal/rule engine/internal/script engine/internal/store " +
-			"engine/internal/unitlog engine/network",
+			"engine/internal/trie engine/internal/unitlog engine/network",
 		"decides: without a clock, a disk or a network every node computes the same"},
 	{"engine/hashslot", "", "maps keys to slots as Redis Cluster does, and knows no limit"},
 	{"engine/internal/arena", "", "keeps slots of bytes and does not know what they hold"},
@@ -81,6 +81,7 @@ var walls = []wall{
 			"engine/internal/leases engine/internal/rule engine/internal/script " +
 			"engine/internal/unitlog",
 		"keeps entries, evicts and stores them, and decides nothing"},
+	{"engine/internal/trie", "", "keeps values by their hashes, and knows none of them"},
 	{"engine/internal/unitlog",
 		"engine/internal/arena engine/internal/arith engine/internal/codec " +
 			"engine/internal/rule",
