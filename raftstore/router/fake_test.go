@@ -75,6 +75,13 @@ func (g *fakeGroup) Clear() error {
 	return nil
 }
 
+// lead makes this node the leader of the group.
+func (g *fakeGroup) lead() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.topology.Self, g.topology.Leader = "a", "a"
+}
+
 func (g *fakeGroup) ReadIndex() error { return g.failure() }
 
 func (g *fakeGroup) failure() error {

@@ -40,7 +40,7 @@ func terms(p *engine.Policy) []byte {
 
 // bringAllNow makes what the node that leads the first group does in a while.
 func bringAllNow(r *Router, groups []*fakeGroup) {
-	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
+	groups[0].lead()
 	state := make([]followed, len(groups))
 	r.compare(state, false)
 	r.compare(state, false)
@@ -140,7 +140,7 @@ func TestAGroupFollowsAtTheNextComparison(t *testing.T) {
 	state := make([]followed, 2)
 	r.compare(state, false)
 	require.False(t, state[1].behind, "this node does not lead the first group")
-	groups[0].topology.Self, groups[0].topology.Leader = "a", "a"
+	groups[0].lead()
 	r.compare(state, false)
 	require.True(t, state[1].behind)
 	require.Equal(t, []int64{5, 0}, mostOf(groups, "new"), "a change may be on its way")
