@@ -313,7 +313,9 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
 
 // BlocksEverywhere reads the blocks that apply everywhere (see engine.Table.BlocksEverywhere).
-func (n *Node) BlocksEverywhere() engine.BlocksEverywhere { return n.table.BlocksEverywhere(n.clock.Now()) }
+func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {
+	return n.table.BlocksEverywhere(n.clock.Now())
+}
 
 // FromBlock describes the block of an address (see engine.Table.FromBlock).
 func (n *Node) FromBlock(key []byte) engine.FromBlock { return n.table.FromBlock(n.clock.Now(), key) }
