@@ -16,6 +16,10 @@ type Call struct {
 
 // Decoder reads the body of an entry. It reuses its memory from one body to the next.
 type Decoder struct {
+	// Checked tells that the bodies are of the log. The node that proposed an entry has checked its operations with
+	// Valid, so the decoder does not.
+	Checked bool
+
 	b    []byte
 	bad  bool
 	last engine.Limit
@@ -31,21 +35,28 @@ func (d *Decoder) Reset(body []byte) {
 // Next returns the next call, or false at the end of the body. The operations refer to the body and are valid until
 // the next Next or Reset.
 func (d *Decoder) Next() (Call, bool, error) {
+	var more, atomic bool
+	var err error
+	d.ops, atomic, more, err = d.Append(d.ops[:0])
+	return Call{Ops: d.ops, Atomic: atomic}, more, err
+}
+
+// Append is Next for a caller with memory of its own: it appends the operations of the next call to ops.
+func (d *Decoder) Append(ops []engine.Op) (all []engine.Op, atomic, more bool, err error) {
 	if len(d.b) == 0 {
-		return Call{}, false, nil
+		return ops, false, false, nil
 	}
 	n := d.uvarint()
 	if d.bad {
-		return Call{}, false, ErrMalformed
+		return ops, false, false, ErrMalformed
 	}
-	d.ops = d.ops[:0]
 	for range n >> 1 { // a count that is too large fails at the end of the body
-		d.ops = append(d.ops, engine.Op{})
-		if d.op(&d.ops[len(d.ops)-1]); d.bad {
-			return Call{}, false, ErrMalformed
+		ops = append(ops, engine.Op{})
+		if d.op(&ops[len(ops)-1]); d.bad {
+			return ops, false, false, ErrMalformed
 		}
 	}
-	return Call{Ops: d.ops, Atomic: n&1 != 0}, true, nil
+	return ops, n&1 != 0, true, nil
 }
 
 func (d *Decoder) op(op *engine.Op) {
@@ -75,7 +86,7 @@ func (d *Decoder) op(op *engine.Op) {
 	if flags&flagExtra != 0 {
 		d.extra(op)
 	}
-	d.bad = d.bad || !Valid(op)
+	d.bad = d.bad || !d.Checked && !Valid(op)
 }
 
 func (d *Decoder) limit() {

@@ -82,11 +82,11 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 }
 
 // Of returns the format of an entry: the format that it prefers, if every member reads that, or else the one it needs.
-func (f *Format) Of(needs, prefers byte) byte {
-	if prefers > needs && int32(prefers) <= f.Agreed.Load() {
-		return prefers
+func (f *Format) Of(forms wire.Forms) byte {
+	if forms.Prefers > forms.Needs && int32(forms.Prefers) <= f.Agreed.Load() {
+		return forms.Prefers
 	}
-	return needs
+	return forms.Needs
 }
 
 // CheckNewcomer returns an error for a new node that cannot read the agreed form. reads is the newest form that the

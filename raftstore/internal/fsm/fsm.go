@@ -80,7 +80,8 @@ type FSM struct {
 // use.
 func New(o engine.Options, groups int) *FSM {
 	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, and not one node's memory
-	m := &FSM{options: o, Newest: wire.Version, samples: make(samples, samplesOfOne)}
+	m := &FSM{options: o, Newest: wire.Version, samples: make(samples, samplesOfOne),
+		decoder: wire.Decoder{Checked: true}}
 	if groups > 1 {
 		m.samples = make(samples, samplesOfMany)
 	}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -14,7 +13,7 @@ import (
 
 // Decide implements Node.Decide. foreign tells that another node has forwarded the operations.
 func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
-	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
+	if allDry(ops) {
 		p.FSM.Table.Load().Explain(p.Reads.LookStamp(), ops, out)
 		return nil
 	}
@@ -29,8 +28,7 @@ func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) 
 // second half. So a caller can decide in several groups without a goroutine for each. started is false, and nothing is
 // done, if the operations may need several entries or none.
 func (p *Pipeline) Start(ops []engine.Op, out []engine.Decision) (wait func() error, started bool) {
-	if p.denials.likely() || p.memoryExhausted() || fitting(ops) < len(ops) ||
-		!slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
+	if p.denials.likely() || p.memoryExhausted() || fitting(ops) < len(ops) || allDry(ops) {
 		return nil, false
 	}
 	start := time.Now()
@@ -48,6 +46,16 @@ func (p *Pipeline) Start(ops []engine.Op, out []engine.Decision) (wait func() er
 	}, true
 }
 
+// allDry reports whether no operation changes anything.
+func allDry(ops []engine.Op) bool {
+	for i := range ops {
+		if !ops[i].Dry {
+			return false
+		}
+	}
+	return true
+}
+
 // enqueue puts operations that fit an entry into the queue.
 func (p *Pipeline) enqueue(ops []engine.Op) (b *queue.Batch, from int, err error) {
 	if err := p.admissible(ops); err != nil {
@@ -56,10 +64,17 @@ func (p *Pipeline) enqueue(ops []engine.Op) (b *queue.Batch, from int, err error
 	return p.Queue.Add(ops, false, false)
 }
 
-// admissible returns the error of operations that may not be put into the log. It refuses an operation whose current
-// and next calendar windows have ended. The clock of the node that accepted the operation is then behind. Every such
-// request would otherwise begin a new window.
+// admissible returns the error of operations that may not be put into the log.
 func (p *Pipeline) admissible(ops []engine.Op) error {
+	if err := p.current(ops); err != nil {
+		return err
+	}
+	return p.Format.CheckReadable(ops)
+}
+
+// current refuses an operation whose current and next calendar windows have ended. The clock of the node that accepted
+// the operation is then behind. Every such request would otherwise begin a new window.
+func (p *Pipeline) current(ops []engine.Op) error {
 	if r := p.Leadership.Current.Load(); r != nil {
 		now := r.Clock.Now()
 		for i := range ops {
@@ -68,7 +83,7 @@ func (p *Pipeline) admissible(ops []engine.Op) error {
 			}
 		}
 	}
-	return p.Format.CheckReadable(ops)
+	return nil
 }
 
 // DecideAtomic implements Node.DecideAtomic. foreign tells that another node has forwarded the operations.

@@ -99,16 +99,16 @@ func (f *forwarded) read(body []byte) error {
 	f.calls, f.ops = f.calls[:0], f.ops[:0]
 	f.decoder.Reset(body)
 	for {
-		call, more, err := f.decoder.Next()
-		if err != nil || !more {
+		from := len(f.ops)
+		var atomic, more bool
+		var err error
+		if f.ops, atomic, more, err = f.decoder.Append(f.ops); err != nil || !more {
 			return err
 		}
-		from := len(f.ops)
-		f.ops = append(f.ops, call.Ops...)
-		if last := len(f.calls) - 1; last >= 0 && !call.Atomic && !f.calls[last].atomic {
+		if last := len(f.calls) - 1; last >= 0 && !atomic && !f.calls[last].atomic {
 			f.calls[last].end = len(f.ops)
 		} else {
-			f.calls = append(f.calls, forwardedCall{from, len(f.ops), call.Atomic})
+			f.calls = append(f.calls, forwardedCall{from, len(f.ops), atomic})
 		}
 	}
 }
@@ -120,8 +120,22 @@ func (f *forwarded) answers() []engine.Decision {
 	return f.out
 }
 
-func (p *Pipeline) decideForwarded(f *forwarded, out []engine.Decision) error {
-	outcomes := outcome{}
+func (p *Pipeline) decideForwarded(f *forwarded, body []byte) ([]engine.Decision, error) {
+	if forms := wire.FormsOf(f.ops); p.mayLog(f, body, forms) {
+		start := time.Now()
+		b, from, err := p.Queue.Splice(body, f.ops, forms)
+		if err == nil {
+			<-b.Done
+			err = b.Err
+		}
+		if err = p.timely(start, err); err != nil {
+			return nil, err
+		}
+		out := b.Out[from : from+len(f.ops)]
+		p.denials.learn(f.ops, out)
+		return out, nil
+	}
+	out, outcomes := f.answers(), outcome{}
 	for _, c := range f.calls {
 		decide := p.Decide
 		if c.atomic {
@@ -129,7 +143,21 @@ func (p *Pipeline) decideForwarded(f *forwarded, out []engine.Decision) error {
 		}
 		outcomes.add(decide(f.ops[c.from:c.end], out[c.from:c.end], true))
 	}
-	return outcomes.err()
+	return out, outcomes.err()
+}
+
+// mayLog reports whether a forwarded body can go into the log as it is: it fits an entry, no operation is likely to be
+// refused before that, and every member reads it.
+func (p *Pipeline) mayLog(f *forwarded, body []byte, forms wire.Forms) bool {
+	if int32(forms.Needs) > p.Format.Agreed.Load() || p.denials.likely() || p.memoryExhausted() || len(f.ops) > queue.MaxEntryOps || len(body) > queue.MaxEntryBytes {
+		return false
+	}
+	for _, c := range f.calls {
+		if !c.atomic && allDry(f.ops[c.from:c.end]) {
+			return false
+		}
+	}
+	return p.current(f.ops) == nil
 }
 
 // AwaitQuiet waits until all forwarded batches are answered and no other node has forwarded a batch for QuietFor.
@@ -160,8 +188,8 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	if err := f.read(body); err != nil {
 		return calls.Refused, []byte(err.Error())
 	}
-	out := f.answers()
-	if err := p.decideForwarded(f, out); err != nil {
+	out, err := p.decideForwarded(f, body)
+	if err != nil {
 		return calls.Reply(nil, err)
 	}
 	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.Format.Agreed.Load()))

@@ -96,7 +96,7 @@ func (p *Pipeline) propose(b *queue.Batch, r *leadership.Term) {
 
 // apply hands an entry to the Raft library.
 func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
-	h := wire.Header{Kind: b.Kind, Format: p.Format.Of(b.Format, b.Prefers), Term: r.Number, Nonce: b.Nonce,
+	h := wire.Header{Kind: b.Kind, Format: p.Format.Of(b.Forms), Term: r.Number, Nonce: b.Nonce,
 		At: p.Leadership.StampOf(b, r)}
 	h.CheckIndex, h.CheckHash = p.FSM.Check()
 	h.Put(b.Data)

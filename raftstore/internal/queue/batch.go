@@ -17,10 +17,7 @@ type Batch struct {
 	Ops       int
 	textBytes int // upper bound of the bytes of strings in the answers
 	Nonce     uint64
-	// Format is the oldest format that has all operations of the batch.
-	Format byte
-	// Prefers is the format by whose rules the batch should be decided; see wire.Preferred.
-	Prefers byte
+	Forms     wire.Forms // of all operations
 	// Foreign marks a batch whose calls came from other nodes, which took this node for the leader. If this node does
 	// not lead, the calls fail, and the other nodes look for the leader. This node must not forward them again,
 	// because calls could circulate between nodes.
@@ -46,7 +43,7 @@ type Batch struct {
 // NewBatch returns an empty batch.
 func NewBatch(kind wire.Kind, nonce uint64) *Batch {
 	return &Batch{
-		Kind: kind, Nonce: nonce, Format: wire.Oldest, Born: time.Now(),
+		Kind: kind, Nonce: nonce, Forms: wire.FormsOf(nil), Born: time.Now(),
 		Data: make([]byte, wire.HeaderLen, 4<<10),
 		Done: make(chan struct{}),
 	}
@@ -55,12 +52,21 @@ func NewBatch(kind wire.Kind, nonce uint64) *Batch {
 // Append adds a call and returns the index of its first answer.
 func (b *Batch) Append(ops []engine.Op, atomic bool) (from int) {
 	b.Data = b.enc.Call(b.Data, ops, atomic)
-	for i := range ops {
-		b.Format = max(b.Format, wire.FormatOf(&ops[i]))
-		b.Prefers = max(b.Prefers, wire.Preferred(&ops[i]))
-	}
+	return b.count(len(ops), wire.FormsOf(ops))
+}
+
+// splice adds encoded calls with so many operations, and returns the index of their first answer.
+func (b *Batch) splice(body []byte, ops int, forms wire.Forms) (from int) {
+	b.Data = append(b.Data, body...)
+	b.enc.Reset() // the calls end with a limit that enc does not know
+	return b.count(ops, forms)
+}
+
+// count counts operations that Data has, and returns the index of their first answer.
+func (b *Batch) count(ops int, forms wire.Forms) (from int) {
+	b.Forms.Raise(forms)
 	from = b.Ops
-	b.Ops += len(ops)
+	b.Ops += ops
 	return from
 }
 
@@ -75,10 +81,8 @@ func (b *Batch) coalesce(next *Batch) {
 	b.coalesced, b.coalescedFrom = next, b.Ops
 	b.Data = append(b.Data, next.Body()...)
 	b.enc.Reset() // the appended calls end with a limit that enc does not know
-	b.Ops += next.Ops
+	b.count(next.Ops, next.Forms)
 	b.textBytes += next.textBytes
-	b.Format = max(b.Format, next.Format)
-	b.Prefers = max(b.Prefers, next.Prefers)
 }
 
 // Entry returns the bytes of the log entry. The Raft library keeps the latest entries in memory. So a short entry, such

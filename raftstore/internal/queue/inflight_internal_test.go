@@ -124,18 +124,7 @@ func TestACoalescedBatchSharesTheEntry(t *testing.T) {
 	q.Coalesce(b)
 	require.Zero(t, q.ops)
 	b.Append(someOps("later", 1), false) // with the limit of the last operation in the batch
-
-	var keys []string
-	var d wire.Decoder
-	d.Reset(b.Body())
-	for call, more, err := d.Next(); more; call, more, err = d.Next() {
-		require.NoError(t, err)
-		for _, op := range call.Ops {
-			require.EqualValues(t, len(op.Key)-1, op.Limit.Max, "%s", op.Key)
-			keys = append(keys, string(op.Key))
-		}
-	}
-	require.Equal(t, []string{"local0", "local1", "foreign0", "foreign1", "foreign2", "later0"}, keys)
+	require.Equal(t, []string{"local0", "local1", "foreign0", "foreign1", "foreign2", "later0"}, keysOf(t, b))
 
 	for i := range b.Answers() {
 		b.Out[i].Remaining = int64(i)
@@ -146,6 +135,41 @@ func TestACoalescedBatchSharesTheEntry(t *testing.T) {
 	for i := range 3 {
 		require.EqualValues(t, 2+i, foreign.Out[i].Remaining)
 	}
+}
+
+// keysOf returns the keys of the operations in the body of a batch, and checks their limits.
+func keysOf(t *testing.T, b *Batch) (keys []string) {
+	t.Helper()
+	var d wire.Decoder
+	d.Reset(b.Body())
+	for call, more, err := d.Next(); more; call, more, err = d.Next() {
+		require.NoError(t, err)
+		for _, op := range call.Ops {
+			require.EqualValues(t, len(op.Key)-1, op.Limit.Max, "%s", op.Key)
+			keys = append(keys, string(op.Key))
+		}
+	}
+	return keys
+}
+
+// TestSplicedCallsAreAsEncoded checks that the calls of other nodes go into the log as they arrived, beside calls that
+// this node encodes.
+func TestSplicedCallsAreAsEncoded(t *testing.T) {
+	q := New(0, nil)
+	queued(t, q, "before", 1, true)
+	body := NewBatch(wire.Decide, 0)
+	ops := someOps("their", 2)
+	ops[1].Asks, ops[1].ID = engine.Fingerprint{1}, []byte("id")
+	body.Append(ops, true)
+	b, from, err := q.Splice(body.Body(), ops, body.Forms)
+	require.NoError(t, err)
+	require.Equal(t, 1, from)
+	again, from := queued(t, q, "behind", 1, true) // with the limit that this node encoded last
+	require.Same(t, b, again)
+	require.Equal(t, 3, from)
+	require.Equal(t, []string{"before0", "their0", "their1", "behind0"}, keysOf(t, b))
+	require.Equal(t, body.Forms, b.Forms, "the entry has the form of its newest operation")
+	require.Contains(t, string(b.Body()), string(body.Body()))
 }
 
 // TestACoalescedBatchFailsWithItsEntry checks that a coalesced batch has the outcome of its entry, also after its wait

@@ -77,18 +77,32 @@ func New(valueBytes int, window *HostWindow) *Queue {
 // Add appends a call to the open batch. It returns the batch and the index of the call's first answer. A call without
 // operations only waits for the next entry. After any error, nothing is counted.
 func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) {
-	bytes, textBytes := 0, 0
+	bytes := 0
 	for i := range ops {
 		if !wire.Valid(&ops[i]) {
 			return nil, 0, failure.ErrInvalidOp
 		}
 		bytes += wire.Estimate(&ops[i])
-		if ops[i].AnswersText() {
-			textBytes += q.valueBytes
-		}
 	}
 	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
 		return nil, 0, limiter.ErrTooLarge
+	}
+	return q.add(ops, bytes, foreign, func(b *Batch) int { return b.Append(ops, atomic) })
+}
+
+// Splice appends the encoded calls of another node to the open batch, as Add appends a call. A decoder has read ops from
+// body, so they are valid. forms are their forms.
+func (q *Queue) Splice(body []byte, ops []engine.Op, forms wire.Forms) (*Batch, int, error) {
+	return q.add(ops, len(body), true, func(b *Batch) int { return b.splice(body, len(ops), forms) })
+}
+
+// add puts operations of a size into the open batch.
+func (q *Queue) add(ops []engine.Op, bytes int, foreign bool, put func(*Batch) (from int)) (*Batch, int, error) {
+	textBytes := 0
+	for i := range ops {
+		if ops[i].AnswersText() {
+			textBytes += q.valueBytes
+		}
 	}
 	var others []*Queue
 	defer func() {
@@ -107,7 +121,7 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	b := q.open(len(ops), bytes, textBytes, foreign)
 	b.textBytes += textBytes
 	q.ops += len(ops)
-	at := b.Append(ops, atomic)
+	at := put(b)
 	if q.window != nil && !q.released {
 		q.released, others = q.window.arrive(q, len(ops))
 	}
