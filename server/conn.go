@@ -28,12 +28,13 @@ type conn struct {
 	slot   *connlimit.Slot // in the server's table
 
 	sess     *commands.Session
+	replies  resp.Wire // of sess
 	in       resp.ReadBuffer
 	frames   resp.Framer
 	authed   bool      // as the session reported last
 	authBy   time.Time // deadline of AUTH while not authed
 	proven   bool      // an authenticated client sent a whole command, so the connection is not evicted
-	wholeLen int       // bytes of sess.Out that are whole replies
+	wholeLen int       // bytes of replies that are whole replies
 
 	// Other goroutines share the fields below.
 	writeMu  sync.Mutex // held while a batch of replies or pushed messages is written
@@ -77,7 +78,7 @@ func (c *conn) guard(f func()) {
 		if c.sess != nil {
 			c.writeMu.Lock()
 			defer c.writeMu.Unlock()
-			_ = c.write(c.stream, append(c.sess.Out[:c.wholeLen], "-ERR internal error\r\n"...))
+			_ = c.write(c.stream, append(c.replies.Out[:c.wholeLen], "-ERR internal error\r\n"...))
 		}
 	}()
 	f()
@@ -109,16 +110,16 @@ func (c *conn) batch() (more, polite bool) {
 			return c.flush(), false
 		}
 		if c.pushing.Load() {
-			s.Out = c.pushes.take(s.Out) // messages pushed before this command precede its reply
+			c.replies.Out = c.pushes.take(c.replies.Out) // messages pushed before this command precede its reply
 		}
-		c.wholeLen = len(s.Out)
+		c.wholeLen = len(c.replies.Out)
 		c.prove()
 		s.Do(args)
 		if authed := s.Authed(); authed != c.authed {
 			c.setAuthed(authed)
 			c.prove()
 		}
-		if s.Full(1) || len(s.Out) >= flushBytes {
+		if s.Full(1) || len(c.replies.Out) >= flushBytes {
 			if !c.flush() {
 				return false, false
 			}

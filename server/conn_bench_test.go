@@ -76,7 +76,7 @@ func benchmarkConnection(b *testing.B, depth int, tracer commands.Tracer) {
 	if err := srv.enroll(c); err != nil {
 		b.Fatal(err)
 	}
-	c.sess = commands.NewSession(srv.Shared, c)
+	c.sess = commands.NewSession(srv.Shared, c, &c.replies)
 	c.setAuthed(c.sess.Authed())
 	b.ReportAllocs()
 	b.ResetTimer()

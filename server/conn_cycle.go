@@ -12,7 +12,7 @@ import (
 // start creates the session and begins the read cycles.
 func (c *conn) start() {
 	c.guard(func() {
-		c.sess = commands.NewSession(c.srv.Shared, c)
+		c.sess = commands.NewSession(c.srv.Shared, c, &c.replies)
 		c.setAuthed(c.sess.Authed())
 	})
 	if c.polled == nil {

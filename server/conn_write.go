@@ -18,19 +18,19 @@ const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charse
 // flush decides the deferred operations and writes every reply. It reports false when the write fails.
 func (c *conn) flush() bool {
 	s := c.sess
-	c.wholeLen = len(s.Out)
+	c.wholeLen = len(c.replies.Out)
 	if s.Pending() > 0 {
 		s.Settle()
 	}
-	if len(s.Out) == 0 {
+	if len(c.replies.Out) == 0 {
 		return true
 	}
-	err := c.write(c.stream, s.Out)
+	err := c.write(c.stream, c.replies.Out)
 	if s.Trace != nil {
 		s.EndTrace()
 	}
-	if s.Out = s.Out[:0]; cap(s.Out) > keptReplyBytes {
-		s.Out = nil
+	if c.replies.Out = c.replies.Out[:0]; cap(c.replies.Out) > keptReplyBytes {
+		c.replies.Out = nil
 	}
 	c.wholeLen = 0
 	return err == nil

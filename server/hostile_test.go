@@ -215,10 +215,10 @@ func TestPanicTearsNoReply(t *testing.T) {
 	nc := &replayConn{written: new(strings.Builder)}
 	c := newConn(srv, nc)
 	c.guard(func() {
-		c.sess = commands.NewSession(srv.Shared, c)
-		c.sess.Out = append(c.sess.Out, pong...)
-		c.wholeLen = len(c.sess.Out)
-		c.sess.Out = append(c.sess.Out, "*5\r\n:1\r\n"...)
+		c.sess = commands.NewSession(srv.Shared, c, &c.replies)
+		c.replies.Out = append(c.replies.Out, pong...)
+		c.wholeLen = len(c.replies.Out)
+		c.replies.Out = append(c.replies.Out, "*5\r\n:1\r\n"...)
 		panic("a bug")
 	})
 	assert.Equal(t, pong+"-ERR internal error\r\n", nc.written.String())

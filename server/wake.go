@@ -56,7 +56,7 @@ func (c *conn) woken() bool {
 	}
 	c.in.Shrink()
 	c.frames.Shrink()
-	c.sess.Out = nil
+	c.replies.Out = nil
 	c.activity.CompareAndSwap(waking, resting)
 	_ = c.nc.SetReadDeadline(c.authBy)
 	return true

@@ -112,7 +112,7 @@ func TestSlowlog(t *testing.T) {
 		c.sess.Do(words("RL.FIXED door FOREVER 9"))
 	}
 	c.sess.Settle()
-	c.sess.Out = c.sess.Out[:0]
+	c.wire.Truncate(0)
 	c.raw(split("RL.RESET" + strings.Repeat(" k", 40))...)
 	c.say("CONFIG SET slowlog-log-slower-than -1")
 	entries := c.value("SLOWLOG GET -1").items

@@ -3,8 +3,6 @@ package commands
 import (
 	"fmt"
 
-	"github.com/tidwall/redcon"
-
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
@@ -122,8 +120,8 @@ func samePair(a, b engine.Pair) bool {
 }
 
 func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
-	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
-	s.Out = redcon.AppendBulk(s.Out, ops[0].PairAt(int(ds[0].Pair)).Policy)
+	s.decision(1, &ds[0])
+	s.BulkBytes(ops[0].PairAt(int(ds[0].Pair)).Policy)
 }
 
 // writeCheckExplanation answers RL.EXPLAIN for a check: the answer of the check, and the limit that binds.

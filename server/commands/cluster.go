@@ -96,8 +96,8 @@ func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
-		n += found.n
-		found.n, found.replies = 0, found.replies[:0]
+		n += found.len()
+		found.list, found.ends = found.list[:0], found.ends[:0]
 	}
 	s.Int(int64(n))
 }
@@ -112,16 +112,12 @@ func runGetKeysInSlot(s *Session, _ *limiter.Topology, args [][]byte) {
 		return
 	}
 	found := keysInSlot(s.srv, slot)
-	found.listed = true
-	for cursor, more := uint64(0), true; more && int64(found.n) < count; more = cursor != 0 {
+	for cursor, more := uint64(0), true; more && int64(found.len()) < count; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
-	names := found.names[:min(int64(len(found.names)), count)]
-	s.Array(len(names))
-	for _, name := range names {
-		s.BulkBytes(name)
-	}
+	names := found.names()
+	writeNames(s.Reply, names[:min(int64(len(names)), count)])
 }
 
 func slotArg(b []byte) (slot uint16, err error) {
@@ -184,7 +180,7 @@ func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
 		s.Bulk("nodes")
 		s.Array(len(nodes))
 		for i, m := range nodes {
-			writeShardNode(&s.Writer, t, m, i == 0)
+			writeShardNode(s.Reply, t, m, i == 0)
 		}
 	}
 }
@@ -204,7 +200,7 @@ func runClusterReplicas(s *Session, t *limiter.Topology, args [][]byte) {
 	s.Strings(lines)
 }
 
-func writeShardNode(w *resp.Writer, t *limiter.Topology, m *limiter.Member, primary bool) {
+func writeShardNode(w resp.Reply, t *limiter.Topology, m *limiter.Member, primary bool) {
 	host, port, _ := m.HostPort()
 	role, health := "replica", "online"
 	if primary {
@@ -238,17 +234,17 @@ func runClusterLinks(s *Session, t *limiter.Topology, _ [][]byte) {
 
 func runRole(s *Session, _ [][]byte) {
 	if s.srv.Replica == nil {
-		writeMasterRole(&s.Writer, new(limiter.Topology))
+		writeMasterRole(s.Reply, new(limiter.Topology))
 		return
 	}
 	if t := s.srv.Replica.Topology(); t.Led() > 0 {
-		writeMasterRole(&s.Writer, t)
+		writeMasterRole(s.Reply, t)
 	} else {
-		writeReplicaRole(&s.Writer, t)
+		writeReplicaRole(s.Reply, t)
 	}
 }
 
-func writeMasterRole(w *resp.Writer, t *limiter.Topology) {
+func writeMasterRole(w resp.Reply, t *limiter.Topology) {
 	others := info.Replicas(t)
 	w.Array(3)
 	w.Bulk("master")
@@ -260,7 +256,7 @@ func writeMasterRole(w *resp.Writer, t *limiter.Topology) {
 	}
 }
 
-func writeReplicaRole(w *resp.Writer, t *limiter.Topology) {
+func writeReplicaRole(w resp.Reply, t *limiter.Topology) {
 	primary, up := info.Upstream(t)
 	host, port, _ := primary.HostPort()
 	state := "connected"

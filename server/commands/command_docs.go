@@ -13,7 +13,7 @@ import (
 func commandCommand() *command {
 	return &command{
 		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "The commands of the server",
-		run: func(s *Session, _ [][]byte) { writeDescriptions(&s.Writer, s.srv.table.all) },
+		run: func(s *Session, _ [][]byte) { writeDescriptions(s.Reply, s.srv.table.all) },
 		subs: []*command{
 			{name: "COUNT", arity: 2, summary: "The number of commands",
 				run: func(s *Session, _ [][]byte) { s.Int(int64(len(s.srv.table.all))) }},
@@ -31,7 +31,7 @@ func commandCommand() *command {
 	}
 }
 
-func writeDescriptions(w *resp.Writer, commands []*command) {
+func writeDescriptions(w resp.Reply, commands []*command) {
 	w.Array(len(commands))
 	for _, cmd := range commands {
 		writeDescription(w, cmd)
@@ -39,7 +39,7 @@ func writeDescriptions(w *resp.Writer, commands []*command) {
 }
 
 // writeDescription writes one command as COMMAND does.
-func writeDescription(w *resp.Writer, cmd *command) {
+func writeDescription(w resp.Reply, cmd *command) {
 	w.Array(10)
 	w.Bulk(cmd.Full)
 	w.Int(int64(cmd.arity))
@@ -54,7 +54,7 @@ func writeDescription(w *resp.Writer, cmd *command) {
 }
 
 // writeKeySpecs writes the positions of the keys in the format of Redis 7.
-func writeKeySpecs(w *resp.Writer, cmd *command) {
+func writeKeySpecs(w resp.Reply, cmd *command) {
 	if cmd.keys.first == 0 {
 		w.Array(0)
 		return
@@ -102,17 +102,15 @@ func (t *commandTable) named(name []byte) *command {
 
 func runCommandInfo(s *Session, args [][]byte) {
 	if len(args) == 2 {
-		writeDescriptions(&s.Writer, s.srv.table.all)
+		writeDescriptions(s.Reply, s.srv.table.all)
 		return
 	}
 	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
 		if cmd := s.srv.table.named(name); cmd != nil {
-			writeDescription(&s.Writer, cmd)
-		} else if s.Proto < 3 {
-			s.Out = append(s.Out, "*-1\r\n"...)
+			writeDescription(s.Reply, cmd)
 		} else {
-			s.Null()
+			s.NullArray()
 		}
 	}
 }
@@ -127,10 +125,10 @@ func runCommandDocs(s *Session, args [][]byte) {
 			}
 		}
 	}
-	writeDocs(&s.Writer, commands)
+	writeDocs(s.Reply, commands)
 }
 
-func writeDocs(w *resp.Writer, commands []*command) {
+func writeDocs(w resp.Reply, commands []*command) {
 	w.Map(len(commands))
 	for _, cmd := range commands {
 		w.Bulk(cmd.Full)
@@ -152,7 +150,7 @@ func writeDocs(w *resp.Writer, commands []*command) {
 }
 
 // writeArguments writes arguments as COMMAND DOCS does.
-func writeArguments(w *resp.Writer, args []syntax.Argument) {
+func writeArguments(w resp.Reply, args []syntax.Argument) {
 	w.Array(len(args))
 	for _, a := range args {
 		flags := a.Flags()
@@ -250,10 +248,7 @@ func runGetKeys(s *Session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	s.Array(len(keys))
-	for _, key := range keys {
-		s.BulkBytes(key)
-	}
+	writeNames(s.Reply, keys)
 }
 
 func runGetKeysAndFlags(s *Session, args [][]byte) {

@@ -77,7 +77,7 @@ func runAuth(s *Session, args [][]byte) {
 
 // runHello changes nothing unless all of its arguments are valid.
 func runHello(s *Session, args [][]byte) {
-	proto, rest := s.Proto, args[1:]
+	proto, rest := s.about.Protocol(), args[1:]
 	if len(rest) > 0 {
 		n, ok := arg.Int(rest[0])
 		switch {
@@ -122,7 +122,7 @@ func runHello(s *Session, args [][]byte) {
 
 // speak changes the protocol of the replies.
 func speak(s *Session, proto int) {
-	s.Proto = proto
+	s.Speak(proto)
 	s.about.Update(func(i *service.Client) { i.Proto = proto })
 	s.refresh()
 }
@@ -131,7 +131,7 @@ func writeGreeting(s *Session) {
 	s.Map(7)
 	s.Pair("server", "redis")
 	s.Pair("version", info.RedisVersion)
-	s.PairInt("proto", int64(s.Proto))
+	s.PairInt("proto", int64(s.about.Protocol()))
 	s.PairInt("id", s.about.ID)
 	s.Pair("mode", info.Mode(s.srv.Service))
 	s.Pair("role", info.Role(s.srv.Service))

@@ -231,7 +231,7 @@ func TestClientReply(t *testing.T) {
 	c.sess.Do(words("PING"))
 	c.sess.Do(words("RL.FIXED k FOREVER 5 COST 0"))
 	c.sess.Settle()
-	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.sess.Out)), "earlier replies must be kept")
+	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.wire.Out)), "earlier replies must be kept")
 }
 
 func TestReset(t *testing.T) {

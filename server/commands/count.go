@@ -84,7 +84,7 @@ func answerGet(s *Session, ops []engine.Op, ds []engine.Decision) {
 }
 
 func answerCount(s *Session, _ []engine.Op, ds []engine.Decision) {
-	scripts.ReplyOne(&s.Writer, ds[0].ScriptAnswer())
+	scripts.ReplyOne(s.Reply, ds[0].ScriptAnswer())
 }
 
 // planCountSet plans SET of a whole number without options or with EX or PX. It uses the operation CountSet, which

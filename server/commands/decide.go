@@ -3,8 +3,6 @@ package commands
 import (
 	"slices"
 
-	"github.com/tidwall/redcon"
-
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -234,13 +232,18 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
+// decision writes the five integers of a decision as an array with more further elements.
+func (s *Session) decision(more int, d *engine.Decision) {
+	s.Decision(more, d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit)
+}
+
 func answerFive(s *Session, _ []engine.Op, ds []engine.Decision) {
-	s.Out = appendDecision(s.Out, "*5\r\n", &ds[0])
+	s.decision(0, &ds[0])
 }
 
 func answerAcquire(s *Session, ops []engine.Op, ds []engine.Decision) {
-	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
-	s.Out = redcon.AppendBulk(s.Out, ops[0].Text)
+	s.decision(1, &ds[0])
+	s.BulkBytes(ops[0].Text)
 }
 
 // The following functions turn the arguments of a decision into its operation.

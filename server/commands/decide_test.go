@@ -12,6 +12,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/servertest"
 	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
@@ -134,7 +135,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 		c.sess.Do(words("RL.TOKENBUCKET k 1/s 10"))
 		c.sess.Do(words("RL.FIXED k FOREVER 10"))
 		c.sess.Settle()
-		got := strings.Split(flat(t, string(c.sess.Out)), "; ")
+		got := strings.Split(flat(t, string(c.wire.Out)), "; ")
 		require.Len(t, got, 2)
 		for _, reply := range got {
 			assert.True(t, strings.HasPrefix(reply, "-"+test.word+" "), reply)
@@ -157,10 +158,10 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 		c.sess.Do(words("RL.TOKENBUCKET k 1/s 1000"))
 	}
 	assert.Equal(t, 100, c.sess.Pending())
-	assert.Empty(t, c.sess.Out)
+	assert.Empty(t, c.wire.Out)
 	c.sess.Settle()
 	assert.Equal(t, 1, lim.Calls)
-	c.sess.Out = c.sess.Out[:0]
+	c.wire.Truncate(0)
 
 	for _, line := range []string{"RL.FIXED f FOREVER 9", "PING", "RL.FIXED f FOREVER x", "RL.FIXED f FOREVER 9",
 		"NOPE", "RL.RESET f g", "EXISTS f"} {
@@ -169,7 +170,7 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 	c.sess.Settle()
 	assert.Equal(t, "1 8 0 -1 9; PONG; -ERR max must be a whole number from 1 to 9007199254740992, not 'x'; "+
 		"1 7 0 -1 9; "+
-		"-ERR unknown command 'NOPE', with args beginning with: ; 1; 0", flat(t, string(c.sess.Out)))
+		"-ERR unknown command 'NOPE', with args beginning with: ; 1; 0", flat(t, string(c.wire.Out)))
 }
 
 func TestBatchNeverExceedsMaxBatch(t *testing.T) {
@@ -225,7 +226,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 				s.Do(args)
 			}
 			s.Settle()
-			s.Out = s.Out[:0]
+			s.Truncate(0)
 		}
 		run()
 		assert.Zero(t, testing.AllocsPerRun(200, run), line)
@@ -235,33 +236,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 func sessionOn(t testing.TB, lim limiter.Limiter) *Session {
 	srv, err := NewShared(Config{}, lim)
 	require.NoError(t, err)
-	return NewSession(srv, &fakeClient{id: 1})
-}
-
-func TestAppendDecision(t *testing.T) {
-	for _, n := range []int64{0, 1, 9, 10, 42, 99, 100, 357, 999, 1000, 4095, 4096, 99999, 100000, 1234567, 99999999,
-		100000000, 1 << 31, 999999999999, 1 << 53, 1<<63 - 1, -1, -1 << 63} {
-		d := engine.Decision{Allowed: n, Remaining: -n, RetryMs: n, ResetMs: n, Limit: n}
-		r, rest, err := readReply(string(appendDecision([]byte{}, "*5\r\n", &d)))
-		require.NoError(t, err)
-		require.Empty(t, rest)
-		require.Len(t, r.items, 5)
-		assert.Equal(t, decimal(n), r.items[0].text)
-		assert.Equal(t, decimal(-n), r.items[1].text)
-	}
-}
-
-// TestPutDigits covers all values of each half of the digits, which are computed separately.
-func TestPutDigits(t *testing.T) {
-	for half := range uint64(10_000) {
-		for _, n := range []uint64{half, half * 1e4, half + 9999e4, half*1e4 + 9999} {
-			if n == 0 {
-				continue // putDigits writes numbers above 0 only
-			}
-			var buf [24]byte
-			require.Equal(t, fmt.Sprintf(":%d\r\n", n), string(buf[:putDigits(buf[:], 0, n)]))
-		}
-	}
+	return NewSession(srv, &fakeClient{id: 1}, new(resp.Wire))
 }
 
 func TestCalendarWindowIsWorkedOutOnce(t *testing.T) {

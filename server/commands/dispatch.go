@@ -15,14 +15,14 @@ import (
 // keep their order.
 func (s *Session) doSlowPath(args [][]byte) {
 	s.Settle()
-	mark := len(s.Out)
+	mark := s.Len()
 	if s.Mute == muteNext {
 		s.Mute = muteThis
 	}
 	s.dispatch(args)
 	s.Settle()
 	if s.Mute != MuteNone {
-		s.Out = s.Out[:mark]
+		s.Truncate(mark)
 	}
 	if s.Mute == muteThis {
 		s.Mute = MuteNone

@@ -80,7 +80,7 @@ func holdCommands() []*command {
 }
 
 func answerReserve(s *Session, ops []engine.Op, ds []engine.Decision) {
-	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
+	s.decision(1, &ds[0])
 	if ds[0].Allowed == 0 {
 		s.Null()
 		return

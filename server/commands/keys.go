@@ -1,11 +1,8 @@
 package commands
 
 import (
-	"bytes"
 	"math"
 	"strconv"
-
-	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
@@ -185,30 +182,35 @@ func runKeys(s *Session, args [][]byte) {
 	filter := scanFilter{pattern: pattern}
 	found := newKeyList(s.srv, pattern, filter.keep)
 	found.own = own(s.srv)
-	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
+	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
-	if found.n > maxKeysReply {
+	if found.len() > maxKeysReply {
 		s.fail(errTooManyKeys)
 		return
 	}
 	found.addSet(s.srv, filter)
-	s.Array(found.n)
-	s.Out = append(s.Out, found.replies...)
+	writeNames(s.Reply, found.names())
 }
 
-// keyList collects keys as the elements of a reply. A scan holds a lock while it visits a key, and a pattern may take
+// writeNames writes an array of names.
+func writeNames(w resp.Reply, names [][]byte) {
+	w.Array(len(names))
+	for _, name := range names {
+		w.BulkBytes(name)
+	}
+}
+
+// keyList collects the names of keys. A scan holds a lock while it visits a key, and a pattern may take
 // long to match. A visit therefore only copies the key.
 type keyList struct {
-	keep    func(key []byte, a engine.Algorithm) bool
-	own     func(key []byte) bool // which keys this node shows; nil: all
-	set     *engine.Policies      // sift shows the names that the layouts of these policies make; nil: own names
-	n       int
-	replies []byte
-	seen    map[string]struct{} // the names in the reply that several limiters share
-	listed  bool                // sift collects names as well
-	names   [][]byte
+	keep func(key []byte, a engine.Algorithm) bool
+	own  func(key []byte) bool // which keys this node shows; nil: all
+	set  *engine.Policies      // sift shows the names that the layouts of these policies make; nil: own names
+	seen map[string]struct{}   // the names in the list that several limiters share
+	list []byte                // the names, one after the other
+	ends []int                 // of the names, in list
 
 	text    []byte // the keys visited since the last sift
 	visited []visitedKey
@@ -227,7 +229,7 @@ func (l *keyList) visit(key []byte, a engine.Algorithm) {
 	l.visited = append(l.visited, visitedKey{len(l.text), a})
 }
 
-// sift moves the visited keys that match into the reply, by the names that users see.
+// sift moves the visited keys that match into the list, by the names that users see.
 func (l *keyList) sift() {
 	from := 0
 	var memory []byte
@@ -237,15 +239,27 @@ func (l *keyList) sift() {
 		if l.set != nil {
 			key, shared = shownName(l.set, memory, key)
 		}
-		if l.n <= maxKeysReply && l.keep(key, v.algorithm) && !(shared && l.twice(key)) {
-			l.n++
-			l.replies = redcon.AppendBulk(l.replies, key)
-			if l.listed {
-				l.names = append(l.names, bytes.Clone(key))
-			}
+		if l.len() <= maxKeysReply && l.keep(key, v.algorithm) && !(shared && l.twice(key)) {
+			l.add(key)
 		}
 	}
 	l.text, l.visited = l.text[:0], l.visited[:0]
+}
+
+func (l *keyList) add(name []byte) {
+	l.list = append(l.list, name...)
+	l.ends = append(l.ends, len(l.list))
+}
+
+func (l *keyList) len() int { return len(l.ends) }
+
+// names returns the names of the list.
+func (l *keyList) names() [][]byte {
+	names, from := make([][]byte, len(l.ends)), 0
+	for i, end := range l.ends {
+		names[i], from = l.list[from:end:end], end
+	}
+	return names
 }
 
 // twice records a name that several limiters share, and reports whether it was there before.
@@ -263,8 +277,7 @@ func (l *keyList) twice(key []byte) bool {
 // addSet adds the key of the set of blocked addresses, if the node shows it and it passes the filter.
 func (l *keyList) addSet(srv *Shared, f scanFilter) {
 	if set := shownSet(srv); set != nil && f.accepts(set, "set") {
-		l.n++
-		l.replies = redcon.AppendBulk(l.replies, set)
+		l.add(set)
 	}
 }
 
@@ -296,8 +309,7 @@ func runScan(s *Session, args [][]byte) {
 	found.sift()
 	s.Array(2)
 	s.Bulk(strconv.FormatUint(cursor, 10))
-	s.Array(found.n)
-	s.Out = append(s.Out, found.replies...)
+	writeNames(s.Reply, found.names())
 }
 
 func parseCursor(cmd string, b []byte) (uint64, error) {

@@ -86,7 +86,7 @@ func TestKeysIsBounded(t *testing.T) {
 		c.sess.Do(words("RL.FIXED " + decimal(int64(i)) + " FOREVER 5"))
 	}
 	c.sess.Settle()
-	c.sess.Out = c.sess.Out[:0]
+	c.wire.Truncate(0)
 	assert.Equal(t, "-"+string(errTooManyKeys), c.say("KEYS *"))
 	assert.Len(t, c.value("KEYS 1*").items, 1+10+100+1000+1) // 1, 1x, 1xx, 1xxx, 10000
 }

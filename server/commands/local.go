@@ -2,11 +2,7 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
-
-	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
@@ -14,10 +10,17 @@ import (
 
 // Local is a client in the process of the server, without a connection. Its commands take the same path as those of
 // every client. It belongs to one goroutine.
-type Local struct{ s *Session }
+type Local struct {
+	s     *Session
+	reply resp.Values
+}
 
 // Local returns a client that has not logged in. It is the user default if that needs no password.
-func (s *Shared) Local() *Local { return &Local{NewSession(s, &localClient{id: s.LastID.Add(1)})} }
+func (s *Shared) Local() *Local {
+	l := new(Local)
+	l.s = NewSession(s, &localClient{id: s.LastID.Add(1)}, &l.reply)
+	return l
+}
 
 // Close releases the resources of the client on the server.
 func (l *Local) Close() { l.s.Close() }
@@ -29,25 +32,10 @@ func (l *Local) Do(words ...string) (reply []string, err error) {
 	for i, word := range words {
 		args[i] = []byte(word)
 	}
-	l.s.Out = l.s.Out[:0]
+	l.reply.Truncate(0)
 	l.s.Do(args)
 	l.s.Settle()
-	_, resp := redcon.ReadNextRESP(l.s.Out)
-	if resp.Type == redcon.Error {
-		return nil, errors.New(strings.TrimSpace(string(resp.Data)))
-	}
-	return elements(resp, nil), nil
-}
-
-func elements(r redcon.RESP, all []string) []string {
-	if r.Type != redcon.Array {
-		return append(all, string(r.Data))
-	}
-	r.ForEach(func(one redcon.RESP) bool {
-		all = elements(one, all)
-		return true
-	})
-	return all
+	return l.reply.Texts()
 }
 
 // localClient replaces the connection of a session.
@@ -66,10 +54,11 @@ var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
 
 const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")
 
-// ByHand runs a command that a user sends from the page, in a new session, and returns the reply in RESP2. Any
-// goroutine may call it.
-func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte {
-	one := NewSession(s, &handClient{ctx, s.LastID.Add(1), remoteAddr, localAddr})
+// ByHand runs a command that a user sends from the page, in a new session, and returns the reply as resp.Values.Value
+// does. Any goroutine may call it.
+func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) (any, error) {
+	var reply resp.Values
+	one := NewSession(s, &handClient{ctx, s.LastID.Add(1), remoteAddr, localAddr}, &reply)
 	defer one.Close()
 	one.become(u)
 	cmd, err := s.table.resolve(args)
@@ -86,7 +75,7 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 		one.Do(args)
 		one.Settle()
 	}
-	return one.Out
+	return reply.Value()
 }
 
 // handClient is the client of a command from the page.

@@ -101,14 +101,14 @@ func runHashAll(s *Session, args [][]byte) {
 }
 
 func runHashGet(s *Session, args [][]byte) {
-	writeHashValue(&s.Writer, hashFields(s.srv, args[1]), args[2])
+	writeHashValue(s.Reply, hashFields(s.srv, args[1]), args[2])
 }
 
 func runHashGetSome(s *Session, args [][]byte) {
 	hash := hashFields(s.srv, args[1])
 	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
-		writeHashValue(&s.Writer, hash, name)
+		writeHashValue(s.Reply, hash, name)
 	}
 }
 
@@ -131,7 +131,7 @@ func hashFields(srv *Shared, key []byte) []engine.HashField {
 	return hash
 }
 
-func writeHashValue(w *resp.Writer, hash []engine.HashField, name []byte) {
+func writeHashValue(w resp.Reply, hash []engine.HashField, name []byte) {
 	for _, f := range hash {
 		if f.Name == string(name) {
 			w.Bulk(f.Value)

@@ -200,12 +200,12 @@ func decideAll(s *Session, tx *transaction, b *service.Batch) {
 	}
 	s.executing = true
 	defer func() { s.executing = false }()
-	mark, at := len(s.Out), 0
+	mark, at := s.Len(), 0
 	s.Array(len(tx.queue))
 	for i := range tx.queue {
 		q := &tx.queue[i]
 		switch {
-		case q.cmd.plan == nil && len(s.Out)-mark > maxExecBytes:
+		case q.cmd.plan == nil && s.Len()-mark > maxExecBytes:
 			s.reject(q.cmd, errExecTooLong)
 		case q.cmd.plan == nil:
 			s.carryOut(q.cmd, q.args)

@@ -38,7 +38,7 @@ func TestTransactionArgumentsAreCopied(t *testing.T) {
 	c.sess.Do(args)
 	copy(args[1], "bbb")
 	copy(args[0], "XXXXXXXX")
-	c.sess.Out = c.sess.Out[:0]
+	c.wire.Truncate(0)
 	assert.Equal(t, "1 4 0 -1 5", c.say("EXEC"))
 	assert.Equal(t, "1", c.say("EXISTS aaa"))
 }

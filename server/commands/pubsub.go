@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tidwall/redcon"
-
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -86,7 +84,7 @@ type topics []service.Topic
 
 // onlyTopics reports whether a RESP2 client is subscribed. Such a client may send only a few commands, because their
 // replies could not be distinguished from messages.
-func (s *Session) onlyTopics() bool { return s.Proto < 3 && len(s.topics) > 0 }
+func (s *Session) onlyTopics() bool { return s.about.Proto < 3 && len(s.topics) > 0 }
 
 func (s *Session) subscribe(names [][]byte, pattern bool) {
 	kind := kindOf("subscribe", pattern)
@@ -146,7 +144,7 @@ func (s *Session) confirm(kind string, name []byte) {
 	if name == nil {
 		s.Null()
 	} else {
-		s.Out = redcon.AppendBulk(s.Out, name)
+		s.BulkBytes(name)
 	}
 	s.Int(int64(len(s.topics)))
 }
@@ -185,18 +183,19 @@ func (s *Session) MayHear(key []byte) bool {
 
 // Deliver pushes a message in the protocol of the session. The goroutine that publishes the message calls it.
 func (s *Session) Deliver(t service.Topic, channel string, payload []byte) {
-	proto := s.about.Protocol()
-	var buf []byte
+	var w resp.Wire
+	w.Speak(s.about.Protocol())
 	if t.Pattern {
-		buf = resp.Aggregate(buf, proto, '>', 4, 4)
-		buf = redcon.AppendBulkString(buf, "pmessage")
-		buf = redcon.AppendBulkString(buf, t.Name)
+		w.Push(4)
+		w.Bulk("pmessage")
+		w.Bulk(t.Name)
 	} else {
-		buf = resp.Aggregate(buf, proto, '>', 3, 3)
-		buf = redcon.AppendBulkString(buf, "message")
+		w.Push(3)
+		w.Bulk("message")
 	}
-	buf = redcon.AppendBulkString(buf, channel)
-	s.client.Push(redcon.AppendBulk(buf, payload))
+	w.Bulk(channel)
+	w.BulkBytes(payload)
+	s.client.Push(w.Out)
 }
 
 // Show pushes a line that describes a command to a session with MONITOR.

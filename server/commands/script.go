@@ -139,7 +139,7 @@ func answerScript(s *Session, ops []engine.Op, ds []engine.Decision) {
 	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
 		return
 	}
-	sc.Reply(&s.Writer, words)
+	sc.Reply(s.Reply, words)
 }
 
 func runScriptLoad(s *Session, args [][]byte) {
@@ -222,20 +222,20 @@ func runDeleteAll(s *Session, args [][]byte) {
 func namesLike(s *Session, pattern []byte) ([][]byte, error) {
 	found := newKeyList(
 		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
-	found.listed = true
-	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
+	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
-	if found.n > maxKeysReply {
+	if found.len() > maxKeysReply {
 		return nil, errTooManyKeys
 	}
-	for _, name := range found.names {
+	names := found.names()
+	for _, name := range names {
 		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(s.srv.Limiter.Policies(), name)) {
 			return nil, s.srv.Refused(service.ErrNoKey)
 		}
 	}
-	return found.names, nil
+	return names, nil
 }
 
 // deleteNames resets the limiters behind names, and returns how many names had state to forget.

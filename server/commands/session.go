@@ -30,10 +30,10 @@ type client interface {
 // Session is the state of one client above the transport. Its methods belong to the connection's goroutine. Other
 // goroutines may read the field about, and call MayHear, Deliver and Show.
 type Session struct {
-	resp.Writer
-	srv    *Shared
-	client client
-	// Closing asks the connection to close when Out has been written.
+	resp.Reply // to the running command
+	srv        *Shared
+	client     client
+	// Closing asks the connection to close when the replies have been sent.
 	Closing bool
 
 	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
@@ -82,10 +82,10 @@ const (
 	muteThis                 // the reply of the running command, which follows SKIP
 )
 
-// NewSession returns the session of a new client, with RESP2 and the user that begin selects. The caller must call
-// Close.
-func NewSession(srv *Shared, c client) *Session {
-	s := &Session{srv: srv, client: c, Writer: resp.Writer{Proto: 2}}
+// NewSession returns the session of a new client, with RESP2 and the user that begin selects. The session writes its
+// replies to w. The caller must call Close.
+func NewSession(srv *Shared, c client, w resp.Writer) *Session {
+	s := &Session{srv: srv, client: c, Reply: resp.Reply{Writer: w}}
 	s.about.Init(c.ID(), c.RemoteAddr(), c.LocalAddr())
 	srv.clients.add(s)
 	s.begin()
@@ -122,7 +122,7 @@ func (s *Session) refresh() {
 	s.plain = s.user != nil && s.tx == nil && s.Mute == MuteNone && !s.onlyTopics()
 }
 
-// Do runs one command. It appends the reply to Out or, for an operation, defers it. args must stay valid until the next
+// Do runs one command. It writes the reply or, for an operation, defers it. args must stay valid until the next
 // Settle returns.
 func (s *Session) Do(args [][]byte) {
 	if len(args) == 0 {

@@ -31,11 +31,11 @@ func FuzzParseCommand(f *testing.F) {
 			}
 			c.sess.Do(args)
 			c.sess.Settle()
-			_, rest, err := readReply(string(c.sess.Out))
+			_, rest, err := readReply(string(c.wire.Out))
 			if err != nil || rest != "" {
-				t.Fatalf("%q answered %q (%v)", args, c.sess.Out, err)
+				t.Fatalf("%q answered %q (%v)", args, c.wire.Out, err)
 			}
-			c.sess.Out = c.sess.Out[:0]
+			c.wire.Truncate(0)
 		}
 		c.sess.Close()
 		if n := srv.SlowPath.Load() + srv.Events.Listeners.Load(); n != 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/servertest"
 )
 
@@ -86,13 +87,16 @@ func newTestServer(t testing.TB, cfg Config) *testServer {
 type testClient struct {
 	t    testing.TB
 	sess *Session
+	wire resp.Wire // the replies to sess
 	fake *fakeClient
 }
 
 func (s *testServer) client(t testing.TB) *testClient {
 	s.last++
 	fake := &fakeClient{id: s.last}
-	return &testClient{t: t, sess: NewSession(s.Shared, fake), fake: fake}
+	c := &testClient{t: t, fake: fake}
+	c.sess = NewSession(s.Shared, fake, &c.wire)
+	return c
 }
 
 // defaultClient returns a client of a server of its own.
@@ -109,8 +113,8 @@ func (c *testClient) raw(args ...string) string {
 	}
 	c.sess.Do(send)
 	c.sess.Settle()
-	reply := string(c.sess.Out)
-	c.sess.Out = c.sess.Out[:0]
+	reply := string(c.wire.Out)
+	c.wire.Truncate(0)
 	return reply
 }
 

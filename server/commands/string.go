@@ -207,7 +207,7 @@ func answerLength(s *Session, ops []engine.Op, ds []engine.Decision) {
 // writeValue writes the string that a script answered.
 func writeValue(s *Session, d *engine.Decision) {
 	if words := d.ScriptAnswer(); words[2] == 0 {
-		scripts.ReplyGet(&s.Writer, words)
+		scripts.ReplyGet(s.Reply, words)
 		return
 	}
 	s.Bulk(d.Value)

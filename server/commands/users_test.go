@@ -223,8 +223,8 @@ func TestPipelinesOfUsers(t *testing.T) {
 	c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("other"), []byte("FOREVER"), []byte("20")})
 	c.sess.Do([][]byte{[]byte("RL.FIXED"), []byte("app:1"), []byte("FOREVER"), []byte("20")})
 	c.sess.Settle()
-	replies := string(c.sess.Out)
-	c.sess.Out = nil
+	replies := string(c.wire.Out)
+	c.wire.Truncate(0)
 	assert.Equal(t, 11, strings.Count(replies, "*5"))
 	assert.Less(t, strings.Index(replies, ":10\r\n:0\r\n"), strings.Index(replies, "-NOPERM"))
 	assert.True(t, strings.HasSuffix(replies, ":9\r\n:0\r\n:-1\r\n:20\r\n"), replies)

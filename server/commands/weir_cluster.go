@@ -72,18 +72,18 @@ func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
 	s.Bulk("nodes")
 	s.Array(len(t.Nodes))
 	for i := range t.Nodes {
-		writeNodeStatus(&s.Writer, &t.Nodes[i])
+		writeNodeStatus(s.Reply, &t.Nodes[i])
 	}
 	if t.Groups != nil {
 		s.Bulk("groups")
 		s.Array(len(t.Groups))
 		for i := range t.Groups {
-			writeGroupStatus(&s.Writer, &t.Groups[i])
+			writeGroupStatus(s.Reply, &t.Groups[i])
 		}
 	}
 }
 
-func writeGroupStatus(w *resp.Writer, g *limiter.Group) {
+func writeGroupStatus(w resp.Reply, g *limiter.Group) {
 	w.Map(8)
 	w.PairInt("first_slot", int64(g.Slots.First))
 	w.PairInt("last_slot", int64(g.Slots.Last))
@@ -95,7 +95,7 @@ func writeGroupStatus(w *resp.Writer, g *limiter.Group) {
 	w.Pair("ended", g.Ended)
 }
 
-func writeNodeStatus(w *resp.Writer, m *limiter.Member) {
+func writeNodeStatus(w resp.Reply, m *limiter.Member) {
 	w.Map(10)
 	w.Pair("id", m.ID)
 	w.Pair("client_addr", m.ClientAddr)

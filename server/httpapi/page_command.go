@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/tidwall/redcon"
-
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -25,10 +23,10 @@ const errClosing = resp.Error("ERR the server is stopping")
 
 // Hand executes a command that a person sends manually.
 type Hand interface {
-	// ByHand executes a command of a user as for a Redis client, and returns the reply in RESP2. It executes the
-	// commands with which a person manages a key, and refuses all others. Both addresses are for the logs. When ctx
-	// ends, the caller no longer needs the reply.
-	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte
+	// ByHand executes a command of a user as for a Redis client, and returns the reply as a value for JSON, or the error
+	// reply. It executes the commands with which a person manages a key, and refuses all others. Both addresses are for
+	// the logs. When ctx ends, the caller no longer needs the reply.
+	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) (reply any, err error)
 }
 
 // pageCommander executes commands of the page as for a Redis client: with the same users, arguments, replies and audit
@@ -84,29 +82,9 @@ func (p *pageCommander) do(r *http.Request, u *acl.User, words []string) map[str
 		args[i] = []byte(word)
 	}
 	local := fmt.Sprint(r.Context().Value(http.LocalAddrContextKey))
-	return replyJSON(p.hand.ByHand(r.Context(), r.RemoteAddr, local, u, args))
-}
-
-// replyJSON converts a RESP2 reply to JSON.
-func replyJSON(out []byte) map[string]any {
-	_, reply := redcon.ReadNextRESP(out)
-	if reply.Type == redcon.Error {
-		return map[string]any{"error": string(reply.Data)}
+	reply, err := p.hand.ByHand(r.Context(), r.RemoteAddr, local, u, args)
+	if err != nil {
+		return map[string]any{"error": err.Error()}
 	}
-	return map[string]any{"reply": respValue(reply)}
-}
-
-func respValue(r redcon.RESP) any {
-	switch r.Type {
-	case redcon.Integer:
-		return r.Int()
-	case redcon.Array:
-		all := make([]any, 0, r.Count)
-		r.ForEach(func(one redcon.RESP) bool {
-			all = append(all, respValue(one))
-			return true
-		})
-		return all
-	}
-	return string(r.Data)
+	return map[string]any{"reply": reply}
 }

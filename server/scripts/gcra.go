@@ -32,7 +32,7 @@ func gcraIsKept(call *engine.Script, _ [][]byte) error {
 
 // replyRedisGCRA writes: limited, remaining, milliseconds to wait, milliseconds until idle, and two intermediate
 // numbers as text.
-func replyRedisGCRA(w *resp.Writer, words [4]int64) {
+func replyRedisGCRA(w resp.Reply, words [4]int64) {
 	diffMs, emissionMs := math.Float64frombits(uint64(words[0])), math.Float64frombits(uint64(words[1]))
 	w.Array(6)
 	w.Bool(emissionMs < 0)

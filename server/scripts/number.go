@@ -37,7 +37,7 @@ func isDecimal(b []byte) bool {
 }
 
 // luaNumber writes the double with these bits as Lua's tostring does, %.14g.
-func luaNumber(w *resp.Writer, word int64) {
+func luaNumber(w resp.Reply, word int64) {
 	f := math.Float64frombits(uint64(word))
 	switch {
 	case math.IsNaN(f):
@@ -47,7 +47,6 @@ func luaNumber(w *resp.Writer, word int64) {
 	case math.IsInf(f, -1):
 		w.Bulk("-inf")
 	default:
-		var room [32]byte
-		w.BulkBytes(strconv.AppendFloat(room[:0], f, 'g', 14, 64))
+		w.Float(f, 14)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // Replies of scripts, as Redis converts them from Lua.
 
 // replyStatus writes the status of SET: OK, or null if nothing was set.
-func replyStatus(w *resp.Writer, words [4]int64) {
+func replyStatus(w resp.Reply, words [4]int64) {
 	if words[3] == 0 {
 		w.Null()
 		return
@@ -17,17 +17,17 @@ func replyStatus(w *resp.Writer, words [4]int64) {
 	w.OK()
 }
 
-func replyWasSet(w *resp.Writer, words [4]int64) { w.Int(words[3]) }
+func replyWasSet(w resp.Reply, words [4]int64) { w.Int(words[3]) }
 
-func ReplyOne(w *resp.Writer, words [4]int64) { w.Int(words[0]) }
+func ReplyOne(w resp.Reply, words [4]int64) { w.Int(words[0]) }
 
-func replyPair(w *resp.Writer, words [4]int64) {
+func replyPair(w resp.Reply, words [4]int64) {
 	w.Array(2)
 	w.Int(words[0])
 	w.Int(words[1])
 }
 
-func replyThree(w *resp.Writer, words [4]int64) {
+func replyThree(w resp.Reply, words [4]int64) {
 	w.Array(3)
 	for _, n := range words[:3] {
 		w.Int(n)
@@ -35,7 +35,7 @@ func replyThree(w *resp.Writer, words [4]int64) {
 }
 
 // replyTrue writes a Lua boolean: 1, or null for false.
-func replyTrue(w *resp.Writer, words [4]int64) {
+func replyTrue(w resp.Reply, words [4]int64) {
 	if words[0] == 0 {
 		w.Null()
 		return
@@ -44,7 +44,7 @@ func replyTrue(w *resp.Writer, words [4]int64) {
 }
 
 // replyPairTrue writes a pair followed by a boolean.
-func replyPairTrue(w *resp.Writer, words [4]int64) {
+func replyPairTrue(w resp.Reply, words [4]int64) {
 	w.Array(3)
 	w.Int(words[0])
 	w.Int(words[1])
@@ -52,7 +52,7 @@ func replyPairTrue(w *resp.Writer, words [4]int64) {
 }
 
 // ReplyGet writes the reply of GET: the text of a number, or null if the PTTL says that the key does not exist.
-func ReplyGet(w *resp.Writer, words [4]int64) {
+func ReplyGet(w resp.Reply, words [4]int64) {
 	if words[1] == -2 {
 		w.Null()
 		return
@@ -61,13 +61,13 @@ func ReplyGet(w *resp.Writer, words [4]int64) {
 }
 
 // replyGetPTTL writes a pair of GET and PTTL.
-func replyGetPTTL(w *resp.Writer, words [4]int64) {
+func replyGetPTTL(w resp.Reply, words [4]int64) {
 	w.Array(2)
 	ReplyGet(w, words)
 	w.Int(words[1])
 }
 
-func replyFour(w *resp.Writer, words [4]int64) {
+func replyFour(w resp.Reply, words [4]int64) {
 	w.Array(4)
 	for _, n := range words {
 		w.Int(n)
@@ -75,7 +75,7 @@ func replyFour(w *resp.Writer, words [4]int64) {
 }
 
 // replyGetPTTLTwice writes two pairs of GET and PTTL as one list.
-func replyGetPTTLTwice(w *resp.Writer, words [4]int64) {
+func replyGetPTTLTwice(w resp.Reply, words [4]int64) {
 	w.Array(4)
 	for i := 0; i < len(words); i += 2 {
 		ReplyGet(w, [4]int64{words[i], words[i+1]})
@@ -83,7 +83,7 @@ func replyGetPTTLTwice(w *resp.Writer, words [4]int64) {
 	}
 }
 
-func replyRedisRate(w *resp.Writer, words [4]int64) {
+func replyRedisRate(w resp.Reply, words [4]int64) {
 	w.Array(4)
 	w.Int(words[0])
 	w.Int(words[1])

@@ -23,7 +23,7 @@ type Script struct {
 	// Check rejects calls that Redis would not execute, and may change the numbers. It may be nil.
 	Check func(call *engine.Script, argv [][]byte) error
 	// Reply writes the reply as Redis would convert it from Lua.
-	Reply func(w *resp.Writer, words [4]int64)
+	Reply func(w resp.Reply, words [4]int64)
 	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
 	texts   []scriptText

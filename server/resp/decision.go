@@ -1,32 +1,29 @@
-package commands
+package resp
 
 import (
 	"encoding/binary"
 	"math/bits"
 	"strconv"
-
-	"github.com/weir-project/weir/engine"
 )
 
 // maxDecisionBytes is the longest reply of five integers: the header, and five times a colon, a sign, 19 digits and the
 // line end. Eight more bytes are spare: putInt writes words of four or eight bytes, which may extend beyond the reply.
 const maxDecisionBytes = 4 + 5*(1+1+19+2) + 8
 
-// appendDecision appends header, which begins a RESP array, and the five integers of a decision. It is on the hot path,
-// so it writes in place instead of appending byte by byte.
-func appendDecision(out []byte, header string, d *engine.Decision) []byte {
-	n := len(out)
-	if cap(out)-n < maxDecisionBytes {
-		out = append(out, make([]byte, maxDecisionBytes)...)[:n]
+// Decision is on the hot path, so it writes in place instead of appending byte by byte.
+func (w *Wire) Decision(more int, allowed, remaining, retryMs, resetMs, limit int64) {
+	n := len(w.Out)
+	if cap(w.Out)-n < maxDecisionBytes {
+		w.Out = append(w.Out, make([]byte, maxDecisionBytes)...)[:n]
 	}
-	buf := out[:n+maxDecisionBytes]
-	n += copy(buf[n:], header)
-	n = putInt(buf, n, d.Allowed)
-	n = putInt(buf, n, d.Remaining)
-	n = putInt(buf, n, d.RetryMs)
-	n = putInt(buf, n, d.ResetMs)
-	n = putInt(buf, n, d.Limit)
-	return buf[:n]
+	buf := w.Out[:n+maxDecisionBytes]
+	le.PutUint32(buf[n:], '*'|uint32('0'+5+more)<<8|crlf<<16)
+	n = putInt(buf, n+4, allowed)
+	n = putInt(buf, n, remaining)
+	n = putInt(buf, n, retryMs)
+	n = putInt(buf, n, resetMs)
+	n = putInt(buf, n, limit)
+	w.Out = buf[:n]
 }
 
 // putInt writes ":v\r\n" at buf[at:], which has enough space for the longest integer, and returns its end. Most numbers
