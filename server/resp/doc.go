@@ -1,7 +1,8 @@
-// Package resp reads and writes the Redis protocol, RESP2 and RESP3.
+// Package resp reads the Redis protocol, RESP2 and RESP3, and writes replies.
 //
-// A Framer cuts commands out of the bytes of a ReadBuffer, multibulk and inline, within Limits. A Writer appends
-// replies in the protocol version that the client selected. An Error is an error reply as the client reads it.
+// A Framer cuts commands out of the bytes of a ReadBuffer, multibulk and inline, within Limits. A Writer receives
+// replies: a Wire appends them in the protocol version that the client selected, and Values collects them as values of
+// Go. An Error is an error reply as the client reads it.
 //
 // # What it promises
 //
