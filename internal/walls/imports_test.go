@@ -136,6 +136,7 @@ var walls = []wall{
 	{"internal/mutants", "", "changes source text and runs its tests"},
 	{"internal/nearest", "", "finds what a mistyped word was meant to be"},
 	{"internal/pages", "", "checks documents"},
+	{"internal/quote", "", "makes bytes of a client fit for replies and logs"},
 	{"internal/race", "", "tells a test whether the race detector is on"},
 	{"internal/rlspb", "", "is generated from Envoy's messages"},
 	{"internal/testrun", "", "runs tests"},
@@ -256,18 +257,21 @@ var walls = []wall{
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
 	{"server", "internal/connlimit limiter server/acl server/commands server/evloop server/resp",
 		"listens, reads and writes, and knows no command"},
-	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
-	{"server/arg", "engine engine/network internal/clientaddr server/resp",
+	{"server/acl", "engine internal/quote", "knows users, and commands by their numbers only"},
+	{"server/arg",
+		"engine engine/network internal/clientaddr internal/quote server/resp",
 		"reads single arguments into what the engine takes, and knows no command"},
-	{"server/commands", "engine/hashslot engine engine/network internal/connlimit internal/millis " +
-		"internal/nearest limiter server/acl server/arg server/info server/policytext server/resp server/scripts " +
-		"server/service server/syntax server/timezone",
+	{"server/commands",
+		"engine engine/hashslot engine/network internal/connlimit internal/millis internal/nearest " +
+			"internal/quote limiter server/acl server/arg server/info server/policytext server/resp " +
+			"server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
 	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
-	{"server/httpapi", "engine httpfields internal/connlimit internal/millis latency limiter server/acl server/arg " +
-		"server/metrics server/policytext server/resp server/service",
+	{"server/httpapi",
+		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter server/acl " +
+			"server/arg server/metrics server/policytext server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
 	{"server/info", "engine/hashslot engine limiter server/service",
 		"reads the layer under all protocols and writes what it reads as Redis does"},
@@ -276,11 +280,14 @@ var walls = []wall{
 		"reads and writes policies for commands and for files, which know no connection"},
 	{"server/resp", "", "reads and writes bytes and knows no command"},
 	{"server/resp/resptest", "", "has streams for tests of packages that read the protocol"},
-	{"server/scripts", "engine server/arg server/resp", "recognises scripts by their text and knows no client"},
+	{"server/scripts",
+		"engine internal/quote server/arg server/resp",
+		"recognises scripts by their text and knows no client"},
 	{"server/servertest", "engine engine/hashslot internal/rlspb limiter",
 		"stands in for limiters and clients in tests of the packages beside it"},
 	{"server/service",
-		"engine httpfields internal/connlimit internal/millis latency limiter server/acl server/arg server/resp",
+		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter server/acl " +
+			"server/arg server/resp",
 		"makes, counts and tells decisions for every protocol, and knows none of them"},
 	{"server/syntax", "", "reads the syntax lines of commands and knows no command"},
 	{"server/timezone", "engine server/arg", "finds windows in calendars"},

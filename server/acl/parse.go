@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/internal/quote"
 )
 
 // Bounds of a users file. They are larger than any list of services needs, and cost little memory.
@@ -139,11 +139,11 @@ func (u *User) allow(commands Commands, rule string) error {
 	grant, what := rule[0] == '+', strings.ToLower(rule[1:])
 	if !grant && rule[0] != '-' {
 		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, ~<pattern>, +@<category>, -@<category>, "+
-			"+<command> or -<command>", resp.Quote([]byte(rule)))
+			"+<command> or -<command>", quote.Text([]byte(rule)))
 	}
 	named := commands.Named(what)
 	if len(named) == 0 {
-		return fmt.Errorf("rule %s names an unknown command or category: ACL CAT lists them", resp.Quote([]byte(rule)))
+		return fmt.Errorf("rule %s names an unknown command or category: ACL CAT lists them", quote.Text([]byte(rule)))
 	}
 	for _, command := range named {
 		u.Commands[command] = grant

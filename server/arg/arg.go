@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -21,12 +22,12 @@ const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to 
 // Bad returns an error that names an argument, states the accepted values ("must be ...") and quotes the received
 // value.
 func Bad(name, accepted string, got []byte) error {
-	return resp.Error("ERR " + name + " " + accepted + ", not " + resp.Quote(got))
+	return resp.Error("ERR " + name + " " + accepted + ", not " + quote.Text(got))
 }
 
 // NotInteger returns Redis' error with the name of the argument and the accepted values.
 func NotInteger(name, accepted string, got []byte) error {
-	return ErrNotInteger + resp.Error(": "+name+" "+accepted+", not "+resp.Quote(got))
+	return ErrNotInteger + resp.Error(": "+name+" "+accepted+", not "+quote.Text(got))
 }
 
 // WrongCount returns Redis' error for a wrong number of arguments, followed by the usage. full is the command in lower
@@ -37,7 +38,7 @@ func WrongCount(full, usage string) error {
 
 // UnknownSubcommand returns Redis' error for a subcommand that the container parent does not have.
 func UnknownSubcommand(parent string, sub []byte) error {
-	return resp.Error("ERR unknown subcommand '" + resp.Printable(sub, resp.MaxQuotedBytes) +
+	return resp.Error("ERR unknown subcommand '" + quote.Printable(sub, quote.MaxBytes) +
 		"'. Try " + parent + " HELP.")
 }
 

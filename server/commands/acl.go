@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -91,7 +92,7 @@ func runACLLoad(s *Session, _ [][]byte) {
 		return
 	}
 	if err := s.srv.ReloadUsers(); err != nil {
-		s.fail(resp.Error("ERR " + resp.Printable([]byte(err.Error()), maxErrorBytes)))
+		s.fail(resp.Error("ERR " + quote.Printable([]byte(err.Error()), maxErrorBytes)))
 		return
 	}
 	s.OK()
@@ -130,7 +131,7 @@ func runACLCat(s *Session, args [][]byte) {
 	}
 	commands, ok := byCategory[lower(args[2])]
 	if !ok {
-		s.fail(resp.Error("ERR Unknown category '" + resp.Printable(args[2], resp.MaxQuotedBytes) +
+		s.fail(resp.Error("ERR Unknown category '" + quote.Printable(args[2], quote.MaxBytes) +
 			"': category must be one of ACL CAT"))
 		return
 	}

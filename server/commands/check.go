@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/resp"
@@ -76,7 +77,7 @@ func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err err
 	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
 		if len(args) == 1 {
 			return nil, resp.Error(
-				"ERR policy " + resp.Quote(args[0]) + " needs a key: policies and keys come in pairs")
+				"ERR policy " + quote.Text(args[0]) + " needs a key: policies and keys come in pairs")
 		}
 		pair := engine.Pair{Policy: args[0], Key: args[1]}
 		if err := checkPair(op, s.batch.Pairs[first:], pair); err != nil {
@@ -109,8 +110,8 @@ func checkPair(op *engine.Op, before []engine.Pair, pair engine.Pair) error {
 		twice = twice || samePair(pair, other)
 	}
 	if twice {
-		return resp.Error("ERR policy " + resp.Quote(pair.Policy) + " is named twice for the key " +
-			resp.Quote(pair.Key))
+		return resp.Error("ERR policy " + quote.Text(pair.Policy) + " is named twice for the key " +
+			quote.Text(pair.Key))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/millis"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -75,7 +76,7 @@ func runSetName(s *Session, args [][]byte) {
 func runSetInfo(s *Session, args [][]byte) {
 	attr := strings.ToLower(string(args[2]))
 	if attr != "lib-name" && attr != "lib-ver" {
-		s.fail(resp.Error("ERR Unrecognized option '" + resp.Printable(args[2], resp.MaxQuotedBytes) +
+		s.fail(resp.Error("ERR Unrecognized option '" + quote.Printable(args[2], quote.MaxBytes) +
 			"': attribute must be LIB-NAME or LIB-VER"))
 		return
 	}
@@ -108,7 +109,7 @@ func runClientList(s *Session, args [][]byte) {
 		for _, a := range args[3:] {
 			id, ok := arg.Int(a)
 			if !ok || id < 1 {
-				s.fail(resp.Error("ERR Invalid client ID: id must be a whole number from 1, not " + resp.Quote(a)))
+				s.fail(resp.Error("ERR Invalid client ID: id must be a whole number from 1, not " + quote.Text(a)))
 				return
 			}
 			ids[id] = true
@@ -137,7 +138,7 @@ func isClientType(kind string) bool {
 }
 
 func unknownClientType(got []byte) error {
-	return resp.Error("ERR Unknown client type '" + resp.Printable(got, resp.MaxQuotedBytes) +
+	return resp.Error("ERR Unknown client type '" + quote.Printable(got, quote.MaxBytes) +
 		"': type must be normal, master, replica, slave or pubsub")
 }
 
@@ -265,7 +266,7 @@ func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) 
 		id, ok := arg.Int(value)
 		if !ok || id < 1 {
 			return nil, resp.Error("ERR client-id should be greater than 0: ID must be a whole number, not " +
-				resp.Quote(value))
+				quote.Text(value))
 		}
 		return func(c *Session) bool { return c.about.ID == id }, nil
 	case arg.Is(word, "ADDR"):
@@ -280,7 +281,7 @@ func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) 
 		return func(c *Session) bool { return c.about.Kind() == kind }, nil
 	case arg.Is(word, "USER"):
 		if users.Get(text) == nil {
-			return nil, resp.Error("ERR No such user '" + resp.Printable(value, resp.MaxQuotedBytes) +
+			return nil, resp.Error("ERR No such user '" + quote.Printable(value, quote.MaxBytes) +
 				"': username must be one of ACL LIST")
 		}
 		return func(c *Session) bool { return c.about.UserName() == text }, nil

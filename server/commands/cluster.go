@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
@@ -189,7 +190,7 @@ func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
 func runClusterReplicas(s *Session, t *limiter.Topology, args [][]byte) {
 	at := slices.IndexFunc(t.Nodes, func(m limiter.Member) bool { return info.NodeID(m.ID) == string(args[2]) })
 	if at < 0 {
-		s.fail(resp.Error("ERR Unknown node " + resp.Printable(args[2], maxNodeIDBytes)))
+		s.fail(resp.Error("ERR Unknown node " + quote.Printable(args[2], maxNodeIDBytes)))
 		return
 	}
 	lines, ok := info.ReplicaLines(t, &t.Nodes[at])

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/syntax"
@@ -211,7 +212,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 		return keys, cmd, err
 	case cmd == nil:
 		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " +
-			resp.Quote(args[0]))
+			quote.Text(args[0]))
 	case err != nil:
 		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
 	case cmd.has("movablekeys"):

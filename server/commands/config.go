@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -162,7 +163,7 @@ func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
 	at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(name)) })
 	if at < 0 {
 		return nil, resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" +
-			resp.Printable(name, resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *")
+			quote.Printable(name, quote.MaxBytes) + "': parameter must be one of CONFIG GET *")
 	}
 	set := all[at]
 	if set.set == nil {

@@ -3,6 +3,7 @@ package commands
 import (
 	"strconv"
 
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
@@ -101,7 +102,7 @@ func runHello(s *Session, args [][]byte) {
 				return
 			}
 		default:
-			s.fail(resp.Error("ERR Syntax error in HELLO option '" + resp.Printable(rest[0], resp.MaxQuotedBytes) +
+			s.fail(resp.Error("ERR Syntax error in HELLO option '" + quote.Printable(rest[0], quote.MaxBytes) +
 				"': option must be AUTH username password or SETNAME name"))
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -158,7 +159,7 @@ func (s *Session) guarded(err error) bool {
 // line stays shorter than a command.
 const (
 	auditedArgs  = 16
-	auditedBytes = resp.MaxQuotedBytes
+	auditedBytes = quote.MaxBytes
 )
 
 // unaudited are the commands of @admin that only show something, and the commands that reset single limiters.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -76,13 +77,13 @@ func syntaxError(cmd *command) error { return arg.ErrSyntax + resp.Error(": "+cm
 // unknownCommand returns Redis' own text, including its limit of 128 characters.
 func unknownCommand(args [][]byte) error {
 	const most = 128
-	text := "ERR unknown command '" + resp.Printable(args[0], most) + "', with args beginning with: "
+	text := "ERR unknown command '" + quote.Printable(args[0], most) + "', with args beginning with: "
 	room := most
 	for _, a := range args[1:] {
 		if room <= 0 {
 			break
 		}
-		shown := resp.Printable(a, room)
+		shown := quote.Printable(a, room)
 		text += "'" + shown + "' "
 		room -= len(shown) + len("'' ")
 	}

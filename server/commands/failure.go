@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -51,9 +52,9 @@ func partFailure(ops []engine.Op, ds []engine.Decision, done int, why error) err
 	for i := range ds {
 		switch {
 		case mayBeDone(ds[i].Status):
-			may = append(may, resp.Quote(ops[i].Key))
+			may = append(may, quote.Text(ops[i].Key))
 		case ds[i].Status != engine.OK:
-			not = append(not, resp.Quote(ops[i].Key))
+			not = append(not, quote.Text(ops[i].Key))
 		}
 	}
 	prefix, reason, _ := strings.Cut(service.ErrorText(why), " ")

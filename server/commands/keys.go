@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -315,7 +316,7 @@ func runScan(s *Session, args [][]byte) {
 func parseCursor(cmd string, b []byte) (uint64, error) {
 	cursor, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil || cursor > math.MaxInt64 {
-		return 0, resp.Error("ERR invalid cursor: cursor must be 0, or what " + cmd + " answered, not " + resp.Quote(b))
+		return 0, resp.Error("ERR invalid cursor: cursor must be 0, or what " + cmd + " answered, not " + quote.Text(b))
 	}
 	return cursor, nil
 }

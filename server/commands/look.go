@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/resp"
@@ -312,7 +313,7 @@ func lastStep(l *engine.Limit) engine.Step { return l.Steps.At(l.Steps.Len() - 1
 func blockText(key []byte, info *engine.Info) string {
 	by := ""
 	if info.BlockedBy != string(key) {
-		by = " by RL.BLOCK " + resp.Quote([]byte(info.BlockedBy)) + " EVERYWHERE"
+		by = " by RL.BLOCK " + quote.Text([]byte(info.BlockedBy)) + " EVERYWHERE"
 	}
 	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
@@ -323,7 +324,7 @@ func fromBlocked(srv *Shared, op *engine.Op) bool { return srv.Limiter.FromBlock
 // fromText describes the block of an address that denies an operation.
 func fromText(srv *Shared, op *engine.Op) string {
 	block := srv.Limiter.FromBlock(op.From)
-	return "its address is blocked by RL.BLOCK " + resp.Quote([]byte(block.By)) + " EVERYWHERE" +
+	return "its address is blocked by RL.BLOCK " + quote.Text([]byte(block.By)) + " EVERYWHERE" +
 		forHowLong(block.LeftMs) + reasonText(block.Reason)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -117,8 +118,8 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 // of such a name would deny nothing.
 func checkBlockable(srv *Shared, name []byte) error {
 	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
-		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " +
-			resp.Printable(key, resp.MaxQuotedBytes) +
+		return resp.Error("ERR " + quote.Text(name) + " names what policy " + p.Name + " counts: RL.BLOCK " +
+			quote.Printable(key, quote.MaxBytes) +
 			" blocks its key, under every policy")
 	}
 	return nil
@@ -134,8 +135,8 @@ func checkPlainNames(set *engine.Policies, ops []engine.Op) error {
 			if p == nil || op.Code == engine.OpScript && op.Script.ID == engine.CountGet || engine.Reserved(op.Key) {
 				continue
 			}
-			shown := resp.Printable(key, resp.MaxQuotedBytes)
-			return resp.Error("ERR " + resp.Quote(op.Key) + " names what policy " + p.Name + " counts for " + shown +
+			shown := quote.Printable(key, quote.MaxBytes)
+			return resp.Error("ERR " + quote.Text(op.Key) + " names what policy " + p.Name + " counts for " + shown +
 				": use RL.CHECK " + p.Name + " " + shown + "; give back by " + string(p.NameOf(0, key)))
 		}
 	}

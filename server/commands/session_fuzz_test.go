@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -62,14 +63,14 @@ func manyReplies(s *Session, args [][]byte) bool {
 func FuzzErrorText(f *testing.F) {
 	f.Add([]byte("a\r\nb"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
-		for _, text := range []string{resp.Quote(b), resp.Printable(b, max(n, 0)),
+		for _, text := range []string{quote.Text(b), quote.Printable(b, max(n, 0)),
 			unknownCommand([][]byte{b, b, b}).Error()} {
 			if bytes.ContainsAny([]byte(text), "\r\n\x00") {
 				t.Fatalf("%q", text)
 			}
 		}
-		if !utf8.ValidString(resp.Quote(b)) {
-			t.Fatalf("%q", resp.Quote(b))
+		if !utf8.ValidString(quote.Text(b)) {
+			t.Fatalf("%q", quote.Text(b))
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/scripts"
@@ -314,7 +315,7 @@ func fromNow(srv *Shared, name, word string, n int64, b []byte) (ms int64, err e
 // invalidExpire returns Redis' own text, followed by the accepted values.
 func invalidExpire(name, word string, b []byte) error {
 	return resp.Error("ERR invalid expire time in '" + name + "' command: " + word +
-		" must be a time above 0 and within 285,000 years, not " + resp.Quote(b))
+		" must be a time above 0 and within 285,000 years, not " + quote.Text(b))
 }
 
 // redisInt reads a 64-bit integer as Redis does: only in the form in which Redis writes it.
@@ -338,7 +339,7 @@ func expireConditions(args [][]byte) (how int64, err error) {
 	for _, b := range args {
 		w := findWord(expireWords, b)
 		if w == nil {
-			return 0, resp.Error("ERR Unsupported option " + resp.Printable(b, resp.MaxQuotedBytes) +
+			return 0, resp.Error("ERR Unsupported option " + quote.Printable(b, quote.MaxBytes) +
 				": the condition must be NX, XX, GT or LT")
 		}
 		how |= w.bit

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -69,7 +70,7 @@ func behindKey(rest string) error {
 	if name == "" {
 		name = "something"
 	}
-	return resp.Error("ERR " + resp.Printable([]byte(name), resp.MaxQuotedBytes) +
+	return resp.Error("ERR " + quote.Printable([]byte(name), quote.MaxBytes) +
 		" stands after key: put it before key; or write key_rest= if everything after it is the key")
 }
 

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/latency"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/policytext"
-	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -155,7 +155,7 @@ func (s *feed) make() *Status {
 func (s *feed) topKeys(v engine.Verdict) []TopKey {
 	top := []TopKey{}
 	for _, heavy := range s.Limiter.Top(v, topShown) {
-		top = append(top, TopKey{resp.Printable(heavy.Key, service.RecentKeyBytes), heavy.Units})
+		top = append(top, TopKey{quote.Printable(heavy.Key, service.RecentKeyBytes), heavy.Units})
 	}
 	return top
 }

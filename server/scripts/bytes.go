@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -95,7 +96,7 @@ func livesFor(call *engine.Script, how int64, i int, unitMs int64, argv [][]byte
 	ms := float64(call.Args[i] * float64(unitMs))
 	if ms > MaxNumber {
 		return resp.Error("ERR invalid expire time in script: " + scriptArg(i) + " must be within 285,000 years, not " +
-			resp.Quote(argv[i]))
+			quote.Text(argv[i]))
 	}
 	call.Args[i] = 0
 	call.Args[0], call.Args[1] = float64(how|engine.TextExpireMs), ms

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -137,5 +138,5 @@ func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 
 // NoPolicy returns the error reply for an unknown policy name.
 func NoPolicy(name []byte) error {
-	return resp.Error("ERR there is no policy " + resp.Quote(name) + ", RL.POLICY LIST names them all")
+	return resp.Error("ERR there is no policy " + quote.Text(name) + ", RL.POLICY LIST names them all")
 }

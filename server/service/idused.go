@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -16,9 +17,9 @@ func idUsed(op *engine.Op, d *engine.Decision) error {
 	}
 	key := ""
 	if op.Code == engine.OpReset || op.Code == engine.OpResetPolicy { // other keys of the same RL.RESET may be reset
-		key = " on " + resp.Quote(op.Key)
+		key = " on " + quote.Text(op.Key)
 	}
-	return resp.Error("IDUSED the ID " + resp.Quote(op.ID) + " was used" + key + " for " + first +
+	return resp.Error("IDUSED the ID " + quote.Text(op.ID) + " was used" + key + " for " + first +
 		", nothing was done" + key + ": repeat that request as it was, or send this one with an ID of its own")
 }
 

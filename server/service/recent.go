@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/internal/quote"
 )
 
 const (
@@ -68,7 +68,7 @@ func (r *RecentDenials) Note(op *engine.Op, d *engine.Decision) {
 	if d.Part == engine.NoPart { // of a denial, only a block has no part
 		by = ByBlock
 	}
-	r.ring[r.next] = Denial{now.UnixMilli(), resp.Printable(key, RecentKeyBytes), by, d.RetryMs}
+	r.ring[r.next] = Denial{now.UnixMilli(), quote.Printable(key, RecentKeyBytes), by, d.RetryMs}
 	r.next = (r.next + 1) % recentKept
 }
 
