@@ -160,33 +160,19 @@ func validLimits(limits []PolicyLimit) error {
 	return nil
 }
 
-// valid reports whether a limit is within the bounds in which the arithmetic is exact.
+// valid reports whether a policy may have the limit.
 func (l *PolicyLimit) valid() bool {
-	within := func(v, low, high int64) bool { return low <= v && v <= high }
-	r := l.Limit.Rate
-	rated := within(r.Units, 1, MaxUnits) && within(r.PerNs, 1, MaxWindowNs)
-	windowed := within(l.Limit.WindowNs, 1, MaxWindowNs)
-	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) ||
-		!within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
+	least, most := l.Limit.Algorithm.Sizes()
+	calendar := l.Limit.Algorithm == FixedWindow && l.Limit.Mode.Calendar()
+	if !l.Limit.Valid() || l.Limit.Max < least || l.Limit.Max > most || l.WaitNs < 0 || l.WaitNs > MaxWindowNs ||
+		calendar != (l.Zone != nil) || calendar && !l.Zone.Valid() {
 		return false
 	}
-	switch l.Limit.Algorithm {
-	case TokenBucket:
-		return rated && l.Limit.Max > 0
-	case LeakyBucket:
-		return rated
-	case FixedWindow:
-		calendar := l.Limit.Mode >= Day && l.Limit.Mode <= Year
-		return l.Limit.Max > 0 && l.Limit.Mode <= Forever && (windowed || l.Limit.Mode >= Day) &&
-			calendar == (l.Zone != nil) && (l.Zone == nil || l.Zone.Valid())
-	case SlidingLog:
-		return windowed && within(l.Limit.Max, 1, MaxLogUnits)
-	case SlidingCounter:
-		return windowed && l.Limit.Max > 0
-	case Strike:
-		return windowed && l.Limit.Steps.Valid() && l.Limit.Max == l.Limit.Steps.At(l.Limit.Steps.Len()-1).Threshold
+	steps := l.Limit.Steps
+	if l.Limit.Algorithm == Strike {
+		return l.Limit.Max == steps.At(steps.Len()-1).Threshold
 	}
-	return false
+	return steps == "" && l.Limit.Algorithm != Concurrency
 }
 
 // limitsFor returns the limits in force for a key at a time. An empty result means that the key has no limit.

@@ -24,8 +24,8 @@ func Valid(op *engine.Op) bool {
 	}
 	switch op.Code {
 	case engine.OpTake:
-		return ok && validLimit(&op.Limit) && len(op.Text) <= engine.MaxHolderLen &&
-			(op.Limit.Mode < engine.Day || op.Limit.Mode > engine.Year || op.Calendar != nil)
+		return ok && op.Limit.Valid() && len(op.Text) <= engine.MaxHolderLen &&
+			(!op.Limit.Mode.Calendar() || op.Calendar != nil)
 	case engine.OpRelease, engine.OpRenew:
 		return ok && within(int64(len(op.Text)), 1, engine.MaxHolderLen)
 	case engine.OpBlock, engine.OpBlockEverywhere:
@@ -75,42 +75,4 @@ func validPairs(op *engine.Op) bool {
 
 func samePair(a, b engine.Pair) bool {
 	return string(a.Policy) == string(b.Policy) && string(a.Key) == string(b.Key)
-}
-
-func validLimit(l *engine.Limit) bool {
-	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||
-		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs ||
-		l.Mode > engine.Forever || !l.Strikes.ValidFor(l.Algorithm) {
-		return false
-	}
-	switch l.Algorithm {
-	case engine.TokenBucket, engine.LeakyBucket:
-		return l.Rate.Units > 0 && l.Rate.PerNs > 0
-	case engine.SlidingLog, engine.SlidingCounter:
-		return l.WindowNs > 0
-	case engine.FixedWindow:
-		return l.WindowNs > 0 || l.Mode >= engine.Day
-	case engine.Strike:
-		return l.WindowNs > 0 && validSteps(l.Steps)
-	default:
-		return l.Algorithm == engine.Concurrency
-	}
-}
-
-// stepBytes is the encoded length of one step of a strike limit.
-const stepBytes = 16
-
-func validSteps(s engine.Steps) bool {
-	if len(s) == 0 || len(s)%stepBytes != 0 || s.Len() > engine.MaxSteps {
-		return false
-	}
-	for i := range s.Len() {
-		step := s.At(i)
-		if step.Threshold < 1 || step.Threshold > engine.MaxLogUnits || step.PenaltyNs < 1 ||
-			step.PenaltyNs > engine.MaxWindowNs ||
-			i > 0 && step.Threshold <= s.At(i-1).Threshold {
-			return false
-		}
-	}
-	return true
 }

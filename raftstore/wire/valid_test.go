@@ -23,7 +23,7 @@ func pairs(n int64) (all []engine.Pair) {
 	return all
 }
 
-// validLimits are limits of every kind that validLimit distinguishes.
+// validLimits are limits of every kind that Limit.Valid distinguishes.
 var validLimits = map[string]engine.Limit{
 	"bucket":  {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
 	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},

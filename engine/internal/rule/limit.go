@@ -54,6 +54,9 @@ const (
 	Forever // one window without end
 )
 
+// Calendar reports whether the windows are those of a calendar.
+func (m WindowMode) Calendar() bool { return m >= Day && m <= Year }
+
 // Limit is the rule of one decision. It is comparable: two equal limits are the same limit. Which
 // fields have a meaning depends on the algorithm.
 type Limit struct {
@@ -62,7 +65,7 @@ type Limit struct {
 	Strikes   StrikeMode // Strike
 	Rate      Rate       // TokenBucket, LeakyBucket
 	// Max is the limit that a decision reports, in units: the burst, the capacity, the maximum or the last threshold.
-	// It is in 1..MaxUnits; for LeakyBucket in 0..MaxUnits; for SlidingLog and Strike in 1..MaxLogUnits.
+	// See Algorithm.Sizes.
 	Max      int64
 	WindowNs int64 // SlidingLog, SlidingCounter, Strike, FixedWindow Aligned and FromFirst: 1..MaxWindowNs
 	Steps    Steps // Strike
@@ -111,6 +114,38 @@ const (
 // ValidFor reports whether limits of an algorithm may have the mode.
 func (m StrikeMode) ValidFor(a Algorithm) bool {
 	return m == 0 || a == Strike && m>>numStrikeModes == 0
+}
+
+// Sizes returns the least and the largest Max of a limit that clients may give.
+func (a Algorithm) Sizes() (least, most int64) {
+	switch a {
+	case LeakyBucket:
+		return 0, MaxUnits
+	case SlidingLog, Strike:
+		return 1, MaxLogUnits
+	}
+	return 1, MaxUnits
+}
+
+// Valid reports whether the arithmetic of a decision is exact under the limit. Max may be outside of Sizes.
+func (l *Limit) Valid() bool {
+	within := func(v, most int64) bool { return 0 <= v && v <= most }
+	if !within(l.Rate.Units, MaxUnits) || !within(l.Rate.PerNs, MaxWindowNs) || !within(l.Max, MaxUnits) ||
+		!within(l.WindowNs, MaxWindowNs) || l.Mode > Forever || !l.Strikes.ValidFor(l.Algorithm) {
+		return false
+	}
+	switch l.Algorithm {
+	case TokenBucket, LeakyBucket:
+		return l.Rate.Units > 0 && l.Rate.PerNs > 0
+	case SlidingLog, SlidingCounter:
+		return l.WindowNs > 0
+	case FixedWindow:
+		return l.WindowNs > 0 || l.Mode >= Day
+	case Strike:
+		return l.WindowNs > 0 && l.Steps.Valid()
+	default:
+		return l.Algorithm == Concurrency
+	}
 }
 
 // Is reports whether two limits are equal. It is faster than == for limits without steps.
