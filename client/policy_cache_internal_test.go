@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -149,7 +150,7 @@ func TestParseLimit(t *testing.T) {
 		"SLIDING 60ns 5", "SLIDINGCOUNTER 60ns 5", "FIXED 60ns 5", "FIXED 60ns 5 FIRST", "STRIKE 60ns 4 60ns",
 		"TOKENBUCKET 5/60ns 5", "LEAKYBUCKET 5/60ns 5", // older versions accepted these
 	} {
-		_, err := parseLimit(text)
+		_, err := parseLimit(strings.Fields(text))
 		require.NoError(t, err, text)
 	}
 	for _, text := range []string{
@@ -160,7 +161,7 @@ func TestParseLimit(t *testing.T) {
 		"STRIKE 15m x 2s", "STRIKE 15m 4 x", "STRIKE 15m 4 DELAY", "STRIKE 15m 4 2s ATTEMPTS 5 3s",
 		"STRIKE 15m ATTEMPTS", "SLIDING 1m 5 MORE",
 	} {
-		_, err := parseLimit(text)
+		_, err := parseLimit(strings.Fields(text))
 		require.Error(t, err, text)
 	}
 }

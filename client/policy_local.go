@@ -3,11 +3,11 @@ package client
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 )
 
 // sameTerms reports whether two descriptions have the same terms. It does not rely on the version alone, which may
@@ -77,16 +77,16 @@ func overrideOp(do engine.PolicyDo, pattern string, limits []engine.PolicyLimit,
 }
 
 func (l *localLimiter) scaledLimits(texts []string) ([]engine.PolicyLimit, error) {
-	limits := make([]engine.PolicyLimit, len(texts))
+	all := make([]engine.PolicyLimit, len(texts))
 	for i, text := range texts {
-		limit, err := parseLimit(text)
+		limit, err := parseLimit(strings.Fields(text))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("this client does not know the limit %q: %w", text, err)
 		}
 		limit.Limit = scaled(limit.Limit, l.fraction)
-		limits[i] = limit
+		all[i] = limit
 	}
-	return limits, nil
+	return all, nil
 }
 
 // remove deletes a policy that is no longer used.
@@ -94,22 +94,19 @@ func (l *localLimiter) remove(name string) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
 }
 
-// parseReport parses the Report of a PolicyInfo: "burst", or a duration.
+// parseReport parses the Report of a PolicyInfo. Older versions of weir send none.
 func parseReport(text string) (int64, error) {
-	if text == "" || text == "burst" {
-		return 0, nil
-	}
-	return engine.ParseDuration([]byte(text))
-}
-
-// parseReserved parses a part like "12.5%". It returns the part in thousandths.
-func parseReserved(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || percent < 0 || percent >= 100 {
-		return 0, fmt.Errorf("this client does not know the reserved part %q", text)
+	r := limits.Reader{Stored: true}
+	return r.Report([]byte(text))
+}
+
+// parseReserved parses the Reserved of a PolicyInfo, which is empty or 0% for none.
+func parseReserved(text string) (int64, error) {
+	if text == "" || text == limits.ReservedText(0) {
+		return 0, nil
 	}
-	return int64(percent*10 + 0.5), nil
+	return limits.Reserved([]byte(text))
 }

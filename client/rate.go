@@ -1,7 +1,6 @@
 package client
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -24,19 +23,10 @@ func PerMinute(n int64) Rate { return Rate{n, time.Minute} }
 func PerHour(n int64) Rate { return Rate{n, time.Hour} }
 
 // String formats the rate as commands accept it, like 5/1m.
-func (r Rate) String() string { return strconv.FormatInt(r.Units, 10) + "/" + duration(r.Per) }
+func (r Rate) String() string { return decimal(r.Units) + "/" + duration(r.Per) }
 
 // duration formats a duration as commands accept it.
 func duration(d time.Duration) string { return engine.FormatDuration(int64(d)) }
 
 // wholeMs formats a bound of a wait. It rounds down, because weir accepts no duration below a millisecond but 0.
 func wholeMs(d time.Duration) string { return duration(d.Truncate(time.Millisecond)) }
-
-// lowest returns the rate in lowest terms, as the engine requires.
-func (r Rate) lowest() engine.Rate {
-	a, b := r.Units, int64(r.Per)
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return engine.Rate{Units: r.Units / a, PerNs: int64(r.Per) / a}
-}

@@ -1,10 +1,10 @@
 package client
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 )
 
 // Calendar is a calendar window, or the window that never ends.
@@ -19,42 +19,34 @@ const (
 	Forever Calendar = "FOREVER"
 )
 
-// calendarDays is the longest length of each window in days. The fallback does not look up the calendar: its
-// windows begin at the first request and have this length.
-var calendarDays = map[Calendar]int64{Day: 1, Week: 7, Month: 31, Year: 366, Forever: 0}
-
 // Quota counts in calendar windows of a time zone (an IANA name; empty: UTC). With Forever it counts without
 // end.
 func Quota(window Calendar, zone string, max int64) *Rule {
-	days, known := calendarDays[window]
-	switch {
-	case !known:
+	switch window {
+	case Day, Week, Month, Year, Forever:
+	default:
 		return bad("RL.FIXED", "the window must be Day, Week, Month, Year or Forever, not %q", string(window))
-	case max < 1 || max > engine.MaxUnits:
-		return bad("RL.FIXED", "max must be 1 to 2^53, not %d", max)
 	}
-	limit := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: days * int64(24*time.Hour),
-		Max: max}
-	if window == Forever {
-		limit.Mode = engine.Forever
-	}
-	words := []string{string(window), strconv.FormatInt(max, 10)}
+	words := []string{"FIXED", string(window), decimal(max)}
 	if zone != "" {
 		words = append(words, "TZ", zone)
 	}
-	return newRule("RL.FIXED", limit, words...)
+	return newRule(words...)
 }
 
 // Slots admits max units at the same time. A slot is held until it is released, or until ttl after it was taken
 // or last renewed. ttl 0 means until it is released. See Acquire.
 func Slots(max int64, ttl time.Duration) *Rule {
-	if max < 1 || max > engine.MaxUnits || ttl < 0 || int64(ttl) > engine.MaxWindowNs {
-		return bad("RL.ACQUIRE", "max must be 1 to 2^53 and ttl 0 to 366 days, not %d and %v", max, ttl)
+	words := []string{"ACQUIRE", decimal(max), duration(ttl)}
+	r := ruleOf(engine.Limit{Algorithm: engine.Concurrency, Max: max}, words)
+	if r = given(r, ttl); r.err != nil {
+		return r
 	}
-	r := newRule("RL.ACQUIRE", engine.Limit{Algorithm: engine.Concurrency, Max: max}, strconv.FormatInt(max, 10),
-		duration(ttl))
+	if _, _, err := limits.Slots([][]byte{[]byte(words[1]), []byte(words[2])}); err != nil {
+		return bad(r.command, "%v", err)
+	}
 	r.ttl = ttl
-	return given(r, ttl)
+	return r
 }
 
 // Policy decides by limits that weir keeps (RL.CHECK). If Options.WhenDown is Local and weir is not reached,
@@ -84,12 +76,12 @@ func Policy(name string, locally ...*Rule) *Rule {
 var someLimit = []engine.Limit{{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}}
 
 // terms returns the policy with the given limits, as the engine has it.
-func (r *Rule) terms(limits []engine.Limit) *engine.Policy {
-	if len(limits) == 0 {
-		limits = someLimit
+func (r *Rule) terms(all []engine.Limit) *engine.Policy {
+	if len(all) == 0 {
+		all = someLimit
 	}
 	p := &engine.Policy{Name: r.policy}
-	for _, limit := range limits {
+	for _, limit := range all {
 		p.Limits = append(p.Limits, engine.PolicyLimit{Limit: limit})
 	}
 	return p

@@ -2,7 +2,6 @@ package client
 
 import (
 	"math"
-	"time"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -29,7 +28,8 @@ func scaled(limit engine.Limit, f float64) engine.Limit {
 }
 
 func slower(r engine.Rate, f float64) engine.Rate {
-	return Rate{r.Units, time.Duration(longer(r.PerNs, 1/f))}.lowest()
+	slow, _ := engine.MakeRate(r.Units, longer(r.PerNs, 1/f), 1) // never fails: both are within their bounds
+	return slow
 }
 
 // longer multiplies a time by a factor, at most to the engine's bound. It rounds up, so that no limit exceeds its

@@ -74,6 +74,11 @@ var (
 // MakeSteps packs 1..MaxSteps steps. Their thresholds ascend strictly.
 func MakeSteps(steps []Step) Steps { return rule.MakeSteps(steps) }
 
+// MakeRate returns units per periods of periodNs nanoseconds each, in lowest terms.
+func MakeRate(units, periods, periodNs int64) (Rate, error) {
+	return rule.MakeRate(units, arith.Mul(uint64(periods), uint64(periodNs)))
+}
+
 // ParseRate reads a rate such as 10, 5/m or 1/6s, exactly.
 func ParseRate(b []byte) (Rate, error) { return rule.ParseRate(b) }
 

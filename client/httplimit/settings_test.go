@@ -68,7 +68,7 @@ func TestSettingsThatAreWrong(t *testing.T) {
 			`"-1"`: with("RATE_LIMIT_PER_IP", "-1"),
 		`RATE_LIMIT_PER_USER` + requests + `"many"`: with("RATE_LIMIT_PER_USER", "many"),
 		`RATE_LIMIT_BURST` + requests + `"1.5"`:     with("RATE_LIMIT_BURST", "1.5"),
-		`RATE_LIMIT_PER_USER with RATE_LIMIT_ALGORITHM sliding_window: client: bad rule: RL.SLIDING: max must be 1 to 1000000`: with("RATE_LIMIT_PER_USER", "2000000"),
+		`RATE_LIMIT_PER_USER with RATE_LIMIT_ALGORITHM sliding_window: client: bad rule: RL.SLIDING: max must be a whole number from 1 to 1000000`: with("RATE_LIMIT_PER_USER", "2000000"),
 	} {
 		_, err := httplimit.FromEnv(getenv)
 		require.ErrorIs(t, err, httplimit.ErrBadOptions, want)

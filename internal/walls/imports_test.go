@@ -35,7 +35,8 @@ var walls = []wall{
 	{"bench/servers", "internal/freeport", "starts and asks servers and knows nothing of measuring"},
 	{"certs", "", "reads and renews certificates for servers and clients alike"},
 	{"certs/certtest", "certs", "makes certificates for tests of any package"},
-	{"client", "client/internal/keys engine internal/millis latency",
+	{"client",
+		"client/internal/keys engine internal/millis latency limits",
 		"keeps a limiter of its own for when no server answers"},
 	{"client/clientprom", "client", "exports the client's metrics, so that only its users need Prometheus"},
 	{"client/grpclimit", "client client/internal/keys client/internal/quota httpfields",
@@ -147,6 +148,8 @@ var walls = []wall{
 	{"latency", "", "counts durations for every part that measures some"},
 	{"limiter", "engine/hashslot engine latency",
 		"is the contract between what decides and what serves, and holds only types"},
+	{"limits", "engine internal/quote",
+		"is the grammar of limits for server, policy files and client, and light enough for a client"},
 	{"persistence", "engine/hashslot engine latency limiter",
 		"stores what the engine decides; protocols and clusters are built on it"},
 	{"policyfile", "engine internal/nearest limiter server server/commands server/policytext",
@@ -259,24 +262,25 @@ var walls = []wall{
 		"listens, reads and writes, and knows no command"},
 	{"server/acl", "engine internal/quote", "knows users, and commands by their numbers only"},
 	{"server/arg",
-		"engine engine/network internal/clientaddr internal/quote server/resp",
+		"engine engine/network internal/clientaddr internal/quote limits server/resp",
 		"reads single arguments into what the engine takes, and knows no command"},
 	{"server/commands",
 		"engine engine/hashslot engine/network internal/connlimit internal/millis internal/nearest " +
-			"internal/quote limiter server/acl server/arg server/info server/policytext server/resp " +
+			"internal/quote limiter limits server/acl server/arg server/info server/policytext server/resp " +
 			"server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
 	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
 	{"server/httpapi",
-		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter server/acl " +
-			"server/arg server/metrics server/policytext server/resp server/service",
+		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter limits " +
+			"server/acl server/arg server/metrics server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
 	{"server/info", "engine/hashslot engine limiter server/service",
 		"reads the layer under all protocols and writes what it reads as Redis does"},
 	{"server/metrics", "engine latency limiter server/service", "reads the counters of the layer under all protocols"},
-	{"server/policytext", "engine server/arg server/resp server/timezone",
+	{"server/policytext",
+		"engine limits server/arg server/timezone",
 		"reads and writes policies for commands and for files, which know no connection"},
 	{"server/resp", "", "reads and writes bytes and knows no command"},
 	{"server/resp/resptest", "", "has streams for tests of packages that read the protocol"},
@@ -286,11 +290,11 @@ var walls = []wall{
 	{"server/servertest", "engine engine/hashslot internal/rlspb limiter",
 		"stands in for limiters and clients in tests of the packages beside it"},
 	{"server/service",
-		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter server/acl " +
-			"server/arg server/resp",
+		"engine httpfields internal/connlimit internal/millis internal/quote latency limiter limits " +
+			"server/acl server/arg server/resp",
 		"makes, counts and tells decisions for every protocol, and knows none of them"},
 	{"server/syntax", "", "reads the syntax lines of commands and knows no command"},
-	{"server/timezone", "engine server/arg", "finds windows in calendars"},
+	{"server/timezone", "engine limits", "finds windows in calendars"},
 }
 
 // wallOf returns the line for a package: its own, or that of the closest /... above it.

@@ -94,7 +94,7 @@ func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 	cmd.answer(s, ops, ds)
 }
 
-// The following functions begin an operation, or parse arguments and remember them for the session.
+// The following functions begin an operation.
 
 // op begins an operation on key, at the end of the session's batch.
 func (s *Session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
@@ -117,45 +117,6 @@ func (s *Session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
 	}
 	op.Limit.Algorithm, op.Cost = a, 1
 	return op, nil
-}
-
-// memo holds the last argument of one kind, such as a rate, and its parsed value. Clients repeat their limits, and a
-// comparison is cheaper than parsing.
-type memo[T any] struct {
-	text  [16]byte
-	len   int
-	value T
-}
-
-func (m *memo[T]) has(b []byte) bool { return m.len > 0 && string(b) == string(m.text[:m.len]) }
-
-func (m *memo[T]) keep(b []byte, value T) {
-	if len(b) <= len(m.text) {
-		m.len, m.value = copy(m.text[:], b), value
-	}
-}
-
-func (s *Session) rateArg(b []byte) (engine.Rate, error) {
-	if s.rates.has(b) {
-		return s.rates.value, nil
-	}
-	r, err := arg.Rate(b)
-	if err == nil {
-		s.rates.keep(b, r)
-	}
-	return r, err
-}
-
-// windowArg reads the length of a window.
-func (s *Session) windowArg(b []byte) (int64, error) {
-	if s.windows.has(b) {
-		return s.windows.value, nil
-	}
-	ns, err := arg.Span("window", b)
-	if err == nil {
-		s.windows.keep(b, ns)
-	}
-	return ns, err
 }
 
 // Tracer receives the timing of some decisions. Its methods may be called from any goroutine, and must be quick.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -67,14 +67,14 @@ func planCheck(s *Session, args [][]byte) error {
 	if rest, err = morePairs(s, op, rest); err != nil {
 		return err
 	}
-	_, _, err = arg.Options(op, rest, arg.CheckOptions)
+	_, _, err = arg.Options(op, rest, limits.CheckOptions)
 	return err
 }
 
 // morePairs reads policies and their keys up to the first option.
 func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err error) {
 	first := len(s.batch.Pairs)
-	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
+	for len(args) > 0 && !limits.IsOption(args[0], limits.CheckOptions) {
 		if len(args) == 1 {
 			return nil, resp.Error(
 				"ERR policy " + quote.Text(args[0]) + " needs a key: policies and keys come in pairs")
@@ -149,7 +149,7 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 		reason = "no limit applies: the policy is disabled, or an override removes its limits"
 	default:
 		limit := p.LimitsFor(s.srv.Limiter.Now(), pair.Key)[d.Part]
-		name, rule = string(p.NameOf(int(d.Part), pair.Key)), policytext.Limit(&limit)
+		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limits.Text(&limit)
 		info = engine.Info{}
 		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
 			info, _ = s.srv.Limiter.Inspect([]byte(name))

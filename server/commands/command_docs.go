@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/syntax"
@@ -225,7 +226,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 		return nil, nil, resp.Error("ERR The command has no key arguments")
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if cmd.keys.step > 1 && arg.IsOption(args[at-1], arg.CheckOptions) {
+		if cmd.keys.step > 1 && limits.IsOption(args[at-1], limits.CheckOptions) {
 			break // end of the pairs of policies and keys
 		}
 		keys = append(keys, args[at])
@@ -238,7 +239,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 
 // keysOfPairs returns the keys of the pairs of a policy and a key, up to the first option.
 func keysOfPairs(args [][]byte) (keys [][]byte) {
-	for len(args) > 1 && !arg.IsOption(args[0], arg.CheckOptions) {
+	for len(args) > 1 && !limits.IsOption(args[0], limits.CheckOptions) {
 		keys, args = append(keys, args[1]), args[2:]
 	}
 	return keys

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -60,7 +60,7 @@ func bucketCommands() []*command {
 				{"RL.TOKENBUCKET user:42 10/s 100 MAXWAIT 1s", "1 0 100 10100 100",
 					"admitted, to be delayed for 100 ms"},
 			},
-			plan: planTokenBucket,
+			plan: planLimit(engine.TokenBucket, limits.Partial|limits.MaxWait),
 		},
 		{
 			name: "RL.LEAKYBUCKET", arity: -4, syntax: "key rate capacity [COST n] [FROM address] [ID token]",
@@ -77,7 +77,7 @@ func bucketCommands() []*command {
 				{"RL.LEAKYBUCKET mail:7 10/s 2", "1 0 200 300 2", "waits for 200 ms"},
 				{"RL.LEAKYBUCKET mail:7 10/s 2", "0 0 100 300 2", "the queue is full"},
 			},
-			plan: planLeakyBucket,
+			plan: planLimit(engine.LeakyBucket, 0),
 		},
 	}
 }
@@ -107,7 +107,7 @@ func windowCommands() []*command {
 				{"RL.FIXED trial:42 FOREVER 3", "1 2 0 -1 3", "a quota for life"},
 				{"RL.FIXED export:42 MONTH 10 TZ Europe/Berlin", "1 9 0 * 10", "ten in a calendar month"},
 			},
-			plan: planFixed,
+			plan: planLimit(engine.FixedWindow, limits.Partial|limits.First|limits.Zone),
 		},
 		{
 			name: "RL.SLIDING", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
@@ -124,7 +124,7 @@ func windowCommands() []*command {
 				{"RL.SLIDING sms:42 1h 2", "1 0 0 3600000 2", "two of two"},
 				{"RL.SLIDING sms:42 1h 2", "0 0 3600000 3600000 2", "fits when the first is an hour old"},
 			},
-			plan: planSliding,
+			plan: planLimit(engine.SlidingLog, limits.Partial),
 		},
 		{
 			name: "RL.SLIDINGCOUNTER", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
@@ -136,7 +136,7 @@ func windowCommands() []*command {
 			shown: []example{
 				{"RL.SLIDINGCOUNTER api:42 1m 1000", "1 999 0 * 1000", "idle after this window and the next"},
 			},
-			plan: planSlidingCounter,
+			plan: planLimit(engine.SlidingCounter, limits.Partial),
 		},
 	}
 }
@@ -209,7 +209,7 @@ func guardCommands() []*command {
 					"the last one that may be tried"},
 				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "0 0 900000 900000 3", "locked for 15 minutes"},
 			},
-			plan: planStrike,
+			plan: planLimit(engine.Strike, limits.Attempts|limits.Extend),
 		},
 	}
 }
@@ -246,91 +246,24 @@ func answerAcquire(s *Session, ops []engine.Op, ds []engine.Decision) {
 	s.BulkBytes(ops[0].Text)
 }
 
-// The following functions turn the arguments of a decision into its operation.
-
-func planTokenBucket(s *Session, args [][]byte) error {
-	op, err := s.take(args[1], engine.TokenBucket)
-	if err != nil {
-		return err
-	}
-	if op.Limit.Rate, err = s.rateArg(args[2]); err != nil {
-		return err
-	}
-	if op.Limit.Max, err = arg.Units("burst", args[3], 1, engine.MaxUnits); err != nil {
-		return err
-	}
-	_, _, err = arg.Options(op, args[4:], arg.Cost|arg.Partial|arg.MaxWait|arg.From|arg.ID)
-	return err
-}
-
-func planLeakyBucket(s *Session, args [][]byte) error {
-	op, err := s.take(args[1], engine.LeakyBucket)
-	if err != nil {
-		return err
-	}
-	if op.Limit.Rate, err = s.rateArg(args[2]); err != nil {
-		return err
-	}
-	if op.Limit.Max, err = arg.Units("capacity", args[3], 0, engine.MaxUnits); err != nil {
-		return err
-	}
-	_, _, err = arg.Options(op, args[4:], arg.Cost|arg.From|arg.ID)
-	return err
-}
-
-func planSliding(s *Session, args [][]byte) error {
-	return planWindow(s, args, engine.SlidingLog, engine.MaxLogUnits)
-}
-
-func planSlidingCounter(s *Session, args [][]byte) error {
-	return planWindow(s, args, engine.SlidingCounter, engine.MaxUnits)
-}
-
-func planWindow(s *Session, args [][]byte, a engine.Algorithm, most int64) error {
-	op, err := s.take(args[1], a)
-	if err != nil {
-		return err
-	}
-	if op.Limit.WindowNs, err = s.windowArg(args[2]); err != nil {
-		return err
-	}
-	if op.Limit.Max, err = arg.Units("max", args[3], 1, most); err != nil {
-		return err
-	}
-	_, _, err = arg.Options(op, args[4:], arg.Cost|arg.Partial|arg.From|arg.ID)
-	return err
-}
-
-func planFixed(s *Session, args [][]byte) error {
-	op, err := s.take(args[1], engine.FixedWindow)
-	if err != nil {
-		return err
-	}
-	limit := &op.Limit
-	if limit.Mode = arg.WindowMode(args[2]); limit.Mode == engine.Aligned {
-		if limit.WindowNs, err = s.windowArg(args[2]); err != nil {
-			return arg.OrWords(err, "DAY, WEEK, MONTH, YEAR or FOREVER", "window", args[2])
+// planLimit returns the plan of a decision under the limit that its arguments give.
+func planLimit(a engine.Algorithm, options limits.Option) func(*Session, [][]byte) error {
+	options |= limits.Cost | limits.From | limits.ID
+	return func(s *Session, args [][]byte) error {
+		op, err := s.take(args[1], a)
+		if err != nil {
+			return err
 		}
-	}
-	if limit.Max, err = arg.Units("max", args[3], 1, engine.MaxUnits); err != nil {
+		rest, err := s.reader.Args(&op.Limit, args[2:])
+		if err != nil {
+			return err
+		}
+		_, zone, err := arg.Options(op, rest, options)
+		if err == nil && op.Limit.Mode.Calendar() {
+			op.Calendar, err = s.srv.calendars.At(s.srv.Limiter.Now(), op.Limit.Mode, zone)
+		}
 		return err
 	}
-	seen, zone, err := arg.Options(op, args[4:], arg.Cost|arg.Partial|arg.First|arg.Zone|arg.From|arg.ID)
-	if err != nil {
-		return err
-	}
-	calendar := limit.Mode >= engine.Day && limit.Mode <= engine.Year
-	switch {
-	case seen&arg.Zone != 0 && !calendar:
-		return resp.Error("ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only")
-	case seen&arg.First != 0 && limit.Mode != engine.Aligned:
-		return resp.Error("ERR FIRST goes with a window of a duration only, like 1m")
-	case seen&arg.First != 0:
-		limit.Mode = engine.FromFirst
-	case calendar:
-		op.Calendar, err = s.srv.calendars.At(s.srv.Limiter.Now(), limit.Mode, zone)
-	}
-	return err
 }
 
 func planAcquire(s *Session, args [][]byte) error {
@@ -338,58 +271,18 @@ func planAcquire(s *Session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if op.Limit.Max, err = arg.Units("max", args[2], 1, engine.MaxUnits); err != nil {
+	if op.Limit.Max, op.TTLNs, err = limits.Slots(args[2:]); err != nil {
 		return err
 	}
-	if op.TTLNs, err = arg.Duration("ttl", args[3]); err != nil {
-		return err
-	}
-	seen, _, err := arg.Options(op, args[4:], arg.Holder|arg.Cost|arg.From|arg.ID)
+	seen, _, err := arg.Options(op, args[4:], limits.Holder|limits.Cost|limits.From|limits.ID)
 	switch {
 	case err != nil:
 		return err
-	case seen&arg.Holder != 0:
-	case seen&arg.ID != 0:
+	case seen&limits.Holder != 0:
+	case seen&limits.ID != 0:
 		op.Text = op.ID // a repeated request must name the same holder
 	default:
 		op.Text = s.batch.NewHolder()
 	}
 	return nil
-}
-
-func planStrike(s *Session, args [][]byte) error {
-	op, err := s.take(args[1], engine.Strike)
-	if err != nil {
-		return err
-	}
-	if op.Limit.WindowNs, err = s.windowArg(args[2]); err != nil {
-		return err
-	}
-	var steps [engine.MaxSteps]engine.Step
-	n, rest, err := arg.Steps(&steps, args[3:])
-	if err != nil {
-		return err
-	}
-	op.Limit.Max = steps[n-1].Threshold
-	op.Limit.Steps = packSteps(s, steps[:n])
-	seen, _, err := arg.Options(op, rest, arg.Attempts|arg.Extend|arg.Cost|arg.From|arg.ID)
-	if seen&arg.Attempts != 0 {
-		op.Limit.Strikes |= engine.Attempts
-	}
-	if seen&arg.Extend != 0 {
-		op.Limit.Strikes |= engine.Extend
-	}
-	return err
-}
-
-// packSteps converts steps for an operation. The session keeps the last result, because a client repeats its limits.
-func packSteps(s *Session, steps []engine.Step) engine.Steps {
-	same := s.steps.Len() == len(steps)
-	for i := 0; same && i < len(steps); i++ {
-		same = s.steps.At(i) == steps[i]
-	}
-	if !same {
-		s.steps = engine.MakeSteps(steps)
-	}
-	return s.steps
 }

@@ -183,28 +183,10 @@ func planBucket(s *Session, args [][]byte, extra, period, unitNs int64) (*engine
 		return nil, err
 	}
 	op.Limit.Max = burst + extra
-	op.Limit.Rate, err = rateOf(count, period, unitNs)
-	return op, err
-}
-
-// rateOf returns count per period*unitNs in lowest terms. It reduces before it multiplies, so that every step fits 64
-// bits.
-func rateOf(count, period, unitNs int64) (engine.Rate, error) {
-	g := gcd(count, period)
-	count, period = count/g, period/g
-	g = gcd(count, unitNs)
-	count, unitNs = count/g, unitNs/g
-	if period > engine.MaxWindowNs/unitNs {
-		return engine.Rate{}, errDialectRate
+	if op.Limit.Rate, err = engine.MakeRate(count, period, unitNs); err != nil {
+		return nil, errDialectRate
 	}
-	return engine.Rate{Units: count, PerNs: period * unitNs}, nil
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return op, nil
 }
 
 // decimalSeconds reads seconds with up to nine decimals. It returns them exactly, as n times unitNs nanoseconds. The

@@ -135,10 +135,10 @@ func TestRateOf(t *testing.T) {
 		{1 << 53, 1 << 62, 1, engine.Rate{Units: 1, PerNs: 512}},
 		{3, 31622400 * 3, 1e9, engine.Rate{Units: 1, PerNs: engine.MaxWindowNs}},
 	} {
-		got, err := rateOf(test.count, test.period, test.unitNs)
+		got, err := engine.MakeRate(test.count, test.period, test.unitNs)
 		assert.NoError(t, err)
 		assert.Equal(t, test.want, got)
 	}
-	_, err := rateOf(1, 1<<62, 1e9)
+	_, err := engine.MakeRate(1, 1<<62, 1e9)
 	assert.Error(t, err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -102,7 +103,7 @@ func planReserve(s *Session, args [][]byte) error {
 	if op.Cost, err = arg.Units("n", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	if op.TTLNs, err = arg.Span("ttl", args[4]); err != nil {
+	if op.TTLNs, err = limits.Span("ttl", args[4]); err != nil {
 		return err
 	}
 	rest := args[5:]
@@ -118,7 +119,7 @@ func planReserve(s *Session, args [][]byte) error {
 		return resp.Error("ERR the policies and keys of a hold must be at most " + strconv.Itoa(engine.MaxHoldBytes) +
 			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
 	}
-	if _, _, err = arg.Options(op, rest, arg.Priority|arg.From|arg.ID); err == nil && op.ID == nil {
+	if _, _, err = arg.Options(op, rest, limits.Priority|limits.From|limits.ID); err == nil && op.ID == nil {
 		op.ID = newHoldID(s.srv, op.Key)
 	}
 	return err

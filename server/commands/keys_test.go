@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/timezone"
 )
 
@@ -187,7 +187,7 @@ func TestCalendarWindows(t *testing.T) {
 		assert.NoError(t, err)
 		location, err := time.LoadLocation(test.zone)
 		assert.NoError(t, err)
-		w := timezone.WindowAt(at.UnixNano(), arg.WindowMode([]byte(test.mode)), location)
+		w := timezone.WindowAt(at.UnixNano(), limits.WindowMode([]byte(test.mode)), location)
 		show := func(ns int64) string { return time.Unix(0, ns).In(location).Format(time.RFC3339) }
 		assert.Equal(t, test.end, show(w.Ends.EndNs), "%+v", test)
 		assert.Equal(t, test.next, show(w.Ends.NextEndNs), "%+v", test)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -154,7 +154,7 @@ func fieldsOf(info *engine.Info) []field {
 	number := func(name string, n int64) field { return field{name: name, n: n, number: true} }
 	fields := []field{
 		{name: "algorithm", text: info.Algorithm.String()},
-		{name: "rule", text: policytext.Rule(info.Limit)},
+		{name: "rule", text: limits.Rule(info.Limit)},
 		number("limit", info.Limit.Max),
 		number("used", info.Used),
 		number("remaining", info.Remaining),
@@ -251,7 +251,7 @@ func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine
 	s.PairInt("reset_after_ms", d.ResetMs)
 	s.PairInt("limit", d.Limit)
 	s.Pair("algorithm", op.Limit.Algorithm.String())
-	s.Pair("rule", policytext.Rule(op.Limit))
+	s.Pair("rule", limits.Rule(op.Limit))
 	reason := why(op, d, info)
 	if !info.Blocked && fromBlocked(s.srv, op) {
 		reason = fromText(s.srv, op)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/service"
@@ -169,11 +170,11 @@ func runPolicyGet(s *Session, args [][]byte) {
 	s.Pair("name", p.Name)
 	s.PairInt("version", int64(p.Version))
 	s.Bulk("limits")
-	s.Strings(policytext.Limits(p.Limits))
+	s.Strings(limits.Texts(p.Limits))
 	s.PairInt("shadow", int64(oneIf(p.Shadow)))
 	s.PairInt("disabled", int64(oneIf(p.Disabled)))
 	s.PairInt("retry_after_ms", (p.RetryNs+1e6-1)/1e6) // rounded up as in denials
-	s.Pair("reserved", policytext.Reserved(p.Reserved))
+	s.Pair("reserved", limits.ReservedText(p.Reserved))
 	s.Bulk("overrides")
 	s.Array(len(p.Overrides))
 	for i := range p.Overrides {
@@ -184,7 +185,7 @@ func runPolicyGet(s *Session, args [][]byte) {
 	s.PairInt("shadowed", counts.Shadowed)
 	s.Pair("owner", p.Owner)
 	s.Pair("layout", p.Layout)
-	s.Pair("report", policytext.Report(p.ReportNs))
+	s.Pair("report", limits.ReportText(p.ReportNs))
 	s.stale()
 }
 
@@ -192,7 +193,7 @@ func runPolicyGet(s *Session, args [][]byte) {
 func writeOverride(s *Session, o *engine.Override) {
 	s.Array(3)
 	s.Bulk(o.Pattern)
-	s.Strings(policytext.Limits(o.Limits))
+	s.Strings(limits.Texts(o.Limits))
 	if o.UntilNs == engine.Never {
 		s.Int(-1)
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
 )
@@ -94,7 +94,7 @@ func TestZonesAreAsTheCalendarSays(t *testing.T) {
 				1e9)
 			mode := engine.Day + engine.WindowMode(r.IntN(4))
 			require.Equal(t, timezone.WindowAt(wall, mode, location).Ends, *zone.Window(wall, mode), "%s %s %s", name,
-				arg.WindowWords[mode], time.Unix(0, wall).UTC())
+				limits.WindowWords[mode], time.Unix(0, wall).UTC())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/millis"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -97,7 +98,7 @@ func newHeldRequest(s *Session, args [][]byte) (*heldRequest, error) {
 	if !arg.Is(args[n], "TIMEOUT") {
 		return nil, resp.Error("ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s")
 	}
-	ns, err := arg.Duration("TIMEOUT", args[n+1])
+	ns, err := limits.Duration("TIMEOUT", args[n+1])
 	if err == nil && ns > int64(maxTimeout) {
 		err = arg.Bad("TIMEOUT", "must be at most 1h", args[n+1])
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -60,10 +61,7 @@ type Session struct {
 	topics    topics
 	about     service.Client
 
-	// The last limits of the client, so that repeated ones need no parsing.
-	rates   memo[engine.Rate]
-	windows memo[int64]
-	steps   engine.Steps
+	reader limits.Reader // remembers the last limits of the client
 
 	recent struct { // the last command that lookup found, because pipelines repeat commands
 		name [maxNameBytes]byte

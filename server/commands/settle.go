@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/network"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -143,7 +144,7 @@ func planRelease(s *Session, args [][]byte) error {
 		return err
 	}
 	op.Text = args[2]
-	_, _, err = arg.Options(op, args[3:], arg.ID)
+	_, _, err = arg.Options(op, args[3:], limits.ID)
 	return err
 }
 
@@ -156,10 +157,10 @@ func planRenew(s *Session, args [][]byte) error {
 		return err
 	}
 	op.Text = args[2]
-	if op.TTLNs, err = arg.Duration("ttl", args[3]); err != nil {
+	if op.TTLNs, err = limits.Duration("ttl", args[3]); err != nil {
 		return err
 	}
-	_, _, err = arg.Options(op, args[4:], arg.ID)
+	_, _, err = arg.Options(op, args[4:], limits.ID)
 	return err
 }
 
@@ -171,7 +172,7 @@ func planRefund(s *Session, args [][]byte) error {
 	if op.Cost, err = arg.Units("n", args[2], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = arg.Options(op, args[3:], arg.ID)
+	_, _, err = arg.Options(op, args[3:], limits.ID)
 	return err
 }
 
@@ -185,12 +186,12 @@ func planBlock(s *Session, args [][]byte) error {
 	}
 	if arg.Is(args[2], "FOREVER") {
 		op.TTLNs = engine.Never
-	} else if op.TTLNs, err = arg.Span("duration", args[2]); err != nil {
-		return arg.OrWords(err, "FOREVER", "duration", args[2])
+	} else if op.TTLNs, err = limits.Span("duration", args[2]); err != nil {
+		return limits.OrWords(err, "FOREVER", "duration", args[2])
 	}
 	op.Partial, op.High = ofSomeKeys(s), true
-	seen, _, err := arg.Options(op, args[3:], arg.Reason|arg.ID|arg.Everywhere)
-	if err != nil || seen&arg.Everywhere == 0 {
+	seen, _, err := arg.Options(op, args[3:], limits.Reason|limits.ID|limits.Everywhere)
+	if err != nil || seen&limits.Everywhere == 0 {
 		return err
 	}
 	op.Code = engine.OpBlockEverywhere
@@ -220,7 +221,7 @@ func planUnblock(s *Session, args [][]byte) error {
 		return err
 	}
 	op.Partial = ofSomeKeys(s)
-	_, _, err = arg.Options(op, args[2:], arg.ID)
+	_, _, err = arg.Options(op, args[2:], limits.ID)
 	return err
 }
 
@@ -238,7 +239,7 @@ func planForgive(s *Session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = arg.Options(op, rest, arg.ID)
+	_, _, err = arg.Options(op, rest, limits.ID)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/latency"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/server/policytext"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -165,13 +165,13 @@ func (s *feed) policyStatuses() []PolicyStatus {
 	page := s.Book.At(set)
 	for _, p := range set.All() {
 		o := page.Of[p.Name]
-		var limits []string
+		var texts []string
 		for i := range p.Limits {
 			l := p.Limits[i].Limit
-			limits = append(limits, strings.ToUpper(l.Algorithm.String())+" "+policytext.Rule(l))
+			texts = append(texts, strings.ToUpper(l.Algorithm.String())+" "+limits.Rule(l))
 		}
 		views = append(views, PolicyStatus{p.Name, o.Allowed.Load(), o.Limited.Load(), p.Counts().Shadowed,
-			strings.Join(limits, ", ")})
+			strings.Join(texts, ", ")})
 	}
 	return views
 }

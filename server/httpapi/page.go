@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -132,7 +132,7 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 
 func viewOf(name []byte, info *engine.Info) KeyView {
 	return KeyView{
-		Name: string(name), Algorithm: info.Algorithm.String(), Rule: policytext.Rule(info.Limit),
+		Name: string(name), Algorithm: info.Algorithm.String(), Rule: limits.Rule(info.Limit),
 		Limit: info.Limit.Max,
 		Used:  info.Used, Remaining: info.Remaining, IdleInMs: info.IdleInMs,
 		Blocked: info.Blocked, BlockedMs: info.BlockedMs, BlockedBy: info.BlockedBy,

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -50,7 +51,7 @@ func change(op *engine.Op, do engine.PolicyDo, args [][]byte) error {
 
 // checkPolicyName rejects names that a policy cannot have, including the options of RL.CHECK.
 func checkPolicyName(name []byte) error {
-	if arg.IsOption(name, arg.CheckOptions) {
+	if limits.IsOption(name, limits.CheckOptions) {
 		return arg.Bad("policy", "must not be an option of RL.CHECK", name)
 	}
 	if !engine.IsPolicyName(name) {
@@ -127,7 +128,7 @@ func readOverride(op *engine.Op, args [][]byte) error {
 	}
 	op.Policy.Terms = &engine.Policy{Overrides: []engine.Override{o}}
 	if len(rest) > 1 && arg.Is(rest[0], "TTL") && op.Policy.Do == engine.PolicyOverride {
-		if op.TTLNs, err = arg.Span("TTL", rest[1]); err != nil {
+		if op.TTLNs, err = limits.Span("TTL", rest[1]); err != nil {
 			return err
 		}
 		rest = rest[2:]

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -31,8 +32,8 @@ func Parse(words []string) (op engine.Op, err error) {
 }
 
 // Words formats the terms of a policy in the syntax of RL.POLICY SET, after the name. It omits overrides.
-func Words(p *engine.Policy) (limits []string, terms []string) {
-	limits = Limits(p.Limits)
+func Words(p *engine.Policy) (limitTexts []string, terms []string) {
+	limitTexts = limits.Texts(p.Limits)
 	if p.Shadow {
 		terms = append(terms, "SHADOW")
 	}
@@ -43,7 +44,7 @@ func Words(p *engine.Policy) (limits []string, terms []string) {
 		terms = append(terms, "RETRYAFTER", engine.FormatDuration(p.RetryNs))
 	}
 	if p.Reserved > 0 {
-		terms = append(terms, "RESERVED", Reserved(p.Reserved))
+		terms = append(terms, "RESERVED", limits.ReservedText(p.Reserved))
 	}
 	if p.Layout != "" {
 		terms = append(terms, "LAYOUT", p.Layout)
@@ -51,5 +52,5 @@ func Words(p *engine.Policy) (limits []string, terms []string) {
 	if p.ReportNs > 0 {
 		terms = append(terms, "REPORT", engine.FormatDuration(p.ReportNs))
 	}
-	return limits, terms
+	return limitTexts, terms
 }

@@ -2,12 +2,14 @@ package policytext
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/timezone"
 )
 
 // termsArgs parses the terms of a policy into a change. The change keeps no reference to args.
@@ -21,7 +23,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 	for len(args) > 0 {
 		word := strings.ToUpper(string(args[0]))
 		if seen[word] {
-			return resp.Error("ERR " + word + " is given twice")
+			return limits.Error(word + " is given twice")
 		}
 		seen[word] = true
 		used := 1
@@ -38,7 +40,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 			}
 		case "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "OWNER", "IF":
 			if len(args) < 2 {
-				return resp.Error("ERR " + word + " needs a value, like " + word + " " + termExamples[word])
+				return limits.Error(word + " needs a value, like " + word + " " + termExamples[word])
 			}
 			used++
 			err = valuedTerm(change, word, args[1])
@@ -53,7 +55,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 		args = args[used:]
 	}
 	if seen["KEEP"] && seen["RESET"] {
-		return resp.Error("ERR KEEP and RESET exclude each other")
+		return limits.Error("KEEP and RESET exclude each other")
 	}
 	return nil
 }
@@ -68,15 +70,15 @@ var termExamples = map[string]string{
 func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err error) {
 	switch word {
 	case "RESERVED":
-		change.Terms.Reserved, err = reservedArg(value)
+		change.Terms.Reserved, err = limits.Reserved(value)
 	case "LAYOUT":
 		if change.Terms.Layout = string(value); len(value) == 0 {
 			err = arg.Bad(word, "must be like "+termExamples[word], value)
 		}
 	case "REPORT":
-		change.Terms.ReportNs, err = reportArg(value)
+		change.Terms.ReportNs, err = new(limits.Reader).Report(value)
 	case "RETRYAFTER":
-		change.Terms.RetryNs, err = arg.Span(word, value)
+		change.Terms.RetryNs, err = limits.Span(word, value)
 	case "OWNER":
 		change.Own = true
 		change.Terms.Owner, err = Owner(value)
@@ -93,19 +95,6 @@ func checkLayout(layout, policy string) error {
 		return nil
 	}
 	return arg.Bad("LAYOUT", accepted, []byte(layout))
-}
-
-// reportArg parses the value of REPORT: what decisions report as the limit of a bucket. For BURST it returns 0: the
-// size of the bucket. For a duration it returns nanoseconds: the units that the rate gives in this time.
-func reportArg(b []byte) (int64, error) {
-	if arg.Is(b, "BURST") {
-		return 0, nil
-	}
-	ns, err := arg.Span("REPORT", b)
-	if err != nil {
-		err = arg.OrWords(err, "BURST", "REPORT", b)
-	}
-	return ns, err
 }
 
 // Owner parses an owner. NONE means no owner.
@@ -127,28 +116,37 @@ func ifArg(change *engine.PolicyChange, b []byte) error {
 	return err
 }
 
+// termWords are the words that end the arguments of a LIMIT.
+var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET",
+	"OWNER", "IF", "UNLIMITED", "TTL"}
+
+func isTerm(b []byte) bool {
+	return slices.ContainsFunc(termWords, func(word string) bool { return arg.Is(b, word) })
+}
+
 // limitsArgs parses LIMIT and its arguments, at least once.
-func limitsArgs(args [][]byte) (limits []engine.PolicyLimit, rest [][]byte, err error) {
+func limitsArgs(args [][]byte) (all []engine.PolicyLimit, rest [][]byte, err error) {
+	r := limits.Reader{Zone: timezone.Tables.Get}
 	if len(args) == 0 || !arg.Is(args[0], "LIMIT") {
 		got := []byte(nil)
 		if len(args) > 0 {
 			got = args[0]
 		}
-		return nil, nil, arg.Bad("policy", "must begin with LIMIT: "+algorithmWords, got)
+		return nil, nil, arg.Bad("policy", "must begin with LIMIT: "+limits.Algorithms, got)
 	}
 	for len(args) > 0 && arg.Is(args[0], "LIMIT") {
 		end := 1
 		for end < len(args) && !isTerm(args[end]) {
 			end++
 		}
-		l, err := limitArgs(args[1:end])
+		l, err := r.Limit(args[1:end])
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(limits) == engine.MaxPolicyLimits {
-			return nil, nil, resp.Error("ERR a policy has at most " + strconv.Itoa(engine.MaxPolicyLimits) + " limits")
+		if len(all) == engine.MaxPolicyLimits {
+			return nil, nil, limits.Error("a policy has at most " + strconv.Itoa(engine.MaxPolicyLimits) + " limits")
 		}
-		limits, args = append(limits, l), args[end:]
+		all, args = append(all, l), args[end:]
 	}
-	return limits, args, nil
+	return all, args, nil
 }

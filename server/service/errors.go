@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -49,9 +50,12 @@ const (
 // ErrorText returns the text of an error reply. No other function maps errors to texts.
 func ErrorText(err error) string {
 	var reply resp.Error
+	var wrong limits.Error
 	switch {
 	case errors.As(err, &reply):
 		return string(reply)
+	case errors.As(err, &wrong):
+		return "ERR " + string(wrong)
 	case errors.Is(err, limiter.ErrNoDisk), errors.Is(err, limiter.ErrOldMember), errors.Is(err, limiter.ErrTooLarge):
 		return "ERR " + err.Error()
 	case errors.Is(err, limiter.ErrTryAgain): // the cause is in the log only

@@ -6,6 +6,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
 	"github.com/weir-project/weir/internal/millis"
+	"github.com/weir-project/weir/limits"
 )
 
 // QuotaOf converts the decision about an OpTake or an OpCheck of one pair for HTTP fields. name is the name of the
@@ -18,7 +19,7 @@ func (s *Service) QuotaOf(name string, op *engine.Op, d *engine.Decision) httpfi
 	fits := false
 	switch op.Code {
 	case engine.OpTake:
-		q.Window, fits = windowOf(&op.Limit), op.Cost <= op.Limit.Max
+		q.Window, fits = limits.Window(&op.Limit), op.Cost <= op.Limit.Max
 	default:
 		p := s.Limiter.Policies().Get(op.Text)
 		if p == nil { // removed meanwhile
@@ -41,37 +42,18 @@ func (s *Service) QuotaOf(name string, op *engine.Op, d *engine.Decision) httpfi
 // windowOf returns the time in which the limit that a check reports becomes available again, or 0 if it never does. The
 // answer to a check of a blocked key reports the first limit.
 func (s *Service) windowOf(p *engine.Policy, op *engine.Op, d *engine.Decision) time.Duration {
-	limits := p.LimitsFor(s.Limiter.Now(), op.Key)
+	inForce := p.LimitsFor(s.Limiter.Now(), op.Key)
 	switch {
-	case int(d.Part) < len(limits):
-		limits = limits[d.Part:]
+	case int(d.Part) < len(inForce):
+		inForce = inForce[d.Part:]
 	case d.Allowed > 0: // no limit applies
 		return 0
 	default:
-		limits = p.Limits
+		inForce = p.Limits
 	}
-	l := &limits[0].Limit
+	l := &inForce[0].Limit
 	if bucket := l.Algorithm == engine.TokenBucket || l.Algorithm == engine.LeakyBucket; bucket && p.ReportNs > 0 {
 		return time.Duration(p.ReportNs)
 	}
-	return windowOf(l)
-}
-
-// calendarDays is the longest length of each calendar window in days.
-var calendarDays = map[engine.WindowMode]time.Duration{
-	engine.Day: 1, engine.Week: 7, engine.Month: 31, engine.Year: 366,
-}
-
-// windowOf returns the time in which a limit becomes available again, or 0 if it never does.
-func windowOf(l *engine.Limit) time.Duration {
-	switch l.Algorithm {
-	case engine.TokenBucket, engine.LeakyBucket:
-		perUnit := float64(l.Rate.PerNs) / float64(l.Rate.Units)
-		return time.Duration(min(perUnit*float64(l.Max), float64(engine.MaxWindowNs)))
-	case engine.FixedWindow:
-		if l.Mode >= engine.Day {
-			return calendarDays[l.Mode] * 24 * time.Hour
-		}
-	}
-	return time.Duration(l.WindowNs)
+	return limits.Window(l)
 }

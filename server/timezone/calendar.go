@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 )
 
 // maxZones bounds the cached time zones. The IANA database has about 600 names. Further zones are loaded at every use.
@@ -81,7 +81,7 @@ func (c *Calendars) zone(name []byte) (*zone, error) {
 // loadZone loads a time zone. It rejects "Local" and the empty name, which Go maps to the zone of the machine and to
 // UTC. It also rejects alternative spellings of a zone's path, which would fill the cache, and unknown names.
 func loadZone(name []byte) (*time.Location, error) {
-	bad := arg.Bad("TZ", "must be an IANA time zone like UTC or Europe/Berlin", name)
+	bad := limits.Bad("TZ", "must be an IANA time zone like UTC or Europe/Berlin", name)
 	if len(name) == 0 || len(name) > maxZoneBytes || string(name) == "Local" ||
 		path.Clean(string(name)) != string(name) {
 		return nil, bad
