@@ -55,7 +55,8 @@ func TestImportTheClient(t *testing.T) {
 	program = strings.ReplaceAll(program, "127.0.0.1:6380", s.Addr)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
 	output(t, dir, env, "go", "mod", "init", "example.com/importer")
-	output(t, dir, env, "go", "mod", "edit", "-require="+release.Path+"@"+release.Version, "-replace="+release.Path+"="+root)
+	output(t, dir, env, "go", "mod", "edit", "-require="+release.Path+"@"+release.Version,
+		"-replace="+release.Path+"="+root)
 	output(t, dir, env, "go", "build", "-o", "importer", ".")
 	require.Contains(t, string(page), "It prints `"+strings.TrimSpace(output(t, dir, nil, "./importer"))+"`.")
 	s.Stop()

@@ -248,8 +248,8 @@ func TestTheOldBoundIsNamed(t *testing.T) {
 	srv.lim.Table.SetRules(engine.RulesNetworks)
 	c := srv.client(t)
 	fillBlacklist(t, c, 999)
-	require.Equal(t, "-ERR at most 1000 blocks EVERYWHERE may be in force, 999 are, and this command adds 2: no address "+
-		"was added; SREM or RL.UNBLOCK some", c.say("SADD rl:blacklist:ip 192.0.2.1 192.0.2.2"))
+	require.Equal(t, "-ERR at most 1000 blocks EVERYWHERE may be in force, 999 are, and this command adds 2: no "+
+		"address was added; SREM or RL.UNBLOCK some", c.say("SADD rl:blacklist:ip 192.0.2.1 192.0.2.2"))
 	require.Equal(t, "1", c.say("SADD rl:blacklist:ip 192.0.2.1"))
 	require.Contains(t, c.say("RL.BLOCK ip:192.0.2.2 1h EVERYWHERE"), "ERR at most 1000 blocks EVERYWHERE")
 }

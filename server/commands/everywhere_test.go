@@ -108,6 +108,6 @@ func TestBlockEverywhereNeedsAllKeys(t *testing.T) {
 func TestBlocksEverywhereHaveABound(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	fillBlacklist(t, c, engine.MaxBlocksEverywhere)
-	require.Equal(t, "-ERR at most 100000 blocks EVERYWHERE may be in force, and this one was not set: RL.UNBLOCK one, "+
-		"or block single keys", c.say("RL.BLOCK ip:198.51.100.1 1h EVERYWHERE"))
+	require.Equal(t, "-ERR at most 100000 blocks EVERYWHERE may be in force, and this one was not set: RL.UNBLOCK "+
+		"one, or block single keys", c.say("RL.BLOCK ip:198.51.100.1 1h EVERYWHERE"))
 }
