@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -27,6 +28,15 @@ type bareNode struct {
 	said    logtest.Buffer
 }
 
+// inMemory makes a transport in memory the carrier of a group.
+type inMemory struct{ *raft.InmemTransport }
+
+// RequestPreVote implements raft.WithPreVote.
+func (inMemory) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPreVoteRequest,
+	*raft.RequestPreVoteResponse) error {
+	return errors.ErrUnsupported
+}
+
 // newBareNode makes node "a" with an empty log in memory.
 func newBareNode(t *testing.T) *bareNode { return newBareNodeCalled(t, "a") }
 
@@ -44,9 +54,9 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b.host.Identity.NodeID = id
 	store := raft.NewInmemStore()
 	b.group.logs = raftlog.Guard(store, b.host.Fatal)
-	b.group.use(b.group.newMachine())
-	b.group.confirms.Self, b.group.confirms.Ask = id, b.host.Peers.Wake
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
+	b.group.transport = inMemory{b.carrier}
+	b.group.makeParts()
 	config := b.group.raftConfig()
 	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.Peers.Expects)
 	var err error

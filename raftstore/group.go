@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -51,9 +52,12 @@ type group struct {
 	logs      *raftlog.Log
 	arrivals  *raftlog.Arrivals
 	closeLogs func() error
+	wanted    atomic.Uint64 // see snapshots.Snapshots.Wanted
 	ready     chan struct{} // closed when every part exists
 	transport transport.Carrier
 	queue     *queue.Queue
+	cluster   *membership.Cluster
+	status    func() host.Status
 	confirms  *quorum.Check
 
 	format     *format.Format
@@ -67,47 +71,19 @@ type group struct {
 	closing    timers.Single // closes idle images
 }
 
-// newGroup creates the parts that need neither the disk nor the network. status returns the status of the node.
+// newGroup returns a group without parts. status returns the status of the node.
 func newGroup(h *host.Host, status func() host.Status) *group {
-	g := &group{
-		Host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
-		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window), confirms: &quorum.Check{Stop: h.Stop},
+	return &group{
+		Host: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
+		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window), cluster: &membership.Cluster{Host: h},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
-	g.confirms.Term, g.confirms.Voters = g.raft.Term, g.raft.Voters
-	g.format = &format.Format{Host: h, Raft: g.raft}
-	g.format.Agreed.Store(wire.Oldest)
-	g.divergence = &divergence.Check{Host: h, Raft: g.raft, Found: make(chan fsm.Difference, 1)}
-	g.leadership = &leadership.Leadership{Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Status: status}
-	g.leadership.Agree = func() byte {
-		g.format.Agree()
-		return byte(g.format.Agreed.Load())
-	}
-	g.reads = &readindex.Reads{
-		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
-		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages),
-	}
-	g.reads.Asker = timers.NewWorker(h.Go, h.Stop, g.reads.Ask)
-	g.pipeline = &pipeline.Pipeline{
-		Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
-		Format: g.format, Disputed: &g.divergence.UnderWay,
-		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
-	}
-	g.membership = &membership.Membership{
-		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
-	}
-	g.snapshots = &snapshots.Snapshots{
-		Host: h, Raft: g.raft, Leadership: g.leadership, Permit: h.SnapshotPermit(), Taking: make(chan struct{}, 1),
-	}
-	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, Leadership: g.leadership}
-	return g
 }
 
 // load opens the images and the log, and runs recovery. The inter-node port must not be open yet, because it reports
 // the id of the cluster to other nodes.
 func (g *group) load() error {
 	o := &g.Options
-	g.confirms.Self, g.confirms.Ask = o.NodeID, g.Peers.Wake
 	var err error
 	g.images, err = persistence.OpenImages(persistence.StoreOptions{
 		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.Log, OnFatal: g.Fatal,
@@ -121,34 +97,65 @@ func (g *group) load() error {
 	if err := g.recovery().Run(); err != nil {
 		return err
 	}
-	if g.arrivals, err = raftlog.NoteArrivals(g.logs, g.Source); err != nil {
-		return err
-	}
-	g.use(g.newMachine())
-	g.JoinBudget(func() budget.Table { return g.fsm.Table.Load() }, g.pipeline.EvictIfOver)
-	g.fsm.Arrived, g.fsm.Grown = g.arrivals.Of, g.Memory.Grown
-	return nil
+	g.arrivals, err = raftlog.NoteArrivals(g.logs, g.Source)
+	return err
 }
 
-// use passes the FSM, the log and the images to the parts that need them.
-func (g *group) use(m *fsm.FSM) {
-	g.fsm, g.format.FSM, g.divergence.FSM, g.leadership.FSM, g.reads.FSM = m, m, m, m, m
-	g.pipeline.FSM, g.membership.FSM, g.snapshots.FSM, g.watchdog.FSM = m, m, m, m
-	g.leadership.Logs, g.reads.Logs, g.watchdog.Logs, g.snapshots.Images = g.logs, g.logs, g.logs, g.images
+// makeParts makes the parts around the state machine. The log and the transport must be open.
+func (g *group) makeParts() {
+	h, m := g.Host, g.newMachine()
+	g.fsm = m
+	g.confirms = &quorum.Check{
+		Self: g.Options.NodeID, Term: g.raft.Term, Voters: g.raft.Voters, Ask: g.Peers.Wake, Stop: g.Stop,
+	}
+	g.format = &format.Format{Host: h, Raft: g.raft, FSM: m}
+	g.format.Agreed.Store(wire.Oldest)
+	g.divergence = &divergence.Check{Host: h, Raft: g.raft, FSM: m, Found: make(chan fsm.Difference, 1)}
+	g.leadership = &leadership.Leadership{
+		Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Queue: g.queue, Confirms: g.confirms, Status: g.status,
+	}
+	g.leadership.Agree = func() byte {
+		g.format.Agree()
+		return byte(g.format.Agreed.Load())
+	}
+	g.reads = &readindex.Reads{
+		Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Transport: g.transport, Leadership: g.leadership,
+		Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
+		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages),
+	}
+	g.reads.Asker = timers.NewWorker(h.Go, h.Stop, g.reads.Ask)
+	g.pipeline = &pipeline.Pipeline{
+		Host: h, Raft: g.raft, FSM: m, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
+		Format: g.format, Disputed: &g.divergence.UnderWay,
+		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
+	}
+	g.membership = &membership.Membership{
+		Host: h, Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
+	}
+	g.snapshots = &snapshots.Snapshots{
+		Host: h, Raft: g.raft, FSM: m, Images: g.images, Leadership: g.leadership, Permit: h.SnapshotPermit(),
+		Taking: make(chan struct{}, 1), Wanted: &g.wanted,
+	}
+	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Leadership: g.leadership}
+	g.JoinBudget(func() budget.Table { return m.Table.Load() }, g.pipeline.EvictIfOver)
+	m.Differs, m.Reloaded, m.Grown = g.divergence.Differs, g.reads.Freshness.Reset, g.Memory.Grown
 }
 
 func (g *group) recovery() *recovery.Recovery {
 	return &recovery.Recovery{
 		Host: g.Host, Logs: g.logs, Images: g.images,
-		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.membership.Joined,
+		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.cluster.Joined,
 	}
 }
 
+// newMachine returns a state machine that tells no part of the group about its changes.
 func (g *group) newMachine() *fsm.FSM {
 	m := fsm.New(g.Options.Table, g.Options.Groups)
 	m.Source, m.Images, m.Faults, m.Newest = g.Source, g.images, g.Faults, g.Options.Format
-	m.Answers, m.Fatal, m.Founded = g.queue.Answers, g.Fatal, g.membership.Joined
-	m.Differs, m.Reloaded, m.Reach = g.divergence.Differs, g.reads.Freshness.Reset, g.Reach
+	m.Answers, m.Fatal, m.Founded, m.Reach = g.queue.Answers, g.Fatal, g.cluster.Joined, g.Reach
+	if g.arrivals != nil {
+		m.Arrived = g.arrivals.Of
+	}
 	return m
 }
 
@@ -180,7 +187,7 @@ func (g *group) openStore() (raftlog.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		part.OnPinned(g.snapshots.Want)
+		part.OnPinned(g.wanted.Store)
 		g.closeLogs = part.Close
 		return part, nil
 	}
@@ -192,7 +199,8 @@ func (g *group) openStore() (raftlog.Store, error) {
 	return w, nil
 }
 
-func (g *group) openRaft() error {
+// openTransport opens the transport of the Raft library on the inter-node port.
+func (g *group) openTransport() {
 	timeout := max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout)
 	streams := func() *raft.NetworkTransport {
 		return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -204,10 +212,13 @@ func (g *group) openRaft() error {
 	}
 	if g.Options.Groups > 1 {
 		g.transport = transport.NewShared(streams, g.Port, g.Options.RaftAddr, timeout)
-	} else {
-		g.transport = streams()
+		return
 	}
-	g.reads.Transport = g.transport
+	g.transport = streams()
+}
+
+// openRaft starts the Raft library.
+func (g *group) openRaft() error {
 	stuck := &transport.Gate{Logs: g.logs, Limit: g.Options.Heartbeat / timers.StuckFraction, Stop: g.Stop, Log: g.Log}
 	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.Reach}
 	if g.Faults.Has(faults.HeartbeatFastPath) {

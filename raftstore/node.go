@@ -57,6 +57,8 @@ func (n *Node) open() error {
 	if err := n.host.OpenPort(n.serveCalls); err != nil {
 		return err
 	}
+	n.group.openTransport()
+	n.group.makeParts()
 	return n.group.openRaft()
 }
 

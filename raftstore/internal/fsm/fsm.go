@@ -85,7 +85,7 @@ func New(o engine.Options, groups int) *FSM {
 	if groups > 1 {
 		m.samples = make(samples, samplesOfMany)
 	}
-	m.Reloaded, m.Grown, m.Reach = func() {}, func() {}, func(faults.Point) {}
+	m.Reloaded, m.Grown, m.Reach, m.Differs = func() {}, func() {}, func(faults.Point) {}, func(Difference) {}
 	m.Arrived = func(index uint64) raftlog.Arrival {
 		return raftlog.Arrival{Index: index, RawNs: m.Source.MonotonicNs()}
 	}

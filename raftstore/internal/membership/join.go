@@ -360,26 +360,3 @@ func (m *Membership) beginNewIncarnation() {
 func (m *Membership) Pristine() bool {
 	return m.Raft.LastIndex() == 0 && m.Raft.CurrentTerm() == 0 && len(m.Raft.Servers()) == 0
 }
-
-// Joined records the cluster of this node and checks the constants that its nodes agreed on.
-func (m *Membership) Joined(f fsm.Constants) {
-	if f.TestClock != m.TestClock {
-		m.Fatal(fmt.Errorf("%w: the cluster uses a test clock: %t, this node: %t", failure.ErrClockKind, f.TestClock,
-			m.TestClock))
-	}
-	if f.IDLifetimeNs != m.IdLifetimeNs {
-		m.Log.Warn("the cluster remembers idempotency keys for another time than this node's flag says; the "+
-			"cluster's setting applies",
-			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(m.IdLifetimeNs))
-	}
-	news, err := m.Identity.BelongTo(f.ClusterID, f.Groups)
-	if err != nil {
-		m.Fatal(err)
-	}
-	if has, want := max(f.Groups, 1), max(m.Options.Groups, 1); has != want {
-		m.Fatal(fmt.Errorf("%w: it has %d and this node has opened %d", failure.ErrGroups, has, want))
-	}
-	if news {
-		m.Log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
-	}
-}

@@ -35,18 +35,17 @@ type Snapshots struct {
 	Images     *persistence.Images
 	Leadership *leadership.Leadership
 
+	// Wanted makes a snapshot due that removes the log entries before this index, because they keep the shared log from
+	// becoming shorter. It does not remove the last minTrailing entries. 0: no such snapshot is due.
+	Wanted *atomic.Uint64
+
 	Permit   *permit.Permit // of all groups of the process; acquired before Taking
 	Taking   chan struct{}  // holds a token while a snapshot is taken; capacity 1
 	taking   timers.Single  // a snapshot that is due waits, or is taken
-	wanted   atomic.Uint64  // the argument of Want; 0: none
 	took     atomic.Bool    // a snapshot was taken because the log was long enough
 	lastSave atomic.Int64   // Unix nanoseconds of the last snapshot; 0: never
 	Took     latency.Histogram
 }
-
-// Want makes a snapshot due that removes the log entries before an index, because they keep the shared log from
-// becoming shorter. It does not remove the last minTrailing entries.
-func (s *Snapshots) Want(low uint64) { s.wanted.Store(low) }
 
 // TakeIfDue begins a snapshot if the log since the last one has become long enough and no such snapshot is under way.
 func (s *Snapshots) TakeIfDue() {
@@ -70,14 +69,14 @@ func (s *Snapshots) takeDue() {
 	if !s.isDue() {
 		return
 	}
-	if s.take(s.wanted.Swap(0)) == nil {
+	if s.take(s.Wanted.Swap(0)) == nil {
 		s.took.Store(true)
 	}
 }
 
 // isDue reports whether the log since the last snapshot is long enough, or a snapshot is wanted.
 func (s *Snapshots) isDue() bool {
-	if s.wanted.Load() > 0 {
+	if s.Wanted.Load() > 0 {
 		return true
 	}
 	if s.took.Load() {
@@ -102,7 +101,7 @@ func FirstSnapshotBytes(servers []raft.Server, id string, bytes int64) int64 {
 // Take takes a snapshot. It copies most changes while entries are applied, and the last changes at a standstill.
 func (s *Snapshots) Take() error { return s.take(0) }
 
-// take implements Take. low is the argument of Want, or 0.
+// take implements Take. low is a value of Wanted.
 func (s *Snapshots) take(low uint64) error {
 	start := time.Now()
 	s.trail(low)
