@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore/internal/pipeline"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // TestAMajorityIsAskedEarly checks that the majority is asked before the preview only if the call will almost
@@ -16,7 +17,7 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.NoError(t, n.group.raft.Barrier(n.host.ElectionTimeout()).Error())
+	require.NoError(t, n.group.raft.Barrier(timers.ElectionTimeout(n.host.Options.Heartbeat)).Error())
 	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
 	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket},
 		make([]engine.Decision, 2))

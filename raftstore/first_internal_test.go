@@ -51,7 +51,7 @@ func TestOnlyOutsidersAreRemoved(t *testing.T) {
 			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
 			n.host.Options.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
 			n.group.membership.RemoveOutsiders()
-			n.host.EndTasks()
+			n.host.End()
 			require.Equal(t, c.stays, n.group.raft.Server("b") != nil)
 			require.NotNil(t, n.group.raft.Server("a"))
 		})
@@ -125,7 +125,7 @@ func TestARemovedNodeGetsNoVote(t *testing.T) {
 			require.Eventually(t, votes, 20*time.Second, time.Millisecond)
 			continue
 		}
-		n.host.EndTasks()
+		n.host.End()
 		require.False(t, votes(), "%v", answer)
 	}
 }

@@ -90,7 +90,7 @@ func (n *Node) Close() error {
 		err := errors.Join(n.host.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)
 		err = errors.Join(err, n.host.Port.Close())
-		n.host.EndTasks()
+		n.host.End()
 		n.closeErr = errors.Join(err, n.release())
 	})
 	return n.closeErr

@@ -74,7 +74,7 @@ func TestSnapshotsNeedThePermit(t *testing.T) {
 	}, 20*time.Second, time.Millisecond)
 	close(n.host.Stop)
 	require.ErrorIs(t, n.Snapshot(), failure.ErrUnavailable, "the node closes")
-	n.host.EndTasks()
+	n.host.End()
 	require.Equal(t, saved, n.LastSave())
 	permit.Release()
 }

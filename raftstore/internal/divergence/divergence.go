@@ -106,7 +106,7 @@ func (d *Check) judge(at fsm.Difference) (ends bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
-	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*d.ElectionTimeout())
+	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*timers.ElectionTimeout(d.Options.Heartbeat))
 	defer cancel()
 	poll := d.newPoll()
 	for ctx.Err() == nil {

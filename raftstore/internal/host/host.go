@@ -1,13 +1,11 @@
 package host
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,15 +39,8 @@ type Host struct {
 	IdLifetimeNs int64
 	TestClock    bool
 
-	started  time.Time
-	Ctx      context.Context // ends with the node
-	Cancel   context.CancelFunc
-	Stop     chan struct{}
-	Tasks    sync.WaitGroup // of Go
-	ending   sync.RWMutex   // guards ended
-	ended    bool           // Go starts nothing any more
-	checks   *timers.Checks // nil before the first call of Every
-	Stopping atomic.Bool    // true since Close was called
+	*timers.Lifetime
+	Stopping atomic.Bool // true since Close was called
 }
 
 // New returns a host for complete options. Claim and OpenPort open its directory and its port.
@@ -59,9 +50,8 @@ func New(o Options) *Host {
 		Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir},
 		MaxAge:   o.MaxDecisionAge, TestClock: o.TestClock,
 		MaxMemory: o.Table.MaxMemoryBytes, DenyWhenFull: o.Table.WhenFull != 0, IdLifetimeNs: o.Table.IDLifetimeNs,
-		started: time.Now(),
-		Stop:    make(chan struct{}),
 	}
+	h.Lifetime = timers.NewLifetime(h.loop())
 	if h.IdLifetimeNs == 0 {
 		h.IdLifetimeNs = int64(time.Minute)
 	}
@@ -69,47 +59,7 @@ func New(o Options) *Host {
 		h.Log = h.Log.With("group", o.Group)
 	}
 	h.Fatal = h.Stopper(o.OnFatal)
-	h.Ctx, h.Cancel = context.WithCancel(context.Background())
 	return h
-}
-
-// ElectionTimeout is how long a new leader waits for its followers.
-func (h *Host) ElectionTimeout() time.Duration { return 5 * h.Options.Heartbeat }
-
-// Uptime returns the monotonic time since the start.
-func (h *Host) Uptime() time.Duration { return time.Since(h.started) }
-
-// Closing reports whether the node is closing.
-func (h *Host) Closing() bool {
-	select {
-	case <-h.Stop:
-		return true
-	default:
-		return false
-	}
-}
-
-// Go runs act in a goroutine that EndTasks waits for. After EndTasks it does nothing and reports false.
-func (h *Host) Go(act func()) bool {
-	h.ending.RLock()
-	defer h.ending.RUnlock()
-	if !h.ended {
-		h.Tasks.Go(act)
-	}
-	return !h.ended
-}
-
-// Every calls a check once in each period d, until the node closes. The check must not block: see timers.Loop. It may
-// be called only while the node starts.
-func (h *Host) Every(d time.Duration, check func()) {
-	if h.checks == nil {
-		h.checks = timers.Join(h.loop())
-	}
-	h.checks.Every(d, func() {
-		if !h.Closing() {
-			check()
-		}
-	})
 }
 
 // loop returns the loop that the groups of this process share, or nil.
@@ -148,17 +98,6 @@ func (h *Host) budget() *budget.Budget {
 		return budget.New(h.MaxMemory, 1, false)
 	}
 	return h.Options.Process.budget(h.MaxMemory*int64(groups), groups, !h.DenyWhenFull)
-}
-
-// EndTasks returns when no check and no task of the node runs. Stop must be closed.
-func (h *Host) EndTasks() {
-	if h.checks != nil {
-		h.checks.Leave()
-	}
-	h.ending.Lock()
-	h.ended = true
-	h.ending.Unlock()
-	h.Tasks.Wait()
 }
 
 // Reach lets a test block at a failpoint.

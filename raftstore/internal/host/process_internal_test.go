@@ -44,7 +44,7 @@ func (p *Peers) closeHost() {
 	close(p.Stop)
 	p.Cancel()
 	p.Close()
-	p.EndTasks()
+	p.End()
 }
 
 // asks records the questions of a process to each host, and answers them.

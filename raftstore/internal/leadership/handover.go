@@ -67,7 +67,7 @@ func (l *Leadership) Resign() {
 		if err != nil && !l.Peers.IsStopping(string(to.ID)) {
 			l.Log.Warn("leadership transfer failed", "to", to.ID, "error", err)
 		}
-	case <-time.After(l.ElectionTimeout()):
+	case <-time.After(timers.ElectionTimeout(l.Options.Heartbeat)):
 	}
 }
 

@@ -88,7 +88,7 @@ func (l *Leadership) Run() {
 func (l *Leadership) BecomeLeader() {
 	for l.Raft.State() == raft.Leader {
 		term := l.Raft.CurrentTerm()
-		barrier := l.Raft.Barrier(l.ElectionTimeout())
+		barrier := l.Raft.Barrier(timers.ElectionTimeout(l.Options.Heartbeat))
 		err := l.Raft.Await(barrier)
 		l.Handover.Observe(err)
 		if err != nil {
@@ -204,7 +204,7 @@ func (l *Leadership) propose(r *Term, f fsm.Constants, format byte) error {
 func (l *Leadership) apply(r *Term, kind wire.Kind, body []byte, format byte) raft.ApplyFuture {
 	data := append(make([]byte, wire.HeaderLen), body...)
 	wire.Header{Kind: kind, Format: format, Term: r.Number, At: r.Clock.Now()}.Put(data)
-	return l.Raft.Apply(data, l.ElectionTimeout())
+	return l.Raft.Apply(data, timers.ElectionTimeout(l.Options.Heartbeat))
 }
 
 // KeepTime commits limiter time while the leader is idle, so that the next leader's clock is close behind.

@@ -28,6 +28,9 @@ const (
 	StuckFraction = 2
 )
 
+// ElectionTimeout is how long a new leader waits for its followers, for a heartbeat timeout.
+func ElectionTimeout(heartbeat time.Duration) time.Duration { return 5 * heartbeat }
+
 // Pause waits for a time, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {

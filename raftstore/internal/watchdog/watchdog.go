@@ -11,6 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // Watchdog ends the process of a node that cannot continue.
@@ -45,7 +46,7 @@ func (w *Watchdog) stuck() error {
 	if w.removed() {
 		return failure.ErrRemoved
 	}
-	if w.Raft.State() == raft.Leader && w.Leadership.Handover.Stuck(4*w.ElectionTimeout()) {
+	if w.Raft.State() == raft.Leader && w.Leadership.Handover.Stuck(4*timers.ElectionTimeout(w.Options.Heartbeat)) {
 		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", failure.ErrStuck)
 	}
 	return nil
