@@ -110,7 +110,10 @@ func (g *group) makeParts() {
 	}
 	g.format = &format.Format{Host: h, Raft: g.raft, FSM: m}
 	g.format.Agreed.Store(wire.Oldest)
-	g.divergence = &divergence.Check{Host: h, Raft: g.raft, FSM: m, Found: make(chan fsm.Difference, 1)}
+	g.divergence = divergence.New(divergence.Config{
+		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, History: m, Peers: g.Peers,
+		Life: g.Lifetime, Ctx: g.Ctx, Log: g.Log, Fatal: g.Fatal, Forbid: g.Identity.Forbid,
+	})
 	g.leadership = &leadership.Leadership{
 		Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Queue: g.queue, Confirms: g.confirms, Status: g.status,
 	}

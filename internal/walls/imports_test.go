@@ -168,8 +168,8 @@ var walls = []wall{
 	{"raftstore/internal/detector", "internal/faults",
 		"judges which hosts are silent, and knows neither Raft nor network"},
 	{"raftstore/internal/divergence",
-		"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/failure " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/timers raftstore/peer",
+		"raftstore/internal/calls raftstore/internal/failure raftstore/internal/fsm raftstore/internal/timers " +
+			"raftstore/peer",
 		"finds the node whose results differ from those of a majority"},
 	{"raftstore/internal/failure",
 		"limiter persistence",
@@ -248,7 +248,8 @@ var walls = []wall{
 		"guards the transport of the Raft library against its known defects"},
 	{"raftstore/internal/watchdog",
 		"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog",
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog " +
+			"raftstore/internal/timers",
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",

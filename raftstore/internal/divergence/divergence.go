@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,10 +14,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/raftstore/internal/calls"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -35,16 +34,58 @@ import (
 // The question carries the history of the node that asks. A node with another history begins its own check. So a
 // leader with a wrong state also stops.
 type Check struct {
-	*host.Host
-	Raft *consensus.Raft
-	FSM  *fsm.FSM
+	Config
 
-	Found    chan fsm.Difference // holds the difference for the next check; capacity 1, later ones are dropped
+	found    chan fsm.Difference // holds the difference for the next check; capacity 1, later ones are dropped
 	UnderWay atomic.Bool         // a check is under way: this node withholds its answers
 
 	started  atomic.Bool
 	checking timers.Single
 }
+
+// Config has what a Check needs.
+type Config struct {
+	Self      string // the id of this node
+	Heartbeat time.Duration
+	Raft      Raft
+	History   History
+	Peers     Peers
+	Life      Lifetime
+	Ctx       context.Context // ends with the group
+	Log       *slog.Logger
+	Fatal     func(error)               // stops this node
+	Forbid    func(reason string) error // marks the data directory, so that the node does not start again
+}
+
+// Raft tells a check about the group's members.
+type Raft interface {
+	State() raft.RaftState
+	Voters() []string
+}
+
+// History is the history of this node's state machine.
+type History interface {
+	// Check returns the last entry applied, and the history up to it.
+	Check() (index, hash uint64)
+	// HistoryAt returns the history at an entry, or false if it is not applied yet or no longer remembered.
+	HistoryAt(index uint64) (uint64, bool)
+}
+
+// Peers connects a check to the other nodes.
+type Peers interface {
+	// Client returns the connection to a member, or nil for this node and unknown nodes.
+	Client(id string) *peer.Client
+}
+
+// Lifetime is the time in which the group runs.
+type Lifetime interface {
+	// Go runs act in a goroutine, or reports false if the group has ended.
+	Go(act func()) bool
+	Closing() bool
+}
+
+// New returns a check for a group that has not started.
+func New(c Config) *Check { return &Check{Config: c, found: make(chan fsm.Difference, 1)} }
 
 const (
 	// askHistoryAgain is the pause before voters that lack the entry are asked again.
@@ -59,33 +100,33 @@ const (
 // and the inter-node port call it.
 func (d *Check) Differs(at fsm.Difference) {
 	select {
-	case d.Found <- at:
+	case d.found <- at:
 	default:
 	}
 	if d.started.Load() {
-		d.checking.Go(d.Go, d.run)
+		d.checking.Go(d.Life.Go, d.run)
 	}
 }
 
 // Start begins the check that was requested while the node started, and lets Differs begin checks.
 func (d *Check) Start() {
 	d.started.Store(true)
-	d.checking.Go(d.Go, d.run)
+	d.checking.Go(d.Life.Go, d.run)
 }
 
 // run carries out the check that is requested.
 func (d *Check) run() {
-	if d.UnderWay.Load() || d.Closing() {
+	if d.UnderWay.Load() || d.Life.Closing() {
 		return // this node must stop
 	}
 	select {
-	case at := <-d.Found:
+	case at := <-d.found:
 		d.UnderWay.Store(true)
 		if d.judge(at) {
 			return // this node's answers are withheld until it is closed
 		}
 		d.UnderWay.Store(false)
-		timers.Pause(d.Ctx, d.Options.Heartbeat) // a node with a wrong state needs a moment to stop
+		timers.Pause(d.Ctx, d.Heartbeat) // a node with a wrong state needs a moment to stop
 		d.forget()
 	default:
 	}
@@ -95,7 +136,7 @@ func (d *Check) run() {
 // still differ find it again at the next entry.
 func (d *Check) forget() {
 	select {
-	case <-d.Found:
+	case <-d.found:
 	default:
 	}
 }
@@ -106,7 +147,7 @@ func (d *Check) judge(at fsm.Difference) (ends bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
-	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*timers.ElectionTimeout(d.Options.Heartbeat))
+	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*timers.ElectionTimeout(d.Heartbeat))
 	defer cancel()
 	poll := d.newPoll()
 	for ctx.Err() == nil {
@@ -123,7 +164,7 @@ func (d *Check) judge(at fsm.Difference) (ends bool) {
 		}
 		timers.Pause(ctx, askHistoryAgain)
 	}
-	if !led && d.Raft.State() != raft.Leader && !d.Closing() {
+	if !led && d.Raft.State() != raft.Leader && !d.Life.Closing() {
 		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index,
 			hash(at.Mine), hash(at.Theirs)))
 		return true
@@ -164,7 +205,7 @@ type poll struct {
 // newPoll begins a poll at the newest entry that this node has applied.
 func (d *Check) newPoll() *poll {
 	p := &poll{histories: map[string]uint64{}}
-	p.index, p.mine = d.FSM.Check()
+	p.index, p.mine = d.History.Check()
 	return p
 }
 
@@ -174,7 +215,7 @@ func (d *Check) ask(ctx context.Context, p *poll) verdict {
 	voters := d.Raft.Voters()
 	known := map[string]uint64{}
 	for _, id := range voters {
-		if id == d.Options.NodeID {
+		if id == d.Self {
 			known[id] = p.mine
 		} else if history, ok := p.histories[id]; ok {
 			known[id] = history
@@ -251,7 +292,7 @@ func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte
 		return calls.Refused, []byte("a question for a history has 16 bytes")
 	}
 	index, theirs := binary.LittleEndian.Uint64(question), binary.LittleEndian.Uint64(question[historyBytes:])
-	mine, ok := d.FSM.HistoryAt(index)
+	mine, ok := d.History.HistoryAt(index)
 	if !ok {
 		return calls.TryAgain, nil
 	}
@@ -261,10 +302,9 @@ func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte
 	return calls.Answered, binary.LittleEndian.AppendUint64(nil, mine)
 }
 
-// diverged stops this node, because a majority contradicts its state. It also marks the data directory, so that the
-// node does not start again.
+// diverged stops this node for good, because a majority contradicts its state.
 func (d *Check) diverged(err error) {
-	if e := d.Identity.Forbid(err.Error()); e != nil {
+	if e := d.Forbid(err.Error()); e != nil {
 		err = errors.Join(err, e)
 	}
 	d.Fatal(err)
