@@ -34,7 +34,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/internal/transport"
 	"github.com/weir-project/weir/raftstore/internal/watchdog"
-	"github.com/weir-project/weir/raftstore/wire"
 )
 
 const (
@@ -108,8 +107,9 @@ func (g *group) makeParts() {
 	g.confirms = &quorum.Check{
 		Self: g.Options.NodeID, Term: g.raft.Term, Voters: g.raft.Voters, Ask: g.Peers.Wake, Stop: g.Stop,
 	}
-	g.format = &format.Format{Host: h, Raft: g.raft, FSM: m}
-	g.format.Agreed.Store(wire.Oldest)
+	g.format = format.New(format.Config{
+		Self: g.Options.NodeID, Reads: g.Options.Format, Raft: g.raft, Applied: m, Peers: g.Peers, Log: g.Log,
+	})
 	g.divergence = divergence.New(divergence.Config{
 		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, History: m, Peers: g.Peers,
 		Life: g.Lifetime, Ctx: g.Ctx, Log: g.Log, Fatal: g.Fatal, Forbid: g.Identity.Forbid,

@@ -175,8 +175,7 @@ var walls = []wall{
 		"limiter persistence",
 		"names the errors of a node, and says whether it may start again"},
 	{"raftstore/internal/format",
-		"engine limiter raftstore/internal/consensus raftstore/internal/failure " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/wire",
+		"engine limiter raftstore/internal/failure raftstore/wire",
 		"agrees with all members on the form of entries"},
 	{"raftstore/internal/fsm",
 		"engine/hashslot engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +

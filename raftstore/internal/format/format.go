@@ -2,14 +2,14 @@ package format
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
-	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -21,10 +21,45 @@ import (
 
 // Format tracks the newest form of entries that this node may write.
 type Format struct {
-	*host.Host
-	Raft   *consensus.Raft
-	FSM    *fsm.FSM
+	Config
 	Agreed atomic.Int32 // the newest form that may be written
+}
+
+// Config has what a Format needs.
+type Config struct {
+	Self    string // the id of this node
+	Reads   byte   // the newest form that this node reads
+	Raft    Raft
+	Applied Applied
+	Peers   Peers
+	Log     *slog.Logger
+}
+
+// Raft tells a Format about the group's members.
+type Raft interface {
+	// Servers returns the newest configuration that is known, committed or not.
+	Servers() []raft.Server
+}
+
+// Applied tells a Format about the log that this node has applied.
+type Applied interface {
+	// Written returns the newest form of the entries.
+	Written() byte
+	// Check returns the last entry, and the history up to it.
+	Check() (index, hash uint64)
+}
+
+// Peers tells a Format about the other nodes.
+type Peers interface {
+	// FormatOf returns the newest form that a member reads, or 0 if it has not said so yet.
+	FormatOf(id string) byte
+}
+
+// New returns a Format that allows the oldest form.
+func New(c Config) *Format {
+	f := &Format{Config: c}
+	f.Agreed.Store(wire.Oldest)
+	return f
 }
 
 // newLog is the length of the log up to which a cluster is new. No older version has run it, so nobody is told that an
@@ -35,20 +70,19 @@ const newLog = 64
 // no members at all, it allows only the oldest form. The forms that the log already has need no agreement, because
 // every member must read them. So nodes that restart beside a dead member continue as before.
 func (f *Format) Agree() {
-	agreed, members := f.Options.Format, f.Raft.Servers()
+	agreed, members := f.Reads, f.Raft.Servers()
 	if len(members) == 0 {
 		agreed = wire.Oldest
 	}
 	for _, s := range members {
-		if string(s.ID) == f.Options.NodeID {
+		if string(s.ID) == f.Self {
 			continue
 		}
-		said, _ := f.Peers.Last(string(s.ID))
-		agreed = min(agreed, max(said.Format, wire.Oldest))
+		agreed = min(agreed, max(f.Peers.FormatOf(string(s.ID)), wire.Oldest))
 	}
-	agreed = max(agreed, f.FSM.Written())
+	agreed = max(agreed, f.Applied.Written())
 	before := f.Agreed.Swap(int32(agreed))
-	if index, _ := f.FSM.Check(); int32(agreed) > before && index > newLog {
+	if index, _ := f.Applied.Check(); int32(agreed) > before && index > newLog {
 		f.Log.Info("every member reads a newer log format: after an entry in that format is written, an older "+
 			"version of weir no longer starts", "format", agreed)
 	}

@@ -165,6 +165,12 @@ func (p *Peers) Last(id string) (Heard, bool) {
 	return one.Heard, true
 }
 
+// FormatOf returns the newest form of entries that a member reads, or 0 if it has not said so yet.
+func (p *Peers) FormatOf(id string) byte {
+	last, _ := p.Last(id)
+	return last.Format
+}
+
 // RemovedSince reports whether a member knows a committed configuration newer than log index since that does not
 // contain id.
 func (p *Peers) RemovedSince(id string, since uint64) bool {
