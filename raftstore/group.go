@@ -139,14 +139,20 @@ func (g *group) makeParts() {
 		Host: h, Raft: g.raft, FSM: m, Images: g.images, Leadership: g.leadership, Permit: h.SnapshotPermit(),
 		Taking: make(chan struct{}, 1), Wanted: &g.wanted,
 	}
-	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Leadership: g.leadership}
+	g.watchdog = watchdog.New(watchdog.Config{
+		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, Committed: m.Committed.Load, Log: g.logs,
+		Handover: &g.leadership.Handover, Identity: g.Identity, Peers: g.Peers, Closing: g.Closing, Fatal: g.Fatal,
+	})
 	g.JoinBudget(func() budget.Table { return m.Table.Load() }, g.pipeline.EvictIfOver)
 	m.Differs, m.Reloaded, m.Grown = g.divergence.Differs, g.reads.Freshness.Reset, g.Memory.Grown
 }
 
 func (g *group) recovery() *recovery.Recovery {
+	o := &g.Options
 	return &recovery.Recovery{
-		Host: g.Host, Logs: g.logs, Images: g.images,
+		Self: o.NodeID, RaftAddr: o.RaftAddr, Durability: o.Durability, FS: o.FS, DataDir: o.DataDir,
+		Identity: g.Identity.Identity, MarkHasLog: g.Identity.MarkHasLog, Log: g.Log, Faults: g.Faults,
+		Logs: g.logs, Images: g.images,
 		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.cluster.Joined,
 	}
 }

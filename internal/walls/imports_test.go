@@ -232,9 +232,8 @@ var walls = []wall{
 			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wire",
 		"makes reads linearizable"},
 	{"raftstore/internal/recovery",
-		"persistence raftstore/internal/consensus raftstore/internal/failure " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
-			"raftstore/internal/images raftstore/internal/raftlog",
+		"internal/faults persistence raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/identity raftstore/internal/images raftstore/internal/raftlog",
 		"brings a directory into the state that the Raft library starts from"},
 	{"raftstore/internal/snapshots",
 		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
@@ -247,8 +246,7 @@ var walls = []wall{
 		"guards the transport of the Raft library against its known defects"},
 	{"raftstore/internal/watchdog",
 		"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog " +
-			"raftstore/internal/timers",
+			"raftstore/internal/raftlog raftstore/internal/timers",
 		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",

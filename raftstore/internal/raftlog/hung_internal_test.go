@@ -17,10 +17,10 @@ func TestAHungWriteIsSeen(t *testing.T) {
 		awake := func(d time.Duration) {
 			for ; d > 0; d -= timers.HousekeepEvery {
 				time.Sleep(timers.HousekeepEvery)
-				g.Awake.Tick()
+				g.Tick()
 			}
 		}
-		g.Awake.Tick()
+		g.Tick()
 		go g.StoreLog(&raft.Log{Index: 1})
 		awake(HungAfter - time.Second)
 		_, yes := g.Hung(HungAfter)
@@ -39,18 +39,18 @@ func TestAHungWriteIsSeen(t *testing.T) {
 func TestAPauseIsNoHungWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Guard(&slowStore{raft.NewInmemStore(), time.Hour}, func(err error) { t.Error(err) })
-		g.Awake.Tick()
+		g.Tick()
 		go g.StoreLog(&raft.Log{Index: 1})
 		synctest.Wait()
 		for range 3 {
 			time.Sleep(10 * HungAfter) // no tick comes while the process is paused
-			g.Awake.Tick()
+			g.Tick()
 			_, yes := g.Hung(HungAfter)
 			require.False(t, yes)
 		}
 		for range HungAfter / timers.HousekeepEvery {
 			time.Sleep(timers.HousekeepEvery)
-			g.Awake.Tick()
+			g.Tick()
 		}
 		_, yes := g.Hung(HungAfter)
 		require.True(t, yes)

@@ -36,9 +36,9 @@ type Log struct {
 	opened  time.Time
 	Storing atomic.Int64 // when the append under way began, in nanoseconds since opened; 0: no append is
 
-	Awake awake
+	awake
 	mu    sync.Mutex
-	since map[string]time.Duration // Awake.now() when each write under way began, by name
+	since map[string]time.Duration // now() when each write under way began, by name
 }
 
 // Guard returns a Log on store. It calls fatal at the first failed write.
@@ -66,7 +66,7 @@ func (g *Log) watched(what string, write func() error) error {
 func (g *Log) begin(what string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.since[what] = g.Awake.now()
+	g.since[what] = g.now()
 }
 
 func (g *Log) end(what string) {
@@ -89,7 +89,7 @@ func (g *Log) Hung(limit time.Duration) (what string, yes bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for what, since := range g.since {
-		if g.Awake.now()-since > limit {
+		if g.now()-since > limit {
 			return what, true
 		}
 	}

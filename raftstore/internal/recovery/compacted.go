@@ -11,7 +11,7 @@ import (
 // CheckKept returns an error if a member has lost its log with its term and vote, or all its images and entries. It
 // checks only nodes with the durability Fsync, because a loss of power may take a log that is not synced.
 func (r *Recovery) CheckKept() error {
-	if !r.Identity.Joined || r.Options.Durability != identity.Fsync {
+	if !r.Identity.Joined || r.Durability != identity.Fsync {
 		return nil
 	}
 	lost := func(what string) error {
@@ -22,7 +22,7 @@ func (r *Recovery) CheckKept() error {
 	case term == 0 && !r.Identity.Restored:
 		return lost("no term in its log")
 	case term > 0 && r.Identity.Restored:
-		if err := r.Identity.MarkHasLog(); err != nil {
+		if err := r.MarkHasLog(); err != nil {
 			return err
 		}
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
@@ -23,8 +25,16 @@ const recoverName = "recover.json"
 
 // Recovery prepares the directory of a group before the Raft library starts.
 type Recovery struct {
-	*host.Host
-	Logs   *raftlog.Log
+	Self, RaftAddr string // of this node
+	Durability     identity.Durability
+	FS             vfs.FS
+	DataDir        string
+	Identity       identity.Identity // as the directory has it
+	MarkHasLog     func() error      // see identity.Keeper
+	Log            *slog.Logger
+	Faults         faults.Set
+
+	Logs   raftlog.Store
 	Images *persistence.Images
 	// NewMachine returns an FSM with an empty state. RaftConfig returns the settings of the Raft library.
 	NewMachine func() *fsm.FSM
@@ -53,16 +63,15 @@ func (r *Recovery) Run() error {
 // recoverIfAsked makes the servers of the recovery file the whole cluster; see forceNewCluster. The node's port must
 // not be open yet, because it reports the id of the cluster to other nodes.
 func (r *Recovery) recoverIfAsked() error {
-	o := &r.Options
-	path := o.FS.PathJoin(o.DataDir, recoverName)
-	f, err := o.FS.Open(path)
+	path := r.FS.PathJoin(r.DataDir, recoverName)
+	f, err := r.FS.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	servers, err := readSurvivors(f, o.NodeID, o.RaftAddr)
+	servers, err := readSurvivors(f, r.Self, r.RaftAddr)
 	if err = errors.Join(err, f.Close()); err == nil {
 		r.Log.Warn("making the nodes of the recovery file the whole cluster", "nodes", len(servers))
 		err = r.forceNewCluster(servers)
@@ -70,10 +79,10 @@ func (r *Recovery) recoverIfAsked() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", recoverName, err)
 	}
-	if err := o.FS.Rename(path, path+".done"); err != nil {
+	if err := r.FS.Rename(path, path+".done"); err != nil {
 		return err
 	}
-	return identity.SyncDirectory(o.FS, o.DataDir)
+	return identity.SyncDirectory(r.FS, r.DataDir)
 }
 
 // readSurvivors reads the recovery file. It returns an error unless the file names the node self at the address addr.
