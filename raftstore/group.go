@@ -51,7 +51,7 @@ type group struct {
 	logs      *raftlog.Log
 	arrivals  *raftlog.Arrivals
 	closeLogs func() error
-	wanted    atomic.Uint64 // see snapshots.Snapshots.Wanted
+	wanted    atomic.Uint64 // see snapshots.Config
 	ready     chan struct{} // closed when every part exists
 	transport transport.Carrier
 	queue     *queue.Queue
@@ -74,7 +74,11 @@ type group struct {
 func newGroup(h *host.Host, status func() host.Status) *group {
 	return &group{
 		Host: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
-		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window), cluster: &membership.Cluster{Host: h},
+		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window),
+		cluster: &membership.Cluster{
+			TestClock: h.TestClock, IDLifetimeNs: h.IdLifetimeNs, Groups: max(h.Options.Groups, 1),
+			BelongTo: h.Identity.BelongTo, Log: h.Log, Fatal: h.Fatal,
+		},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
 }
@@ -135,10 +139,11 @@ func (g *group) makeParts() {
 	g.membership = &membership.Membership{
 		Host: h, Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
 	}
-	g.snapshots = &snapshots.Snapshots{
-		Host: h, Raft: g.raft, FSM: m, Images: g.images, Leadership: g.leadership, Permit: h.SnapshotPermit(),
-		Taking: make(chan struct{}, 1), Wanted: &g.wanted,
-	}
+	g.snapshots = snapshots.New(snapshots.Config{
+		Self: g.Options.NodeID, SnapshotBytes: g.Options.SnapshotBytes, Wanted: &g.wanted, Raft: g.raft,
+		Trailing: g.raft, FSM: m, Images: g.images, Permit: h.SnapshotPermit(), ClockFrom: g.leadership.ClockFrom,
+		Life: g.Lifetime, Stop: g.Stop, Log: g.Log,
+	})
 	g.watchdog = watchdog.New(watchdog.Config{
 		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, Committed: m.Committed.Load, Log: g.logs,
 		Handover: &g.leadership.Handover, Identity: g.Identity, Peers: g.Peers, Closing: g.Closing, Fatal: g.Fatal,

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/permit"
 	"github.com/weir-project/weir/raftstore/internal/snapshots"
 )
 
@@ -47,36 +48,36 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 func TestSnapshotsNeedThePermit(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
-	n.host.Options.SnapshotBytes = 1000
-	permit := n.group.snapshots.Permit
-	require.True(t, permit.Acquire(func() int64 { return 0 }, n.host.Stop))
+	n.group.snapshots.SnapshotBytes = 1000
+	turn := n.group.snapshots.Permit.(*permit.Permit)
+	require.True(t, turn.Acquire(func() int64 { return 0 }, n.host.Stop))
 	n.group.fsm.LogBytes.Store(9000)
 	n.group.snapshots.TakeIfDue()
 	n.group.snapshots.TakeIfDue() // while the first one waits
-	require.Eventually(t, func() bool { return permit.Waiting() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return turn.Waiting() == 1 }, 20*time.Second, time.Millisecond)
 	taken := make(chan error, 1)
 	go func() { taken <- n.Snapshot() }()
-	require.Eventually(t, func() bool { return permit.Waiting() == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return turn.Waiting() == 2 }, 20*time.Second, time.Millisecond)
 	require.Zero(t, n.LastSave())
 
-	permit.Release()
+	turn.Release()
 	require.NoError(t, <-taken)
 	saved := n.LastSave()
 	require.NotZero(t, saved)
-	require.True(t, permit.AcquireForOperator(n.host.Stop))
-	require.Eventually(t, func() bool { return permit.Waiting() == 0 }, 20*time.Second, time.Millisecond)
+	require.True(t, turn.AcquireForOperator(n.host.Stop))
+	require.Eventually(t, func() bool { return turn.Waiting() == 0 }, 20*time.Second, time.Millisecond)
 	require.Equal(t, saved, n.LastSave(), "the snapshot was no longer due")
 
 	n.group.fsm.LogBytes.Store(9000)
 	require.Eventually(t, func() bool {
 		n.group.snapshots.TakeIfDue()
-		return permit.Waiting() == 1
+		return turn.Waiting() == 1
 	}, 20*time.Second, time.Millisecond)
 	close(n.host.Stop)
 	require.ErrorIs(t, n.Snapshot(), failure.ErrUnavailable, "the node closes")
 	n.host.End()
 	require.Equal(t, saved, n.LastSave())
-	permit.Release()
+	turn.Release()
 }
 
 // TestSnapshotsTakeTurns checks that each node snapshots after a different part of the log, so nodes do not write at

@@ -236,9 +236,8 @@ var walls = []wall{
 			"raftstore/internal/identity raftstore/internal/images raftstore/internal/raftlog",
 		"brings a directory into the state that the Raft library starts from"},
 	{"raftstore/internal/snapshots",
-		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
-			"raftstore/internal/permit raftstore/internal/timers",
+		"engine latency limiter persistence raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/timers",
 		"decides when to take a snapshot"},
 	{"raftstore/internal/timers", "", "calls the checks of all groups, and holds the periods that several parts share"},
 	{"raftstore/internal/transport",

@@ -33,6 +33,6 @@ func (s *Snapshots) contents(info persistence.ImageInfo) persistence.Contents {
 	s.FSM.Mu.Unlock()
 	return persistence.Contents{
 		Index: info.Index, Term: info.Term, IDLifetimeNs: lifetime,
-		At: s.Leadership.ClockFrom(s.FSM.Last()).Record(),
+		At: s.ClockFrom(s.FSM.Last()).Record(),
 	}
 }

@@ -2,19 +2,18 @@ package snapshots
 
 import (
 	"errors"
+	"io"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/latency"
 	"github.com/weir-project/weir/persistence"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
-	"github.com/weir-project/weir/raftstore/internal/leadership"
-	"github.com/weir-project/weir/raftstore/internal/permit"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
@@ -29,28 +28,77 @@ const (
 
 // Snapshots takes the snapshots of a group: when its log has become long, and on request.
 type Snapshots struct {
-	*host.Host
-	Raft       *consensus.Raft
-	FSM        *fsm.FSM
-	Images     *persistence.Images
-	Leadership *leadership.Leadership
+	Config
 
+	taken    chan struct{} // holds a token while a snapshot is taken; capacity 1
+	taking   timers.Single // a snapshot that is due waits, or is taken
+	took     atomic.Bool   // a snapshot was taken because the log was long enough
+	lastSave atomic.Int64  // Unix nanoseconds of the last snapshot; 0: never
+	Took     latency.Histogram
+}
+
+// Config has what Snapshots need.
+type Config struct {
+	Self string // the id of this node
+	// SnapshotBytes is the length of the log since the last snapshot that makes a snapshot due.
+	SnapshotBytes int64
 	// Wanted makes a snapshot due that removes the log entries before this index, because they keep the shared log from
 	// becoming shorter. It does not remove the last minTrailing entries. 0: no such snapshot is due.
 	Wanted *atomic.Uint64
 
-	Permit   *permit.Permit // of all groups of the process; acquired before Taking
-	Taking   chan struct{}  // holds a token while a snapshot is taken; capacity 1
-	taking   timers.Single  // a snapshot that is due waits, or is taken
-	took     atomic.Bool    // a snapshot was taken because the log was long enough
-	lastSave atomic.Int64   // Unix nanoseconds of the last snapshot; 0: never
-	Took     latency.Histogram
+	Raft      Raft
+	Trailing  Trailing
+	FSM       *fsm.FSM
+	Images    Images
+	Permit    Permit // of all groups of the process; acquired before taken
+	ClockFrom func(at engine.Stamp, arrivedRawNs int64) persistence.Clock
+	Life      Lifetime
+	Stop      <-chan struct{} // closed when the node closes
+	Log       *slog.Logger
 }
+
+// Raft takes the snapshots.
+type Raft interface {
+	Snapshot() raft.SnapshotFuture
+	// Await waits for the future's answer, or for the end of the Raft library.
+	Await(f raft.Future) error
+}
+
+// Trailing sets the length of the log behind a snapshot.
+type Trailing interface {
+	LastIndex() uint64
+	ReloadableConfig() raft.ReloadableConfig
+	ReloadConfig(c raft.ReloadableConfig) error
+}
+
+// Images are the snapshots on disk.
+type Images interface {
+	// List returns the images, the newest first.
+	List() ([]persistence.ImageInfo, error)
+	Send(id string) (io.ReadCloser, persistence.ImageInfo, error)
+}
+
+// Permit lets one group of a process take a snapshot at a time; see package permit.
+type Permit interface {
+	Acquire(logBytes func() int64, stop <-chan struct{}) bool
+	AcquireForOperator(stop <-chan struct{}) bool
+	Release()
+}
+
+// Lifetime is the time in which the group runs.
+type Lifetime interface {
+	// Go runs act in a goroutine, or reports false if the group has ended.
+	Go(act func()) bool
+	Closing() bool
+}
+
+// New returns the Snapshots of a group.
+func New(c Config) *Snapshots { return &Snapshots{Config: c, taken: make(chan struct{}, 1)} }
 
 // TakeIfDue begins a snapshot if the log since the last one has become long enough and no such snapshot is under way.
 func (s *Snapshots) TakeIfDue() {
 	if s.isDue() {
-		s.taking.Go(s.Go, s.takeDue)
+		s.taking.Go(s.Life.Go, s.takeDue)
 	}
 }
 
@@ -61,11 +109,11 @@ func (s *Snapshots) takeDue() {
 	}
 	defer s.Permit.Release()
 	select {
-	case s.Taking <- struct{}{}:
+	case s.taken <- struct{}{}:
 	case <-s.Stop:
 		return
 	}
-	defer func() { <-s.Taking }()
+	defer func() { <-s.taken }()
 	if !s.isDue() {
 		return
 	}
@@ -80,9 +128,9 @@ func (s *Snapshots) isDue() bool {
 		return true
 	}
 	if s.took.Load() {
-		return s.FSM.LogBytes.Load() >= s.Options.SnapshotBytes
+		return s.FSM.LogBytes.Load() >= s.SnapshotBytes
 	}
-	return s.FSM.LogBytes.Load() >= FirstSnapshotBytes(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes)
+	return s.FSM.LogBytes.Load() >= FirstSnapshotBytes(s.FSM.Members(), s.Self, s.SnapshotBytes)
 }
 
 // FirstSnapshotBytes returns the bytes of log after which a node takes its first snapshot. All nodes count the same
@@ -106,7 +154,7 @@ func (s *Snapshots) take(low uint64) error {
 	start := time.Now()
 	s.trail(low)
 	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
-	err := s.FSM.Precopy(calmSnapshots * s.Options.SnapshotBytes)
+	err := s.FSM.Precopy(calmSnapshots * s.SnapshotBytes)
 	copied := time.Since(start)
 	if err == nil {
 		err = s.Raft.Await(s.Raft.Snapshot())
@@ -137,14 +185,14 @@ func (s *Snapshots) trail(low uint64) {
 	}
 	keep := int64(MaxTrailing)
 	if entries > 0 {
-		keep = s.Options.SnapshotBytes * entries / max(bytes, 1)
+		keep = s.SnapshotBytes * entries / max(bytes, 1)
 	}
 	if low > 0 {
-		keep = min(keep, int64(s.Raft.LastIndex()+1)-int64(low))
+		keep = min(keep, int64(s.Trailing.LastIndex()+1)-int64(low))
 	}
-	c := s.Raft.ReloadableConfig()
+	c := s.Trailing.ReloadableConfig()
 	c.TrailingLogs = uint64(min(max(keep, minTrailing), MaxTrailing))
-	if err := s.Raft.ReloadConfig(c); err != nil {
+	if err := s.Trailing.ReloadConfig(c); err != nil {
 		s.Log.Warn("cannot set the length of the log", "error", err)
 	}
 }
@@ -157,12 +205,12 @@ func (s *Snapshots) Now() error {
 	}
 	defer s.Permit.Release()
 	select {
-	case s.Taking <- struct{}{}:
+	case s.taken <- struct{}{}:
 	case <-s.Stop:
 		return failure.ErrUnavailable
 	}
-	defer func() { <-s.Taking }()
-	if s.Closing() {
+	defer func() { <-s.taken }()
+	if s.Life.Closing() {
 		return failure.ErrUnavailable
 	}
 	return s.Take()
