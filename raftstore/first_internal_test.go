@@ -49,7 +49,7 @@ func TestOnlyOutsidersAreRemoved(t *testing.T) {
 			n.configure(t, "a")
 			n.leads(t)
 			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
-			n.host.Options.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
+			n.group.membership.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
 			n.group.membership.RemoveOutsiders()
 			n.host.End()
 			require.Equal(t, c.stays, n.group.raft.Server("b") != nil)
@@ -65,7 +65,7 @@ func TestALateJoinIsRefused(t *testing.T) {
 	n.configure(t, "a")
 	n.leads(t)
 	first := &fakeFirst{answers: map[string]error{"b": failure.ErrRemovedID}}
-	n.host.Options.First = first
+	n.group.membership.First = first
 	join := func() error {
 		return n.group.membership.AddNonvoter(peer.Identity{NodeID: "b"},
 			membership.Joining{NodeID: "b", RaftAddr: "b:1", Format: n.host.Options.Format})
@@ -98,7 +98,7 @@ func TestTheFirstGroupReplacesAnIncarnation(t *testing.T) {
 			n.configure(t, "a")
 			n.leads(t)
 			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
-			n.host.Options.First = &fakeFirst{members: c.first}
+			n.group.membership.First = &fakeFirst{members: c.first}
 			err := n.group.membership.AddNonvoter(peer.Identity{NodeID: "b~1"}, membership.Joining{
 				NodeID: "b~1", RaftAddr: "b:1", Format: n.host.Options.Format, KeepsPromises: true,
 			})
@@ -118,7 +118,7 @@ func TestARemovedNodeGetsNoVote(t *testing.T) {
 		require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
 		require.Eventually(t, func() bool { return n.group.fsm.Configuration() == n.group.raft.LastIndex() },
 			20*time.Second, time.Millisecond)
-		n.host.Options.First = &fakeFirst{answers: map[string]error{"b": answer}}
+		n.group.membership.First = &fakeFirst{answers: map[string]error{"b": answer}}
 		n.group.membership.Promote()
 		votes := func() bool { return n.group.raft.Server("b").Suffrage == raft.Voter }
 		if answer == nil { // with a vote for b, this node alone is no majority, and the change does not end
@@ -167,7 +167,7 @@ func TestANodeThatTheFirstGroupLacksFoundsNoOther(t *testing.T) {
 	founders, err := n.group.membership.Founders(found)
 	require.NoError(t, err)
 	require.Len(t, founders, 3)
-	n.host.Options.First = &fakeFirst{members: []string{"a", "c"}}
+	n.group.membership.First = &fakeFirst{members: []string{"a", "c"}}
 	founders, err = n.group.membership.Founders(found)
 	require.NoError(t, err)
 	require.Equal(t, []raft.Server{n.group.membership.Server(), {ID: "c", Address: "c:1"}}, founders)
@@ -179,8 +179,8 @@ func TestANodeAsksTheMembersOfTheFirstGroup(t *testing.T) {
 	asked := make(chan string, 10)
 	n := newBareNode(t)
 	n.host.Port = deafPort(t, asked)
-	n.host.Options.Join, n.host.Options.Expect = []string{"a:1", "b:1"}, 2
-	n.host.Options.First = &fakeFirst{members: []string{"a", "c"}, addrs: []string{"a:1", "c:1"}}
+	n.group.membership.JoinAddrs, n.group.membership.Expect = []string{"a:1", "b:1"}, 2
+	n.group.membership.First = &fakeFirst{members: []string{"a", "c"}, addrs: []string{"a:1", "c:1"}}
 	require.ErrorContains(t, n.group.membership.TryJoin(), "found 1 of 2 nodes of --join")
 	require.True(t, n.group.membership.Pristine(), "the node must not have founded the group")
 	close(asked)

@@ -33,7 +33,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			n.host.Port = deafPort(t, nil)
-			n.host.Options.Join, n.host.Options.Expect = c.join, c.expect
+			n.group.membership.JoinAddrs, n.group.membership.Expect = c.join, c.expect
 			err := n.group.membership.TryJoin()
 			if c.says == "" {
 				require.NoError(t, err)

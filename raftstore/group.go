@@ -136,9 +136,14 @@ func (g *group) makeParts() {
 		Format: g.format, Disputed: &g.divergence.UnderWay,
 		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
 	}
-	g.membership = &membership.Membership{
-		Host: h, Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
-	}
+	g.membership = membership.New(membership.Config{
+		Self: g.Options.NodeID, RaftAddr: g.Options.RaftAddr, JoinAddrs: g.Options.Join, Expect: g.Options.Expect,
+		Groups: max(g.Options.Groups, 1), Reads: g.Options.Format,
+		KeepsPromises: g.Options.Durability != identity.Memory, First: g.Options.First,
+		Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
+		Identity: g.Identity, Peers: g.Peers, Dial: h.Dial, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx,
+		Log: g.Log, Fatal: g.Fatal,
+	})
 	g.snapshots = snapshots.New(snapshots.Config{
 		Self: g.Options.NodeID, SnapshotBytes: g.Options.SnapshotBytes, Wanted: &g.wanted, Raft: g.raft,
 		Trailing: g.raft, FSM: m, Images: g.images, Permit: h.SnapshotPermit(), ClockFrom: g.leadership.ClockFrom,

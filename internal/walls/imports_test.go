@@ -204,9 +204,8 @@ var walls = []wall{
 	{"raftstore/internal/logging", "", "passes on what the Raft library logs"},
 	{"raftstore/internal/membership",
 		"raftstore/wire internal/guards limiter raftstore/internal/calls raftstore/internal/consensus " +
-			"raftstore/internal/failure raftstore/internal/format raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/identity raftstore/internal/leadership " +
-			"raftstore/internal/timers raftstore/peer",
+			"raftstore/internal/failure raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
+			"raftstore/internal/leadership raftstore/internal/timers raftstore/peer",
 		"joins a cluster, takes nodes in and removes them"},
 	{"raftstore/internal/permit", "", "lets one group of a process take a snapshot at a time"},
 	{"raftstore/internal/pipeline",

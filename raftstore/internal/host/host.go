@@ -139,6 +139,9 @@ func (h *Host) OpenPort(serve func(net.Conn, peer.Identity)) error {
 	return err
 }
 
+// Dial returns a client for the node with this id at an address. id is "" if any node may answer.
+func (h *Host) Dial(addr, id string) *peer.Client { return peer.NewClient(h.Port, addr, id) }
+
 // ClosePort closes the port, or the listener if the port was not opened. A hub of the process stays open.
 func (h *Host) ClosePort() error {
 	if h.Port != nil {

@@ -50,10 +50,10 @@ func (m *Membership) Belongs(id string) error { return m.Give(Order{What: belong
 // mayEnter returns an error unless the first group certainly has the node. It does not return ErrRemovedID, which would
 // make the node ask again under another id.
 func (m *Membership) mayEnter(id string) error {
-	if m.Options.First == nil {
+	if m.First == nil {
 		return nil
 	}
-	switch err := m.Options.First.Belongs(id); {
+	switch err := m.First.Belongs(id); {
 	case errors.Is(err, failure.ErrRemovedID):
 		return fmt.Errorf("the first group does not have node %q", id)
 	case err != nil:
@@ -65,7 +65,7 @@ func (m *Membership) mayEnter(id string) error {
 // replaceIncarnation removes an earlier incarnation of a node that asks to join, if the first group has replaced it.
 // The node then asks again. The first group has decided that the earlier incarnation may go.
 func (m *Membership) replaceIncarnation(earlier, id string) error {
-	first := m.Options.First.Members()
+	first := m.First.Members()
 	if slices.Contains(first, earlier) || !slices.Contains(first, id) {
 		return limiter.ErrTryAgain // this node's copy of the first group lags, or id is the earlier one
 	}
@@ -74,10 +74,10 @@ func (m *Membership) replaceIncarnation(earlier, id string) error {
 
 // outsiders returns the members of this group that the first group may not have, by this node's copy of that group.
 func (m *Membership) outsiders() []raft.Server {
-	if m.Options.First == nil || m.Leadership.Current.Load() == nil {
+	if m.First == nil || m.Leadership.Current.Load() == nil {
 		return nil
 	}
-	first := m.Options.First.Members()
+	first := m.First.Members()
 	return slices.DeleteFunc(slices.Clone(m.Raft.Servers()), func(s raft.Server) bool {
 		return len(first) == 0 || slices.Contains(first, string(s.ID))
 	})
@@ -95,7 +95,7 @@ func (m *Membership) RemoveOutsiders() {
 	if len(found) == 0 {
 		return
 	}
-	m.removing.Go(m.Go, func() {
+	m.removing.Go(m.Life.Go, func() {
 		for _, s := range found {
 			m.removeOutsider(string(s.ID))
 		}
@@ -103,7 +103,7 @@ func (m *Membership) RemoveOutsiders() {
 }
 
 func (m *Membership) removeOutsider(id string) {
-	if !errors.Is(m.Options.First.Belongs(id), failure.ErrRemovedID) {
+	if !errors.Is(m.First.Belongs(id), failure.ErrRemovedID) {
 		return
 	}
 	m.Log.Warn("a member of this group was removed from the first group, so it leaves this one", "node", id)
@@ -126,9 +126,9 @@ func leaderOf(found []host.Status) string {
 // been removed since this node joined the first group. The answers are never used to bootstrap the group: only the
 // nodes of --join bootstrap it.
 func (m *Membership) leaderKnownToFirst() string {
-	if m.Options.First == nil {
+	if m.First == nil {
 		return ""
 	}
-	found, _ := m.askStatus(m.Options.First.Addrs())
+	found, _ := m.askStatus(m.First.Addrs())
 	return leaderOf(found)
 }

@@ -13,13 +13,9 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
-	"github.com/weir-project/weir/raftstore/internal/format"
-	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
-	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
@@ -43,14 +39,7 @@ type Joining struct {
 // Membership manages this node's membership in its cluster. The node joins or bootstraps a cluster. The leader adds
 // nodes, promotes them and removes them.
 type Membership struct {
-	*host.Host
-	Raft       *consensus.Raft
-	FSM        *fsm.FSM
-	Leadership *leadership.Leadership
-	Format     *format.Format
-	// ReadIndex is readindex.Reads.ReadIndex of this group.
-	ReadIndex func() error
-
+	Config
 	promoting, removing timers.Single
 }
 
@@ -61,18 +50,18 @@ type Membership struct {
 // they belong to none. So two sets of nodes that cannot reach each other never bootstrap two clusters.
 func (m *Membership) Join() {
 	told, log := false, joinLog{}
-	for ; !m.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
+	for ; !m.Life.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
 		believed := m.CurrentAddr()
 		switch {
 		case believed == "" && !m.Identity.HasJoined():
-			if m.Options.First != nil && !m.Options.First.Joined() {
+			if m.First != nil && !m.First.Joined() {
 				continue
 			}
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
-		case believed == "" || believed == m.Options.RaftAddr:
+		case believed == "" || believed == m.RaftAddr:
 		case !told:
 			m.Log.Warn("the cluster has another address of this node, which must be updated",
-				"believed", believed, "here", m.Options.RaftAddr)
+				"believed", believed, "here", m.RaftAddr)
 			told = true
 			fallthrough
 		default:
@@ -83,7 +72,7 @@ func (m *Membership) Join() {
 
 // Established reports whether this node is certainly a member, at its current address.
 func (m *Membership) Established() bool {
-	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.CurrentAddr() == m.Options.RaftAddr
+	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.CurrentAddr() == m.RaftAddr
 }
 
 // attempt asks a leader to add or to move this node. Some answers end the process.
@@ -108,10 +97,10 @@ func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 
 // TryJoin makes one attempt to join or to bootstrap a cluster.
 func (m *Membership) TryJoin() error {
-	if len(m.Options.Join) == 0 && m.Pristine() {
+	if len(m.JoinAddrs) == 0 && m.Pristine() {
 		return m.bootstrap([]raft.Server{m.Server()})
 	}
-	found, silent := m.askStatus(m.Options.Join)
+	found, silent := m.askStatus(m.JoinAddrs)
 	if leader := leaderOf(found); leader != "" {
 		return m.askIn(leader)
 	}
@@ -125,10 +114,10 @@ func (m *Membership) TryJoin() error {
 	switch {
 	case err != nil:
 		return err
-	case len(pristine) < m.Options.Expect:
-		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), m.Options.Expect, strings.Join(silent, ""))
-	case m.Options.Join[0] != m.Options.RaftAddr:
-		return fmt.Errorf("waiting for %s to found the cluster%s", m.Options.Join[0], strings.Join(silent, ""))
+	case len(pristine) < m.Expect:
+		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), m.Expect, strings.Join(silent, ""))
+	case m.JoinAddrs[0] != m.RaftAddr:
+		return fmt.Errorf("waiting for %s to found the cluster%s", m.JoinAddrs[0], strings.Join(silent, ""))
 	}
 	return m.foundWith(pristine)
 }
@@ -146,7 +135,7 @@ func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
 		if err := m.checkGroups(s); err != nil {
 			return nil, err
 		}
-		if m.Options.First == nil || hasNode(m.Options.First.Members(), s.NodeID) {
+		if m.First == nil || hasNode(m.First.Members(), s.NodeID) {
 			pristine = append(pristine, raft.Server{
 				ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr),
 			})
@@ -158,7 +147,7 @@ func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
 // checkGroups returns an error if the node with status s cannot found a cluster with this node's number of Raft
 // groups.
 func (m *Membership) checkGroups(s host.Status) error {
-	switch mine := max(m.Options.Groups, 1); {
+	switch mine := m.Groups; {
 	case mine != max(s.Groups, 1) && s.Format >= wire.Groups:
 		return fmt.Errorf("%s was started with --groups %d, this node with --groups %d: give all nodes the same",
 			s.NodeID, max(s.Groups, 1), mine)
@@ -172,7 +161,7 @@ func (m *Membership) checkGroups(s host.Status) error {
 // disk.
 func (m *Membership) foundWith(servers []raft.Server) error {
 	for _, s := range servers {
-		if string(s.ID) == m.Options.NodeID {
+		if string(s.ID) == m.Self {
 			continue
 		}
 		if err := m.invite(string(s.Address), string(s.ID)); err != nil {
@@ -183,7 +172,7 @@ func (m *Membership) foundWith(servers []raft.Server) error {
 }
 
 func (m *Membership) invite(addr, id string) error {
-	client := peer.NewClient(m.Port, addr, id)
+	client := m.Dial(addr, id)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
 	defer cancel()
@@ -198,7 +187,7 @@ func (m *Membership) invite(addr, id string) error {
 func (m *Membership) AcceptInvitation(from peer.Identity) error {
 	if !m.Pristine() {
 		guards.InvitedElsewhere.Hit()
-		return fmt.Errorf("%q belongs to a cluster already", m.Options.NodeID)
+		return fmt.Errorf("%q belongs to a cluster already", m.Self)
 	}
 	m.Log.Info("invited to found a cluster", "by", from.NodeID)
 	return m.Identity.MarkInvited()
@@ -206,7 +195,7 @@ func (m *Membership) AcceptInvitation(from peer.Identity) error {
 
 // Server returns this node as a server of a configuration.
 func (m *Membership) Server() raft.Server {
-	return raft.Server{ID: raft.ServerID(m.Options.NodeID), Address: raft.ServerAddress(m.Options.RaftAddr)}
+	return raft.Server{ID: raft.ServerID(m.Self), Address: raft.ServerAddress(m.RaftAddr)}
 }
 
 func (m *Membership) bootstrap(servers []raft.Server) error {
@@ -231,7 +220,7 @@ func (m *Membership) askStatus(addrs []string) (found []host.Status, silent []st
 	answers := make(chan answer, len(addrs))
 	asked := 0
 	for _, addr := range addrs {
-		if addr == m.Options.RaftAddr {
+		if addr == m.RaftAddr {
 			continue
 		}
 		asked++
@@ -255,25 +244,25 @@ func (m *Membership) askStatus(addrs []string) (found []host.Status, silent []st
 func (m *Membership) silence(addr string, err error) string {
 	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
 		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, "+
-			"or, if it is this node, name it in --join as its --raft-addr does: %s", addr, m.Options.NodeID,
-			m.Options.RaftAddr)
+			"or, if it is this node, name it in --join as its --raft-addr does: %s", addr, m.Self,
+			m.RaftAddr)
 	}
 	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
 }
 
 // askOnce asks the node at an address for its status.
 func (m *Membership) askOnce(addr string) (host.Status, error) {
-	client := peer.NewClient(m.Port, addr, "")
+	client := m.Dial(addr, "")
 	defer client.Close()
 	return host.Ask(m.Ctx, client)
 }
 
 // askIn asks the leader to add this node to the cluster, or to record its new address.
 func (m *Membership) askIn(leader string) error {
-	client := peer.NewClient(m.Port, leader, "")
+	client := m.Dial(leader, "")
 	defer client.Close()
-	request, err := json.Marshal(Joining{m.Options.NodeID, m.Options.RaftAddr, m.Options.Format,
-		m.Options.Durability != identity.Memory, m.Identity.WasInvited()})
+	request, err := json.Marshal(Joining{m.Self, m.RaftAddr, m.Reads,
+		m.KeepsPromises, m.Identity.WasInvited()})
 	if err != nil {
 		return err
 	}
@@ -306,7 +295,7 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 	for _, s := range m.Raft.Servers() {
 		switch {
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
-			m.Options.First != nil:
+			m.First != nil:
 			return m.replaceIncarnation(string(s.ID), j.NodeID)
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
 			j.KeepsPromises:
@@ -342,11 +331,11 @@ func (m *Membership) AddNonvoter(from peer.Identity, j Joining) error {
 // beginNewIncarnation writes a new id into the empty directory of this node, because a member with the old id was
 // removed. It then ends the process, because all running components have the old id.
 func (m *Membership) beginNewIncarnation() {
-	id := identity.NewIncarnation(m.Options.NodeID)
+	id := identity.NewIncarnation(m.Self)
 	if len(id) > peer.MaxNameLen {
 		m.Fatal(fmt.Errorf("the id %q was used, and is too long for a new incarnation: give this node another "+
 			"--node-id",
-			m.Options.NodeID))
+			m.Self))
 		return
 	}
 	if err := m.Identity.Rename(id); err != nil {

@@ -17,7 +17,7 @@ import (
 // CurrentAddr returns this node's address in the committed configuration, or else in the newest configuration that this
 // node knows. It returns "" if the node is not a member.
 func (m *Membership) CurrentAddr() string {
-	return whereIs(m.Options.NodeID, m.FSM.Committed.Load(), m.Raft.Servers())
+	return whereIs(m.Self, m.FSM.Committed.Load(), m.Raft.Servers())
 }
 
 func whereIs(id string, committed *fsm.Configuration, newest []raft.Server) string {
@@ -35,11 +35,11 @@ func whereIs(id string, committed *fsm.Configuration, newest []raft.Server) stri
 // to this node, but it can connect to them.
 func (m *Membership) move() error {
 	if m.Leadership.Current.Load() != nil {
-		return m.relocate(Joining{NodeID: m.Options.NodeID, RaftAddr: m.Options.RaftAddr}, m.FSM.Configuration())
+		return m.relocate(Joining{NodeID: m.Self, RaftAddr: m.RaftAddr}, m.FSM.Configuration())
 	}
-	addrs := m.Options.Join
+	addrs := m.JoinAddrs
 	for _, s := range m.Raft.Servers() {
-		if string(s.ID) != m.Options.NodeID {
+		if string(s.ID) != m.Self {
 			addrs = append(addrs[:len(addrs):len(addrs)], string(s.Address))
 		}
 	}

@@ -24,7 +24,7 @@ func (m *Membership) Promote() {
 	if len(ready) == 0 {
 		return
 	}
-	m.promoting.Go(m.Go, func() {
+	m.promoting.Go(m.Life.Go, func() {
 		for _, s := range ready {
 			if m.mayEnter(string(s.ID)) == nil {
 				m.GiveVote(s, seen)
