@@ -108,7 +108,7 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 	n.configure(t, "a")
 	r := n.leads(t)
 	require.Contains(t, string(n.group.leadership.NoteWalls(r)), `"a":`)
-	n.host.TestClock = true
+	n.group.leadership.TestClock = true
 	require.Empty(t, n.group.leadership.NoteWalls(r))
 }
 

@@ -11,6 +11,7 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 
 	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
@@ -118,13 +119,21 @@ func (g *group) makeParts() {
 		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, History: m, Peers: g.Peers,
 		Life: g.Lifetime, Ctx: g.Ctx, Log: g.Log, Fatal: g.Fatal, Forbid: g.Identity.Forbid,
 	})
-	g.leadership = &leadership.Leadership{
-		Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Queue: g.queue, Confirms: g.confirms, Status: g.status,
-	}
-	g.leadership.Agree = func() byte {
-		g.format.Agree()
-		return byte(g.format.Agreed.Load())
-	}
+	g.leadership = leadership.New(leadership.Config{
+		Self: g.Options.NodeID, Group: g.Options.Group, Groups: g.Options.Groups, Heartbeat: g.Options.Heartbeat,
+		StalledAfter: g.Options.StalledAfter,
+		Downtime:     persistence.Downtime{Credit: g.Options.MaxDowntimeCredit, Step: g.Options.MaxCalendarStep},
+		IDLifetimeNs: g.IdLifetimeNs, TestClock: g.TestClock,
+		Raft: g.raft, FSM: m, Queue: g.queue, Confirms: g.confirms, AppendTime: g.logs.Times.Median,
+		Agree: func() byte {
+			g.format.Agree()
+			return byte(g.format.Agreed.Load())
+		},
+		Status: g.status, HasCluster: g.Identity.HasCluster, Peers: g.Peers,
+		Members: func() []limiter.Member { return *g.Peers.Members.Load() },
+		Source:  g.Source, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx, Stop: g.Stop, Log: g.Log, Fatal: g.Fatal,
+		Faults: g.Faults, Reach: g.Reach,
+	})
 	g.reads = &readindex.Reads{
 		Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Transport: g.transport, Leadership: g.leadership,
 		Confirms: g.confirms, Disputed: &g.divergence.UnderWay,

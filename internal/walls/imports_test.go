@@ -197,9 +197,8 @@ var walls = []wall{
 		"finds the snapshots of the Raft library in images"},
 	{"raftstore/internal/leadership",
 		"engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
-			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/raftlog " +
-			"raftstore/internal/timers raftstore/wire",
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity raftstore/internal/queue " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wire",
 		"leads: keeps the clock that stamps entries, and hands over"},
 	{"raftstore/internal/logging", "", "passes on what the Raft library logs"},
 	{"raftstore/internal/membership",

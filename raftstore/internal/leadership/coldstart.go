@@ -32,7 +32,7 @@ func (l *Leadership) resumeClock() persistence.Clock {
 // askVoters returns the status of this node and of every voter that answers within one
 // heartbeat.
 func (l *Leadership) askVoters() []host.Status {
-	ctx, cancel := context.WithTimeout(l.Ctx, l.Options.Heartbeat)
+	ctx, cancel := context.WithTimeout(l.Ctx, l.Heartbeat)
 	defer cancel()
 	others := l.Peers.Askers(l.Raft.Voters())
 	answers := make(chan *host.Status, len(others))
@@ -97,14 +97,10 @@ func (l *Leadership) coldStart(s *fsm.State, at engine.Stamp, heard []host.Statu
 	}
 	wallNs, _ := agreed(wallsNs, quorum)
 	passed, known := agreed(passedNs, quorum)
-	to, cut := l.downtime().Resume(s.At, max(passed, at.NowNs-s.At.NowNs), wallNs)
+	to, cut := l.Downtime.Resume(s.At, max(passed, at.NowNs-s.At.NowNs), wallNs)
 	to = notBefore(to, at)
 	l.reportColdStart(s.At, to, known, cut)
 	return to
-}
-
-func (l *Leadership) downtime() persistence.Downtime {
-	return persistence.Downtime{Credit: l.Options.MaxDowntimeCredit, Step: l.Options.MaxCalendarStep}
 }
 
 // agreed returns the greatest value that a quorum of values reaches. While a majority of the clocks is right, it never
@@ -130,13 +126,13 @@ func (l *Leadership) reportColdStart(from, to engine.Stamp, known bool, cut time
 	l.ColdStarts.Add(1)
 	l.DowntimeCredit.Add(int64(credit))
 	l.Log.Info("the whole cluster was down; time continues by the wall clocks of a majority",
-		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", l.Options.MaxDowntimeCredit)
+		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", l.Downtime.Credit)
 	if !known {
 		l.Uncredited.Add(1)
 		l.Log.Warn("the downtime of the cluster refills no limiter, because the log has no recent wall clocks of a " +
 			"majority; no limit is exceeded")
 	}
 	if cut > 0 {
-		l.Log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", l.Options.MaxCalendarStep)
+		l.Log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", l.Downtime.Step)
 	}
 }

@@ -22,7 +22,7 @@ func (l *Leadership) HandOver(to raft.Server) error {
 	if r == nil {
 		return limiter.ErrNotLeader
 	}
-	ctx, cancel := context.WithTimeout(l.Ctx, l.Options.Heartbeat)
+	ctx, cancel := context.WithTimeout(l.Ctx, l.Heartbeat)
 	defer cancel()
 	l.Queue.Pause(ctx)
 	defer l.Queue.Resume()
@@ -67,13 +67,13 @@ func (l *Leadership) Resign() {
 		if err != nil && !l.Peers.IsStopping(string(to.ID)) {
 			l.Log.Warn("leadership transfer failed", "to", to.ID, "error", err)
 		}
-	case <-time.After(timers.ElectionTimeout(l.Options.Heartbeat)):
+	case <-time.After(timers.ElectionTimeout(l.Heartbeat)):
 	}
 }
 
 // Transfer transfers leadership to a member, or to Successor if to is empty.
 func (l *Leadership) Transfer(to string) error {
-	if to == l.Options.NodeID {
+	if to == l.Self {
 		return nil
 	}
 	if to == "" {

@@ -12,13 +12,9 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/queue"
-	"github.com/weir-project/weir/raftstore/internal/quorum"
-	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -40,16 +36,7 @@ type Term struct {
 // Leadership manages this node's role as the leader of its group. It follows the Raft library, keeps the clock that
 // stamps entries, and transfers leadership to other nodes.
 type Leadership struct {
-	*host.Host
-	Raft     *consensus.Raft
-	FSM      *fsm.FSM
-	Logs     *raftlog.Log
-	Queue    *queue.Queue
-	Confirms *quorum.Check
-	// Agree returns the newest form of entries that all members read, as far as this node knows.
-	Agree func() byte
-	// Status returns the status of this node.
-	Status func() host.Status
+	Config
 
 	Current   atomic.Pointer[Term] // nil: this node does not lead, or does not serve yet
 	LastEntry atomic.Int64         // uptime at the last proposal
@@ -88,7 +75,7 @@ func (l *Leadership) Run() {
 func (l *Leadership) BecomeLeader() {
 	for l.Raft.State() == raft.Leader {
 		term := l.Raft.CurrentTerm()
-		barrier := l.Raft.Barrier(timers.ElectionTimeout(l.Options.Heartbeat))
+		barrier := l.Raft.Barrier(timers.ElectionTimeout(l.Heartbeat))
 		err := l.Raft.Await(barrier)
 		l.Handover.Observe(err)
 		if err != nil {
@@ -102,7 +89,7 @@ func (l *Leadership) BecomeLeader() {
 			l.FSM.MarkApplied(entry.Index()) // the FSM does not receive the library's barrier entry
 		}
 		r := &Term{Number: term, Clock: l.resumeClock()}
-		if !l.Identity.HasCluster() && !l.Bootstrap(r) {
+		if !l.HasCluster() && !l.Bootstrap(r) {
 			continue
 		}
 		l.Reach(faults.BeforeLeadership)
@@ -110,7 +97,7 @@ func (l *Leadership) BecomeLeader() {
 			guards.ElectedTwice.Hit()
 			continue
 		}
-		l.LastEntry.Store(int64(l.Uptime()))
+		l.LastEntry.Store(int64(l.Life.Uptime()))
 		// The note of the wall clocks is the first entry of the term. So no later entry of the term is without one.
 		l.apply(r, wire.Tick, l.NoteWalls(r), wire.Oldest)
 		l.Current.Store(r)
@@ -162,8 +149,8 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 		l.Fatal(err)
 		return false
 	}
-	f := fsm.ConstantsOf(l.Options.Group, l.Options.Groups)
-	f.ClusterID, f.IDLifetimeNs, f.TestClock, f.HashSeed = id, l.IdLifetimeNs, l.TestClock, engine.NewHashSeed()
+	f := fsm.ConstantsOf(l.Group, l.Groups)
+	f.ClusterID, f.IDLifetimeNs, f.TestClock, f.HashSeed = id, l.IDLifetimeNs, l.TestClock, engine.NewHashSeed()
 	// A new cluster begins with the newest rules that its members know.
 	if err := l.propose(r, f, l.Agree()); err != nil {
 		l.Log.Warn("the cluster could not be founded yet", "error", err)
@@ -204,7 +191,7 @@ func (l *Leadership) propose(r *Term, f fsm.Constants, format byte) error {
 func (l *Leadership) apply(r *Term, kind wire.Kind, body []byte, format byte) raft.ApplyFuture {
 	data := append(make([]byte, wire.HeaderLen), body...)
 	wire.Header{Kind: kind, Format: format, Term: r.Number, At: r.Clock.Now()}.Put(data)
-	return l.Raft.Apply(data, timers.ElectionTimeout(l.Options.Heartbeat))
+	return l.Raft.Apply(data, timers.ElectionTimeout(l.Heartbeat))
 }
 
 // KeepTime commits limiter time while the leader is idle, so that the next leader's clock is close behind.
@@ -214,7 +201,7 @@ func (l *Leadership) KeepTime() {
 		return
 	}
 	r.Clock.Slew()
-	now := l.Uptime()
+	now := l.Life.Uptime()
 	if now-time.Duration(l.LastEntry.Load()) > tickAfter || now-time.Duration(l.lastNote.Load()) > noteEvery {
 		l.Queue.Special(wire.Tick) // a queue that is closed needs no ticks
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -22,7 +21,7 @@ func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
 	data := make([]byte, wire.HeaderLen)
 	wire.Header{Kind: wire.Tick, Term: 1, At: atMs(7000)}.Put(data)
 	require.Nil(t, m.Apply(&raft.Log{Index: 1, Term: 1, Type: raft.LogCommand, Data: data}))
-	l := &Leadership{Host: &host.Host{}, FSM: m}
+	l := New(Config{FSM: m})
 	behind := &Term{Clock: persistence.StartTestClock(atMs(4000))}
 	ahead := &Term{Clock: persistence.StartTestClock(atMs(9000))}
 	require.Equal(t, atMs(7500), l.StampOf(&queue.Batch{MoveNs: 500e6}, behind))

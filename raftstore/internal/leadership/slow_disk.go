@@ -43,7 +43,7 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
 	var to string
 	if l.Current.Load() != nil {
-		mine = l.Logs.Times.Median()
+		mine = l.AppendTime()
 		to, theirs = l.fastestDisk()
 	}
 	if !s.leaves(mine, theirs) {
@@ -52,7 +52,7 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	l.Log.Warn("the disk of this leader is slow; transferring leadership to a node with a faster disk", "to", to,
 		"append",
 		mine, "append_there", theirs)
-	l.leaving.Go(l.Go, func() {
+	l.leaving.Go(l.Life.Go, func() {
 		if err := l.Transfer(to); err != nil {
 			l.Log.Error("leadership transfer failed", "to", to, "error", err)
 		}
@@ -62,7 +62,7 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 // fastestDisk returns the running voter with the fastest appends, and the median time of its appends. took is 0 if no
 // such voter has reported one.
 func (l *Leadership) fastestDisk() (id string, took time.Duration) {
-	for _, m := range *l.Peers.Members.Load() {
+	for _, m := range l.Members() {
 		last, heard := l.Peers.Last(m.ID)
 		theirs := time.Duration(last.AppendNs)
 		if m.Voter && m.Up && heard && theirs > 0 && (took == 0 || theirs < took) {

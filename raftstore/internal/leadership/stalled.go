@@ -58,7 +58,7 @@ func (l *Leadership) LeaveIfSlow() {
 	if l.leaving.Busy() {
 		return
 	}
-	l.lagging.limit = l.Options.StalledAfter
+	l.lagging.limit = l.StalledAfter
 	if !l.leaveStalledMember(&l.lagging) {
 		l.leaveSlowDisk(&l.slowDisk)
 	}
@@ -70,13 +70,13 @@ func (l *Leadership) leaveStalledMember(s *stallCheck) bool {
 		s.since = nil
 		return false
 	}
-	id, yes := s.check(l.Options.NodeID, l.Raft.CommitIndex(), *l.Peers.Members.Load())
+	id, yes := s.check(l.Self, l.Raft.CommitIndex(), l.Members())
 	if !yes || time.Since(s.moved) < handOverAgain {
 		return false
 	}
 	s.since = nil
 	l.Log.Error("a node is up but receives no entries; transferring leadership", "node", id)
-	return l.leaving.Go(l.Go, func() {
+	return l.leaving.Go(l.Life.Go, func() {
 		if err := l.transferBut(id); err != nil {
 			l.Log.Error("leadership transfer failed", "error", err)
 			return
@@ -87,8 +87,8 @@ func (l *Leadership) leaveStalledMember(s *stallCheck) bool {
 
 // transferBut transfers leadership to a member other than the stalled one.
 func (l *Leadership) transferBut(id string) error {
-	for _, m := range *l.Peers.Members.Load() {
-		if m.ID != id && m.ID != l.Options.NodeID && m.Voter && m.Up {
+	for _, m := range l.Members() {
+		if m.ID != id && m.ID != l.Self && m.Voter && m.Up {
 			return l.Transfer(m.ID)
 		}
 	}

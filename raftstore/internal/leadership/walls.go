@@ -18,14 +18,14 @@ const (
 
 // NoteWalls returns the body of a Tick: the leader's note of the voters' wall clocks. An older weir ignores it.
 func (l *Leadership) NoteWalls(r *Term) []byte {
-	l.lastNote.Store(int64(l.Uptime()))
+	l.lastNote.Store(int64(l.Life.Uptime()))
 	if l.TestClock {
 		return nil
 	}
 	limiterNs, rawNs := r.Clock.Now().NowNs, l.Source.MonotonicNs()
 	note := fsm.WallNote{AheadNs: map[string]int64{}}
 	for _, id := range l.Raft.Voters() {
-		if id == l.Options.NodeID {
+		if id == l.Self {
 			note.AheadNs[id] = l.Source.WallNs() - limiterNs
 		} else if h, ok := l.Peers.Last(id); ok && time.Since(h.At) < heardWithin {
 			note.AheadNs[id] = h.WallNow(rawNs) - limiterNs
