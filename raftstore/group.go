@@ -134,12 +134,12 @@ func (g *group) makeParts() {
 		Source:  g.Source, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx, Stop: g.Stop, Log: g.Log, Fatal: g.Fatal,
 		Faults: g.Faults, Reach: g.Reach,
 	})
-	g.reads = &readindex.Reads{
-		Host: h, Raft: g.raft, FSM: m, Logs: g.logs, Transport: g.transport, Leadership: g.leadership,
-		Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
-		CommitMessages: make(chan struct{}, readindex.MaxCommitMessages),
-	}
-	g.reads.Asker = timers.NewWorker(h.Go, h.Stop, g.reads.Ask)
+	g.reads = readindex.New(readindex.Config{
+		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, MaxAge: g.MaxAge, Raft: g.raft, FSM: m,
+		Leadership: g.leadership, Transport: g.transport, StuckFor: g.logs.StuckFor, Confirms: g.confirms,
+		Disputed: &g.divergence.UnderWay, Peers: g.Peers, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx, Stop: g.Stop,
+		Log: g.Log, Faults: g.Faults,
+	})
 	g.pipeline = &pipeline.Pipeline{
 		Host: h, Raft: g.raft, FSM: m, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
 		Format: g.format, Disputed: &g.divergence.UnderWay,

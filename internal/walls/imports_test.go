@@ -226,8 +226,8 @@ var walls = []wall{
 	{"raftstore/internal/readindex",
 		"engine internal/faults internal/guards limiter raftstore/internal/calls " +
 			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/quorum " +
-			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wire",
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/timers raftstore/peer " +
+			"raftstore/wire",
 		"makes reads linearizable"},
 	{"raftstore/internal/recovery",
 		"internal/faults persistence raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +

@@ -7,19 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
-	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
-	"github.com/weir-project/weir/raftstore/internal/quorum"
-	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -28,9 +21,9 @@ const (
 	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
 	// costs a message or two per node.
 	observeEvery = 500 * time.Millisecond
-	// MaxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is
+	// maxCommitMessages bounds the commit messages that are under way. It exceeds the number of followers, so it is
 	// reached only when some do not answer.
-	MaxCommitMessages = 16
+	maxCommitMessages = 16
 )
 
 // ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
@@ -86,19 +79,12 @@ func (rd *Reads) readAsLeader(r *leadership.Term, forRead bool) error {
 // A follower asks the leader for the read index on behalf of all waiting reads. One question is under way at a time.
 // The next question serves all reads that arrived meanwhile, as in etcd's linearizableReadLoop.
 type Reads struct {
-	*host.Host
-	Raft       *consensus.Raft
-	FSM        *fsm.FSM
-	Logs       *raftlog.Log
-	Transport  raft.Transport
-	Leadership *leadership.Leadership
-	Confirms   *quorum.Check
-	Disputed   *atomic.Bool // a divergence check is under way
+	Config
 
 	Freshness      freshness
 	ReadTime       atomic.Pointer[readTime] // nil: no leader has sent its time
-	CommitMessages chan struct{}            // holds a token for each commit message that is under way
-	Asker          *timers.Worker           // calls Ask
+	commitMessages chan struct{}            // holds a token for each commit message that is under way
+	asker          *timers.Worker           // calls askAll
 
 	mu      sync.Mutex
 	next    *readIndexRound // nil: no read waits
@@ -119,7 +105,7 @@ func (rd *Reads) wait() error {
 	}
 	mine := rd.next
 	rd.mu.Unlock()
-	rd.Asker.Wake()
+	rd.asker.Wake()
 	select {
 	case <-mine.done:
 		return mine.err
@@ -130,8 +116,8 @@ func (rd *Reads) wait() error {
 
 // Start begins the observations.
 func (rd *Reads) Start() {
-	rd.Every(timers.HousekeepEvery, rd.Asker.Rest)
-	rd.Every(observeEvery, rd.startObservation)
+	rd.Life.Every(timers.HousekeepEvery, rd.asker.Rest)
+	rd.Life.Every(observeEvery, rd.startObservation)
 }
 
 // take returns the reads that wait, nil for none. due is false if there is no reason to ask.
@@ -140,11 +126,11 @@ func (rd *Reads) take() (r *readIndexRound, due bool) {
 	defer rd.mu.Unlock()
 	r, due = rd.next, rd.next != nil || rd.observe
 	rd.next, rd.observe = nil, false
-	return r, due && !rd.Closing()
+	return r, due && !rd.Life.Closing()
 }
 
-// Ask asks for the read index until no read waits.
-func (rd *Reads) Ask() {
+// askAll asks for the read index until no read waits.
+func (rd *Reads) askAll() {
 	for r, due := rd.take(); due; r, due = rd.take() {
 		err := rd.ask(r != nil)
 		if r != nil {
@@ -159,7 +145,7 @@ func (rd *Reads) startObservation() {
 	rd.mu.Lock()
 	rd.observe = true
 	rd.mu.Unlock()
-	rd.Asker.Once()
+	rd.asker.Once()
 }
 
 // ask repeats the question until it is answered, for at most half a heartbeat timeout. That is long enough for a
@@ -169,7 +155,7 @@ func (rd *Reads) ask(forRead bool) error {
 	for {
 		err := rd.AskOnce(forRead)
 		if err == nil || errors.Is(err, failure.ErrLagging) || !forRead ||
-			time.Since(began) >= rd.Options.Heartbeat/2 || rd.Closing() {
+			time.Since(began) >= rd.Heartbeat/2 || rd.Life.Closing() {
 			return err
 		}
 		timers.Pause(rd.Ctx, timers.LeaderlessPause)

@@ -102,7 +102,7 @@ func (rd *Reads) confirmedBy(id string, term uint64, r *leadership.Term) bool {
 	}
 	voters, yes := rd.Raft.Voters(), 0
 	for _, voter := range voters {
-		if voter == id || voter == rd.Options.NodeID {
+		if voter == id || voter == rd.Self {
 			yes++
 		}
 	}
@@ -116,7 +116,7 @@ func (rd *Reads) confirmedBy(id string, term uint64, r *leadership.Term) bool {
 // Raft allows this message at any time: the sender led in that term, and the entry is committed. A follower advances
 // its commit index only up to an entry that its log has in the same term.
 func (rd *Reads) sendCommitIndex(id string, q readIndexQuestion, r *leadership.Term, index, entryTerm uint64) {
-	if q.applied >= index || q.last < index || rd.Logs.StuckFor() > rd.Options.Heartbeat/timers.StuckFraction {
+	if q.applied >= index || q.last < index || rd.StuckFor() > rd.Heartbeat/timers.StuckFraction {
 		return // a leader with a stuck disk must stay silent; see transport.Gate
 	}
 	s := rd.Raft.Server(id)
@@ -124,17 +124,17 @@ func (rd *Reads) sendCommitIndex(id string, q readIndexQuestion, r *leadership.T
 		return
 	}
 	select {
-	case rd.CommitMessages <- struct{}{}:
+	case rd.commitMessages <- struct{}{}:
 	default:
 		return // the library's own message follows a little later
 	}
-	self := rd.Transport.EncodePeer(raft.ServerID(rd.Options.NodeID), rd.Transport.LocalAddr())
+	self := rd.Transport.EncodePeer(raft.ServerID(rd.Self), rd.Transport.LocalAddr())
 	request := raft.AppendEntriesRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(rd.Options.NodeID), Addr: self},
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(rd.Self), Addr: self},
 		Term:      r.Number, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
 	}
 	rd.Tasks.Go(func() {
-		defer func() { <-rd.CommitMessages }()
+		defer func() { <-rd.commitMessages }()
 		var response raft.AppendEntriesResponse
 		if err := rd.Transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
 			rd.Log.Debug("could not tell a follower that an entry is committed", "node", id, "entry",
