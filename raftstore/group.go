@@ -13,7 +13,6 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
-	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/divergence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -140,11 +139,13 @@ func (g *group) makeParts() {
 		Disputed: &g.divergence.UnderWay, Peers: g.Peers, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx, Stop: g.Stop,
 		Log: g.Log, Faults: g.Faults,
 	})
-	g.pipeline = &pipeline.Pipeline{
-		Host: h, Raft: g.raft, FSM: m, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
-		Format: g.format, Disputed: &g.divergence.UnderWay,
-		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
-	}
+	g.pipeline = pipeline.New(pipeline.Config{
+		Heartbeat: g.Options.Heartbeat, MaxAge: g.MaxAge, MaxMemory: g.MaxMemory, DenyWhenFull: g.DenyWhenFull,
+		OnEntry: g.Options.OnEntry, Raft: g.raft, FSM: m, Queue: g.queue, Leadership: g.leadership,
+		Confirms: g.confirms, Reads: g.reads, Format: g.format, Agreed: &g.format.Agreed,
+		Disputed: &g.divergence.UnderWay, Budget: h.Budget(), Peers: g.Peers, Life: g.Lifetime, Tasks: &g.Tasks,
+		Ctx: g.Ctx, Log: g.Log, Faults: g.Faults, Reach: g.Reach,
+	})
 	g.membership = membership.New(membership.Config{
 		Self: g.Options.NodeID, RaftAddr: g.Options.RaftAddr, JoinAddrs: g.Options.Join, Expect: g.Options.Expect,
 		Groups: max(g.Options.Groups, 1), Reads: g.Options.Format,
@@ -162,8 +163,7 @@ func (g *group) makeParts() {
 		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, Committed: m.Committed.Load, Log: g.logs,
 		Handover: &g.leadership.Handover, Identity: g.Identity, Peers: g.Peers, Closing: g.Closing, Fatal: g.Fatal,
 	})
-	g.JoinBudget(func() budget.Table { return m.Table.Load() }, g.pipeline.EvictIfOver)
-	m.Differs, m.Reloaded, m.Grown = g.divergence.Differs, g.reads.Freshness.Reset, g.Memory.Grown
+	m.Differs, m.Reloaded, m.Grown = g.divergence.Differs, g.reads.Freshness.Reset, g.pipeline.Grown
 }
 
 func (g *group) recovery() *recovery.Recovery {
@@ -360,7 +360,9 @@ func (g *group) AskTerm(ctx context.Context, id string, ask func(context.Context
 
 // release closes the parts that load opened.
 func (g *group) release() error {
-	g.LeaveBudget()
+	if g.pipeline != nil {
+		g.pipeline.Leave()
+	}
 	err := g.closeLogs()
 	if g.images != nil {
 		err = errors.Join(err, g.images.Close())

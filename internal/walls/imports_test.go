@@ -209,9 +209,8 @@ var walls = []wall{
 	{"raftstore/internal/permit", "", "lets one group of a process take a snapshot at a time"},
 	{"raftstore/internal/pipeline",
 		"engine internal/faults internal/guards limiter raftstore/internal/budget " +
-			"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/format " +
-			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
-			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/readindex " +
+			"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/fsm raftstore/internal/host " +
+			"raftstore/internal/leadership raftstore/internal/queue raftstore/internal/quorum " +
 			"raftstore/internal/timers raftstore/peer raftstore/wire",
 		"takes decisions through the log"},
 	{"raftstore/internal/queue",

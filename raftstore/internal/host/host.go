@@ -34,7 +34,6 @@ type Host struct {
 
 	MaxAge       time.Duration // of a decision; see Options.MaxDecisionAge
 	MaxMemory    int64         // an equal part of the bound of all groups
-	Memory       *budget.Share // the part that follows use; nil before JoinBudget
 	DenyWhenFull bool
 	IdLifetimeNs int64
 	TestClock    bool
@@ -78,21 +77,9 @@ func (h *Host) SnapshotPermit() *permit.Permit {
 	return &h.Options.Process.Snapshots
 }
 
-// JoinBudget adds the table of this group to the memory budget of the process; see Budget.Join. LeaveBudget removes it.
-func (h *Host) JoinBudget(table func() budget.Table, giveWay func()) {
-	h.Memory = h.budget().Join(table, giveWay)
-}
-
-// LeaveBudget frees the group's part of the memory budget for other groups.
-func (h *Host) LeaveBudget() {
-	if h.Memory != nil {
-		h.Memory.Leave()
-	}
-}
-
-// budget returns the memory budget that the groups of this process share, or a new one for the only group. A group
+// Budget returns the memory budget that the groups of this process share, or a new one for the only group. A group
 // that denies when it is full gives no memory back, so the parts are equal then.
-func (h *Host) budget() *budget.Budget {
+func (h *Host) Budget() *budget.Budget {
 	groups := max(h.Options.Groups, 1)
 	if h.Options.Process == nil {
 		return budget.New(h.MaxMemory, 1, false)

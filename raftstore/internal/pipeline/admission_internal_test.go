@@ -9,7 +9,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -86,17 +85,23 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 		}
 	}
 	fill(1000)
-	p := &Pipeline{Host: &host.Host{MaxMemory: 2 * table.CompactBytes()}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
-	p.FSM.Table.Store(table)
-	p.JoinBudget(func() budget.Table { return table }, func() {})
-	p.Evictions.setNoVictims(true)
+	bound := 2 * table.CompactBytes()
+	p := New(Config{MaxMemory: bound, FSM: machineWith(table), Budget: budget.New(bound, 1, false)})
+	p.evictions.setNoVictims(true)
 	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)
 	require.True(t, p.memoryExhausted())
-	p.Evictions.setNoVictims(false)
+	p.evictions.setNoVictims(false)
 	require.False(t, p.memoryExhausted(), "a search may still find a victim")
 	p.DenyWhenFull = true
 	require.True(t, p.memoryExhausted(), "a leader that may not evict must refuse")
+}
+
+// machineWith returns a state machine with a table.
+func machineWith(table *engine.Table) *fsm.FSM {
+	m := &fsm.FSM{}
+	m.Table.Store(table)
+	return m
 }
 
 // tableOf is a table of a number of bytes.
@@ -126,17 +131,15 @@ func TestNoMemoryBeyondTheReservedPart(t *testing.T) {
 	} {
 		all := budget.New(c.bound, 2, true)
 		all.Join(func() budget.Table { return tableOf(c.others) }, func() {})
-		p := &Pipeline{Host: &host.Host{MaxMemory: c.bound / 2}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
-		p.FSM.Table.Store(table)
-		p.Memory = all.Join(func() budget.Table { return table }, func() {})
+		p := New(Config{MaxMemory: c.bound / 2, FSM: machineWith(table), Budget: all})
 		require.False(t, p.memoryExhausted(), name)
-		p.Evictions.setNoVictims(true)
+		p.evictions.setNoVictims(true)
 		require.Equal(t, c.exhausted, p.memoryExhausted(), name)
 		if !c.exhausted {
 			p.evict(queue.NewBatch(wire.Decide, 0))
-			require.False(t, p.Evictions.hasNoVictims(), "%s: the next search may find some", name)
+			require.False(t, p.evictions.hasNoVictims(), "%s: the next search may find some", name)
 		}
-		p.Evictions.add(0, size) // evictions in flight count as done
+		p.evictions.add(0, size) // evictions in flight count as done
 		require.Zero(t, p.poolExcess(0), name)
 	}
 }

@@ -40,8 +40,8 @@ type evictions struct {
 	noWaitUntil time.Time // see awaitOthers; used by the goroutine of propose alone
 }
 
-// NewEvictions returns the state of a leader without entries in flight.
-func NewEvictions() *evictions {
+// newEvictions returns the state of a leader without entries in flight.
+func newEvictions() *evictions {
 	e := &evictions{}
 	e.changed = sync.NewCond(&e.mu)
 	return e
@@ -94,19 +94,19 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	}
 	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
 	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
-		growth, _ := p.Evictions.inFlight()
-		exceeds := time.Now().After(p.Evictions.noWaitUntil) && p.poolExcess(growth+b.Growth) > 0
-		if !exceeds && p.Memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
+		growth, _ := p.evictions.inFlight()
+		exceeds := time.Now().After(p.evictions.noWaitUntil) && p.poolExcess(growth+b.Growth) > 0
+		if !exceeds && p.memory.Over(p.used()+growth+b.Growth, budget.High) <= 0 {
 			break
 		}
 		if growth > 0 {
-			p.Evictions.awaitChange(growth)
+			p.evictions.awaitChange(growth)
 		} else if !p.evictNow(r) && !(exceeds && p.awaitOthers(until)) {
 			break
 		}
 	}
 	p.evict(b)
-	p.Evictions.sent(b)
+	p.evictions.sent(b)
 }
 
 // awaitOthers waits a moment, in which larger groups may evict. It reports false if the node closes. If it reaches the
@@ -114,9 +114,9 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 func (p *Pipeline) awaitOthers(until time.Time) bool {
 	time.Sleep(othersPause)
 	if now := time.Now(); !now.Before(until) {
-		p.Evictions.noWaitUntil = now.Add(noWaitFor)
+		p.evictions.noWaitUntil = now.Add(noWaitFor)
 	}
-	return !p.Closing()
+	return !p.Life.Closing()
 }
 
 // evictNow proposes an entry of evictions only and waits until it is applied. It reports false if the search found no
@@ -132,11 +132,11 @@ func (p *Pipeline) evictNow(r *leadership.Term) bool {
 // evict adds evictions to a batch, as many as bring memory back to the soft level, at most maxVictims. If other
 // groups have left no memory, it evicts as much as the batch may add, but nothing of the reserved part.
 func (p *Pipeline) evict(b *queue.Batch) {
-	growth, evicts := p.Evictions.inFlight()
-	wanted := p.Memory.Over(p.used()-evicts, budget.Soft)
+	growth, evicts := p.evictions.inFlight()
+	wanted := p.memory.Over(p.used()-evicts, budget.Soft)
 	wanted = max(wanted, min(p.poolExcess(growth+b.Growth), b.Growth))
 	if wanted <= 0 {
-		p.Evictions.setNoVictims(false)
+		p.evictions.setNoVictims(false)
 		return
 	}
 	var ops []engine.Op
@@ -144,7 +144,7 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	b.Evicts = p.FSM.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
-	if p.Evictions.setNoVictims(len(ops) == 0); len(ops) > 0 {
+	if p.evictions.setNoVictims(len(ops) == 0); len(ops) > 0 {
 		b.Append(ops, false)
 	}
 }
@@ -152,7 +152,7 @@ func (p *Pipeline) evict(b *queue.Batch) {
 // Settle lets the table free pages that other groups need, and calls EvictIfOver.
 func (p *Pipeline) Settle() {
 	if p.MaxMemory > 0 {
-		p.Memory.Settle()
+		p.memory.Settle()
 		p.EvictIfOver()
 	}
 }
@@ -161,7 +161,7 @@ func (p *Pipeline) Settle() {
 // above that level while no calls arrive. It does not block.
 func (p *Pipeline) EvictIfOver() {
 	if p.over() {
-		p.evicting.Go(p.Go, p.evictWhileOver)
+		p.evicting.Go(p.Life.Go, p.evictWhileOver)
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *Pipeline) evictWhileOver() {
 		if err != nil {
 			return
 		}
-		if <-b.Done; b.Err != nil || p.Evictions.hasNoVictims() {
+		if <-b.Done; b.Err != nil || p.evictions.hasNoVictims() {
 			return
 		}
 	}

@@ -149,7 +149,7 @@ func (p *Pipeline) decideForwarded(f *forwarded, body []byte) ([]engine.Decision
 // mayLog reports whether a forwarded body can go into the log as it is: it fits an entry, no operation is likely to be
 // refused before that, and every member reads it.
 func (p *Pipeline) mayLog(f *forwarded, body []byte, forms wire.Forms) bool {
-	if int32(forms.Needs) > p.Format.Agreed.Load() || p.denials.likely() || p.memoryExhausted() || len(f.ops) > queue.MaxEntryOps || len(body) > queue.MaxEntryBytes {
+	if int32(forms.Needs) > p.Agreed.Load() || p.denials.likely() || p.memoryExhausted() || len(f.ops) > queue.MaxEntryOps || len(body) > queue.MaxEntryBytes {
 		return false
 	}
 	for _, c := range f.calls {
@@ -167,7 +167,7 @@ func (p *Pipeline) AwaitQuiet() {
 	ctx, cancel := context.WithTimeout(p.Ctx, maxQuietWait)
 	defer cancel()
 	quiet := func() bool {
-		return p.Answering.Load() == 0 && p.Uptime()-time.Duration(p.lastForwarded.Load()) >= QuietFor
+		return p.Answering.Load() == 0 && p.Life.Uptime()-time.Duration(p.lastForwarded.Load()) >= QuietFor
 	}
 	for ctx.Err() == nil && !quiet() {
 		time.Sleep(timers.LeaderlessPause)
@@ -179,7 +179,7 @@ func (p *Pipeline) AwaitQuiet() {
 func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	p.Answering.Add(1)
 	defer p.Answering.Add(-1)
-	defer func() { p.lastForwarded.Store(int64(p.Uptime())) }()
+	defer func() { p.lastForwarded.Store(int64(p.Life.Uptime())) }()
 	if p.Raft.State() != raft.Leader {
 		return calls.NotLeader, nil
 	}
@@ -192,7 +192,7 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	if err != nil {
 		return calls.Reply(nil, err)
 	}
-	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.Format.Agreed.Load()))
+	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.Agreed.Load()))
 }
 
 // ClearHere clears all nodes as Clear does. It returns ErrNotLeader if this node does not lead.
@@ -208,7 +208,7 @@ func (p *Pipeline) ClearHere() error {
 func (p *Pipeline) FollowLeader() {
 	record := func() {
 		_, leader := p.Raft.LeaderWithID()
-		p.forwards.leads(p.Ctx, leader, p.Options.Heartbeat/deposedFraction)
+		p.forwards.leads(p.Ctx, leader, p.Heartbeat/deposedFraction)
 	}
 	p.Raft.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if _, is := o.Data.(raft.LeaderObservation); is {

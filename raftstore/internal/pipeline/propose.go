@@ -11,14 +11,9 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/raftstore/internal/consensus"
-	"github.com/weir-project/weir/raftstore/internal/format"
-	"github.com/weir-project/weir/raftstore/internal/fsm"
-	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/queue"
-	"github.com/weir-project/weir/raftstore/internal/quorum"
-	"github.com/weir-project/weir/raftstore/internal/readindex"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -26,19 +21,12 @@ import (
 // Pipeline takes the decisions of all callers through the log. The leader proposes them, and a follower sends them to
 // the leader. The leader answers denials without the log.
 type Pipeline struct {
-	*host.Host
-	Raft       *consensus.Raft
-	FSM        *fsm.FSM
-	Queue      *queue.Queue
-	Confirms   *quorum.Check
-	Leadership *leadership.Leadership
-	Reads      *readindex.Reads
-	Format     *format.Format
-	Disputed   *atomic.Bool // a divergence check is under way
+	Config
+	memory *budget.Share
 
 	Proposals     chan Proposal
 	denials       denials
-	Evictions     *evictions
+	evictions     *evictions
 	evicting      timers.Single
 	forwards      forwards
 	Answering     atomic.Int64 // batches of other nodes that have no answer yet
@@ -78,7 +66,7 @@ func (p *Pipeline) Pump() {
 // callers notice only a delay when leadership is transferred.
 func (p *Pipeline) awaitLeader(b *queue.Batch) {
 	for p.Leadership.Current.Load() == nil && p.Peers.Client(p.Raft.Leader()) == nil &&
-		time.Since(b.Born) < p.Options.Heartbeat/2 && !p.Closing() {
+		time.Since(b.Born) < p.Heartbeat/2 && !p.Life.Closing() {
 		time.Sleep(timers.LeaderlessPause)
 	}
 }
@@ -100,7 +88,7 @@ func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 		At: p.Leadership.StampOf(b, r)}
 	h.CheckIndex, h.CheckHash = p.FSM.Check()
 	h.Put(b.Data)
-	p.Leadership.LastEntry.Store(int64(p.Uptime()))
+	p.Leadership.LastEntry.Store(int64(p.Life.Uptime()))
 	if p.Faults.Has(faults.EarlyReply) {
 		p.replyEarly(b, h.At)
 	}
@@ -112,7 +100,7 @@ func (p *Pipeline) CompleteProposals() {
 	for sent := range p.Proposals {
 		said := p.Raft.Await(sent.Future)
 		p.Leadership.Handover.Observe(said)
-		p.Evictions.completed(sent.Batch)
+		p.evictions.completed(sent.Batch)
 		err := Verdict(said)
 		if err != nil {
 			p.Log.Debug("an entry got no answer", "raft", said, "so", err)
@@ -125,7 +113,7 @@ func (p *Pipeline) CompleteProposals() {
 			p.EntryOps.Add(int64(sent.Batch.Ops))
 		}
 		p.Queue.Complete(sent.Batch, err)
-		if p.Options.OnEntry != nil {
+		if p.OnEntry != nil {
 			p.traceEntry(sent, err)
 		}
 	}

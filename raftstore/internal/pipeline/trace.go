@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
-// traceEntry passes an entry to Options.OnEntry.
+// traceEntry passes an entry to Config.OnEntry.
 func (p *Pipeline) traceEntry(sent Proposal, err error) {
-	p.Options.OnEntry(host.Entry{Ops: sent.Batch.Ops, Begun: sent.Batch.Born, Proposed: sent.at,
+	p.OnEntry(host.Entry{Ops: sent.Batch.Ops, Begun: sent.Batch.Born, Proposed: sent.at,
 		Settled: time.Now(), Err: err})
 }
