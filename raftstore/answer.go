@@ -24,7 +24,7 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.History:
 		return n.group.divergence.AnswerHistory(from, payload)
 	case calls.ReadIndex:
-		if n.host.Faults.Has(faults.NoReadIndex) {
+		if n.host.Options.Faults.Has(faults.NoReadIndex) {
 			break
 		}
 		return n.group.reads.Answer(from, payload)
@@ -68,16 +68,17 @@ func (n *Node) status() host.Status {
 	if c := n.group.fsm.Committed.Load(); c != nil {
 		members, at = c.Ids(), c.Index
 	}
+	o := &n.host.Options
 	return host.Status{
-		NodeID: n.host.Options.NodeID, ClusterID: n.host.Identity.Self().ClusterID,
-		RaftAddr: n.host.Options.RaftAddr, ClientAddr: n.host.Options.ClientAddr,
+		NodeID: o.NodeID, ClusterID: n.host.Identity.Self().ClusterID,
+		RaftAddr: o.RaftAddr, ClientAddr: o.ClientAddr,
 		Pristine: n.group.membership.Pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.group.raft.CurrentTerm(), Commit: n.group.raft.CommitIndex(), Index: index,
-		Format: n.host.Options.Format, WallNs: n.host.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
-		MaxMemory: n.host.MaxMemory, Members: members, MembersAt: at,
-		Stopping: n.host.Stopping.Load(), WebURL: n.host.Options.WebURL,
+		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
+		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
+		Stopping: n.host.Stopping.Load(), WebURL: o.WebURL,
 		Groups: severalGroups(n.Groups()),
-		Held:   &host.Held{Index: seen.Index, Ns: max(n.host.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
+		Held:   &host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}
 }
 

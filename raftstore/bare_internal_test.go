@@ -82,7 +82,8 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 // leads makes an elected node serve.
 func (b *bareNode) leads(t *testing.T) *leadership.Term {
 	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
-	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: persistence.StartClock(b.host.Source, at(0))}
+	clock := persistence.StartClock(b.host.Options.Source, at(0))
+	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: clock}
 	b.group.leadership.Current.Store(r)
 	return r
 }

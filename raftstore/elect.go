@@ -40,6 +40,6 @@ func (n *Node) LastTransfer() time.Time {
 
 // votes reports whether this node is a voter.
 func (g *group) votes() bool {
-	s := g.raft.Server(g.Options.NodeID)
+	s := g.raft.Server(g.host.Options.NodeID)
 	return s != nil && s.Suffrage == raft.Voter
 }

@@ -51,7 +51,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 // must not serve before that.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
-	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Source, at(0))}
+	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Options.Source, at(0))}
 	require.False(t, n.group.leadership.Bootstrap(r), "a node that does not lead cannot bootstrap")
 	require.False(t, n.host.Identity.HasCluster())
 	n.configure(t, "a")

@@ -11,7 +11,6 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 
 	"github.com/weir-project/weir/internal/faults"
-	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/divergence"
@@ -44,7 +43,7 @@ const (
 // group holds the parts of one Raft group: the Raft library and its log, the FSM and its images, the queue, the
 // leader's clock and ReadIndex. A host has one group.
 type group struct {
-	*host.Host
+	host      *host.Host
 	raft      *consensus.Raft
 	fsm       *fsm.FSM
 	images    *persistence.Images
@@ -73,10 +72,10 @@ type group struct {
 // newGroup returns a group without parts. status returns the status of the node.
 func newGroup(h *host.Host, status func() host.Status) *group {
 	return &group{
-		Host: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
+		host: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
 		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window),
 		cluster: &membership.Cluster{
-			TestClock: h.TestClock, IDLifetimeNs: h.IdLifetimeNs, Groups: max(h.Options.Groups, 1),
+			TestClock: h.Options.TestClock, IDLifetimeNs: h.Options.IDLifetimeNs(), Groups: max(h.Options.Groups, 1),
 			BelongTo: h.Identity.BelongTo, Log: h.Log, Fatal: h.Fatal,
 		},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
@@ -86,10 +85,10 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 // load opens the images and the log, and runs recovery. The inter-node port must not be open yet, because it reports
 // the id of the cluster to other nodes.
 func (g *group) load() error {
-	o := &g.Options
+	o := &g.host.Options
 	var err error
 	g.images, err = persistence.OpenImages(persistence.StoreOptions{
-		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.Log, OnFatal: g.Fatal,
+		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.host.Log, OnFatal: g.host.Fatal,
 	})
 	if err != nil {
 		return err
@@ -100,77 +99,15 @@ func (g *group) load() error {
 	if err := g.recovery().Run(); err != nil {
 		return err
 	}
-	g.arrivals, err = raftlog.NoteArrivals(g.logs, g.Source)
+	g.arrivals, err = raftlog.NoteArrivals(g.logs, g.host.Options.Source)
 	return err
 }
 
-// makeParts makes the parts around the state machine. The log and the transport must be open.
-func (g *group) makeParts() {
-	h, m := g.Host, g.newMachine()
-	g.fsm = m
-	g.confirms = &quorum.Check{
-		Self: g.Options.NodeID, Term: g.raft.Term, Voters: g.raft.Voters, Ask: g.Peers.Wake, Stop: g.Stop,
-	}
-	g.format = format.New(format.Config{
-		Self: g.Options.NodeID, Reads: g.Options.Format, Raft: g.raft, Applied: m, Peers: g.Peers, Log: g.Log,
-	})
-	g.divergence = divergence.New(divergence.Config{
-		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, History: m, Peers: g.Peers,
-		Life: g.Lifetime, Ctx: g.Ctx, Log: g.Log, Fatal: g.Fatal, Forbid: g.Identity.Forbid,
-	})
-	g.leadership = leadership.New(leadership.Config{
-		Self: g.Options.NodeID, Group: g.Options.Group, Groups: g.Options.Groups, Heartbeat: g.Options.Heartbeat,
-		StalledAfter: g.Options.StalledAfter,
-		Downtime:     persistence.Downtime{Credit: g.Options.MaxDowntimeCredit, Step: g.Options.MaxCalendarStep},
-		IDLifetimeNs: g.IdLifetimeNs, TestClock: g.TestClock,
-		Raft: g.raft, FSM: m, Queue: g.queue, Confirms: g.confirms, AppendTime: g.logs.Times.Median,
-		Agree: func() byte {
-			g.format.Agree()
-			return byte(g.format.Agreed.Load())
-		},
-		Status: g.status, HasCluster: g.Identity.HasCluster, Peers: g.Peers,
-		Members: func() []limiter.Member { return *g.Peers.Members.Load() },
-		Source:  g.Source, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx, Stop: g.Stop, Log: g.Log, Fatal: g.Fatal,
-		Faults: g.Faults, Reach: g.Reach,
-	})
-	g.reads = readindex.New(readindex.Config{
-		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, MaxAge: g.MaxAge, Raft: g.raft, FSM: m,
-		Leadership: g.leadership, Transport: g.transport, StuckFor: g.logs.StuckFor, Confirms: g.confirms,
-		Disputed: &g.divergence.UnderWay, Peers: g.Peers, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx, Stop: g.Stop,
-		Log: g.Log, Faults: g.Faults,
-	})
-	g.pipeline = pipeline.New(pipeline.Config{
-		Heartbeat: g.Options.Heartbeat, MaxAge: g.MaxAge, MaxMemory: g.MaxMemory, DenyWhenFull: g.DenyWhenFull,
-		OnEntry: g.Options.OnEntry, Raft: g.raft, FSM: m, Queue: g.queue, Leadership: g.leadership,
-		Confirms: g.confirms, Reads: g.reads, Format: g.format, Agreed: &g.format.Agreed,
-		Disputed: &g.divergence.UnderWay, Budget: h.Budget(), Peers: g.Peers, Life: g.Lifetime, Tasks: &g.Tasks,
-		Ctx: g.Ctx, Log: g.Log, Faults: g.Faults, Reach: g.Reach,
-	})
-	g.membership = membership.New(membership.Config{
-		Self: g.Options.NodeID, RaftAddr: g.Options.RaftAddr, JoinAddrs: g.Options.Join, Expect: g.Options.Expect,
-		Groups: max(g.Options.Groups, 1), Reads: g.Options.Format,
-		KeepsPromises: g.Options.Durability != identity.Memory, First: g.Options.First,
-		Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
-		Identity: g.Identity, Peers: g.Peers, Dial: h.Dial, Life: g.Lifetime, Tasks: &g.Tasks, Ctx: g.Ctx,
-		Log: g.Log, Fatal: g.Fatal,
-	})
-	g.snapshots = snapshots.New(snapshots.Config{
-		Self: g.Options.NodeID, SnapshotBytes: g.Options.SnapshotBytes, Wanted: &g.wanted, Raft: g.raft,
-		Trailing: g.raft, FSM: m, Images: g.images, Permit: h.SnapshotPermit(), ClockFrom: g.leadership.ClockFrom,
-		Life: g.Lifetime, Stop: g.Stop, Log: g.Log,
-	})
-	g.watchdog = watchdog.New(watchdog.Config{
-		Self: g.Options.NodeID, Heartbeat: g.Options.Heartbeat, Raft: g.raft, Committed: m.Committed.Load, Log: g.logs,
-		Handover: &g.leadership.Handover, Identity: g.Identity, Peers: g.Peers, Closing: g.Closing, Fatal: g.Fatal,
-	})
-	m.Differs, m.Reloaded, m.Grown = g.divergence.Differs, g.reads.Freshness.Reset, g.pipeline.Grown
-}
-
 func (g *group) recovery() *recovery.Recovery {
-	o := &g.Options
+	h, o := g.host, &g.host.Options
 	return &recovery.Recovery{
 		Self: o.NodeID, RaftAddr: o.RaftAddr, Durability: o.Durability, FS: o.FS, DataDir: o.DataDir,
-		Identity: g.Identity.Identity, MarkHasLog: g.Identity.MarkHasLog, Log: g.Log, Faults: g.Faults,
+		Identity: h.Identity.Identity, MarkHasLog: h.Identity.MarkHasLog, Log: h.Log, Faults: o.Faults,
 		Logs: g.logs, Images: g.images,
 		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.cluster.Joined,
 	}
@@ -178,9 +115,10 @@ func (g *group) recovery() *recovery.Recovery {
 
 // newMachine returns a state machine that tells no part of the group about its changes.
 func (g *group) newMachine() *fsm.FSM {
-	m := fsm.New(g.Options.Table, g.Options.Groups)
-	m.Source, m.Images, m.Faults, m.Newest = g.Source, g.images, g.Faults, g.Options.Format
-	m.Answers, m.Fatal, m.Founded, m.Reach = g.queue.Answers, g.Fatal, g.cluster.Joined, g.Reach
+	o := &g.host.Options
+	m := fsm.New(o.Table, o.Groups)
+	m.Source, m.Images, m.Faults, m.Newest = o.Source, g.images, o.Faults, o.Format
+	m.Answers, m.Fatal, m.Founded, m.Reach = g.queue.Answers, g.host.Fatal, g.cluster.Joined, g.host.Reach
 	if g.arrivals != nil {
 		m.Arrived = g.arrivals.Of
 	}
@@ -188,28 +126,28 @@ func (g *group) newMachine() *fsm.FSM {
 }
 
 func (g *group) openLog() error {
-	store := g.Options.Log
+	store := g.host.Options.Log
 	switch {
 	case store != nil:
-	case g.Options.Durability == identity.Memory:
+	case g.host.Options.Durability == identity.Memory:
 		store = raft.NewInmemStore()
 	default:
 		var err error
 		if store, err = g.openStore(); errors.Is(err, wal.ErrCorrupt) {
 			return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err,
-				failure.DamageAdvice(g.Alone()))
+				failure.DamageAdvice(g.host.Alone()))
 		} else if err != nil {
 			return err
 		}
 	}
-	g.logs = raftlog.Guard(store, g.Fatal)
+	g.logs = raftlog.Guard(store, g.host.Fatal)
 	g.logs.NewestImage = g.newestImage
 	return nil
 }
 
 // openStore opens the log on disk: the group's own, or its part of the shared log.
 func (g *group) openStore() (raftlog.Store, error) {
-	o := &g.Options
+	o := &g.host.Options
 	if o.SharedLog != nil {
 		part, err := openPart(o)
 		if err != nil {
@@ -219,7 +157,7 @@ func (g *group) openStore() (raftlog.Store, error) {
 		g.closeLogs = part.Close
 		return part, nil
 	}
-	w, err := openWAL(o, identity.LogName, logging.New(g.Log, g.Peers.Expects))
+	w, err := openWAL(o, identity.LogName, logging.New(g.host.Log, g.host.Peers.Expects))
 	if err != nil {
 		return nil, err
 	}
@@ -229,17 +167,17 @@ func (g *group) openStore() (raftlog.Store, error) {
 
 // openTransport opens the transport of the Raft library on the inter-node port.
 func (g *group) openTransport() {
-	timeout := max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout)
+	timeout := max(raftTimeouts*g.host.Options.Heartbeat, minRaftTimeout)
 	streams := func() *raft.NetworkTransport {
 		return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream:  g.Port.Raft(g.Options.RaftAddr, g.Peers.IdAt),
+			Stream:  g.host.Port.Raft(g.host.Options.RaftAddr, g.host.Peers.IdAt),
 			MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
 			Timeout: timeout,
-			Logger:  logging.New(g.Log, g.Peers.Expects),
+			Logger:  logging.New(g.host.Log, g.host.Peers.Expects),
 		})
 	}
-	if g.Options.Groups > 1 {
-		g.transport = transport.NewShared(streams, g.Port, g.Options.RaftAddr, timeout)
+	if g.host.Options.Groups > 1 {
+		g.transport = transport.NewShared(streams, g.host.Port, g.host.Options.RaftAddr, timeout)
 		return
 	}
 	g.transport = streams()
@@ -247,16 +185,19 @@ func (g *group) openTransport() {
 
 // openRaft starts the Raft library.
 func (g *group) openRaft() error {
-	stuck := &transport.Gate{Logs: g.logs, Limit: g.Options.Heartbeat / timers.StuckFraction, Stop: g.Stop, Log: g.Log}
-	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.Reach}
-	if g.Faults.Has(faults.HeartbeatFastPath) {
+	h := g.host
+	stuck := &transport.Gate{
+		Logs: g.logs, Limit: h.Options.Heartbeat / timers.StuckFraction, Stop: h.Stop, Log: h.Log,
+	}
+	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.host.Reach}
+	if g.host.Options.Faults.Has(faults.HeartbeatFastPath) {
 		carrier = g.transport
 	}
 	cache, err := raft.NewLogCache(cachedEntries, g.arrivals)
 	if err != nil {
 		return err
 	}
-	store := images.Store{Images: g.images, Faults: g.Faults, Holds: g.holds}
+	store := images.Store{Images: g.images, Faults: g.host.Options.Faults, Holds: g.holds}
 	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.fsm, cache, g.arrivals, store, carrier)
 	return err
 }
@@ -281,18 +222,18 @@ const (
 
 func (g *group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(g.Options.NodeID)
-	c.HeartbeatTimeout, c.ElectionTimeout = g.Options.Heartbeat, g.Options.Heartbeat
+	c.LocalID = raft.ServerID(g.host.Options.NodeID)
+	c.HeartbeatTimeout, c.ElectionTimeout = g.host.Options.Heartbeat, g.host.Options.Heartbeat
 	// A leader that withheld its heartbeats for a moment (transport.Gate) must not resign before its followers may
 	// elect another leader. No guarantee depends on the leader lease; see quorum.Check.
-	c.LeaderLeaseTimeout = g.Options.Heartbeat
-	c.CommitTimeout = g.Options.CommitTimeout()
+	c.LeaderLeaseTimeout = g.host.Options.Heartbeat
+	c.CommitTimeout = g.host.Options.CommitTimeout()
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = true
 	c.SnapshotThreshold = 1 << 62 // package snapshots takes snapshots, by bytes of log
 	c.TrailingLogs = snapshots.MaxTrailing
-	c.Logger = logging.New(g.Log, g.Peers.Expects)
+	c.Logger = logging.New(g.host.Log, g.host.Peers.Expects)
 	return c
 }
 
@@ -303,16 +244,16 @@ func (g *group) start() {
 	for _, task := range []func(){
 		g.pipeline.Pump, g.pipeline.CompleteProposals, g.leadership.Run, g.membership.Join,
 	} {
-		g.Go(task)
+		g.host.Go(task)
 	}
 	for _, check := range []func(){
 		g.watchdog.Check, g.housekeep, g.collect, g.pipeline.Settle, g.leadership.LeaveIfSlow,
 		g.snapshots.TakeIfDue, g.membership.Promote,
 	} {
-		g.Every(timers.HousekeepEvery, check)
+		g.host.Every(timers.HousekeepEvery, check)
 	}
-	if g.Options.First != nil {
-		g.Every(timers.StatusEvery, g.membership.RemoveOutsiders)
+	if g.host.Options.First != nil {
+		g.host.Every(timers.StatusEvery, g.membership.RemoveOutsiders)
 	}
 	g.reads.Start()
 }
@@ -321,18 +262,18 @@ func (g *group) start() {
 func (g *group) housekeep() {
 	g.leadership.KeepTime()
 	g.pipeline.Expire()
-	g.Peers.LookAtMembers()
+	g.host.Peers.LookAtMembers()
 	g.format.Agree()
 	g.leadership.Seed(byte(g.format.Agreed.Load()))
-	if g.Options.Groups > 1 && g.images.IsIdle() {
-		g.closing.Go(g.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
+	if g.host.Options.Groups > 1 && g.images.IsIdle() {
+		g.closing.Go(g.host.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
 	}
 }
 
 // collect removes idle entries.
 func (g *group) collect() {
 	at := g.fsm.LastStamp()
-	if g.Faults.Has(faults.CollectEarly) {
+	if g.host.Options.Faults.Has(faults.CollectEarly) {
 		at.NowNs += int64(time.Hour)
 	}
 	g.fsm.Table.Load().Collect(at, collectPerShard)

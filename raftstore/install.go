@@ -16,7 +16,7 @@ import "github.com/hashicorp/raft"
 func (g *group) holds(index, term uint64) bool {
 	select {
 	case <-g.ready:
-	case <-g.Ctx.Done():
+	case <-g.host.Ctx.Done():
 		return true // the node is closing and installs no image
 	}
 	if max(g.raft.AppliedIndex(), g.raft.CommitIndex()) >= index {

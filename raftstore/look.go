@@ -73,7 +73,7 @@ func (n *Node) Policies() *engine.Policies { return n.group.fsm.Table.Load().Pol
 // Stats returns the statistics of this node's table.
 func (n *Node) Stats() engine.Stats {
 	s := n.group.fsm.Table.Load().StatsWithin(n.group.fsm.LastStamp(), n.owned())
-	s.MaxMemoryBytes = n.host.MaxMemory
+	s.MaxMemoryBytes = n.host.Options.Table.MaxMemoryBytes
 	return s
 }
 
@@ -92,8 +92,8 @@ func (n *Node) Now() engine.Stamp {
 		return r.Clock.Now()
 	}
 	at, arrivedRawNs := n.group.fsm.Last()
-	if !n.host.TestClock && at.NowNs != 0 {
-		at.NowNs += max(n.host.Source.MonotonicNs()-arrivedRawNs, 0)
+	if !n.host.Options.TestClock && at.NowNs != 0 {
+		at.NowNs += max(n.host.Options.Source.MonotonicNs()-arrivedRawNs, 0)
 	}
 	return at
 }
@@ -101,7 +101,8 @@ func (n *Node) Now() engine.Stamp {
 // Advance moves the cluster's test clock forward by d. It returns false if the cluster has a real clock or no leader
 // moved it.
 func (n *Node) Advance(d time.Duration) bool {
-	return n.host.TestClock && n.group.membership.Give(membership.Order{What: "advance", MoveNs: int64(d)}) == nil
+	advance := membership.Order{What: "advance", MoveNs: int64(d)}
+	return n.host.Options.TestClock && n.group.membership.Give(advance) == nil
 }
 
 // Topology describes the cluster. It is cheap: the descriptions of the nodes are refreshed a few times a second, and

@@ -35,12 +35,13 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers idempotency keys for another time"
 	n := newBareNode(t)
-	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs})
+	here := n.host.Options.IDLifetimeNs()
+	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
 	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs, TestClock: true})
+	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here, TestClock: true})
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
 	kept, ok, err := identity.Read(n.host.Options.FS, n.host.Options.DataDir)

@@ -27,7 +27,7 @@ const maxGain = 2000
 func (p *Peers) hears(s Status, took time.Duration) Heard {
 	_, committed := p.group.Progress()
 	return Heard{
-		Status: s, At: time.Now(), WallNs: s.WallNs + int64(took), RawNs: p.Source.MonotonicNs(),
-		lag: behind(committed, s.Index), ahead: time.Duration(s.WallNs - p.Source.WallNs()),
+		Status: s, At: time.Now(), WallNs: s.WallNs + int64(took), RawNs: p.of.Options.Source.MonotonicNs(),
+		lag: behind(committed, s.Index), ahead: time.Duration(s.WallNs - p.of.Options.Source.WallNs()),
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-project/weir/internal/faults"
-	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
@@ -26,17 +24,9 @@ type Host struct {
 	Options  Options
 	Log      *slog.Logger
 	Fatal    func(error)
-	Source   persistence.Source
-	Faults   faults.Set
 	Identity *identity.Keeper
 	Port     *peer.Port
 	Peers    *Peers
-
-	MaxAge       time.Duration // of a decision; see Options.MaxDecisionAge
-	MaxMemory    int64         // an equal part of the bound of all groups
-	DenyWhenFull bool
-	IdLifetimeNs int64
-	TestClock    bool
 
 	*timers.Lifetime
 	Stopping atomic.Bool // true since Close was called
@@ -44,16 +34,8 @@ type Host struct {
 
 // New returns a host for complete options. Claim and OpenPort open its directory and its port.
 func New(o Options) *Host {
-	h := &Host{
-		Options: o, Log: o.Logger, Source: o.Source, Faults: o.Faults,
-		Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir},
-		MaxAge:   o.MaxDecisionAge, TestClock: o.TestClock,
-		MaxMemory: o.Table.MaxMemoryBytes, DenyWhenFull: o.Table.WhenFull != 0, IdLifetimeNs: o.Table.IDLifetimeNs,
-	}
+	h := &Host{Options: o, Log: o.Logger, Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir}}
 	h.Lifetime = timers.NewLifetime(h.loop())
-	if h.IdLifetimeNs == 0 {
-		h.IdLifetimeNs = int64(time.Minute)
-	}
 	if o.Group > 0 {
 		h.Log = h.Log.With("group", o.Group)
 	}
@@ -80,11 +62,11 @@ func (h *Host) SnapshotPermit() *permit.Permit {
 // Budget returns the memory budget that the groups of this process share, or a new one for the only group. A group
 // that denies when it is full gives no memory back, so the parts are equal then.
 func (h *Host) Budget() *budget.Budget {
-	groups := max(h.Options.Groups, 1)
-	if h.Options.Process == nil {
-		return budget.New(h.MaxMemory, 1, false)
+	o, groups := &h.Options, max(h.Options.Groups, 1)
+	if o.Process == nil {
+		return budget.New(o.Table.MaxMemoryBytes, 1, false)
 	}
-	return h.Options.Process.budget(h.MaxMemory*int64(groups), groups, !h.DenyWhenFull)
+	return o.Process.budget(o.Table.MaxMemoryBytes*int64(groups), groups, !o.DenyWhenFull())
 }
 
 // Reach lets a test block at a failpoint.

@@ -27,10 +27,10 @@ func (p *Peers) LookAtMembers() {
 // knows to be committed.
 func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Member {
 	m := limiter.Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
-	if m.ID == p.Options.NodeID {
-		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = p.Options.ClientAddr, true, applied,
+	if m.ID == p.of.Options.NodeID {
+		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = p.of.Options.ClientAddr, true, applied,
 			behind(committed, applied)
-		m.Format, m.WebURL = p.Options.Format, p.Options.WebURL
+		m.Format, m.WebURL = p.of.Options.Format, p.of.Options.WebURL
 		return m
 	}
 	if last, ok := p.Last(m.ID); ok {

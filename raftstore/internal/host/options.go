@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,6 +230,12 @@ func (o *Options) authenticates() bool {
 	}
 	return len(o.Secret) > 0 || o.Certificates != nil
 }
+
+// IDLifetimeNs returns how long a cluster that this node founds remembers idempotency keys.
+func (o *Options) IDLifetimeNs() int64 { return cmp.Or(o.Table.IDLifetimeNs, int64(time.Minute)) }
+
+// DenyWhenFull reports whether a leader without memory denies, and does not evict.
+func (o *Options) DenyWhenFull() bool { return o.Table.WhenFull != 0 }
 
 // commitTimeout is how long the leader of the only group waits before it sends the commit index without entries.
 const commitTimeout = 50 * time.Millisecond

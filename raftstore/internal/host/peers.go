@@ -17,7 +17,7 @@ import (
 // Peers keeps the connections for calls to the other nodes of the configuration, and asks each of them once a second
 // for its status.
 type Peers struct {
-	*Host
+	of    *Host
 	group Group
 
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ type Peer struct {
 
 // NewPeers returns the peers of a group. It opens no connection before Start.
 func NewPeers(h *Host, g Group) *Peers {
-	return &Peers{Host: h, group: g, Nodes: map[string]*Peer{}}
+	return &Peers{of: h, group: g, Nodes: map[string]*Peer{}}
 }
 
 // follow adjusts the set of peers to a configuration.
@@ -68,7 +68,7 @@ func (p *Peers) follow(servers []raft.Server) {
 	p.Servers = servers
 	wanted := map[string]string{}
 	for _, s := range servers {
-		if string(s.ID) != p.Options.NodeID {
+		if string(s.ID) != p.of.Options.NodeID {
 			wanted[string(s.ID)] = string(s.Address)
 		}
 	}
@@ -87,9 +87,9 @@ func (p *Peers) follow(servers []raft.Server) {
 }
 
 func (p *Peers) add(id, addr string) *Peer {
-	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: p.newAsker(addr, id)}
-	one.ctx, one.cancel = context.WithCancel(p.Ctx)
-	one.terms = timers.NewWorker(p.Go, one.ctx.Done(), func() {
+	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.of.Port, addr, id), asker: p.newAsker(addr, id)}
+	one.ctx, one.cancel = context.WithCancel(p.of.Ctx)
+	one.terms = timers.NewWorker(p.of.Go, one.ctx.Done(), func() {
 		p.group.AskTerm(one.ctx, id, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
 	})
 	return one
@@ -97,10 +97,10 @@ func (p *Peers) add(id, addr string) *Peer {
 
 // newAsker returns a client for questions. Groups of one process share a connection for them.
 func (p *Peers) newAsker(addr, id string) *peer.Client {
-	if p.Options.Process == nil {
-		return peer.NewClient(p.Port, addr, id)
+	if p.of.Options.Process == nil {
+		return peer.NewClient(p.of.Port, addr, id)
 	}
-	return peer.NewAsker(p.Port, addr, id)
+	return peer.NewAsker(p.of.Port, addr, id)
 }
 
 func (one *Peer) end() {
@@ -187,8 +187,8 @@ func (p *Peers) RemovedSince(id string, since uint64) bool {
 
 // Close closes the connections to all peers.
 func (p *Peers) Close() {
-	if p.Options.Process != nil {
-		p.Options.Process.leave(p)
+	if p.of.Options.Process != nil {
+		p.of.Options.Process.leave(p)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,15 +19,15 @@ const idleAfter = 10 * time.Second
 
 // Start follows the configuration and asks the other nodes until the node closes.
 func (p *Peers) Start() {
-	p.Every(timers.HousekeepEvery, p.rest)
-	if p.Options.Process == nil {
+	p.of.Every(timers.HousekeepEvery, p.rest)
+	if p.of.Options.Process == nil {
 		p.keep()
-		p.Every(timers.HousekeepEvery, p.keep)
+		p.of.Every(timers.HousekeepEvery, p.keep)
 		return
 	}
 	p.follow(p.group.Servers())
-	p.Options.Process.join(p)
-	p.Every(timers.HousekeepEvery, func() {
+	p.of.Options.Process.join(p)
+	p.of.Every(timers.HousekeepEvery, func() {
 		p.follow(p.group.Servers())
 		p.closeIdle()
 	})
@@ -38,7 +38,7 @@ func (p *Peers) keep() {
 	p.follow(p.group.Servers())
 	now := time.Now()
 	for _, one := range p.due(now) {
-		one.polling.Go(p.Go, func() { p.poll(one, now) })
+		one.polling.Go(p.of.Go, func() { p.poll(one, now) })
 	}
 }
 
@@ -105,7 +105,7 @@ func (p *Peers) heard(one *Peer, s Status, asked time.Time) {
 	one.Heard = h
 	one.IsBack(s, asked)
 	p.mu.Unlock()
-	one.compareBounds(p.Host, s.MaxMemory)
+	one.compareBounds(p.of, s.MaxMemory)
 }
 
 // Ask returns a node's status.

@@ -151,12 +151,12 @@ func (p *Process) ask(addr string, members []member, now time.Time) {
 	var questions []peer.Question
 	for _, m := range members {
 		m.peers.markAsked(m.one, now)
-		questions = append(questions, peer.Question{Port: m.peers.Port, To: m.one.ID, Method: calls.Status})
+		questions = append(questions, peer.Question{Port: m.peers.of.Port, To: m.one.ID, Method: calls.Status})
 	}
 	answers, err := p.askTogether(ctx, addr, questions)
 	if errors.Is(err, peer.ErrNotShared) {
 		for _, m := range members {
-			m.one.polling.Go(m.peers.Go, func() { m.peers.poll(m.one, now) })
+			m.one.polling.Go(m.peers.of.Go, func() { m.peers.poll(m.one, now) })
 		}
 		return
 	}

@@ -41,10 +41,10 @@ func newPeersIn(p *Process, group int) *Peers {
 }
 
 func (p *Peers) closeHost() {
-	close(p.Stop)
-	p.Cancel()
+	close(p.of.Stop)
+	p.of.Cancel()
 	p.Close()
-	p.End()
+	p.of.End()
 }
 
 // asks records the questions of a process to each host, and answers them.
@@ -207,7 +207,7 @@ func TestAnOlderHostIsAskedByEachGroup(t *testing.T) {
 		return nil, peer.ErrNotShared
 	}
 	peers := newPeersIn(p, 0)
-	peers.Port, err = hub.Open(0, peer.PortConfig{
+	peers.of.Port, err = hub.Open(0, peer.PortConfig{
 		Self: func() peer.Identity { return peer.Identity{NodeID: "a"} }, Logger: slog.New(slog.DiscardHandler),
 	}, nil)
 	require.NoError(t, err)

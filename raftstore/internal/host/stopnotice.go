@@ -18,8 +18,8 @@ const stopNoticeMost = 200 * time.Millisecond
 // AnnounceStop tells the other nodes that this node stops. So no other node takes the end of this node's connections
 // for a fault, or transfers leadership to this node.
 func (p *Peers) AnnounceStop() {
-	p.Stopping.Store(true)
-	ctx, cancel := context.WithTimeout(p.Ctx, stopNoticeMost)
+	p.of.Stopping.Store(true)
+	ctx, cancel := context.WithTimeout(p.of.Ctx, stopNoticeMost)
 	defer cancel()
 	var told sync.WaitGroup
 	for _, client := range p.Askers(p.ids()) {
@@ -30,9 +30,9 @@ func (p *Peers) AnnounceStop() {
 
 // MarkStopping records that another node stops.
 func (p *Peers) MarkStopping(id string) {
-	if p.markStopping(id) && !p.Stopping.Load() {
+	if p.markStopping(id) && !p.of.Stopping.Load() {
 		_, noQuorum := p.stops()
-		p.Log.Info("another node stops; messages about it are logged at level debug until it is back", "node", id,
+		p.of.Log.Info("another node stops; messages about it are logged at level debug until it is back", "node", id,
 			"majority_left", !noQuorum)
 	}
 }
@@ -100,19 +100,19 @@ func (p *Peers) ids() (ids []string) {
 // StopsExplain reports whether connections end because this node stops or another node announced its stop.
 func (p *Peers) StopsExplain() bool {
 	count, _ := p.stops()
-	return count > 0 || p.Stopping.Load()
+	return count > 0 || p.of.Stopping.Load()
 }
 
 // NoQuorumExplained reports whether the cluster has no majority because nodes were stopped.
 func (p *Peers) NoQuorumExplained() bool {
 	_, noQuorum := p.stops()
-	return noQuorum || p.Stopping.Load()
+	return noQuorum || p.of.Stopping.Load()
 }
 
 // Expects reports whether a line of the library follows from the stop of a node, or is normal in every start or
 // election. A line about a node that another group of the process has logged is also expected.
 func (p *Peers) Expects(line logging.Line) bool {
-	if p.Stopping.Load() || logging.BelongsToStart(line) || logging.RefusesCandidate(line) {
+	if p.of.Stopping.Load() || logging.BelongsToStart(line) || logging.RefusesCandidate(line) {
 		return true
 	}
 	switch line.Text {
@@ -127,7 +127,7 @@ func (p *Peers) Expects(line logging.Line) bool {
 
 // repeats reports whether a group of this process has logged a line about the node a short time ago.
 func (p *Peers) repeats(text, id string) bool {
-	return p.Options.Process != nil && p.Options.Process.repeats.Seen(text, id, time.Now())
+	return p.of.Options.Process != nil && p.of.Options.Process.repeats.Seen(text, id, time.Now())
 }
 
 // concerns returns the id of the node that a line of the library is about, or "".
