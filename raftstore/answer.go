@@ -19,12 +19,12 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.Term:
 		return calls.Answered, binary.LittleEndian.AppendUint64(nil, n.group.raft.CurrentTerm())
 	case calls.Stopping:
-		n.host.Peers.MarkStopping(from.NodeID)
+		n.own.Peers.MarkStopping(from.NodeID)
 		return calls.Answered, nil
 	case calls.History:
 		return n.group.divergence.AnswerHistory(from, payload)
 	case calls.ReadIndex:
-		if n.host.Options.Faults.Has(faults.NoReadIndex) {
+		if n.own.Options.Faults.Has(faults.NoReadIndex) {
 			break
 		}
 		return n.group.reads.Answer(from, payload)
@@ -68,15 +68,15 @@ func (n *Node) status() host.Status {
 	if c := n.group.fsm.Committed.Load(); c != nil {
 		members, at = c.Ids(), c.Index
 	}
-	o := &n.host.Options
+	o := &n.own.Options
 	return host.Status{
-		NodeID: o.NodeID, ClusterID: n.host.Identity.Self().ClusterID,
+		NodeID: o.NodeID, ClusterID: n.own.Identity.Self().ClusterID,
 		RaftAddr: o.RaftAddr, ClientAddr: o.ClientAddr,
 		Pristine: n.group.membership.Pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.group.raft.CurrentTerm(), Commit: n.group.raft.CommitIndex(), Index: index,
 		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
 		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
-		Stopping: n.host.Stopping.Load(), WebURL: o.WebURL,
+		Stopping: n.own.Stopping.Load(), WebURL: o.WebURL,
 		Groups: severalGroups(n.Groups()),
 		Held:   &host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}

@@ -51,19 +51,19 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	require.NoError(t, o.Complete())
 	require.NoError(t, o.FS.MkdirAll(o.DataDir, 0o700))
 	b.Node = newNode(o)
-	b.host.Identity.NodeID = id
+	b.own.Identity.NodeID = id
 	store := raft.NewInmemStore()
-	b.group.logs = raftlog.Guard(store, b.host.Fatal)
+	b.group.logs = raftlog.Guard(store, b.own.Fatal)
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
 	b.group.transport = inMemory{b.carrier}
 	b.group.makeParts()
 	config := b.group.raftConfig()
-	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.Peers.Expects)
+	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.own.Peers.Expects)
 	var err error
 	b.group.raft.Raft, err = raft.NewRaft(config, b.group.fsm, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		b.host.Cancel()
+		b.own.Cancel()
 		b.group.queue.Close()
 		require.NoError(t, b.group.raft.Shutdown().Error())
 	})
@@ -82,7 +82,7 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 // leads makes an elected node serve.
 func (b *bareNode) leads(t *testing.T) *leadership.Term {
 	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
-	clock := persistence.StartClock(b.host.Options.Source, at(0))
+	clock := persistence.StartClock(b.own.Options.Source, at(0))
 	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: clock}
 	b.group.leadership.Current.Store(r)
 	return r
@@ -91,12 +91,12 @@ func (b *bareNode) leads(t *testing.T) *leadership.Term {
 // hear records a status of a member.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
 	said := host.Heard{Status: host.Status{NodeID: id, Index: index}, At: time.Now().Add(-ago)}
-	b.host.Peers.Nodes[id] = &host.Peer{ID: id, Heard: said}
+	b.own.Peers.Nodes[id] = &host.Peer{ID: id, Heard: said}
 }
 
 // keepImages gives a node a directory of images.
 func (b *bareNode) keepImages(t *testing.T) {
-	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.Options.FS})
+	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.own.Options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
 	b.group.images, b.group.fsm.Images, b.group.snapshots.Images = images, images, images

@@ -17,12 +17,12 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.NoError(t, n.group.raft.Barrier(timers.ElectionTimeout(n.host.Options.Heartbeat)).Error())
+	require.NoError(t, n.group.raft.Barrier(timers.ElectionTimeout(n.own.Options.Heartbeat)).Error())
 	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
 	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket},
 		make([]engine.Decision, 2))
 	var early bool
-	n.host.Options.Failpoint = func(at faults.Point) {
+	n.own.Options.Failpoint = func(at faults.Point) {
 		// The only voter has confirmed a quorum round.
 		early = at == faults.DuringDenial && n.group.confirms.Quick != nil
 	}

@@ -25,7 +25,7 @@ func (n *Node) Elect(ctx context.Context, old string) {
 		return
 	}
 	if shared.Elect(ctx) {
-		n.host.Log.Info("the leader is silent; this node stands for election", "leader_addr", old)
+		n.own.Log.Info("the leader is silent; this node stands for election", "leader_addr", old)
 	}
 }
 
@@ -40,6 +40,6 @@ func (n *Node) LastTransfer() time.Time {
 
 // votes reports whether this node is a voter.
 func (g *group) votes() bool {
-	s := g.raft.Server(g.host.Options.NodeID)
+	s := g.raft.Server(g.own.Options.NodeID)
 	return s != nil && s.Suffrage == raft.Voter
 }

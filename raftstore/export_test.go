@@ -42,7 +42,7 @@ func (n *Node) Written() byte { return n.group.fsm.Written() }
 func (n *Node) AgreeOnFormat() int32 { n.group.format.Agree(); return n.Format() }
 
 // Heard reports whether a member has sent a status.
-func (n *Node) Heard(id string) bool { _, ok := n.host.Peers.Last(id); return ok }
+func (n *Node) Heard(id string) bool { _, ok := n.own.Peers.Last(id); return ok }
 
 // Configuration returns the log index of the newest committed configuration.
 func (n *Node) Configuration() uint64 { return n.group.fsm.Configuration() }
@@ -117,31 +117,31 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 	}
 	defer stream.Close()
 	member := n.group.raft.Server(to)
-	self := n.group.transport.EncodePeer(raft.ServerID(n.host.Options.NodeID), n.group.transport.LocalAddr())
+	self := n.group.transport.EncodePeer(raft.ServerID(n.own.Options.NodeID), n.group.transport.LocalAddr())
 	request := raft.InstallSnapshotRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.Options.NodeID),
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.own.Options.NodeID),
 			Addr: self},
 		SnapshotVersion: meta.Version, Term: n.group.raft.CurrentTerm(), Leader: self,
 		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	carrier := transport.Transport{Carrier: n.group.transport, Reach: n.host.Reach}
+	carrier := transport.Transport{Carrier: n.group.transport, Reach: n.own.Reach}
 	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }
 
 // AskInAs asks the leader to add a node with this id and address, on behalf of another node than this one.
 func (n *Node) AskInAs(leader, id, addr string) error {
-	client := peer.NewClient(n.host.Port, leader, "")
+	client := peer.NewClient(n.own.Port, leader, "")
 	defer client.Close()
 	request, err := json.Marshal(membership.Joining{
-		NodeID: id, RaftAddr: addr, Format: n.host.Options.Format, KeepsPromises: true, Invited: true,
+		NodeID: id, RaftAddr: addr, Format: n.own.Options.Format, KeepsPromises: true, Invited: true,
 	})
 	if err != nil {
 		return err
 	}
-	code, answer, err := client.Call(n.host.Ctx, calls.Join, request)
+	code, answer, err := client.Call(n.own.Ctx, calls.Join, request)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestOnlyOutsidersAreRemoved(t *testing.T) {
 			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
 			n.group.membership.First = &fakeFirst{members: c.members, answers: map[string]error{"b": c.answer}}
 			n.group.membership.RemoveOutsiders()
-			n.host.End()
+			n.own.End()
 			require.Equal(t, c.stays, n.group.raft.Server("b") != nil)
 			require.NotNil(t, n.group.raft.Server("a"))
 		})
@@ -68,7 +68,7 @@ func TestALateJoinIsRefused(t *testing.T) {
 	n.group.membership.First = first
 	join := func() error {
 		return n.group.membership.AddNonvoter(peer.Identity{NodeID: "b"},
-			membership.Joining{NodeID: "b", RaftAddr: "b:1", Format: n.host.Options.Format})
+			membership.Joining{NodeID: "b", RaftAddr: "b:1", Format: n.own.Options.Format})
 	}
 	err := join()
 	require.ErrorContains(t, err, "the first group does not have node")
@@ -100,7 +100,7 @@ func TestTheFirstGroupReplacesAnIncarnation(t *testing.T) {
 			require.NoError(t, n.group.raft.AddNonvoter("b", "b:1", 0, time.Second).Error())
 			n.group.membership.First = &fakeFirst{members: c.first}
 			err := n.group.membership.AddNonvoter(peer.Identity{NodeID: "b~1"}, membership.Joining{
-				NodeID: "b~1", RaftAddr: "b:1", Format: n.host.Options.Format, KeepsPromises: true,
+				NodeID: "b~1", RaftAddr: "b:1", Format: n.own.Options.Format, KeepsPromises: true,
 			})
 			require.ErrorIs(t, err, limiter.ErrTryAgain)
 			require.Equal(t, c.replaced, n.group.raft.Server("b") == nil)
@@ -125,7 +125,7 @@ func TestARemovedNodeGetsNoVote(t *testing.T) {
 			require.Eventually(t, votes, 20*time.Second, time.Millisecond)
 			continue
 		}
-		n.host.End()
+		n.own.End()
 		require.False(t, votes(), "%v", answer)
 	}
 }
@@ -178,7 +178,7 @@ func TestANodeThatTheFirstGroupLacksFoundsNoOther(t *testing.T) {
 func TestANodeAsksTheMembersOfTheFirstGroup(t *testing.T) {
 	asked := make(chan string, 10)
 	n := newBareNode(t)
-	n.host.Port = deafPort(t, asked)
+	n.own.Port = deafPort(t, asked)
 	n.group.membership.JoinAddrs, n.group.membership.Expect = []string{"a:1", "b:1"}, 2
 	n.group.membership.First = &fakeFirst{members: []string{"a", "c"}, addrs: []string{"a:1", "c:1"}}
 	require.ErrorContains(t, n.group.membership.TryJoin(), "found 1 of 2 nodes of --join")

@@ -32,7 +32,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			n.host.Port = deafPort(t, nil)
+			n.own.Port = deafPort(t, nil)
 			n.group.membership.JoinAddrs, n.group.membership.Expect = c.join, c.expect
 			err := n.group.membership.TryJoin()
 			if c.says == "" {
@@ -42,7 +42,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 			}
 			require.ErrorContains(t, err, c.says)
 			require.True(t, n.group.membership.Pristine(), "the node must not have bootstrapped")
-			require.False(t, n.host.Identity.WasInvited())
+			require.False(t, n.own.Identity.WasInvited())
 		})
 	}
 }
@@ -51,13 +51,13 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 // must not serve before that.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
-	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Options.Source, at(0))}
+	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.own.Options.Source, at(0))}
 	require.False(t, n.group.leadership.Bootstrap(r), "a node that does not lead cannot bootstrap")
-	require.False(t, n.host.Identity.HasCluster())
+	require.False(t, n.own.Identity.HasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
 	require.True(t, n.group.leadership.Bootstrap(r))
-	require.True(t, n.host.Identity.HasCluster())
+	require.True(t, n.own.Identity.HasCluster())
 	require.Empty(t, n.ended)
 }
 
@@ -91,13 +91,13 @@ func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n.configure(t, "a", "b")
 	require.Equal(t, "a:1", n.group.membership.CurrentAddr())
 	require.False(t, n.group.membership.Established(), "the node knows no committed configuration")
-	n.host.Identity.Joined = true
+	n.own.Identity.Joined = true
 	require.False(t, n.group.membership.Established())
 	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
 	require.True(t, n.group.membership.Established())
-	n.host.Identity.Joined = false
+	n.own.Identity.Joined = false
 	require.False(t, n.group.membership.Established())
-	n.host.Identity.Joined = true
+	n.own.Identity.Joined = true
 	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
 	require.False(t, n.group.membership.Established(), "the configuration has another address for the node")
 }

@@ -43,7 +43,7 @@ const (
 // group holds the parts of one Raft group: the Raft library and its log, the FSM and its images, the queue, the
 // leader's clock and ReadIndex. A host has one group.
 type group struct {
-	host      *host.Host
+	own       *host.Group
 	raft      *consensus.Raft
 	fsm       *fsm.FSM
 	images    *persistence.Images
@@ -70,9 +70,9 @@ type group struct {
 }
 
 // newGroup returns a group without parts. status returns the status of the node.
-func newGroup(h *host.Host, status func() host.Status) *group {
+func newGroup(h *host.Group, status func() host.Status) *group {
 	return &group{
-		host: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
+		own: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
 		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window),
 		cluster: &membership.Cluster{
 			TestClock: h.Options.TestClock, IDLifetimeNs: h.Options.IDLifetimeNs(), Groups: max(h.Options.Groups, 1),
@@ -85,10 +85,10 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 // load opens the images and the log, and runs recovery. The inter-node port must not be open yet, because it reports
 // the id of the cluster to other nodes.
 func (g *group) load() error {
-	o := &g.host.Options
+	o := &g.own.Options
 	var err error
 	g.images, err = persistence.OpenImages(persistence.StoreOptions{
-		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.host.Log, OnFatal: g.host.Fatal,
+		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.own.Log, OnFatal: g.own.Fatal,
 	})
 	if err != nil {
 		return err
@@ -99,12 +99,12 @@ func (g *group) load() error {
 	if err := g.recovery().Run(); err != nil {
 		return err
 	}
-	g.arrivals, err = raftlog.NoteArrivals(g.logs, g.host.Options.Source)
+	g.arrivals, err = raftlog.NoteArrivals(g.logs, g.own.Options.Source)
 	return err
 }
 
 func (g *group) recovery() *recovery.Recovery {
-	h, o := g.host, &g.host.Options
+	h, o := g.own, &g.own.Options
 	return &recovery.Recovery{
 		Self: o.NodeID, RaftAddr: o.RaftAddr, Durability: o.Durability, FS: o.FS, DataDir: o.DataDir,
 		Identity: h.Identity.Identity, MarkHasLog: h.Identity.MarkHasLog, Log: h.Log, Faults: o.Faults,
@@ -115,10 +115,10 @@ func (g *group) recovery() *recovery.Recovery {
 
 // newMachine returns a state machine that tells no part of the group about its changes.
 func (g *group) newMachine() *fsm.FSM {
-	o := &g.host.Options
+	o := &g.own.Options
 	m := fsm.New(o.Table, o.Groups)
 	m.Source, m.Images, m.Faults, m.Newest = o.Source, g.images, o.Faults, o.Format
-	m.Answers, m.Fatal, m.Founded, m.Reach = g.queue.Answers, g.host.Fatal, g.cluster.Joined, g.host.Reach
+	m.Answers, m.Fatal, m.Founded, m.Reach = g.queue.Answers, g.own.Fatal, g.cluster.Joined, g.own.Reach
 	if g.arrivals != nil {
 		m.Arrived = g.arrivals.Of
 	}
@@ -126,28 +126,28 @@ func (g *group) newMachine() *fsm.FSM {
 }
 
 func (g *group) openLog() error {
-	store := g.host.Options.Log
+	store := g.own.Options.Log
 	switch {
 	case store != nil:
-	case g.host.Options.Durability == identity.Memory:
+	case g.own.Options.Durability == identity.Memory:
 		store = raft.NewInmemStore()
 	default:
 		var err error
 		if store, err = g.openStore(); errors.Is(err, wal.ErrCorrupt) {
 			return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err,
-				failure.DamageAdvice(g.host.Alone()))
+				failure.DamageAdvice(g.own.Alone()))
 		} else if err != nil {
 			return err
 		}
 	}
-	g.logs = raftlog.Guard(store, g.host.Fatal)
+	g.logs = raftlog.Guard(store, g.own.Fatal)
 	g.logs.NewestImage = g.newestImage
 	return nil
 }
 
 // openStore opens the log on disk: the group's own, or its part of the shared log.
 func (g *group) openStore() (raftlog.Store, error) {
-	o := &g.host.Options
+	o := &g.own.Options
 	if o.SharedLog != nil {
 		part, err := openPart(o)
 		if err != nil {
@@ -157,7 +157,7 @@ func (g *group) openStore() (raftlog.Store, error) {
 		g.closeLogs = part.Close
 		return part, nil
 	}
-	w, err := openWAL(o, identity.LogName, logging.New(g.host.Log, g.host.Peers.Expects))
+	w, err := openWAL(o, identity.LogName, logging.New(g.own.Log, g.own.Peers.Expects))
 	if err != nil {
 		return nil, err
 	}
@@ -167,17 +167,17 @@ func (g *group) openStore() (raftlog.Store, error) {
 
 // openTransport opens the transport of the Raft library on the inter-node port.
 func (g *group) openTransport() {
-	timeout := max(raftTimeouts*g.host.Options.Heartbeat, minRaftTimeout)
+	timeout := max(raftTimeouts*g.own.Options.Heartbeat, minRaftTimeout)
 	streams := func() *raft.NetworkTransport {
 		return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-			Stream:  g.host.Port.Raft(g.host.Options.RaftAddr, g.host.Peers.IdAt),
+			Stream:  g.own.Port.Raft(g.own.Options.RaftAddr, g.own.Peers.IdAt),
 			MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
 			Timeout: timeout,
-			Logger:  logging.New(g.host.Log, g.host.Peers.Expects),
+			Logger:  logging.New(g.own.Log, g.own.Peers.Expects),
 		})
 	}
-	if g.host.Options.Groups > 1 {
-		g.transport = transport.NewShared(streams, g.host.Port, g.host.Options.RaftAddr, timeout)
+	if g.own.Options.Groups > 1 {
+		g.transport = transport.NewShared(streams, g.own.Port, g.own.Options.RaftAddr, timeout)
 		return
 	}
 	g.transport = streams()
@@ -185,19 +185,19 @@ func (g *group) openTransport() {
 
 // openRaft starts the Raft library.
 func (g *group) openRaft() error {
-	h := g.host
+	h := g.own
 	stuck := &transport.Gate{
 		Logs: g.logs, Limit: h.Options.Heartbeat / timers.StuckFraction, Stop: h.Stop, Log: h.Log,
 	}
-	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.host.Reach}
-	if g.host.Options.Faults.Has(faults.HeartbeatFastPath) {
+	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.own.Reach}
+	if g.own.Options.Faults.Has(faults.HeartbeatFastPath) {
 		carrier = g.transport
 	}
 	cache, err := raft.NewLogCache(cachedEntries, g.arrivals)
 	if err != nil {
 		return err
 	}
-	store := images.Store{Images: g.images, Faults: g.host.Options.Faults, Holds: g.holds}
+	store := images.Store{Images: g.images, Faults: g.own.Options.Faults, Holds: g.holds}
 	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.fsm, cache, g.arrivals, store, carrier)
 	return err
 }
@@ -222,18 +222,18 @@ const (
 
 func (g *group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(g.host.Options.NodeID)
-	c.HeartbeatTimeout, c.ElectionTimeout = g.host.Options.Heartbeat, g.host.Options.Heartbeat
+	c.LocalID = raft.ServerID(g.own.Options.NodeID)
+	c.HeartbeatTimeout, c.ElectionTimeout = g.own.Options.Heartbeat, g.own.Options.Heartbeat
 	// A leader that withheld its heartbeats for a moment (transport.Gate) must not resign before its followers may
 	// elect another leader. No guarantee depends on the leader lease; see quorum.Check.
-	c.LeaderLeaseTimeout = g.host.Options.Heartbeat
-	c.CommitTimeout = g.host.Options.CommitTimeout()
+	c.LeaderLeaseTimeout = g.own.Options.Heartbeat
+	c.CommitTimeout = g.own.Options.CommitTimeout()
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = true
 	c.SnapshotThreshold = 1 << 62 // package snapshots takes snapshots, by bytes of log
 	c.TrailingLogs = snapshots.MaxTrailing
-	c.Logger = logging.New(g.host.Log, g.host.Peers.Expects)
+	c.Logger = logging.New(g.own.Log, g.own.Peers.Expects)
 	return c
 }
 
@@ -244,16 +244,16 @@ func (g *group) start() {
 	for _, task := range []func(){
 		g.pipeline.Pump, g.pipeline.CompleteProposals, g.leadership.Run, g.membership.Join,
 	} {
-		g.host.Go(task)
+		g.own.Go(task)
 	}
 	for _, check := range []func(){
 		g.watchdog.Check, g.housekeep, g.collect, g.pipeline.Settle, g.leadership.LeaveIfSlow,
 		g.snapshots.TakeIfDue, g.membership.Promote,
 	} {
-		g.host.Every(timers.HousekeepEvery, check)
+		g.own.Every(timers.HousekeepEvery, check)
 	}
-	if g.host.Options.First != nil {
-		g.host.Every(timers.StatusEvery, g.membership.RemoveOutsiders)
+	if g.own.Options.First != nil {
+		g.own.Every(timers.StatusEvery, g.membership.RemoveOutsiders)
 	}
 	g.reads.Start()
 }
@@ -262,18 +262,18 @@ func (g *group) start() {
 func (g *group) housekeep() {
 	g.leadership.KeepTime()
 	g.pipeline.Expire()
-	g.host.Peers.LookAtMembers()
+	g.own.Peers.LookAtMembers()
 	g.format.Agree()
 	g.leadership.Seed(byte(g.format.Agreed.Load()))
-	if g.host.Options.Groups > 1 && g.images.IsIdle() {
-		g.closing.Go(g.host.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
+	if g.own.Options.Groups > 1 && g.images.IsIdle() {
+		g.closing.Go(g.own.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
 	}
 }
 
 // collect removes idle entries.
 func (g *group) collect() {
 	at := g.fsm.LastStamp()
-	if g.host.Options.Faults.Has(faults.CollectEarly) {
+	if g.own.Options.Faults.Has(faults.CollectEarly) {
 		at.NowNs += int64(time.Hour)
 	}
 	g.fsm.Table.Load().Collect(at, collectPerShard)

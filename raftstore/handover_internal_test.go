@@ -40,7 +40,7 @@ func TestAHandoverThatKeepsALeaderFromServingIsSeen(t *testing.T) {
 	servers := []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1", Suffrage: raft.Nonvoter}}
 	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error())
 	n.leads(t)
-	n.host.Identity.ClusterID = "c"
+	n.own.Identity.ClusterID = "c"
 	transfer := n.group.raft.LeadershipTransferToServer("b", "b:1") // which does not answer
 	ended := make(chan struct{})
 	go func() {
@@ -69,16 +69,16 @@ func TestTheSuccessorHasAppliedTheMost(t *testing.T) {
 		"one stops": {func(n *bareNode) {
 			n.hear("b", 9, 0)
 			n.hear("c", 8, 0)
-			n.host.Peers.MarkStopping(
+			n.own.Peers.MarkStopping(
 				"b")
 		}, "c"},
-		"all but one stop": {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.MarkStopping("c") },
+		"all but one stop": {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.own.Peers.MarkStopping("c") },
 			"b"},
 		"all stop": {func(n *bareNode) {
 			n.hear("b", 8, 0)
 			n.hear("c", 9, 0)
-			n.host.Peers.MarkStopping("b")
-			n.host.Peers.MarkStopping("c")
+			n.own.Peers.MarkStopping("b")
+			n.own.Peers.MarkStopping("c")
 		}, "c"},
 		"one has no vote": {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {

@@ -15,7 +15,7 @@ func TestIdleImagesAreClosed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBareNode(t)
 			b.keepImages(t)
-			b.host.Options.Groups = groups
+			b.own.Options.Groups = groups
 			require.False(t, b.group.images.IsIdle())
 			time.Sleep(time.Minute)
 			require.True(t, b.group.images.IsIdle())

@@ -16,7 +16,7 @@ import "github.com/hashicorp/raft"
 func (g *group) holds(index, term uint64) bool {
 	select {
 	case <-g.ready:
-	case <-g.host.Ctx.Done():
+	case <-g.own.Ctx.Done():
 		return true // the node is closing and installs no image
 	}
 	if max(g.raft.AppliedIndex(), g.raft.CommitIndex()) >= index {

@@ -35,11 +35,11 @@ func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 		require.NoError(t, err)
 	}
 	store := &mute{InmemStore: raft.NewInmemStore()}
-	n.group.logs = raftlog.Guard(store, n.host.Fatal)
+	n.group.logs = raftlog.Guard(store, n.own.Fatal)
 	for i := range last {
 		require.NoError(t, n.group.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
 	}
-	n.host.Identity.Joined, n.host.Identity.JoinedAt = true, 1
+	n.own.Identity.Joined, n.own.Identity.JoinedAt = true, 1
 	return n, store
 }
 
@@ -86,7 +86,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 // durability and a backup that was never started are exceptions.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
-		n.host.Identity.Restored = true
+		n.own.Identity.Restored = true
 		n.group.logs.SetUint64(raftlog.KeyTerm, 0)
 	}
 	for name, c := range map[string]struct {
@@ -98,10 +98,10 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"an image":            {func(n *bareNode) {}, 50, 0, ""},
 		"nothing":             {func(n *bareNode) {}, 0, 0, "neither an image nor a log entry"},
 		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(raftlog.KeyTerm, 0) }, 50, 1, "no term"},
-		"no member":           {func(n *bareNode) { n.host.Identity.Joined = false }, 0, 0, ""},
-		"durability os":       {func(n *bareNode) { n.host.Options.Durability = identity.OS }, 0, 0, ""},
+		"no member":           {func(n *bareNode) { n.own.Identity.Joined = false }, 0, 0, ""},
+		"durability os":       {func(n *bareNode) { n.own.Options.Durability = identity.OS }, 0, 0, ""},
 		"a backup":            {restored, 50, 0, ""},
-		"a backup with a log": {func(n *bareNode) { n.host.Identity.Restored = true }, 50, 1, ""},
+		"a backup with a log": {func(n *bareNode) { n.own.Identity.Restored = true }, 50, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
@@ -114,7 +114,7 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, name == "a backup", n.host.Identity.Restored,
+			require.Equal(t, name == "a backup", n.own.Identity.Restored,
 				"a node with a term must not count as a backup")
 		})
 	}

@@ -73,4 +73,4 @@ func (n *Node) LastSave() time.Time { return n.group.snapshots.Last() }
 func (n *Node) Backup() (*limiter.Backup, error) { return n.group.snapshots.Backup() }
 
 // UsedBytes returns the size of all files in the data directory. It stats every file.
-func (n *Node) UsedBytes() int64 { return host.UsedBytes(n.host.Options.FS, n.host.Options.DataDir) }
+func (n *Node) UsedBytes() int64 { return host.UsedBytes(n.own.Options.FS, n.own.Options.DataDir) }

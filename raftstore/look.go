@@ -73,7 +73,7 @@ func (n *Node) Policies() *engine.Policies { return n.group.fsm.Table.Load().Pol
 // Stats returns the statistics of this node's table.
 func (n *Node) Stats() engine.Stats {
 	s := n.group.fsm.Table.Load().StatsWithin(n.group.fsm.LastStamp(), n.owned())
-	s.MaxMemoryBytes = n.host.Options.Table.MaxMemoryBytes
+	s.MaxMemoryBytes = n.own.Options.Table.MaxMemoryBytes
 	return s
 }
 
@@ -92,8 +92,8 @@ func (n *Node) Now() engine.Stamp {
 		return r.Clock.Now()
 	}
 	at, arrivedRawNs := n.group.fsm.Last()
-	if !n.host.Options.TestClock && at.NowNs != 0 {
-		at.NowNs += max(n.host.Options.Source.MonotonicNs()-arrivedRawNs, 0)
+	if !n.own.Options.TestClock && at.NowNs != 0 {
+		at.NowNs += max(n.own.Options.Source.MonotonicNs()-arrivedRawNs, 0)
 	}
 	return at
 }
@@ -102,7 +102,7 @@ func (n *Node) Now() engine.Stamp {
 // moved it.
 func (n *Node) Advance(d time.Duration) bool {
 	advance := membership.Order{What: "advance", MoveNs: int64(d)}
-	return n.host.Options.TestClock && n.group.membership.Give(advance) == nil
+	return n.own.Options.TestClock && n.group.membership.Give(advance) == nil
 }
 
 // Topology describes the cluster. It is cheap: the descriptions of the nodes are refreshed a few times a second, and
@@ -111,9 +111,9 @@ func (n *Node) Topology() *limiter.Topology {
 	index, _ := n.group.fsm.Check()
 	_, leader := n.group.raft.LeaderWithID()
 	t := &limiter.Topology{
-		ClusterID: n.host.Identity.Self().ClusterID, Self: n.host.Options.NodeID, Leader: string(leader),
+		ClusterID: n.own.Identity.Self().ClusterID, Self: n.own.Options.NodeID, Leader: string(leader),
 		Term: n.group.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.group.raft.CommitIndex(),
-		Format: byte(n.group.format.Agreed.Load()), Nodes: *n.host.Peers.Members.Load(),
+		Format: byte(n.group.format.Agreed.Load()), Nodes: *n.own.Peers.Members.Load(),
 	}
 	if t.Leader == t.Self && n.group.leadership.Current.Load() == nil {
 		t.Leader = "" // elected, but not serving yet
@@ -123,7 +123,7 @@ func (n *Node) Topology() *limiter.Topology {
 }
 
 // LookAtMembers brings the members of Topology up to date. A node does it by itself every 250 ms.
-func (n *Node) LookAtMembers() { n.host.Peers.LookAtMembers() }
+func (n *Node) LookAtMembers() { n.own.Peers.LookAtMembers() }
 
 // lastLeader returns the last known leader, and counts the changes.
 func (n *Node) lastLeader(now string) string {

@@ -35,7 +35,7 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers idempotency keys for another time"
 	n := newBareNode(t)
-	here := n.host.Options.IDLifetimeNs()
+	here := n.own.Options.IDLifetimeNs()
 	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
@@ -44,7 +44,7 @@ func TestTheClustersConstantsCount(t *testing.T) {
 	n.group.cluster.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: here, TestClock: true})
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
-	kept, ok, err := identity.Read(n.host.Options.FS, n.host.Options.DataDir)
+	kept, ok, err := identity.Read(n.own.Options.FS, n.own.Options.DataDir)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "one", kept.ClusterID)
@@ -60,8 +60,8 @@ func TestALeaderReadsFromItself(t *testing.T) {
 	n.group.fsm.MarkApplied(n.group.raft.CommitIndex())
 	require.NoError(t, n.group.reads.AskOnce(true))
 	require.NotNil(t, n.group.reads.ReadTime.Load())
-	require.Nil(t, n.host.Peers.Client(n.group.raft.Leader()))
-	asker, client := n.host.Peers.Clients(n.group.raft.Leader())
+	require.Nil(t, n.own.Peers.Client(n.group.raft.Leader()))
+	asker, client := n.own.Peers.Clients(n.group.raft.Leader())
 	require.Nil(t, asker)
 	require.Nil(t, client)
 }
@@ -81,7 +81,7 @@ func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrStuck)
-	close(n.host.Stop)
+	close(n.own.Stop)
 	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 }

@@ -16,7 +16,7 @@ import (
 // Node is one node of a cluster: a limiter for a server. It only connects the host and its group; see doc.go. A
 // process with several groups has a Node for each group.
 type Node struct {
-	host  *host.Host
+	own   *host.Group
 	group *group
 
 	knownLeader   atomic.Pointer[string]
@@ -41,20 +41,20 @@ func Open(o host.Options) (*Node, error) {
 }
 
 func newNode(o host.Options) *Node {
-	n := &Node{host: host.New(o)}
-	n.group = newGroup(n.host, n.status)
-	n.host.Peers = host.NewPeers(n.host, n.group) // the port asks Peers about every connection that fails
+	n := &Node{own: host.NewGroup(o)}
+	n.group = newGroup(n.own, n.status)
+	n.own.Peers = host.NewPeers(n.own, n.group) // the port asks Peers about every connection that fails
 	return n
 }
 
 func (n *Node) open() error {
-	if err := n.host.Claim(); err != nil {
+	if err := n.own.Claim(); err != nil {
 		return err
 	}
 	if err := n.group.load(); err != nil {
 		return err
 	}
-	if err := n.host.OpenPort(n.serveCalls); err != nil {
+	if err := n.own.OpenPort(n.serveCalls); err != nil {
 		return err
 	}
 	n.group.openTransport()
@@ -64,33 +64,33 @@ func (n *Node) open() error {
 
 // start starts all goroutines of the node.
 func (n *Node) start() {
-	n.host.Peers.LookAtMembers()
+	n.own.Peers.LookAtMembers()
 	close(n.group.ready)
-	n.host.Port.AnswerCalls(n.answer, calls.Term)
+	n.own.Port.AnswerCalls(n.answer, calls.Term)
 	n.group.start()
-	n.host.Every(timers.HousekeepEvery, func() { n.Topology() }) // records the leader
-	n.host.WatchDisk()
-	n.host.Peers.Start()
+	n.own.Every(timers.HousekeepEvery, func() { n.Topology() }) // records the leader
+	n.own.WatchDisk()
+	n.own.Peers.Start()
 }
 
 // Close stops the node. It transfers leadership first, and no acknowledged decision is lost. All decisions must have
 // ended before the call.
 func (n *Node) Close() error {
 	n.once.Do(func() {
-		n.host.Peers.AnnounceStop()
+		n.own.Peers.AnnounceStop()
 		n.group.leave()
-		close(n.host.Stop)
-		n.host.Cancel()
+		close(n.own.Stop)
+		n.own.Cancel()
 		n.group.queue.Close()
 		ended := n.group.raft.Shutdown()
 		// The library waits without a deadline for its exchanges. They end when their connections are cut. Calls of
 		// other nodes in turn wait for the library, which may never answer them. Closing Ended releases these calls,
 		// and then the port can close.
-		n.host.Peers.Close()
-		err := errors.Join(n.host.Port.Cut(), ended.Error())
+		n.own.Peers.Close()
+		err := errors.Join(n.own.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)
-		err = errors.Join(err, n.host.Port.Close())
-		n.host.End()
+		err = errors.Join(err, n.own.Port.Close())
+		n.own.End()
 		n.closeErr = errors.Join(err, n.release())
 	})
 	return n.closeErr
@@ -98,12 +98,12 @@ func (n *Node) Close() error {
 
 // release closes the parts that open has opened.
 func (n *Node) release() error {
-	n.host.Cancel()
+	n.own.Cancel()
 	var err error
 	if n.group.transport != nil {
 		err = n.group.transport.Close()
 	}
-	return errors.Join(err, n.host.ClosePort(), n.group.release())
+	return errors.Join(err, n.own.ClosePort(), n.group.release())
 }
 
 // serveCalls answers another node until its connection ends.
@@ -111,6 +111,6 @@ func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 	select {
 	case <-n.group.ready:
 		peer.ServeCalls(conn, from, n.answer, calls.Term)
-	case <-n.host.Ctx.Done():
+	case <-n.own.Ctx.Done():
 	}
 }

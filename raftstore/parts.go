@@ -18,7 +18,7 @@ import (
 
 // makeParts makes the parts around the state machine. The log and the transport must be open.
 func (g *group) makeParts() {
-	h, m := g.host, g.newMachine()
+	h, m := g.own, g.newMachine()
 	o := &h.Options
 	g.fsm = m
 	g.confirms = &quorum.Check{
@@ -53,7 +53,7 @@ func (g *group) makeParts() {
 }
 
 func (g *group) newLeadership(m *fsm.FSM) *leadership.Leadership {
-	h, o := g.host, &g.host.Options
+	h, o := g.own, &g.own.Options
 	return leadership.New(leadership.Config{
 		Self: o.NodeID, Group: o.Group, Groups: o.Groups, Heartbeat: o.Heartbeat, StalledAfter: o.StalledAfter,
 		Downtime:     persistence.Downtime{Credit: o.MaxDowntimeCredit, Step: o.MaxCalendarStep},
@@ -71,7 +71,7 @@ func (g *group) newLeadership(m *fsm.FSM) *leadership.Leadership {
 }
 
 func (g *group) newPipeline(m *fsm.FSM) *pipeline.Pipeline {
-	h, o := g.host, &g.host.Options
+	h, o := g.own, &g.own.Options
 	return pipeline.New(pipeline.Config{
 		Heartbeat: o.Heartbeat, MaxAge: o.MaxDecisionAge, MaxMemory: o.Table.MaxMemoryBytes,
 		DenyWhenFull: o.DenyWhenFull(), OnEntry: o.OnEntry,
@@ -82,7 +82,7 @@ func (g *group) newPipeline(m *fsm.FSM) *pipeline.Pipeline {
 }
 
 func (g *group) newMembership(m *fsm.FSM) *membership.Membership {
-	h, o := g.host, &g.host.Options
+	h, o := g.own, &g.own.Options
 	return membership.New(membership.Config{
 		Self: o.NodeID, RaftAddr: o.RaftAddr, JoinAddrs: o.Join, Expect: o.Expect, Groups: max(o.Groups, 1),
 		Reads: o.Format, KeepsPromises: o.Durability != identity.Memory, First: o.First,

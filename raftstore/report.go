@@ -13,15 +13,15 @@ import (
 
 // Groups returns the number of Raft groups of the node's cluster, or of the cluster that it would found.
 func (n *Node) Groups() int {
-	if groups, ok := n.host.Identity.ClusterGroups(); ok {
+	if groups, ok := n.own.Identity.ClusterGroups(); ok {
 		return groups
 	}
-	return max(n.host.Options.Groups, 1)
+	return max(n.own.Options.Groups, 1)
 }
 
 // ClusterGroups returns the number of Raft groups of the node's cluster. It returns false while the node knows of no
 // cluster.
-func (n *Node) ClusterGroups() (int, bool) { return n.host.Identity.ClusterGroups() }
+func (n *Node) ClusterGroups() (int, bool) { return n.own.Identity.ClusterGroups() }
 
 // Members returns the ids in the newest committed configuration that this node knows, or nil.
 func (n *Node) Members() []string { return consensus.IDs(n.group.fsm.Members()) }
@@ -38,11 +38,11 @@ func (n *Node) Addrs() (addrs []string) {
 func (n *Node) Belongs(id string) error { return n.group.membership.Belongs(id) }
 
 // Joined reports whether the node has been in a committed configuration of its cluster.
-func (n *Node) Joined() bool { return n.host.Identity.HasJoined() }
+func (n *Node) Joined() bool { return n.own.Identity.HasJoined() }
 
 // Storage describes the log's disk, which decisions wait for.
 func (n *Node) Storage() (limiter.Storage, bool) {
-	s := StorageOf(&n.host.Options)
+	s := StorageOf(&n.own.Options)
 	s.Writes = n.group.logs.Writes.Snapshot()
 	return s, true
 }
@@ -67,6 +67,6 @@ func (n *Node) Consensus() limiter.Consensus {
 		Entries:        n.group.pipeline.Entries.Load(), EntryOps: n.group.pipeline.EntryOps.Load(),
 		LogBytes:  applied.LogBytes.Load(),
 		Snapshots: n.group.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
-		Evicted: n.host.Port.Evicted(),
+		Evicted: n.own.Port.Evicted(),
 	}
 }

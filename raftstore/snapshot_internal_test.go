@@ -50,7 +50,7 @@ func TestSnapshotsNeedThePermit(t *testing.T) {
 	n.keepImages(t)
 	n.group.snapshots.SnapshotBytes = 1000
 	turn := n.group.snapshots.Permit.(*permit.Permit)
-	require.True(t, turn.Acquire(func() int64 { return 0 }, n.host.Stop))
+	require.True(t, turn.Acquire(func() int64 { return 0 }, n.own.Stop))
 	n.group.fsm.LogBytes.Store(9000)
 	n.group.snapshots.TakeIfDue()
 	n.group.snapshots.TakeIfDue() // while the first one waits
@@ -64,7 +64,7 @@ func TestSnapshotsNeedThePermit(t *testing.T) {
 	require.NoError(t, <-taken)
 	saved := n.LastSave()
 	require.NotZero(t, saved)
-	require.True(t, turn.AcquireForOperator(n.host.Stop))
+	require.True(t, turn.AcquireForOperator(n.own.Stop))
 	require.Eventually(t, func() bool { return turn.Waiting() == 0 }, 20*time.Second, time.Millisecond)
 	require.Equal(t, saved, n.LastSave(), "the snapshot was no longer due")
 
@@ -73,9 +73,9 @@ func TestSnapshotsNeedThePermit(t *testing.T) {
 		n.group.snapshots.TakeIfDue()
 		return turn.Waiting() == 1
 	}, 20*time.Second, time.Millisecond)
-	close(n.host.Stop)
+	close(n.own.Stop)
 	require.ErrorIs(t, n.Snapshot(), failure.ErrUnavailable, "the node closes")
-	n.host.End()
+	n.own.End()
 	require.Equal(t, saved, n.LastSave())
 	turn.Release()
 }

@@ -31,15 +31,15 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 // log. Any machine can cause this question by connecting.
 func TestUnknownNodeStopsBeforeTheStart(t *testing.T) {
 	n := newNode(host.Options{NodeID: "a"})
-	require.False(t, n.host.Peers.StopsExplain())
-	require.False(t, n.host.Peers.IsStopping("b"))
+	require.False(t, n.own.Peers.StopsExplain())
+	require.False(t, n.own.Peers.IsStopping("b"))
 }
 
 // TestLinesOfTheLibrary checks that warnings of the Raft library stay warnings unless stopping nodes or normal
 // elections explain them.
 func TestLinesOfTheLibrary(t *testing.T) {
 	c := raft.Server{ID: "c", Address: "c:1"}
-	all := func(n *bareNode) { n.host.Peers.MarkStopping("b"); n.host.Peers.MarkStopping("c") }
+	all := func(n *bareNode) { n.own.Peers.MarkStopping("b"); n.own.Peers.MarkStopping("c") }
 	for name, x := range map[string]struct {
 		stop     func(n *bareNode)
 		text     string
@@ -51,7 +51,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		"a peer that stops": {all, "failed to appendEntries to",
 			[]any{"peer", c, "error", errors.New("EOF")}, true},
 		"a peer that stops, by address": {all, "failed to heartbeat to", []any{"peer", c.Address}, true},
-		"another peer stops": {func(n *bareNode) { n.host.Peers.MarkStopping("b") }, "failed to contact",
+		"another peer stops": {func(n *bareNode) { n.own.Peers.MarkStopping("b") }, "failed to contact",
 			[]any{"server-id", c.ID}, false},
 		"a leader that said nothing": {nil, "heartbeat timeout reached, starting election",
 			[]any{"last-leader-id", c.ID}, false},
@@ -60,7 +60,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 		"no leader yet": {nil, "heartbeat timeout reached, starting election",
 			[]any{"last-leader-id", raft.ServerID("")}, true},
 		"no quorum": {nil, "failed to contact quorum of nodes, stepping down", nil, false},
-		"no quorum, one of three stops": {func(n *bareNode) { n.host.Peers.MarkStopping("b") },
+		"no quorum, one of three stops": {func(n *bareNode) { n.own.Peers.MarkStopping("b") },
 			"failed to contact quorum of nodes, stepping down", nil, false},
 		"no quorum, two of three stop":    {all, "failed to contact quorum of nodes, stepping down", nil, true},
 		"a connection ends":               {nil, "failed to decode incoming command", nil, false},
@@ -70,7 +70,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 			true},
 		"a candidate is late":      {nil, "rejecting pre-vote request since we have a leader", nil, true},
 		"a candidate is no member": {all, "rejecting vote request since node is not in configuration", nil, false},
-		"this node stops": {func(n *bareNode) { n.host.Stopping.Store(true) }, "failed to accept connection",
+		"this node stops": {func(n *bareNode) { n.own.Stopping.Store(true) }, "failed to accept connection",
 			nil, true},
 		"a follower behind": {nil, "failed to get previous log", []any{"error", raft.ErrLogNotFound}, true},
 		"a log that cannot be read": {nil, "failed to get previous log", []any{"error", errors.New("I/O error")},
@@ -81,11 +81,11 @@ func TestLinesOfTheLibrary(t *testing.T) {
 			for _, id := range []string{"b", "c"} {
 				n.hear(id, 1, 0)
 			}
-			n.host.Peers.Servers = []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1"}, c}
+			n.own.Peers.Servers = []raft.Server{n.group.membership.Server(), {ID: "b", Address: "b:1"}, c}
 			if x.stop != nil {
 				x.stop(n)
 			}
-			logging.New(n.host.Log, n.host.Peers.Expects).Warn(x.text, x.args...)
+			logging.New(n.own.Log, n.own.Peers.Expects).Warn(x.text, x.args...)
 			if x.expected {
 				require.Contains(t, n.said.String(), `level=DEBUG msg="raft: `+x.text)
 			} else {
@@ -102,13 +102,13 @@ func TestGroupsLogADeadNodeOnce(t *testing.T) {
 	var said [2]string
 	for group := range said {
 		n := newBareNode(t)
-		n.host.Options.Process = process
-		log := logging.New(n.host.Log, n.host.Peers.Expects)
+		n.own.Options.Process = process
+		log := logging.New(n.own.Log, n.own.Peers.Expects)
 		for _, id := range []raft.ServerID{"b", "c", "b"} {
 			log.Error("failed to appendEntries to", "peer", raft.Server{ID: id})
 		}
 		said[group] = n.said.String()
-		n.host.Options.Process = nil
+		n.own.Options.Process = nil
 	}
 	const line = `level=ERROR msg="raft: failed to appendEntries to" peer=`
 	require.Equal(t, 1, strings.Count(said[0], line+"b"))
@@ -120,7 +120,7 @@ func TestGroupsLogADeadNodeOnce(t *testing.T) {
 // warning are dropped.
 func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
 	n := newBareNode(t)
-	log := logging.New(n.host.Log, n.host.Peers.Expects)
+	log := logging.New(n.own.Log, n.own.Peers.Expects)
 	log.Info("entering follower state")
 	log.Error("failed to appendEntries to", "peer", raft.Server{ID: "c", Address: "c:1"},
 		"command", hclog.Fmt("%#v", 7))

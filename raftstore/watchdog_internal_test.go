@@ -16,7 +16,7 @@ import (
 )
 
 func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
-	h := &host.Host{Log: slog.New(slog.DiscardHandler)}
+	h := &host.Group{Log: slog.New(slog.DiscardHandler)}
 	require.NotNil(t, h.Stopper(nil))
 	corrupt := fmt.Errorf("%w: %w", failure.ErrLogFailed, wal.ErrCorrupt)
 	require.Contains(t, failure.RestartAdvice(failure.ErrDiverged, false), "no:")
@@ -57,10 +57,10 @@ func TestNoAdviceDeletesAnything(t *testing.T) {
 	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"),
 		"the advice must name the check before the removal")
 
-	h := &host.Host{Options: host.Options{Expect: 1}, Peers: &host.Peers{}}
+	h := &host.Group{Options: host.Options{Expect: 1}, Peers: &host.Peers{}}
 	require.True(t, h.Alone())
 	h.Peers.Members.Store(&[]limiter.Member{{ID: "a"}, {ID: "b"}})
 	require.False(t, h.Alone(), "a cluster that has grown is not alone")
-	h = &host.Host{Options: host.Options{Expect: 3, Join: []string{"a", "b", "c"}}, Peers: &host.Peers{}}
+	h = &host.Group{Options: host.Options{Expect: 3, Join: []string{"a", "b", "c"}}, Peers: &host.Peers{}}
 	require.False(t, h.Alone())
 }

@@ -41,7 +41,7 @@ type FSM struct {
 	Reloaded func()
 	Grown    func() // called after each entry; must not block
 	Faults   faults.Set
-	// Reach is Host.Reach.
+	// Reach is host.Group.Reach.
 	Reach  func(faults.Point)
 	Newest byte // the newest format of entries that this node can read
 

@@ -6,14 +6,14 @@ const boundSlack = 16
 
 // compareBounds warns about a member with another memory bound, once for each bound. The state stays the same on all
 // nodes, because the leader decides what is evicted. But another leader evicts at another bound.
-func (one *Peer) compareBounds(h *Host, theirs int64) {
-	if one.warned = one.warned && one.bound == theirs; one.warned || sameBound(theirs, h.Options.Table.MaxMemoryBytes) {
+func (one *Peer) compareBounds(g *Group, theirs int64) {
+	if one.warned = one.warned && one.bound == theirs; one.warned || sameBound(theirs, g.Options.Table.MaxMemoryBytes) {
 		return
 	}
 	one.bound, one.warned = theirs, true
-	h.Log.Warn("nodes have different memory bounds, and the leader evicts limiters at its own bound for all nodes; "+
+	g.Log.Warn("nodes have different memory bounds, and the leader evicts limiters at its own bound for all nodes; "+
 		"give every node the same --max-memory",
-		"node", one.ID, "bytes", theirs, "here", h.Options.Table.MaxMemoryBytes)
+		"node", one.ID, "bytes", theirs, "here", g.Options.Table.MaxMemoryBytes)
 }
 
 // sameBound reports whether two bounds, 0 for none, are about the same.

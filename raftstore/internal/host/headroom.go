@@ -27,34 +27,34 @@ const (
 
 // WatchDisk ends the process if the log's next file does not fit on the disk, before a write fails. All acknowledged
 // decisions are on disk then. The groups of a process share the disk, and one check serves them all.
-func (h *Host) WatchDisk() {
-	if h.Options.Log != nil || h.Options.Durability == identity.Memory {
+func (g *Group) WatchDisk() {
+	if g.Options.Log != nil || g.Options.Durability == identity.Memory {
 		return
 	}
 	var asking timers.Single // the file system may hang
-	h.Every(headroomEvery, func() {
-		if loop := h.loop(); loop != nil && !loop.Due(diskTurn, headroomEvery) {
+	g.Every(headroomEvery, func() {
+		if loop := g.loop(); loop != nil && !loop.Due(diskTurn, headroomEvery) {
 			return // another group has checked it
 		}
-		asking.Go(h.Go, func() {
-			if err := h.headroom(); err != nil {
-				h.Fatal(err)
+		asking.Go(g.Go, func() {
+			if err := g.headroom(); err != nil {
+				g.Fatal(err)
 			}
 		})
 	})
 }
 
 // headroom returns an error if the log's next file does not fit on the disk.
-func (h *Host) headroom() error {
-	disk, err := h.Options.FS.GetDiskUsage(h.Options.DataDir)
+func (g *Group) headroom() error {
+	disk, err := g.Options.FS.GetDiskUsage(g.Options.DataDir)
 	if err == nil && disk.AvailBytes > tightBytes {
 		return nil
 	}
-	err = wallog.Headroom(h.Options.DataDir)
+	err = wallog.Headroom(g.Options.DataDir)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %s has no space for the next segment of the log, %d MiB "+
 			"(%w)", persistence.ErrDiskFullLive,
-			h.Options.DataDir, wallog.HeadroomBytes>>20, err)
+			g.Options.DataDir, wallog.HeadroomBytes>>20, err)
 	}
 	return nil // the log reports any other error itself
 }

@@ -25,7 +25,7 @@ const maxGain = 2000
 
 // hears compares another node's status with this node's state now. took is the round-trip time of the question.
 func (p *Peers) hears(s Status, took time.Duration) Heard {
-	_, committed := p.group.Progress()
+	_, committed := p.raft.Progress()
 	return Heard{
 		Status: s, At: time.Now(), WallNs: s.WallNs + int64(took), RawNs: p.of.Options.Source.MonotonicNs(),
 		lag: behind(committed, s.Index), ahead: time.Duration(s.WallNs - p.of.Options.Source.WallNs()),

@@ -14,9 +14,9 @@ import (
 
 // LookAtMembers refreshes the description of the nodes for Topology.
 func (p *Peers) LookAtMembers() {
-	applied, committed := p.group.Progress()
+	applied, committed := p.raft.Progress()
 	members := []limiter.Member{}
-	for _, s := range p.group.Servers() {
+	for _, s := range p.raft.Servers() {
 		members = append(members, p.memberView(s, applied, committed))
 	}
 	slices.SortFunc(members, func(a, b limiter.Member) int { return strings.Compare(a.ID, b.ID) })

@@ -17,8 +17,8 @@ import (
 // Peers keeps the connections for calls to the other nodes of the configuration, and asks each of them once a second
 // for its status.
 type Peers struct {
-	of    *Host
-	group Group
+	of   *Group
+	raft Consensus
 
 	mu      sync.Mutex
 	Nodes   map[string]*Peer // by id
@@ -27,8 +27,8 @@ type Peers struct {
 	Members atomic.Pointer[[]limiter.Member] // the result of the last LookAtMembers
 }
 
-// Group is the interface of the Raft group that Peers uses.
-type Group interface {
+// Consensus tells Peers about the Raft group.
+type Consensus interface {
 	// Servers returns the newest configuration that is known.
 	Servers() []raft.Server
 	// Progress returns the last entry applied, and the last entry known to be committed.
@@ -54,8 +54,8 @@ type Peer struct {
 }
 
 // NewPeers returns the peers of a group. It opens no connection before Start.
-func NewPeers(h *Host, g Group) *Peers {
-	return &Peers{of: h, group: g, Nodes: map[string]*Peer{}}
+func NewPeers(g *Group, c Consensus) *Peers {
+	return &Peers{of: g, raft: c, Nodes: map[string]*Peer{}}
 }
 
 // follow adjusts the set of peers to a configuration.
@@ -90,7 +90,7 @@ func (p *Peers) add(id, addr string) *Peer {
 	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.of.Port, addr, id), asker: p.newAsker(addr, id)}
 	one.ctx, one.cancel = context.WithCancel(p.of.Ctx)
 	one.terms = timers.NewWorker(p.of.Go, one.ctx.Done(), func() {
-		p.group.AskTerm(one.ctx, id, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
+		p.raft.AskTerm(one.ctx, id, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
 	})
 	return one
 }

@@ -25,17 +25,17 @@ func (p *Peers) Start() {
 		p.of.Every(timers.HousekeepEvery, p.keep)
 		return
 	}
-	p.follow(p.group.Servers())
+	p.follow(p.raft.Servers())
 	p.of.Options.Process.join(p)
 	p.of.Every(timers.HousekeepEvery, func() {
-		p.follow(p.group.Servers())
+		p.follow(p.raft.Servers())
 		p.closeIdle()
 	})
 }
 
 // keep adjusts the set of peers to the configuration, and asks those whose status is due.
 func (p *Peers) keep() {
-	p.follow(p.group.Servers())
+	p.follow(p.raft.Servers())
 	now := time.Now()
 	for _, one := range p.due(now) {
 		one.polling.Go(p.of.Go, func() { p.poll(one, now) })
@@ -140,7 +140,7 @@ func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
 	return binary.LittleEndian.Uint64(answer), nil
 }
 
-// Wake makes Group.AskTerm ask these members, in one goroutine for each.
+// Wake makes Consensus.AskTerm ask these members, in one goroutine for each.
 func (p *Peers) Wake(ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

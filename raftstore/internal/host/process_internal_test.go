@@ -30,17 +30,17 @@ func (fewServers) AskTerm(context.Context, string, func(context.Context) (uint64
 }
 
 func newPeersIn(p *Process, group int) *Peers {
-	h := New(Options{
+	g := NewGroup(Options{
 		NodeID: "a", Group: group, Process: p, Source: persistence.SystemSource(),
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	h.Peers = NewPeers(h, fewServers{
+	g.Peers = NewPeers(g, fewServers{
 		{ID: "a", Address: "host-a"}, {ID: "b", Address: "host-b"}, {ID: "c", Address: "host-c"},
 	})
-	return h.Peers
+	return g.Peers
 }
 
-func (p *Peers) closeHost() {
+func (p *Peers) closeGroup() {
 	close(p.of.Stop)
 	p.of.Cancel()
 	p.Close()
@@ -123,14 +123,14 @@ func TestOneQuestionForAllGroups(t *testing.T) {
 		for _, n := range b {
 			require.Equal(t, groups, n)
 		}
-		all[0].closeHost()
+		all[0].closeGroup()
 		time.Sleep(2 * timers.StatusEvery)
 		a.mu.Lock()
 		b = a.count["host-b"]
 		a.mu.Unlock()
 		require.Equal(t, groups-1, b[len(b)-1], "a group that has ended is not asked about")
 		for _, peers := range all[1:] {
-			peers.closeHost()
+			peers.closeGroup()
 		}
 		p.Close()
 	})
@@ -152,8 +152,8 @@ func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 		a.mu.Unlock()
 		require.Equal(t, 1, b[len(b)-1])
 		require.False(t, second.neverAsked(second.one("b")))
-		first.closeHost()
-		second.closeHost()
+		first.closeGroup()
+		second.closeGroup()
 		p.Close()
 	})
 }
@@ -175,8 +175,8 @@ func TestOneQuestionAtATime(t *testing.T) {
 		a.mu.Unlock()
 		require.Equal(t, 1, most)
 		require.Equal(t, []int{1, 2}, c[:2])
-		first.closeHost()
-		second.closeHost()
+		first.closeGroup()
+		second.closeGroup()
 		p.Close()
 	})
 }
@@ -213,5 +213,5 @@ func TestAnOlderHostIsAskedByEachGroup(t *testing.T) {
 	require.NoError(t, err)
 	peers.Start()
 	require.Eventually(t, func() bool { return dialed.Load() >= 2 }, 10*time.Second, time.Millisecond)
-	peers.closeHost()
+	peers.closeGroup()
 }

@@ -28,10 +28,10 @@ func (a termAsker) AskTerm(_ context.Context, id string, _ func(context.Context)
 func TestANewMemberIsAskedForItsTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := termAsker{asked: make(chan string, 4)}
-		h := New(Options{NodeID: "a", Source: persistence.SystemSource(), Logger: slog.New(slog.DiscardHandler)})
+		h := NewGroup(Options{NodeID: "a", Source: persistence.SystemSource(), Logger: slog.New(slog.DiscardHandler)})
 		p := NewPeers(h, g)
 		h.Peers = p
-		defer p.closeHost()
+		defer p.closeGroup()
 		p.Wake([]string{"a", "b", "c"})
 
 		servers := []raft.Server{

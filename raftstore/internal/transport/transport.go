@@ -20,7 +20,7 @@ import (
 type Transport struct {
 	Carrier
 	Gate  *Gate
-	Reach func(faults.Point) // Host.Reach
+	Reach func(faults.Point) // host.Group.Reach
 }
 
 var (
