@@ -73,7 +73,7 @@ type group struct {
 func newGroup(h *host.Group, status func() host.Status) *group {
 	return &group{
 		own: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
-		queue: queue.New(h.Options.MaxValueBytes, h.Options.Window),
+		queue: queue.New(h.Options.MaxValueBytes, h.Options.Host.Window),
 		cluster: &membership.Cluster{
 			TestClock: h.Options.TestClock, IDLifetimeNs: h.Options.IDLifetimeNs(), Groups: max(h.Options.Groups, 1),
 			BelongTo: h.Identity.BelongTo, Log: h.Log, Fatal: h.Fatal,
@@ -148,8 +148,8 @@ func (g *group) openLog() error {
 // openStore opens the log on disk: the group's own, or its part of the shared log.
 func (g *group) openStore() (raftlog.Store, error) {
 	o := &g.own.Options
-	if o.SharedLog != nil {
-		part, err := openPart(o)
+	if o.Host.Log != nil {
+		part, err := host.OpenPart(o)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +157,7 @@ func (g *group) openStore() (raftlog.Store, error) {
 		g.closeLogs = part.Close
 		return part, nil
 	}
-	w, err := openWAL(o, identity.LogName, logging.New(g.own.Log, g.own.Peers.Expects))
+	w, err := host.OpenWAL(o, identity.LogName, logging.New(g.own.Log, g.own.Peers.Expects))
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// multiGroup is a set of hosts in this process. Each host has a hub, and a node of each group on it.
+// multiGroup is a set of hosts in this process. Each of them has a node of each group.
 type multiGroup struct {
 	t      *testing.T
 	addrs  []string
-	hubs   []*peer.Hub
+	hosts  []*raftstore.Host
 	groups []*cluster
 	said   []*logtest.Buffer // by group
 	count  int               // groups of the cluster, with those that no host has opened
@@ -32,7 +32,7 @@ type multiGroup struct {
 func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 	m := &multiGroup{t: t, count: count}
 	for range n {
-		m.addrs, m.hubs = append(m.addrs, ""), append(m.hubs, nil)
+		m.addrs, m.hosts = append(m.addrs, ""), append(m.hosts, nil)
 	}
 	for host := range n {
 		m.listen(host)
@@ -52,7 +52,7 @@ func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 func (m *multiGroup) open(group, host int) {
 	c := m.groups[group]
 	o := c.options(host, m.addrs[host])
-	o.Join, o.Expect, o.Hub, o.Group, o.Groups = m.addrs, len(m.addrs), m.hubs[host], group, m.count
+	o.Join, o.Expect, o.Host, o.Group, o.Groups = m.addrs, len(m.addrs), m.hosts[host], group, m.count
 	o.Heartbeat = busy
 	o.Logger = slog.New(slog.NewTextHandler(m.said[group], nil))
 	c.add(o)
@@ -68,7 +68,7 @@ func keyOf(group, groups int) string {
 	}
 }
 
-// listen gives a host a hub, at its earlier address if it had one.
+// listen opens a host, at its earlier address if it had one.
 func (m *multiGroup) listen(host int) {
 	addr := m.addrs[host]
 	if addr == "" {
@@ -77,8 +77,13 @@ func (m *multiGroup) listen(host int) {
 	l, err := net.Listen("tcp", addr)
 	require.NoError(m.t, err)
 	m.addrs[host] = l.Addr().String()
-	m.hubs[host] = peer.NewHub(l, peer.HubConfig{
-		Secret: []byte("secret"), Logger: slog.New(slog.DiscardHandler),
+	m.hosts[host] = newHost(l, []byte("secret"))
+}
+
+// newHost opens a host whose groups have logs of their own.
+func newHost(l net.Listener, secret []byte) *raftstore.Host {
+	return raftstore.NewHost(&raftstore.Options{
+		Listener: l, Secret: secret, OwnLogs: true, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -86,9 +91,9 @@ func (m *multiGroup) close() {
 	for _, c := range m.groups {
 		c.close()
 	}
-	for _, hub := range m.hubs {
-		if hub != nil {
-			hub.Close()
+	for _, host := range m.hosts {
+		if host != nil {
+			host.Close()
 		}
 	}
 }
@@ -97,7 +102,7 @@ func (m *multiGroup) close() {
 func (m *multiGroup) reopen(group, host int) {
 	m.t.Helper()
 	c := m.groups[group]
-	c.opts[host].Hub = m.hubs[host]
+	c.opts[host].Host = m.hosts[host]
 	node, err := raftstore.Open(c.opts[host])
 	require.NoError(m.t, err)
 	c.nodes[host] = node
@@ -170,7 +175,7 @@ func (m *multiGroup) endsAlone() {
 func (m *multiGroup) loseHost(host int) {
 	m.t.Helper()
 	lost := make([]*raftstore.Node, len(m.groups))
-	require.NoError(m.t, m.hubs[host].Cut())
+	require.NoError(m.t, m.hosts[host].Hub.Cut())
 	for group, c := range m.groups {
 		lost[group], c.nodes[host] = c.nodes[host], nil
 	}
@@ -179,7 +184,7 @@ func (m *multiGroup) loseHost(host int) {
 	for _, n := range lost {
 		require.NoError(m.t, n.Close())
 	}
-	require.NoError(m.t, m.hubs[host].Close())
+	require.NoError(m.t, m.hosts[host].Close())
 	m.listen(host)
 	for group := range m.groups {
 		m.reopen(group, host)
@@ -216,7 +221,7 @@ func TestOneNodePerGroup(t *testing.T) {
 	m.take(0, 98)
 }
 
-// TestAGroupWithAListener checks that a node without a hub makes its own hub, for any group.
+// TestAGroupWithAListener checks that a group without a host makes its own, for any group.
 func TestAGroupWithAListener(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Group, o.Groups = 5, 8 })
 	for i, node := range c.nodes {
@@ -227,15 +232,12 @@ func TestAGroupWithAListener(t *testing.T) {
 	c.agree()
 }
 
-// TestHubOptions checks that a node with a hub refuses a listener, a dialer, a secret and certificates of its own,
-// because the hub has them.
-func TestHubOptions(t *testing.T) {
+// TestHostOptions checks that a group of a host refuses a listener, a dialer, a secret and certificates of its own,
+// because the host has them.
+func TestHostOptions(t *testing.T) {
 	l := listener(t)
-	plain := peer.NewHub(l, peer.HubConfig{Logger: slog.New(slog.DiscardHandler)})
+	plain, secure := newHost(l, nil), newHost(listener(t), []byte("secret"))
 	defer plain.Close()
-	secure := peer.NewHub(listener(t), peer.HubConfig{
-		Secret: []byte("secret"), Logger: slog.New(slog.DiscardHandler),
-	})
 	defer secure.Close()
 	for name, c := range map[string]struct {
 		change func(o *raftstore.Options)
@@ -244,10 +246,10 @@ func TestHubOptions(t *testing.T) {
 		"as it is":         {func(*raftstore.Options) {}, ""},
 		"a secret":         {func(o *raftstore.Options) { o.Secret = []byte("s") }, "of its own"},
 		"other machines":   {func(o *raftstore.Options) { o.RaftAddr = "10.0.0.1:1" }, "--cluster-secret-file"},
-		"with a secret":    {func(o *raftstore.Options) { o.RaftAddr, o.Hub = "10.0.0.1:1", secure }, ""},
+		"with a secret":    {func(o *raftstore.Options) { o.RaftAddr, o.Host = "10.0.0.1:1", secure }, ""},
 		"another listener": {func(o *raftstore.Options) { o.Listener = l }, "of its own"},
 	} {
-		o := raftstore.Options{NodeID: "a", RaftAddr: "127.0.0.1:1", Hub: plain}
+		o := raftstore.Options{NodeID: "a", RaftAddr: "127.0.0.1:1", Host: plain}
 		c.change(&o)
 		if err := o.Complete(); c.says == "" {
 			require.NoError(t, err, name)

@@ -103,7 +103,7 @@ func (n *Node) release() error {
 	if n.group.transport != nil {
 		err = n.group.transport.Close()
 	}
-	return errors.Join(err, n.own.ClosePort(), n.group.release())
+	return errors.Join(err, n.own.ClosePort(), n.group.release(), n.own.Release())
 }
 
 // serveCalls answers another node until its connection ends.

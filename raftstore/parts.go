@@ -42,7 +42,7 @@ func (g *group) makeParts() {
 	g.membership = g.newMembership(m)
 	g.snapshots = snapshots.New(snapshots.Config{
 		Self: o.NodeID, SnapshotBytes: o.SnapshotBytes, Wanted: &g.wanted, Raft: g.raft, Trailing: g.raft, FSM: m,
-		Images: g.images, Permit: h.SnapshotPermit(), ClockFrom: g.leadership.ClockFrom, Life: h.Lifetime,
+		Images: g.images, Permit: &o.Host.Snapshots, ClockFrom: g.leadership.ClockFrom, Life: h.Lifetime,
 		Stop: h.Stop, Log: h.Log,
 	})
 	g.watchdog = watchdog.New(watchdog.Config{

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -97,18 +98,21 @@ func TestLinesOfTheLibrary(t *testing.T) {
 
 // TestGroupsLogADeadNodeOnce checks that of the groups of a process only one logs a line about a node.
 func TestGroupsLogADeadNodeOnce(t *testing.T) {
-	process := NewProcess()
-	t.Cleanup(process.Close)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	shared := NewHost(&Options{Listener: l, OwnLogs: true})
+	t.Cleanup(func() { require.NoError(t, shared.Close()) })
 	var said [2]string
 	for group := range said {
 		n := newBareNode(t)
-		n.own.Options.Process = process
+		alone := n.own.Options.Host
+		n.own.Options.Host = shared
 		log := logging.New(n.own.Log, n.own.Peers.Expects)
 		for _, id := range []raft.ServerID{"b", "c", "b"} {
 			log.Error("failed to appendEntries to", "peer", raft.Server{ID: id})
 		}
 		said[group] = n.said.String()
-		n.own.Options.Process = nil
+		n.own.Options.Host = alone
 	}
 	const line = `level=ERROR msg="raft: failed to appendEntries to" peer=`
 	require.Equal(t, 1, strings.Count(said[0], line+"b"))

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
-	"github.com/weir-project/weir/raftstore/internal/queue"
 )
 
 // Options configure a node.
@@ -21,20 +20,14 @@ func Check(o Options) error { return o.Complete() }
 // FirstGroup is the first group of a node as its other groups see it; see Options.First.
 type FirstGroup = host.FirstGroup
 
-// Process holds what all groups of a process share, apart from the hub; see Options.Process.
-type Process = host.Process
+// Host is what a process has once for all of its groups; see Options.Host.
+type Host = host.Host
 
-// NewProcess returns the shared parts of a process. Close ends them after the nodes.
-func NewProcess() *Process { return host.NewProcess() }
+// NewHost returns the host of several groups for the options of the process. Close ends it after the groups.
+func NewHost(o *Options) *Host { return host.NewHost(o) }
 
 // Entry describes a proposed batch of operations to Options.OnEntry.
 type Entry = host.Entry
-
-// HostWindow is shared by the groups of a process; see Options.Window.
-type HostWindow = queue.HostWindow
-
-// NewHostWindow returns a window for the groups of a process.
-func NewHostWindow() *HostWindow { return queue.NewHostWindow() }
 
 // Durability is the condition under which an entry counts as written.
 type Durability = identity.Durability

@@ -156,7 +156,7 @@ var walls = []wall{
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine engine/hashslot internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
-			"raftstore/sharedlog raftstore/wallog raftstore/wire",
+			"raftstore/wire",
 		"replicates the engine; protocols are built on it"},
 	{"raftstore/internal/budget", "", "divides the memory bound of a host among its groups"},
 	{"raftstore/internal/calls",
@@ -247,7 +247,7 @@ var walls = []wall{
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/router",
 		"engine engine/hashslot internal/faults limiter persistence raftstore raftstore/internal/detector " +
-			"raftstore/peer raftstore/sharedlog",
+			"raftstore/peer",
 		"stands in front of the groups of a node, and replicates nothing itself"},
 	{"raftstore/sharedlog", "raftstore/wallog", "gives each group a part of one log, and knows nothing of groups"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},

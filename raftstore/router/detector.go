@@ -25,11 +25,11 @@ func (n *Node) watch() error {
 		Network: (*hosts)(n), Groups: (*replicas)(n), Log: n.options.Logger, Faults: n.options.Faults,
 	})
 	var err error
-	n.host, err = n.hub.Open(peer.HostGroup, peer.PortConfig{Self: n.identity, Logger: n.options.Logger}, nil)
+	n.hosts, err = n.host.Hub.Open(peer.HostGroup, peer.PortConfig{Self: n.identity, Logger: n.options.Logger}, nil)
 	if err != nil {
 		return err
 	}
-	n.host.AnswerShared(n.answerHost)
+	n.hosts.AnswerShared(n.answerHost)
 	ctx, end := context.WithCancel(context.Background())
 	n.unwatch = end
 	n.tasks.Go(func() { n.detector.Run(ctx) })
@@ -77,7 +77,7 @@ type hosts Node
 
 // Ping implements detector.Network. A host that refuses the message lives, and has no detector.
 func (n *hosts) Ping(ctx context.Context, to detector.Host) error {
-	_, err := n.host.AskShared(ctx, peer.Message{
+	_, err := n.hosts.AskShared(ctx, peer.Message{
 		Addr: to.Addr, To: to.ID, Kind: pingKind, Patient: true, Body: []byte(n.options.RaftAddr),
 	})
 	if errors.Is(err, peer.ErrNotShared) || errors.Is(err, peer.ErrRefused) {
@@ -88,7 +88,7 @@ func (n *hosts) Ping(ctx context.Context, to detector.Host) error {
 
 // Ask implements detector.Network.
 func (n *hosts) Ask(ctx context.Context, to detector.Host, question []byte) ([]byte, error) {
-	return n.host.AskShared(ctx, peer.Message{Addr: to.Addr, To: to.ID, Kind: askKind, Body: question})
+	return n.hosts.AskShared(ctx, peer.Message{Addr: to.Addr, To: to.ID, Kind: askKind, Body: question})
 }
 
 // replicas are the groups of this host, as the failure detector sees them.

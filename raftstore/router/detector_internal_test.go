@@ -32,7 +32,7 @@ func hostPort(t *testing.T, id string, older bool) (addr string, port *peer.Port
 // takes for a sign of life, and that the ping names its sender.
 func TestAnOlderHostHasNoDetector(t *testing.T) {
 	self, from := hostPort(t, "a", false)
-	n := &Node{options: raftstore.Options{RaftAddr: self}, host: from}
+	n := &Node{options: raftstore.Options{RaftAddr: self}, hosts: from}
 	older, _ := hostPort(t, "b", true)
 	require.ErrorIs(t, (*hosts)(n).Ping(t.Context(), detector.Host{Addr: older, ID: "b"}), detector.ErrNoDetector)
 	newer, to := hostPort(t, "b", false)

@@ -57,7 +57,7 @@ func (n *Node) closeLater(group int) {
 	case <-time.After(drain(n.options.MaxDecisionAge)):
 	case <-n.stop:
 	}
-	if err := errors.Join(n.nodes[group].Close(), n.freeLog()); err != nil {
+	if err := errors.Join(n.nodes[group].Close(), n.host.FreeLog()); err != nil {
 		n.options.Logger.Warn("a group that has ended was not closed cleanly", "group", group, "error", err)
 	}
 	n.nodes[group] = nil

@@ -2,20 +2,20 @@ package router
 
 // LiveLogBytes returns about the size of the live records in the shared log.
 func (n *Node) LiveLogBytes() int64 {
-	_, live := n.log.Size()
+	_, live := n.host.Log.Size()
 	return live
 }
 
 // DeadLogBytes returns about the size of the other records in the shared log.
 func (n *Node) DeadLogBytes() int64 {
-	all, live := n.log.Size()
+	all, live := n.host.Log.Size()
 	return all - live
 }
 
 // Syncs returns the number of syncs of the logs for entries, since the start.
 func (n *Node) Syncs() uint64 {
-	if n.log != nil {
-		return n.log.Appends()
+	if n.host.Log != nil {
+		return n.host.Log.Appends()
 	}
 	s, _ := n.Storage()
 	return uint64(s.Writes.Count)

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/internal/detector"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/raftstore/sharedlog"
 )
 
 // Node hosts a replica of every Raft group of a cluster behind one inter-node port.
@@ -21,13 +20,10 @@ type Node struct {
 	*Router
 	options  raftstore.Options
 	nodes    []*raftstore.Node // by group; nil: the group had ended before
-	hub      *peer.Hub
-	window   *raftstore.HostWindow
-	host     *peer.Port // for messages between hosts; nil until all groups are open
+	host     *raftstore.Host
+	hosts    *peer.Port // for messages between hosts; nil until all groups are open
 	detector *detector.Detector
 	unwatch  context.CancelFunc // ends the detector
-	process  *raftstore.Process
-	log      *sharedlog.Log // of all groups; nil: they have no files, or files of a test
 
 	endings chan ending   // of groups that must end
 	ending  []atomic.Bool // by group: the group is in endings, or was
@@ -45,13 +41,8 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	}
 	n := &Node{
 		options: o, nodes: make([]*raftstore.Node, o.Groups),
-		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), window: raftstore.NewHostWindow(),
-		hub: peer.NewHub(o.Listener, peer.HubConfig{
-			Secret: o.Secret, Certificates: o.Certificates, Logger: o.Logger, Dialer: o.Dialer,
-		}),
-		process: raftstore.NewProcess(),
+		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: raftstore.NewHost(&o),
 	}
-	n.log = raftstore.NewSharedLog(o)
 	defer func() {
 		if opened == nil { // after an error, or a panic of the Raft library about a log that it cannot read
 			err = errors.Join(err, n.closeGroups())
@@ -69,7 +60,7 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	if err := noneLeft(groups); err != nil {
 		return nil, err
 	}
-	if err := n.freeLog(); err != nil {
+	if err := n.host.FreeLog(); err != nil {
 		return nil, err
 	}
 	n.Router = New(groups, o.Logger, o.Faults)
@@ -99,7 +90,7 @@ func (n *Node) openGroup(group int) (Group, error) {
 // the id that this node has in the first group.
 func (n *Node) ofGroup(group int) raftstore.Options {
 	o := n.options
-	o.Group, o.Hub, o.Process, o.Window, o.SharedLog = group, n.hub, n.process, n.window, n.log
+	o.Group, o.Host = group, n.host
 	o.OnGroupEnd = func(err error) { n.endSoon(group, err) }
 	if first := n.nodes[0]; group > 0 {
 		o.First = firstGroup{n, first}
@@ -107,7 +98,7 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 			o.Incarnation = first.Topology().Self
 		}
 	}
-	o.Listener, o.Secret, o.Certificates, o.Dialer = nil, nil, nil, nil // the hub has them
+	o.Listener, o.Secret, o.Certificates, o.Dialer = nil, nil, nil, nil // the host has them
 	o.DataDir = raftstore.GroupDir(o.DataDir, group)
 	if o.Logs != nil {
 		o.Log = o.Logs[group]
@@ -127,7 +118,7 @@ func (n *Node) Close() error {
 	return n.closeGroups()
 }
 
-// closeGroups closes all groups at the same time, and then what they share.
+// closeGroups closes all groups at the same time, and then the host.
 func (n *Node) closeGroups() error {
 	errs := make(chan error, len(n.nodes))
 	for _, node := range n.nodes {
@@ -143,17 +134,5 @@ func (n *Node) closeGroups() error {
 	for range n.nodes {
 		all = errors.Join(all, <-errs)
 	}
-	n.process.Close()
-	if n.log != nil {
-		all = errors.Join(all, n.log.Close())
-	}
-	return errors.Join(all, n.hub.Close())
-}
-
-// freeLog removes the entries of groups that have ended from the shared log.
-func (n *Node) freeLog() error {
-	if n.log == nil {
-		return nil
-	}
-	return n.log.DropClosed()
+	return errors.Join(all, n.host.Close())
 }

@@ -21,14 +21,14 @@ func TestGroupsShareOnePermit(t *testing.T) {
 	})
 	require.NoError(t, err)
 	stop := make(chan struct{})
-	require.True(t, n.process.Snapshots.AcquireForOperator(stop))
+	require.True(t, n.host.Snapshots.AcquireForOperator(stop))
 	taken := make(chan error, len(n.nodes))
 	for _, g := range n.nodes {
 		go func() { taken <- g.Snapshot() }()
 	}
-	require.Eventually(t, func() bool { return n.process.Snapshots.Waiting() == len(n.nodes) },
+	require.Eventually(t, func() bool { return n.host.Snapshots.Waiting() == len(n.nodes) },
 		time.Minute, time.Millisecond)
-	n.process.Snapshots.Release()
+	n.host.Snapshots.Release()
 	for range n.nodes {
 		require.NoError(t, <-taken)
 	}

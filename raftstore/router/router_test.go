@@ -364,12 +364,12 @@ func TestDrainOutlastsDecisions(t *testing.T) {
 	}
 }
 
-// TestGroupsShareAWindow checks that the groups of a host propose at the same moment.
-func TestGroupsShareAWindow(t *testing.T) {
+// TestGroupsShareAHost checks that the groups of a process share its host, with the window and the port.
+func TestGroupsShareAHost(t *testing.T) {
 	n := &Node{options: raftstore.Options{Groups: 2}, nodes: make([]*raftstore.Node, 2)}
-	n.window = raftstore.NewHostWindow()
-	require.Same(t, n.window, n.ofGroup(0).Window)
-	require.Same(t, n.window, n.ofGroup(1).Window)
+	n.host = &raftstore.Host{}
+	require.Same(t, n.host, n.ofGroup(0).Host)
+	require.Same(t, n.host, n.ofGroup(1).Host)
 }
 
 // countingGroup reports counters.

@@ -12,13 +12,12 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/budget"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
-	"github.com/weir-project/weir/raftstore/internal/permit"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
 // Group is what a Raft group has of its own on a host: its directory and identity, its port, its peers, and its
-// lifetime. The host gives the rest to all of its groups: see Process.
+// lifetime. The host gives the rest to all of its groups: see Host.
 type Group struct {
 	Options  Options
 	Log      *slog.Logger
@@ -28,13 +27,20 @@ type Group struct {
 	Peers    *Peers
 
 	*timers.Lifetime
+	made     *Host       // nil: the process has made the host
 	Stopping atomic.Bool // true since Close was called
 }
 
-// NewGroup returns a group for complete options. Claim and OpenPort open its directory and its port.
+// NewGroup returns a group for complete options. It makes a host for the only group of a process. Claim and OpenPort
+// open the directory and the port.
 func NewGroup(o Options) *Group {
-	g := &Group{Options: o, Log: o.Logger, Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir}}
-	g.Lifetime = timers.NewLifetime(g.loop())
+	g := &Group{Log: o.Logger, Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir}}
+	if o.Host == nil {
+		g.made = newHost()
+		o.Host = g.made
+	}
+	g.Options = o
+	g.Lifetime = timers.NewLifetime(o.Host.Loop)
 	if o.Group > 0 {
 		g.Log = g.Log.With("group", o.Group)
 	}
@@ -42,30 +48,19 @@ func NewGroup(o Options) *Group {
 	return g
 }
 
-// loop returns the loop that the groups of this process share, or nil.
-func (g *Group) loop() *timers.Loop {
-	if g.Options.Process == nil {
-		return nil
-	}
-	return g.Options.Process.loop
-}
-
-// SnapshotPermit returns the permit that the groups of this process share, or a new one for the only group.
-func (g *Group) SnapshotPermit() *permit.Permit {
-	if g.Options.Process == nil {
-		return &permit.Permit{}
-	}
-	return &g.Options.Process.Snapshots
-}
-
-// Budget returns the memory budget that the groups of this process share, or a new one for the only group. A group
-// that denies when it is full gives no memory back, so the parts are equal then.
+// Budget returns the memory budget of all groups. A group that denies when it is full gives no memory back, so the
+// parts are equal then.
 func (g *Group) Budget() *budget.Budget {
 	o, groups := &g.Options, max(g.Options.Groups, 1)
-	if o.Process == nil {
-		return budget.New(o.Table.MaxMemoryBytes, 1, false)
+	return o.Host.budget(o.Table.MaxMemoryBytes*int64(groups), groups, !o.DenyWhenFull())
+}
+
+// Release ends the host that the group has made.
+func (g *Group) Release() error {
+	if g.made == nil {
+		return nil
 	}
-	return o.Process.budget(o.Table.MaxMemoryBytes*int64(groups), groups, !o.DenyWhenFull())
+	return g.made.Close()
 }
 
 // Reach lets a test block at a failpoint.
@@ -90,10 +85,10 @@ func (g *Group) Claim() error {
 	return err
 }
 
-// OpenPort opens the port of the group, on the hub of the process or on a hub of its own.
+// OpenPort opens the port of the group, on the hub of the host or on a hub of its own.
 func (g *Group) OpenPort(serve func(net.Conn, peer.Identity)) error {
 	o, group := &g.Options, uint16(g.Options.Group)
-	if o.Hub == nil {
+	if o.Host.Hub == nil {
 		g.Port = peer.NewPort(o.Listener, peer.Config{
 			Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Group: group,
 			Self: g.Identity.Self, ServesRaft: g.Identity.ServesRaft, Stops: g.Peers.StopsExplain, Logger: g.Log,
@@ -101,7 +96,7 @@ func (g *Group) OpenPort(serve func(net.Conn, peer.Identity)) error {
 		return nil
 	}
 	var err error
-	g.Port, err = o.Hub.Open(group, peer.PortConfig{
+	g.Port, err = o.Host.Hub.Open(group, peer.PortConfig{
 		Self: g.Identity.Self, ServesRaft: g.Identity.ServesRaft, Stops: g.Peers.StopsExplain, Logger: g.Log,
 	}, serve)
 	return err
@@ -110,7 +105,7 @@ func (g *Group) OpenPort(serve func(net.Conn, peer.Identity)) error {
 // Dial returns a client for the node with this id at an address. id is "" if any node may answer.
 func (g *Group) Dial(addr, id string) *peer.Client { return peer.NewClient(g.Port, addr, id) }
 
-// ClosePort closes the port, or the listener if the port was not opened. A hub of the process stays open.
+// ClosePort closes the port, or the listener if the port was not opened. The hub of the host stays open.
 func (g *Group) ClosePort() error {
 	if g.Port != nil {
 		return g.Port.Close()

@@ -19,10 +19,8 @@ import (
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/identity"
-	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/raftstore/sharedlog"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -44,18 +42,13 @@ type Options struct {
 	// an empty directory takes the id of a later incarnation; see Topology.Self.
 	NodeID  string
 	DataDir string
-	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Hub. Other nodes connect
+	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Host. Other nodes connect
 	// to RaftAddr, and clients connect to the server at ClientAddr.
 	Listener             net.Listener
 	RaftAddr, ClientAddr string
-	// Hub accepts the connections for all groups of this process, and replaces Listener, Secret, Certificates and
-	// Dialer. Its owner closes it after the nodes. nil: the node makes a hub of its own.
-	Hub *peer.Hub
-	// Process holds what the groups of this process share. Its owner closes it after the nodes. It needs a Hub. nil:
-	// the process has one group.
-	Process *Process
-	// Window makes all groups of this process propose at the same moment; nil: there is one group.
-	Window *queue.HostWindow
+	// Host is the host of several groups. It replaces Listener, Secret, Certificates and Dialer. Its owner closes it
+	// after the groups. nil: the process has one group, which makes a host of its own.
+	Host *Host
 	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
 	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the
@@ -102,9 +95,6 @@ type Options struct {
 	// Incarnation is the id under which this process joins a cluster; "": NodeID. A node that was never invited to the
 	// cluster of its group adopts the id.
 	Incarnation string
-	// SharedLog keeps the logs of all groups of this process; nil: the group has a log of its own. The caller closes it
-	// after the nodes.
-	SharedLog *sharedlog.Log
 	// OwnLogs gives each of several groups a log of its own, to measure what the shared log saves.
 	OwnLogs bool
 	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
@@ -209,10 +199,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
 	case o.Group < 0 || o.Group >= max(o.Groups, 1):
 		return fmt.Errorf("there is no group %d among %d", o.Group, max(o.Groups, 1))
-	case o.Hub != nil && (o.Listener != nil || o.Dialer != nil || len(o.Secret) > 0 || o.Certificates != nil):
-		return errors.New("a node with a hub must have no listener, dialer, secret or certificates of its own")
-	case o.Process != nil && o.Hub == nil:
-		return errors.New("a node of several in one process needs a hub")
+	case o.Host != nil && (o.Listener != nil || o.Dialer != nil || len(o.Secret) > 0 || o.Certificates != nil):
+		return errors.New("a group of a host must have no listener, dialer, secret or certificates of its own")
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}
@@ -225,8 +213,8 @@ func (o *Options) check() error {
 
 // authenticates reports whether other nodes must prove their identity.
 func (o *Options) authenticates() bool {
-	if o.Hub != nil {
-		return o.Hub.Authenticates()
+	if o.Host != nil {
+		return o.Host.Hub.Authenticates()
 	}
 	return len(o.Secret) > 0 || o.Certificates != nil
 }

@@ -97,7 +97,7 @@ func (p *Peers) add(id, addr string) *Peer {
 
 // newAsker returns a client for questions. Groups of one process share a connection for them.
 func (p *Peers) newAsker(addr, id string) *peer.Client {
-	if p.of.Options.Process == nil {
+	if !p.of.Options.Host.several {
 		return peer.NewClient(p.of.Port, addr, id)
 	}
 	return peer.NewAsker(p.of.Port, addr, id)
@@ -187,9 +187,7 @@ func (p *Peers) RemovedSince(id string, since uint64) bool {
 
 // Close closes the connections to all peers.
 func (p *Peers) Close() {
-	if p.of.Options.Process != nil {
-		p.of.Options.Process.leave(p)
-	}
+	p.of.Options.Host.leave(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true

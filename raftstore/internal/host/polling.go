@@ -20,13 +20,13 @@ const idleAfter = 10 * time.Second
 // Start follows the configuration and asks the other nodes until the node closes.
 func (p *Peers) Start() {
 	p.of.Every(timers.HousekeepEvery, p.rest)
-	if p.of.Options.Process == nil {
+	if !p.of.Options.Host.several {
 		p.keep()
 		p.of.Every(timers.HousekeepEvery, p.keep)
 		return
 	}
 	p.follow(p.raft.Servers())
-	p.of.Options.Process.join(p)
+	p.of.Options.Host.join(p)
 	p.of.Every(timers.HousekeepEvery, func() {
 		p.follow(p.raft.Servers())
 		p.closeIdle()

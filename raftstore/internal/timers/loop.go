@@ -133,17 +133,11 @@ func (l *Loop) remove(c *check) {
 // Checks are the checks of one group on a loop.
 type Checks struct {
 	loop *Loop
-	own  bool     // of the loop
 	all  []*check // guarded by loop.mu
 }
 
-// Join returns an empty set of checks on a loop. A nil loop means a new one, which ends with the set.
-func Join(l *Loop) *Checks {
-	if l == nil {
-		return &Checks{loop: NewLoop(), own: true}
-	}
-	return &Checks{loop: l}
-}
+// Join returns an empty set of checks on a loop.
+func Join(l *Loop) *Checks { return &Checks{loop: l} }
 
 // Every adds a check that the loop calls once in each period d, which is a multiple of HousekeepEvery. The first call
 // is due after d.
@@ -158,6 +152,7 @@ func (s *Checks) Every(d time.Duration, run func()) {
 // Leave removes the checks of the set, and returns when none of them runs.
 func (s *Checks) Leave() {
 	s.loop.mu.Lock()
+	defer s.loop.mu.Unlock()
 	for _, c := range s.all {
 		s.loop.remove(c)
 	}
@@ -165,10 +160,5 @@ func (s *Checks) Leave() {
 		for c.running {
 			s.loop.idle.Wait()
 		}
-	}
-	s.loop.mu.Unlock()
-	if s.own {
-		s.own = false
-		s.loop.Close()
 	}
 }

@@ -29,15 +29,22 @@ func (fewServers) Progress() (applied, committed uint64) { return 0, 0 }
 func (fewServers) AskTerm(context.Context, string, func(context.Context) (uint64, error)) {
 }
 
-func newPeersIn(p *Process, group int) *Peers {
+func newPeersIn(h *Host, group int) *Peers {
 	g := NewGroup(Options{
-		NodeID: "a", Group: group, Process: p, Source: persistence.SystemSource(),
+		NodeID: "a", Group: group, Host: h, Source: persistence.SystemSource(),
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	g.Peers = NewPeers(g, fewServers{
 		{ID: "a", Address: "host-a"}, {ID: "b", Address: "host-b"}, {ID: "c", Address: "host-c"},
 	})
 	return g.Peers
+}
+
+// newShared returns a host of several groups without a hub.
+func newShared() *Host {
+	h := newHost()
+	h.exchangeStatus()
+	return h
 }
 
 func (p *Peers) closeGroup() {
@@ -94,7 +101,7 @@ func (a *asks) ask(ctx context.Context, addr string, questions []peer.Question) 
 func TestOneQuestionForAllGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsks("host-c")
-		p := NewProcess()
+		p := newShared()
 		p.askTogether = a.ask
 		const groups = 4
 		var all []*Peers
@@ -140,7 +147,7 @@ func TestOneQuestionForAllGroups(t *testing.T) {
 func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsks()
-		p := NewProcess()
+		p := newShared()
 		p.askTogether = a.ask
 		first, second := newPeersIn(p, 0), newPeersIn(p, 1)
 		first.Start()
@@ -163,7 +170,7 @@ func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 func TestOneQuestionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsks("host-c")
-		p := NewProcess()
+		p := newShared()
 		p.askTogether = a.ask
 		first, second := newPeersIn(p, 0), newPeersIn(p, 1)
 		first.Start()
@@ -201,7 +208,7 @@ func TestAnOlderHostIsAskedByEachGroup(t *testing.T) {
 		},
 	})
 	defer hub.Close()
-	p := NewProcess()
+	p := newShared()
 	defer p.Close()
 	p.askTogether = func(context.Context, string, []peer.Question) ([]peer.Answer, error) {
 		return nil, peer.ErrNotShared
