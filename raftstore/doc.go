@@ -1,15 +1,14 @@
 // Package raftstore implements a limiter that several nodes replicate with Raft: the table of package engine behind a
 // replicated log.
 //
-// A Node only connects its parts. The host (internal/host) holds the parts of the node: the inter-node port and the
-// other nodes, the identity, the disk, the timers and the memory bound. A group (group.go) holds the parts of one
-// Raft group. A host has one group.
+// A Node is one Raft group on a host, and only connects its parts. Type group (group.go) holds them, and makes them
+// when the log and the transport are open (parts.go). Each part has a constructor that takes values and small
+// interfaces. Every group has its own directory, identity, membership and peers (host.Group).
 //
-// A process may have several groups, and then one Node for each. Every group has its own directory, identity and
-// membership. The groups share the inter-node port, which Options.Hub provides, and the log, which Options.SharedLog
-// is. They also share the loop of checks and the exchange of status, which Options.Process provides. A node bootstraps
-// or joins the cluster of its group at the addresses of --join. It waits while the hosts at these addresses have not
-// opened the group.
+// A Host (internal/host) is what a process has once for all groups. A process with several groups opens it and gives it
+// to each Node (Options.Host). The groups then share the inter-node port, the log, the loop of checks and the exchange
+// of status. The only group of a process makes a Host of its own. A node bootstraps or joins the cluster of its group
+// at the addresses of --join. It waits while the hosts at these addresses have not opened the group.
 //
 // A decision takes the following path. Callers append their operations to the open batch (internal/queue). When no
 // entry is in flight, or enough operations wait, the pump (internal/pipeline) takes the batch. The leader stamps it

@@ -75,7 +75,7 @@ func newGroup(h *host.Group, status func() host.Status) *group {
 		own: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
 		queue: queue.New(h.Options.MaxValueBytes, h.Options.Host.Window),
 		cluster: &membership.Cluster{
-			TestClock: h.Options.TestClock, IDLifetimeNs: h.Options.IDLifetimeNs(), Groups: max(h.Options.Groups, 1),
+			TestClock: h.Options.TestClock, IDLifetimeNs: h.Options.IDLifetimeNs(), Groups: h.Options.Groups,
 			BelongTo: h.Identity.BelongTo, Log: h.Log, Fatal: h.Fatal,
 		},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
@@ -148,7 +148,7 @@ func (g *group) openLog() error {
 // openStore opens the log on disk: the group's own, or its part of the shared log.
 func (g *group) openStore() (raftlog.Store, error) {
 	o := &g.own.Options
-	if o.Host.Log != nil {
+	if o.Host.SharedLog != nil {
 		part, err := host.OpenPart(o)
 		if err != nil {
 			return nil, err

@@ -84,7 +84,7 @@ func (g *group) newPipeline(m *fsm.FSM) *pipeline.Pipeline {
 func (g *group) newMembership(m *fsm.FSM) *membership.Membership {
 	h, o := g.own, &g.own.Options
 	return membership.New(membership.Config{
-		Self: o.NodeID, RaftAddr: o.RaftAddr, JoinAddrs: o.Join, Expect: o.Expect, Groups: max(o.Groups, 1),
+		Self: o.NodeID, RaftAddr: o.RaftAddr, JoinAddrs: o.Join, Expect: o.Expect, Groups: o.Groups,
 		Reads: o.Format, KeepsPromises: o.Durability != identity.Memory, First: o.First,
 		Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
 		Identity: h.Identity, Peers: h.Peers, Dial: h.Dial, Life: h.Lifetime, Tasks: &h.Tasks, Ctx: h.Ctx, Log: h.Log,

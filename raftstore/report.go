@@ -16,7 +16,7 @@ func (n *Node) Groups() int {
 	if groups, ok := n.own.Identity.ClusterGroups(); ok {
 		return groups
 	}
-	return max(n.own.Options.Groups, 1)
+	return n.own.Options.Groups
 }
 
 // ClusterGroups returns the number of Raft groups of the node's cluster. It returns false while the node knows of no

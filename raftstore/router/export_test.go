@@ -2,20 +2,20 @@ package router
 
 // LiveLogBytes returns about the size of the live records in the shared log.
 func (n *Node) LiveLogBytes() int64 {
-	_, live := n.host.Log.Size()
+	_, live := n.host.SharedLog.Size()
 	return live
 }
 
 // DeadLogBytes returns about the size of the other records in the shared log.
 func (n *Node) DeadLogBytes() int64 {
-	all, live := n.host.Log.Size()
+	all, live := n.host.SharedLog.Size()
 	return all - live
 }
 
 // Syncs returns the number of syncs of the logs for entries, since the start.
 func (n *Node) Syncs() uint64 {
-	if n.host.Log != nil {
-		return n.host.Log.Appends()
+	if n.host.SharedLog != nil {
+		return n.host.SharedLog.Appends()
 	}
 	s, _ := n.Storage()
 	return uint64(s.Writes.Count)

@@ -1,8 +1,12 @@
-// Package host holds the parts that belong to a node and not to its Raft group. They are the inter-node port and the
-// connections to other nodes, the node's identity, disk, clocks and timers, and its memory bound. The parts of a group
-// embed a Host. A host has one group. A process with several groups has a host for each of them. These hosts share the
-// listener of the inter-node port (Options.Hub), the loop of checks and the exchange of status (Options.Process).
+// Package host holds what a process has once for all of its Raft groups, and what a group has of its own beside them.
 //
-// Peers asks every other member once a second for its status, and a Process asks for all its groups. A Status is a
-// node's report about itself, and a Heard is the last report that this node received from another.
+// A Host is the former: the hub of the inter-node port, the shared log, the window, the loop of checks, the memory
+// budget, the permit for snapshots and the exchange of status. One owner opens a Host, and closes it after the groups.
+// The only group of a process makes a Host without a hub, a shared log and a window.
+//
+// A Group is the latter: a data directory with its identity, a port, the peers and a lifetime. No struct embeds one.
+// The parts of a group take from it what they need, as values and small interfaces.
+//
+// Peers asks every other member once a second for its status, and a Host asks for all its groups. A Status is a node's
+// report about itself, and a Heard is the last report that this node received from another.
 package host

@@ -51,8 +51,8 @@ func NewGroup(o Options) *Group {
 // Budget returns the memory budget of all groups. A group that denies when it is full gives no memory back, so the
 // parts are equal then.
 func (g *Group) Budget() *budget.Budget {
-	o, groups := &g.Options, max(g.Options.Groups, 1)
-	return o.Host.budget(o.Table.MaxMemoryBytes*int64(groups), groups, !o.DenyWhenFull())
+	o := &g.Options
+	return o.Host.budget(o.Table.MaxMemoryBytes*int64(o.Groups), o.Groups, !o.DenyWhenFull())
 }
 
 // Release ends the host that the group has made.

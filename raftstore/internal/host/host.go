@@ -25,9 +25,9 @@ import (
 type Host struct {
 	// Hub accepts the connections of all groups. nil: the process has one group, which opens a hub of its own.
 	Hub *peer.Hub
-	// Log keeps the logs of all groups. The first group opens it after it has claimed its data directory. nil: each
+	// SharedLog keeps the logs of all groups. The first group opens it after it has claimed its data directory. nil: each
 	// group has a log of its own.
-	Log *sharedlog.Log
+	SharedLog *sharedlog.Log
 	// Window makes all groups propose at the same moment. nil: the process has one group.
 	Window *queue.HostWindow
 	// Snapshots lets one group take a snapshot at a time.
@@ -68,7 +68,7 @@ func NewHost(o *Options) *Host {
 	h.Hub = peer.NewHub(o.Listener, peer.HubConfig{
 		Secret: o.Secret, Certificates: o.Certificates, Logger: cmp.Or(o.Logger, slog.Default()), Dialer: o.Dialer,
 	})
-	h.Log, h.Window = newSharedLog(*o), queue.NewHostWindow()
+	h.SharedLog, h.Window = newSharedLog(*o), queue.NewHostWindow()
 	h.exchangeStatus()
 	return h
 }
@@ -101,8 +101,8 @@ func (h *Host) Close() error {
 		loop.Close()
 	}
 	var err error
-	if h.Log != nil {
-		err = h.Log.Close()
+	if h.SharedLog != nil {
+		err = h.SharedLog.Close()
 	}
 	if h.Hub != nil {
 		err = errors.Join(err, h.Hub.Close())
@@ -122,10 +122,10 @@ func (h *Host) Loop() *timers.Loop {
 
 // FreeLog removes the entries of groups that have ended from the shared log.
 func (h *Host) FreeLog() error {
-	if h.Log == nil {
+	if h.SharedLog == nil {
 		return nil
 	}
-	return h.Log.DropClosed()
+	return h.SharedLog.DropClosed()
 }
 
 // budget returns the memory budget of all groups. The first call creates it; see budget.New.

@@ -39,12 +39,12 @@ func OpenWAL(o *Options, name string, log hclog.Logger) (*wallog.Log, error) {
 // OpenPart opens a group's part of the shared log. The part has the name in the group's directory, so a group with a
 // new directory begins with an empty log.
 func OpenPart(o *Options) (*sharedlog.Part, error) {
-	if err := o.Host.Log.Open(); err != nil {
+	if err := o.Host.SharedLog.Open(); err != nil {
 		return nil, err
 	}
 	name, err := sharedlog.Name(o.FS, o.DataDir, identity.PartName)
 	if err != nil {
 		return nil, err
 	}
-	return o.Host.Log.Part(name)
+	return o.Host.SharedLog.Part(name)
 }

@@ -59,8 +59,8 @@ type Options struct {
 	Secret       []byte
 	Certificates peer.Certificates
 
-	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. 0 and 1 groups
-	// mean one group, which owns all hash slots. The cluster keeps the number with which it was founded.
+	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. 0 means
+	// one group, which owns all hash slots. The cluster keeps the number with which it was founded.
 	Groups, Group int
 
 	Durability identity.Durability // "" is Fsync
@@ -139,6 +139,7 @@ const (
 
 // Complete sets defaults and returns an error for options that cannot work.
 func (o *Options) Complete() error {
+	o.Groups = max(o.Groups, 1)
 	if o.Durability == "" {
 		o.Durability = identity.Fsync
 	}
@@ -195,10 +196,10 @@ func (o *Options) check() error {
 	case 2*o.Expect <= len(o.Join):
 		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d",
 			len(o.Join), o.Expect)
-	case !hashslot.ValidGroups(max(o.Groups, 1)):
+	case !hashslot.ValidGroups(o.Groups):
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
-	case o.Group < 0 || o.Group >= max(o.Groups, 1):
-		return fmt.Errorf("there is no group %d among %d", o.Group, max(o.Groups, 1))
+	case o.Group < 0 || o.Group >= o.Groups:
+		return fmt.Errorf("there is no group %d among %d", o.Group, o.Groups)
 	case o.Host != nil && (o.Listener != nil || o.Dialer != nil || len(o.Secret) > 0 || o.Certificates != nil):
 		return errors.New("a group of a host must have no listener, dialer, secret or certificates of its own")
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
