@@ -41,7 +41,7 @@ const (
 )
 
 // group holds the parts of one Raft group: the Raft library and its log, the FSM and its images, the queue, the
-// leader's clock and ReadIndex. A host has one group.
+// leader's clock and ReadIndex.
 type group struct {
 	own       *host.Group
 	raft      *consensus.Raft
@@ -70,13 +70,13 @@ type group struct {
 }
 
 // newGroup returns a group without parts. status returns the status of the node.
-func newGroup(h *host.Group, status func() host.Status) *group {
+func newGroup(own *host.Group, status func() host.Status) *group {
 	return &group{
-		own: h, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
-		queue: queue.New(h.Options.MaxValueBytes, h.Options.Host.Window),
+		own: own, status: status, raft: &consensus.Raft{Ended: make(chan struct{})},
+		queue: queue.New(own.Options.MaxValueBytes, own.Options.Host.Window),
 		cluster: &membership.Cluster{
-			TestClock: h.Options.TestClock, IDLifetimeNs: h.Options.IDLifetimeNs(), Groups: h.Options.Groups,
-			BelongTo: h.Identity.BelongTo, Log: h.Log, Fatal: h.Fatal,
+			TestClock: own.Options.TestClock, IDLifetimeNs: own.Options.IDLifetimeNs(), Groups: own.Options.Groups,
+			BelongTo: own.Identity.BelongTo, Log: own.Log, Fatal: own.Fatal,
 		},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
@@ -104,10 +104,10 @@ func (g *group) load() error {
 }
 
 func (g *group) recovery() *recovery.Recovery {
-	h, o := g.own, &g.own.Options
+	own, o := g.own, &g.own.Options
 	return &recovery.Recovery{
 		Self: o.NodeID, RaftAddr: o.RaftAddr, Durability: o.Durability, FS: o.FS, DataDir: o.DataDir,
-		Identity: h.Identity.Identity, MarkHasLog: h.Identity.MarkHasLog, Log: h.Log, Faults: o.Faults,
+		Identity: own.Identity.Identity, MarkHasLog: own.Identity.MarkHasLog, Log: own.Log, Faults: o.Faults,
 		Logs: g.logs, Images: g.images,
 		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.cluster.Joined,
 	}
@@ -185,9 +185,9 @@ func (g *group) openTransport() {
 
 // openRaft starts the Raft library.
 func (g *group) openRaft() error {
-	h := g.own
+	own := g.own
 	stuck := &transport.Gate{
-		Logs: g.logs, Limit: h.Options.Heartbeat / timers.StuckFraction, Stop: h.Stop, Log: h.Log,
+		Logs: g.logs, Limit: own.Options.Heartbeat / timers.StuckFraction, Stop: own.Stop, Log: own.Log,
 	}
 	var carrier raft.Transport = transport.Transport{Carrier: g.transport, Gate: stuck, Reach: g.own.Reach}
 	if g.own.Options.Faults.Has(faults.HeartbeatFastPath) {

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Node is one node of a cluster: a limiter for a server. It only connects the host and its group; see doc.go. A
-// process with several groups has a Node for each group.
+// Node is one node of a cluster: a limiter for a server. It is one Raft group on a host, and only connects its
+// parts; see doc.go. A process with several groups has a Node for each.
 type Node struct {
 	own   *host.Group
 	group *group

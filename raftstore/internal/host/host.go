@@ -19,14 +19,14 @@ import (
 	"github.com/weir-project/weir/raftstore/sharedlog"
 )
 
-// Host is what a process has once for all of its groups: the inter-node port, the log, the moments at which groups
+// Host is what a process has once for all of its groups: the inter-node port, the log, the window in which groups
 // propose, the loop of their checks, the memory, the turns for snapshots, and the exchange of status. The exchange asks
 // each other host for the status of all its groups with one question.
 type Host struct {
 	// Hub accepts the connections of all groups. nil: the process has one group, which opens a hub of its own.
 	Hub *peer.Hub
-	// SharedLog keeps the logs of all groups. The first group opens it after it has claimed its data directory. nil: each
-	// group has a log of its own.
+	// SharedLog keeps the logs of all groups. The first group opens it after it has claimed its data directory. nil:
+	// each group has a log of its own.
 	SharedLog *sharedlog.Log
 	// Window makes all groups propose at the same moment. nil: the process has one group.
 	Window *queue.HostWindow

@@ -42,8 +42,8 @@ type Options struct {
 	// an empty directory takes the id of a later incarnation; see Topology.Self.
 	NodeID  string
 	DataDir string
-	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Host. Other nodes connect
-	// to RaftAddr, and clients connect to the server at ClientAddr.
+	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Host. Other nodes
+	// connect to RaftAddr, and clients connect to the server at ClientAddr.
 	Listener             net.Listener
 	RaftAddr, ClientAddr string
 	// Host is the host of several groups. It replaces Listener, Secret, Certificates and Dialer. Its owner closes it
