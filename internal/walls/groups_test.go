@@ -65,7 +65,7 @@ var knowGroups = map[string]int{
 	"raftstore/internal/membership/join.go Join":                1,
 	"raftstore/internal/membership/join.go checkGroups":         2,
 	"raftstore/internal/queue/inflight.go ready":                1,
-	"raftstore/internal/queue/queue.go Add":                     1,
+	"raftstore/internal/queue/queue.go add":                     1,
 	"raftstore/internal/queue/queue.go Complete":                1,
 	"raftstore/internal/queue/queue.go Next":                    1,
 	"raftstore/learn.go LearnGroups":                            1,

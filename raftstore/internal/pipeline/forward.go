@@ -149,7 +149,8 @@ func (p *Pipeline) decideForwarded(f *forwarded, body []byte) ([]engine.Decision
 // mayLog reports whether a forwarded body can go into the log as it is: it fits an entry, no operation is likely to be
 // refused before that, and every member reads it.
 func (p *Pipeline) mayLog(f *forwarded, body []byte, forms wire.Forms) bool {
-	if int32(forms.Needs) > p.Agreed.Load() || p.denials.likely() || p.memoryExhausted() || len(f.ops) > queue.MaxEntryOps || len(body) > queue.MaxEntryBytes {
+	if int32(forms.Needs) > p.Agreed.Load() || p.denials.likely() || p.memoryExhausted() ||
+		len(f.ops) > queue.MaxEntryOps || len(body) > queue.MaxEntryBytes {
 		return false
 	}
 	for _, c := range f.calls {
