@@ -9,6 +9,12 @@ import (
 // Limiter decides operations, as a server that runs alone or as a node of a cluster. All methods may be called from
 // many goroutines.
 type Limiter interface {
+	Decider
+	View
+}
+
+// Decider is a Limiter without its reads. Who has only a Decider reads through a Reader.
+type Decider interface {
 	// Now returns the stamp of a decision made now.
 	Now() engine.Stamp
 	// Decide executes a pipeline (see engine.Table.Decide). After an error no answer in out is valid, and the error
@@ -16,19 +22,6 @@ type Limiter interface {
 	Decide(ops []engine.Op, out []engine.Decision) error
 	// DecideAtomic executes a MULTI/EXEC batch as one step (see engine.Table.DecideAtomic). Errors are as for Decide.
 	DecideAtomic(ops []engine.Op, out []engine.Decision) error
-	// Inspect, Len, Scan and RandomKey read the keys. See engine.Table.
-	Inspect(key []byte) (engine.Info, bool)
-	Len() int64
-	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
-	RandomKey() []byte
-	// BlocksEverywhere reads the blocks everywhere. See engine.Table.BlocksEverywhere.
-	BlocksEverywhere() engine.BlocksEverywhere
-	// FromBlock describes the block of an address. See engine.Table.FromBlock.
-	FromBlock(key []byte) engine.FromBlock
-	// Top returns the heaviest keys of this node. See engine.Table.Top.
-	Top(v engine.Verdict, n int) []engine.Heavy
-	// Policies returns the policies in force. The result is immutable.
-	Policies() *engine.Policies
 	// Clear deletes everything but the policies, in memory and on disk.
 	Clear() error
 	// Save writes all changes to disk and returns when they are on disk. It returns ErrNoDisk without a data directory.

@@ -126,6 +126,9 @@ func (t *Topology) GroupOf(slot uint16) Group {
 	return groups[hashslot.Group(slot, len(groups))]
 }
 
+// NumberOf returns the number of the group that owns a slot.
+func (t *Topology) NumberOf(slot uint16) int { return hashslot.Group(slot, len(t.Each())) }
+
 // PrimaryOf returns the node that cluster clients see as the owner of a group's slots: its leader or, without one, the
 // last known leader. It may be nil.
 func (t *Topology) PrimaryOf(g Group) *Member { return t.Member(cmp.Or(g.Leader, g.LastLeader)) }

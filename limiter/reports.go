@@ -47,6 +47,10 @@ type GroupReader interface {
 	ReadIndexOf(slot uint16) error
 	// StaleForOf is Replica.StaleFor for the keys in the group of a slot.
 	StaleForOf(slot uint16) time.Duration
+}
+
+// GroupSizer is a View of several groups that can count the keys of one group.
+type GroupSizer interface {
 	// LenOf returns the number of keys in the slots of the group of a slot.
 	LenOf(slot uint16) int64
 }

@@ -50,6 +50,7 @@ var (
 	_ limiter.LeaderReporter    = (*Router)(nil)
 	_ limiter.GroupRemover      = (*Router)(nil)
 	_ limiter.GroupReader       = (*Router)(nil)
+	_ limiter.GroupSizer        = (*Router)(nil)
 	_ limiter.GroupMover        = (*Router)(nil)
 )
 

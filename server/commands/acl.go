@@ -227,7 +227,7 @@ func (s *Session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if !u.MayUse(args[at]) || !u.MayReach(s.srv.Limiter.Policies(), args[at]) {
+		if !u.MayUse(args[at]) || !u.MayReach(s.srv.Here().Policies(), args[at]) {
 			return s.srv.Refused(service.ErrNoKey)
 		}
 	}

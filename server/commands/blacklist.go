@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -54,18 +55,18 @@ func blacklistCommands() []*command {
 			params:  []param{key, member},
 			reply: "1 if the address, or every address of the network, is denied: it is a member, or a network that " +
 				"is a member contains it. Otherwise 0, also for a member that is no address.",
-			run: runBlacklistHas,
+			read: baseState(runBlacklistHas),
 		},
 		{
 			name: "SMISMEMBER", arity: -3, syntax: "key member [member ...]", flags: "readonly fast", group: groupLook,
 			summary: "Whether addresses are blocked everywhere", cost: "O(n) in the members given",
-			params: []param{key, member}, reply: "1 or 0 for each member, in their order.", run: runBlacklistHasEach,
+			params: []param{key, member}, reply: "1 or 0 for each member, in their order.", read: baseState(runBlacklistHasEach),
 		},
 		{
 			name: "SMEMBERS", arity: 2, syntax: "key", flags: "readonly", group: groupLook,
 			summary: "The addresses that are blocked everywhere", cost: "O(b log b) in the blocks everywhere",
 			params: []param{key}, reply: "A set of addresses and networks, in the order of their texts. An IPv6 " +
-				"client is its /64.", run: runBlacklistMembers,
+				"client is its /64.", read: baseState(runBlacklistMembers),
 		},
 		{
 			name: "SSCAN", arity: -3, syntax: "key cursor [MATCH pattern] [COUNT n]", flags: "readonly",
@@ -75,20 +76,16 @@ func blacklistCommands() []*command {
 				"that match it"}, {"COUNT n", "how many members a step looks at; 10 without it"}},
 			reply: "The cursor to go on with, `0` at the end, and some members. A member that is there all the time " +
 				"is seen exactly once. A cursor means the same on every node of a cluster, and after a restart.",
-			run: runBlacklistScan,
+			read: baseState(runBlacklistScan),
 		},
 		{
 			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
 			summary: "How many addresses are blocked everywhere",
-			params:  []param{key}, reply: "The number of members.", run: func(s *Session, args [][]byte) {
-				if s.guarded(checkBlacklist(s.srv, args)) {
-					s.Int(blacklistLen(s.srv))
-				}
-			},
+			params:  []param{key}, reply: "The number of members.", read: baseState(runBlacklistSize),
 		},
 	}
 	for _, cmd := range commands {
-		cmd.keys, cmd.readsBase = oneKey, true
+		cmd.keys = oneKey
 	}
 	return commands
 }
@@ -113,9 +110,9 @@ func isBlacklist(srv *Shared, key []byte) bool {
 
 // shownSet returns the key of the set of blocked addresses if KEYS, SCAN and DBSIZE of this node show it: it has
 // members, and its slot is one that the node shows.
-func shownSet(srv *Shared) []byte {
+func shownSet(srv *Shared, v limiter.View) []byte {
 	set := []byte(srv.cfg.BlacklistKey)
-	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(srv) == 0 {
+	if shows := own(srv); len(set) == 0 || shows != nil && !shows(set) || blacklistLen(v) == 0 {
 		return nil
 	}
 	return set
@@ -139,7 +136,7 @@ func checkNotBlacklist(srv *Shared, ops []engine.Op) error {
 
 // checkSpace refuses an SADD whose new members would not all fit in the set.
 func checkSpace(srv *Shared, ops []engine.Op) error {
-	blocks := srv.Limiter.BlocksEverywhere()
+	blocks := srv.Here().BlocksEverywhere()
 	fresh := make(map[string]bool)
 	for i := range ops {
 		if !blocks.Has(ops[i].Key) {
@@ -198,45 +195,51 @@ func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
 }
 
 // inBlacklist reports whether a block everywhere denies an address, or all addresses of a network.
-func inBlacklist(srv *Shared, member []byte) bool {
+func inBlacklist(v limiter.View, member []byte) bool {
 	key, err := arg.Network("member", member)
-	return err == nil && srv.Limiter.FromBlock(key).By != ""
+	return err == nil && v.FromBlock(key).By != ""
 }
 
 // blacklistLen returns the number of members.
-func blacklistLen(srv *Shared) int64 {
-	_, members := srv.Limiter.BlocksEverywhere().Len()
+func blacklistLen(v limiter.View) int64 {
+	_, members := v.BlocksEverywhere().Len()
 	return members
 }
 
 // hasBlacklist reports whether a key is that of the set of blocked addresses, and the set has members. Without members
 // the key does not exist, as in Redis.
-func hasBlacklist(srv *Shared, key []byte) bool {
-	return isBlacklist(srv, key) && blacklistLen(srv) > 0
+func hasBlacklist(srv *Shared, v limiter.View, key []byte) bool {
+	return isBlacklist(srv, key) && blacklistLen(v) > 0
 }
 
-func runBlacklistHas(s *Session, args [][]byte) {
+func runBlacklistHas(s *Session, v limiter.View, args [][]byte) {
 	if s.guarded(checkBlacklist(s.srv, args)) {
-		s.Int(int64(oneIf(inBlacklist(s.srv, args[2]))))
+		s.Int(int64(oneIf(inBlacklist(v, args[2]))))
 	}
 }
 
-func runBlacklistHasEach(s *Session, args [][]byte) {
+func runBlacklistHasEach(s *Session, v limiter.View, args [][]byte) {
 	if !s.guarded(checkBlacklist(s.srv, args)) {
 		return
 	}
 	s.Array(len(args) - 2)
 	for _, member := range args[2:] {
-		s.Int(int64(oneIf(inBlacklist(s.srv, member))))
+		s.Int(int64(oneIf(inBlacklist(v, member))))
 	}
 }
 
-func runBlacklistMembers(s *Session, args [][]byte) {
+func runBlacklistSize(s *Session, v limiter.View, args [][]byte) {
+	if s.guarded(checkBlacklist(s.srv, args)) {
+		s.Int(blacklistLen(v))
+	}
+}
+
+func runBlacklistMembers(s *Session, v limiter.View, args [][]byte) {
 	if !s.guarded(checkBlacklist(s.srv, args)) {
 		return
 	}
 	var members []string
-	for _, member := range s.srv.Limiter.BlocksEverywhere().Members(0) {
+	for _, member := range v.BlocksEverywhere().Members(0) {
 		members = append(members, member)
 	}
 	slices.Sort(members)
@@ -246,7 +249,7 @@ func runBlacklistMembers(s *Session, args [][]byte) {
 	}
 }
 
-func runBlacklistScan(s *Session, args [][]byte) {
+func runBlacklistScan(s *Session, v limiter.View, args [][]byte) {
 	cursor, err := parseCursor("SSCAN", args[2])
 	if !s.guarded(checkBlacklist(s.srv, args)) || !s.guarded(err) {
 		return
@@ -260,7 +263,7 @@ func runBlacklistScan(s *Session, args [][]byte) {
 	}
 	var members []string
 	n, last, next := 0, uint64(0), uint64(0)
-	for at, member := range s.srv.Limiter.BlocksEverywhere().Members(cursor) {
+	for at, member := range v.BlocksEverywhere().Members(cursor) {
 		if n >= count && at > last { // members at one position are not separated
 			next = at
 			break

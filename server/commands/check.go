@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -126,7 +127,7 @@ func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
 }
 
 // writeCheckExplanation answers RL.EXPLAIN for a check: the answer of the check, and the limit that binds.
-func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
+func writeCheckExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.Decision) {
 	pair := op.PairAt(int(d.Pair))
 	never := neverOf(s, op, d)
 	s.Map(10 + len(never) + s.staleFields())
@@ -138,13 +139,13 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 	s.Pair("policy", string(pair.Policy))
 	s.Pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""
-	info, _ := s.srv.Limiter.Inspect(pair.Key)
-	p := s.srv.Limiter.Policies().Get(pair.Policy)
+	info, _ := v.Inspect(pair.Key)
+	p := v.Policies().Get(pair.Policy)
 	switch {
 	case info.Blocked:
 		reason = blockText(pair.Key, &info)
-	case fromBlocked(s.srv, op):
-		reason = fromText(s.srv, op)
+	case fromBlocked(v, op):
+		reason = fromText(v, op)
 	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.Limiter.Now(), pair.Key)):
 		reason = "no limit applies: the policy is disabled, or an override removes its limits"
 	default:
@@ -152,7 +153,7 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limits.Text(&limit)
 		info = engine.Info{}
 		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
-			info, _ = s.srv.Limiter.Inspect([]byte(name))
+			info, _ = v.Inspect([]byte(name))
 		}
 		told := *d
 		told.Limit = limit.Limit.Max // even if the policy reports another limit

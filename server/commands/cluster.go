@@ -77,25 +77,28 @@ func clustered(name, syntax string, arity int, summary string,
 
 // slotCommands are the subcommands that search for the keys of a hash slot.
 func slotCommands() []*command {
-	count := clustered("COUNTKEYSINSLOT", "slot", 3, "How many keys hash to a slot", runCountKeys)
-	get := clustered("GETKEYSINSLOT", "slot count", 4, "Keys that hash to a slot", runGetKeysInSlot)
-	get.params = []param{{"count", "the greatest number of keys to list, at most 10000"}}
-	for _, cmd := range []*command{count, get} {
-		cmd.flags, cmd.bulky, cmd.cost = "readonly", true, "O(n) in the keys of the server"
-		cmd.readsSlot = true
+	commands := []*command{
+		{name: "COUNTKEYSINSLOT", syntax: "slot", arity: 3, summary: "How many keys hash to a slot",
+			read: slotState(runCountKeys)},
+		{name: "GETKEYSINSLOT", syntax: "slot count", arity: 4, summary: "Keys that hash to a slot",
+			params: []param{{"count", "the greatest number of keys to list, at most 10000"}},
+			read:   slotState(runGetKeysInSlot)},
 	}
-	return []*command{count, get}
+	for _, cmd := range commands {
+		cmd.flags, cmd.bulky, cmd.cost = "readonly", true, "O(n) in the keys of the server"
+	}
+	return commands
 }
 
-func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
-	slot, err := slotArg(args[2])
+func runCountKeys(s *Session, v limiter.View, args [][]byte) {
+	slot, err := clusterSlot(s.srv, args[2])
 	if !s.guarded(err) {
 		return
 	}
 	found := keysInSlot(s.srv, slot)
 	n := 0
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
 		n += found.len()
 		found.list, found.ends = found.list[:0], found.ends[:0]
@@ -103,8 +106,8 @@ func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
 	s.Int(int64(n))
 }
 
-func runGetKeysInSlot(s *Session, _ *limiter.Topology, args [][]byte) {
-	slot, err := slotArg(args[2])
+func runGetKeysInSlot(s *Session, v limiter.View, args [][]byte) {
+	slot, err := clusterSlot(s.srv, args[2])
 	if !s.guarded(err) {
 		return
 	}
@@ -114,11 +117,19 @@ func runGetKeysInSlot(s *Session, _ *limiter.Topology, args [][]byte) {
 	}
 	found := keysInSlot(s.srv, slot)
 	for cursor, more := uint64(0), true; more && int64(found.len()) < count; more = cursor != 0 {
-		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
 	names := found.names()
 	writeNames(s.Reply, names[:min(int64(len(names)), count)])
+}
+
+// clusterSlot reads a slot, for commands that a server without a cluster refuses.
+func clusterSlot(srv *Shared, b []byte) (uint16, error) {
+	if srv.Replica == nil {
+		return 0, errNoCluster
+	}
+	return slotArg(b)
 }
 
 func slotArg(b []byte) (slot uint16, err error) {

@@ -29,10 +29,11 @@ type command struct {
 	cost    string // complexity; empty: O(1)
 	shown   []example
 
-	// A command is either an operation of the engine or runs at once (run). plan appends the operations for its
-	// arguments to s.batch. After the decision, answer writes the reply to these operations.
+	// A command is an operation of the engine, reads limiters (read), or does anything else at once (run). plan appends
+	// the operations for its arguments to s.batch. After the decision, answer writes the reply to these operations.
 	plan   func(s *Session, args [][]byte) error
 	answer func(s *Session, ops []engine.Op, ds []engine.Decision)
+	read   reading
 	run    func(s *Session, args [][]byte)
 	// alone runs the command if plan returns errAlone. All commands before it have been answered then.
 	alone func(s *Session, args [][]byte)
@@ -56,13 +57,6 @@ type command struct {
 	keyed   bool // some arguments are keys
 	audited bool // is written to the log
 	quick   bool // an operation that may be deferred without further checks
-	reads   bool // reads limiters: see Session.fresh
-
-	// readsBase marks a read of policies or blocks everywhere, which every Raft group has. readsSlot marks a read of
-	// the slot in the third argument. Any other command reads its keys or, without keys, all groups.
-	readsBase, readsSlot bool
-	// readsOwn marks a read of the groups that this node leads, if it redirects clients.
-	readsOwn bool
 
 	categories []string // ACL categories, each with its @
 }
@@ -134,7 +128,7 @@ func (t *commandTable) add(cmd, parent *command) {
 	cmd.categories = cmd.findCategories()
 	cmd.audited = cmd.isAudited()
 	cmd.quick = cmd.plan != nil && !cmd.audited
-	cmd.Write, cmd.reads = cmd.has("write"), cmd.has("readonly")
+	cmd.Write = cmd.has("write")
 	if cmd.subs != nil {
 		cmd.subs = append(cmd.subs, helpSubcommand(cmd))
 	}

@@ -65,7 +65,8 @@ func TestTableIsComplete(t *testing.T) {
 		assert.NotZero(t, cmd.arity, cmd.Full)
 		assert.True(t, chapters[cmd.group], "%s: %q", cmd.Full, cmd.group)
 		assert.Equal(t, cmd.plan == nil, cmd.answer == nil, cmd.Full)
-		assert.True(t, cmd.plan != nil || cmd.run != nil || cmd.subs != nil, cmd.Full)
+		assert.True(t, cmd.plan != nil || cmd.read.run != nil || cmd.run != nil || cmd.subs != nil, cmd.Full)
+		assert.Equal(t, cmd.subs == nil && cmd.has("readonly"), cmd.read.run != nil, cmd.Full)
 		assert.LessOrEqual(t, len(cmd.name), maxNameBytes)
 		assert.True(t, !cmd.instant || cmd.Exempt && cmd.plan == nil,
 			"%s must not be instant, because a pause delays it", cmd.Full)

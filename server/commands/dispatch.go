@@ -99,7 +99,10 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	start := time.Now()
 	s.failed, s.running = false, cmd
 	defer func() { s.running = nil }()
-	if s.prepared(cmd, args) {
+	if cmd.read.run != nil {
+		s.read(cmd, args)
+	} else {
+		s.EndReads() // the next read needs a ReadIndex after this command
 		run(s, args)
 	}
 	took := time.Since(start) - s.heldFor // the time in a queue of RL.WAIT is not work
@@ -109,16 +112,6 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	if log := s.srv.Slowlog; log.IsSlow(took) {
 		log.Add(&s.about, start, took, service.ShownArgs(&cmd.Command, args))
 	}
-}
-
-// prepared reports whether a command may run now. A command that reads limiters needs a ReadIndex first (fresh). Reads
-// in a row share one ReadIndex. Any other command makes the next read need a new one.
-func (s *Session) prepared(cmd *command, args [][]byte) bool {
-	if cmd.reads {
-		return s.guarded(s.fresh(cmd, args))
-	}
-	s.EndReads()
-	return true
 }
 
 // reject answers a command that was not run. cmd is nil for an unknown command.

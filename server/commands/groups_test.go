@@ -328,6 +328,26 @@ func TestAPrimaryShowsItsOwnKeys(t *testing.T) {
 	assert.Contains(t, b.say("INFO keyspace"), "db0:keys=2,expires=2,")
 }
 
+// TestAPrimaryShowsTheBlacklistAsItIs checks that a node which shows the set of blocked addresses reads its members
+// linearizably, although another node leads the group of the blocks.
+func TestAPrimaryShowsTheBlacklistAsItIs(t *testing.T) {
+	f := servertest.NewFakeCluster()
+	b, node := clusterClient(t, f, "b", Config{Redirect: service.RedirectMoved, BlacklistKey: blacklistKey})
+	leaders := []string{"a", "a", "a", "a"}
+	own := hashslot.Group(hashslot.Of([]byte(blacklistKey)), len(leaders))
+	require.NotZero(t, own, "the key of the set must not be in the group of the blocks")
+	leaders[own] = "b"
+	f.Split(leaders...)
+	for _, send := range []string{"KEYS *", "SCAN 0", "DBSIZE"} {
+		before := node.Confirms.Load()
+		b.anew(send)
+		assert.EqualValues(t, 2, node.Confirms.Load()-before, send)
+	}
+	leaders[0] = ""
+	f.Split(leaders...)
+	assert.True(t, strings.HasPrefix(b.anew("DBSIZE"), "-CLUSTERDOWN "))
+}
+
 // TestReadinessOfGroups checks that a node stays ready while some groups have a leader.
 func TestReadinessOfGroups(t *testing.T) {
 	f := servertest.NewFakeCluster()

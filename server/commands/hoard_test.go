@@ -142,7 +142,6 @@ func (l *scanLocked) Scan(cursor uint64, count int, visit func([]byte, engine.Al
 func TestPatternsAreMatchedOutsideOfScan(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	lim := &scanLocked{TableLimiter: srv.lim}
-	srv.Shared.Limiter = lim
 	srv.client(t).say("RL.FIXED a FOREVER 5")
 	matched := 0
 	list := keyList{keep: func(key []byte, a engine.Algorithm) bool {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -25,32 +26,31 @@ func keyCommands() []*command {
 	commands := []*command{
 		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern",
 			details: "Answers an error when more than 10000 keys match: then use SCAN.",
-			cost:    "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true,
-			readsOwn: true},
+			cost:    "O(n) in the keys of the server", flags: "readonly", read: ownState(runKeys), bulky: true},
 		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]",
 			summary: "Walk through the keys", cost: "O(n) in the keys visited",
 			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is " +
 				"seen at least once. A cursor means the same on every node of a cluster, after a restart, and after " +
 				"a failover.",
-			flags: "readonly", run: runScan, bulky: true, readsOwn: true},
+			flags: "readonly", read: ownState(runScan), bulky: true},
 		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle",
 			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
-			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1000) }},
+			read: keyState(func(s *Session, v limiter.View, args [][]byte) { answerTTL(s, v, args[1], 1000) })},
 		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle",
 			reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
-			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1) }},
+			read: keyState(func(s *Session, v limiter.View, args [][]byte) { answerTTL(s, v, args[1], 1) })},
 		{name: "TYPE", arity: 2, syntax: "key",
 			summary: "The algorithm of a limiter; string, hash or zset for state of scripts and clients; or none",
-			flags:   "readonly fast", keys: oneKey, run: runType},
+			flags:   "readonly fast", keys: oneKey, read: keyState(runType)},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle",
-			flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
-		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
+			flags: "readonly fast", keys: keySpec{1, -1, 1}, read: keyState(runExists)},
+		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", read: wholeState(runRandomKey)},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast",
-			run: runSize, readsOwn: true},
+			read: ownState(runSize)},
 		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
 			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]",
 				summary: "Bytes a limiter takes, with its share of the index", flags: "readonly",
-				keys: keySpec{2, 2, 1}, run: runMemoryUsage},
+				keys: keySpec{2, 2, 1}, read: keyState(runMemoryUsage)},
 			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
 			{name: "DOCTOR", arity: 2, summary: "Names the command to use instead", run: func(s *Session, _ [][]byte) {
 				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and " +
@@ -59,7 +59,7 @@ func keyCommands() []*command {
 		}},
 		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
 			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages",
-				flags: "readonly", keys: keySpec{2, 2, 1}, run: runEncoding},
+				flags: "readonly", keys: keySpec{2, 2, 1}, read: keyState(runEncoding)},
 		}},
 	}
 	for _, cmd := range commands {
@@ -68,12 +68,12 @@ func keyCommands() []*command {
 	return commands
 }
 
-func answerTTL(s *Session, key []byte, unitMs int64) {
-	if hasBlacklist(s.srv, key) {
+func answerTTL(s *Session, v limiter.View, key []byte, unitMs int64) {
+	if hasBlacklist(s.srv, v, key) {
 		s.Int(-1)
 		return
 	}
-	info, ok := inspectNamed(s.srv, key)
+	info, ok := inspectNamed(v, key)
 	switch {
 	case !ok:
 		s.Int(-2)
@@ -86,12 +86,12 @@ func answerTTL(s *Session, key []byte, unitMs int64) {
 	}
 }
 
-func runType(s *Session, args [][]byte) {
-	if hasBlacklist(s.srv, args[1]) {
+func runType(s *Session, v limiter.View, args [][]byte) {
+	if hasBlacklist(s.srv, v, args[1]) {
 		s.Simple("set")
 		return
 	}
-	info, _ := inspectNamed(s.srv, args[1])
+	info, _ := inspectNamed(v, args[1])
 	switch {
 	case !info.Hash.Empty():
 		s.Simple("hash")
@@ -110,26 +110,26 @@ func typeName(a engine.Algorithm) string {
 	return a.String()
 }
 
-func runExists(s *Session, args [][]byte) {
+func runExists(s *Session, v limiter.View, args [][]byte) {
 	n := int64(0)
 	for _, key := range args[1:] {
-		if _, ok := inspectNamed(s.srv, key); ok || hasBlacklist(s.srv, key) {
+		if _, ok := inspectNamed(v, key); ok || hasBlacklist(s.srv, v, key) {
 			n++
 		}
 	}
 	s.Int(n)
 }
 
-func runRandomKey(s *Session, _ [][]byte) {
-	if key := s.srv.Limiter.RandomKey(); key != nil {
-		shown, _ := shownName(s.srv.Limiter.Policies(), nil, key)
+func runRandomKey(s *Session, v limiter.View, _ [][]byte) {
+	if key := v.RandomKey(); key != nil {
+		shown, _ := shownName(v.Policies(), nil, key)
 		s.BulkBytes(shown)
 		return
 	}
 	s.Null()
 }
 
-func runMemoryUsage(s *Session, args [][]byte) {
+func runMemoryUsage(s *Session, v limiter.View, args [][]byte) {
 	if len(args) != 3 && (len(args) != 5 || !arg.Is(args[3], "SAMPLES")) {
 		s.fail(arg.ErrSyntax)
 		return
@@ -139,7 +139,7 @@ func runMemoryUsage(s *Session, args [][]byte) {
 			return
 		}
 	}
-	if info, ok := inspectNamed(s.srv, args[2]); ok {
+	if info, ok := inspectNamed(v, args[2]); ok {
 		s.Int(int64(info.Bytes))
 		return
 	}
@@ -156,8 +156,8 @@ func runMemoryStats(s *Session, _ [][]byte) {
 	s.PairInt("keys.count", stats.Keys)
 }
 
-func runEncoding(s *Session, args [][]byte) {
-	if _, ok := inspectNamed(s.srv, args[2]); ok {
+func runEncoding(s *Session, v limiter.View, args [][]byte) {
+	if _, ok := inspectNamed(v, args[2]); ok {
 		s.Bulk("packed")
 		return
 	}
@@ -174,24 +174,24 @@ func runFlush(s *Session, args [][]byte) {
 	}
 }
 
-func runKeys(s *Session, args [][]byte) {
+func runKeys(s *Session, v limiter.View, args [][]byte) {
 	pattern := args[1]
 	if len(pattern) > maxPatternBytes {
 		s.fail(errPatternLong)
 		return
 	}
 	filter := scanFilter{pattern: pattern}
-	found := newKeyList(s.srv, pattern, filter.keep)
+	found := newKeyList(v, pattern, filter.keep)
 	found.own = own(s.srv)
 	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
-		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
 	if found.len() > maxKeysReply {
 		s.fail(errTooManyKeys)
 		return
 	}
-	found.addSet(s.srv, filter)
+	found.addSet(s.srv, v, filter)
 	writeNames(s.Reply, found.names())
 }
 
@@ -276,23 +276,23 @@ func (l *keyList) twice(key []byte) bool {
 }
 
 // addSet adds the key of the set of blocked addresses, if the node shows it and it passes the filter.
-func (l *keyList) addSet(srv *Shared, f scanFilter) {
-	if set := shownSet(srv); set != nil && f.accepts(set, "set") {
+func (l *keyList) addSet(srv *Shared, v limiter.View, f scanFilter) {
+	if set := shownSet(srv, v); set != nil && f.accepts(set, "set") {
 		l.add(set)
 	}
 }
 
 // newKeyList returns a keyList of the keys that keep accepts. The list has the names that layouts make, unless the
 // pattern begins with the reserved prefix.
-func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
+func newKeyList(v limiter.View, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
-	if set := srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
+	if set := v.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
 		l.set = set
 	}
 	return l
 }
 
-func runScan(s *Session, args [][]byte) {
+func runScan(s *Session, v limiter.View, args [][]byte) {
 	cursor, err := parseCursor("SCAN", args[1])
 	if !s.guarded(err) {
 		return
@@ -301,12 +301,12 @@ func runScan(s *Session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	found := newKeyList(s.srv, filter.pattern, filter.keep)
+	found := newKeyList(v, filter.pattern, filter.keep)
 	found.own = own(s.srv)
 	if cursor == 0 { // the set has no place in the order of the keys
-		found.addSet(s.srv, filter)
+		found.addSet(s.srv, v, filter)
 	}
-	cursor = s.srv.Limiter.Scan(cursor, count, found.visit)
+	cursor = v.Scan(cursor, count, found.visit)
 	found.sift()
 	s.Array(2)
 	s.Bulk(strconv.FormatUint(cursor, 10))

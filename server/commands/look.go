@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -32,7 +33,7 @@ func lookCommands() []*command {
 				{"RL.INSPECT user:42",
 					"algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 " +
 						"blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes * tokens 70 lastRefill *", ""}},
-			run: runInspect,
+			read: keyState(runInspect),
 		},
 		{
 			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook,
@@ -47,31 +48,31 @@ func lookCommands() []*command {
 			shown: []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101",
 				"allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule " +
 					"10/s 100 why the cost of 101 is above the limit of 100: no wait helps never cost", ""}},
-			run: runExplain,
+			read: keyState(runExplain),
 		},
 		topCommand(),
 		{
 			name: "HGETALL", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
-			summary: "The fields of a limiter: the same as RL.INSPECT", run: runHashAll,
+			summary: "The fields of a limiter: the same as RL.INSPECT", read: keyState(runHashAll),
 			reply: "As of RL.INSPECT. Of a hash that a recognised script keeps: its fields and their values, as " +
 				"Redis shows them.",
 		},
 		{
 			name: "HGET", arity: 3, syntax: "key field", group: groupLook, flags: "readonly fast", keys: oneKey,
-			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.", run: runHashGet,
+			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.", read: keyState(runHashGet),
 		},
 		{
 			name: "HMGET", arity: -3, syntax: "key field [field ...]", group: groupLook,
 			flags: "readonly fast", keys: oneKey,
 			summary: "Some of the fields that HGETALL shows",
-			reply:   "Their values, nothing for a field that is not there.", run: runHashGetSome,
+			reply:   "Their values, nothing for a field that is not there.", read: keyState(runHashGetSome),
 			cost: "O(n) in the fields asked for",
 		},
 	}
 }
 
-func runInspect(s *Session, args [][]byte) {
-	info, ok := inspectNamed(s.srv, args[1])
+func runInspect(s *Session, v limiter.View, args [][]byte) {
+	info, ok := inspectNamed(v, args[1])
 	if !ok && !info.Blocked {
 		s.absent()
 		return
@@ -89,10 +90,10 @@ func runInspect(s *Session, args [][]byte) {
 }
 
 // runHashAll is HGETALL. It answers the fields of a hash, and the answer of RL.INSPECT for any other key.
-func runHashAll(s *Session, args [][]byte) {
-	info, ok := inspectNamed(s.srv, args[1])
+func runHashAll(s *Session, v limiter.View, args [][]byte) {
+	info, ok := inspectNamed(v, args[1])
 	if !ok || info.Hash.Empty() {
-		runInspect(s, args)
+		runInspect(s, v, args)
 		return
 	}
 	s.Map(len(info.Hash))
@@ -101,12 +102,12 @@ func runHashAll(s *Session, args [][]byte) {
 	}
 }
 
-func runHashGet(s *Session, args [][]byte) {
-	writeHashValue(s.Reply, hashFields(s.srv, args[1]), args[2])
+func runHashGet(s *Session, v limiter.View, args [][]byte) {
+	writeHashValue(s.Reply, hashFields(v, args[1]), args[2])
 }
 
-func runHashGetSome(s *Session, args [][]byte) {
-	hash := hashFields(s.srv, args[1])
+func runHashGetSome(s *Session, v limiter.View, args [][]byte) {
+	hash := hashFields(v, args[1])
 	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
 		writeHashValue(s.Reply, hash, name)
@@ -114,8 +115,8 @@ func runHashGetSome(s *Session, args [][]byte) {
 }
 
 // hashFields returns the fields that HGETALL shows for a key, without stale_ms.
-func hashFields(srv *Shared, key []byte) []engine.HashField {
-	info, ok := inspectNamed(srv, key)
+func hashFields(v limiter.View, key []byte) []engine.HashField {
+	info, ok := inspectNamed(v, key)
 	switch {
 	case !ok && !info.Blocked:
 		return nil
@@ -176,7 +177,7 @@ func fieldsOf(info *engine.Info) []field {
 const errExplainWithID resp.Error = "ERR RL.EXPLAIN accepts no ID: it shows what a new request would get, and a " +
 	"request with an ID may get the answer of an earlier one; leave ID out"
 
-func runExplain(s *Session, args [][]byte) {
+func runExplain(s *Session, v limiter.View, args [][]byte) {
 	_, b, err := planDecision(s, s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
 	if !s.guarded(err) {
 		return
@@ -199,11 +200,11 @@ func runExplain(s *Session, args [][]byte) {
 		return
 	}
 	if op.Code == engine.OpCheck {
-		writeCheckExplanation(s, op, &ds[0])
+		writeCheckExplanation(s, v, op, &ds[0])
 		return
 	}
-	info, _ := s.srv.Limiter.Inspect(op.Key)
-	writeExplanation(s, op, &ds[0], info)
+	info, _ := v.Inspect(op.Key)
+	writeExplanation(s, v, op, &ds[0], info)
 }
 
 // planDecision plans the command cmd in the arguments of by, which is RL.WAIT or RL.EXPLAIN. cmd must make one
@@ -221,7 +222,7 @@ func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode
 	if cmd.plan == nil {
 		return nil, nil, notDecision(args[0])
 	}
-	if !by.reads {
+	if by.read.run == nil {
 		if err = s.allowed(cmd, args); err != nil {
 			return nil, nil, err
 		}
@@ -242,7 +243,7 @@ func notDecision(name []byte) error {
 	return arg.Bad("command", "must be a decision, like RL.TOKENBUCKET", name)
 }
 
-func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine.Info) {
+func writeExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.Decision, info engine.Info) {
 	never := neverOf(s, op, d)
 	s.Map(8 + len(never) + s.staleFields())
 	s.PairInt("allowed", d.Allowed)
@@ -253,8 +254,8 @@ func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine
 	s.Pair("algorithm", op.Limit.Algorithm.String())
 	s.Pair("rule", limits.Rule(op.Limit))
 	reason := why(op, d, info)
-	if !info.Blocked && fromBlocked(s.srv, op) {
-		reason = fromText(s.srv, op)
+	if !info.Blocked && fromBlocked(v, op) {
+		reason = fromText(v, op)
 	}
 	s.Pair("why", reason)
 	writeNever(s, never)
@@ -319,11 +320,11 @@ func blockText(key []byte, info *engine.Info) string {
 }
 
 // fromBlocked reports whether a block everywhere denies the decisions from the client address of an operation.
-func fromBlocked(srv *Shared, op *engine.Op) bool { return srv.Limiter.FromBlock(op.From).By != "" }
+func fromBlocked(v limiter.View, op *engine.Op) bool { return v.FromBlock(op.From).By != "" }
 
 // fromText describes the block of an address that denies an operation.
-func fromText(srv *Shared, op *engine.Op) string {
-	block := srv.Limiter.FromBlock(op.From)
+func fromText(v limiter.View, op *engine.Op) string {
+	block := v.FromBlock(op.From)
 	return "its address is blocked by RL.BLOCK " + quote.Text([]byte(block.By)) + " EVERYWHERE" +
 		forHowLong(block.LeftMs) + reasonText(block.Reason)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -21,14 +22,14 @@ import (
 // A user needs permission for the name as sent, and for the own names of the limiters behind it.
 
 // inspectNamed describes the limiters behind a name. An invalid name has no limiter.
-func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
+func inspectNamed(v limiter.View, name []byte) (info engine.Info, ok bool) {
 	if arg.CheckKey(name) == nil {
-		if info, ok = srv.Limiter.Inspect(name); ok {
+		if info, ok = v.Inspect(name); ok {
 			return info, true
 		}
 	}
-	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
-		return inspectPolicy(srv, p, key)
+	if p, key := v.Policies().OfLayout(name); p != nil {
+		return inspectPolicy(v, p, key)
 	}
 	return info, false
 }
@@ -36,10 +37,10 @@ func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
 // inspectPolicy describes the limit of a policy that binds for a key: the limit with the longest penalty, or else the
 // limit with the fewest units left. ok is false when all limiters of the policy for the key are idle. IdleInMs is the
 // time until then, and Bytes is the memory of all these limiters.
-func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
+func inspectPolicy(v limiter.View, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
 	idleInMs, bytes := int64(0), 0
 	for _, name := range p.NamesOf(key) {
-		info, live := srv.Limiter.Inspect(name)
+		info, live := v.Inspect(name)
 		if !live {
 			continue
 		}
@@ -53,7 +54,7 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 		bytes += info.Bytes
 	}
 	binding.IdleInMs, binding.Bytes = idleInMs, bytes
-	about, _ := srv.Limiter.Inspect(key) // a block of the key denies the policy's checks of the key
+	about, _ := v.Inspect(key) // a block of the key denies the policy's checks of the key
 	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs,
 		about.BlockedBy, about.Reason
 	binding.Everywhere = about.Everywhere
@@ -85,7 +86,7 @@ func distinctNames(set *engine.Policies, names [][]byte) [][]byte {
 // resetNamed adds the operations that forget the limiters behind a name: one for a plain limiter, and one after it for
 // the limiters of a policy.
 func resetNamed(s *Session, name, id []byte) error {
-	p, key := s.srv.Limiter.Policies().OfLayout(name)
+	p, key := s.srv.Here().Policies().OfLayout(name)
 	if p == nil || arg.CheckKey(name) == nil {
 		op, err := s.op(engine.OpReset, name)
 		if err != nil {
@@ -117,7 +118,7 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 // checkBlockable refuses to block a name that a layout makes. A block belongs to a key, under every policy, so a block
 // of such a name would deny nothing.
 func checkBlockable(srv *Shared, name []byte) error {
-	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
+	if p, key := srv.Here().Policies().OfLayout(name); p != nil {
 		return resp.Error("ERR " + quote.Text(name) + " names what policy " + p.Name + " counts: RL.BLOCK " +
 			quote.Printable(key, quote.MaxBytes) +
 			" blocks its key, under every policy")
@@ -154,7 +155,7 @@ func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool)
 
 // lookUnderPolicy adds a dry run of the policy for a name that a layout makes.
 func lookUnderPolicy(s *Session, name []byte) {
-	p, key := s.srv.Limiter.Policies().OfLayout(name)
+	p, key := s.srv.Here().Policies().OfLayout(name)
 	if p == nil {
 		return
 	}
@@ -170,7 +171,7 @@ func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string
 		return "", false
 	}
 	d, most := &ds[at], ds[at].Limit
-	p := srv.Limiter.Policies().Get(ops[at].Text)
+	p := srv.Here().Policies().Get(ops[at].Text)
 	if p != nil && len(p.Limits) == 1 && p.Limits[0].Limit.Algorithm == engine.Strike && d.Part != engine.NoPart {
 		return strconv.FormatInt(most-d.Remaining, 10), d.ResetMs != 0
 	}

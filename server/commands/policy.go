@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
@@ -38,11 +39,11 @@ func policyCommands() []*command {
 					{"RL.POLICY GET login",
 						"name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 " +
 							"reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
-				run: runPolicyGet, readsBase: true},
+				read: baseState(runPolicyGet)},
 			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast",
 				summary: "The names of all policies, in order",
 				params:  []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}},
-				run:     runPolicyList, cost: "O(n) in the policies", readsBase: true},
+				read:    baseState(runPolicyList), cost: "O(n) in the policies"},
 			policyChange(&command{name: "DEL", flags: "write", summary: "Delete a policy, and forget its usage",
 				cost:   "O(1); " + forgetsLater,
 				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.",
@@ -139,8 +140,8 @@ func policyOverrideCommand() *command {
 func answerDeleted(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Allowed) }
 
 // runPolicyList reads the arguments [OWNER owner].
-func runPolicyList(s *Session, args [][]byte) {
-	all := s.srv.Limiter.Policies().All()
+func runPolicyList(s *Session, v limiter.View, args [][]byte) {
+	all := v.Policies().All()
 	if len(args) > 2 {
 		if len(args) != 4 || !arg.Is(args[2], "OWNER") {
 			s.fail(arg.Bad("option", "must be OWNER owner", args[2]))
@@ -159,8 +160,8 @@ func runPolicyList(s *Session, args [][]byte) {
 	}
 }
 
-func runPolicyGet(s *Session, args [][]byte) {
-	p := s.srv.Limiter.Policies().Get(args[2])
+func runPolicyGet(s *Session, v limiter.View, args [][]byte) {
+	p := v.Policies().Get(args[2])
 	if p == nil {
 		s.fail(nearPolicies(s, service.NoPolicy(args[2]), args[2]))
 		return

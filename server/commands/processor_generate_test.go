@@ -46,7 +46,7 @@ var notCompared = map[string]string{
 // comparedCommands returns the commands that decide, and the commands that show what was decided.
 func comparedCommands() (compared []*command) {
 	each(newCommandTable(families()...).all, func(cmd *command) {
-		looks := cmd.run != nil && cmd.reads &&
+		looks := cmd.read.run != nil &&
 			(cmd.keys.first > 0 || cmd.group == groupLook || cmd.group == groupPolicy) || cmd.group == groupDecide
 		if _, excluded := notCompared[cmd.Full]; !excluded && (cmd.plan != nil || looks) {
 			compared = append(compared, cmd)

@@ -1,73 +1,26 @@
 package commands
 
 import (
-	"slices"
-
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/service"
 )
 
-// Reads in a cluster are linearizable on every node. Before a node reads its own state, it waits until it has applied
-// every entry that was acknowledged anywhere (ReadIndex). One ReadIndex serves a run of reads that arrived together.
-// READONLY selects stale reads for a connection. Stale reads ask no other node, work without a leader, and report an
-// upper bound of their age.
-//
-// With several Raft groups a read depends on the groups of its keys only (readGroups). A read without a key depends on
-// all groups.
-
-// confirmed is what the ReadIndexes of a run of reads cover.
-type confirmed struct {
-	whole  bool  // the whole state
-	groups []int // the state of these groups, if not whole
-}
+// READONLY selects stale reads for a connection: see limiter.Reader. Such reads report an upper bound of their age.
 
 // EndReads ends a run of reads. The next read needs a new ReadIndex.
-func (s *Session) EndReads() {
-	s.confirmed.whole, s.confirmed.groups = false, s.confirmed.groups[:0]
-}
+func (s *Session) EndReads() { s.reads.End() }
 
-// fresh prepares for a read: by a ReadIndex, or for a stale read by noting the age of the state. A non-nil error is the
-// answer to the command.
-func (s *Session) fresh(cmd *command, args [][]byte) error {
-	r := s.srv.Replica
-	if r == nil || s.confirmed.whole {
-		return nil
+// read runs a command that reads limiters. If its groups cannot be read, it answers the error.
+func (s *Session) read(cmd *command, args [][]byte) {
+	v, age, err := s.reads.Read(func(t *limiter.Topology) ([]int, bool) {
+		groups := scope{Topology: t}
+		some := cmd.read.scope != nil && cmd.read.scope(s, args, &groups)
+		return groups.groups, !some
+	})
+	if s.guarded(err) {
+		s.staleMs = service.CeilMs(age)
+		cmd.read.run(s, v, args)
 	}
-	if by, ok := r.(limiter.GroupReader); ok {
-		if t := r.Topology(); t.Groups != nil {
-			if groups, some := s.readGroups(t, cmd, args); some {
-				return s.freshGroups(by, t, groups)
-			}
-		}
-	}
-	if s.readonly {
-		s.staleMs = service.CeilMs(r.StaleFor()) // taken before the read, so the state that is read is not older
-		return nil
-	}
-	s.staleMs = 0
-	err := r.ReadIndex()
-	s.confirmed.whole = err == nil
-	return err
-}
-
-// freshGroups is fresh for a read that depends on some groups.
-func (s *Session) freshGroups(by limiter.GroupReader, t *limiter.Topology, groups []int) error {
-	s.staleMs = 0
-	for _, g := range groups {
-		slot := t.Groups[g].Slots.First
-		if s.readonly {
-			s.staleMs = max(s.staleMs, service.CeilMs(by.StaleForOf(slot)))
-			continue
-		}
-		if slices.Contains(s.confirmed.groups, g) {
-			continue
-		}
-		if err := by.ReadIndexOf(slot); err != nil {
-			return err
-		}
-		s.confirmed.groups = append(s.confirmed.groups, g)
-	}
-	return nil
 }
 
 // staleFields returns how many fields stale adds to a map.
@@ -83,7 +36,7 @@ func (s *Session) stale() {
 // absent answers an empty map for a key without a limiter. A stale read reports its age here as well, because the
 // limiter may have been created since.
 func (s *Session) absent() {
-	if s.srv.Replica == nil || !s.readonly {
+	if s.srv.Replica == nil || !s.reads.Stale {
 		s.Map(0)
 		return
 	}
@@ -93,7 +46,7 @@ func (s *Session) absent() {
 
 // setReadonly begins or ends stale reads.
 func (s *Session) setReadonly(on bool) {
-	s.readonly = on
+	s.reads.Stale = on
 	s.EndReads()
 	s.about.Update(func(i *service.Client) { i.Readonly = on })
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/scripts"
@@ -191,15 +192,16 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 func runDeleteAll(s *Session, args [][]byte) {
 	pattern, _ := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
-	if err == nil {
-		err = s.srv.ReadIndex()
+	var v limiter.View
+	if reader := s.srv.Reader(); err == nil {
+		v, _, err = reader.Read(nil) // READONLY does not apply to what is deleted
 	}
 	if err == nil {
 		err = forKey(s.srv.RedirectAll(), pattern)
 	}
 	var names [][]byte
 	if err == nil {
-		names, err = namesLike(s, pattern)
+		names, err = namesLike(s, v, pattern)
 	}
 	if err == nil && len(names) == 0 {
 		sum := sha1.Sum(args[1])
@@ -219,11 +221,11 @@ func runDeleteAll(s *Session, args [][]byte) {
 }
 
 // namesLike returns the names that match a pattern. It returns an error if the user may not use all of them.
-func namesLike(s *Session, pattern []byte) ([][]byte, error) {
+func namesLike(s *Session, v limiter.View, pattern []byte) ([][]byte, error) {
 	found := newKeyList(
-		s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+		v, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	for cursor, more := uint64(0), true; more && found.len() <= maxKeysReply; more = cursor != 0 {
-		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
+		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
 	if found.len() > maxKeysReply {
@@ -231,7 +233,7 @@ func namesLike(s *Session, pattern []byte) ([][]byte, error) {
 	}
 	names := found.names()
 	for _, name := range names {
-		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(s.srv.Limiter.Policies(), name)) {
+		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(v.Policies(), name)) {
 			return nil, s.srv.Refused(service.ErrNoKey)
 		}
 	}

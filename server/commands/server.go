@@ -57,9 +57,11 @@ func setMonitor(s *Session, on bool) {
 }
 
 func runInfo(s *Session, args [][]byte) {
+	here := s.srv.Here()
 	facts := info.Server{
 		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter),
-		Subscribed: s.srv.clients.pubsubCount, Expiring: keysShown(s.srv), Lasting: oneIf(shownSet(s.srv) != nil),
+		Subscribed: s.srv.clients.pubsubCount, Expiring: keysShown(s.srv, here),
+		Lasting: oneIf(shownSet(s.srv, here) != nil),
 	}
 	_, facts.Port = s.srv.hostPort()
 	facts.Saving, facts.SaveFailed = s.srv.saver.status()
@@ -137,7 +139,7 @@ func runBackgroundSave(s *Session, args [][]byte) {
 	s.Simple("Background saving started")
 }
 
-func lastSaveUnix(lim limiter.Limiter) int64 {
+func lastSaveUnix(lim limiter.Decider) int64 {
 	if at := lim.LastSave(); !at.IsZero() {
 		return at.Unix()
 	}

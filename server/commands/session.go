@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
@@ -43,14 +44,11 @@ type Session struct {
 	hears atomic.Pointer[acl.User]
 	// plain: decisions need only parsing, because the client is logged in, in no transaction, not subscribed in RESP2,
 	// and listens to its replies.
-	plain   bool
-	failed  bool     // the running command has answered an error
-	running *command // the running command, unless it is an operation
-	// confirmed says what the ReadIndexes for this run of reads cover. staleMs is the upper bound of the age of the
-	// last read. readonly: the client sent READONLY, so reads may be stale.
-	confirmed confirmed
-	staleMs   int64
-	readonly  bool
+	plain     bool
+	failed    bool     // the running command has answered an error
+	running   *command // the running command, unless it is an operation
+	reads     limiter.Reader
+	staleMs   int64         // the upper bound of the age of the last read
 	executing bool          // running the commands of a transaction
 	heldFor   time.Duration // time that the running command has waited in a queue of RL.WAIT
 	Mute      muteMode
@@ -83,7 +81,7 @@ const (
 // NewSession returns the session of a new client, with RESP2 and the user that begin selects. The session writes its
 // replies to w. The caller must call Close.
 func NewSession(srv *Shared, c client, w resp.Writer) *Session {
-	s := &Session{srv: srv, client: c, Reply: resp.Reply{Writer: w}}
+	s := &Session{srv: srv, client: c, Reply: resp.Reply{Writer: w}, reads: srv.Reader()}
 	s.about.Init(c.ID(), c.RemoteAddr(), c.LocalAddr())
 	srv.clients.add(s)
 	s.begin()

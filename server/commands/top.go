@@ -2,6 +2,7 @@ package commands
 
 import (
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -45,19 +46,19 @@ func topCommand() *command {
 			{"RL.TOP ADMITTED", "mail:8 5 0 mail:7 4 0", "key, units, error"},
 			{"RL.TOP DENIED 1", "mail:7 3 0", ""},
 		},
-		run: runTop,
+		read: wholeState(runTop),
 	}
 }
 
-func runTop(s *Session, args [][]byte) {
-	v, n, err := topArgs(args[1:])
-	if err == nil && v == engine.Denied {
+func runTop(s *Session, v limiter.View, args [][]byte) {
+	verdict, n, err := topArgs(args[1:])
+	if err == nil && verdict == engine.Denied {
 		err = forKey(s.srv.OnlyLeader(), nil)
 	}
 	if !s.guarded(err) {
 		return
 	}
-	heavy := s.srv.Limiter.Top(v, n)
+	heavy := v.Top(verdict, n)
 	s.Array(len(heavy))
 	for i := range heavy {
 		s.Array(3)

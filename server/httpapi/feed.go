@@ -129,13 +129,13 @@ func (f *feed) status() *Status {
 }
 
 func (s *feed) make() *Status {
-	staleMs := s.ReadForPeople() // must precede the reads below
+	state, staleMs := s.ReadForPeople() // must precede the reads below
 	stats := s.Limiter.Stats()
 	_, resident := service.ProcessMemory()
 	decisions := s.Stats.Decisions.Snapshot()
 	v := &Status{
 		Version: s.Version, NowMs: time.Now().UnixMilli(), UptimeS: int64(time.Since(s.Started).Seconds()),
-		Policies: s.policyStatuses(),
+		Policies: s.policyStatuses(state.Policies()),
 		Latency:  LatencyStatus{s.bounds, decisions.Counts[:]},
 		Keys:     stats.Keys,
 		Memory:   MemoryStatus{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
@@ -143,25 +143,25 @@ func (s *feed) make() *Status {
 		Clock:    s.ClockBehind().Milliseconds(),
 		Cluster:  s.clusterView(staleMs),
 		Denials:  s.Recent.Look(),
-		Admitted: s.topKeys(engine.Admitted),
+		Admitted: topKeys(state, engine.Admitted),
 	}
 	if s.OnlyLeader() == nil {
-		v.Denied = s.topKeys(engine.Denied)
+		v.Denied = topKeys(state, engine.Denied)
 	}
 	v.Allowed, v.Limited = s.Stats.Requests()
 	return v
 }
 
-func (s *feed) topKeys(v engine.Verdict) []TopKey {
+func topKeys(state limiter.View, v engine.Verdict) []TopKey {
 	top := []TopKey{}
-	for _, heavy := range s.Limiter.Top(v, topShown) {
+	for _, heavy := range state.Top(v, topShown) {
 		top = append(top, TopKey{quote.Printable(heavy.Key, service.RecentKeyBytes), heavy.Units})
 	}
 	return top
 }
 
-func (s *feed) policyStatuses() []PolicyStatus {
-	set, views := s.Limiter.Policies(), []PolicyStatus{}
+func (s *feed) policyStatuses(set *engine.Policies) []PolicyStatus {
+	views := []PolicyStatus{}
 	page := s.Book.At(set)
 	for _, p := range set.All() {
 		o := page.Of[p.Name]

@@ -111,18 +111,19 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 		writePlain(w, http.StatusBadRequest, service.ErrorText(err))
 		return
 	}
-	answer := KeyAnswer{StaleMs: s.ReadForPeople(), Limiters: []KeyView{}}
+	v, staleMs := s.ReadForPeople()
+	answer := KeyAnswer{StaleMs: staleMs, Limiters: []KeyView{}}
 	if s.Replica != nil {
 		t := s.Replica.Topology()
 		answer.Self, answer.Leader = t.Self, t.Leader
 	}
 	add := func(name []byte) {
-		if info, ok := s.Limiter.Inspect(name); ok || info.Blocked && bytes.Equal(name, key) {
+		if info, ok := v.Inspect(name); ok || info.Blocked && bytes.Equal(name, key) {
 			answer.Limiters = append(answer.Limiters, viewOf(name, &info))
 		}
 	}
 	add(key)
-	for _, p := range s.Limiter.Policies().All() {
+	for _, p := range v.Policies().All() {
 		for i := range p.LimitsFor(s.Limiter.Now(), key) {
 			add(p.NameOf(i, key))
 		}

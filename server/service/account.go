@@ -51,11 +51,11 @@ func (s *Service) Tell(total *Outcomes, ops []engine.Op, ds []engine.Decision) {
 			s.Events.Denied(op, d)
 		}
 		if d.Locked != 0 {
-			s.Events.lockedOut(s.Limiter.Policies(), s.Limiter.Now(), op, d)
+			s.Events.lockedOut(s.state.Policies(), s.Limiter.Now(), op, d)
 		}
 		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
 			if policies.page == nil {
-				policies.page = s.Book.At(s.Limiter.Policies())
+				policies.page = s.Book.At(s.state.Policies())
 			}
 			policies.tell(op, d)
 		}

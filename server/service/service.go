@@ -13,7 +13,7 @@ import (
 // Service is the layer under the protocols. It makes, counts and publishes the decisions of every protocol. Its methods
 // may be called from any goroutine.
 type Service struct {
-	Limiter limiter.Limiter
+	Limiter limiter.Decider
 	// Replica is the Limiter if it is a node of a cluster, else nil.
 	Replica   limiter.Replica
 	Redirects bool // a follower sends clients to the leader
@@ -45,6 +45,8 @@ type Service struct {
 
 	Draining atomic.Bool
 	Stop     chan struct{} // closed when draining begins
+
+	state limiter.Limiter // Limiter
 }
 
 // New returns a service that decides with lim. commands are all commands, in the order in which statistics show them.
@@ -54,6 +56,7 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	slowPath := new(atomic.Int32)
 	return &Service{
 		Limiter:  lim,
+		state:    lim,
 		Replica:  replica,
 		Log:      log,
 		Started:  time.Now(),
@@ -90,30 +93,34 @@ func (s *Service) Groups() int {
 	return max(1, len(s.Replica.Topology().Groups))
 }
 
-// ReadIndex makes the following reads linearizable. See limiter.Replica.
-func (s *Service) ReadIndex() error {
-	if s.Replica == nil {
-		return nil
-	}
-	return s.Replica.ReadIndex()
-}
+// Reader returns a reader for one client.
+func (s *Service) Reader() limiter.Reader { return limiter.NewReader(s.state) }
 
-// ReadIndexOf makes the following reads of a limiter linearizable. They depend on no other group than its own.
+// Here returns the state that this node has now, which may be behind other nodes. The policies of decisions, counters
+// and previews may be.
+func (s *Service) Here() limiter.View { return s.state }
+
+// ReadIndexOf makes the following dry decisions of a limiter linearizable. They depend on no other group than its own.
 func (s *Service) ReadIndexOf(name []byte) error {
-	if by, ok := s.Replica.(limiter.GroupReader); ok && s.Groups() > 1 {
-		return by.ReadIndexOf(engine.SlotOf(name))
-	}
-	return s.ReadIndex()
+	r := s.Reader()
+	_, _, err := r.Read(func(t *limiter.Topology) ([]int, bool) {
+		return []int{t.NumberOf(engine.SlotOf(name))}, false
+	})
+	return err
 }
 
-// ReadForPeople prepares a read by the page, and returns the upper bound of the state's age: 0 for a linearizable read.
-// Without a leader the page shows this node's own state, because a dashboard matters most during a failure.
-func (s *Service) ReadForPeople() (staleMs int64) {
-	r := s.Replica
-	if r == nil || r.Topology().Leaderless() == 0 && r.ReadIndex() == nil {
-		return 0
+// ReadForPeople returns a view for the page, and an upper bound of its age: 0 for a linearizable read. Without a leader
+// the page shows this node's own state, because a dashboard matters most during a failure.
+func (s *Service) ReadForPeople() (v limiter.View, staleMs int64) {
+	r := s.Reader()
+	if s.Replica == nil || s.Replica.Topology().Leaderless() == 0 {
+		if v, _, err := r.Read(nil); err == nil {
+			return v, 0
+		}
 	}
-	return CeilMs(r.StaleFor())
+	r.Stale = true
+	v, age, _ := r.Read(nil) // a stale read never fails
+	return v, CeilMs(age)
 }
 
 // CeilMs rounds a duration up to milliseconds, so that an age is never too small.

@@ -1,0 +1,93 @@
+package limiter
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// View reads the state that this node has. A Reader gives views that are linearizable, or whose age is known.
+type View interface {
+	// Inspect, Len, Scan and RandomKey read the keys. See engine.Table.
+	Inspect(key []byte) (engine.Info, bool)
+	Len() int64
+	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
+	RandomKey() []byte
+	// BlocksEverywhere reads the blocks everywhere. See engine.Table.BlocksEverywhere.
+	BlocksEverywhere() engine.BlocksEverywhere
+	// FromBlock describes the block of an address. See engine.Table.FromBlock.
+	FromBlock(key []byte) engine.FromBlock
+	// Top returns the heaviest keys of this node. See engine.Table.Top.
+	Top(v engine.Verdict, n int) []engine.Heavy
+	// Policies returns the policies in force. The result is immutable.
+	Policies() *engine.Policies
+}
+
+// Scope returns the numbers of the Raft groups that a read depends on, or whole for all of them. t has several groups.
+type Scope func(t *Topology) (groups []int, whole bool)
+
+// Reader gives one client views of a Limiter. Its methods belong to one goroutine.
+//
+// Reads in a cluster are linearizable on every node. Before a node reads its own state, it waits until it has applied
+// every entry that was acknowledged anywhere (ReadIndex). One ReadIndex serves a run of reads that arrived together. A
+// stale read asks no other node, works without a leader, and has an upper bound of its age.
+type Reader struct {
+	Stale bool // reads are stale
+
+	view    View
+	replica Replica // nil: the Limiter runs alone
+	// whole and groups are what the ReadIndexes of this run of reads cover: the whole state, or these groups.
+	whole  bool
+	groups []int
+}
+
+// NewReader returns a Reader of linearizable reads.
+func NewReader(l Limiter) Reader {
+	replica, _ := l.(Replica)
+	return Reader{view: l, replica: replica}
+}
+
+// End ends a run of reads. The next Read needs a new ReadIndex.
+func (r *Reader) End() { r.whole, r.groups = false, r.groups[:0] }
+
+// Read returns a View of the state that the scope names, and an upper bound of its age: 0 if it is linearizable. A nil
+// scope is the whole state. Errors are as of Replica.ReadIndex.
+func (r *Reader) Read(scope Scope) (View, time.Duration, error) {
+	if r.replica == nil || r.whole {
+		return r.view, 0, nil
+	}
+	if by, ok := r.replica.(GroupReader); ok && scope != nil {
+		if t := r.replica.Topology(); t.Groups != nil {
+			if groups, whole := scope(t); !whole {
+				return r.readGroups(by, t, groups)
+			}
+		}
+	}
+	if r.Stale {
+		return r.view, r.replica.StaleFor(), nil // taken before the read, so the state that is read is not older
+	}
+	if err := r.replica.ReadIndex(); err != nil {
+		return nil, 0, err
+	}
+	r.whole = true
+	return r.view, 0, nil
+}
+
+// readGroups is Read for some groups.
+func (r *Reader) readGroups(by GroupReader, t *Topology, groups []int) (View, time.Duration, error) {
+	oldest := time.Duration(0)
+	for _, g := range groups {
+		slot := t.Groups[g].Slots.First
+		switch {
+		case r.Stale:
+			oldest = max(oldest, by.StaleForOf(slot))
+		case !slices.Contains(r.groups, g):
+			if err := by.ReadIndexOf(slot); err != nil {
+				return nil, 0, err
+			}
+			r.groups = append(r.groups, g)
+		}
+	}
+	return r.view, oldest, nil
+}
