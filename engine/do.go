@@ -29,6 +29,9 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		return s.cancel(op, d)
 	case OpForgive:
 		return s.forgive(op, d)
+	case OpBind:
+		d.Allowed = 1
+		return true
 	default:
 		return s.adjust(h, op, d)
 	}

@@ -40,6 +40,8 @@ const (
 	// version Cost of the first group; each further operation has the Item of its change in Cost and WaitNs. With
 	// Partial: give the first group version Cost; see order
 	OpFollow
+	// bind ID to the request Asks under Key, and do nothing else: the first group carries out that request
+	OpBind
 	NumOps
 )
 
@@ -157,6 +159,7 @@ const (
 //   - OpCommit: Allowed is 1. Remaining is the fewest units left of a limit, -1 if all policies are gone.
 //   - OpCancel: Allowed is 1 if the hold is cancelled, now or by an earlier OpCancel.
 //   - OpForgive: Allowed is the number of limiters that it reset.
+//   - OpBind: the answer to the request that the ID is bound to, if the group has it, else Allowed is 1.
 type Decision struct {
 	Status Status
 	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other numbers describe. Part is

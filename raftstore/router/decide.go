@@ -54,7 +54,7 @@ func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	}
 	switch sharing {
 	case len(ops):
-		return r.changeShared(ops, out, true)
+		return r.changeBound(ops, out, true)
 	case 0:
 	default:
 		return limiter.ErrSharedInTx

@@ -21,10 +21,63 @@ func shared(op *engine.Op) bool {
 // decideEverywhere decides operations that concern every group. All of them change shared items, or all lift blocks.
 func (r *Router) decideEverywhere(ops []engine.Op, out []engine.Decision) {
 	if shared(&ops[0]) {
-		failIf(r.changeShared(ops, out, false), out)
+		failIf(r.changeBound(ops, out, false), out)
 		return
 	}
 	r.unblock(ops, out)
+}
+
+// changeBound is changeShared for operations whose IDs the groups of their keys do not know yet. An ID belongs to its
+// request under the key, also if another request with it is about the key alone. So it is bound in the group of the key
+// first. If that fails, the change is not made. If the first group refuses the change, the ID is free again.
+func (r *Router) changeBound(ops []engine.Op, out []engine.Decision, atomic bool) (err error) {
+	var binds, made []engine.Op
+	var bindAt, madeAt, boundAt []int
+	for i := range ops {
+		if op := &ops[i]; op.Asks != (engine.Fingerprint{}) && r.groupOf(op.Key) != 0 {
+			binds = append(binds, engine.Op{Code: engine.OpBind, Key: op.Key, ID: op.ID, Asks: op.Asks})
+			bindAt = append(bindAt, i)
+		}
+	}
+	if len(binds) == 0 {
+		return r.changeShared(ops, out, atomic)
+	}
+	answers := make([]engine.Decision, len(binds))
+	failIf(r.decideRun(binds, answers), answers)
+	for i := range ops {
+		if k := len(bindAt) - len(answers); len(answers) > 0 && bindAt[k] == i {
+			out[i], answers = answers[0], answers[1:]
+			switch out[i].Status {
+			case engine.OK:
+				boundAt = append(boundAt, i)
+			case engine.NotReadable: // an older member: the ID is bound in the first group alone
+			case engine.UnknownOutcome: // of the binding
+				out[i].Status = engine.NotApplied
+				continue
+			default:
+				continue
+			}
+		}
+		made, madeAt = append(made, ops[i]), append(madeAt, i)
+	}
+	scatterTo(out, madeAt, func(part []engine.Decision) { err = r.changeShared(made, part, atomic) })
+	if err == nil {
+		r.release(ops, out, boundAt)
+	}
+	return err
+}
+
+// release makes the IDs free of those of some operations that the first group has refused.
+func (r *Router) release(ops []engine.Op, out []engine.Decision, at []int) {
+	var refused []engine.Op
+	for _, i := range at {
+		if s := out[i].Status; s != engine.OK && s < engine.WrongGroup {
+			refused = append(refused, engine.Op{Code: engine.OpForget, Key: ops[i].Key, ID: ops[i].ID, Cost: 1})
+		}
+	}
+	if len(refused) > 0 {
+		_ = r.decideRun(refused, make([]engine.Decision, len(refused))) // else they are bound until their lifetime ends
+	}
 }
 
 // changeShared carries out changes of shared items in the first group, whose answers count, and then brings all other

@@ -9,6 +9,8 @@ import (
 // FormatOf returns the oldest format that can encode an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case op.Code == engine.OpBind:
+		return 13
 	case op.Code == engine.OpBlockEverywhere && engine.BlocksNetwork(op.Key):
 		return networks
 	case op.Code == engine.OpFollow, op.High && ofBlock(op.Code):

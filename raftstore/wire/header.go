@@ -37,7 +37,9 @@ import (
 // engine.RulesNetworks.
 //
 // Format 12 adds no operation. From its first entry on, tables decide by engine.RulesManyBlocks.
-const Oldest, Version = 1, 12
+//
+// Format 13 adds the binding of an ID in the group of a key, while the first group carries out the request.
+const Oldest, Version = 1, 13
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
 const Groups = 6
