@@ -111,7 +111,7 @@ const versionShift = 20
 // byVersion returns the lowest hash of the blocks of a version.
 func byVersion(version uint64) uint64 { return version << versionShift }
 
-// replace replaces a block in the set by another one, at once for who reads the set. Either may be nil. The caller holds
+// replace replaces a block in the set by another one. Readers see one of the two. Either may be nil. The caller holds
 // mu.
 func (x *everywhereIndex) replace(t *Table, old, b *blockEverywhere) {
 	next := blocksEverywhere{lens: &lengthSet{}}

@@ -45,7 +45,8 @@ func requireBytes(t *testing.T, version int64) {
 	require.InDelta(t, taken/n, counted/n, float64(taken/n)/5)
 	all := table.Stats(at).MemoryBytes
 	for i := range n {
-		table.Decide(at, []engine.Op{{Code: engine.OpUnblock, Key: []byte(key(i)), Cost: 1}}, make([]engine.Decision, 1))
+		lift := engine.Op{Code: engine.OpUnblock, Key: []byte(key(i)), Cost: 1}
+		table.Decide(at, []engine.Op{lift}, make([]engine.Decision, 1))
 	}
 	require.Less(t, table.Stats(at).MemoryBytes, all-150*n)
 }

@@ -41,7 +41,8 @@ func (n *Node) RandomKey() []byte {
 	return n.group.fsm.Table.Load().RandomKey(n.group.reads.LookStamp(), rand.Uint64())
 }
 
-// BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere. Their bound is that of the next block.
+// BlocksEverywhere reads the blocks everywhere; see engine.Table.BlocksEverywhere. Their bound is that of the next
+// block.
 func (n *Node) BlocksEverywhere() engine.BlocksEverywhere {
 	b := n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
 	b.Max = max(b.Max, wire.RulesOf(byte(n.group.format.Agreed.Load())).MaxBlocksEverywhere())

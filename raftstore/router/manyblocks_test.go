@@ -68,7 +68,8 @@ func TestAGroupFarBehindGetsTheWholeSet(t *testing.T) {
 		decideAll(t, r, blocksOf(r, engine.OpBlockEverywhere, 5000))
 		behind := groups[1].Shared()
 		groups[1].fail(limiter.ErrTryAgain)
-		for _, op := range append(blocksOf(r, engine.OpUnblock, removals), blocksOf(r, engine.OpBlockEverywhere, 1)...) {
+		lifts := blocksOf(r, engine.OpUnblock, removals)
+		for _, op := range append(lifts, blocksOf(r, engine.OpBlockEverywhere, 1)...) {
 			groups[0].table.Decide(at, []engine.Op{op}, make([]engine.Decision, 1))
 		}
 		want := groups[0].Shared()
