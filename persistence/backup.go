@@ -13,9 +13,9 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// backupVersion is the version of a backup of one group: of its head and of its image. Versions 1 and 2 have images of
-// version 4 or older, and versions 3 and 4 of version 5 or older (see imageVersion). Backups of several groups have the
-// even versions (see groupsVersion).
+// backupVersion is the version of a backup of one group: of its head and of its image. Version 1, that of weir 0.1.0,
+// and version 2 have images of version 4, and versions 3 and 4 of version 5 or older (see imageVersion). Backups of
+// several groups have the even versions (see groupsVersion).
 const backupVersion = 3
 
 // newestBackup is the newest version that this weir reads.

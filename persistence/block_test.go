@@ -21,19 +21,6 @@ func blockOf(changes ...engine.Change) stored {
 	return stored{kind: shortBlock, bytes: b.bytes}
 }
 
-// wholeBlock returns a block in the encoding of formats 2 and 3.
-func wholeBlock(changes ...engine.Change) (b stored) {
-	for _, c := range changes {
-		b.bytes = append(binary.AppendUvarint(b.bytes, uint64(len(c.Key))), c.Key...)
-		if c.Value == nil {
-			b.bytes = append(b.bytes, 0)
-			continue
-		}
-		b.bytes = append(binary.AppendUvarint(b.bytes, uint64(len(c.Value))+1), c.Value...)
-	}
-	return b
-}
-
 // changesOf returns copies of the changes in a block.
 func changesOf(b stored) (all []engine.Change, err error) {
 	err = b.changes(func(c engine.Change) error {
@@ -56,15 +43,13 @@ func TestBlocksKeepTheirChanges(t *testing.T) {
 			}
 			return c
 		})).Draw(t, "changes")
-		for _, b := range []stored{blockOf(changes...), wholeBlock(changes...)} {
-			got, err := changesOf(b)
-			require.NoError(t, err)
-			require.Len(t, got, len(changes))
-			for i, c := range changes {
-				require.Equal(t, string(c.Key), string(got[i].Key))
-				require.Equal(t, string(c.Value), string(got[i].Value))
-				require.Equal(t, c.Value == nil, got[i].Value == nil)
-			}
+		got, err := changesOf(blockOf(changes...))
+		require.NoError(t, err)
+		require.Len(t, got, len(changes))
+		for i, c := range changes {
+			require.Equal(t, string(c.Key), string(got[i].Key))
+			require.Equal(t, string(c.Value), string(got[i].Value))
+			require.Equal(t, c.Value == nil, got[i].Value == nil)
 		}
 	})
 }
@@ -115,20 +100,12 @@ func TestABlockWithAWrongSharedLengthIsRefused(t *testing.T) {
 
 func FuzzBlock(f *testing.F) {
 	removal, change := engine.Change{Key: []byte("lk")}, engine.Change{Key: []byte("lkey"), Value: []byte("value")}
-	for kind, b := range []stored{wholeBlock(removal, change, removal), blockOf(removal, change, removal, change)} {
-		f.Add(kind == 1, b.bytes)
-	}
-	f.Fuzz(func(t *testing.T, short bool, bytes []byte) {
-		b := stored{bytes: bytes}
-		if short {
-			b.kind = shortBlock
-		}
+	f.Add(blockOf(removal, change, removal, change).bytes)
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		b := stored{kind: shortBlock, bytes: bytes}
 		changes, err := changesOf(b)
 		if err == nil {
-			again := wholeBlock(changes...)
-			if short {
-				again = blockOf(changes...)
-			}
+			again := blockOf(changes...)
 			require.LessOrEqual(t, len(again.bytes), len(bytes),
 				"lengths may be encoded longer than necessary, but not shorter")
 			same, err := changesOf(again)

@@ -182,7 +182,7 @@ func TestADamagedLogGivesAnEarlierFlush(t *testing.T) {
 	require.NotZero(t, harmed)
 }
 
-func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
+func TestDirectoriesOfOtherProgramsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, file, content string
 		want                error
@@ -190,11 +190,12 @@ func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
 	}{
 		{"somebody's files", "holiday.jpg", "x", ErrForeign, `"holiday.jpg"`},
 		{"another Pebble store", "MANIFEST-000001", "x", ErrForeign, "MANIFEST"},
-		{"a newer version of weir", "FORMAT", "weir data format 7\n", ErrNewer, "format 7, this weir knows 6"},
-		{"format zero", "FORMAT", "weir data format 0\n", ErrDamaged, "format 0"},
+		{"a newer version of weir", "FORMAT", "weir data format 7\n", ErrNewer, "format 7, this weir reads 5 to 6"},
+		{"an older version of weir", "FORMAT", "weir data format 4\n", ErrOlder, "format 4, this weir reads 5 to 6"},
+		{"a negative format", "FORMAT", "weir data format -1\n", ErrOlder, "format -1"},
 		{"not a format file", "FORMAT", "something", ErrDamaged, `"something"`},
 		{"an endless format file", "FORMAT", strings.Repeat("9", 1<<20), ErrDamaged, "FORMAT"},
-		{"format without state", "FORMAT", formatText(1), ErrDamaged, "state is missing"},
+		{"format without state", "FORMAT", formatText(oldestFormat), ErrDamaged, "state is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fs := vfs.NewMem()

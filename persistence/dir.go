@@ -12,14 +12,9 @@ import (
 )
 
 // formatVersion is the version of the data directory that this program writes. It covers the layout and the encodings
-// of clock records and entries. Format 2 keeps entries as a journal of their changes (see legacy.go for format 1).
-// Format 3 may store only the additions to a sliding log. Format 4 compresses changes by shared prefixes (see block).
-// Format 5 records in each clock record where the journal begins, and keeps marks in slots (see mark). Format 6 stores
-// the limiters of a policy for a key together, and chooses lanes by engine.OrderKey (see orderedBlock).
-const formatVersion = 6
-
-// markedFormat is the first format whose directories always contain a FLUSHED file.
-const markedFormat = 5
+// of clock records and entries. oldestFormat is that of weir 0.1.0, and the oldest that this program reads. Format 6
+// stores the limiters of a policy for a key together, and chooses lanes by engine.OrderKey (see orderedBlock).
+const formatVersion, oldestFormat = 6, 5
 
 // Names in a data directory. The file freshName marks an unfinished first start. It is renamed to formatName once the
 // store exists. So weir can tell a crash during the first start from a store that lost its files.
@@ -89,13 +84,19 @@ func (d directory) format() (version int, err error) {
 	if _, err := fmt.Sscanf(text, "weir data format %d\n", &version); err != nil || text != formatText(version) {
 		return 0, fmt.Errorf("%w (its %s file says %q)", ErrDamaged, formatName, text)
 	}
-	if version > formatVersion {
-		return 0, fmt.Errorf("%w (format %d, this weir knows %d)", ErrNewer, version, formatVersion)
+	return version, known("format", version, oldestFormat, formatVersion)
+}
+
+// known returns an error for a version that this program does not read.
+func known[V int | uint32](what string, version, oldest, newest V) error {
+	if version >= oldest && version <= newest {
+		return nil
 	}
-	if version < 1 {
-		return 0, fmt.Errorf("%w (format %d never existed)", ErrDamaged, version)
+	reason := ErrNewer
+	if version < oldest {
+		reason = ErrOlder
 	}
-	return version, nil
+	return fmt.Errorf("%w (%s %d, this weir reads %d to %d)", reason, what, version, oldest, newest)
 }
 
 func formatText(version int) string { return fmt.Sprintf("weir data format %d\n", version) }

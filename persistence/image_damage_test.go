@@ -96,16 +96,17 @@ func TestADamagedOlderImageIsLeftOut(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-func TestANewerImageIsRefused(t *testing.T) {
+func TestAnImageOfAnotherVersionIsRefused(t *testing.T) {
 	fs, dir := twoImages(t)
 	path := fs.PathJoin(dir, metaName)
 	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), imageVersion+1))
 	_, _, err := newest(fs)
 	require.ErrorIs(t, err, ErrNewer)
-	require.ErrorContains(t, err, fmt.Sprintf("image format %d, this weir knows %d", imageVersion+1, imageVersion))
-	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), 0))
+	require.ErrorContains(t, err, fmt.Sprintf("image format %d, this weir reads %d to %d", imageVersion+1, oldestImage,
+		imageVersion))
+	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), oldestImage-1))
 	_, _, err = newest(fs)
-	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorIs(t, err, ErrOlder)
 }
 
 // metaOfVersion changes the version in META and corrects the checksum.
@@ -165,7 +166,7 @@ func FuzzDecodeImageMeta(f *testing.F) {
 	f.Add(good.encode())
 	f.Add([]byte{})
 	f.Add(metaOfVersion(good.encode(), imageVersion+1))
-	f.Add(metaOfVersion(good.encode(), 1))
+	f.Add(metaOfVersion(good.encode(), oldestImage))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 4 { // otherwise the checksum refuses everything
 			sum := crc32.Checksum(b[:len(b)-4], castagnoli)

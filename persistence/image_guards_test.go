@@ -44,9 +44,9 @@ func TestAMetaThatContradictsItself(t *testing.T) {
 		want error
 	}{
 		"of this version":          {metaByHand(imageVersion, 2, 1, append([]byte("me"), good...)), nil},
-		"of the first":             {metaByHand(1, 0, 0, nil), nil},
+		"of the oldest":            {metaByHand(oldestImage, 0, 0, nil), nil},
 		"of a later one":           {metaByHand(imageVersion+1, 0, 0, nil), ErrNewer},
-		"of none":                  {metaByHand(0, 0, 0, nil), ErrDamaged},
+		"of an older one":          {metaByHand(oldestImage-1, 0, 0, nil), ErrOlder},
 		"its own bytes, all there": {metaByHand(imageVersion, maxMetaBytes, 0, make([]byte, maxMetaBytes)), nil},
 		"too many bytes of one's own": {metaByHand(imageVersion, maxMetaBytes+1, 0, make([]byte, maxMetaBytes+1)),
 			ErrDamaged},

@@ -43,7 +43,7 @@ func TestImagesThatCloseEagerly(t *testing.T) {
 		"failing read":         TestAFailingReadStopsTheSender,
 		"missing file":         TestATruncatedOrMissingFileInTheNewestImage,
 		"damaged older image":  TestADamagedOlderImageIsLeftOut,
-		"newer image":          TestANewerImageIsRefused,
+		"another version":      TestAnImageOfAnotherVersionIsRefused,
 		"other entry":          TestAnImageOfAnotherEntryIsRefused,
 		"damage before load":   TestADamagedImageIsRefusedBeforeItIsLoaded,
 		"lost image":           TestALostImageIsMissed,
@@ -55,7 +55,7 @@ func TestImagesThatCloseEagerly(t *testing.T) {
 		"read while sealed":    TestSealOfAnEntryThatIsRead,
 		"not removed":          TestAnOldImageThatCannotBeRemoved,
 		"newest":               TestTheNewestImageStaysTheNewest,
-		"format 1":             TestAnImageOfFormat1,
+		"oldest version":       TestAnImageOfTheOldestVersion,
 	} {
 		t.Run(name, test)
 	}

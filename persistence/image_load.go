@@ -48,7 +48,7 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 	}
 	m.loaded.Store(true)
 	m.mu.Lock()
-	err = m.must(m.raiseNewest(id)) // an older version of weir wrote no NEWEST file
+	err = m.must(m.raiseNewest(id)) // a crash can have left no NEWEST file
 	m.mu.Unlock()
 	return errors.Join(err, m.closeEagerly())
 }

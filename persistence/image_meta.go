@@ -9,11 +9,9 @@ import (
 	"strings"
 )
 
-// imageVersion is the version of META and of everything in an image. Version 2 keeps entries as a journal of their
-// changes (see legacy.go for version 1). Version 3 may store only the additions to a sliding log. Version 4 compresses
-// changes by shared prefixes (see block). Version 5 stores the limiters of a policy for a key together (see
-// orderedBlock).
-const imageVersion = 5
+// imageVersion is the version of META and of everything in an image. oldestImage is that of weir 0.1.0, and the oldest
+// that this program reads. Version 5 stores the limiters of a policy for a key together (see orderedBlock).
+const imageVersion, oldestImage = 5, 4
 
 const (
 	// maxMetaBytes bounds the caller's bytes in META: enough for the members of any cluster.
@@ -55,16 +53,15 @@ func (m imageMeta) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeImageMeta decodes META. It returns ErrNewer for a newer version, and ErrDamaged for any other content.
+// decodeImageMeta decodes META. It returns ErrNewer or ErrOlder for another version, and ErrDamaged for any other
+// content.
 func decodeImageMeta(b []byte) (imageMeta, error) {
 	rest, ok := bytes.CutPrefix(b, metaMagic)
 	if !ok || len(b) < metaHead+4 {
 		return imageMeta{}, fmt.Errorf("%w (%s is %d bytes of something else)", ErrDamaged, metaName, len(b))
 	}
-	if version := binary.LittleEndian.Uint32(rest); version > imageVersion {
-		return imageMeta{}, fmt.Errorf("%w (image format %d, this weir knows %d)", ErrNewer, version, imageVersion)
-	} else if version < 1 {
-		return imageMeta{}, fmt.Errorf("%w (image format %d never existed)", ErrDamaged, version)
+	if err := known("image format", binary.LittleEndian.Uint32(rest), oldestImage, imageVersion); err != nil {
+		return imageMeta{}, err
 	}
 	if end := len(b) - 4; crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
 		return imageMeta{}, fmt.Errorf("%w (the checksum of %s is wrong)", ErrDamaged, metaName)

@@ -12,7 +12,7 @@ import (
 const newestName = "NEWEST"
 
 // checkNewest refuses the directory, before anything in it is changed, if neither the image
-// that the NEWEST file names nor a newer one is there. An older weir wrote no such file.
+// that the NEWEST file names nor a newer one is there. A crash after the first image can leave no such file.
 func (m *Images) checkNewest() error {
 	ids, err := m.ids()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -6,8 +6,8 @@ import (
 	"hash/crc32"
 )
 
-// streamVersion is the version of a stream and of the files in it. The files of version 1 are those of an image of
-// version 4 or older (see imageVersion), and those of version 2 of version 5 or older.
+// streamVersion is the version of a stream and of the files in it. The files of version 1, that of weir 0.1.0, are
+// those of an image of version 4 (see imageVersion), and those of version 2 of version 5 or older.
 const streamVersion = 2
 
 // streamMagic begins a stream. The version, the number of files and the CRC-32C of all three follow. Each file then

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -22,7 +23,6 @@ type journal struct {
 	next    uint64 // number of the next item
 	bytes   int64  // size of all items
 	entries int64  // number of entries in the table at the last renew
-	legacy  bool   // entries in format 1 exist
 	lanes   [laneCount]block
 	renewal renewal
 	pass    rewritePass
@@ -36,9 +36,9 @@ const (
 	laneBytes = 64 << 10
 )
 
-// The first byte of an item is its kind. For a block it is the lane, plus shortBlock in formats 4 and 5, and
-// orderedBlock since format 6. In older formats the whole key chose the lane (see keyLane). A clock record ends every
-// batch of a store. An image record ends an image.
+// The first byte of an item is its kind. For a block it is the lane, plus shortBlock in format 5, in which the whole
+// key chose the lane, or plus orderedBlock since format 6. A clock record ends every batch of a store. An image record
+// ends an image.
 const (
 	shortBlock   = 0x10
 	orderedBlock = 0x20
@@ -55,7 +55,9 @@ func itemKey(number uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{journalPrefix}, number)
 }
 
-func laneOf(key []byte) byte { return keyLane(engine.OrderKey(key)) }
+func laneOf(key []byte) byte {
+	return byte(crc32.Checksum(engine.OrderKey(key), castagnoli) % laneCount)
+}
 
 // write writes changes as one atomic batch.
 func (j *journal) write(changes []engine.Change, sync *pebble.WriteOptions) error {
@@ -75,19 +77,15 @@ func (j *journal) writeRecord(changes []engine.Change, kind byte, record []byte,
 	})
 }
 
-// head returns the bytes before a record: the number of entries and, for a clock record since format 5, the begin of
-// the journal. The begin is twice the number of the first item, plus 1 while entries of format 1 exist. Without the
-// begin, a journal that lost its first files would look as if a rewrite pass had deleted these items.
+// head returns the bytes before a record: the number of entries and, for a clock record, the begin of the journal. The
+// begin is twice the number of the first item. Without the begin, a journal that lost its first files would look as if
+// a rewrite pass had deleted these items.
 func (j *journal) head(kind byte) []byte {
 	head := binary.AppendUvarint(nil, uint64(j.entries))
 	if kind != clockRecord {
 		return head
 	}
-	begin := j.first << 1
-	if j.legacy {
-		begin |= 1
-	}
-	return binary.AppendUvarint(head, begin)
+	return binary.AppendUvarint(head, j.first<<1)
 }
 
 // commit writes changes as one atomic batch. Before it commits the batch, it calls last, which may add to it.

@@ -124,10 +124,6 @@ func TestItemsOfNoKindAreRefused(t *testing.T) {
 		"cut short, format 5":      "\x10\x00\x05k",
 		"its value, format 5":      "\x10\x00\x01k\x09\x00v",
 		"not an entry, format 5":   "\x10\x00\x01k\x04\x00bad",
-		"cut short, format 3":      "\x00\x05k",
-		"its value, format 3":      "\x00\x01k\x09v",
-		"endless, format 3":        "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-		"not an entry, format 3":   "\x00\x01k\x04bad",
 	} {
 		s, _ := mustOpen(t, vfs.NewMem(), dataDir)
 		require.NoError(t, s.db.Set(itemKey(s.journal.next), []byte(value), nil))

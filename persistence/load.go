@@ -24,20 +24,17 @@ type Loader interface {
 const waitingBlocks = 8
 
 // openJournal finds the end of the journal in a store and returns the last record of a kind. In a store without a
-// journal, it returns the record of format 1. Without either, record is nil.
+// journal, record is nil.
 func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte, err error) {
 	j = journal{db: db, first: 1, next: 1, renewal: r}
-	if record, err = readLegacyRecord(db, kind); err != nil {
-		return j, nil, err
-	}
-	if j.legacy, err = hasLegacy(db); err != nil {
-		return j, nil, err
-	}
-	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
+	iter, err := db.NewIter(nil)
 	if err != nil {
 		return j, nil, err
 	}
-	if iter.Last() {
+	switch {
+	case iter.First() && iter.Key()[0] != journalPrefix:
+		err = fmt.Errorf("%w (it has entries outside its journal)", ErrOlder)
+	case iter.Last():
 		record, err = j.readLast(iter, kind)
 	}
 	return j, record, errors.Join(err, iter.Close())
@@ -69,15 +66,12 @@ func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err
 
 // cutBegin separates the journal's begin (see head) from a clock record. It stores the begin in j and returns the rest.
 func (j *journal) cutBegin(kind byte, record []byte) ([]byte, error) {
-	if kind != clockRecord || len(record) <= recordLen {
+	if kind != clockRecord {
 		return record, nil
 	}
 	begin, size := binary.Uvarint(record)
-	if size <= 0 {
+	if size <= 0 || begin&1 == 1 {
 		return nil, fmt.Errorf("%w (its clock record does not say where it begins)", ErrDamaged)
-	}
-	if begin&1 == 1 && !j.legacy {
-		return nil, fmt.Errorf("%w (the entries of format 1 are missing)", ErrDamaged)
 	}
 	j.first = begin >> 1
 	return record[size:], nil
@@ -103,7 +97,7 @@ func (j *journal) load(at engine.Stamp, to Loader) error {
 	}
 	go func() {
 		defer w.end()
-		ended <- errors.Join(j.readLegacy(w.hand), j.read(w.hand))
+		ended <- j.read(w.hand)
 	}()
 	var err error
 	for range cap(ended) {
@@ -158,6 +152,8 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind by
 	}
 	j.bytes += int64(len(iter.Key()) + len(value))
 	switch {
+	case len(value) > 0 && value[0] < shortBlock:
+		return 0, fmt.Errorf("%w (item %d has an older encoding than format %d)", ErrOlder, number, oldestFormat)
 	case len(value) > 0 && value[0] < orderedBlock+laneCount:
 		return number, hand(value[0], append([]byte{}, value[1:]...))
 	case len(value) > 0 && (value[0] == clockRecord || value[0] == imageRecord):

@@ -14,7 +14,7 @@ type loadWorkers struct {
 	ctx     context.Context
 	queues  []chan stored
 	loaded  chan struct{} // see settle
-	ordered bool          // a block of format 6 was handed out
+	ordered bool          // a block of format 6 was handed out, and none of format 5 may follow
 }
 
 func newLoadWorkers(ctx context.Context) *loadWorkers {
@@ -26,8 +26,8 @@ func newLoadWorkers(ctx context.Context) *loadWorkers {
 	return w
 }
 
-// hand hands a block to its worker. Before format 6, a limiter of a policy had another lane than it has since. So the
-// older blocks are loaded before the first block of format 6.
+// hand hands a block to its worker. In format 5, a limiter of a policy had another lane than it has since. So the
+// blocks of format 5 are loaded before the first block of format 6.
 func (w *loadWorkers) hand(kind byte, block []byte) error {
 	switch ordered := kind >= orderedBlock; {
 	case ordered && !w.ordered:
@@ -85,13 +85,7 @@ type stored struct {
 func (b stored) changes(each func(engine.Change) error) error {
 	r := newBlockReader(b.bytes)
 	for len(r.rest) > 0 {
-		var c engine.Change
-		var ok bool
-		if b.kind >= shortBlock {
-			c, ok = r.next()
-		} else {
-			c, r.rest, ok = cutChange(r.rest)
-		}
+		c, ok := r.next()
 		if !ok {
 			return fmt.Errorf("%w (a block of changes contradicts itself)", ErrDamaged)
 		}

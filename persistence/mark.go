@@ -42,25 +42,20 @@ func cutChecksum(text string) (line string, ok bool) {
 	return line, strings.HasPrefix(text, withChecksum(line))
 }
 
-// readSlot returns the mark of a slot, or false if its checksum is wrong. Before format 5 a
-// mark had no item, and the file was a single line.
+// readSlot returns the mark of a slot, or false if its checksum is wrong.
 func readSlot(slot string) (m mark, ok bool) {
 	line, ok := cutChecksum(slot)
 	if !ok {
 		return m, false
 	}
 	n, _ := fmt.Sscanf(line, "flush %d item %d", &m.Flush, &m.Item)
-	return m, n > 0
+	return m, n == 2
 }
 
-// readMark returns the combined promise of all valid marks. A directory of a format before markedFormat may have no
-// mark. The promise is then zero.
+// readMark returns the combined promise of all valid marks.
 func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
 	if errors.Is(err, fs.ErrNotExist) {
-		if version, err := d.format(); version < markedFormat { // 0 with an error
-			return newest, err
-		}
 		return newest, fmt.Errorf("%w (its %s file is missing)", ErrDamaged, flushedName)
 	} else if err != nil {
 		return newest, err

@@ -1,49 +1,13 @@
 package persistence
 
 import (
-	"encoding/binary"
-	"fmt"
-	"hash/crc32"
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 )
-
-// formatFour returns a directory in format 4. Its last clock record does not say where the journal begins, and its
-// FLUSHED file is one line about the given flush.
-func formatFour(t *testing.T, flushed uint64) (*vfs.MemFS, map[string]string) {
-	fs := vfs.NewMem()
-	s, table := mustOpen(t, fs, dataDir)
-	changeAndFlush(t, s, table, 5, 3)
-	b := s.db.NewBatch()
-	require.NoError(t, s.journal.add(b, clockRecord, binary.AppendUvarint(nil, 1), s.last.encode()))
-	require.NoError(t, b.Commit(pebble.Sync))
-	line := fmt.Sprintf("flush %d manifest 1 bytes 2 sum 3", flushed)
-	old := copyDir(t, fs)
-	require.NoError(t, s.Close())
-	writeFile(t, old, fs.PathJoin(dataDir, formatName), []byte(formatText(4)))
-	writeFile(t, old, fs.PathJoin(dataDir, flushedName),
-		fmt.Appendf(nil, "%s checksum %08x\n", line, crc32.Checksum([]byte(line), castagnoli)))
-	return old, table.state()
-}
-
-func TestADirectoryOfFormat4IsUpgraded(t *testing.T) {
-	fs, want := formatFour(t, 6)
-	for range 2 {
-		got, err := loadState(t, fs)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-		require.Equal(t, formatText(formatVersion), string(readFile(t, fs, fs.PathJoin(dataDir, formatName))))
-		require.Len(t, readFile(t, fs, fs.PathJoin(dataDir, flushedName)), markSlots*slotBytes)
-	}
-	fs, _ = formatFour(t, 7)
-	_, err := loadState(t, fs)
-	require.ErrorIs(t, err, ErrDamaged)
-}
 
 // TestATornMark checks that a torn write of one slot of the FLUSHED file is harmless, because the other slot is valid.
 func TestATornMark(t *testing.T) {
@@ -86,7 +50,7 @@ func TestMarksPromiseTogether(t *testing.T) {
 		{slot("flush 5 item 10") + slot("flush 4 item 11"), mark{5, 11}},
 		{no + slot("flush 4 item 12"), mark{4, 12}}, {slot("flush 4 item 12") + no, mark{4, 12}},
 		{slot("something") + slot("flush 1 item 2"), mark{1, 2}},
-		{withChecksum("flush 7 manifest 1 bytes 2 sum 3"), mark{7, 0}},
+		{slot("flush 9") + slot("flush 1 item 2"), mark{1, 2}},
 	} {
 		writeFile(t, fs, d.file(flushedName), []byte(c.text))
 		m, err := d.readMark()
@@ -100,18 +64,11 @@ func TestMarksPromiseTogether(t *testing.T) {
 	}
 }
 
-// TestAMissingMark checks that a directory without a mark is refused, unless its format is one that may have no mark.
+// TestAMissingMark checks that a directory without a mark, or whose mark cannot be read or written, is refused.
 func TestAMissingMark(t *testing.T) {
-	for version, want := range map[int]error{1: nil, markedFormat - 1: nil, markedFormat: ErrDamaged,
-		formatVersion + 1: ErrNewer} {
-		fs := vfs.NewMem()
-		d := directory{fs, dataDir}
-		require.NoError(t, fs.MkdirAll(dataDir, 0o700))
-		writeFile(t, fs, d.file(formatName), []byte(formatText(version)))
-		m, err := d.readMark()
-		require.ErrorIs(t, err, want, "format %d", version)
-		require.Zero(t, m)
-	}
+	m, err := directory{vfs.NewMem(), dataDir}.readMark()
+	require.ErrorIs(t, err, ErrDamaged)
+	require.Zero(t, m)
 	fails := errorfs.OpOpen
 	failing := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == fails {
@@ -119,7 +76,7 @@ func TestAMissingMark(t *testing.T) {
 		}
 		return nil
 	}))
-	_, err := directory{failing, dataDir}.readMark()
+	_, err = directory{failing, dataDir}.readMark()
 	require.ErrorIs(t, err, errTest)
 	fails = errorfs.OpCreate
 	require.NoError(t, failing.MkdirAll(dataDir, 0o700))

@@ -135,8 +135,8 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 		"does not end it":          set(itemKey(high), []byte{shortBlock, 0, 1, 'k', 0}),
 		"its clock record does not say where": set(
 			itemKey(high), append([]byte{clockRecord, 1}, bytes.Repeat([]byte{0xff}, recordLen+11)...)),
-		"the entries of format 1 are missing": set(itemKey(high), append([]byte{clockRecord, 1, 3}, record...)),
-		"is of an unknown kind":               changeFirst("", []byte{orderedBlock + laneCount}),
+		"record does not say where": set(itemKey(high), append([]byte{clockRecord, 1, 3}, record...)),
+		"is of an unknown kind":     changeFirst("", []byte{orderedBlock + laneCount}),
 		"the checksum of the clock record is wrong": set(
 			itemKey(high), append([]byte{clockRecord, 1, 2}, flipped(record, 20)...)),
 	} {
@@ -148,15 +148,13 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	}
 }
 
-// TestAStoreIsWhatWasRead checks that a start refuses a directory in a format without marks if it has no clock record.
-// It also refuses a store that has other items when it is opened for writing than when it was read.
+// TestAStoreIsWhatWasRead checks that a start refuses a store without a clock record, and a store that has other items
+// when it is opened for writing than when it was read.
 func TestAStoreIsWhatWasRead(t *testing.T) {
 	fs, _ := closedStore(t)
 	changeStore(t, fs, func(db *pebble.DB) error {
 		return db.DeleteRange(itemKey(0), []byte{journalPrefix + 1}, pebble.Sync)
 	})
-	writeFile(t, fs, fs.PathJoin(dataDir, formatName), []byte(formatText(markedFormat-1)))
-	require.NoError(t, fs.Remove(fs.PathJoin(dataDir, flushedName)))
 	_, err := loadState(t, fs)
 	require.ErrorIs(t, err, ErrDamaged)
 	require.ErrorContains(t, err, "it has no clock record")

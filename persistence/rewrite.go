@@ -97,12 +97,6 @@ func (j *journal) drop(b *pebble.Batch) error {
 	if r.drops == 0 {
 		return nil
 	}
-	if j.legacy {
-		if err := dropLegacy(b); err != nil {
-			return err
-		}
-		j.legacy = false
-	}
 	err := b.DeleteRange(itemKey(0), itemKey(r.drops), nil)
 	j.first = r.drops
 	j.bytes -= r.dropsBytes

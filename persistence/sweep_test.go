@@ -157,7 +157,7 @@ func sweepDirectory(t *testing.T, fs vfs.FS, counts tallies, start func(*vfs.Mem
 // requireRefusal requires an error that says what to do.
 func requireRefusal(t *testing.T, err error, path, what string) {
 	t.Helper()
-	for _, known := range []error{ErrDamaged, ErrForeign, ErrNewer} {
+	for _, known := range []error{ErrDamaged, ErrForeign, ErrNewer, ErrOlder} {
 		if strings.Contains(err.Error(), known.Error()) {
 			return
 		}
