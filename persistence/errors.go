@@ -17,8 +17,9 @@ var (
 	ErrForeign   = errors.New("it holds files that weir did not write: choose an empty or a new directory")
 	ErrClustered = errors.New(
 		"it belongs to a node of a cluster: start it with the --node-id, or the --durability, that it was created with")
-	ErrNewer   = errors.New("a newer version of weir wrote it: start that version, or choose another data directory")
-	ErrOlder   = errors.New("a version of weir before 0.1.0 wrote it: start that version, or choose another data directory")
+	ErrNewer = errors.New("a newer version of weir wrote it: start that version, or choose another data directory")
+	ErrOlder = errors.New("a version of weir before 0.1.0 wrote it: start that version, or choose another data " +
+		"directory")
 	ErrDamaged = errors.New("it is damaged, and nothing was loaded or changed: keep it, and restore a backup " +
 		"into another directory, or have a member of a cluster rejoin with an empty one: " +
 		"docs/operations.md#a-file-is-damaged")
@@ -56,8 +57,8 @@ var (
 // refusal wraps a failure to open or read the directory with the error above that says what to do. It returns any
 // other failure unchanged.
 func refusal(err error) error {
-	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrOlder, ErrDamaged, ErrClockKind, ErrNoLinks,
-		ErrNoImage, ErrStream} {
+	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrOlder, ErrDamaged, ErrClockKind,
+		ErrNoLinks, ErrNoImage, ErrStream} {
 		if errors.Is(err, known) {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 
-	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/membership"
@@ -24,9 +23,6 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	case calls.History:
 		return n.group.divergence.AnswerHistory(from, payload)
 	case calls.ReadIndex:
-		if n.own.Options.Faults.Has(faults.NoReadIndex) {
-			break
-		}
 		return n.group.reads.Answer(from, payload)
 	case calls.Decide:
 		return n.group.pipeline.AnswerDecide(payload)
@@ -78,7 +74,7 @@ func (n *Node) status() host.Status {
 		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
 		Stopping: n.own.Stopping.Load(), WebURL: o.WebURL,
 		Groups: severalGroups(n.Groups()),
-		Held:   &host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
+		Held:   host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}
 }
 

@@ -22,7 +22,6 @@ const (
 	WrongDecisions                    // decide otherwise than the other nodes, as an odd processor would
 	ReadLocally                       // skip ReadIndex: take this node's own state for the newest
 	FreshByContact                    // take the time since the last contact with the leader for the age of the state
-	NoReadIndex                       // refuse ReadIndex questions, as an older weir does
 	NoSlotCheck                       // carry out operations on slots that another group owns
 	StaleMap                          // route every other decision by the map of a cluster with half as many groups
 	NoWitness                         // take a node for silent that no other node finds silent

@@ -70,8 +70,7 @@ func readMeta(dir string) (state types.PersistentState, stable map[string][]byte
 	return state, all[metadb.StableBucket], nil
 }
 
-// readBolt returns the content of a bbolt file. It verifies the checksum if the last transaction has one; an earlier
-// weir writes none.
+// readBolt returns the content of a bbolt file. It verifies the checksum of the last transaction.
 func readBolt(b []byte) (buckets, error) {
 	root, txid, pageSize, err := boltRoot(b)
 	if err != nil {
@@ -106,7 +105,7 @@ func readBolt(b []byte) (buckets, error) {
 		return nil, errors.New("a bucket is missing")
 	}
 	sum := all[string(sumBucket)][string(sumKey)]
-	if len(sum) == sumBytes && binary.LittleEndian.Uint64(sum) == txid &&
+	if len(sum) != sumBytes || binary.LittleEndian.Uint64(sum) != txid ||
 		binary.LittleEndian.Uint32(sum[8:]) != all.sum() {
 		return nil, errors.New("checksum mismatch")
 	}

@@ -270,9 +270,6 @@ func TestADamagedLogIsRefused(t *testing.T) {
 						!(file == metadb.FileName && name == "one segment" && d.inHead()) {
 						continue
 					}
-					if d.name == "removed" && file == wallog.MarkName {
-						continue // like a log of an earlier version: see TestALogWithoutAMark
-					}
 					n.try(t, dir, m, k, file, d, "boot")
 					if file != metadb.FileName { // a reboot makes no difference to the metadata
 						n.try(t, dir, m, k, file, d, "next boot")
@@ -350,48 +347,9 @@ func TestAnEntryDamagedMeanwhileIsCorrupt(t *testing.T) {
 	}
 }
 
-// TestALogWithoutAMark checks a log of an earlier version, which has no mark. A flipped bit must still differ from a
-// torn write, which lacks whole sectors.
-func TestALogWithoutAMark(t *testing.T) {
-	for name, fill := range logsToDamage {
-		t.Run(name, func(t *testing.T) {
-			m, k := logImage(t, fill)
-			dir, n := memoryDir(t), tally{}
-			delete(m, wallog.MarkName)
-			for file, b := range m {
-				if file == metadb.FileName {
-					continue
-				}
-				for _, d := range damages(file, b) {
-					if name != "a long last entry" && d.certain(b) || strings.HasPrefix(d.name, "bit ") &&
-						(*allDamages || rand.IntN(sampleOf) == 0) {
-						n.try(t, dir, m, k, file, d, "boot")
-					}
-				}
-			}
-			t.Logf("%d damages: %d refused, %d harmless", n.tried, n.refused, n.harmless)
-		})
-	}
-}
-
 // inHead reports whether a damage is a flipped bit in what bbolt calls its meta pages.
 func (d damage) inHead() bool {
 	var bit, at int
 	n, _ := fmt.Sscanf(d.name, "bit %d of byte %d", &bit, &at)
 	return n == 2 && at < 2*os.Getpagesize() && at%os.Getpagesize() < 80
-}
-
-// certain reports whether a damage is always tried: a bit of the last commit, or a sector before the last write,
-// which is shorter than two.
-func (d damage) certain(b []byte) bool {
-	used := len(b)
-	for used > 0 && b[used-1] == 0 {
-		used--
-	}
-	var bit, at int
-	if n, _ := fmt.Sscanf(d.name, "bit %d of byte %d", &bit, &at); n == 2 {
-		return at >= used-8 && at < used
-	}
-	n, _ := fmt.Sscanf(d.name, "zeros at %d", &at)
-	return n == 1 && at+3*sector <= used
 }

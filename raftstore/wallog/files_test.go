@@ -84,38 +84,6 @@ func TestAFileIsMissing(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// TestAShortFileWithoutAMark checks a segment file of an earlier version, without a mark, that is shorter than when
-// it was created. It is refused, because the missing content is unknown.
-func TestAShortFileWithoutAMark(t *testing.T) {
-	m, k := logImage(t, logsToDamage["one segment"])
-	delete(m, wallog.MarkName)
-	w, err := reopened(t, m, true, "boot")
-	require.NoError(t, err, "a file of its whole length must open")
-	require.NoError(t, k.holds(w))
-	require.NoError(t, w.Close())
-	name := segmentName(1, 0)
-	whole := m[name]
-	m[name] = whole[:len(whole)-1]
-	_, err = reopened(t, m, true, "boot")
-	require.ErrorContains(t, err, "shorter than when it was made")
-	one, k := logImage(t, logsToDamage["one entry"])
-	delete(one, wallog.MarkName)
-	one[name] = one[name][:smallSegment/2]
-	w, err = reopened(t, one, true, "boot")
-	require.NoError(t, err, "a file that a crash left short must open after its first append")
-	require.NoError(t, k.holds(w))
-	require.NoError(t, w.Close())
-	for n := 1; n < 100; n++ {
-		m[name] = whole[:n]
-		w, err := reopened(t, m, true, "boot")
-		if err == nil {
-			require.NoError(t, w.Close())
-		} else {
-			require.ErrorIs(t, err, wal.ErrCorrupt, "%d bytes", n)
-		}
-	}
-}
-
 // TestTheSystemKeepsWhatAKillLeaves checks that appends without a sync survive a kill of the process, and are lost
 // only with the machine.
 func TestTheSystemKeepsWhatAKillLeaves(t *testing.T) {

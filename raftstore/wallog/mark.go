@@ -33,7 +33,7 @@ type mark struct {
 
 	thisBoot bool // written since the machine booted, so no page cache was lost
 	exact    bool // no later append was acknowledged
-	damaged  bool // the file exists, and neither slot is valid
+	damaged  bool // the file is missing, or neither slot is valid
 }
 
 // acknowledged returns the end of the last acknowledged batch of a segment, or 0 if the mark does not record it.
@@ -72,12 +72,12 @@ func decodeMark(b []byte) (m mark, ok bool) {
 	return m, m.seq > 0
 }
 
-// readMark reads the mark of a directory. It returns the zero mark for the directory of an earlier weir, which has
-// none. Without sync, a mark is valid only until the machine reboots.
+// readMark reads the mark of a directory. Only a log without segments has none. Without sync, a mark is valid only
+// until the machine reboots.
 func readMark(dir, boot string, sync bool) (mark, error) {
 	b, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return mark{}, nil
+		return mark{damaged: true}, nil
 	} else if err != nil {
 		return mark{}, err
 	}

@@ -15,14 +15,13 @@ import (
 // before the library opens the log. It does not change a damaged log. loose tells that appends were not synced. The
 // failure of a machine may then have made the last batch of the last segment incomplete.
 //
-// Mend neither reads nor writes an acknowledged mark. It accepts a last segment that is shorter than its full length,
-// because a crash at the creation of the file can leave it short.
+// Mend neither reads nor writes an acknowledged mark.
 func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore, loose bool) error {
 	state, err := meta.Load(dir)
 	if err != nil {
 		return err
 	}
-	v := verifier{dir: dir, files: files, state: state, loose: loose, mayBeShort: true}
+	v := verifier{dir: dir, files: files, state: state, loose: loose}
 	end, err := v.verify()
 	if err == nil {
 		_, err = mend(&v, end, segments, meta)

@@ -14,8 +14,7 @@ import (
 )
 
 // metadata replaces the library's metadb.BoltMetaDB. Each transaction adds a checksum of all metadata, and of term
-// and vote, because bbolt has none for its data. An earlier weir reads and writes the same file, but writes no
-// checksum.
+// and vote, because bbolt has none for its data.
 type metadata struct {
 	db *bbolt.DB
 	// syncSegment syncs a completed segment; nil: each append was synced.

@@ -22,11 +22,8 @@ type verifier struct {
 	// loose tells that the operating system decided when appends were written, so a failed machine may have lost any
 	// part of them. An incomplete batch of the last segment then ends the log.
 	loose bool
-	// mayBeShort tells that a last segment below its full length is no sign of damage, although no mark records where
-	// it ends.
-	mayBeShort bool
-	buf        []byte
-	rest       int // length of the non-zero bytes after the last whole batch of the last segment
+	buf   []byte
+	rest  int // length of the non-zero bytes after the last whole batch of the last segment
 }
 
 // verify checks every segment. If the last segment is not sealed, verify returns the end of its last complete batch.
@@ -122,7 +119,7 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	switch {
 	case v.rest == 0, v.mark.isLast(info.ID, s.end), v.loose && !v.mark.thisBoot:
 	case v.mark.damaged:
-		return v.corrupt(info, s, s.why+", and the record of what was acknowledged is damaged, too")
+		return v.corrupt(info, s, s.why+", and the record of what was acknowledged is damaged or missing")
 	default:
 		if why := torn(b, s, info.BaseIndex+uint64(len(s.offsets))); why != "" {
 			return v.corrupt(info, s, why)
@@ -131,15 +128,7 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	if s.end == 0 {
 		return nil
 	}
-	if err := v.content(info, b, s); err != nil || len(b) >= int(info.SizeLimit) {
-		return err
-	}
-	// After a full disk, or a crash at its creation, a file can be short and still take entries. So the length is a
-	// sign of damage only if no mark records how far the entries went.
-	if s.batches > 1 && v.mark.seq == 0 && !v.mayBeShort {
-		return v.corrupt(info, s, "the file is shorter than when it was made")
-	}
-	return nil
+	return v.content(info, b, s)
 }
 
 // content checks the file header and the index of entries.

@@ -26,9 +26,8 @@ type RunConfig struct {
 	Meanwhile func(context.Context, *Cluster) error
 	Restless  bool // faults follow too quickly for a judgement of usefulness
 	// Patient gives all callers long timeouts, so that a timeout is never due to a slow machine.
-	Patient   bool
-	StaleOnly bool                             // followers run a weir from before ReadIndex: no read is judged
-	Logf      func(format string, args ...any) // reports events as they happen
+	Patient bool
+	Logf    func(format string, args ...any) // reports events as they happen
 }
 
 // run is one run.
@@ -65,7 +64,6 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 		return nil, fmt.Errorf("%w\n%s", err, cluster.Nodes[0].LogTail())
 	}
 	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
-	r.work.staleOnly = cfg.StaleOnly
 	if cluster.Groups > 1 {
 		r.work.Books.judgeByGroup()
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -42,9 +41,7 @@ func TestRollingUpgrade(t *testing.T) {
 		Seed:     theSeed(),
 		Restless: true, // a node is down most of the time
 		Patient:  true,
-		// READONLY had no effect in such a version, because its followers always read their own state.
-		StaleOnly: strings.Contains(help(t, older, "READONLY"), "Accepted without effect"),
-		Logf:      t.Logf,
+		Logf:     t.Logf,
 		Meanwhile: func(ctx context.Context, c *Cluster) error {
 			err := c.replaceAll(ctx, newer)
 			if back {
@@ -64,13 +61,6 @@ func TestRollingUpgrade(t *testing.T) {
 		"unknown by other ways than a closed connection: %v", rep.Totals.Words)
 	require.Empty(t, rep.SelfStops)
 	require.Positive(t, rep.Totals.Allowed)
-}
-
-// help returns what a program's help says about a command.
-func help(t *testing.T, binary, command string) string {
-	text, err := exec.Command(binary, "help", command).CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	return string(text)
 }
 
 // replaceAll restarts every node as another program, one after the other, each from a snapshot that it takes first.

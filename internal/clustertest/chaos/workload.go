@@ -63,7 +63,6 @@ type Workload struct {
 	Leases     Leases
 	Books      *Books
 	Reads      Reads
-	staleOnly  bool          // no read is judged
 	leads      func() string // address of the known leader; nil: unknown
 }
 
@@ -119,9 +118,7 @@ func (w *Workload) Run(ctx context.Context) {
 	for _, ring := range w.Books.rings() {
 		spawn(bookClients, func(_ context.Context, c *Client) { w.keepBooks(c, ring) })
 	}
-	if !w.staleOnly {
-		w.spawnReaders(ctx, &all, id)
-	}
+	w.spawnReaders(ctx, &all, id)
 	all.Wait()
 }
 

@@ -14,7 +14,7 @@ type State struct {
 	At          engine.Stamp // limiter time of the last entry
 	History     uint64
 	Founding    Constants
-	// Format is the newest form of any entry so far; 0 if an older weir made the image.
+	// Format is the newest form of any entry so far.
 	Format byte `json:",omitempty"`
 	// Walls is the newest note of the members' wall clocks. A note is never changed.
 	Walls *WallNote `json:",omitempty"`
@@ -94,6 +94,6 @@ func (s State) Encode() []byte {
 
 func decodeState(b []byte) (s State, err error) {
 	err = json.Unmarshal(b, &s)
-	s.dropOldNote() // an older weir may have kept it
+	s.dropOldNote() // weir 0.1.0 may have kept it
 	return s, err
 }

@@ -22,8 +22,8 @@ const (
 	wallNoteLifetime = 15 * time.Second
 )
 
-// noted stores the note of a Tick in the state. It must not fail, because an older leader writes no note and a newer
-// one may write more.
+// noted stores the note of a Tick in the state. It must not fail, because a newer leader may write
+// more.
 func (s *State) noted(body []byte) {
 	var ahead map[string]int64
 	if len(body) == 0 || json.Unmarshal(body, &ahead) != nil {

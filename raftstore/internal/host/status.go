@@ -10,15 +10,15 @@ type Status struct {
 	Leader               string // the id of the leader, "" when it knows none
 	LeaderAddr           string // its inter-node address
 	Term, Commit, Index  uint64
-	Format               byte // the newest form it can read; 0 from an older weir means wire.Oldest
+	Format               byte // the newest form it can read, at least wire.Oldest
 	WallNs               int64
 	AppendNs             int64    // the median of its last appends to the log; 0: not known
 	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the log index of the configuration of Members
 	Members              []string // ids in the newest committed configuration it knows
-	Held                 *Held    `json:",omitempty"` // nil: an older weir does not tell
-	Stopping             bool     `json:",omitempty"`
-	WebURL               string   `json:",omitempty"` // of its page; "": nowhere, or an older weir
+	Held                 Held
+	Stopping             bool   `json:",omitempty"`
+	WebURL               string `json:",omitempty"` // of its page; "": nowhere, or an older weir
 	// Groups is the number of Raft groups of the node's cluster, or the number that it would found; 0: one.
 	Groups int `json:",omitempty"`
 }

@@ -23,7 +23,7 @@ func (p *Peers) AnnounceStop() {
 	defer cancel()
 	var told sync.WaitGroup
 	for _, client := range p.Askers(p.ids()) {
-		told.Go(func() { _, _, _ = client.Call(ctx, calls.Stopping, nil) }) // an older weir does not know it
+		told.Go(func() { _, _, _ = client.Call(ctx, calls.Stopping, nil) })
 	}
 	told.Wait()
 }

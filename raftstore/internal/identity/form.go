@@ -9,8 +9,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
-// The identity file is JSON whose last member is the CRC-32C of everything before it. An
-// older weir ignores the checksum, and writes none.
+// The identity file is JSON whose last member is the CRC-32C of everything before it.
 const (
 	sumMember = `,"Checksum":"`
 	sumEnd    = `"}`
@@ -29,30 +28,19 @@ func (id Identity) encode() ([]byte, error) {
 	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", sumMember, crc32.Checksum(body, castagnoli), sumEnd), nil
 }
 
-// decodeIdentity decodes a file that encode or an older weir wrote. It returns ErrNewer for another version and
-// ErrDamaged for anything else. Without a checksum it accepts only the members that an older weir wrote. So a damaged
-// checksum does not pass for a missing one.
+// decodeIdentity decodes a file that encode wrote. It returns ErrNewer for another version, and ErrDamaged for anything
+// else.
 func decodeIdentity(b []byte) (id Identity, err error) {
-	i := bytes.LastIndex(b, []byte(sumMember))
-	if i >= 0 && string(b[i:]) != fmt.Sprintf("%s%08x%s", sumMember, crc32.Checksum(b[:i], castagnoli), sumEnd) {
-		return id, fmt.Errorf("%w (the checksum of %s is wrong)", failure.ErrDamaged, FileName)
+	i := max(bytes.LastIndex(b, []byte(sumMember)), 0)
+	if string(b[i:]) != fmt.Sprintf("%s%08x%s", sumMember, crc32.Checksum(b[:i], castagnoli), sumEnd) {
+		return id, fmt.Errorf("%w (the checksum of %s is wrong or missing)", failure.ErrDamaged, FileName)
 	}
-	read := json.NewDecoder(bytes.NewReader(b))
-	if i >= 0 {
-		read = json.NewDecoder(bytes.NewReader(append(bytes.Clone(b[:i]), '}')))
-	} else {
-		read.DisallowUnknownFields()
-	}
-	if err := read.Decode(&id); err != nil {
+	if err := json.Unmarshal(append(bytes.Clone(b[:i]), '}'), &id); err != nil {
 		return Identity{}, fmt.Errorf("%w (%s: %w)", failure.ErrDamaged, FileName, err)
-	}
-	if read.More() {
-		return Identity{}, fmt.Errorf("%w (data follows the end of %s)", failure.ErrDamaged, FileName)
 	}
 	if id.Version != version {
 		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", FileName, failure.ErrNewer, id.Version,
 			version)
 	}
-	id.unsummed = i < 0
 	return id, nil
 }

@@ -27,8 +27,6 @@ type Identity struct {
 	Groups     int    `json:",omitempty"` // of the cluster; 0: one, or not known yet
 	Diverged   string // why the node must not start again; "" when it may
 	Removed    bool   `json:",omitempty"` // the node was removed from one of several groups, and must not start there
-
-	unsummed bool // the file has no checksum: an older weir wrote it
 }
 
 const (
@@ -131,10 +129,6 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 		return Identity{}, fmt.Errorf("%w (%s): %s", failure.ErrDiverged, have.Diverged, failure.AdviceRejoin)
 	case have.Removed:
 		return Identity{}, failure.ErrRemoved
-	}
-	if have.unsummed {
-		have.unsummed = false
-		return have, Write(on, dir, have)
 	}
 	return have, nil
 }

@@ -77,23 +77,17 @@ func readRaw(fs vfs.FS) ([]byte, bool, error) {
 	return b.Bytes(), true, err
 }
 
-// TestAnIdentityWithoutAChecksum checks that an identity file of an older version is accepted, and gets a checksum.
+// TestAnIdentityWithoutAChecksum checks that an identity file without a checksum, or with data after it, is refused.
 func TestAnIdentityWithoutAChecksum(t *testing.T) {
-	old, err := json.Marshal(someone)
+	bare, err := json.Marshal(someone)
 	require.NoError(t, err)
-	fs := identityIn(t, old)
-	have, err := Claim(fs, "data", Identity{NodeID: someone.NodeID})
-	require.NoError(t, err)
-	require.Equal(t, someone, have)
 	whole, err := someone.encode()
 	require.NoError(t, err)
-	found, _, err := readRaw(fs)
-	require.NoError(t, err)
-	require.Equal(t, string(whole), string(found))
-
-	var older Identity // as an older version reads it
-	require.NoError(t, json.Unmarshal(found, &older))
-	require.Equal(t, someone, older)
+	for _, file := range [][]byte{bare, append(whole, '\n'), append(whole, whole...)} {
+		_, err = Claim(identityIn(t, file), "data", Identity{NodeID: someone.NodeID})
+		require.ErrorIs(t, err, failure.ErrDamaged)
+		require.ErrorContains(t, err, "the checksum of NODE is wrong or missing")
+	}
 }
 
 // TestALogWithoutAnIdentity checks that a member without its identity file does not start as a new node with the old

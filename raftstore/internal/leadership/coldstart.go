@@ -62,8 +62,6 @@ func (l *Leadership) resume(s *fsm.State, last raftlog.Arrival, heard []host.Sta
 	cold := true
 	for _, other := range heard {
 		switch h := other.Held; {
-		case h == nil:
-			cold = false // an older weir does not report it; it may have been up all the time
 		case h.Index == last.Index:
 			sinceNs, cold = max(sinceNs, h.Ns), cold && !h.Live
 		case h.Index < last.Index && h.Live:

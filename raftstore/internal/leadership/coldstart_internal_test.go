@@ -19,7 +19,7 @@ func TestAMemberThatLagsWasUp(t *testing.T) {
 	l := New(Config{Source: source})
 	s := fsm.State{Index: 10, At: engine.Stamp{NowNs: 1e15, WallOffsetNs: 1e17}}
 	last := raftlog.Arrival{Index: 10, RawNs: source.MonotonicNs()}
-	to := l.resume(&s, last, []host.Status{{Held: &host.Held{Index: 10}}, {Held: &host.Held{Index: 8, Live: true}}})
+	to := l.resume(&s, last, []host.Status{{Held: host.Held{Index: 10}}, {Held: host.Held{Index: 8, Live: true}}})
 	require.Equal(t, s.At.WallOffsetNs, to.WallOffsetNs)
 	require.Zero(t, l.ColdStarts.Load())
 }

@@ -16,7 +16,7 @@ const (
 	heardWithin = time.Hour
 )
 
-// NoteWalls returns the body of a Tick: the leader's note of the voters' wall clocks. An older weir ignores it.
+// NoteWalls returns the body of a Tick: the leader's note of the voters' wall clocks.
 func (l *Leadership) NoteWalls(r *Term) []byte {
 	l.lastNote.Store(int64(l.Life.Uptime()))
 	if l.TestClock {

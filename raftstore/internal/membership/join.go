@@ -32,7 +32,7 @@ var errNotYet = errors.New("waiting for the leader that accepted this node")
 type Joining struct {
 	NodeID, RaftAddr string
 	Format           byte // as in host.Status
-	KeepsPromises    bool // the node keeps its votes on disk; false also from an older weir, which does not send it
+	KeepsPromises    bool // the node keeps its votes on disk
 	Invited          bool // as in identity.Identity: a member with this mark has not lost its votes
 }
 

@@ -167,12 +167,12 @@ func (rd *Reads) AskOnce(forRead bool) error {
 	if r := rd.Leadership.Current.Load(); r != nil {
 		return rd.readAsLeader(r, forRead)
 	}
-	asker, client := rd.Peers.Clients(rd.Raft.Leader())
+	asker, _ := rd.Peers.Clients(rd.Raft.Leader())
 	if asker == nil {
 		return limiter.ErrClusterDown
 	}
 	asked := time.Now()
-	a, err := rd.askReadIndex(asker, client)
+	a, err := rd.askReadIndex(asker)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (rd *Reads) AskOnce(forRead bool) error {
 		return err
 	}
 	rd.Freshness.saw(asked, a.index, a.index)
-	if forRead && a.term != 0 {
+	if forRead {
 		rd.advanceReadTime(readTime{a.term, a.at})
 	}
 	return nil

@@ -2,18 +2,15 @@ package readindex
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/calls"
-	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // readIndexQuestion is the question of a follower to the leader.
@@ -23,7 +20,7 @@ type readIndexQuestion struct {
 	last    uint64 // the last entry of the follower's log
 }
 
-// readIndexAnswer is the leader's answer. If the leader runs an older weir, the answer has no time, and term is 0.
+// readIndexAnswer is the leader's answer.
 type readIndexAnswer struct {
 	index, term uint64
 	at          engine.Stamp
@@ -153,13 +150,11 @@ func (rd *Reads) callReadIndex(asker *peer.Client) (code byte, answer []byte, er
 }
 
 // askReadIndex returns the read index of the leader.
-func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err error) {
+func (rd *Reads) askReadIndex(asker *peer.Client) (a readIndexAnswer, err error) {
 	code, answer, err := rd.callReadIndex(asker)
 	switch {
 	case err != nil:
 		return a, limiter.ErrTryAgain
-	case code == calls.Refused:
-		return rd.askOlderLeader(asker, client)
 	case code != calls.Answered:
 		return a, limiter.ErrTryAgain // a read changes nothing, so an unknown outcome is harmless
 	}
@@ -168,26 +163,4 @@ func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, er
 		return a, limiter.ErrTryAgain
 	}
 	return a, nil
-}
-
-// askOlderLeader returns a read index from a leader of an older weir, which does not know calls.ReadIndex. It sends
-// the leader a decision that takes nothing. All entries that were acknowledged before precede the entry of this
-// decision in the log, because a leader of an earlier term could not commit it. The leader has applied that entry when
-// it answers, so the index in its later status is at least the entry's index.
-func (rd *Reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
-	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
-		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,
-	}}
-	var enc wire.Encoder
-	ctx, cancel := rd.callTimeout()
-	defer cancel()
-	code, _, err := client.Call(ctx, calls.Decide, enc.Call(nil, []engine.Op{look}, false))
-	if err != nil || code != calls.Answered {
-		return a, limiter.ErrTryAgain
-	}
-	said, err := host.Ask(ctx, asker)
-	if err != nil {
-		return a, limiter.ErrTryAgain
-	}
-	return readIndexAnswer{index: said.Index}, nil
 }
