@@ -140,7 +140,9 @@ func TestABackupOfTheOldestVersion(t *testing.T) {
 // part of its content is older.
 func TestContentOfAnOlderFormatIsRefused(t *testing.T) {
 	for says, change := range map[string]func(db *pebble.DB) error{
-		"it has entries outside its journal":  func(db *pebble.DB) error { return db.Set([]byte("ekey"), nil, pebble.Sync) },
+		"it has entries outside its journal": func(db *pebble.DB) error {
+			return db.Set([]byte("ekey"), nil, pebble.Sync)
+		},
 		"has an older encoding than format 5": changeFirst("", []byte{0, 0, 1, 'k', 0}),
 	} {
 		fs := fromTestdata(t, "oldest/standalone")

@@ -77,8 +77,7 @@ func TestKeepOnlyIsNoLoss(t *testing.T) {
 	require.EqualValues(t, 1, index)
 }
 
-// TestImagesWithoutANewestFile checks that images load without a NEWEST file, which a crash can leave behind, and then get
-// one.
+// TestImagesWithoutANewestFile checks that images load without a NEWEST file, as a crash can leave them, and then get one.
 func TestImagesWithoutANewestFile(t *testing.T) {
 	fs, _ := twoImages(t)
 	path := fs.PathJoin(dataDir, newestName)

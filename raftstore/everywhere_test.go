@@ -50,7 +50,7 @@ func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	c.agree()
 }
 
-// blockEverywhere returns an operation that needs wire format 3.
+// blockEverywhere returns a block that counts everywhere.
 func blockEverywhere(key string) engine.Op {
 	return engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), Cost: 1, TTLNs: engine.Never}
 }
@@ -60,19 +60,19 @@ func blockEverywhere(key string) engine.Op {
 func TestANetworkNeedsTheNewestFormat(t *testing.T) {
 	c := newCluster(t, 2, func(i int, o *raftstore.Options) {
 		if i == 1 {
-			o.Format = 10
+			o.Format = wire.Oldest
 		}
 	})
 	leader := c.moveTo(0)
-	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == 10 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Oldest }, patience, 10*time.Millisecond)
 	block := blockEverywhere("ip:10.0.0.0/8")
 	block.High = true
 	require.ErrorIs(t, leader.Decide([]engine.Op{block}, make([]engine.Decision, 1)), limiter.ErrOldMember)
 	c.stop(1)
-	c.opts[1].Format = 11
+	c.opts[1].Format = wire.Version
 	c.restart(1)
 	leader = c.moveTo(0)
-	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == 11 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
 	require.EqualValues(t, 1, c.decideOn(leader, quota("login|ip:10.1.2.3", 10))[0].Allowed)
 	require.EqualValues(t, 1, c.decideOn(leader, block)[0].Allowed)
 	for _, n := range c.nodes {

@@ -24,7 +24,7 @@ func ofTheNewest(name string) engine.Op { return onText(engine.TextSet, name, "s
 // operation is logged. From the upgrade on, new nodes of the older version are refused. The older version stops at an
 // entry that it cannot read.
 func TestFormatsAreAgreedOn(t *testing.T) {
-	const older = 4 // ofTheNewest needs 5
+	const older = wire.Oldest
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		if i == 0 {
 			o.Format = older
@@ -86,7 +86,7 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	select {
 	case err := <-c.fatal:
 		require.ErrorIs(t, err, raftstore.ErrNewer)
-		require.ErrorContains(t, err, fmt.Sprintf("entry format 5, this one reads %d", older))
+		require.ErrorContains(t, err, fmt.Sprintf("entry format %d, this one reads %d", wire.Version, older))
 	case <-time.After(patience):
 		t.Fatal("the older version must stop at an entry that it cannot read")
 	}
@@ -131,7 +131,7 @@ func TestABlockBringsTheNewRules(t *testing.T) {
 	c.take(leader, "other", 1)
 	require.EqualValues(t, wire.Oldest, leader.Written())
 	require.EqualValues(t, 1, c.decideOn(leader, blockOf("blocked"))[0].Allowed)
-	require.EqualValues(t, 7, leader.Written())
+	require.EqualValues(t, wire.Version, leader.Written())
 	for _, n := range c.nodes {
 		require.EqualValues(t, -1, c.decideOn(n, aboveTheLimit("blocked"))[0].RetryMs)
 	}

@@ -81,7 +81,7 @@ func refilled(key string) engine.Op {
 // TestIDsWhileAnOlderMemberIsThere checks that IDs work as the older member knows them, with and without denials, until
 // it is upgraded. An answer that was remembered before then is given to every request with its ID.
 func TestIDsWhileAnOlderMemberIsThere(t *testing.T) {
-	const older = 8
+	const older = wire.Oldest
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		if o.TestClock = true; i == 0 {
 			o.Format = older

@@ -10,9 +10,10 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// onText returns an operation on strings, which needs wire format 5.
+// onText returns an operation on strings, which weir 0.1.0 does not know.
 func onText(id engine.ScriptID, key string, values ...string) engine.Op {
 	call := &engine.Script{ID: id}
 	for i, v := range values {
@@ -25,7 +26,7 @@ func onText(id engine.ScriptID, key string, values ...string) engine.Op {
 // string survives a snapshot, a restart and the loss of the leader.
 func TestTextsOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, nil)
-	c.awaitFormat(5)
+	c.awaitFormat(wire.Version)
 	_, at := c.leader()
 	follower := c.nodes[(at+1)%3]
 	state := strings.Repeat("\x00\xff state", 100)
@@ -72,7 +73,7 @@ func (c *cluster) awaitFormat(format byte) {
 func TestTextsWaitForEveryMember(t *testing.T) {
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		if i == 2 {
-			o.Format = 4
+			o.Format = wire.Oldest
 		}
 	})
 	c.leader()
@@ -96,7 +97,7 @@ func TestLongAnswersComeThroughFollowers(t *testing.T) {
 			// The answers are long, so a busy machine must not lose the leader meanwhile.
 			o.MaxValueBytes, o.MaxDecisionAge, o.Heartbeat = valueBytes, patience, busy
 		})
-	c.awaitFormat(5)
+	c.awaitFormat(wire.Version)
 	_, at := c.leader()
 	follower := c.nodes[(at+1)%3]
 	state := strings.Repeat("s", valueBytes)

@@ -43,7 +43,9 @@ func TestMetadataWithoutTheirChecksum(t *testing.T) {
 	for name, change := range map[string]func(tx *bbolt.Tx) error{
 		"of an earlier transaction": func(*bbolt.Tx) error { return nil },
 		"none":                      func(tx *bbolt.Tx) error { return tx.DeleteBucket(sumBucket) },
-		"of another length":         func(tx *bbolt.Tx) error { return tx.Bucket(sumBucket).Put(sumKey, []byte("sum")) },
+		"of another length": func(tx *bbolt.Tx) error {
+			return tx.Bucket(sumBucket).Put(sumKey, []byte("sum"))
+		},
 		"of other data": func(tx *bbolt.Tx) error {
 			sum := binary.LittleEndian.AppendUint64(nil, uint64(tx.ID()))
 			return tx.Bucket(sumBucket).Put(sumKey, append(sum, 1, 2, 3, 4))

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// AppendDecisions appends the answers to a forwarded body. If format is 5 or newer, it then appends the index and the
-// Locked bits of each answer that has such bits. A reader of an older format does not expect them.
+// AppendDecisions appends the answers to a forwarded body. It then appends the index and the Locked bits of each answer
+// that has such bits, unless a member reads only an older format, in which nobody expects them.
 func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 	for i := range out {
 		d := &out[i]
@@ -24,17 +24,15 @@ func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 		}
 	}
 	for i := range out {
-		if locked := out[i].Locked; locked != 0 && format >= lockedFormat {
+		if locked := out[i].Locked; locked != 0 && format >= added {
 			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(i)), uint64(locked))
 		}
 	}
 	return b
 }
 
-const lockedFormat = 5
-
-// valueFollows is set in the status of an answer whose byte string follows the numbers. Only operations of format 5
-// have such answers.
+// valueFollows is set in the status of an answer whose byte string follows the numbers. Only operations of
+// format 11 have such answers.
 const valueFollows = 0x80
 
 // ReadDecisions fills out from the bytes that AppendDecisions wrote. They must hold exactly len(out) answers.

@@ -10,24 +10,12 @@ import (
 func FormatOf(op *engine.Op) byte {
 	switch {
 	case op.Code == engine.OpBind:
-		return 13
-	case op.Code == engine.OpBlockEverywhere && engine.BlocksNetwork(op.Key):
-		return networks
-	case op.Code == engine.OpFollow, op.High && ofBlock(op.Code):
-		return 10
-	case bound(op):
-		return 9
-	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
-		op.Code == engine.OpPolicy && ofForm5(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.TextSet:
-		return 5
-	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
-		return 4
-	case op.Code == engine.OpPolicy && anyLimit(op.Policy,
-		func(l *engine.Limit) bool { return l.Algorithm == engine.Strike }),
-		op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:
-		return 2
-	case op.Code == engine.OpBlockEverywhere:
-		return 3
+		return binding
+	case bound(op), len(op.From) > 0, attempts(op), op.High && ofBlock(op.Code),
+		op.Code == engine.OpForgive, op.Code == engine.OpResetPolicy, op.Code == engine.OpFollow,
+		op.Code == engine.OpPolicy && reported(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.TextSet,
+		op.Code == engine.OpBlockEverywhere && engine.BlocksNetwork(op.Key):
+		return added
 	}
 	return Oldest
 }
@@ -36,29 +24,29 @@ func FormatOf(op *engine.Op) byte {
 // format is newer than that of FormatOf if older rules decide the operation otherwise. So a log keeps its old format,
 // and a cluster the way back to an older version, until the rules make a difference.
 func Preferred(op *engine.Op) byte {
-	switch {
-	case op.Code == engine.OpPolicy:
-		return definitions
-	case op.Code == engine.OpBlockEverywhere, op.Code == engine.OpFollow:
+	switch op.Code {
+	case engine.OpPolicy, engine.OpBlock, engine.OpBlockEverywhere, engine.OpFollow:
 		return manyBlocks
-	case op.Code == engine.OpBlock, op.High:
-		return waits
+	}
+	if op.High {
+		return manyBlocks
 	}
 	return Oldest
 }
 
-// RulesOf returns the rules by which a table decides the entries of a log whose newest entry has a format.
+// RulesOf returns the rules by which a table decides the entries of a log whose newest entry has a format. Unreleased
+// builds after 0.1.0 wrote formats 5 to 10.
 func RulesOf(format byte) engine.Rules {
 	switch {
 	case format >= manyBlocks:
 		return engine.RulesManyBlocks
-	case format >= networks:
+	case format >= added:
 		return engine.RulesNetworks
-	case format >= blocks:
+	case format >= 10:
 		return engine.RulesBlocks
-	case format >= definitions:
+	case format >= 8:
 		return engine.RulesDefinitions
-	case format >= waits:
+	case format >= 7:
 		return engine.RulesWaits
 	}
 	return engine.RulesOldest
@@ -68,7 +56,7 @@ func RulesOf(format byte) engine.Rules {
 func bound(op *engine.Op) bool { return op.Asks != engine.Fingerprint{} }
 
 // Older makes an operation one that every version reads, if there is one that does the same in most cases. A block of
-// a key then replaces a block everywhere of the same key, as it did before format 10.
+// a key then replaces a block everywhere of the same key, as it did in version 0.1.0.
 func Older(op *engine.Op) bool {
 	if !op.High || !ofBlock(op.Code) {
 		return false
@@ -99,8 +87,8 @@ func anyLimit(change *engine.PolicyChange, is func(*engine.Limit) bool) bool {
 		func(o engine.Override) bool { return in(o.Limits) }))
 }
 
-// ofForm5 reports whether a policy change has terms that need format 5.
-func ofForm5(change *engine.PolicyChange) bool {
+// reported reports whether a policy change has a layout or REPORT.
+func reported(change *engine.PolicyChange) bool {
 	terms := change.Terms
 	return terms != nil && (terms.Layout != "" || terms.ReportNs != 0)
 }

@@ -126,16 +126,20 @@ func TestHeadersAtTheBounds(t *testing.T) {
 		b    []byte
 		want error
 	}{
-		"the oldest, and the first kind": {[]byte{wire.Oldest, byte(wire.Decide)}, nil},
-		"the newest, and the last kind":  {[]byte{wire.Version, byte(wire.Bootstrap)}, nil},
-		"an older one":                   {[]byte{wire.Oldest - 1, 0}, wire.ErrMalformed},
-		"a later one":                    {[]byte{wire.Version + 1, 0}, wire.ErrVersion},
-		"a kind that is none":            {[]byte{wire.Oldest, byte(wire.Bootstrap) + 1}, wire.ErrMalformed},
+		"the first, and the first kind": {[]byte{1, byte(wire.Decide)}, nil},
+		"the oldest":                    {[]byte{wire.Oldest, byte(wire.Tick)}, nil},
+		"the newest, and the last kind": {[]byte{wire.Version, byte(wire.Bootstrap)}, nil},
+		"none":                          {[]byte{0, 0}, wire.ErrMalformed},
+		"a later one":                   {[]byte{wire.Version + 1, 0}, wire.ErrVersion},
+		"a kind that is none":           {[]byte{wire.Oldest, byte(wire.Bootstrap) + 1}, wire.ErrMalformed},
 	} {
 		whole := append(c.b, make([]byte, wire.HeaderLen-2)...)
-		_, body, err := wire.Split(whole, wire.Version)
+		h, body, err := wire.Split(whole, wire.Version)
 		require.ErrorIs(t, err, c.want, name)
 		require.Empty(t, body)
+		if err == nil {
+			require.Equal(t, max(c.b[0], wire.Oldest), h.Format, name)
+		}
 		_, _, err = wire.Split(whole[:wire.HeaderLen-1], wire.Version)
 		require.Error(t, err, name)
 	}
@@ -152,6 +156,7 @@ func attempts(mode engine.StrikeMode) engine.Limit {
 
 // TestFormatOf checks that an entry has a newer format only if an older version cannot read it.
 func TestFormatOf(t *testing.T) {
+	const added = 11
 	strike := []engine.PolicyLimit{{Limit: validLimits["log"]}, {Limit: validLimits["strike"]}}
 	other := []engine.PolicyLimit{{Limit: validLimits["log"]}}
 	change := func(terms *engine.Policy) engine.Op {
@@ -167,41 +172,44 @@ func TestFormatOf(t *testing.T) {
 		op   engine.Op
 		want byte
 	}{
-		"a strike of its own": {engine.Op{Limit: validLimits["strike"]}, 1},
-		"an attempt":          {engine.Op{Limit: attempts(engine.Attempts)}, 5},
-		"an extended penalty": {engine.Op{Limit: attempts(engine.Extend)}, 5},
-		"a delay":             {engine.Op{Limit: validLimits["delay"]}, 5},
+		"a strike of its own": {engine.Op{Limit: validLimits["strike"]}, wire.Oldest},
+		"an attempt":          {engine.Op{Limit: attempts(engine.Attempts)}, added},
+		"an extended penalty": {engine.Op{Limit: attempts(engine.Extend)}, added},
+		"a delay":             {engine.Op{Limit: validLimits["delay"]}, added},
 		"a policy with attempts": {change(
-			&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), 5},
-		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: validLimits["delay"]}})), 5},
-		"forgiveness":              {validOp(engine.OpForgive), 5},
-		"a check":                  {validOp(engine.OpCheck), 1},
-		"a check of an address":    {engine.Op{Code: engine.OpCheck, From: []byte("ip:192.0.2.7")}, 5},
-		"a policy removed":         {change(nil), 1},
-		"a policy":                 {change(overridden(other)), 1},
-		"a policy with strikes":    {change(&engine.Policy{Limits: strike}), 2},
-		"an override with strikes": {change(overridden(strike)), 2},
+			&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), added},
+		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: validLimits["delay"]}})), added},
+		"forgiveness":              {validOp(engine.OpForgive), added},
+		"a check":                  {validOp(engine.OpCheck), wire.Oldest},
+		"a check of an address":    {engine.Op{Code: engine.OpCheck, From: []byte("ip:192.0.2.7")}, added},
+		"a policy removed":         {change(nil), wire.Oldest},
+		"a policy":                 {change(overridden(other)), wire.Oldest},
+		"a policy with strikes":    {change(&engine.Policy{Limits: strike}), wire.Oldest},
+		"an override with strikes": {change(overridden(strike)), wire.Oldest},
 		"a policy of an owner": {engine.Op{Code: engine.OpPolicy,
-			Policy: &engine.PolicyChange{Own: true, Terms: overridden(strike)}}, 4},
-		"a conditional removal":   {engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{If: true}}, 4},
-		"a block everywhere":      {engine.Op{Code: engine.OpBlockEverywhere}, 3},
-		"a block of an address":   {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:192.0.2.7")}, 3},
-		"a block of a network":    {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:192.0.2.0/24")}, 11},
-		"a wider network":         {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:0.0.0.0/0")}, 3},
-		"a network lifted":        {engine.Op{Code: engine.OpUnblock, Key: []byte("ip:192.0.2.0/24")}, 1},
-		"an older script":         {script(engine.RedisGCRA - 1), 1},
-		"redis-gcra":              {script(engine.RedisGCRA), 2},
-		"the first of strings":    {script(engine.TextSet), 5},
-		"the last of strings":     {script(engine.TextSwapLive), 5},
-		"a bucket in a hash":      {script(engine.GatewayTake), 5},
-		"a layout":                {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
-		"a rate that is reported": {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
-		"all limits of a key":     {validOp(engine.OpResetPolicy), 5},
-		"a sliding log":           {script(engine.SlidingSet), 5},
-		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, 1},
-		"an ID of a request":      {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, 9},
-		"shared items":            {validOp(engine.OpFollow), 10},
-		"a block beside another":  {engine.Op{Code: engine.OpBlock, High: true, Asks: engine.Fingerprint{1}}, 10},
+			Policy: &engine.PolicyChange{Own: true, Terms: overridden(strike)}}, wire.Oldest},
+		"a conditional removal": {engine.Op{Code: engine.OpPolicy,
+			Policy: &engine.PolicyChange{If: true}}, wire.Oldest},
+		"a block everywhere": {engine.Op{Code: engine.OpBlockEverywhere}, wire.Oldest},
+		"a block of an address": {engine.Op{Code: engine.OpBlockEverywhere,
+			Key: []byte("ip:192.0.2.7")}, wire.Oldest},
+		"a block of a network": {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:192.0.2.0/24")}, added},
+		"a wider network": {engine.Op{Code: engine.OpBlockEverywhere,
+			Key: []byte("ip:0.0.0.0/0")}, wire.Oldest},
+		"a network lifted":        {engine.Op{Code: engine.OpUnblock, Key: []byte("ip:192.0.2.0/24")}, wire.Oldest},
+		"an older script":         {script(engine.RedisGCRA - 1), wire.Oldest},
+		"redis-gcra":              {script(engine.RedisGCRA), wire.Oldest},
+		"the first of strings":    {script(engine.TextSet), added},
+		"the last of strings":     {script(engine.TextSwapLive), added},
+		"a bucket in a hash":      {script(engine.GatewayTake), added},
+		"a layout":                {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), added},
+		"a rate that is reported": {change(&engine.Policy{Limits: other, ReportNs: 1}), added},
+		"all limits of a key":     {validOp(engine.OpResetPolicy), added},
+		"a sliding log":           {script(engine.SlidingSet), added},
+		"an ID":                   {engine.Op{Code: engine.OpReset, ID: []byte("id")}, wire.Oldest},
+		"an ID of a request":      {engine.Op{ID: []byte("id"), Asks: engine.Fingerprint{1}}, added},
+		"shared items":            {validOp(engine.OpFollow), added},
+		"a block beside another":  {engine.Op{Code: engine.OpBlock, High: true, Asks: engine.Fingerprint{1}}, added},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}

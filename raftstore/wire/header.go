@@ -9,50 +9,33 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Oldest and Version are the oldest and the newest format of entries that this package writes and reads. A node stops
-// at an entry of a newer format.
+// Oldest and Version are the oldest and the newest format of entries that this package writes. A node stops at an entry
+// of a newer format.
 //
-// Format 2 adds policies with strikes and the script of redis-gcra. Format 3 adds blocks everywhere. Format 4 adds
-// owners of policies and conditional policy changes. FormatOf returns the format that an operation needs.
-//
-// Format 5 adds
+// Oldest is the newest format that weir 0.1.0 reads. Format 11 adds
 //   - the client address of a decision,
 //   - attempts, delays and forgiveness of strikes,
 //   - layouts and REPORT of policies, and the reset of all limits of a policy for a key,
 //   - byte strings (SET and scripts that compare and swap),
-//   - scripts that keep hashes,
-//   - the script that keeps a sliding log.
+//   - scripts that keep hashes, and the script that keeps a sliding log,
+//   - clusters of several Raft groups: the constants of such a group, and the slots that it owns,
+//   - what an operation with an ID, or of a lease, asks for,
+//   - the version of the policies and blocks everywhere that several groups share,
+//   - a block of one key beside a block everywhere of the same key, and a block everywhere of a network.
 //
-// Format 6 adds clusters of several Raft groups: the constants of such a group, and the slots that it owns.
-//
-// Formats 7 and 8 add no operation. From their first entries on, tables decide by engine.RulesWaits and by
-// engine.RulesDefinitions.
-//
-// Format 9 adds what an operation with an ID, or of a lease, asks for.
-//
-// Format 10 adds the version of the policies and blocks everywhere that several groups share, and a block of one key
-// beside a block everywhere of the same key.
-//
-// Format 11 adds no operation. A block everywhere of a network needs it. From its first entry on, tables decide by
-// engine.RulesNetworks.
-//
-// Format 12 adds no operation. From its first entry on, tables decide by engine.RulesManyBlocks.
-//
-// Format 13 adds the binding of an ID in the group of a key, while the first group carries out the request.
-const Oldest, Version = 1, 13
+// Format 12 adds no operation. Format 13 adds the binding of an ID in the group of a key, while the first group carries
+// out the request. RulesOf returns the rules by which tables decide from the first entry of a format on.
+const Oldest, Version = 4, 13
+
+// first is the lowest format of an entry. Weir 0.1.0 writes the operations of Oldest in any format from first on.
+const first = 1
+
+// added is the format of what weir has added to the log since version 0.1.0, manyBlocks the format of the newest rules,
+// and binding the format of OpBind.
+const added, manyBlocks, binding = 11, 12, 13
 
 // Groups is the format of the first entry of a cluster with several Raft groups.
-const Groups = 6
-
-// waits, definitions, blocks, networks and manyBlocks are the formats whose entries tables decide by engine.RulesWaits,
-// engine.RulesDefinitions, engine.RulesBlocks, engine.RulesNetworks and engine.RulesManyBlocks.
-const (
-	waits       = 7
-	definitions = 8
-	blocks      = 10
-	networks    = 11
-	manyBlocks  = 12
-)
+const Groups = added
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8
@@ -80,7 +63,7 @@ const (
 // Header is the header of an entry.
 type Header struct {
 	Kind Kind
-	// Format is the format of the entry; 0 means Oldest.
+	// Format is the format of the entry, at least Oldest; 0 means Oldest.
 	Format byte
 	// Term is the term for which the proposer's clock is valid. The FSM does not apply an entry that the log holds
 	// under another term, because its time may be ahead of that term's time.
@@ -108,12 +91,12 @@ func Split(b []byte, newest byte) (Header, []byte, error) {
 	if len(b) > 0 && b[0] > newest {
 		return Header{}, nil, fmt.Errorf("%w: entry format %d, this one reads %d", ErrVersion, b[0], newest)
 	}
-	if len(b) < HeaderLen || b[0] < Oldest || b[1] >= byte(numKinds) {
+	if len(b) < HeaderLen || b[0] < first || b[1] >= byte(numKinds) {
 		return Header{}, nil, ErrMalformed
 	}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(b[2+8*i:]) }
 	return Header{
-		Kind: Kind(b[1]), Format: b[0], Term: field(0), Nonce: field(1),
+		Kind: Kind(b[1]), Format: max(b[0], Oldest), Term: field(0), Nonce: field(1),
 		At:         engine.Stamp{NowNs: int64(field(2)), WallOffsetNs: int64(field(3))},
 		CheckIndex: field(4), CheckHash: field(5),
 	}, b[HeaderLen:], nil

@@ -257,7 +257,7 @@ func TestDecisionsAreEncodedAndDecoded(t *testing.T) {
 // reader only gets the parts it expects.
 func TestLockoutsComeBack(t *testing.T) {
 	want := []engine.Decision{{Allowed: 1}, {Allowed: 1, Locked: 1 << 15}, {}, {Locked: 3}}
-	b := wire.AppendDecisions(nil, want, 5)
+	b := wire.AppendDecisions(nil, want, wire.Version)
 	got := make([]engine.Decision, len(want))
 	require.NoError(t, wire.ReadDecisions(b, got))
 	require.Equal(t, want, got)
@@ -265,8 +265,8 @@ func TestLockoutsComeBack(t *testing.T) {
 	for i := range bare {
 		bare[i].Locked = 0
 	}
-	require.Equal(t, wire.AppendDecisions(nil, bare, 5), wire.AppendDecisions(nil, want, 4))
-	end := wire.AppendDecisions(nil, bare, 5)
+	require.Equal(t, wire.AppendDecisions(nil, bare, wire.Version), wire.AppendDecisions(nil, want, wire.Oldest))
+	end := wire.AppendDecisions(nil, bare, wire.Version)
 	for _, bad := range [][]byte{{4, 1}, {1, 0}, {1}, {1, 1, 1, 1}, {3, 1, 1, 1}, {0, 0x80, 0x80, 4}} {
 		require.ErrorIs(t, wire.ReadDecisions(slices.Concat(end, bad), got), wire.ErrMalformed, "%v", bad)
 	}

@@ -22,7 +22,7 @@ func fold(history uint64, l *raft.Log) uint64 {
 	return mix(history, crc64.Checksum(l.Data, crcTable))
 }
 
-// foldDecisions adds answers to a history. It omits Locked: versions before log form 5 do not compute it, and nodes
+// foldDecisions adds answers to a history. It omits Locked: weir 0.1.0 does not compute it, and nodes
 // of both versions must compute the same history during an upgrade. Only events and metrics depend on Locked.
 func foldDecisions(history uint64, out []engine.Decision) uint64 {
 	for i := range out {

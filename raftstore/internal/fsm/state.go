@@ -14,7 +14,7 @@ type State struct {
 	At          engine.Stamp // limiter time of the last entry
 	History     uint64
 	Founding    Constants
-	// Format is the newest form of any entry so far.
+	// Format is the newest form of any entry so far, or 0 before the first entry.
 	Format byte `json:",omitempty"`
 	// Walls is the newest note of the members' wall clocks. A note is never changed.
 	Walls *WallNote `json:",omitempty"`
