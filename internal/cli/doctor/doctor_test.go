@@ -99,7 +99,7 @@ func TestDoctorJudges(t *testing.T) {
 func TestDoctorSeesAClockThatWasSetBack(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "FORMAT")
-	require.NoError(t, os.WriteFile(path, []byte("weir data format 1\n"), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("weir data format 5\n"), 0o600))
 	later := time.Now().Add(time.Hour)
 	require.NoError(t, os.Chtimes(path, later, later))
 	d := &Subject{DataDir: dir}

@@ -1,0 +1,43 @@
+package raftstore_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// TestADirectoryOfTheOldestVersion starts a node in a directory that the first commit of weir 0.1.0 wrote. A part of
+// its state is in an image, and the log after it has an entry in each format up to wire.Oldest. The node decides from
+// this state, by the old rules at first, writes newer formats behind it, and starts again.
+func TestADirectoryOfTheOldestVersion(t *testing.T) {
+	c := newCluster(t, 1, func(_ int, o *raftstore.Options) {
+		o.TestClock = true
+		require.NoError(t, os.CopyFS(o.DataDir, os.DirFS(filepath.Join("testdata", "oldest"))))
+	})
+	n, _ := c.leader()
+	require.EqualValues(t, wire.Oldest, n.Written())
+	require.EqualValues(t, 7, c.decideOn(n, quota("key", 10))[0].Remaining)
+	again := quota("once", 10)
+	again.ID = []byte("request-1")
+	require.EqualValues(t, 9, c.decideOn(n, again)[0].Remaining, "the answer of the first time")
+	require.EqualValues(t, 6, c.decideOn(n, check(1, "burst", "user"))[0].Remaining)
+	require.EqualValues(t, 2, c.decideOn(n, check(1, "daily", "user"))[0].Remaining)
+	require.Zero(t, c.decideOn(n, quota("login|ip:192.0.2.66", 10))[0].Allowed)
+	require.Zero(t, c.decideOn(n, check(1, "login", "user"))[0].Allowed, "the second strike has a penalty")
+	require.EqualValues(t, 1, c.decideOn(n, check(1, "login", "another"))[0].Allowed)
+	require.Equal(t, "team-a", n.Policies().Get([]byte("daily")).Owner)
+
+	require.Equal(t, engine.OK, c.decideOn(n, onText(engine.TextSet, "text", "state"))[0].Status)
+	require.EqualValues(t, wire.Version, n.Written())
+	c.stop(0)
+	c.restart(0)
+	n, _ = c.leader()
+	require.Equal(t, "state", c.decideOn(n, onText(engine.CountGet, "text"))[0].Value)
+	require.EqualValues(t, 6, c.decideOn(n, quota("key", 10))[0].Remaining)
+}
