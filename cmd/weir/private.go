@@ -26,8 +26,8 @@ var ownerNames = []string{"FORMAT", "NODE"}
 // Pebble and the Raft log as well, which choose the modes of their files themselves.
 func keepPrivate() { setUmask(int(othersBits)) }
 
-// narrow removes the permissions of group and others from weir's files in a data directory. An
-// earlier weir created them under the umask of its user. narrow changes neither the directory
+// narrow removes the permissions of group and others from weir's files in a data directory. Files
+// that the operator copied there have modes of their own. narrow changes neither the directory
 // itself nor files in it that are not weir's. It changes nothing in a directory that is not
 // weir's: /var, for example, has a directory "log" too.
 func narrow(log *slog.Logger, dir string) {

@@ -37,7 +37,7 @@ func requirePrivate(t *testing.T, dir string) {
 }
 
 // TestFilesOfOneNodeArePrivate checks that only the owner can access the files of a single server, of its backup and
-// of a restore. A directory that an earlier version left open is narrowed.
+// of a restore. A directory that others can read is narrowed.
 func TestFilesOfOneNodeArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	one, two, file := filepath.Join(dir, "one"), filepath.Join(dir, "two"), filepath.Join(dir, "backup")

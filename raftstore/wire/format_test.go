@@ -2,7 +2,10 @@ package wire_test
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -255,4 +258,15 @@ func TestEstimate(t *testing.T) {
 		require.GreaterOrEqual(t, wire.Estimate(&op), n, name)
 		require.Less(t, wire.Estimate(&op), n+80, name)
 	}
+}
+
+// TestTheFormsAreDocumented checks that the table of forms begins with the oldest and ends with the newest.
+func TestTheFormsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(page), "| form | first used by |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(table, "\n")
+	require.Contains(t, lines[0], fmt.Sprintf("| %d |", wire.Oldest))
+	require.Contains(t, lines[len(lines)-1], fmt.Sprintf("| %d |", wire.Version))
 }
