@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -82,6 +83,15 @@ func TestAClusterOfAnOlderVersionGetsASeed(t *testing.T) {
 	require.NotZero(t, n.group.fsm.State.Founding.HashSeed)
 	require.NotEqual(t, seed, n.group.fsm.State.Founding.HashSeed)
 	require.Empty(t, n.ended)
+}
+
+// TestANewcomerReadsTheOldestForm checks that a node which reads no form that this weir writes cannot join.
+func TestANewcomerReadsTheOldestForm(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	n.host.Options.Format = wire.Oldest
+	require.NoError(t, n.group.format.CheckNewcomer("b", wire.Oldest))
+	require.ErrorIs(t, n.group.format.CheckNewcomer("b", wire.Oldest-1), failure.ErrOlder)
 }
 
 // TestOnlyAMemberForCertainStopsAsking checks that a node asks to join until a committed configuration lists it at

@@ -127,8 +127,8 @@ func (f *Format) Of(forms wire.Forms) byte {
 // node reads.
 func (f *Format) CheckNewcomer(id string, reads byte) error {
 	f.Agree()
-	if agreed := byte(f.Agreed.Load()); max(reads, wire.Oldest) < agreed {
-		return fmt.Errorf("%w: format %d, %q reads %d", failure.ErrOlder, agreed, id, max(reads, wire.Oldest))
+	if agreed := byte(f.Agreed.Load()); reads < agreed {
+		return fmt.Errorf("%w: format %d, %q reads %d", failure.ErrOlder, agreed, id, reads)
 	}
 	return nil
 }
