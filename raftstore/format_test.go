@@ -86,7 +86,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	select {
 	case err := <-c.fatal:
 		require.ErrorIs(t, err, raftstore.ErrNewer)
-		require.ErrorContains(t, err, fmt.Sprintf("entry format %d, this one reads %d", wire.Version, older))
+		op := ofTheNewest("p")
+		require.ErrorContains(t, err, fmt.Sprintf("entry format %d, this one reads %d", wire.FormatOf(&op), older))
 	case <-time.After(patience):
 		t.Fatal("the older version must stop at an entry that it cannot read")
 	}
