@@ -132,7 +132,7 @@ func TestABlockBringsTheNewRules(t *testing.T) {
 	c.take(leader, "other", 1)
 	require.EqualValues(t, wire.Oldest, leader.Written())
 	require.EqualValues(t, 1, c.decideOn(leader, blockOf("blocked"))[0].Allowed)
-	require.EqualValues(t, wire.Version, leader.Written())
+	require.EqualValues(t, wire.Groups, leader.Written())
 	for _, n := range c.nodes {
 		require.EqualValues(t, -1, c.decideOn(n, aboveTheLimit("blocked"))[0].RetryMs)
 	}

@@ -24,12 +24,11 @@ func FormatOf(op *engine.Op) byte {
 // format is newer than that of FormatOf if older rules decide the operation otherwise. So a log keeps its old format,
 // and a cluster the way back to an older version, until the rules make a difference.
 func Preferred(op *engine.Op) byte {
-	switch op.Code {
-	case engine.OpPolicy, engine.OpBlock, engine.OpBlockEverywhere, engine.OpFollow:
+	switch {
+	case op.Code == engine.OpBlockEverywhere, op.Code == engine.OpFollow:
 		return manyBlocks
-	}
-	if op.High {
-		return manyBlocks
+	case op.High, op.Code == engine.OpPolicy, op.Code == engine.OpBlock:
+		return added
 	}
 	return Oldest
 }
