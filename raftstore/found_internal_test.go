@@ -89,7 +89,7 @@ func TestAClusterOfAnOlderVersionGetsASeed(t *testing.T) {
 func TestANewcomerReadsTheOldestForm(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
-	n.host.Options.Format = wire.Oldest
+	n.own.Options.Format = wire.Oldest
 	require.NoError(t, n.group.format.CheckNewcomer("b", wire.Oldest))
 	require.ErrorIs(t, n.group.format.CheckNewcomer("b", wire.Oldest-1), failure.ErrOlder)
 }
