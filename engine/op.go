@@ -111,8 +111,8 @@ const (
 // Status reports whether an operation was carried out, and if not, why.
 type Status uint8
 
-// The statuses. For every status but OK, UnknownOutcome and SomeGroups no state has changed, and the other fields of
-// the Decision are zero, except Pair for UnknownPolicy, and what FirstUse, LeasedUnits and MostBlocks return.
+// The statuses. For every status of the engine but OK no state has changed, and the other fields of the Decision are
+// zero, except Pair for UnknownPolicy, and what FirstUse, LeasedUnits and MostBlocks return.
 const (
 	OK              Status = iota
 	WrongType              // the key belongs to another algorithm
@@ -133,16 +133,9 @@ const (
 	KeyBlocked             // a block denies the script, whose answer cannot express a denial
 	ValueTooLong           // the value would be longer than allowed
 
-	// The engine sets none of the following statuses. A limiter.Limiter in front of several Raft groups sets them,
-	// because its groups can fail one by one. Package limiter has an error for each of them.
-	WrongGroup     // another Raft group owns the slot of the key
-	CrossSlot      // the keys of the operation are in different slots
-	NotApplied     // not applied, and can be sent again
-	NoLeader       // not applied, because the group has no leader
-	Overloaded     // not applied, because too many operations wait
-	NotReadable    // not applied, because not every node supports the operation
-	UnknownOutcome // it may have been applied
-	SomeGroups     // applied; Allowed of Limit groups have it, and the others will get it
+	// NotDecided and the statuses after it are outcomes of package limiter, and the engine sets none of them. Nodes send
+	// statuses to each other, so a number never changes: the next status of the engine is 64.
+	NotDecided
 )
 
 // Decision answers an Op. OpTake, OpCheck and OpReserve fill all five numbers. The other operations answer as

@@ -38,7 +38,7 @@ func TestErrorsOfTheRaftLibrary(t *testing.T) {
 		other:                                {limiter.ErrUnknownOutcome, other},
 		nil:                                  {nil, nil},
 	} {
-		require.Equal(t, want.entry, pipeline.Verdict(said), "an entry: %v", said)
+		require.Equal(t, want.entry, consensus.Outcome(said), "an entry: %v", said)
 		require.Equal(t, want.change, c.Change(over{err: said}), "a change: %v", said)
 	}
 }

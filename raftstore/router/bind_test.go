@@ -66,10 +66,10 @@ func TestABindingThatFailsIsRepeated(t *testing.T) {
 			groups[g].fail(err)
 			failed := decide(t, r, block)[0]
 			if g == 1 {
-				require.Equal(t, engine.NotApplied, failed.Status)
+				require.Equal(t, limiter.ErrTryAgain.Status(), failed.Status)
 				require.Equal(t, before, version())
 			} else {
-				require.Equal(t, statusOf(err), failed.Status)
+				require.Equal(t, outcomeOf(err).Status(), failed.Status)
 			}
 			groups[g].fail(nil)
 			for range 2 {
@@ -105,6 +105,6 @@ func TestAnOldMemberBindsInOneGroup(t *testing.T) {
 	r, groups := newTest(t, 2)
 	groups[1].fail(limiter.ErrOldMember)
 	block := boundOp(engine.OpBlockEverywhere, keysOf(r, 1, 1)[0], "x", time.Hour)
-	require.Equal(t, engine.SomeGroups, decide(t, r, block)[0].Status, "the group takes no block either")
+	require.Equal(t, limiter.ErrSomeGroups.Status(), decide(t, r, block)[0].Status, "the group takes no block either")
 	require.True(t, groups[0].BlocksEverywhere().Has(block.Key))
 }

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/weir-project/weir/engine"
@@ -141,7 +140,7 @@ func (p *plan) scatter(out []engine.Decision) {
 	}
 	for i, g := range p.group {
 		if g == nowhere {
-			out[i] = engine.Decision{Status: engine.CrossSlot}
+			out[i] = engine.Decision{Status: limiter.ErrCrossSlot.Status()}
 			continue
 		}
 		out[i] = p.out[p.ends[g]]
@@ -221,28 +220,15 @@ func failIf(err error, out []engine.Decision) {
 // fail answers operations whose group could not decide.
 func fail(out []engine.Decision, err error) {
 	for i := range out {
-		out[i] = engine.Decision{Status: statusOf(err)}
+		out[i] = engine.Decision{Status: outcomeOf(err).Status()}
 	}
 }
 
-// statuses are the statuses of the errors of a Limiter. Every other error means an unknown outcome.
-var statuses = []struct {
-	err error
-	is  engine.Status
-}{
-	{limiter.ErrTryAgain, engine.NotApplied},
-	{limiter.ErrNotLeader, engine.NotApplied},
-	{limiter.ErrClusterDown, engine.NoLeader},
-	{limiter.ErrOverloaded, engine.Overloaded},
-	{limiter.ErrOldMember, engine.NotReadable},
-	{limiter.ErrCrossSlot, engine.CrossSlot},
-}
-
-func statusOf(err error) engine.Status {
-	for _, s := range statuses {
-		if errors.Is(err, s.err) {
-			return s.is
-		}
+// outcomeOf returns the outcome of a group's error.
+func outcomeOf(err error) limiter.Outcome {
+	o := limiter.OutcomeOf(err)
+	if o == limiter.ErrNotLeader { // the caller cannot know which node should have led
+		return limiter.ErrTryAgain
 	}
-	return engine.UnknownOutcome
+	return o
 }

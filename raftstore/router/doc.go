@@ -3,7 +3,7 @@
 // Each group owns a range of hash slots. The router sends an operation to the group that owns the slot of its key, and
 // a pipeline to several groups at once. Operations on one key keep their order, because a key has one group and the
 // router calls a group once for a run of operations. Groups fail one by one. So an operation that its group could not
-// decide gets a status (engine.NotApplied and others), and the other operations of the pipeline are answered.
+// decide gets a status (limiter.Outcome), and the other operations of the pipeline are answered.
 //
 // Every group must know each change of a policy or of a block everywhere. Such an operation goes to one group first,
 // whose answer counts, and then to all others. The first group of the cluster decides about policies. The node that

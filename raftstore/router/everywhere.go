@@ -47,12 +47,12 @@ func (r *Router) changeBound(ops []engine.Op, out []engine.Decision, atomic bool
 	for i := range ops {
 		if k := len(bindAt) - len(answers); len(answers) > 0 && bindAt[k] == i {
 			out[i], answers = answers[0], answers[1:]
-			switch out[i].Status {
-			case engine.OK:
+			switch outcome := limiter.OutcomeOfStatus(out[i].Status); {
+			case out[i].Status == engine.OK:
 				boundAt = append(boundAt, i)
-			case engine.NotReadable: // an older member: the ID is bound in the first group alone
-			case engine.UnknownOutcome: // of the binding
-				out[i].Status = engine.NotApplied
+			case outcome == limiter.ErrOldMember: // the ID is bound in the first group alone
+			case outcome == limiter.ErrUnknownOutcome: // of the binding
+				out[i].Status = limiter.ErrTryAgain.Status()
 				continue
 			default:
 				continue
@@ -71,7 +71,7 @@ func (r *Router) changeBound(ops []engine.Op, out []engine.Decision, atomic bool
 func (r *Router) release(ops []engine.Op, out []engine.Decision, at []int) {
 	var refused []engine.Op
 	for _, i := range at {
-		if s := out[i].Status; s != engine.OK && s < engine.WrongGroup {
+		if s := out[i].Status; s != engine.OK && limiter.OutcomeOfStatus(s) == 0 {
 			refused = append(refused, engine.Op{Code: engine.OpForget, Key: ops[i].Key, ID: ops[i].ID, Cost: 1})
 		}
 	}
@@ -139,7 +139,7 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 	total := int64(len(r.all()))
 	for i := range ops {
 		if out[i].Status == engine.OK {
-			out[i] = engine.Decision{Status: engine.SomeGroups, Allowed: total - int64(behind), Limit: total}
+			out[i] = engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: total - int64(behind), Limit: total}
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (r *Router) unblock(ops []engine.Op, out []engine.Decision) {
 			continue
 		}
 		if err != nil {
-			out[i] = engine.Decision{Status: statusOf(err)}
+			out[i] = engine.Decision{Status: outcomeOf(err).Status()}
 			continue
 		}
 		op := ops[i]
@@ -254,15 +254,15 @@ func scatterTo(out []engine.Decision, at []int, decide func([]engine.Decision)) 
 // join joins the answers to OpUnblock of the key's group, which did its part, and of the first group. only tells that
 // they are one group.
 func join(own, all *engine.Decision, only bool) {
-	switch {
-	case only || all.Status == engine.SomeGroups:
+	switch outcome := limiter.OutcomeOfStatus(all.Status); {
+	case only || outcome == limiter.ErrSomeGroups:
 		*own = *all
 	case all.Status == engine.OK:
 		own.Allowed = max(own.Allowed, all.Allowed)
-	case own.Allowed == 0 && all.Status != engine.UnknownOutcome:
+	case own.Allowed == 0 && outcome != limiter.ErrUnknownOutcome:
 		*own = *all // nothing was changed
 	default:
-		*own = engine.Decision{Status: engine.UnknownOutcome}
+		*own = engine.Decision{Status: limiter.ErrUnknownOutcome.Status()}
 	}
 }
 

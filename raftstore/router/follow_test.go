@@ -132,7 +132,7 @@ func TestAGroupFollowsAtTheNextComparison(t *testing.T) {
 	check := engine.Op{Code: engine.OpCheck, Cost: 1, Key: []byte(key), Text: []byte("stays")}
 	decide(t, r, setPolicy("stays", 5), setPolicy("goes", 2), check)
 	groups[1].fail(limiter.ErrClusterDown)
-	require.Equal(t, engine.Decision{Status: engine.SomeGroups, Allowed: 1, Limit: 2},
+	require.Equal(t, engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 1, Limit: 2},
 		decide(t, r, change("stays", engine.PolicyChange{Do: engine.PolicyDelete}))[0])
 	decide(t, r, setPolicy("stays", 5), setPolicy("new", 5),
 		change("goes", engine.PolicyChange{Do: engine.PolicyDelete}))
@@ -177,7 +177,7 @@ func TestABlockOfOneKeyAsksItsGroup(t *testing.T) {
 	out := decide(t, r, engine.Op{Code: engine.OpBlock, Key: key, TTLNs: engine.Never})
 	require.Equal(t, []engine.Status{engine.OK}, []engine.Status{out[0].Status})
 	require.Zero(t, decide(t, r, quota(string(key), 9))[0].Allowed)
-	require.Equal(t, engine.NoLeader, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Status,
+	require.Equal(t, limiter.ErrClusterDown.Status(), decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Status,
 		"nobody knows whether the key has a block everywhere")
 	groups[0].fail(nil)
 	require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Allowed)

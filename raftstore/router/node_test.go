@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/raftstore/router"
 )
@@ -132,7 +133,7 @@ func (c *tier) take(n *router.Node, keys []string) (allowed int64) {
 			switch d.Status {
 			case engine.OK:
 				allowed += d.Allowed
-			case engine.NotApplied, engine.NoLeader:
+			case limiter.ErrTryAgain.Status(), limiter.ErrClusterDown.Status():
 				again = append(again, left[i])
 			default:
 				require.Failf(c.t, "a decision failed", "%s: status %d", left[i], d.Status)

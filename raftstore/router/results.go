@@ -3,8 +3,6 @@ package router
 import (
 	"errors"
 	"fmt"
-
-	"github.com/weir-project/weir/engine"
 )
 
 // errLast is the result of a change for a group that is changed last, and errUntried for one that was not tried.
@@ -27,7 +25,7 @@ func joinResults(errs []error) error {
 			continue
 		case errors.Is(err, errLast), errors.Is(err, errUntried):
 			continue
-		case statusOf(err) == engine.UnknownOutcome:
+		case outcomeOf(err).MayBeDone():
 			unknown++
 		default:
 			not++

@@ -45,12 +45,13 @@ func TestAPipelineIsSplitByGroup(t *testing.T) {
 func TestAGroupFailsAlone(t *testing.T) {
 	r, groups := newTest(t, 2)
 	mine, others := keysOf(r, 0, 2), keysOf(r, 1, 2)
-	for err, want := range map[error]engine.Status{
-		fmt.Errorf("x: %w", limiter.ErrTryAgain): engine.NotApplied, limiter.ErrNotLeader: engine.NotApplied,
-		limiter.ErrClusterDown: engine.NoLeader, limiter.ErrOverloaded: engine.Overloaded,
-		limiter.ErrOldMember: engine.NotReadable, limiter.ErrUnknownOutcome: engine.UnknownOutcome,
-		errors.New("anything else"): engine.UnknownOutcome,
+	for err, outcome := range map[error]limiter.Outcome{
+		fmt.Errorf("x: %w", limiter.ErrTryAgain): limiter.ErrTryAgain, limiter.ErrNotLeader: limiter.ErrTryAgain,
+		limiter.ErrClusterDown: limiter.ErrClusterDown, limiter.ErrOverloaded: limiter.ErrOverloaded,
+		limiter.ErrOldMember: limiter.ErrOldMember, limiter.ErrUnknownOutcome: limiter.ErrUnknownOutcome,
+		errors.New("anything else"): limiter.ErrUnknownOutcome,
 	} {
+		want := outcome.Status()
 		groups[1].fail(err)
 		out := decide(t, r, quota(mine[0], 10), quota(others[0], 10), quota(mine[1], 20), quota(others[1], 10))
 		require.Equal(t, []engine.Status{0, want, 0, want}, []engine.Status{out[0].Status, out[1].Status,
@@ -70,7 +71,7 @@ func TestOneStepIsOnOneSlot(t *testing.T) {
 		Also: []engine.Pair{{Policy: []byte("p"), Key: []byte(keys[1])}}}
 	hold := engine.Op{Code: engine.OpReserve, Cost: 1, Key: []byte(keys[0]), Text: []byte("p"), ID: []byte(keys[1])}
 	out := decide(t, r, quota(keys[0], 5), check, hold, quota(keys[0], 5))
-	require.Equal(t, []engine.Status{engine.OK, engine.CrossSlot, engine.CrossSlot, engine.OK},
+	require.Equal(t, []engine.Status{engine.OK, limiter.ErrCrossSlot.Status(), limiter.ErrCrossSlot.Status(), engine.OK},
 		[]engine.Status{out[0].Status, out[1].Status, out[2].Status, out[3].Status})
 	require.EqualValues(t, 3, out[3].Remaining)
 
@@ -132,11 +133,11 @@ func TestABlockThatMissesAGroup(t *testing.T) {
 	r, groups := newTest(t, 2)
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
 	groups[1].fail(limiter.ErrTryAgain)
-	require.Equal(t, engine.Decision{Status: engine.SomeGroups, Allowed: 1, Limit: 2}, decide(t, r, block)[0])
+	require.Equal(t, engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 1, Limit: 2}, decide(t, r, block)[0])
 	groups[1].fail(nil)
 	require.Equal(t, engine.OK, decide(t, r, block)[0].Status)
 	groups[0].fail(limiter.ErrClusterDown)
-	require.Equal(t, engine.NoLeader, decide(t, r, block)[0].Status)
+	require.Equal(t, limiter.ErrClusterDown.Status(), decide(t, r, block)[0].Status)
 }
 
 // TestAGroupThatRefusesABlock checks that a block everywhere is not reported as done if one group has no memory for it.
@@ -153,7 +154,7 @@ func TestAGroupThatRefusesABlock(t *testing.T) {
 	}
 	groups[1].table = small
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
-	require.Equal(t, engine.SomeGroups, decide(t, r, block)[0].Status)
+	require.Equal(t, limiter.ErrSomeGroups.Status(), decide(t, r, block)[0].Status)
 	require.Empty(t, small.BlocksEverywhere(at).Keys())
 	require.Less(t, small.SharedVersion(), r.all()[0].SharedVersion(), "the group is behind")
 	groups[1].table = engine.NewTable(engine.Options{})
@@ -421,5 +422,5 @@ func TestGroupsStartTogether(t *testing.T) {
 	started.Add(2)
 	out = decide(t, r, ops...)
 	require.EqualValues(t, 3, out[0].Remaining)
-	require.Equal(t, engine.Overloaded, out[1].Status)
+	require.Equal(t, limiter.ErrOverloaded.Status(), out[1].Status)
 }

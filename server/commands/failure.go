@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -26,7 +27,7 @@ func (s *Session) failure(ops []engine.Op, ds []engine.Decision) error {
 			done++
 			continue
 		default:
-			unknown = unknown || mayBeDone(status)
+			unknown = unknown || limiter.OutcomeOfStatus(status).MayBeDone()
 		}
 		if first < 0 {
 			first = i
@@ -43,24 +44,20 @@ func (s *Session) failure(ops []engine.Op, ds []engine.Decision) error {
 	return partFailure(ops, ds, done, err)
 }
 
-// mayBeDone reports whether an operation with this status may have been carried out.
-func mayBeDone(s engine.Status) bool { return s == engine.UnknownOutcome || s == engine.SomeGroups }
-
 // partFailure returns the error of a command that was carried out in part. why is the first reason.
 func partFailure(ops []engine.Op, ds []engine.Decision, done int, why error) error {
 	var not, may []string
+	prefix, reason, _ := strings.Cut(service.ErrorText(why), " ")
 	for i := range ds {
+		outcome := limiter.OutcomeOfStatus(ds[i].Status)
+		if outcome != 0 { // a repetition may succeed
+			prefix = "UNKNOWN"
+		}
 		switch {
-		case mayBeDone(ds[i].Status):
+		case outcome.MayBeDone():
 			may = append(may, quote.Text(ops[i].Key))
 		case ds[i].Status != engine.OK:
 			not = append(not, quote.Text(ops[i].Key))
-		}
-	}
-	prefix, reason, _ := strings.Cut(service.ErrorText(why), " ")
-	for i := range ds {
-		if ds[i].Status >= engine.WrongGroup { // a cluster's status, after which a repetition may succeed
-			prefix = "UNKNOWN"
 		}
 	}
 	text := fmt.Sprintf("%s %d of %d are done", prefix, done, len(ds))

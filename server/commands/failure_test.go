@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // TestAnErrorSaysWhatWasDone checks the errors of commands on several keys of which some groups failed. None of them
@@ -19,14 +20,14 @@ func TestAnErrorSaysWhatWasDone(t *testing.T) {
 		want string
 	}{
 		{[]engine.Status{engine.OK, engine.OK, engine.OK}, ""},
-		{[]engine.Status{engine.NotApplied, engine.NotApplied, engine.NotApplied},
+		{[]engine.Status{limiter.ErrTryAgain.Status(), limiter.ErrTryAgain.Status(), limiter.ErrTryAgain.Status()},
 			"TRYAGAIN not applied, send it again"},
-		{[]engine.Status{engine.NotApplied, engine.NoLeader, engine.Overloaded}, "TRYAGAIN not applied, send it again"},
-		{[]engine.Status{engine.OK, engine.NotApplied, engine.OK},
+		{[]engine.Status{limiter.ErrTryAgain.Status(), limiter.ErrClusterDown.Status(), limiter.ErrOverloaded.Status()}, "TRYAGAIN not applied, send it again"},
+		{[]engine.Status{engine.OK, limiter.ErrTryAgain.Status(), engine.OK},
 			"UNKNOWN 2 of 3 are done, 1 are not ('b'); the first because: not applied, send it again"},
-		{[]engine.Status{engine.OK, engine.UnknownOutcome, engine.NoLeader}, "UNKNOWN 1 of 3 are done, 1 are not " +
+		{[]engine.Status{engine.OK, limiter.ErrUnknownOutcome.Status(), limiter.ErrClusterDown.Status()}, "UNKNOWN 1 of 3 are done, 1 are not " +
 			"('c'), 1 may be ('b'); the first because: no answer in time, it may have been counted"},
-		{[]engine.Status{engine.NotApplied, engine.UnknownOutcome, engine.NotApplied}, "UNKNOWN 0 of 3 are done, " +
+		{[]engine.Status{limiter.ErrTryAgain.Status(), limiter.ErrUnknownOutcome.Status(), limiter.ErrTryAgain.Status()}, "UNKNOWN 0 of 3 are done, " +
 			"2 are not ('a' 'c'), 1 may be ('b'); the first because: not applied, send it again"},
 		{[]engine.Status{engine.OK, engine.OutOfMemory, engine.OK}, "OOM 2 of 3 are done, 1 are not ('b'); the first " +
 			"because: memory is at --max-memory and no limiter could be evicted (weir never evicts blocks and holds, " +
@@ -46,11 +47,11 @@ func TestAnErrorSaysWhatWasDone(t *testing.T) {
 	require.EqualError(t, s.failure(ops[:2], []engine.Decision{{}, {Status: engine.BlocksFull, Remaining: 100000}}),
 		"ERR 1 of 2 are done, 1 are not ('b'); the first because: at most 100000 blocks EVERYWHERE may be in force, and "+
 			"this one was not set: RL.UNBLOCK one, or block single keys")
-	some := engine.Decision{Status: engine.SomeGroups, Allowed: 5, Limit: 8}
+	some := engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 5, Limit: 8}
 	require.EqualError(t, s.failure(ops[:2], []engine.Decision{some, some}), "UNKNOWN the change is made, and 5 of 8 "+
 		"groups have it: the others get it by themselves, once they have a leader")
 	reads := []engine.Op{{Code: engine.OpScript, Script: &engine.Script{ID: engine.TextLook}},
 		{Code: engine.OpScript, Script: &engine.Script{ID: engine.TextLook}}}
-	require.EqualError(t, s.failure(reads, []engine.Decision{{}, {Status: engine.NotApplied}}),
+	require.EqualError(t, s.failure(reads, []engine.Decision{{}, {Status: limiter.ErrTryAgain.Status()}}),
 		"TRYAGAIN not applied, send it again", "a read changes nothing")
 }

@@ -120,10 +120,10 @@ func (r *FakeReplica) decideByGroup(t *limiter.Topology, ops []engine.Op, out []
 		switch {
 		case ops[i].Slotless():
 		case !ops[i].Within(hashslot.Range{First: slot, Last: slot}):
-			out[i] = engine.Decision{Status: engine.CrossSlot}
+			out[i] = engine.Decision{Status: limiter.ErrCrossSlot.Status()}
 			continue
 		case t.GroupOf(slot).Leader == "" && !ops[i].Dry:
-			out[i] = engine.Decision{Status: engine.NoLeader}
+			out[i] = engine.Decision{Status: limiter.ErrClusterDown.Status()}
 			continue
 		}
 		if err := r.FakeCluster.Decide(ops[i:i+1], out[i:i+1]); err != nil {

@@ -56,24 +56,11 @@ func ErrorText(err error) string {
 		return string(reply)
 	case errors.As(err, &wrong):
 		return "ERR " + string(wrong)
-	case errors.Is(err, limiter.ErrNoDisk), errors.Is(err, limiter.ErrOldMember), errors.Is(err, limiter.ErrTooLarge):
-		return "ERR " + err.Error()
-	case errors.Is(err, limiter.ErrTryAgain): // the cause is in the log only
-		return "TRYAGAIN " + limiter.ErrTryAgain.Error()
-	case errors.Is(err, limiter.ErrNotLeader):
-		return "TRYAGAIN " + err.Error()
-	case errors.Is(err, limiter.ErrClusterDown):
-		return "CLUSTERDOWN " + err.Error()
-	case errors.Is(err, limiter.ErrCrossSlot):
-		return "CROSSSLOT " + err.Error()
-	case errors.Is(err, limiter.ErrOverloaded):
-		return "OVERLOADED " + err.Error()
-	default:
-		return "UNKNOWN " + err.Error()
 	}
+	return limiter.OutcomeOf(err).Reply(err)
 }
 
-// StatusErrors maps the status of an operation that the engine did not execute to its error reply.
+// StatusErrors maps the status of an operation that the engine refused to its error reply.
 var StatusErrors = [...]resp.Error{
 	engine.WrongType:       ErrWrongType,
 	engine.OutOfMemory:     errOutOfMemory,
@@ -90,30 +77,21 @@ var StatusErrors = [...]resp.Error{
 	engine.NotInteger:      arg.ErrNotInteger,
 	engine.KeyBlocked:      ErrKeyBlocked,
 	engine.ValueTooLong:    ErrValueTooLong,
-
-	engine.WrongGroup:     replyTo(limiter.ErrTryAgain),
-	engine.CrossSlot:      replyTo(limiter.ErrCrossSlot),
-	engine.NotApplied:     replyTo(limiter.ErrTryAgain),
-	engine.NoLeader:       replyTo(limiter.ErrClusterDown),
-	engine.Overloaded:     replyTo(limiter.ErrOverloaded),
-	engine.NotReadable:    replyTo(limiter.ErrOldMember),
-	engine.UnknownOutcome: replyTo(limiter.ErrUnknownOutcome),
 }
-
-// replyTo returns the error reply of an error of a Limiter.
-func replyTo(err error) resp.Error { return resp.Error(ErrorText(err)) }
 
 // StatusError returns the error reply for an operation that the engine did not execute.
 func StatusError(op *engine.Op, d *engine.Decision) error {
-	switch {
-	case d.Status == engine.SomeGroups:
+	switch outcome := limiter.OutcomeOfStatus(d.Status); {
+	case outcome == limiter.ErrSomeGroups:
 		return resp.Error(fmt.Sprintf("UNKNOWN the change is made, and %d of %d groups have it: the others get it by "+
 			"themselves, once they have a leader", d.Allowed, d.Limit))
 	case d.Status == engine.BlocksFull:
 		return resp.Error(fmt.Sprintf("ERR at most %d blocks EVERYWHERE may be in force, and this one was not set: "+
 			"RL.UNBLOCK one, or block single keys", d.MostBlocks()))
-	case d.Status == engine.CrossSlot && op.Code == engine.OpReserve:
+	case outcome == limiter.ErrCrossSlot && op.Code == engine.OpReserve:
 		return errHoldCrossSlot
+	case outcome != 0:
+		return resp.Error(outcome.Reply(outcome))
 	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
 		return ErrTooManyHolds
 	case d.Status == engine.NotRefundable && op.Code == engine.OpReserve:

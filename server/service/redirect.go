@@ -116,7 +116,7 @@ func (s *Service) decideRest(b *Batch, ds []engine.Decision, away []error) error
 	at := 0
 	for i := range b.Queue {
 		for range b.Queue[i].Ops {
-			if ds[at] = (engine.Decision{Status: engine.WrongGroup}); away[i] == nil {
+			if ds[at] = (engine.Decision{Status: limiter.ErrWrongGroup.Status()}); away[i] == nil {
 				ops, to = append(ops, b.Ops[at]), append(to, at)
 			}
 			at++

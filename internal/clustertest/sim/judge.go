@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/clustertest/ledger"
+	"github.com/weir-project/weir/limiter"
 )
 
 // judge checks the guarantees against the history. used returns the units in use on a key at the end.
@@ -58,16 +59,15 @@ func (s *Simulation) violations(key string, found ...[]string) {
 // outcomeOf returns the outcome that the status of one operation means. A router in front of several groups answers
 // with a status where one group returns an error.
 func (s *Simulation) outcomeOf(op engine.Op, status engine.Status) outcome {
-	switch status {
-	case engine.NotApplied, engine.NoLeader, engine.Overloaded, engine.NotReadable:
-		return refused
-	case engine.UnknownOutcome, engine.SomeGroups:
+	switch o := limiter.OutcomeOfStatus(status); {
+	case o == 0:
+		return acked
+	case o.MayBeDone():
 		return unknown
-	case engine.WrongGroup, engine.CrossSlot:
+	case o == limiter.ErrWrongGroup || o == limiter.ErrCrossSlot:
 		if !misroutes(s.config.Faults) {
 			s.violation("an operation on %s was sent to the wrong group", op.Key)
 		}
-		return refused
 	}
-	return acked
+	return refused
 }

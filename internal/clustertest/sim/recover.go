@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/limiter"
 )
 
 const (
@@ -91,7 +92,7 @@ func (s *Simulation) allAnswer() bool {
 func (p *process) look(key string) (used int64, ok bool) {
 	for range misroutesInARow {
 		out, err := p.ask([]engine.Op{{Key: []byte(key), Limit: limitOf(key)}}, false)
-		if err == nil && out[0].Status == engine.WrongGroup {
+		if err == nil && out[0].Status == limiter.ErrWrongGroup.Status() {
 			continue
 		}
 		if err != nil || out[0].Status != engine.OK {

@@ -37,55 +37,49 @@ const (
 	tooLarge               // certainly not applied: longer than an entry may be
 )
 
+// statuses are the statuses of the outcomes that nodes tell each other. An answer without a status is Refused.
+var statuses = map[limiter.Outcome]byte{
+	limiter.ErrTryAgain: TryAgain, limiter.ErrNotLeader: NotLeader, limiter.ErrClusterDown: NotLeader,
+	limiter.ErrOverloaded: overloaded, limiter.ErrOldMember: oldMember, limiter.ErrTooLarge: tooLarge,
+	limiter.ErrUnknownOutcome: unknown,
+}
+
 // Reply encodes an outcome as the status and the payload of an answer.
 func Reply(payload []byte, err error) (byte, []byte) {
+	var outcome limiter.Outcome
 	switch {
 	case err == nil:
 		return Answered, payload
-	case errors.Is(err, limiter.ErrTryAgain):
-		return TryAgain, nil
-	case errors.Is(err, limiter.ErrNotLeader), errors.Is(err, limiter.ErrClusterDown):
-		return NotLeader, nil
-	case errors.Is(err, limiter.ErrOverloaded):
-		return overloaded, nil
 	case errors.Is(err, failure.ErrLostState):
 		return lostState, []byte(err.Error())
-	case errors.Is(err, limiter.ErrOldMember):
-		return oldMember, nil
-	case errors.Is(err, limiter.ErrTooLarge):
-		return tooLarge, nil
 	case errors.Is(err, failure.ErrRemovedID):
 		return spentID, nil
-	case errors.Is(err, limiter.ErrUnknownOutcome):
-		return unknown, nil
-	default:
-		return Refused, []byte(err.Error())
+	case errors.As(err, &outcome) && statuses[outcome] != 0:
+		return statuses[outcome], nil
 	}
+	return Refused, []byte(err.Error())
 }
 
-// OutcomeOf decodes the outcome from an answer.
+// OutcomeOf decodes the outcome from an answer. A caller cannot use that another node does not lead, so NotLeader is
+// limiter.ErrTryAgain.
 func OutcomeOf(status byte, payload []byte) error {
 	switch status {
 	case Answered:
 		return nil
-	case TryAgain:
-		return limiter.ErrTryAgain
 	case NotLeader:
 		return limiter.ErrTryAgain
-	case overloaded:
-		return limiter.ErrOverloaded
 	case lostState:
 		return fmt.Errorf("%w%s", failure.ErrLostState,
 			strings.TrimPrefix(string(payload), failure.ErrLostState.Error()))
-	case oldMember:
-		return limiter.ErrOldMember
-	case tooLarge:
-		return limiter.ErrTooLarge
 	case spentID:
 		return failure.ErrRemovedID
 	case Refused:
 		return errors.New(string(payload))
-	default:
-		return limiter.ErrUnknownOutcome
 	}
+	for outcome, s := range statuses {
+		if s == status {
+			return outcome
+		}
+	}
+	return limiter.ErrUnknownOutcome
 }

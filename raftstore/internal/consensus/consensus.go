@@ -30,17 +30,27 @@ func (c *Raft) Await(f raft.Future) error {
 	}
 }
 
-// Change waits for a configuration change, and translates the library's error into an error of package limiter.
+// Outcome returns the outcome of an entry from the library's error, and nil for nil.
+func Outcome(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
+		errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return limiter.ErrTryAgain // refused before it was in any log
+	}
+	return limiter.ErrUnknownOutcome
+}
+
+// Change waits for a configuration change, and returns its outcome, or the reason why the library refuses it.
 func (c *Raft) Change(future raft.Future) error {
 	err := c.Await(future)
-	switch {
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
-		errors.Is(err, raft.ErrEnqueueTimeout):
-		return limiter.ErrTryAgain
-	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
-		return limiter.ErrUnknownOutcome
+	outcome := Outcome(err)
+	if outcome == limiter.ErrUnknownOutcome && !errors.Is(err, raft.ErrLeadershipLost) &&
+		!errors.Is(err, raft.ErrRaftShutdown) {
+		return err
 	}
-	return err
+	return outcome
 }
 
 // Term returns the term this node is in.

@@ -274,7 +274,7 @@ func (m *FSM) wrongGroup(s *State, ops []engine.Op) int {
 
 func refuse(out []engine.Decision) {
 	for i := range out {
-		out[i] = engine.Decision{Status: engine.WrongGroup}
+		out[i] = engine.Decision{Status: limiter.ErrWrongGroup.Status()}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -42,7 +43,7 @@ func TestOperationsOnOtherSlotsAreRefused(t *testing.T) {
 	for i := range out {
 		statuses, left = append(statuses, out[i].Status), append(left, out[i].Remaining)
 	}
-	w := engine.WrongGroup
+	w := limiter.ErrWrongGroup.Status()
 	require.Equal(t, []engine.Status{w, 0, w, w, 0, 0, w}, statuses)
 	require.Equal(t, []int64{0, 1, 0, 0, 0, 0, 0}, left, "two units of one key, and none of the other")
 	require.EqualValues(t, 1, m.Table.Load().Len(at(0)))
@@ -55,7 +56,7 @@ func TestABatchOnOtherSlotsIsRefusedWhole(t *testing.T) {
 	out := make([]engine.Decision, 2)
 	call := wire.Call{Ops: []engine.Op{keyOf("key"), keyOf("bar")}, Atomic: true}
 	m.decideWithin(m.Table.Load(), &m.State, call, out)
-	require.Equal(t, []engine.Decision{{Status: engine.WrongGroup}, {Status: engine.WrongGroup}}, out)
+	require.Equal(t, []engine.Decision{{Status: limiter.ErrWrongGroup.Status()}, {Status: limiter.ErrWrongGroup.Status()}}, out)
 	require.Zero(t, m.Table.Load().Len(at(0)))
 	call.Ops[1] = keyOf("foo")
 	m.decideWithin(m.Table.Load(), &m.State, call, out)

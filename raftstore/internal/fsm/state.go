@@ -31,7 +31,7 @@ type Constants struct {
 	// cluster with one group.
 	Groups int `json:",omitempty"`
 	Group  int `json:",omitempty"`
-	// Slots are the hash slots that the group owns; nil: all. The group answers engine.WrongGroup for other slots.
+	// Slots are the hash slots that the group owns; nil: all. The group answers limiter.ErrWrongGroup for other slots.
 	Slots *hashslot.Range `json:",omitempty"`
 	// HashSeed is the seed of every node's table, so that a cursor of Scan means the same on each. It is zero in a
 	// cluster that older versions founded, until its leader proposes one. A table takes the seed when it is made.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/budget"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/timers"
@@ -101,7 +101,7 @@ func (p *Pipeline) CompleteProposals() {
 		said := p.Raft.Await(sent.Future)
 		p.Leadership.Handover.Observe(said)
 		p.evictions.completed(sent.Batch)
-		err := Verdict(said)
+		err := consensus.Outcome(said)
 		if err != nil {
 			p.Log.Debug("an entry got no answer", "raft", said, "so", err)
 		}
@@ -116,19 +116,6 @@ func (p *Pipeline) CompleteProposals() {
 		if p.OnEntry != nil {
 			p.traceEntry(sent, err)
 		}
-	}
-}
-
-// Verdict translates the Raft library's error for a proposal.
-func Verdict(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
-		errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return limiter.ErrTryAgain // refused before it was in any log
-	default:
-		return limiter.ErrUnknownOutcome
 	}
 }
 
