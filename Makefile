@@ -351,8 +351,8 @@ bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, i
 	cd bench/middleware && $(GO) test -count=1 -v -timeout 30m -run TestOverhead .
 
 .PHONY: bench-docs
-bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
-	bin/weir-bench --suite full --json bin/bench-full.json --markdown docs/benchmarks.md $(BENCHFLAGS)
+bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and write the figures into bench/full-run.md
+	bin/weir-bench --suite full --json bin/bench-full.json --markdown bench/full-run.md $(BENCHFLAGS)
 
 .PHONY: docs
 docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents
@@ -360,7 +360,7 @@ docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables o
 	mv docs/commands.md.new docs/commands.md
 	$(GO) run ./cmd/weir help --settings > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
-	$(GO) run ./internal/pages docs/*.md
+	$(GO) run ./internal/pages docs/*.md bench/*.md examples/systems/requirements.md
 
 .PHONY: screenshots
 screenshots: ## Take the pictures of docs/images anew, in about eleven minutes; needs chromium, tmux and pngquant

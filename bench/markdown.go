@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,8 @@ func (r *Report) Insert(page []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// WriteMarkdown writes the report as a part of a page.
+// WriteMarkdown writes the report as a part of a page. If the report has results for goals, it leaves out the scenarios
+// without a goal. The JSON has all of them.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Taken %s on %s, load average %.2f before. %s, %d repetitions of %s, interleaved; medians, in "+
@@ -47,7 +49,9 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		g.markdown(&b)
 	}
 	for _, s := range r.Scenarios {
-		s.markdown(&b)
+		if len(r.Results) == 0 || r.judges(s.Name) {
+			s.markdown(&b)
+		}
 	}
 	if s := r.Snapshots; s != nil {
 		fmt.Fprintf(&b, "\n### Snapshots under load\n\n%s\n\n", s.about())
@@ -77,12 +81,11 @@ func (s ScenarioReport) markdown(b *strings.Builder) {
 	if remarks := s.remarks(); remarks != nil {
 		writeList(b, remarks)
 	}
-	for _, r := range s.Rows {
-		if r.CommandLine != nil {
-			fmt.Fprintf(b, "\nThe load of %s with redis-benchmark:\n\n    %s\n", r.Label, shellLine(r.CommandLine))
-			break
-		}
-	}
+}
+
+// judges reports whether the scenario has a result for a goal.
+func (r *Report) judges(scenario string) bool {
+	return slices.ContainsFunc(r.Results, func(one Result) bool { return one.Scenario == scenario })
 }
 
 // shellLine formats a command for a shell.

@@ -12,7 +12,7 @@ import (
 // benchOutputs are the files that a run writes in addition to its table.
 type benchOutputs struct {
 	JSON     string `env:"-" name:"json" placeholder:"FILE" help:"Write everything, each sample and command included, to this file."`
-	Markdown string `env:"-" placeholder:"FILE" help:"Replace the figures between the markers in this file, like docs/benchmarks.md; not after a run that failed or was interrupted."`
+	Markdown string `env:"-" placeholder:"FILE" help:"Replace the figures between the markers in this file, like bench/full-run.md; not after a run that failed or was interrupted."`
 }
 
 // write writes the requested files, and reports their paths. After a failure or an interrupt, the JSON gets the

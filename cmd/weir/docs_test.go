@@ -16,17 +16,22 @@ func docBlocks(t *testing.T) map[string]string {
 	pages, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
 	blocks := map[string]string{}
-	for _, path := range append(pages, "../../README.md", "../../CONTRIBUTING.md") {
+	const laboratory = "../../bench/README.md"
+	for _, path := range append(pages, "../../README.md", "../../CONTRIBUTING.md", laboratory) {
 		if filepath.Base(path) == "commands.md" {
 			continue // made from the command table, whose examples TestExamples of server runs
 		}
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
+		name := filepath.Base(path)
+		if path == laboratory {
+			name = "bench/" + name
+		}
 		for i, part := range strings.Split("\n"+string(page), "\n```") {
 			if i%2 == 1 {
 				_, text, _ := strings.Cut(part, "\n")
 				first, _, _ := strings.Cut(text, "\n")
-				blocks[filepath.Base(path)+": "+first] = text
+				blocks[name+": "+first] = text
 			}
 		}
 	}
@@ -87,7 +92,7 @@ var docsNotRun = map[string]string{
 
 	"production.md: 17 * * * * weir backup --addr 10.0.0.1:6380 --password-file /etc/weir/password /var/backups/weir-$(date +\\%H).backup": "a line of a crontab; operations.md runs weir backup",
 
-	"benchmarks.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
+	"bench/README.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
 
 	"algorithms.md: make compare-algorithms":                                                      "TestCompare of examples/systems/levels/compare measures the same with smaller sizes",
 	"algorithms.md: go run ./examples/systems/levels/compare -limit 1000 -window 1h -long 100000": "it takes minutes; TestCompare of examples/systems/levels/compare measures with smaller sizes",

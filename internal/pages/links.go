@@ -69,7 +69,7 @@ func missing(file, fragment string) string {
 }
 
 // citation matches the form in which code and messages cite a page: docs/operations.md#memory.
-var citation = regexp.MustCompile(`\bdocs/[\w-]+\.md(?:#([\w-]+))?`)
+var citation = regexp.MustCompile(`\b(?:docs|bench|examples/systems)/[\w-]+\.md(?:#([\w-]+))?`)
 
 // brokenCitations returns the broken citations of pages in a file that is not a page.
 func brokenCitations(root, name string) (broken []string, err error) {

@@ -78,8 +78,12 @@ func TestCommandsCanBePasted(t *testing.T) {
 
 // TestContents checks that a page longer than two screens has a table of contents, and that each table is up to date.
 func TestContents(t *testing.T) {
-	pages, err := filepath.Glob(root + "/docs/*.md")
-	require.NoError(t, err)
+	var pages []string
+	for _, pattern := range []string{"/docs/*.md", "/bench/*.md", "/examples/systems/requirements.md"} {
+		found, err := filepath.Glob(root + pattern)
+		require.NoError(t, err)
+		pages = append(pages, found...)
+	}
 	for _, name := range pages {
 		page := read(t, name)
 		if !strings.Contains(page, contentsBegin) && strings.Count(page, "\n") > longPage {

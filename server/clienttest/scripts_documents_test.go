@@ -37,7 +37,7 @@ func (x *twin) same(command string, args ...any) any {
 	return got
 }
 
-// TestBucketsInHashes checks the scripts in which two systems of docs/systems.md keep their token buckets. They get the
+// TestBucketsInHashes checks the scripts in which two systems of examples/systems/requirements.md keep their token buckets. They get the
 // same answers from weir as from Redis, to the last digit, and leave the same hash.
 func TestBucketsInHashes(t *testing.T) {
 	const perScript = 4000

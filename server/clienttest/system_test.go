@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// examplesDir has the policy files of whole systems. docs/systems.md lists the requirements of their documents, one in
+// examplesDir has the policy files of whole systems. examples/systems/requirements.md lists the requirements of their documents, one in
 // each row.
 const examplesDir = "../../docs/examples/"
 

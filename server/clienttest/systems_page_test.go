@@ -13,9 +13,9 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-const systemsPage = "../../docs/systems.md"
+const systemsPage = "../../examples/systems/requirements.md"
 
-// systemRow is one row of the tables in docs/systems.md.
+// systemRow is one row of the tables in examples/systems/requirements.md.
 type systemRow struct {
 	asked, answered, proven, state string
 	section                        []string // the example files that the section of the row names
@@ -27,7 +27,7 @@ var (
 	commandSpan  = regexp.MustCompile(`^(RL\.[A-Z]+|[A-Z]+)( |$)`)
 )
 
-// systemRows reads the tables of docs/systems.md.
+// systemRows reads the tables of examples/systems/requirements.md.
 func systemRows(t *testing.T) (rows []systemRow) {
 	t.Helper()
 	text, err := os.ReadFile(systemsPage)
@@ -65,11 +65,11 @@ func isExample(span string) bool { return strings.HasSuffix(span, ".yaml") }
 func isCommand(span string) bool { return commandSpan.MatchString(span) }
 func isTest(span string) bool    { return strings.Contains(span, "Test") }
 
-// states are the values of the last column of docs/systems.md: what the owner of the system has to change. "yes" is for
+// states are the values of the last column of examples/systems/requirements.md: what the owner of the system has to change. "yes" is for
 // rows that do not say it yet. A requirement that weir refuses has "no: " and the reason.
 var states = []string{"yes", "unchanged", "configuration", "a few lines"}
 
-// TestSystemsPage checks that every row of docs/systems.md states what the owner of the system has to change, or why
+// TestSystemsPage checks that every row of examples/systems/requirements.md states what the owner of the system has to change, or why
 // weir refuses. A row that weir serves must name its solution and a test. Every test that a row names must exist.
 func TestSystemsPage(t *testing.T) {
 	rows := systemRows(t)
@@ -96,7 +96,7 @@ func TestSystemsPage(t *testing.T) {
 	}
 }
 
-// TestSystemsPageCommands executes every command in docs/systems.md, under the policies that its row or section names.
+// TestSystemsPageCommands executes every command in examples/systems/requirements.md, under the policies that its row or section names.
 func TestSystemsPageCommands(t *testing.T) {
 	s := startSystem(t, "website.yaml")
 	for _, row := range systemRows(t) {
@@ -122,7 +122,7 @@ func (s *system) adopt(example string) {
 	}
 }
 
-// TestEveryExampleIsLoaded checks that docs/systems.md names each example file, and that a test starts a server with
+// TestEveryExampleIsLoaded checks that examples/systems/requirements.md names each example file, and that a test starts a server with
 // each.
 func TestEveryExampleIsLoaded(t *testing.T) {
 	named := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// Token buckets that applications define themselves, as two of the systems of docs/systems.md do. Each script is known
+// Token buckets that applications define themselves, as two of the systems of examples/systems/requirements.md do. Each script is known
 // in any white space.
 
 // anySpace says in the list of scripts that a script is recognised by its form.
@@ -16,7 +16,7 @@ const anySpace = "in any white space, with or without comments"
 // gatewayBucket sends the rate per second, the burst, its own time in milliseconds and a time to live in seconds.
 func gatewayBucket() *dialect {
 	return &dialect{
-		name: "the gateway of docs/systems.md", registry: "Spring, Kotlin", native: "RL.TOKENBUCKET key rate burst",
+		name: "the gateway of examples/systems", registry: "Spring, Kotlin", native: "RL.TOKENBUCKET key rate burst",
 		scripts: []*Script{{
 			ID: engine.GatewayTake, Name: "token-bucket.lua", Keys: 1, Args: "nnni", Reply: replyThree,
 			texts: []scriptText{{"a27501a87b1775642eb421bbfb630f1ed357f5ae", anySpace}},
@@ -28,7 +28,7 @@ func gatewayBucket() *dialect {
 // marketBucket sends the burst, the rate per second, its own time in milliseconds and the number of tokens.
 func marketBucket() *dialect {
 	return &dialect{
-		name: "the marketplace of docs/systems.md", registry: "Spring, Java",
+		name: "the marketplace of examples/systems", registry: "Spring, Java",
 		native: "RL.TOKENBUCKET key rate burst COST n",
 		scripts: []*Script{{
 			ID: engine.MarketTake, Name: "token-bucket", Keys: 1, Args: "nnnn", Check: marketIsKept, Reply: replyThree,

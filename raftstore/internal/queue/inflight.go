@@ -8,7 +8,7 @@ import (
 
 // An entry costs every node a disk write, a message or two, and half a dozen goroutine wake-ups: as much as hundreds
 // of operations. So a small batch waits while another is in flight, and grows. With 50 closed-loop clients and few
-// processors, this gives a third more decisions, and no client waits longer (docs/performance.md).
+// processors, this gives a third more decisions, and no client waits longer (bench/performance.md).
 
 // ready reports whether the oldest batch may be proposed. The in-flight window must have space. Besides, either no
 // batch is in flight, or at least worthOps operations wait, or the newest batch in flight left coalesceFor ago. On a
