@@ -53,10 +53,15 @@ func writeSettings(w io.Writer, app *kong.Application) error {
 		}
 	}
 	b.WriteString("\n## Other commands\n\nFlags for one run have no variable. " +
-		"The configuration file is for `weir serve` and `weir doctor` alone.\n")
+		"The configuration file is for `weir serve` and `weir doctor` alone. Several commands take these flags, " +
+		"and name them only:\n\n")
+	shared := sharedFlags(app)
+	for _, flag := range shared {
+		writeFlag(&b, flag)
+	}
 	for _, command := range app.Children {
 		if command.Name != "serve" {
-			writeCommand(&b, command, serve)
+			writeCommand(&b, command, serve, shared)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -66,11 +71,7 @@ func writeSettings(w io.Writer, app *kong.Application) error {
 // writeSetting writes the section of one flag of weir serve.
 func writeSetting(b *strings.Builder, flag *kong.Flag) {
 	fmt.Fprintf(b, "\n### `--%s`\n\n", flag.Name)
-	fmt.Fprintf(b, "Variable `%s`", strings.Join(flag.Envs, "`, `"))
-	if flag.Name != configFlag {
-		fmt.Fprintf(b, ", key `%s`", flag.Name)
-	}
-	fmt.Fprintf(b, ". Value: %s. Default: %s.", valueForm(flag), defaultOf(flag))
+	fmt.Fprintf(b, "`%s`. Value: %s. Default: %s.", strings.Join(flag.Envs, "`, `"), valueForm(flag), defaultOf(flag))
 	switch {
 	case slices.Contains(needNode, flag.Name):
 		b.WriteString(" Only in a cluster, with `--node-id`.")
@@ -126,9 +127,34 @@ func defaultOf(flag *kong.Flag) string {
 	return "none"
 }
 
+// fewestSharers is how many commands must take a flag, with the same meaning, to explain it once for all.
+const fewestSharers = 3
+
+// sharedFlags returns the flags that several commands other than weir serve have, in the order of their first use.
+func sharedFlags(app *kong.Application) (shared []*kong.Flag) {
+	sharers := map[string]int{}
+	_ = kong.Visit(app, func(node kong.Visitable, next kong.Next) error {
+		if command, ok := node.(*kong.Node); ok && command.Name != "serve" && command.Name != doctorName {
+			for _, flag := range command.Flags {
+				sharers[meaningOf(flag)]++
+				if !flag.Hidden && sharers[meaningOf(flag)] == fewestSharers {
+					shared = append(shared, flag)
+				}
+			}
+		}
+		return next(nil)
+	})
+	return shared
+}
+
+// meaningOf is equal for flags of one name and meaning.
+func meaningOf(flag *kong.Flag) string {
+	return strings.Join(append([]string{flag.Name, flag.Help, flag.Default}, flag.Envs...), "\n")
+}
+
 // writeCommand writes the section of a command and of the commands below it. For weir doctor it omits the flags of
 // weir serve, which doctor takes too.
-func writeCommand(b *strings.Builder, command *kong.Node, serve []*kong.Flag) {
+func writeCommand(b *strings.Builder, command *kong.Node, serve, shared []*kong.Flag) {
 	if command.Hidden {
 		return
 	}
@@ -136,34 +162,69 @@ func writeCommand(b *strings.Builder, command *kong.Node, serve []*kong.Flag) {
 	fmt.Fprintf(b, "\n### `%s`\n\n%s\n", command.FullPath(), asMarkdown(command.Help))
 	if command.Name == doctorName {
 		known = cmdline.Names(serve)
-		b.WriteString("It takes the flags, variables and file of `weir serve`, and:\n")
+		b.WriteString("It takes the flags, variables and file of `weir serve`, and these.\n")
 	}
-	writeCommandFlags(b, command, known)
+	writeCommandFlags(b, command, known, shared)
 	for _, child := range command.Children {
 		if child.Hidden {
 			continue
 		}
 		fmt.Fprintf(b, "\n**`weir %s`**: %s\n", child.Summary(), asMarkdown(child.Help))
-		writeCommandFlags(b, child, known)
+		writeCommandFlags(b, child, known, shared)
 	}
 }
 
-func writeCommandFlags(b *strings.Builder, command *kong.Node, known []string) {
-	heading := "\n| flag or argument | variable | value | default | meaning |\n|---|---|---|---|---|\n"
-	row := func(name, variable, form, byDefault, help string) {
-		help = strings.ReplaceAll(asMarkdown(help), "|", `\|`)
-		fmt.Fprintf(b, "%s| %s | %s | %s | %s | %s |\n", heading, name, variable, form, byDefault, help)
-		heading = ""
-	}
+func writeCommandFlags(b *strings.Builder, command *kong.Node, known []string, shared []*kong.Flag) {
+	var items strings.Builder
 	for _, argument := range command.Positional {
-		row("`"+argument.Summary()+"`", "", "", orNothing(argument.Default), argument.Help)
+		writeItem(&items, argument.Summary(), nil, "", orNothing(argument.Default), argument.Help)
 	}
+	var also []string
 	for _, flag := range command.Flags {
-		if !flag.Hidden && !slices.Contains(known, flag.Name) {
-			row("`--"+flag.Name+"`", orNothing(strings.Join(flag.Envs, " ")), valueForm(flag),
-				defaultOf(flag), flag.Help)
+		switch {
+		case flag.Hidden || slices.Contains(known, flag.Name):
+		case slices.ContainsFunc(shared, func(one *kong.Flag) bool { return meaningOf(one) == meaningOf(flag) }):
+			also = append(also, "`--"+flag.Name+"`")
+		default:
+			writeFlag(&items, flag)
 		}
 	}
+	if len(also) > 0 {
+		fmt.Fprintf(b, "Shared flags: %s.\n", strings.Join(also, ", "))
+	}
+	if items.Len() > 0 {
+		b.WriteString("\n" + items.String())
+	}
+}
+
+// writeFlag writes a flag as an item of a list.
+func writeFlag(b *strings.Builder, flag *kong.Flag) {
+	byDefault := defaultOf(flag)
+	if byDefault == "none" || flag.IsBool() {
+		byDefault = ""
+	}
+	writeItem(b, "--"+flag.Name, flag.Envs, valueForm(flag), byDefault, flag.Help)
+}
+
+// writeItem writes a flag or an argument as an item of a list: its variables, the form of its value and its default in
+// brackets, and its help text.
+func writeItem(b *strings.Builder, name string, variables []string, form, byDefault, help string) {
+	facts := []string{}
+	for _, variable := range variables {
+		facts = append(facts, "`"+variable+"`")
+	}
+	if form != "" {
+		facts = append(facts, form)
+	}
+	if byDefault != "" {
+		facts = append(facts, "default "+byDefault)
+	}
+	if len(facts) > 0 {
+		name += "` (" + strings.Join(facts, "; ") + ")"
+	} else {
+		name += "`"
+	}
+	fmt.Fprintf(b, "- `%s: %s\n", name, asMarkdown(help))
 }
 
 var (

@@ -15,29 +15,27 @@ import (
 // The commands of Redis sets work on one key, Config.BlacklistKey: the set of the addresses with a block everywhere.
 // Programs that keep their blacklist in a set need no other command.
 
+var (
+	paramSet    = param{"key", "the key that `--blacklist-key` names; an error on any other"}
+	paramMember = param{"member", "an address or a network, like `192.0.2.66`, `2001:db8:0:7::1` or `192.0.2.0/24`"}
+)
+
 func blacklistCommands() []*command {
-	key := param{"key", "the key that `--blacklist-key` names; an error on any other"}
-	member := param{"member", "an address or a network, like `192.0.2.66`, `2001:db8:0:7::1` or `192.0.2.0/24`"}
 	commands := []*command{
 		{
 			name: "SADD", arity: -3, syntax: "key member [member ...]", flags: "write denyoom fast", group: groupSettle,
 			summary: "Block addresses everywhere, as members of a set",
-			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member. With " +
-				"[`--blacklist-key`](configuration.md#--blacklist-key) one key is the set of the addresses that " +
-				"have such a block, so a program that keeps its blacklist in a set of Redis works unchanged. The " +
-				"block denies every decision on a key that is the address, or ends in `|` and the address, and every " +
-				"decision that says `FROM` this address. A key like `rl:auth:192.0.2.66` is none of these." +
-				"\n\nA network, like `192.0.2.0/24`, denies the same for all of its addresses. It must be no wider " +
-				"than /8 (IPv4) or /16 (IPv6), and have no bits behind its length: `10.1.2.3/8` is an error, because " +
-				"it may be a typo. An address stays denied while any network that contains it is a " +
-				"member." +
+			details: "The same as `RL.BLOCK ip:<member> FOREVER EVERYWHERE` for each member: " +
+				"[Block an address](security.md#block-an-address) says which decisions that denies. The set on the " +
+				"key that [`--blacklist-key`](configuration.md#--blacklist-key) names has all addresses and networks " +
+				"with such a block. A network must be no wider than /8 (IPv4) or /16 (IPv6), and have no bits behind " +
+				"its length: `10.1.2.3/8` is an error." +
 				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
-				"IPv6 address, or a longer network, is its /64, because one client has all of it. The set " +
-				"has at most 100000 members. If the new ones do not " +
-				"all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` adds one " +
-				"that has. `TTL`, `TYPE`, `EXISTS`, `KEYS`, `SCAN` and `DBSIZE` know the set; any other command " +
+				"IPv6 address, or a longer network, is its /64. The set has at most 100000 members. If the new ones " +
+				"do not all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` " +
+				"adds one that has. `TTL`, `TYPE`, `EXISTS`, `KEYS`, `SCAN` and `DBSIZE` know the set; any other command " +
 				"on its key, like `EXPIRE` or `SPOP`, is an error.",
-			params: []param{key, member}, reply: "How many of the addresses were not blocked everywhere before.",
+			params: []param{paramSet, paramMember}, reply: "How many of the addresses were not blocked everywhere before.",
 			cost: "O(n) in the members given",
 			plan: planBlacklistAdd, answer: answerBlacklistAdd,
 		},
@@ -45,14 +43,14 @@ func blacklistCommands() []*command {
 			name: "SREM", arity: -3, syntax: "key member [member ...]", flags: "write fast", group: groupSettle,
 			summary: "Lift the blocks of addresses, as members of a set",
 			details: "The same as `RL.UNBLOCK ip:<member>` for each member.",
-			params:  []param{key, member}, reply: "How many of the addresses were blocked.",
+			params:  []param{paramSet, paramMember}, reply: "How many of the addresses were blocked.",
 			cost: "O(n) in the members given",
 			plan: planBlacklistRemove, answer: answerReset,
 		},
 		{
 			name: "SISMEMBER", arity: 3, syntax: "key member", flags: "readonly fast", group: groupLook,
 			summary: "Whether an address is blocked everywhere",
-			params:  []param{key, member},
+			params:  []param{paramSet, paramMember},
 			reply: "1 if the address, or every address of the network, is denied: it is a member, or a network that " +
 				"is a member contains it. Otherwise 0, also for a member that is no address.",
 			read: baseState(runBlacklistHas),
@@ -60,19 +58,19 @@ func blacklistCommands() []*command {
 		{
 			name: "SMISMEMBER", arity: -3, syntax: "key member [member ...]", flags: "readonly fast", group: groupLook,
 			summary: "Whether addresses are blocked everywhere", cost: "O(n) in the members given",
-			params: []param{key, member}, reply: "1 or 0 for each member, in their order.", read: baseState(runBlacklistHasEach),
+			params: []param{paramSet, paramMember}, reply: "1 or 0 for each member, in their order.", read: baseState(runBlacklistHasEach),
 		},
 		{
 			name: "SMEMBERS", arity: 2, syntax: "key", flags: "readonly", group: groupLook,
 			summary: "The addresses that are blocked everywhere", cost: "O(b log b) in the blocks everywhere",
-			params: []param{key}, reply: "A set of addresses and networks, in the order of their texts. An IPv6 " +
+			params: []param{paramSet}, reply: "A set of addresses and networks, in the order of their texts. An IPv6 " +
 				"client is its /64.", read: baseState(runBlacklistMembers),
 		},
 		{
 			name: "SSCAN", arity: -3, syntax: "key cursor [MATCH pattern] [COUNT n]", flags: "readonly",
 			group: groupLook, summary: "Walk through the addresses that are blocked everywhere",
 			cost: "O(n) in COUNT",
-			params: []param{key, {"cursor", "`0` to begin, or what SSCAN answered"}, {"MATCH pattern", "only members " +
+			params: []param{paramSet, {"cursor", "`0` to begin, or what SSCAN answered"}, {"MATCH pattern", "only members " +
 				"that match it"}, {"COUNT n", "how many members a step looks at; 10 without it"}},
 			reply: "The cursor to go on with, `0` at the end, and some members. A member that is there all the time " +
 				"is seen exactly once. A cursor means the same on every node of a cluster, and after a restart.",
@@ -81,7 +79,7 @@ func blacklistCommands() []*command {
 		{
 			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
 			summary: "How many addresses are blocked everywhere",
-			params:  []param{key}, reply: "The number of members.", read: baseState(runBlacklistSize),
+			params:  []param{paramSet}, reply: "The number of members.", read: baseState(runBlacklistSize),
 		},
 	}
 	for _, cmd := range commands {

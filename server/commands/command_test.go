@@ -55,7 +55,7 @@ func TestTableIsComplete(t *testing.T) {
 	table := newCommandTable(families()...)
 	names, slots := map[string]bool{}, map[int]bool{}
 	chapters := map[string]bool{}
-	for _, chapter := range groupTitles {
+	for _, chapter := range referenceChapters {
 		chapters[chapter.group] = true
 	}
 	each(table.all, func(cmd *command) {

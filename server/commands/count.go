@@ -12,12 +12,15 @@ import (
 
 const expireReply = "1, or 0 when there is no such key or the condition is not met."
 
+var (
+	paramIfLifetime = param{"NX, XX", "only where there is no time to live, or one"}
+	paramIfLater    = param{"GT, LT", "only if it then ends later, or sooner"}
+)
+
 func countCommands() []*command {
-	conditions := []param{paramString, {"NX, XX", "only where there is no time to live, or one"},
-		{"GT, LT", "only if it then ends later, or sooner"}}
 	expire := func(name, syntax, summary, word string) *command {
 		return &command{name: name, arity: -3, syntax: "key " + syntax + " [NX|XX] [GT|LT]", summary: summary,
-			params: conditions,
+			params: []param{paramString, paramIfLifetime, paramIfLater},
 			reply:  expireReply, plan: planExpire(lower([]byte(name)), word)}
 	}
 	return onCounts([]*command{

@@ -65,7 +65,7 @@ func dialectCommands() []*command {
 			params: []param{paramKey, {"BYINT n", "the step, 1 unless given, may be negative"},
 				{"LBOUND n", "the least value"}, {"UBOUND n", "the greatest value"},
 				{"SATURATE", "go as far as the bound instead of not at all"},
-				{"EX, PX, EXAT, PXAT", "the time to live, or when it ends in Unix time"},
+				paramLifetime,
 				{"PERSIST", "remove the time to live"}, {"ENX", "set the time to live only where there is none"}},
 			reply: "Two integers: the value, and the step that was taken.",
 			shown: []example{

@@ -16,7 +16,7 @@ var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
 var paramIf = param{"IF version",
 	"only if the policy has this version, 0 for no policy. Otherwise the error is `CHANGED`, and `MULTI` does nothing"}
 
-const versionReply = "The version of the policy: 1 more with every change, and the same when nothing changed."
+const versionReply = "The version of the policy: 1 more if the policy changed."
 
 const forgetsLater = "each part of the table forgets at its next use, O(n) in its keys"
 

@@ -25,7 +25,7 @@ func pubsubCommands() []*command {
 			details: listen, flags: flags,
 			run: func(s *Session, args [][]byte) { s.subscribe(args[1:], false) }},
 		{name: "PSUBSCRIBE", arity: -2, syntax: "pattern [pattern ...]",
-			summary: "Listen to channels that match a pattern", details: listen, flags: flags,
+			summary: "Listen to channels that match a pattern", details: "SUBSCRIBE lists the channels.", flags: flags,
 			run: func(s *Session, args [][]byte) { s.subscribe(args[1:], true) }},
 		{name: "UNSUBSCRIBE", arity: -1, syntax: "[channel ...]", summary: "Stop listening to channels, or to all",
 			flags: flags,

@@ -4,35 +4,52 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // ErrNoCommand reports that WriteHelp was asked about an unknown command.
 var ErrNoCommand = errors.New("no such command")
 
-// groupTitles are the chapters of the reference, in order.
-var groupTitles = [...]struct{ group, title, intro string }{
-	{groupDecide, "Decisions", decisionIntro},
+// referenceChapters are the chapters of the reference, in order. The reference explains the shared arguments of a chapter once, in
+// its introduction. The shared arguments of the first chapter are common to all.
+var referenceChapters = [...]struct {
+	group, title, intro string
+	shared              []sharedParam
+}{
+	{groupDecide, "Decisions", decisionIntro, []sharedParam{
+		{"", paramKey}, {"", paramRate}, {"", paramWindow}, {"", paramCost}, {"", paramPartial}, {"", paramFrom},
+		{"", paramID},
+	}},
 	{groupPolicy, "Policies",
-		"Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
+		"Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md).", nil},
 	{groupSettle, "Corrections and blocks",
-		"Complete a hold, give units back, forget usage, deny a key. All of them take effect at once."},
+		"Complete a hold, give units back, forget usage, deny a key. All of them take effect at once.", nil},
 	{groupLook, "Looking",
 		"None of these changes a limiter. A key exists while its limiter is not idle, so scans skip idle keys. In a " +
 			"cluster reads are linearizable at every node: " +
 			"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection " +
-			"into stale reads of the node's own state, which tell their age."},
+			"into stale reads of the node's own state, which tell their age.",
+		[]sharedParam{{" of a set", paramSet}, {"", paramMember}}},
 	{groupDialect, "Dialects",
 		"Commands of other limiters, so that programs written for them need no change. All except INCREX share " +
-			"keys with `RL.TOKENBUCKET`. INCREX has counters of its own."},
-	{groupMulti, "Transactions", ""},
-	{groupPubSub, "Listening", ""},
-	{groupConn, "Connection", ""},
-	{groupServer, "Server", ""},
-	{groupCluster, "Cluster", ""},
+			"keys with `RL.TOKENBUCKET`. INCREX has counters of its own.",
+		[]sharedParam{{" of a string", paramString}, {"", paramValue}, {"", paramLifetime},
+			{" of EXPIRE and its like", paramIfLifetime}, {"", paramIfLater}}},
+	{groupMulti, "Transactions", "", nil},
+	{groupPubSub, "Listening", "", nil},
+	{groupConn, "Connection", "", nil},
+	{groupServer, "Server", "", nil},
+	{groupCluster, "Cluster", "", nil},
 }
 
-const decisionIntro = `Every decision answers the same five integers:
+// sharedParam is an argument of several commands. of distinguishes it from other arguments of the same name.
+type sharedParam struct {
+	of string
+	param
+}
+
+const decisionIntro = `Every decision answers the same five integers, unless its section says more:
 
 | # | name | meaning |
 |---|---|---|
@@ -55,17 +72,29 @@ func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its " +
 		"elements in one line. `*` stands for a number " +
-		"that depends on the moment, and `#` begins a note. `weir help COMMAND` shows the same in a terminal.\n" +
+		"that depends on the moment, and `#` begins a note. `weir help COMMAND` shows the same in a terminal. A command " +
+		"with subcommands also has `HELP`.\n" +
 		"\n<!-- contents -->\n<!-- /contents -->\n")
 	table := newCommandTable(families()...)
-	for _, chapter := range groupTitles {
+	for _, chapter := range referenceChapters {
 		b.WriteString("\n## " + chapter.title + "\n")
 		if chapter.intro != "" {
 			b.WriteString("\n" + chapter.intro + "\n")
 		}
+		if chapter.shared != nil {
+			b.WriteString("\nArguments of several commands:\n\n")
+		}
+		known := []param{}
+		for _, p := range chapter.shared {
+			fmt.Fprintf(&b, "- `%s`%s: %s\n", p.name, p.of, p.meaning)
+			known = append(known, p.param)
+		}
+		for _, p := range referenceChapters[0].shared {
+			known = append(known, p.param)
+		}
 		for _, cmd := range table.all {
 			if cmd.group == chapter.group {
-				cmd.writeReference(&b)
+				cmd.writeReference(&b, known)
 			}
 		}
 	}
@@ -87,13 +116,14 @@ func WriteHelp(w io.Writer, name string) error {
 		if cmd == nil {
 			return fmt.Errorf("%w: %s", ErrNoCommand, name)
 		}
-		cmd.writeReference(&b)
+		cmd.writeReference(&b, nil)
 	}
 	_, err := io.WriteString(w, strings.TrimLeft(b.String(), "\n"))
 	return err
 }
 
-func (c *command) writeReference(b *strings.Builder) {
+// writeReference writes the section of a command. It leaves out the known arguments, which the page explains elsewhere.
+func (c *command) writeReference(b *strings.Builder, known []param) {
 	fmt.Fprintf(b, "\n### %s\n\n%s.\n", c.title(), c.summary)
 	if len(c.subs) == 0 {
 		fmt.Fprintf(b, "\n    %s\n", c.usage())
@@ -101,13 +131,14 @@ func (c *command) writeReference(b *strings.Builder) {
 	if c.details != "" {
 		b.WriteString("\n" + c.details + "\n")
 	}
-	if len(c.params) > 0 {
+	own := slices.DeleteFunc(slices.Clone(c.params), func(p param) bool { return slices.Contains(known, p) })
+	if len(own) > 0 {
 		b.WriteString("\n")
-		for _, p := range c.params {
-			fmt.Fprintf(b, "- `%s`: %s\n", p.name, p.meaning)
-		}
 	}
-	if c.reply != "" {
+	for _, p := range own {
+		fmt.Fprintf(b, "- `%s`: %s\n", p.name, p.meaning)
+	}
+	if c.reply != "" && (known == nil || c.reply != fiveReply) {
 		b.WriteString("\nReply: " + c.reply + "\n")
 	}
 	if c.cost != "O(1)" {
@@ -116,6 +147,9 @@ func (c *command) writeReference(b *strings.Builder) {
 	if len(c.subs) > 0 {
 		b.WriteString("\n| subcommand | |\n|---|---|\n")
 		for _, sub := range c.subs {
+			if sub.name == "HELP" {
+				continue // every command with subcommands has it
+			}
 			text := strings.TrimSpace(sub.summary + ". " + sub.details + " " + sub.reply)
 			fmt.Fprintf(b, "| `%s` | %s |\n", strings.ReplaceAll(sub.usage(), "|", "\\|"), text)
 		}
