@@ -11,8 +11,8 @@ import (
 // ErrNoCommand reports that WriteHelp was asked about an unknown command.
 var ErrNoCommand = errors.New("no such command")
 
-// referenceChapters are the chapters of the reference, in order. The reference explains the shared arguments of a chapter once, in
-// its introduction. The shared arguments of the first chapter are common to all.
+// referenceChapters are the chapters of the reference, in order. The reference explains the shared arguments of a
+// chapter once, in its introduction. The shared arguments of the first chapter are common to all.
 var referenceChapters = [...]struct {
 	group, title, intro string
 	shared              []sharedParam
