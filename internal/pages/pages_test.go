@@ -99,6 +99,19 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// mostWords is the budget of docs/. A page that needs more words takes them from repetition on the others.
+const mostWords = 55_000
+
+func TestDocsStayShort(t *testing.T) {
+	pages, err := filepath.Glob(root + "/docs/*.md")
+	require.NoError(t, err)
+	words := 0
+	for _, name := range pages {
+		words += len(strings.Fields(read(t, name)))
+	}
+	require.LessOrEqual(t, words, mostWords)
+}
+
 // TestIndexIsComplete checks that the index names every page. A reader finds no other page, here nor on the site.
 func TestIndexIsComplete(t *testing.T) {
 	index := read(t, root+"/docs/README.md")
