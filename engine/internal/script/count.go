@@ -48,7 +48,8 @@ func (r *Run) seconds(i int) int64 { return secondsToMs(r.arg[i]) }
 // answers sets the numbers of the answer: for most scripts a count and a time.
 func (r *Run) answers(words ...int64) { copy(r.Answer[:], words) }
 
-// blockedCount is the count in the answer about a blocked key: above every limit, and an integer in every client.
+// blockedCount is the count in the answer about a blocked key: an integer in every client, and above the limit of any
+// library whose limits are below 2^31.
 const blockedCount = math.MaxInt32
 
 // blockedForMs returns the time in the answer about a blocked key. For a block without end it is a leap year, because
