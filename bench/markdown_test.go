@@ -27,6 +27,7 @@ func TestFiguresGoBetweenTheirMarkers(t *testing.T) {
 	require.Contains(t, string(once),
 		"| redis+lua | 145k (120k-170k) | 12.50x (10.00x-15.00x) | 7.50µs (7.00µs-8.00µs) |")
 	require.Contains(t, string(once), "    weir-bench --dir '/a b'\n")
+	require.NotContains(t, string(once), "grow-connections", "it has no goal")
 	twice, err := fullReport().Insert(once)
 	require.NoError(t, err)
 	require.Equal(t, string(once), string(twice))
