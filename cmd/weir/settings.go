@@ -46,6 +46,10 @@ func writeSettings(w io.Writer, app *kong.Application) error {
 	}
 	for _, group := range serveGroups {
 		fmt.Fprintf(&b, "\n## %s\n", strings.TrimSuffix(group.Title, ":"))
+		if group.Key == "cluster" {
+			fmt.Fprintf(&b, "\nWithout `--node-id` or `--durability`, weir refuses `--%s`.\n",
+				strings.Join(slices.Concat(needNode, needCluster), "`, `--"))
+		}
 		for _, flag := range serve {
 			if !flag.Hidden && flag.Group != nil && flag.Group.Key == group.Key {
 				writeSetting(&b, flag)
@@ -72,11 +76,8 @@ func writeSettings(w io.Writer, app *kong.Application) error {
 func writeSetting(b *strings.Builder, flag *kong.Flag) {
 	fmt.Fprintf(b, "\n### `--%s`\n\n", flag.Name)
 	fmt.Fprintf(b, "`%s`. Value: %s. Default: %s.", strings.Join(flag.Envs, "`, `"), valueForm(flag), defaultOf(flag))
-	switch {
-	case slices.Contains(needNode, flag.Name):
-		b.WriteString(" Only in a cluster, with `--node-id`.")
-	case slices.Contains(needCluster, flag.Name):
-		b.WriteString(" Only in a cluster, with `--node-id` or `--durability`.")
+	if slices.Contains(needNode, flag.Name) {
+		b.WriteString(" Only with `--node-id`.")
 	}
 	fmt.Fprintf(b, "\n\n%s\n", asMarkdown(flag.Help))
 }
