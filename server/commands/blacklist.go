@@ -33,11 +33,12 @@ func blacklistCommands() []*command {
 				"\n\nAn address counts in all of its forms: `::ffff:192.0.2.66` is `192.0.2.66`, and an " +
 				"IPv6 address, or a longer network, is its /64. The set has at most 100000 members. If the new ones " +
 				"do not all fit, none is added. A member has no end: `RL.BLOCK ip:<address> <duration> EVERYWHERE` " +
-				"adds one that has. `TTL`, `TYPE`, `EXISTS`, `KEYS`, `SCAN` and `DBSIZE` know the set; any other command " +
-				"on its key, like `EXPIRE` or `SPOP`, is an error.",
-			params: []param{paramSet, paramMember}, reply: "How many of the addresses were not blocked everywhere before.",
-			cost: "O(n) in the members given",
-			plan: planBlacklistAdd, answer: answerBlacklistAdd,
+				"adds one that has. `TTL`, `TYPE`, `EXISTS`, `KEYS`, `SCAN` and `DBSIZE` know the set; any other " +
+				"command on its key, like `EXPIRE` or `SPOP`, is an error.",
+			params: []param{paramSet, paramMember},
+			reply:  "How many of the addresses were not blocked everywhere before.",
+			cost:   "O(n) in the members given",
+			plan:   planBlacklistAdd, answer: answerBlacklistAdd,
 		},
 		{
 			name: "SREM", arity: -3, syntax: "key member [member ...]", flags: "write fast", group: groupSettle,
@@ -58,7 +59,8 @@ func blacklistCommands() []*command {
 		{
 			name: "SMISMEMBER", arity: -3, syntax: "key member [member ...]", flags: "readonly fast", group: groupLook,
 			summary: "Whether addresses are blocked everywhere", cost: "O(n) in the members given",
-			params: []param{paramSet, paramMember}, reply: "1 or 0 for each member, in their order.", read: baseState(runBlacklistHasEach),
+			params: []param{paramSet, paramMember}, reply: "1 or 0 for each member, in their order.",
+			read: baseState(runBlacklistHasEach),
 		},
 		{
 			name: "SMEMBERS", arity: 2, syntax: "key", flags: "readonly", group: groupLook,
@@ -70,8 +72,8 @@ func blacklistCommands() []*command {
 			name: "SSCAN", arity: -3, syntax: "key cursor [MATCH pattern] [COUNT n]", flags: "readonly",
 			group: groupLook, summary: "Walk through the addresses that are blocked everywhere",
 			cost: "O(n) in COUNT",
-			params: []param{paramSet, {"cursor", "`0` to begin, or what SSCAN answered"}, {"MATCH pattern", "only members " +
-				"that match it"}, {"COUNT n", "how many members a step looks at; 10 without it"}},
+			params: []param{paramSet, {"cursor", "`0` to begin, or what SSCAN answered"}, {"MATCH pattern",
+				"only members that match it"}, {"COUNT n", "how many members a step looks at; 10 without it"}},
 			reply: "The cursor to go on with, `0` at the end, and some members. A member that is there all the time " +
 				"is seen exactly once. A cursor means the same on every node of a cluster, and after a restart.",
 			read: baseState(runBlacklistScan),
