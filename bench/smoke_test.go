@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/bench/servers"
+	"github.com/weir-project/weir/internal/weirbin"
 )
 
 func needTools(t *testing.T) Tools {
@@ -26,37 +26,27 @@ func needTools(t *testing.T) Tools {
 	return tools
 }
 
-// builtWeir is built once for all tests. TestMain removes it.
-var builtWeir = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "weir-bench-test-"); err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "weir"), "../cmd/weir")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it, so both share the build cache
-	out, err := build.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return dir, err
-})
+// binDir is the directory of the weir that buildWeir builds.
+var binDir string
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if weirWanted {
-		dir, _ := builtWeir()
-		_ = os.RemoveAll(dir)
+// builtWeir is built once, for the first test that needs it.
+var builtWeir = sync.OnceValues(func() (string, error) { return weirbin.Build(binDir) })
+
+func TestMain(m *testing.M) { os.Exit(runWithBinDir(m)) }
+
+func runWithBinDir(m *testing.M) int {
+	var err error
+	if binDir, err = os.MkdirTemp("", "weir-bench-test-"); err != nil {
+		panic(err)
 	}
-	os.Exit(code)
+	defer os.RemoveAll(binDir)
+	return m.Run()
 }
 
-// weirWanted reports whether a test needs weir, so that TestMain does not build it in vain.
-var weirWanted bool
-
 func buildWeir(t *testing.T) string {
-	weirWanted = true
-	dir, err := builtWeir()
+	program, err := builtWeir()
 	require.NoError(t, err)
-	return filepath.Join(dir, "weir")
+	return program
 }
 
 // pidsOf wraps a server and records its processes after each start.

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/freeport"
+	"github.com/weir-project/weir/internal/weirbin"
 )
 
 // watched is a set of real nodes that a real Prometheus scrapes. One minute of the rules lasts four seconds.
@@ -46,9 +47,9 @@ func TestAlertsLive(t *testing.T) {
 	}
 	prometheus := tool(t, "prometheus", "prometheus")
 	w := &watched{t: t, dir: t.TempDir(), nodes: map[string]*watchedNode{}}
-	w.binary = filepath.Join(w.dir, "weir")
-	out, err := exec.Command("go", "build", "-o", w.binary, "../cmd/weir").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	var err error
+	w.binary, err = weirbin.Build(w.dir)
+	require.NoError(t, err)
 	w.plan()
 	for name := range w.nodes {
 		w.start(name, wrongClock[name]...)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/race"
 )
 
 // bounded is traffic on a table at its memory bound. It has policies that change to limits with longer states, checks
@@ -97,6 +99,7 @@ func (b *bounded) step(i int) Decision {
 // TestAccountsAtTheBound checks that the counters, limits and references of a table agree with its entries. After any
 // eviction, refusal or growth, nothing of a removed entry remains or is referenced.
 func TestAccountsAtTheBound(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	evicted, refused := int64(0), 0
 	for seed := range uint64(100) {
 		b := newBounded(seed)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // attemptLimit delays from the second attempt on, and locks for a quarter of an hour at the eleventh.
@@ -205,6 +206,7 @@ func TestAModeIsPartOfTheLimit(t *testing.T) {
 // TestExtendedPenaltiesMakeRoom checks an extension that evicts another limit of the same check to get memory.
 // Neither entry may then be written at its old place.
 func TestExtendedPenaltiesMakeRoom(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	at := engine.Stamp{NowNs: 1e18}
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, TrackChanges: true})
 	limits := make([]engine.PolicyLimit, engine.MaxPolicyLimits)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // longKey returns a key of n bytes.
@@ -39,7 +40,7 @@ func TestNoMemoryIsNotRemembered(t *testing.T) {
 // TestBlocksAreNotEvicted checks that a flood of keys never evicts an administrative block. Memory full of blocks must
 // be reported as full.
 func TestBlocksAreNotEvicted(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const blocks, bound = 100, 1 << 20
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 1})
 	at := engine.Stamp{NowNs: 1e18}
@@ -69,7 +70,7 @@ func TestBlocksAreNotEvicted(t *testing.T) {
 // TestMemoryGoesToOtherLengths checks that memory full of keys of one length becomes free for keys of another length,
 // and memory full of long logs for short keys.
 func TestMemoryGoesToOtherLengths(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const bound = 4 << 20
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 4})
 	nowNs := int64(1e18)
@@ -93,7 +94,7 @@ func TestMemoryGoesToOtherLengths(t *testing.T) {
 // TestCompactionMovesWhole checks that compaction keeps every remaining entry complete, for any order of requests for
 // memory. A store must get every change.
 func TestCompactionMovesWhole(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const bound, kept = 2 << 20, 200
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 1, TrackChanges: true})
 	nowNs, day := int64(1e18), 24*boundHourNs
@@ -135,7 +136,7 @@ func TestCompactionMovesWhole(t *testing.T) {
 // TestEvictionTakesLessFromSparseParts checks that evictions come from the whole index, but fewer from sparse segments.
 // Otherwise a sparse segment would soon have only keys with much usage, and evictions would drop these keys.
 func TestEvictionTakesLessFromSparseParts(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const count = 60
 	table, nowNs := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, Shards: 1}), int64(1e18)
 	worst := newOffenders(count)

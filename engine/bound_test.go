@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // A long run: go test ./engine -run TestBoundLong -timeout 0 -bound.mb 16,64,256,1024
@@ -92,7 +93,7 @@ func heapInUse() uint64 {
 // TestBound checks that a table which may evict refuses nothing, stays within its bound and keeps the keys that are
 // limited most. The mix of kinds and lengths varies.
 func TestBound(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	evicted := int64(0)
 	for seed := range uint64(8) {
 		r := boundRun{

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // fourLimits is a policy with four buckets, of which the first is the tightest.
@@ -338,6 +339,7 @@ func TestALoadedNameThatIsTooLong(t *testing.T) {
 // limits with longer states. Free slots of each size are left. Memory must not grow by more than the longer states and
 // the pages that a check may have begun.
 func TestBundlesGrowWithinTheBound(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, keyLen := range []int{5, 10, 40} {
 		const bound = 4 << 20
 		at := engine.Stamp{NowNs: 1e18}

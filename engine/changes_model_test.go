@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // changeTraffic is policyTraffic in which definitions change more often than keys are asked for. Limits mostly keep
@@ -141,10 +142,11 @@ const changeOps = 60_000
 // disabled, shadowed, deleted and made again. In between, idle entries are collected, and the table is stored and
 // loaded. The model changes all limiters at the time of a change, the engine each when it is next used.
 func TestChangedDefinitions(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	ops, seed := fromEnv(t, "WEIRTEST_CHANGE_OPS", changeOps), uint64(fromEnv(t, "WEIRTEST_MODEL_SEED", 1))
 	const episode = 2000
 	kinds := map[string]int{}
-	for i := range uint64(max(ops/raceFactor/episode, 1)) {
+	for i := range uint64(max(ops/episode, 1)) {
 		for kind, n := range runChanges(t, seed<<32|i, episode) {
 			kinds[kind] += n
 		}
@@ -152,7 +154,7 @@ func TestChangedDefinitions(t *testing.T) {
 	for _, kind := range []string{"raised", "lowered", "longer", "shorter", "faster", "slower", "other algorithm",
 		"other window or zone", "removed", "override", "override with an end", "no limits", "disabled", "shadow",
 		"deleted", "reset"} {
-		require.True(t, kinds[kind] > 0 || ops < changeOps || raceFactor > 1, kind)
+		require.True(t, kinds[kind] > 0 || ops < changeOps, kind)
 	}
 	t.Logf("changes of limits in use: %v", kinds)
 }

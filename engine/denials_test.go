@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // asked is the result of Denials for a batch.
@@ -33,7 +34,7 @@ func askDenials(t *testing.T, table *engine.Table, at engine.Stamp, ops []engine
 // also asked for denials, at its time or ahead of it. Every answer must equal the decision of a copy, and both tables
 // must end in the same state.
 func TestDenialsLeaveNoTrace(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	answered, total := map[engine.Algorithm]int{}, 0
 	for seed := range uint64(120) {
 		rng, stored := seeded(seed+3000), entries{}

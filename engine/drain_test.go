@@ -6,11 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine/internal/store"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // TestDrainIsBoundedInBytes checks that a chunk of large logs is no longer than its bound plus one log, whatever
 // number of entries it may have.
 func TestDrainIsBoundedInBytes(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const keys, units = 10, 100_000
 	table := NewTable(Options{Shards: 1, TrackChanges: true})
 	out := make([]Decision, 1)

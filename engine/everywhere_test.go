@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 var tenAtOnce = engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 10}
@@ -98,6 +99,7 @@ func TestBlocksEverywhereTakeTheirTurn(t *testing.T) {
 // TestBlocksEverywhereHaveABound checks the bound on blocks everywhere. Expired and replaced blocks do not count.
 // Clearing and loading a table keep the count right.
 func TestBlocksEverywhereHaveABound(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	table := engine.NewTable(engine.Options{Shards: 8, TrackChanges: true})
 	at := engine.Stamp{NowNs: 1e18}
 	one := func(op engine.Op) engine.Decision {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 const memoryBound = 4 << 20
@@ -28,7 +29,7 @@ func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
 // bounded. Offenders, which are keys that used up their limit before or during the flood, must stay denied. The flood
 // starts near powers of two of limiter time.
 func TestEvictionKeepsOffenders(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6,
 		1<<60 + 1<<42 - 1e6, 1e18} {
 		t.Run(fmt.Sprint(nowNs), func(t *testing.T) { keepsOffenders(t, nowNs) })
@@ -67,7 +68,7 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 // TestEvictionOfDenialsFirst checks that a flood of denied requests with IDs evicts remembered answers, and no
 // limiter.
 func TestEvictionOfDenialsFirst(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const nowNs, limiters = int64(1e18), 5_000
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
 	ask := func(op engine.Op) engine.Decision {
@@ -90,7 +91,7 @@ func TestEvictionOfDenialsFirst(t *testing.T) {
 
 // TestEvictionForgivesLittle checks that the least used keys are evicted when keys with very different usage compete.
 func TestEvictionForgivesLittle(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const nowNs = int64(1e18)
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
 	rng, asked := seeded(3), int64(0)
@@ -109,11 +110,12 @@ func TestEvictionForgivesLittle(t *testing.T) {
 
 // TestDenyWhenFull checks that a full table refuses new keys with OutOfMemory and still serves the others.
 func TestDenyWhenFull(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const nowNs = int64(1e18)
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 4})
 	old := engine.Op{Key: []byte("old"), Limit: bucketOf(1, 60e9, 100), Cost: 1}
 	require.EqualValues(t, 1, decideOne(table, step{engine.Stamp{NowNs: nowNs}, old}).Allowed)
-	require.Positive(t, flood(table, nowNs, 0, 400_000/min(raceFactor, 2)))
+	require.Positive(t, flood(table, nowNs, 0, 400_000))
 
 	s := table.Stats(engine.Stamp{NowNs: nowNs})
 	require.LessOrEqual(t, s.MemoryBytes, int64(memoryBound))
@@ -127,7 +129,7 @@ func TestDenyWhenFull(t *testing.T) {
 // TestEvictionIsForWhatIsAdded checks that operations which need no new memory evict nothing, whatever their size:
 // renewals of a lease, denied requests and looks.
 func TestEvictionIsForWhatIsAdded(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const nowNs = int64(1e18)
 	for _, l := range []engine.Limit{windowOf(engine.Concurrency, 0, 8), windowOf(engine.SlidingLog, hourNs, 100),
 		bucketOf(1, hourNs, 10)} {
@@ -153,7 +155,7 @@ func TestEvictionIsForWhatIsAdded(t *testing.T) {
 
 // TestMemoryOfLimits checks that a large number of different limits counts towards the bound.
 func TestMemoryOfLimits(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const nowNs, keys = int64(1e18), 50_000
 	for _, full := range []engine.FullPolicy{engine.LeastHarm, engine.Deny} {
 		table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: full, Shards: 4})
@@ -175,6 +177,7 @@ func TestMemoryOfLimits(t *testing.T) {
 
 // TestBlockThatFindsNoRoom checks that an existing block stays in force when its replacement finds no memory.
 func TestBlockThatFindsNoRoom(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const nowNs = int64(1e18)
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 1})
 	block := func(reason string) engine.Status {
@@ -182,7 +185,7 @@ func TestBlockThatFindsNoRoom(t *testing.T) {
 		return decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status
 	}
 	require.Equal(t, engine.OK, block(""))
-	require.Positive(t, flood(table, nowNs, 0, 400_000/min(raceFactor, 2)))
+	require.Positive(t, flood(table, nowNs, 0, 400_000))
 	require.Equal(t, engine.OutOfMemory, block("a reason that needs a longer slot"))
 	info, found := table.Inspect(engine.Stamp{NowNs: nowNs}, []byte("bad"))
 	require.True(t, found && info.Blocked)

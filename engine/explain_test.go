@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // TestExplainAnswersAsDecideWould checks that Explain ahead of time gives the same answer as Decide at that time.
 // TestReplicasComeToTheSameState checks that it leaves no trace.
 func TestExplainAnswersAsDecideWould(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng, asked := seeded(seed), hashTable(8)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // TestForget checks that an eviction drops the limiter, keeps its block, and reports the forgiven units.
@@ -55,7 +56,8 @@ func TestForgetOfCounterBelowZero(t *testing.T) {
 // TestReplicasForgetAlike checks that every replica evicts the victims that a leader sampled, whatever each replica
 // has already collected.
 func TestReplicasForgetAlike(t *testing.T) {
-	for seed := range uint64(20 / min(raceFactor, 10)) {
+	race.Skip(t, race.OneGoroutine)
+	for seed := range uint64(20) {
 		leader, follower := hashTable(16), hashTable(2)
 		for _, b := range someBlocks(seed, 50, 200) {
 			leader.Victims(b.at, math.MaxInt64, 10, func(key, id []byte) {
@@ -73,6 +75,7 @@ func TestReplicasForgetAlike(t *testing.T) {
 
 // TestVictimsAreNearIdle checks that victims are keys with one used unit. Offenders, blocks and remembered IDs stay.
 func TestVictimsAreNearIdle(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const few, many = 200, 20_000
 	table, at := engine.NewTable(engine.Options{Shards: 16}), engine.Stamp{NowNs: 1e18}
 	for n := range few {

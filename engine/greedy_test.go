@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // greedyStartNs is when the greedy callers start: an ordinary date.
@@ -61,6 +62,7 @@ func greedyRate(t *testing.T, s string) engine.Rate {
 
 // TestGreedyAsksOnTheInstant checks that a unit is available at its exact nanosecond and not one nanosecond earlier.
 func TestGreedyAsksOnTheInstant(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const burst = 3
 	for _, rate := range greedyRates {
 		t.Run(rate, func(t *testing.T) {
@@ -70,7 +72,7 @@ func TestGreedyAsksOnTheInstant(t *testing.T) {
 				require.EqualValues(t, 1, c.ask(1, false).Allowed)
 			}
 			// Unit k after the burst becomes available ceil(k / rate) after the start.
-			for k := int64(1); k <= 100_000/raceFactor && k < endOfTimeNs/r.PerNs; k++ {
+			for k := int64(1); k <= 100_000 && k < endOfTimeNs/r.PerNs; k++ {
 				at := greedyStartNs + saturated(ceil(over(num(k), perNs(r))))
 				if at > c.nowNs {
 					c.nowNs = at - 1
@@ -88,7 +90,8 @@ func TestGreedyAsksOnTheInstant(t *testing.T) {
 // TestGreedyAsksAllTheTime checks that a caller gets exactly what the definition grants. It takes everything at ten
 // to ten million requests a second.
 func TestGreedyAsksAllTheTime(t *testing.T) {
-	const asks = 150_000 / raceFactor
+	race.Skip(t, race.OneGoroutine)
+	const asks = 150_000
 	for _, everyNs := range []int64{100e6, 1e6, 12_345, 1_000, 100} {
 		for _, rate := range greedyRates {
 			t.Run(fmt.Sprintf("%s/every%dns", rate, everyNs), func(t *testing.T) {
@@ -121,6 +124,7 @@ func dueChecker(c *caller) func(*testing.T) {
 // TestGreedyForDays checks that a caller never loses a unit in three simulated days. It asks in bursts of ten million
 // a second, with gaps.
 func TestGreedyForDays(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, rate := range greedyRates {
 		t.Run(rate, func(t *testing.T) {
 			c := newCaller(greedyRate(t, rate), engine.MaxUnits/4)
@@ -132,7 +136,7 @@ func TestGreedyForDays(t *testing.T) {
 					c.ask(engine.MaxUnits, true)
 					check(t)
 				}
-				c.nowNs += 97 * 1e9 * raceFactor
+				c.nowNs += 97 * 1e9
 			}
 		})
 	}
@@ -141,11 +145,12 @@ func TestGreedyForDays(t *testing.T) {
 // TestGreedyWaitsAsTold checks that a denied caller is admitted exactly after the wait in the answer, and not a
 // millisecond earlier.
 func TestGreedyWaitsAsTold(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, rate := range greedyRates {
 		for _, cost := range []int64{1, 2, 5} {
 			t.Run(fmt.Sprintf("%s/cost%d", rate, cost), func(t *testing.T) {
 				c := newCaller(greedyRate(t, rate), 5)
-				for range 2_000 / raceFactor {
+				for range 2_000 {
 					d := c.ask(cost, false)
 					for tries := 0; d.Allowed == 1 && tries < 10; tries++ {
 						d = c.ask(cost, false)
@@ -171,15 +176,16 @@ func TestGreedyWaitsAsTold(t *testing.T) {
 // TestGreedyOneUnitAtATime checks that a bucket with a burst of one loses no unit in a simulated day. The caller asks
 // far more often than units come.
 func TestGreedyOneUnitAtATime(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, c := range []struct {
 		rate    string
 		everyNs int64
 	}{{"10/s", 10e6}, {"3/7s", 333_333_333}, {"1/6s", 1e9}, {"7/1d", 1e9}, {"1000/h", 0.9e9}} {
 		t.Run(c.rate, func(t *testing.T) {
 			g := newCaller(greedyRate(t, c.rate), 1)
-			spanNs := dayNs / 10 / raceFactor
+			spanNs := dayNs / 10
 			if c.rate == "7/1d" {
-				spanNs = dayNs / raceFactor
+				spanNs = dayNs
 			}
 			dueNs := greedyStartNs
 			for ; g.nowNs-greedyStartNs < spanNs; g.nowNs += c.everyNs {

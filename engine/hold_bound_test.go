@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // used is a number of units that were really used, and the time when they were held or taken.
@@ -59,7 +60,7 @@ func (g *greedyHolder) step(i int) {
 // TestHoldsGainNothing checks that holds never allow more use than the limit in any span of time. Used units count
 // from the time when they were held.
 func TestHoldsGainNothing(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	for name, limit := range heldLimits {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(20) {
@@ -196,8 +197,9 @@ func TestHoldsMadeAnewMeanwhile(t *testing.T) {
 
 // TestLoadOfDamagedHolds checks that loading damaged holds, and using the table afterwards, never panics.
 func TestLoadOfDamagedHolds(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	rng := seeded(1)
-	for seed := range uint64(40 / min(raceFactor, 10)) {
+	for seed := range uint64(40) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
 		before, stored := metaTable(2), entries{}
 		setModelPolicies(before, g.at)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // holdTraffic makes operations on holds over a few keys and ids.
@@ -145,7 +146,7 @@ func setModelPolicies(table *engine.Table, at engine.Stamp) {
 // TestHoldsAreAsTheModelSays checks every answer against the model, in random orders of holding, settling, expiring,
 // taking, refunding and resetting.
 func TestHoldsAreAsTheModelSays(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	reserved, ended := 0, 0
 	for seed := range uint64(20) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}}
@@ -193,7 +194,8 @@ func (g *holdTraffic) looks(t *testing.T, m *holdModel, table *engine.Table) {
 // TestReplicasAgreeOnHolds checks that tables with other shapes decide alike and end in the same state. Some collect,
 // are read ahead of time, or are restarted.
 func TestReplicasAgreeOnHolds(t *testing.T) {
-	for seed := range uint64(16 / min(raceFactor, 8)) {
+	race.Skip(t, race.OneGoroutine)
+	for seed := range uint64(16) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
 		if seed%2 == 1 {
 			g.changes = maps.Clone(modelPolicies)

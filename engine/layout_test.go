@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 func laidOut(name, layout string, limits ...engine.PolicyLimit) engine.Op {
@@ -201,6 +202,7 @@ func TestReport(t *testing.T) {
 
 // TestTokens checks that the level of a bucket is reported to a billionth of a token, rounded down.
 func TestTokens(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	rng := rand.New(rand.NewPCG(27, 1))
 	for range 3000 {
 		units, perNs := 1+rng.Int64N(1000), 1+rng.Int64N(1e11)

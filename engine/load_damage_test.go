@@ -14,11 +14,9 @@ import (
 // TestLoadOfDamagedChanges stores limiters of policies, holds and blocks, damages one change, and loads all changes.
 // Load must refuse the change, or the table must pass its audit, store and load its entries again, and decide.
 func TestLoadOfDamagedChanges(t *testing.T) {
-	seeds, refused, accepted := uint64(60), 0, 0
-	if race.Enabled {
-		seeds = 10
-	}
-	for seed := range seeds {
+	race.Skip(t, race.OneGoroutine)
+	refused, accepted := 0, 0
+	for seed := range uint64(60) {
 		b := newBounded(seed)
 		b.setPolicy()
 		for i := range 60 {

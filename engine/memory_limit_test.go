@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // TestMemoryOfSteps checks the accounted size of strike limits with the most steps and a new limit for each key. The
 // size must return to zero when they are gone.
 func TestMemoryOfSteps(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const keys = 30_000
 	at := engine.Stamp{NowNs: 1e18}
 	before := heapBytes()

@@ -8,14 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
-
-// skipUnderRace skips tests with one goroutine and millions of steps, where the race detector finds nothing.
-func skipUnderRace(t *testing.T) {
-	if raceFactor > 1 {
-		t.Skip("the race detector has nothing to find here and takes minutes")
-	}
-}
 
 // heapBytes returns the live heap after a collection.
 func heapBytes() int64 {
@@ -46,7 +40,7 @@ func fill(n int, o engine.Options) *engine.Table {
 // TestMemoryOfTokenBuckets checks that a million buckets take at most 54 bytes each, with their keys and the index,
 // once their changes are saved.
 func TestMemoryOfTokenBuckets(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const keys = 1_000_000
 	for name, o := range map[string]engine.Options{"plain": {}, "saved": {TrackChanges: true}} {
 		before := heapBytes()
@@ -66,7 +60,7 @@ func TestMemoryOfTokenBuckets(t *testing.T) {
 // TestMemoryOfSlidingLogs checks that full logs of 100 units at different times take at most 12 bytes a unit,
 // including keys.
 func TestMemoryOfSlidingLogs(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const keys, units = 20_000, 100
 	before := heapBytes()
 	table := engine.NewTable(engine.Options{})
@@ -89,7 +83,7 @@ func TestMemoryOfSlidingLogs(t *testing.T) {
 
 // TestMemoryComesBack checks that the memory of a million idle keys is freed with bounded work.
 func TestMemoryComesBack(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	const keys = 1_000_000
 	table := fill(keys, engine.Options{})
 	full := table.Stats(engine.Stamp{NowNs: 1e18}).MemoryBytes
@@ -107,7 +101,7 @@ func TestMemoryComesBack(t *testing.T) {
 // TestMemoryOfKeysUsedAgain checks that keys which are reused just after they became idle do not keep their old
 // memory.
 func TestMemoryOfKeysUsedAgain(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	table := engine.NewTable(engine.Options{Shards: 1})
 	strike := windowOf(engine.Strike, 1e6, 1_000)
 	strike.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1_000, PenaltyNs: 1}})

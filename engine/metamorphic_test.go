@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // These tests check that the same operations give the same answers for any number of shards, any batches, and any
@@ -70,7 +71,7 @@ func oneByOne(t *engine.Table) func(block, []engine.Decision) {
 }
 
 func TestMetamorphic(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			history := someBlocks(seed, 100, 1024/(1+int(seed)%8))
@@ -281,8 +282,9 @@ func TestLoadSkipsWhatIsIdle(t *testing.T) {
 
 // TestLoadOfDamage checks that loading damaged entries gives an error or some entry. It must not panic then or later.
 func TestLoadOfDamage(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	rng := seeded(1)
-	for seed := range uint64(40 / min(raceFactor, 10)) {
+	for seed := range uint64(40) {
 		stored := entries{}
 		before := metaTable(2)
 		history := someBlocks(seed, 5, 200)

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/engine/network"
 	"github.com/weir-project/weir/internal/clientaddr"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // naiveBlocks are the ends of blocks everywhere by their keys. They judge a table by one comparison for each block.
@@ -115,6 +116,7 @@ func (b naiveBlocks) requireBlocks(t *testing.T, table *engine.Table, at engine.
 // TestBlocksEverywhereAreAList compares a table with a naive list of blocks, over random addresses in all of their
 // forms, networks, plain keys, ends, replacements, blocks of the same keys alone, collection, Clear and restarts.
 func TestBlocksEverywhereAreAList(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const rounds = 40_000
 	r := rand.New(rand.NewPCG(3, 9))
 	table, blocks := engine.NewTable(engine.Options{Shards: 8, TrackChanges: true}), naiveBlocks{}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 func quotaLimit(most int64) engine.PolicyLimit {
@@ -198,6 +199,7 @@ func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 
 // TestDenialsOfChecks checks that Denials answers a check as Decide would, and leaves no trace.
 func TestDenialsOfChecks(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(6) {
 		g := &policyTraffic{Rand: seeded(100 + seed), at: engine.Stamp{NowNs: 1e18}}
 		plain, asked := engine.NewTable(engine.Options{}), engine.NewTable(engine.Options{Shards: 8})

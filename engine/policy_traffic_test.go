@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // policyTraffic draws operations on a few policies and keys, so that most operations interact.
@@ -132,7 +133,7 @@ func (g *policyTraffic) pass() {
 // TestChecksAreAsTheModelSays checks tables of one and of many shards against the simple model, through changes of
 // policies. Both tables must have the same state hash.
 func TestChecksAreAsTheModelSays(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(10) {
 		g := &policyTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18, WallOffsetNs: 12345}}
 		m := newPolicyModel()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/race"
 )
 
 // exactMath are the functions of package math whose results IEEE 754 defines to the last bit, or that only look at
@@ -39,6 +41,7 @@ var replicated = map[string][]string{
 // TestSameOnEveryProcessor checks that no replicated code computes a result that depends on the processor. Otherwise
 // nodes of a cluster could differ.
 func TestSameOnEveryProcessor(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for pattern, names := range replicated {
 		checked := 0
 		for _, pkg := range goList(t, "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", pattern) {

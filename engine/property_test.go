@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 const (
@@ -24,9 +25,10 @@ const (
 // TestModel compares every answer of the engine with the reference model over random histories. WEIRTEST_MODEL_SEED
 // selects other histories.
 func TestModel(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	ops, seed := fromEnv(t, "WEIRTEST_MODEL_OPS", modelOps), fromEnv(t, "WEIRTEST_MODEL_SEED", 1)
 	algorithms := append([]engine.Algorithm{engine.NoAlgorithm, engine.Counter}, everyAlgorithm...)
-	episodes := ops / len(algorithms) / episodeOps / raceFactor
+	episodes := ops / len(algorithms) / episodeOps
 	for _, a := range algorithms {
 		name := a.String()
 		if a == engine.NoAlgorithm {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // boundedReplicas are two replicas, one with a memory bound, and the contents of their stores.
@@ -65,7 +66,7 @@ func (r *boundedReplicas) reload(i int) *engine.Table {
 // TestCompactionOfReplicas checks that a replica with a memory bound has the same answers, state and store as a replica
 // without a bound. Compaction must keep it within the bound.
 func TestCompactionOfReplicas(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(2) {
 		bound := int64(4+4*seed) << 20
 		r, b := newBoundedReplicas(t, bound), newBoundTraffic(seed, bound, 1<<20)

@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // TestACursorFitsEveryTableOfASeed continues a scan in another table at each call. The tables have other numbers of
 // shards and other keys that come and go, and some are made anew. Every key that all have is visited.
 func TestACursorFitsEveryTableOfASeed(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	at, rng := engine.Stamp{NowNs: 1e18}, rand.New(rand.NewPCG(39, 1))
 	for round := range 4 {
 		seed := engine.NewHashSeed()
@@ -90,6 +92,7 @@ func TestACursorOfAnOlderVersionBeginsAgain(t *testing.T) {
 // TestKeysAreSpreadEvenly checks the bits of hashes that choose shard, segment, group and tag, by the order of a scan:
 // similar keys are as evenly spread as random numbers would be.
 func TestKeysAreSpreadEvenly(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, form := range []string{"%d", "user:%08d", "%08d:login", "a-rather-long-prefix-of-many-keys/%d/with-an-end"} {
 		table, at := engine.NewTable(engine.Options{Shards: 256}), engine.Stamp{NowNs: 1e18}
 		const keys = 100_000

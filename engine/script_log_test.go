@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // sortedSet is the sorted set that the script keeps in Redis, in its simplest form.
@@ -38,7 +39,8 @@ var skews = []int64{1, 5, 300, 20_000}
 // TestSlidingSet checks that clients with different clocks get the answers of a sorted set, on all replicas. The
 // state must report the length of the set.
 func TestSlidingSet(t *testing.T) {
-	for seed := range uint64(max(24/raceFactor, 4)) {
+	race.Skip(t, race.OneGoroutine)
+	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		replicas, sets := replicasOf(t, seed), map[string]*sortedSet{}
 		at := engine.Stamp{NowNs: 1_800_000_000e9}
@@ -80,6 +82,7 @@ func slidingSet(key string, args ...float64) engine.Op {
 
 // TestSlidingSetGivesItsMemoryBack checks that no memory of a log remains, however it ends.
 func TestSlidingSetGivesItsMemoryBack(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	table := engine.NewTable(engine.Options{})
 	at := engine.Stamp{NowNs: 1_800_000_000e9}
 	fill := func() {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // scriptOp draws an operation on one of a few keys of scripts.
@@ -57,7 +58,7 @@ var someTexts = []string{"", "1", "-7", "007", "abc", "abd", "12", strings.Repea
 // TestScriptsOnReplicas checks that scripts leave the same state on all replicas. The replicas differ in shards, in
 // collecting, and in storing and loading.
 func TestScriptsOnReplicas(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		replicas := replicasOf(t, seed)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // replica is a table that runs a history in its own way.
@@ -95,7 +96,8 @@ func restarter(t *testing.T, seed uint64) func(*replica, block, []engine.Decisio
 // TestReplicasComeToTheSameState checks that tables of other shapes have the same answers and the same hash after
 // every block. They collect, are read, or are restarted.
 func TestReplicasComeToTheSameState(t *testing.T) {
-	for seed := range uint64(60 / min(raceFactor, 10)) {
+	race.Skip(t, race.OneGoroutine)
+	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			replicas := replicasOf(t, seed)
 			for _, b := range someBlocks(seed, 100, 256/(1+int(seed)%8)) {
@@ -124,9 +126,10 @@ func requireAlike(t *testing.T, replicas []*replica, b block) {
 // TestReplicasWithLateStamps checks the same with a few keys of each algorithm and with stamps that step back. All
 // tables have one shard, so each raises such a stamp to the same latest stamp.
 func TestReplicasWithLateStamps(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, a := range append([]engine.Algorithm{engine.NoAlgorithm, engine.Counter}, everyAlgorithm...) {
 		t.Run(a.String(), func(t *testing.T) {
-			for seed := range uint64(60 / min(raceFactor, 10)) {
+			for seed := range uint64(60) {
 				g := newGenerator(seeded(seed), a, 3)
 				g.lifetimeNs = metaLifetimeNs
 				replicas := replicasOf(t, seed)

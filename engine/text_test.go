@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 var textAt = engine.Stamp{NowNs: 1_800_000_000e9}
@@ -42,6 +43,7 @@ var longTexts = []string{"", "a", strings.Repeat("b", 1020), strings.Repeat("c",
 // TestTextsAreKept checks that a value can be read after it replaced a longer or shorter one, and after a store and a
 // load. The state must be the same after the load.
 func TestTextsAreKept(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, before := range longTexts {
 		table := engine.NewTable(engine.Options{Shards: 1, TrackChanges: true})
 		for i, value := range longTexts {
@@ -108,6 +110,7 @@ func TestStoredTextsAreChecked(t *testing.T) {
 // TestFloodOfTexts checks that texts of all lengths never exceed the memory bound. Remaining texts must be intact
 // although pages are compacted.
 func TestFloodOfTexts(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const bound = 8 << 20
 	for _, full := range []engine.FullPolicy{engine.LeastHarm, engine.Deny} {
 		table := engine.NewTable(engine.Options{Shards: 4, MaxMemoryBytes: bound, WhenFull: full})

@@ -6,13 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // These tests cover leases, strikes, counters and totals.
 
 // TestTrapTooManyHolders checks that the leases on one key are bounded, and that a refusal has its own status.
 func TestTrapTooManyHolders(t *testing.T) {
-	skipUnderRace(t)
+	race.Skip(t, race.OneGoroutine)
 	b := newProbe()
 	l := windowOf(engine.Concurrency, 0, 2*engine.MaxHolders)
 	require.EqualValues(t, engine.MaxHolders, b.admits(l, engine.MaxHolders))

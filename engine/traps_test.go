@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // Each test here names a mistake of rate limiters in use, and checks that the engine does not make it.
@@ -41,6 +42,7 @@ func TestTrapTwoHitsInOneMillisecond(t *testing.T) {
 // nanosecond below a whole number of seconds. A GCRA whose theoretical arrival time lies in the past would admit nearly
 // two bursts.
 func TestTrapTwiceTheBurstAfterAnIdleSpell(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, burst := range []int64{5, 10, 100} {
 		for idle := int64(0); idle <= 2*burst; idle++ {
 			for _, lessNs := range []int64{0, 1} {
@@ -97,6 +99,7 @@ func TestTrapDeniedTakesNothing(t *testing.T) {
 
 // TestTrapPersistentCallerIsServed checks that every window admits its maximum although a caller asks without pause.
 func TestTrapPersistentCallerIsServed(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, a := range []engine.Algorithm{engine.SlidingLog, engine.FixedWindow} {
 		b := newProbe()
 		admitted := int64(0)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // These tests check that the times in a reply are exact.
@@ -47,6 +48,7 @@ func TestTrapResetIsNotRoundedPastItsEnd(t *testing.T) {
 // TestTrapWaitsAreNeitherEarlyNorLate checks that every wait is exact. The same request is denied a millisecond
 // before its end, and admitted at its end.
 func TestTrapWaitsAreNeitherEarlyNorLate(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
 		for i := range int64(500) {
 			b.nowNs += i * 7_654_321

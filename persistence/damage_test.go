@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // closedStore returns a directory with a few flushes that was closed cleanly.
@@ -52,6 +53,7 @@ func loadState(t *testing.T, fs vfs.FS) (map[string]string, error) {
 // TestAFlippedBitIsRefusedOrHarmless checks that a flipped bit in a cleanly closed directory is refused or has no
 // effect. No state is loaded in part or changed silently.
 func TestAFlippedBitIsRefusedOrHarmless(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	fs, want := closedStore(t)
 	refused := map[string]int{}
 	for _, path := range files(t, fs, dataDir) {
@@ -103,6 +105,7 @@ func kindOf(path string) string {
 // TestDamageInTheMiddleOfTheEntries checks that a start is refused at damage that only the load finds. The entries
 // before the damage must not be taken for the whole state.
 func TestDamageInTheMiddleOfTheEntries(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
 	rng, value := rand.NewChaCha8([32]byte{9}), make([]byte, 1000)

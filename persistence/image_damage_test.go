@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // twoImages returns a directory with images 1 and 2.
@@ -35,6 +36,7 @@ func twoImages(t *testing.T) (fs *vfs.MemFS, newestDir string) {
 // TestAFlippedBitInTheNewestImage checks that the newest image is refused after any flipped bit. The image before it
 // must not be used instead.
 func TestAFlippedBitInTheNewestImage(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	fs, dir := twoImages(t)
 	for _, path := range files(t, fs, dir) {
 		content := readFile(t, fs, path)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // closesEagerly makes openImages open Images that close work/ after each Seal and Load.
@@ -100,6 +101,7 @@ func TestCloseIdle(t *testing.T) {
 // TestDamageOfAnIdleStoreIsFatal damages work/ while its store is closed. The next image must end the process, because
 // work/ no longer has what was written.
 func TestDamageOfAnIdleStoreIsFatal(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, c := range []struct {
 		name string
 		harm func(t *testing.T, fs *vfs.MemFS, work string)

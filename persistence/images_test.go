@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 func openImages(fs vfs.FS, onFatal func(error)) (*Images, error) {
@@ -158,6 +159,7 @@ func TestClearOfImages(t *testing.T) {
 // TestImagesAgainstAModel checks that a loaded image equals the sealed state, after random changes, seals, restarts
 // and loads.
 func TestImagesAgainstAModel(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		fs := vfs.NewMem()

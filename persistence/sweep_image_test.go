@@ -9,11 +9,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/race"
 )
 
 // TestDamageLosesNoImage damages each byte of each file of the images. A node must start from its complete newest
 // image, or refuse to start. It must not use the previous image, because the log between the two images is compacted.
 func TestDamageLosesNoImage(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	fs, want := smallImages(t)
 	require.NoError(t, fs.RemoveAll(fs.PathJoin(dataDir, workName))) // every start removes it
 	counts := newTallies()
@@ -90,6 +93,7 @@ func TestImagesWithoutANewestFile(t *testing.T) {
 
 // TestDamageRestoresNoBackup checks that a backup with any damage restores nothing.
 func TestDamageRestoresNoBackup(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
 	whole := backUp(t, n)
 	require.NoError(t, n.Close())

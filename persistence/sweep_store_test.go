@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/race"
 )
 
 // scene makes the data directory of a server that runs alone, and returns the state that its last flush acknowledged.
@@ -84,6 +85,7 @@ func changeAndFlush(t *testing.T, s *Store, table *fakeTable, flushes, tableEver
 // TestDamageLosesNoFlush damages each byte of each file. A server that runs alone must start with everything that it
 // flushed, or refuse to start and leave the directory unchanged.
 func TestDamageLosesNoFlush(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	counts := newTallies()
 	for _, scene := range scenes {
 		t.Run(scene.name, func(t *testing.T) {

@@ -119,9 +119,7 @@ func TestShutdownAnswersHeldClients(t *testing.T) {
 
 // TestWhatHeldClientsTake prints the memory of ten thousand waiting clients.
 func TestWhatHeldClientsTake(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector takes memory of its own")
-	}
+	race.Skip(t, "takes memory of its own")
 	const clients = service.MaxWaiters
 	ln := &remoteListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	srv := serveWire(t, Config{MaxClients: 2 * clients}, servertest.NewTableLimiter(), ln) // one source

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +16,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/weirbin"
 )
 
 // patience bounds every wait for a process. It is so long that no test fails on a busy machine.
@@ -36,11 +37,8 @@ func runWithBinary(m *testing.M) int {
 	if err := os.Chmod(dir, 0o755); err != nil { // other users run it too
 		panic(err)
 	}
-	binary = filepath.Join(dir, "weir")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in make build, so that both share the compiled packages
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	if binary, err = weirbin.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

@@ -1,8 +1,8 @@
 // Command testrun runs "go test" on packages, and says what it does: each package with its time when it ends, and once
 // a minute what runs. At the end it names the skipped tests with their reasons. With -strict, a skip whose reason is
-// not on the list fails the run.
+// not on the list fails the run. With -plain, it writes the tests that skip under the race detector to a file.
 //
-//	go run ./internal/testrun [-strict] [-list scripts/skips.txt] -- <arguments of go test>
+//	go run ./internal/testrun [-strict] [-list scripts/skips.txt] [-plain FILE] -- <arguments of go test>
 //
 // As with go test, the first argument may be -C and a directory, which is that of another module.
 package main
@@ -29,6 +29,7 @@ const heartbeat = time.Minute
 func main() {
 	list := flag.String("list", "scripts/skips.txt", "the skips that are allowed, with the place where each test runs")
 	strict := flag.Bool("strict", false, "fail if a test skips for a reason that is not on the list")
+	plain := flag.String("plain", "", "file for the tests that skip under the race detector, each as package and test")
 	flag.Parse()
 	allowed, err := readList(*list)
 	if err != nil {
@@ -39,6 +40,12 @@ func main() {
 	r := newReport(os.Stdout, time.Now)
 	failed := r.run(ctx, flag.Args())
 	stop()
+	if *plain != "" {
+		if err := os.WriteFile(*plain, []byte(r.plain()), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, "testrun:", err)
+			os.Exit(2)
+		}
+	}
 	if unlisted := r.finish(allowed); failed || *strict && unlisted > 0 {
 		os.Exit(1)
 	}

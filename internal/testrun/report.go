@@ -121,6 +121,17 @@ func reasonOf(output []string) string {
 	return strings.TrimPrefix(strings.Join(words, " "), "SKIPPED: ")
 }
 
+// plain returns a line for each test that skips under the race detector: its package and its name.
+func (r *report) plain() string {
+	var lines strings.Builder
+	for _, s := range r.skips {
+		if test, _, _ := strings.Cut(s.test, "/"); strings.HasPrefix(s.reason, "the race detector") {
+			fmt.Fprintf(&lines, "./%s %s\n", s.pkg, test)
+		}
+	}
+	return lines.String()
+}
+
 // finish prints the skips and the failures. It returns the number of skips that are not on the list.
 func (r *report) finish(allowed []listed) (unlisted int) {
 	for _, s := range r.skips {

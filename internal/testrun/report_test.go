@@ -26,21 +26,23 @@ func TestReport(t *testing.T) {
 	r.take(event{Action: "output", Package: a, Test: "TestSlow", Output: "    x_test.go:3: it broke\n"})
 	r.take(event{Action: "fail", Package: a, Test: "TestSlow"})
 	r.take(event{Action: "fail", Package: a, Elapsed: 120})
-	for test, reason := range map[string]string{"TestMeasure": "SKIPPED: only with -long", "TestTool": "SKIPPED: a tool is missing"} {
+	for test, reason := range map[string]string{"TestMeasure": "SKIPPED: only with -long", "TestTool": "SKIPPED: a tool is missing",
+		"TestAllocations/one": "the race detector allocates"} {
 		r.take(event{Action: "output", Package: b, Test: test, Output: "=== RUN   " + test + "\n"})
 		r.take(event{Action: "output", Package: b, Test: test, Output: "    y_test.go:7: " + reason + "\n"})
 		r.take(event{Action: "output", Package: b, Test: test, Output: "--- SKIP: " + test + " (0.00s)\n"})
 		r.take(event{Action: "skip", Package: b, Test: test})
 	}
 	r.take(event{Action: "pass", Package: b, Elapsed: 1})
-	require.Equal(t, 1, r.finish([]listed{{"only with -long", "make long"}}))
+	require.Equal(t, 1, r.finish([]listed{{"only with -long", "make long"}, {"the race detector", "the plain run"}}))
+	require.Equal(t, "./b TestAllocations\n", r.plain())
 	require.NotContains(t, out.String(), "not shown")
 	for _, want := range []string{
 		"...  0s: Go compiles; 0 packages are done\n", "...  2m0s: running a for 2m0s (TestSlow), b for 2m0s ()",
 		"it broke\n", "fail   120.0s  a  (2m0s since the start)\n", "pass     1.0s  b  (2m0s since the start)\n",
 		"skipped b TestMeasure: only with -long; runs: make long\n",
 		"SKIPPED b TestTool: a tool is missing; this reason is not on the list of skips\n",
-		"FAILED a TestSlow\n", "2 packages in 2m0s: 2 failures, 2 skips, 1 of them not on the list\n",
+		"FAILED a TestSlow\n", "2 packages in 2m0s: 2 failures, 3 skips, 1 of them not on the list\n",
 	} {
 		require.Contains(t, out.String(), want)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/freeport"
+	"github.com/weir-project/weir/internal/weirbin"
 )
 
 // Wait bounds every wait of a test. No result depends on how much of it is used.
@@ -34,17 +34,8 @@ func Main(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "weir")
-	build := exec.Command("go", "build", "-o", binary, "github.com/weir-project/weir/cmd/weir")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/weir-project/weir").Output()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "cannot find the module of weir: %v\n", err)
-		return 1
-	}
-	build.Dir = strings.TrimSpace(string(root)) // the tests may be of another module
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "cannot build weir: %v\n%s", err, out)
+	if binary, err = weirbin.Build(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()

@@ -177,9 +177,7 @@ func TestGroupsThatDenyHaveEqualParts(t *testing.T) {
 // group has taken the rest and has nothing to evict. A group evicts only what it has beyond that, for new keys, and the
 // bound holds.
 func TestAGroupWithoutVictimsTakesOnlyThePool(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector finds in TestMemoryOfGroupsFollowsUse what it can find here, and takes minutes")
-	}
+	race.Skip(t, "finds in TestMemoryOfGroupsFollowsUse what it can find here, and takes minutes")
 	const groups, bound, all = 2, 16 << 20, 30_000 // fewer keys than fill the bound
 	const reserved = bound * 7 / 8 / 2 / groups
 	c := memoryTier(t, groups, bound, engine.LeastHarm)

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
@@ -259,6 +260,7 @@ func memoryDir(t testing.TB) string {
 // TestADamagedLogIsRefused checks the log after any damage to a file, after a kill and after a loss of power. It must
 // either have everything that was acknowledged, or be refused with the reason and unchanged.
 func TestADamagedLogIsRefused(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	start, all := time.Now(), tally{}
 	for name, fill := range logsToDamage {
 		t.Run(name, func(t *testing.T) {

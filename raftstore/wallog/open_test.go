@@ -11,12 +11,14 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
 // TestTheLogOpensAgainWhereverItEnds checks that a reopened log takes the next entry, at whatever entry it ends. That
 // includes the last entry of a segment.
 func TestTheLogOpensAgainWhereverItEnds(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for name, sync := range map[string]bool{"written through": true, "left to the system": false} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "not", "made")

@@ -205,9 +205,7 @@ var noPolicies engine.Policies
 func (instant) Policies() *engine.Policies { return &noPolicies }
 
 func TestDecisionsDoNotAllocate(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector makes sync.Pool forget")
-	}
+	race.Skip(t, "makes sync.Pool forget")
 	for _, line := range []string{
 		"RL.TOKENBUCKET user:42 10/s 100 COST 2 ID abc",
 		"rl.leakybucket user:42 5/m 100",
