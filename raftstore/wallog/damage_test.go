@@ -289,6 +289,7 @@ func TestADamagedLogIsRefused(t *testing.T) {
 // TestATornWriteIsNoDamage checks that the log opens with everything acknowledged, whatever sectors of a later write
 // are on disk. A loss of power may leave any of them.
 func TestATornWriteIsNoDamage(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for _, size := range []int{30, 700, 1500} {
 		var before image
 		var acknowledged kept

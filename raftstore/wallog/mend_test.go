@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
@@ -69,6 +70,7 @@ func entries(from, n uint64, size int) (all []*raft.Log) {
 // TestTheLogOpensAgainAfterATornWrite checks that the log opens after a kill during a write, whatever part of the
 // write arrived. It must have all earlier entries and take more.
 func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	const stored = 20
 	for name, write := range map[string]func(*wallog.Log) error{
 		"append":   func(w *wallog.Log) error { return w.StoreLogs(entries(stored+1, 3, 64)) },

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/race"
 	"github.com/weir-project/weir/raftstore/sharedlog"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
@@ -129,6 +130,7 @@ func sharedImage(t testing.TB, seed uint64, changes int) (image, sharedKept) {
 // TestADamagedSharedLogIsRefused checks a shared log after any damage to a file. Either every part has everything that
 // was acknowledged, or the whole log is refused with the reason and unchanged.
 func TestADamagedSharedLogIsRefused(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	for seed, changes := range []int{3, 12, 60, 400} {
 		m, all := sharedImage(t, uint64(seed), changes)
 		dir, n := memoryDir(t), tally{}
@@ -170,6 +172,7 @@ func (n *tally) tryShared(t testing.TB, dir string, m image, all sharedKept, fil
 // TestATornSharedWriteIsNoDamage checks that a shared log opens with everything acknowledged, whatever sectors of a
 // later write of two parts are on disk.
 func TestATornSharedWriteIsNoDamage(t *testing.T) {
+	race.Skip(t, race.OneGoroutine)
 	before, all := sharedImage(t, 1, 4)
 	dir := memoryDir(t)
 	before.write(t, dir)
