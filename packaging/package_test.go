@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-project/weir/internal/weirbin"
 )
 
 const (
@@ -97,7 +99,9 @@ func TestPackages(t *testing.T) {
 
 // TestSettingsAreValid checks that weir accepts the settings that the packages install.
 func TestSettingsAreValid(t *testing.T) {
-	out, _ := exec.Command("go", "run", "-pgo=off", "../cmd/weir", "doctor", "--json", "--config", "weir.yaml",
+	program, err := weirbin.Build(t.TempDir())
+	require.NoError(t, err)
+	out, _ := exec.Command(program, "doctor", "--json", "--config", "weir.yaml",
 		"--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--data-dir=").CombinedOutput()
 	require.Contains(t, string(out), "weir.yaml, the flags and variables are valid")
 }
