@@ -35,9 +35,6 @@ base() {
 	found="$(git merge-base HEAD origin/main 2>/dev/null)" && [ "$found" != "$(git rev-parse HEAD)" ] && echo "$found"
 }
 
-# changed reports whether one of the paths differs from the base.
-changed() { ! git diff --quiet "$base" -- "$@"; }
-
 # run runs a target and prints its time.
 run() {
 	local TIMEFORMAT="gate: make $1 took %0R s (processors: %0U s user, %0S s system)"
@@ -46,7 +43,7 @@ run() {
 
 # decide reports whether a part runs, and prints why.
 decide() {
-	local name=$1 takes=$2
+	local name=$1 takes=$2 files
 	shift 2
 	if [ -z "$base" ]; then
 		if [ "$mode" = gate ] && ((SECONDS + takes * 60 > minutes * 60)); then
@@ -54,8 +51,8 @@ decide() {
 			return 1
 		fi
 		echo "gate: $name runs: the base is unknown"
-	elif changed "$@"; then
-		echo "gate: $name runs: $(git diff --name-only "$base" -- "$@" | head -1) and perhaps more has changed"
+	elif files="$(git diff --name-only "$base" -- "$@")" && [ -n "$files" ]; then
+		echo "gate: $name runs: $(wc -l <<<"$files") files have changed, first ${files%%$'\n'*}"
 	else
 		echo "gate: $name does not run: nothing has changed in $*"
 		return 1
