@@ -53,8 +53,8 @@ func TestWorkflowsCallTargets(t *testing.T) {
 	}
 }
 
-// TestEveryPartRuns checks that the workflows call each part of scripts/gate.sh: ci.yml when its paths have changed, and
-// nightly.yml always.
+// TestEveryPartRuns checks that the workflows call each part of scripts/gate.sh: ci.yml when its paths have changed,
+// and nightly.yml always.
 func TestEveryPartRuns(t *testing.T) {
 	script, err := os.ReadFile("../scripts/gate.sh")
 	require.NoError(t, err)

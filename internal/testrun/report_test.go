@@ -26,8 +26,8 @@ func TestReport(t *testing.T) {
 	r.take(event{Action: "output", Package: a, Test: "TestSlow", Output: "    x_test.go:3: it broke\n"})
 	r.take(event{Action: "fail", Package: a, Test: "TestSlow"})
 	r.take(event{Action: "fail", Package: a, Elapsed: 120})
-	for test, reason := range map[string]string{"TestMeasure": "SKIPPED: only with -long", "TestTool": "SKIPPED: a tool is missing",
-		"TestAllocations/one": "the race detector allocates"} {
+	for test, reason := range map[string]string{"TestMeasure": "SKIPPED: only with -long",
+		"TestTool": "SKIPPED: a tool is missing", "TestAllocations/one": "the race detector allocates"} {
 		r.take(event{Action: "output", Package: b, Test: test, Output: "=== RUN   " + test + "\n"})
 		r.take(event{Action: "output", Package: b, Test: test, Output: "    y_test.go:7: " + reason + "\n"})
 		r.take(event{Action: "output", Package: b, Test: test, Output: "--- SKIP: " + test + " (0.00s)\n"})
