@@ -50,13 +50,16 @@ func TestMakeRunsSeveralGroups(t *testing.T) {
 func TestMakeNamesTests(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
-	commands := regexp.MustCompile(`-run '([^']+)'((?: \./\S+)+)`).FindAllStringSubmatch(string(makefile), -1)
+	// -C or cd names the directory of another module, which the packages are in.
+	commands := regexp.MustCompile(`(?m)^.*?(?:(?: -C|cd) (\S+) .*)?-run '([^']+)'((?: \.(?:/\S+)?)+)`).
+		FindAllStringSubmatch(string(makefile), -1)
 	require.Greater(t, len(commands), 8)
 	for _, c := range commands {
-		pattern, err := regexp.Compile(strings.ReplaceAll(c[1], "$$", "$"))
+		pattern, err := regexp.Compile(strings.ReplaceAll(c[2], "$$", "$"))
 		require.NoError(t, err)
-		for _, place := range strings.Fields(c[2]) {
-			require.True(t, matchesTest(t, pattern, place), "-run '%s' must match a test of %s", c[1], place)
+		for _, place := range strings.Fields(c[3]) {
+			place = "./" + filepath.Join(c[1], place)
+			require.True(t, matchesTest(t, pattern, place), "-run '%s' must match a test of %s", c[2], place)
 		}
 	}
 }
