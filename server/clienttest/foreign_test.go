@@ -90,8 +90,10 @@ func TestForeign(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: clients of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
+	t.Parallel() // as all below: each test mostly waits for elections and disks
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
 			dir := l.prepare(t)
 			for _, client := range l.clients {
 				t.Run(client, func(t *testing.T) {
@@ -102,7 +104,10 @@ func TestForeign(t *testing.T) {
 				})
 			}
 			for _, kind := range l.kinds {
-				t.Run(kind.name, func(t *testing.T) { testClusterClient(t, l.inCluster(dir, kind)) })
+				t.Run(kind.name, func(t *testing.T) {
+					t.Parallel()
+					testClusterClient(t, l.inCluster(dir, kind))
+				})
 			}
 		})
 	}

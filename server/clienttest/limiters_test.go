@@ -60,8 +60,10 @@ func TestForeignLimiters(t *testing.T) {
 	if os.Getenv("WEIRTEST_CLIENTS") == "" {
 		t.Skip("SKIPPED: limiter libraries of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
+	t.Parallel()
 	for _, l := range limiterLanguages {
 		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
 			dir := l.prepare(t)
 			for _, library := range l.clients {
 				t.Run(library, func(t *testing.T) {
