@@ -2,7 +2,8 @@ package resp
 
 import (
 	"strconv"
-	"strings"
+
+	"github.com/tidwall/redcon"
 )
 
 // Wire is the Writer for a client with a connection. Where RESP2 and RESP3 differ, it writes what Redis writes for the
@@ -14,10 +15,12 @@ type Wire struct {
 
 var _ Writer = (*Wire)(nil)
 
-func (w *Wire) Simple(text string) { w.line('+', text) }
-func (w *Wire) Error(text string)  { w.line('-', text) }
-func (w *Wire) Int(n int64)        { w.number(':', n) }
-func (w *Wire) Array(n int)        { w.number('*', int64(n)) }
+func (w *Wire) Simple(text string) { w.Out = redcon.AppendString(w.Out, text) }
+func (w *Wire) Error(text string)  { w.Out = redcon.AppendError(w.Out, text) }
+func (w *Wire) Int(n int64)        { w.Out = redcon.AppendInt(w.Out, n) }
+func (w *Wire) Bulk(text string)   { w.Out = redcon.AppendBulkString(w.Out, text) }
+func (w *Wire) BulkBytes(b []byte) { w.Out = redcon.AppendBulk(w.Out, b) }
+func (w *Wire) Array(n int)        { w.Out = redcon.AppendArray(w.Out, n) }
 func (w *Wire) Map(pairs int)      { w.aggregate('%', pairs, 2*pairs) }
 func (w *Wire) Set(n int)          { w.aggregate('~', n, n) }
 func (w *Wire) Push(n int)         { w.aggregate('>', n, n) }
@@ -26,28 +29,6 @@ func (w *Wire) NullArray()         { w.null("*-1\r\n") }
 func (w *Wire) Speak(proto int)    { w.resp3 = proto == 3 }
 func (w *Wire) Len() int           { return len(w.Out) }
 func (w *Wire) Truncate(n int)     { w.Out = w.Out[:n] }
-
-func (w *Wire) Bulk(text string) {
-	w.number('$', int64(len(text)))
-	w.Out = append(append(w.Out, text...), "\r\n"...)
-}
-
-func (w *Wire) BulkBytes(b []byte) {
-	w.number('$', int64(len(b)))
-	w.Out = append(append(w.Out, b...), "\r\n"...)
-}
-
-func (w *Wire) number(kind byte, n int64) {
-	w.Out = strconv.AppendInt(append(w.Out, kind), n, 10)
-	w.Out = append(w.Out, "\r\n"...)
-}
-
-var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
-
-func (w *Wire) line(kind byte, text string) {
-	w.Out = append(append(w.Out, kind), oneLine.Replace(text)...)
-	w.Out = append(w.Out, "\r\n"...)
-}
 
 func (w *Wire) Float(f float64, digits int) {
 	var text [32]byte
