@@ -22,7 +22,7 @@ func TestCall(t *testing.T) {
 	require.Equal(t, "\"--json\"\n", call("ECHO", "--json"), "flags after the command must be its arguments")
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr, "RL.FIXED", "k", "1m", "x")),
 		"max must be a whole number")
-	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), "weir call needs <command>")
+	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", p.addr)), `expected "<command> ..."`)
 	nobody := freeport.Addr(t)
 	require.Contains(t, refusal(t, exec.Command(binary, "call", "--addr", nobody, "PING")), "start weir serve")
 }
