@@ -26,9 +26,9 @@ var docsChecked = map[string]func(t *testing.T, text string){
 	"installing.md: go install github.com/weir-project/weir/cmd/weir@latest": installsByGo,
 
 	"CONTRIBUTING.md: make build":                                             makes,
-	"bench/README.md: make bench":                                               makes,
-	"bench/README.md: make bench-guard BASE=HEAD~5":                             makes,
-	"bench/README.md: # List the scenarios, and who takes part in each.":        lists,
+	"bench/README.md: make bench":                                             makes,
+	"bench/README.md: make bench-guard BASE=HEAD~5":                           makes,
+	"bench/README.md: # List the scenarios, and who takes part in each.":      lists,
 	"policies.md: owner: team-a":                                              isPolicyFile,
 	"policies.md: ok    login.yaml:15: the fifth login of a minute is denied": isPolicyTest("", ""),
 	"policies.md: FAIL  login.yaml:15: the fifth login of a minute is denied": isPolicyTest("50s", "40s"),
