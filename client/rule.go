@@ -68,8 +68,8 @@ func ruleOf(limit engine.Limit, words []string) *Rule {
 	return r
 }
 
-// parseLimit parses a limit of a policy. Times may be as short as older versions of weir accepted. The fallback looks up
-// no calendar: its calendar windows begin at the first request and have their longest length.
+// parseLimit parses a limit of a policy. Times may be as short as older versions of weir accepted. The fallback looks
+// up no calendar: its calendar windows begin at the first request and have their longest length.
 func parseLimit(words []string) (engine.PolicyLimit, error) {
 	args := make([][]byte, len(words))
 	for i, word := range words {

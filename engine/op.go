@@ -133,8 +133,8 @@ const (
 	KeyBlocked             // a block denies the script, whose answer cannot express a denial
 	ValueTooLong           // the value would be longer than allowed
 
-	// NotDecided and the statuses after it are outcomes of package limiter, and the engine sets none of them. Nodes send
-	// statuses to each other, so a number never changes: the next status of the engine is 64.
+	// NotDecided and the statuses after it are outcomes of package limiter, and the engine sets none of them. Nodes
+	// send statuses to each other, so a number never changes: the next status of the engine is 64.
 	NotDecided
 )
 

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Outcome says what became of operations that a Limiter did not decide. It is the error of a whole pipeline. If the Raft
-// groups of a node fail one by one, it is the status of a single operation: see Status. The zero value is none: the
-// engine decided.
+// Outcome says what became of operations that a Limiter did not decide. It is the error of a whole pipeline. If the
+// Raft groups of a node fail one by one, it is the status of a single operation: see Status. The zero value is none:
+// the engine decided.
 type Outcome uint8
 
 // The outcomes. Nodes send the numbers of some to each other, so a number never changes.
@@ -58,8 +58,8 @@ var outcomes = [...]struct {
 	ErrNotLeader: {word: "TRYAGAIN", text: "this node is not the leader, nothing was changed"},
 	ErrTooLarge: {word: "ERR", text: "the transaction takes more than 8 MiB in the log of the cluster, nothing was " +
 		"counted: send it in parts"},
-	ErrNoDisk: {word: "ERR", text: "this server keeps its state in memory only, because it was started without a data " +
-		"directory"},
+	ErrNoDisk: {word: "ERR", text: "this server keeps its state in memory only, because it was started without a " +
+		"data directory"},
 }
 
 const tryAgain = "not applied, send it again"

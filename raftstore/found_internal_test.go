@@ -88,10 +88,9 @@ func TestAClusterOfAnOlderVersionGetsASeed(t *testing.T) {
 // TestANewcomerReadsTheOldestForm checks that a node which reads no form that this weir writes cannot join.
 func TestANewcomerReadsTheOldestForm(t *testing.T) {
 	n := newBareNode(t)
-	n.configure(t, "a")
-	n.own.Options.Format = wire.Oldest
-	require.NoError(t, n.group.format.CheckNewcomer("b", wire.Oldest))
-	require.ErrorIs(t, n.group.format.CheckNewcomer("b", wire.Oldest-1), failure.ErrOlder)
+	n.configure(t, "a", "b") // and b has not said what it reads
+	require.NoError(t, n.group.format.CheckNewcomer("c", wire.Oldest))
+	require.ErrorIs(t, n.group.format.CheckNewcomer("c", wire.Oldest-1), failure.ErrOlder)
 }
 
 // TestOnlyAMemberForCertainStopsAsking checks that a node asks to join until a committed configuration lists it at

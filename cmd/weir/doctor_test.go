@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"net"
 	"os"
 	"os/exec"
@@ -79,7 +81,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	newer := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(newer, "FORMAT"), []byte("weir data format 99\n"), 0o600))
 	other := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(other, "NODE"), []byte(`{"Version":1,"NodeID":"b"}`), 0o600))
+	writeIdentity(t, other, "b")
 	ca := certtest.NewCA(t, "ca")
 	expired := ca.Issue("node", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
 	alien := certtest.NewCA(t, "alien").Issue("a", nil)
@@ -126,11 +128,20 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// writeIdentity makes a directory one of a node that has not joined a cluster.
+func writeIdentity(t *testing.T, dir, id string) {
+	t.Helper()
+	b := fmt.Appendf(nil, `{"Version":1,"NodeID":%q`, id)
+	sum := crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
+	b = fmt.Appendf(b, `,"Checksum":"%08x"}`, sum)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "NODE"), b, 0o600))
+}
+
 // TestDoctorKnowsNodesThatComeBack covers a directory of a later incarnation of the node. A node that joins need not
 // name an odd number of others.
 func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "NODE"), []byte(`{"Version":1,"NodeID":"a~1k2"}`), 0o600))
+	writeIdentity(t, dir, "a~1k2")
 	others, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer others.Close()

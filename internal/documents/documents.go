@@ -1,6 +1,6 @@
-// Package documents extracts the requests for tests from the documents of the five systems of examples/systems/requirements.md. The
-// documents belong to other projects, so this repository does not contain them. WEIRTEST_DOCUMENTS names a directory
-// with them, and a test skips without it.
+// Package documents extracts the requests for tests from the documents of the five systems of
+// examples/systems/requirements.md. The documents belong to other projects, so this repository does not contain them.
+// WEIRTEST_DOCUMENTS names a directory with them, and a test skips without it.
 package documents
 
 import (

@@ -24,7 +24,7 @@ func (c *tier) hasEnded(n *router.Node, group int) {
 	require.Eventually(c.t, func() bool { return n.Topology().Groups[group].Ended != "" }, patience,
 		10*time.Millisecond,
 		"the group must end on the node")
-	require.Equal(c.t, 1, n.Topology().Ended())
+	require.Equal(c.t, 1, n.Topology().Ended(), "%+v", n.Topology().Groups)
 }
 
 // servesAllBut checks that a node decides for all groups but one. Operations on that group get a status which tells

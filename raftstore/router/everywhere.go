@@ -139,7 +139,9 @@ func (r *Router) bringAll(ops []engine.Op, out []engine.Decision) {
 	total := int64(len(r.all()))
 	for i := range ops {
 		if out[i].Status == engine.OK {
-			out[i] = engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: total - int64(behind), Limit: total}
+			out[i] = engine.Decision{
+				Status: limiter.ErrSomeGroups.Status(), Allowed: total - int64(behind), Limit: total,
+			}
 		}
 	}
 }

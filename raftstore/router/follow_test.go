@@ -177,7 +177,8 @@ func TestABlockOfOneKeyAsksItsGroup(t *testing.T) {
 	out := decide(t, r, engine.Op{Code: engine.OpBlock, Key: key, TTLNs: engine.Never})
 	require.Equal(t, []engine.Status{engine.OK}, []engine.Status{out[0].Status})
 	require.Zero(t, decide(t, r, quota(string(key), 9))[0].Allowed)
-	require.Equal(t, limiter.ErrClusterDown.Status(), decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Status,
+	require.Equal(t, limiter.ErrClusterDown.Status(),
+		decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Status,
 		"nobody knows whether the key has a block everywhere")
 	groups[0].fail(nil)
 	require.EqualValues(t, 1, decide(t, r, engine.Op{Code: engine.OpUnblock, Key: key})[0].Allowed)

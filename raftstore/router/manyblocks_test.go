@@ -168,7 +168,8 @@ func TestAnOldGroupRefusesMoreBlocks(t *testing.T) {
 	groups[1].table.SetRules(engine.RulesNetworks)
 	decideAll(t, r, blocksOf(r, engine.OpBlockEverywhere, 1000))
 	more := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("more"), TTLNs: engine.Never}
-	require.Equal(t, engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 1, Limit: 2}, decide(t, r, more)[0])
+	require.Equal(t, engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 1, Limit: 2},
+		decide(t, r, more)[0])
 	groups[1].table.SetRules(engine.RulesManyBlocks)
 	bringAllNow(r, groups)
 	requireEqualGroups(t, groups)

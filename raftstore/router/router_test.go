@@ -71,7 +71,8 @@ func TestOneStepIsOnOneSlot(t *testing.T) {
 		Also: []engine.Pair{{Policy: []byte("p"), Key: []byte(keys[1])}}}
 	hold := engine.Op{Code: engine.OpReserve, Cost: 1, Key: []byte(keys[0]), Text: []byte("p"), ID: []byte(keys[1])}
 	out := decide(t, r, quota(keys[0], 5), check, hold, quota(keys[0], 5))
-	require.Equal(t, []engine.Status{engine.OK, limiter.ErrCrossSlot.Status(), limiter.ErrCrossSlot.Status(), engine.OK},
+	crossed := limiter.ErrCrossSlot.Status()
+	require.Equal(t, []engine.Status{engine.OK, crossed, crossed, engine.OK},
 		[]engine.Status{out[0].Status, out[1].Status, out[2].Status, out[3].Status})
 	require.EqualValues(t, 3, out[3].Remaining)
 
@@ -133,7 +134,8 @@ func TestABlockThatMissesAGroup(t *testing.T) {
 	r, groups := newTest(t, 2)
 	block := engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("ip:1"), TTLNs: engine.Never}
 	groups[1].fail(limiter.ErrTryAgain)
-	require.Equal(t, engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 1, Limit: 2}, decide(t, r, block)[0])
+	require.Equal(t, engine.Decision{Status: limiter.ErrSomeGroups.Status(), Allowed: 1, Limit: 2},
+		decide(t, r, block)[0])
 	groups[1].fail(nil)
 	require.Equal(t, engine.OK, decide(t, r, block)[0].Status)
 	groups[0].fail(limiter.ErrClusterDown)

@@ -20,6 +20,6 @@
 // library sends the same calls to weir and to the judge: a real Redis whose clock the test sets. Both must give the
 // same answers.
 //
-// The tests of the systems in examples/systems/requirements.md start servers with the policy files of docs/examples, and expect the
-// figures of that page. TestSystemsPage compares the page with the tests that it names.
+// The tests of the systems in examples/systems/requirements.md start servers with the policy files of docs/examples,
+// and expect the figures of that page. TestSystemsPage compares the page with the tests that it names.
 package clienttest

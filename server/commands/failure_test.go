@@ -15,19 +15,20 @@ func TestAnErrorSaysWhatWasDone(t *testing.T) {
 	s := &Session{}
 	ops := []engine.Op{{Code: engine.OpReset, Key: []byte("a")}, {Code: engine.OpReset, Key: []byte("b")},
 		{Code: engine.OpReset, Key: []byte("c")}}
+	again, down := limiter.ErrTryAgain.Status(), limiter.ErrClusterDown.Status()
+	unknown := limiter.ErrUnknownOutcome.Status()
 	for _, test := range []struct {
 		is   []engine.Status
 		want string
 	}{
 		{[]engine.Status{engine.OK, engine.OK, engine.OK}, ""},
-		{[]engine.Status{limiter.ErrTryAgain.Status(), limiter.ErrTryAgain.Status(), limiter.ErrTryAgain.Status()},
-			"TRYAGAIN not applied, send it again"},
-		{[]engine.Status{limiter.ErrTryAgain.Status(), limiter.ErrClusterDown.Status(), limiter.ErrOverloaded.Status()}, "TRYAGAIN not applied, send it again"},
-		{[]engine.Status{engine.OK, limiter.ErrTryAgain.Status(), engine.OK},
+		{[]engine.Status{again, again, again}, "TRYAGAIN not applied, send it again"},
+		{[]engine.Status{again, down, limiter.ErrOverloaded.Status()}, "TRYAGAIN not applied, send it again"},
+		{[]engine.Status{engine.OK, again, engine.OK},
 			"UNKNOWN 2 of 3 are done, 1 are not ('b'); the first because: not applied, send it again"},
-		{[]engine.Status{engine.OK, limiter.ErrUnknownOutcome.Status(), limiter.ErrClusterDown.Status()}, "UNKNOWN 1 of 3 are done, 1 are not " +
+		{[]engine.Status{engine.OK, unknown, down}, "UNKNOWN 1 of 3 are done, 1 are not " +
 			"('c'), 1 may be ('b'); the first because: no answer in time, it may have been counted"},
-		{[]engine.Status{limiter.ErrTryAgain.Status(), limiter.ErrUnknownOutcome.Status(), limiter.ErrTryAgain.Status()}, "UNKNOWN 0 of 3 are done, " +
+		{[]engine.Status{again, unknown, again}, "UNKNOWN 0 of 3 are done, " +
 			"2 are not ('a' 'c'), 1 may be ('b'); the first because: not applied, send it again"},
 		{[]engine.Status{engine.OK, engine.OutOfMemory, engine.OK}, "OOM 2 of 3 are done, 1 are not ('b'); the first " +
 			"because: memory is at --max-memory and no limiter could be evicted (weir never evicts blocks and holds, " +

@@ -59,7 +59,8 @@ func lookCommands() []*command {
 		},
 		{
 			name: "HGET", arity: 3, syntax: "key field", group: groupLook, flags: "readonly fast", keys: oneKey,
-			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.", read: keyState(runHashGet),
+			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.",
+			read: keyState(runHashGet),
 		},
 		{
 			name: "HMGET", arity: -3, syntax: "key field [field ...]", group: groupLook,

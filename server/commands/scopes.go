@@ -58,8 +58,8 @@ func slotState(run func(*Session, limiter.View, [][]byte)) reading {
 	}}
 }
 
-// ownState reads the keys that KEYS and SCAN show: of the groups that this node leads if it redirects clients, otherwise
-// of all groups. The set of blocked addresses may be one of them.
+// ownState reads the keys that KEYS and SCAN show: of the groups that this node leads if it redirects clients,
+// otherwise of all groups. The set of blocked addresses may be one of them.
 func ownState(run func(*Session, limiter.View, [][]byte)) reading {
 	return reading{run, func(s *Session, _ [][]byte, to *scope) bool {
 		if !s.srv.Redirects {

@@ -23,9 +23,9 @@ const errClosing = resp.Error("ERR the server is stopping")
 
 // Hand executes a command that a person sends manually.
 type Hand interface {
-	// ByHand executes a command of a user as for a Redis client, and returns the reply as a value for JSON, or the error
-	// reply. It executes the commands with which a person manages a key, and refuses all others. Both addresses are for
-	// the logs. When ctx ends, the caller no longer needs the reply.
+	// ByHand executes a command of a user as for a Redis client, and returns the reply as a value for JSON, or the
+	// error reply. It executes the commands with which a person manages a key, and refuses all others. Both addresses
+	// are for the logs. When ctx ends, the caller no longer needs the reply.
 	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) (reply any, err error)
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// Token buckets that applications define themselves, as two of the systems of examples/systems/requirements.md do. Each script is known
-// in any white space.
+// Token buckets that applications define themselves, as two of the systems of examples/systems/requirements.md do. Each
+// script is known in any white space.
 
 // anySpace says in the list of scripts that a script is recognised by its form.
 const anySpace = "in any white space, with or without comments"

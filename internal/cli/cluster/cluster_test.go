@@ -244,7 +244,7 @@ func TestClusterCommandLine(t *testing.T) {
 	refused(p.Addr+" answers: ERR This instance has cluster support disabled", "status", "--addr", p.Addr)
 	p.Kill()
 	refused("cannot reach a server at "+p.Addr+" (--addr)", "--addr", p.Addr, "transfer")
-	refused("weir cluster add needs <raft-addr>", "add", "d")
+	refused(`expected "<raft-addr>"`, "add", "d")
 
 	nodes := startNodes(t, "a", "")
 	said, code := run("status", "--addr", nodes["a"].addr)

@@ -7,8 +7,8 @@
 //
 // # What is checked
 //
-//   - [ledger.OverAdmittedBucket], [ledger.OverAdmittedWindow]: the grants within any interval of real time do not exceed the
-//     bound of the algorithm.
+//   - [ledger.OverAdmittedBucket], [ledger.OverAdmittedWindow]: the grants within any interval of real time do not
+//     exceed the bound of the algorithm.
 //   - [Accounted]: on limits that never refill, every acknowledged grant is still counted after all nodes were
 //     killed and restarted.
 //   - [Linearizable]: a single counter could have produced the history of such a key, each reply with its remaining

@@ -63,8 +63,9 @@ func OverAdmittedWindow(maxUnits int64, window time.Duration, rho float64, grant
 // overWindow slides an interval (end - lengthNs, end] over the returns and counts
 // the grants that were called and answered within it.
 func overWindow(most, lengthNs int64, grants []Grant) error {
-	byReturn := slices.SortedFunc(slices.Values(grants), func(a, b Grant) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
-	byCall := slices.SortedFunc(slices.Values(grants), func(a, b Grant) int { return cmp.Compare(a.CallNs, b.CallNs) })
+	all := slices.Values(grants)
+	byReturn := slices.SortedFunc(all, func(a, b Grant) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
+	byCall := slices.SortedFunc(all, func(a, b Grant) int { return cmp.Compare(a.CallNs, b.CallNs) })
 	var inside int64
 	gone := 0
 	for _, op := range byReturn {

@@ -222,7 +222,7 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 		default:
 			table.Decide(s.At, call.Ops, out)
 		}
-		if m.Faults.Has(faults.WrongDecisions) && len(out) > 0 {
+		if m.Faults.Has(faults.WrongDecisions) && len(out) > 0 && call.Ops[0].Code == engine.OpTake {
 			out[0].Remaining++
 		}
 		s.History = foldDecisions(s.History, out)

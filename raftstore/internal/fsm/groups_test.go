@@ -56,7 +56,8 @@ func TestABatchOnOtherSlotsIsRefusedWhole(t *testing.T) {
 	out := make([]engine.Decision, 2)
 	call := wire.Call{Ops: []engine.Op{keyOf("key"), keyOf("bar")}, Atomic: true}
 	m.decideWithin(m.Table.Load(), &m.State, call, out)
-	require.Equal(t, []engine.Decision{{Status: limiter.ErrWrongGroup.Status()}, {Status: limiter.ErrWrongGroup.Status()}}, out)
+	wrong := engine.Decision{Status: limiter.ErrWrongGroup.Status()}
+	require.Equal(t, []engine.Decision{wrong, wrong}, out)
 	require.Zero(t, m.Table.Load().Len(at(0)))
 	call.Ops[1] = keyOf("foo")
 	m.decideWithin(m.Table.Load(), &m.State, call, out)

@@ -90,8 +90,8 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	return q.add(ops, bytes, foreign, func(b *Batch) int { return b.Append(ops, atomic) })
 }
 
-// Splice appends the encoded calls of another node to the open batch, as Add appends a call. A decoder has read ops from
-// body, so they are valid. forms are their forms.
+// Splice appends the encoded calls of another node to the open batch, as Add appends a call. A decoder has read ops
+// from body, so they are valid. forms are their forms.
 func (q *Queue) Splice(body []byte, ops []engine.Op, forms wire.Forms) (*Batch, int, error) {
 	return q.add(ops, len(body), true, func(b *Batch) int { return b.splice(body, len(ops), forms) })
 }
