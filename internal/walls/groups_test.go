@@ -84,13 +84,11 @@ var knowGroups = map[string]int{
 	"server/commands/cluster.go keysInSlot":                     1,
 	"server/commands/debug.go runDebugRemove":                   1,
 	"server/commands/hold.go newHoldID":                         1,
-	"server/commands/reads.go fresh":                            1,
-	"server/commands/reads_groups.go own":                       1,
-	"server/commands/reads_groups.go keysShown":                 1,
+	"server/commands/scopes.go own":                             1,
 	"server/commands/weir_cluster.go transferLeadership":        1,
 	"server/httpapi/ready_groups.go groupsCurrent":              1,
 	"server/service/redirect.go redirect":                       1,
-	"server/service/service.go ReadIndexOf":                     2,
+	"limiter/read.go Read":                                      1,
 }
 
 // severalAlone are the names of values that exist for several groups alone, or for all groups but the first.

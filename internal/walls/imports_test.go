@@ -226,8 +226,7 @@ var walls = []wall{
 	{"raftstore/internal/readindex",
 		"engine internal/faults internal/guards limiter raftstore/internal/calls " +
 			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
-			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/timers raftstore/peer " +
-			"raftstore/wire",
+			"raftstore/internal/leadership raftstore/internal/timers raftstore/peer",
 		"makes reads linearizable"},
 	{"raftstore/internal/recovery",
 		"internal/faults persistence raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
