@@ -258,6 +258,9 @@ func planLimit(a engine.Algorithm, options limits.Option) func(*Session, [][]byt
 		if err != nil {
 			return err
 		}
+		if len(rest) == 0 && op.Limit.Mode == engine.Aligned {
+			return nil // most decisions
+		}
 		_, zone, err := arg.Options(op, rest, options)
 		if err == nil && op.Limit.Mode.Calendar() {
 			op.Calendar, err = s.srv.calendars.At(s.srv.Limiter.Now(), op.Limit.Mode, zone)
