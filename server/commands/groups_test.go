@@ -465,6 +465,8 @@ func TestARunOfReadsAsksEachGroupOnce(t *testing.T) {
 	asks(2, "EXISTS hello bar hello")
 	asks(2, "TTL hello", take0, "TTL hello") // reads after a decision need a new one
 	asks(1, "DBSIZE", "TTL hello", "TTL bar")
+	asks(1, "RL.EXPLAIN RL.FIXED k 1m 5")
+	asks(2, "RL.EXPLAIN RL.FIXED k 1m 5 from 192.0.2.1") // and the first group, for the block of the address
 	c.say("READONLY")
 	f.CutOff(1, nil, 3*time.Second)
 	f.SetAge(time.Second)

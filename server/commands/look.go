@@ -48,7 +48,7 @@ func lookCommands() []*command {
 			shown: []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101",
 				"allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule " +
 					"10/s 100 why the cost of 101 is above the limit of 100: no wait helps never cost", ""}},
-			read: keyState(runExplain),
+			read: explainState(runExplain),
 		},
 		topCommand(),
 		{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 )
 
 // reading is the part of a command that reads limiters. run has no other way to them than the view, which covers the
@@ -91,6 +92,17 @@ func keyState(run func(*Session, limiter.View, [][]byte)) reading {
 			}
 		}
 		return err == nil
+	}}
+}
+
+// explainState reads the keys of the command that the arguments contain, and the block of its address.
+func explainState(run func(*Session, limiter.View, [][]byte)) reading {
+	keys := keyState(run)
+	return reading{run, func(s *Session, args [][]byte, to *scope) bool {
+		if slices.ContainsFunc(args, func(word []byte) bool { return limits.Is(word, "FROM") }) {
+			to.addBase()
+		}
+		return keys.scope(s, args, to)
 	}}
 }
 
