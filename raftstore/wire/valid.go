@@ -3,8 +3,8 @@ package wire
 import "github.com/weir-project/weir/engine"
 
 // Valid reports whether the engine can compute with the operation. It repeats the checks of the server, because a
-// damaged or forged message could make the engine fail. An invalid operation must not enter the log, because every
-// node would stop at it.
+// damaged or forged message could make the engine fail. An invalid operation must not enter the log, because
+// nodes carry out entries without this check.
 func Valid(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)

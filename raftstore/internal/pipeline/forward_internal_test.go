@@ -2,11 +2,14 @@ package pipeline
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -47,6 +50,40 @@ func TestForwardedCallsAreOne(t *testing.T) {
 	for _, tail := range []string{"\x80", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
 		require.ErrorIs(t, f.read(append(slices.Clone(body), tail...)), wire.ErrMalformed,
 			"the decoder must not take the tail %q for the end", tail)
+	}
+}
+
+// TestABodyGoesIntoTheLogAsItIs checks when the leader puts a forwarded body into the log without looking at each call.
+func TestABodyGoesIntoTheLogAsItIs(t *testing.T) {
+	dry, asks := oneBucket, oneBucket
+	dry.Dry = true
+	asks.ID, asks.Asks = []byte("id"), engine.Fingerprint{1}
+	for _, test := range []struct {
+		name   string
+		calls  [][]engine.Op
+		agreed byte
+		denied int64 // calls to check for denials
+		want   bool
+	}{
+		{"calls", [][]engine.Op{{oneBucket}, {oneBucket, dry}}, wire.Oldest, 0, true},
+		{"a call that changes nothing", [][]engine.Op{{dry}}, wire.Oldest, 0, false},
+		{"likely denials", [][]engine.Op{{oneBucket}}, wire.Oldest, 1, false},
+		{"a form that some member does not read", [][]engine.Op{{asks}}, wire.Oldest, 0, false},
+		{"a form that all members read", [][]engine.Op{{asks}}, wire.Version, 0, true},
+		{"more than an entry", [][]engine.Op{slices.Repeat([]engine.Op{oneBucket}, queue.MaxEntryOps+1)}, wire.Oldest,
+			0, false},
+	} {
+		var e wire.Encoder
+		var body []byte
+		var f forwarded
+		for i, ops := range test.calls {
+			body = e.Call(body, ops, i > 0)
+		}
+		require.NoError(t, f.read(body))
+		p := &Pipeline{Config: Config{Agreed: new(atomic.Int32), Leadership: &leadership.Leadership{}}, evictions: newEvictions()}
+		p.Agreed.Store(int32(test.agreed))
+		p.denials.left.Store(test.denied)
+		require.Equal(t, test.want, p.mayLog(&f, body, wire.FormsOf(f.ops)), test.name)
 	}
 }
 
