@@ -24,8 +24,8 @@ type grammars struct {
 }
 
 // elsewhere are words that mean something in one of the readers only: the terms of a policy, and options of decisions.
-const elsewhere = " LIMIT SHADOW DISABLED RETRYAFTER RESERVED LAYOUT REPORT KEEP RESET OWNER IF UNLIMITED TTL COST PARTIAL " +
-	"FROM ID "
+const elsewhere = " LIMIT SHADOW DISABLED RETRYAFTER RESERVED LAYOUT REPORT KEEP RESET OWNER IF UNLIMITED TTL COST " +
+	"PARTIAL FROM ID "
 
 // compare checks that RL.POLICY SET, the decision command, a policy file and the client accept the same limits with
 // the same meaning, and that an error has the same text everywhere.

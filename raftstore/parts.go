@@ -29,21 +29,20 @@ func (g *group) makeParts() {
 	})
 	g.divergence = divergence.New(divergence.Config{
 		Self: o.NodeID, Heartbeat: o.Heartbeat, Raft: g.raft, History: m, Peers: own.Peers, Life: own.Lifetime,
-		Ctx: own.Ctx, Log: own.Log, Fatal: own.Fatal, Forbid: own.Identity.Forbid,
+		Log: own.Log, Fatal: own.Fatal, Forbid: own.Identity.Forbid,
 	})
 	g.leadership = g.newLeadership(m)
 	g.reads = readindex.New(readindex.Config{
 		Self: o.NodeID, Heartbeat: o.Heartbeat, MaxAge: o.MaxDecisionAge, Raft: g.raft, FSM: m,
 		Leadership: g.leadership, Transport: g.transport, StuckFor: g.logs.StuckFor, Confirms: g.confirms,
-		Disputed: &g.divergence.UnderWay, Peers: own.Peers, Life: own.Lifetime, Tasks: &own.Tasks, Ctx: own.Ctx,
-		Stop: own.Stop, Log: own.Log, Faults: o.Faults,
+		Disputed: &g.divergence.UnderWay, Peers: own.Peers, Life: own.Lifetime, Log: own.Log, Faults: o.Faults,
 	})
 	g.pipeline = g.newPipeline(m)
 	g.membership = g.newMembership(m)
 	g.snapshots = snapshots.New(snapshots.Config{
 		Self: o.NodeID, SnapshotBytes: o.SnapshotBytes, Wanted: &g.wanted, Raft: g.raft, Trailing: g.raft, FSM: m,
 		Images: g.images, Permit: &o.Host.Snapshots, ClockFrom: g.leadership.ClockFrom, Life: own.Lifetime,
-		Stop: own.Stop, Log: own.Log,
+		Log: own.Log,
 	})
 	g.watchdog = watchdog.New(watchdog.Config{
 		Self: o.NodeID, Heartbeat: o.Heartbeat, Raft: g.raft, Committed: m.Committed.Load, Log: g.logs,
@@ -66,7 +65,7 @@ func (g *group) newLeadership(m *fsm.FSM) *leadership.Leadership {
 		},
 		Status: g.status, HasCluster: own.Identity.HasCluster, Peers: own.Peers,
 		Members: func() []limiter.Member { return *own.Peers.Members.Load() },
-		Source:  o.Source, Life: own.Lifetime, Tasks: &own.Tasks, Ctx: own.Ctx, Stop: own.Stop, Log: own.Log,
+		Source:  o.Source, Life: own.Lifetime, Log: own.Log,
 		Fatal: own.Fatal, Faults: o.Faults, Reach: own.Reach,
 	})
 }
@@ -78,7 +77,7 @@ func (g *group) newPipeline(m *fsm.FSM) *pipeline.Pipeline {
 		DenyWhenFull: o.DenyWhenFull(), OnEntry: o.OnEntry,
 		Raft: g.raft, FSM: m, Queue: g.queue, Leadership: g.leadership, Confirms: g.confirms, Reads: g.reads,
 		Format: g.format, Agreed: &g.format.Agreed, Disputed: &g.divergence.UnderWay, Budget: own.Budget(),
-		Peers: own.Peers, Life: own.Lifetime, Tasks: &own.Tasks, Ctx: own.Ctx, Log: own.Log, Faults: o.Faults,
+		Peers: own.Peers, Life: own.Lifetime, Log: own.Log, Faults: o.Faults,
 		Reach: own.Reach,
 	})
 }
@@ -89,7 +88,6 @@ func (g *group) newMembership(m *fsm.FSM) *membership.Membership {
 		Self: o.NodeID, RaftAddr: o.RaftAddr, JoinAddrs: o.Join, Expect: o.Expect, Groups: o.Groups,
 		Reads: o.Format, KeepsPromises: o.Durability != identity.Memory, First: o.First,
 		Raft: g.raft, FSM: m, Leadership: g.leadership, Format: g.format, ReadIndex: g.reads.ReadIndex,
-		Identity: own.Identity, Peers: own.Peers, Dial: own.Dial, Life: own.Lifetime, Tasks: &own.Tasks,
-		Ctx: own.Ctx, Log: own.Log, Fatal: own.Fatal,
+		Identity: own.Identity, Peers: own.Peers, Dial: own.Dial, Life: own.Lifetime, Log: own.Log, Fatal: own.Fatal,
 	})
 }

@@ -50,8 +50,7 @@ type Config struct {
 	Raft      Raft
 	History   History
 	Peers     Peers
-	Life      Lifetime
-	Ctx       context.Context // ends with the group
+	Life      *timers.Lifetime
 	Log       *slog.Logger
 	Fatal     func(error)               // stops this node
 	Forbid    func(reason string) error // marks the data directory, so that the node does not start again
@@ -75,13 +74,6 @@ type History interface {
 type Peers interface {
 	// Client returns the connection to a member, or nil for this node and unknown nodes.
 	Client(id string) *peer.Client
-}
-
-// Lifetime is the time in which the group runs.
-type Lifetime interface {
-	// Go runs act in a goroutine, or reports false if the group has ended.
-	Go(act func()) bool
-	Closing() bool
 }
 
 // New returns a check for a group that has not started.
@@ -126,7 +118,7 @@ func (d *Check) run() {
 			return // this node's answers are withheld until it is closed
 		}
 		d.UnderWay.Store(false)
-		timers.Pause(d.Ctx, d.Heartbeat) // a node with a wrong state needs a moment to stop
+		timers.Pause(d.Life.Ctx, d.Heartbeat) // a node with a wrong state needs a moment to stop
 		d.forget()
 	default:
 	}
@@ -147,7 +139,7 @@ func (d *Check) judge(at fsm.Difference) (ends bool) {
 	led := d.Raft.State() == raft.Leader
 	d.Log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
-	ctx, cancel := context.WithTimeout(d.Ctx, divergenceTimeouts*timers.ElectionTimeout(d.Heartbeat))
+	ctx, cancel := context.WithTimeout(d.Life.Ctx, divergenceTimeouts*timers.ElectionTimeout(d.Heartbeat))
 	defer cancel()
 	poll := d.newPoll()
 	for ctx.Err() == nil {

@@ -32,12 +32,12 @@ func (l *Leadership) resumeClock() persistence.Clock {
 // askVoters returns the status of this node and of every voter that answers within one
 // heartbeat.
 func (l *Leadership) askVoters() []host.Status {
-	ctx, cancel := context.WithTimeout(l.Ctx, l.Heartbeat)
+	ctx, cancel := context.WithTimeout(l.Life.Ctx, l.Heartbeat)
 	defer cancel()
 	others := l.Peers.Askers(l.Raft.Voters())
 	answers := make(chan *host.Status, len(others))
 	for _, asker := range others {
-		l.Tasks.Go(func() {
+		l.Life.Tasks.Go(func() {
 			s, err := host.Ask(ctx, asker)
 			if err != nil {
 				answers <- nil

@@ -1,7 +1,6 @@
 package leadership
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -38,10 +38,7 @@ type Config struct {
 	Peers      Peers
 	Members    func() []limiter.Member // the last description of the members
 	Source     persistence.Source
-	Life       Lifetime
-	Tasks      Tasks
-	Ctx        context.Context // ends with the group
-	Stop       <-chan struct{} // closed when the node closes
+	Life       *timers.Lifetime
 	Log        *slog.Logger
 	Fatal      func(error) // stops this node
 	Faults     faults.Set
@@ -64,17 +61,6 @@ type Peers interface {
 	// NoQuorumExplained reports whether the cluster has no majority because nodes were stopped.
 	NoQuorumExplained() bool
 }
-
-// Lifetime is the time in which the group runs.
-type Lifetime interface {
-	// Go runs act in a goroutine, or reports false if the group has ended.
-	Go(act func()) bool
-	// Uptime returns the monotonic time since the start.
-	Uptime() time.Duration
-}
-
-// Tasks are goroutines that the group waits for when it ends.
-type Tasks interface{ Go(act func()) }
 
 // New returns the Leadership of a node that does not lead.
 func New(c Config) *Leadership { return &Leadership{Config: c} }

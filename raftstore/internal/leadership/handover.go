@@ -22,7 +22,7 @@ func (l *Leadership) HandOver(to raft.Server) error {
 	if r == nil {
 		return limiter.ErrNotLeader
 	}
-	ctx, cancel := context.WithTimeout(l.Ctx, l.Heartbeat)
+	ctx, cancel := context.WithTimeout(l.Life.Ctx, l.Heartbeat)
 	defer cancel()
 	l.Queue.Pause(ctx)
 	defer l.Queue.Resume()

@@ -63,7 +63,7 @@ func (l *Leadership) Run() {
 			if leads {
 				l.BecomeLeader()
 			}
-		case <-l.Stop:
+		case <-l.Life.Stop:
 			l.Current.Store(nil)
 			return
 		}

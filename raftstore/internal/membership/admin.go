@@ -38,7 +38,7 @@ func (m *Membership) Give(o Order) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
+	ctx, cancel := context.WithTimeout(m.Life.Ctx, timers.AdminTimeout)
 	defer cancel()
 	code, answer, err := client.Call(ctx, calls.Admin, b)
 	if err != nil {

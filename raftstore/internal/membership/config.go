@@ -1,13 +1,13 @@
 package membership
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -30,9 +30,7 @@ type Config struct {
 	Identity   Identity
 	Peers      Peers
 	Dial       func(addr, id string) *peer.Client // id is "" if any node may answer
-	Life       Lifetime
-	Tasks      Tasks
-	Ctx        context.Context // ends with the group
+	Life       *timers.Lifetime
 	Log        *slog.Logger
 	Fatal      func(error) // stops this node
 }
@@ -59,16 +57,6 @@ type Peers interface {
 	// Last returns the last status of a member, or false if none was received.
 	Last(id string) (host.Heard, bool)
 }
-
-// Lifetime is the time in which the group runs.
-type Lifetime interface {
-	// Go runs act in a goroutine, or reports false if the group has ended.
-	Go(act func()) bool
-	Closing() bool
-}
-
-// Tasks are goroutines that the group waits for when it ends.
-type Tasks interface{ Go(act func()) }
 
 // New returns the Membership of a node in a group.
 func New(c Config) *Membership { return &Membership{Config: c} }

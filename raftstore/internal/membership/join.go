@@ -50,7 +50,7 @@ type Membership struct {
 // they belong to none. So two sets of nodes that cannot reach each other never bootstrap two clusters.
 func (m *Membership) Join() {
 	told, log := false, joinLog{}
-	for ; !m.Life.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
+	for ; !m.Life.Closing() && !m.Established(); timers.Pause(m.Life.Ctx, joinEvery) {
 		believed := m.CurrentAddr()
 		switch {
 		case believed == "" && !m.Identity.HasJoined():
@@ -174,7 +174,7 @@ func (m *Membership) foundWith(servers []raft.Server) error {
 func (m *Membership) invite(addr, id string) error {
 	client := m.Dial(addr, id)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
+	ctx, cancel := context.WithTimeout(m.Life.Ctx, timers.AdminTimeout)
 	defer cancel()
 	code, answer, err := client.Call(ctx, calls.Invite, nil)
 	if err != nil {
@@ -224,7 +224,7 @@ func (m *Membership) askStatus(addrs []string) (found []host.Status, silent []st
 			continue
 		}
 		asked++
-		m.Tasks.Go(func() {
+		m.Life.Tasks.Go(func() {
 			s, err := m.askOnce(addr)
 			answers <- answer{addr, s, err}
 		})
@@ -254,7 +254,7 @@ func (m *Membership) silence(addr string, err error) string {
 func (m *Membership) askOnce(addr string) (host.Status, error) {
 	client := m.Dial(addr, "")
 	defer client.Close()
-	return host.Ask(m.Ctx, client)
+	return host.Ask(m.Life.Ctx, client)
 }
 
 // askIn asks the leader to add this node to the cluster, or to record its new address.
@@ -266,7 +266,7 @@ func (m *Membership) askIn(leader string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(m.Ctx, timers.AdminTimeout)
+	ctx, cancel := context.WithTimeout(m.Life.Ctx, timers.AdminTimeout)
 	defer cancel()
 	code, answer, err := client.Call(ctx, calls.Join, request)
 	if err != nil {

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -38,9 +38,7 @@ type Config struct {
 	Disputed   *atomic.Bool  // a divergence check is under way
 	Budget     Budget
 	Peers      Peers
-	Life       Lifetime
-	Tasks      Tasks
-	Ctx        context.Context // ends with the group
+	Life       *timers.Lifetime
 	Log        *slog.Logger
 	Faults     faults.Set
 	Reach      func(faults.Point)
@@ -76,18 +74,6 @@ type Peers interface {
 	// Client returns the connection to a member, or nil for this node and unknown nodes.
 	Client(id string) *peer.Client
 }
-
-// Lifetime is the time in which the group runs.
-type Lifetime interface {
-	// Go runs act in a goroutine, or reports false if the group has ended.
-	Go(act func()) bool
-	// Uptime returns the monotonic time since the start.
-	Uptime() time.Duration
-	Closing() bool
-}
-
-// Tasks are goroutines that the group waits for when it ends.
-type Tasks interface{ Go(act func()) }
 
 // New returns the Pipeline of a group, which has a share of the memory until Leave.
 func New(c Config) *Pipeline {

@@ -35,8 +35,8 @@ func (p *Pipeline) sendToLeader(b *queue.Batch) {
 		p.Queue.Complete(b, limiter.ErrClusterDown)
 		return
 	}
-	while := p.forwards.to(p.Ctx, leader)
-	p.Tasks.Go(func() { p.Queue.Complete(b, p.forward(while, client, b)) })
+	while := p.forwards.to(p.Life.Ctx, leader)
+	p.Life.Tasks.Go(func() { p.Queue.Complete(b, p.forward(while, client, b)) })
 }
 
 // forward sends a batch to the leader. The outcome is unknown if the leader does not answer within MaxAge, or if
@@ -165,7 +165,7 @@ func (p *Pipeline) mayLog(f *forwarded, body []byte, forms wire.Forms) bool {
 // After such a pause the other nodes know the new leader. Before it, calls that fail in a handover are sent again at
 // once, perhaps to this node.
 func (p *Pipeline) AwaitQuiet() {
-	ctx, cancel := context.WithTimeout(p.Ctx, maxQuietWait)
+	ctx, cancel := context.WithTimeout(p.Life.Ctx, maxQuietWait)
 	defer cancel()
 	quiet := func() bool {
 		return p.Answering.Load() == 0 && p.Life.Uptime()-time.Duration(p.lastForwarded.Load()) >= QuietFor
@@ -209,7 +209,7 @@ func (p *Pipeline) ClearHere() error {
 func (p *Pipeline) FollowLeader() {
 	record := func() {
 		_, leader := p.Raft.LeaderWithID()
-		p.forwards.leads(p.Ctx, leader, p.Heartbeat/deposedFraction)
+		p.forwards.leads(p.Life.Ctx, leader, p.Heartbeat/deposedFraction)
 	}
 	p.Raft.RegisterObserver(raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if _, is := o.Data.(raft.LeaderObservation); is {

@@ -80,7 +80,9 @@ func TestABodyGoesIntoTheLogAsItIs(t *testing.T) {
 			body = e.Call(body, ops, i > 0)
 		}
 		require.NoError(t, f.read(body))
-		p := &Pipeline{Config: Config{Agreed: new(atomic.Int32), Leadership: &leadership.Leadership{}}, evictions: newEvictions()}
+		p := &Pipeline{evictions: newEvictions(), Config: Config{
+			Agreed: new(atomic.Int32), Leadership: &leadership.Leadership{},
+		}}
 		p.Agreed.Store(int32(test.agreed))
 		p.denials.left.Store(test.denied)
 		require.Equal(t, test.want, p.mayLog(&f, body, wire.FormsOf(f.ops)), test.name)

@@ -1,7 +1,6 @@
 package readindex
 
 import (
-	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -30,10 +29,7 @@ type Config struct {
 	Confirms   Confirms
 	Disputed   *atomic.Bool // a divergence check is under way
 	Peers      Peers
-	Life       Lifetime
-	Tasks      Tasks
-	Ctx        context.Context // ends with the group
-	Stop       <-chan struct{} // closed when the node closes
+	Life       *timers.Lifetime
 	Log        *slog.Logger
 	Faults     faults.Set
 }
@@ -59,21 +55,9 @@ type Peers interface {
 	Clients(id string) (asker, client *peer.Client)
 }
 
-// Lifetime is the time in which the group runs.
-type Lifetime interface {
-	// Go runs act in a goroutine, or reports false if the group has ended.
-	Go(act func()) bool
-	// Every calls a check once in each period d.
-	Every(d time.Duration, check func())
-	Closing() bool
-}
-
-// Tasks are goroutines that the group waits for when it ends.
-type Tasks interface{ Go(act func()) }
-
 // New returns the Reads of a node.
 func New(c Config) *Reads {
 	rd := &Reads{Config: c, commitMessages: make(chan struct{}, maxCommitMessages)}
-	rd.asker = timers.NewWorker(c.Life.Go, c.Stop, rd.askAll)
+	rd.asker = timers.NewWorker(c.Life.Go, c.Life.Stop, rd.askAll)
 	return rd
 }

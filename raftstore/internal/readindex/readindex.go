@@ -109,7 +109,7 @@ func (rd *Reads) wait() error {
 	select {
 	case <-mine.done:
 		return mine.err
-	case <-rd.Stop:
+	case <-rd.Life.Stop:
 		return limiter.ErrTryAgain
 	}
 }
@@ -158,7 +158,7 @@ func (rd *Reads) ask(forRead bool) error {
 			time.Since(began) >= rd.Heartbeat/2 || rd.Life.Closing() {
 			return err
 		}
-		timers.Pause(rd.Ctx, timers.LeaderlessPause)
+		timers.Pause(rd.Life.Ctx, timers.LeaderlessPause)
 	}
 }
 
@@ -200,7 +200,7 @@ func (rd *Reads) awaitApplied(index uint64, asker *peer.Client) error {
 		case <-applied:
 			return nil
 		case <-time.After(again):
-		case <-rd.Stop:
+		case <-rd.Life.Stop:
 			return limiter.ErrTryAgain
 		}
 		if time.Since(began) > rd.MaxAge {
@@ -231,7 +231,7 @@ func (rd *Reads) advanceReadTime(t readTime) {
 
 // callTimeout bounds one question.
 func (rd *Reads) callTimeout() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(rd.Ctx, min(timers.StatusTimeout, rd.MaxAge))
+	return context.WithTimeout(rd.Life.Ctx, min(timers.StatusTimeout, rd.MaxAge))
 }
 
 // AwaitCommitted waits until this leader has applied the entries that were committed at the call. A follower applies
@@ -251,7 +251,7 @@ func (rd *Reads) AwaitCommitted() error {
 	case <-applied:
 		return nil
 	case <-timer.C:
-	case <-rd.Stop:
+	case <-rd.Life.Stop:
 	}
 	return limiter.ErrTryAgain
 }

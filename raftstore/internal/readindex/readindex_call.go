@@ -130,7 +130,7 @@ func (rd *Reads) sendCommitIndex(id string, q readIndexQuestion, r *leadership.T
 		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(rd.Self), Addr: self},
 		Term:      r.Number, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
 	}
-	rd.Tasks.Go(func() {
+	rd.Life.Tasks.Go(func() {
 		defer func() { <-rd.commitMessages }()
 		var response raft.AppendEntriesResponse
 		if err := rd.Transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {

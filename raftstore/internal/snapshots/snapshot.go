@@ -52,8 +52,7 @@ type Config struct {
 	Images    Images
 	Permit    Permit // of all groups of the process; acquired before taken
 	ClockFrom func(at engine.Stamp, arrivedRawNs int64) persistence.Clock
-	Life      Lifetime
-	Stop      <-chan struct{} // closed when the node closes
+	Life      *timers.Lifetime
 	Log       *slog.Logger
 }
 
@@ -85,13 +84,6 @@ type Permit interface {
 	Release()
 }
 
-// Lifetime is the time in which the group runs.
-type Lifetime interface {
-	// Go runs act in a goroutine, or reports false if the group has ended.
-	Go(act func()) bool
-	Closing() bool
-}
-
 // New returns the Snapshots of a group.
 func New(c Config) *Snapshots { return &Snapshots{Config: c, taken: make(chan struct{}, 1)} }
 
@@ -104,13 +96,13 @@ func (s *Snapshots) TakeIfDue() {
 
 // takeDue takes a snapshot when this group may, if it is still due then.
 func (s *Snapshots) takeDue() {
-	if !s.Permit.Acquire(s.FSM.LogBytes.Load, s.Stop) {
+	if !s.Permit.Acquire(s.FSM.LogBytes.Load, s.Life.Stop) {
 		return
 	}
 	defer s.Permit.Release()
 	select {
 	case s.taken <- struct{}{}:
-	case <-s.Stop:
+	case <-s.Life.Stop:
 		return
 	}
 	defer func() { <-s.taken }()
@@ -200,13 +192,13 @@ func (s *Snapshots) trail(low uint64) {
 // Now takes a snapshot for an operator. It goes before all groups whose logs are long. It waits for the snapshot of
 // another group at most for permit.OperatorPatience, and then for the snapshot of this group, if one is under way.
 func (s *Snapshots) Now() error {
-	if !s.Permit.AcquireForOperator(s.Stop) {
+	if !s.Permit.AcquireForOperator(s.Life.Stop) {
 		return failure.ErrUnavailable
 	}
 	defer s.Permit.Release()
 	select {
 	case s.taken <- struct{}{}:
-	case <-s.Stop:
+	case <-s.Life.Stop:
 		return failure.ErrUnavailable
 	}
 	defer func() { <-s.taken }()
