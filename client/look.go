@@ -127,7 +127,7 @@ func texts(list []any) []string {
 	return words
 }
 
-// Heavy is a key with many recent units. Units of the last minute count in full, those of the minute before by
+// Heavy is a key with many recent units. Units of the current minute count in full, those of the minute before by
 // half, and so on.
 type Heavy struct {
 	Key   string

@@ -11,21 +11,32 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 )
 
+// TestTop counts even units: where a minute ends in between, each count is half.
 func TestTop(t *testing.T) {
 	c := newClient(t, weirtest.Start(t), client.Options{DenialKeys: -1})
-	rule := client.FixedFirst(time.Hour, 5)
-	for key, cost := range map[string]int64{"a": 5, "b": 3} {
+	rule := client.FixedFirst(time.Hour, 10)
+	for key, cost := range map[string]int64{"a": 10, "b": 6} {
 		decide(t, c, client.Request{Rule: rule, Key: key, Cost: cost})
 	}
-	decide(t, c, client.Request{Rule: rule, Key: "b", Cost: 4})
+	decide(t, c, client.Request{Rule: rule, Key: "b", Cost: 8})
 	heavy, err := c.TopAdmitted(t.Context(), 10)
 	require.NoError(t, err)
-	require.Equal(t, []client.Heavy{{Key: "a", Units: 5}, {Key: "b", Units: 3}}, heavy)
+	requireHeavy(t, heavy, client.Heavy{Key: "a", Units: 10}, client.Heavy{Key: "b", Units: 6})
 	heavy, err = c.TopDenied(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, []client.Heavy{{Key: "b", Units: 4}}, heavy)
+	requireHeavy(t, heavy, client.Heavy{Key: "b", Units: 8})
 	_, err = c.TopDenied(t.Context(), 0)
 	require.ErrorIs(t, err, client.ErrRefused)
+}
+
+func requireHeavy(t *testing.T, heavy []client.Heavy, want ...client.Heavy) {
+	t.Helper()
+	require.Len(t, heavy, len(want))
+	for i, h := range heavy {
+		half := want[i]
+		half.Units /= 2
+		require.Contains(t, []client.Heavy{want[i], half}, h)
+	}
 }
 
 // TestGetPolicy checks that both protocols return the same policy.
