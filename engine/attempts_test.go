@@ -193,16 +193,6 @@ func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestAModeIsPartOfTheLimit checks that the mode of the last strike is in force.
-func TestAModeIsPartOfTheLimit(t *testing.T) {
-	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
-	for _, mode := range []engine.StrikeMode{0, engine.Attempts, engine.Extend, engine.Attempts | engine.Extend, 0} {
-		decideAt(table, at, engine.Op{Key: []byte("k"), Limit: attemptLimit(mode), Cost: 1})
-		info, _ := table.Inspect(at, []byte("k"))
-		require.Equal(t, attemptLimit(mode), info.Limit)
-	}
-}
-
 // TestExtendedPenaltiesMakeRoom checks an extension that evicts another limit of the same check to get memory.
 // Neither entry may then be written at its old place.
 func TestExtendedPenaltiesMakeRoom(t *testing.T) {

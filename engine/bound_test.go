@@ -1,25 +1,12 @@
 package engine_test
 
 import (
-	"flag"
-	"fmt"
-	"runtime"
-	"runtime/metrics"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/race"
-)
-
-// A long run: go test ./engine -run TestBoundLong -timeout 0 -bound.mb 16,64,256,1024
-var (
-	boundMB  = flag.String("bound.mb", "", "bounds of TestBoundLong in MiB, separated by commas")
-	boundOps = flag.Int("bound.ops", 10_000_000, "operations of TestBoundLong at each bound")
 )
 
 // boundRun is one run of random mixes of traffic on a bounded table.
@@ -39,8 +26,6 @@ type boundResult struct {
 	refused, kept    int
 	most             int64 // the most bytes at any time
 	evicted, expired int64
-	heap             uint64
-	took             time.Duration
 }
 
 func (r boundRun) run(t *testing.T) (got boundResult) {
@@ -53,7 +38,6 @@ func (r boundRun) run(t *testing.T) (got boundResult) {
 	worst := newOffenders(r.worst)
 	require.Equal(t, r.worst, worst.ask(table, b.nowNs, worst.limit.Max))
 	ops := make([]engine.Op, boundBatch)
-	began := time.Now()
 	for n := 0; n < r.ops; n += boundBatch {
 		if n/r.perMix != (n-boundBatch)/r.perMix {
 			b.mix = newMix(b.Rand)
@@ -74,20 +58,10 @@ func (r boundRun) run(t *testing.T) (got boundResult) {
 			require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
 		}
 	}
-	got.took, got.heap = time.Since(began), heapInUse()
 	got.kept = r.worst - worst.ask(table, b.nowNs, 1)
 	s := table.Stats(engine.Stamp{NowNs: b.nowNs})
 	got.evicted, got.expired = s.Evicted, s.Expired
 	return got
-}
-
-// heapInUse returns the heap memory in pages with objects. It includes dead objects that are not collected yet, and the
-// free space of these pages.
-func heapInUse() uint64 {
-	runtime.GC()
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64() + s[1].Value.Uint64()
 }
 
 // TestBound checks that a table which may evict refuses nothing, stays within its bound and keeps the keys that are
@@ -109,29 +83,4 @@ func TestBound(t *testing.T) {
 		require.GreaterOrEqual(t, got.kept, r.worst*9/10, "%+v", r)
 	}
 	require.Positive(t, evicted)
-}
-
-// TestBoundLong is TestBound at the bounds of -bound.mb.
-func TestBoundLong(t *testing.T) {
-	if *boundMB == "" {
-		t.Skip("without -bound.mb there are no bounds to run at")
-	}
-	for i, mb := range strings.Split(*boundMB, ",") {
-		n, err := strconv.Atoi(mb)
-		require.NoError(t, err)
-		t.Run(fmt.Sprint(n, " MiB"), func(t *testing.T) {
-			r := boundRun{
-				seed: uint64(100 + i), bytes: int64(n) << 20, ops: *boundOps,
-				perMix: *boundOps / 20, shards: 16, keys: 1 << 24, worst: 1000,
-			}
-			got := r.run(t)
-			t.Logf("%d operations in %v: %d refused, at most %.2f %% of the bound, %.1f MiB of heap in use",
-				r.ops, got.took.Round(time.Second), got.refused, 100*float64(got.most)/float64(r.bytes),
-				float64(got.heap)/(1<<20))
-			t.Logf("%d of %d offenders kept, %d evicted, %d expired", got.kept, r.worst, got.evicted, got.expired)
-			require.Zero(t, got.refused)
-			require.LessOrEqual(t, got.most, r.bytes+r.bytes/100)
-			require.GreaterOrEqual(t, got.kept, r.worst*99/100)
-		})
-	}
 }

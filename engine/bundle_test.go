@@ -236,60 +236,6 @@ func TestVictimsNameAllLimitersOfABundle(t *testing.T) {
 	require.EqualValues(t, 400-len(ops), table.Len(at))
 }
 
-// TestALimitOfABundleChanges changes one limit of a policy while its limiters share an entry: to a longer state, to an
-// algorithm that has an entry of its own, and back. The other limits keep their units.
-func TestALimitOfABundleChanges(t *testing.T) {
-	at := engine.Stamp{NowNs: 1e18}
-	for changed := range 4 {
-		table := engine.NewTable(engine.Options{Shards: 1})
-		decideAt(table, at, setPolicy("p", fourLimits(50)))
-		for range 10 {
-			decideAt(table, at, check(1, "p", "k"))
-		}
-		for _, l := range []engine.Limit{
-			{
-				Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: engine.MaxWindowNs},
-				Max: engine.MaxUnits,
-			},
-			{Algorithm: engine.SlidingLog, WindowNs: 3600e9, Max: 200},
-			{Algorithm: engine.SlidingCounter, WindowNs: 3600e9, Max: 200},
-			{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 200},
-			fourLimits(50).Limits[changed].Limit,
-		} {
-			p := fourLimits(50)
-			p.Limits[changed].Limit = l
-			decideAt(table, at, setPolicy("p", p))
-			require.EqualValues(t, 1, decideAt(table, at, check(1, "p", "k")).Allowed)
-			for i := range 4 {
-				info, ok := table.Inspect(at, engine.LimiterName("p", i, []byte("k")))
-				require.True(t, ok)
-				require.Equal(t, p.Limits[i].Limit, info.Limit)
-			}
-		}
-		for i := range 4 {
-			info, _ := table.Inspect(at, engine.LimiterName("p", i, []byte("k")))
-			if i != changed {
-				require.EqualValues(t, 15, info.Used, "limit %d after limit %d changed", i, changed)
-			}
-		}
-	}
-}
-
-// TestAHoldThatEndedIsGivenBackToABundle checks that a check of all limits gives back what ended holds took from them,
-// in a pipeline and alone.
-func TestAHoldThatEndedIsGivenBackToABundle(t *testing.T) {
-	at := engine.Stamp{NowNs: 1e18}
-	table := engine.NewTable(engine.Options{Shards: 1})
-	decideAt(table, at, setPolicy("p", fourLimits(5)))
-	require.EqualValues(t, 4, decideAt(table, at, check(1, "p", "k")).Remaining)
-	hold := check(4, "p", "k")
-	hold.Code, hold.ID, hold.TTLNs = engine.OpReserve, []byte("h"), 10e9
-	require.EqualValues(t, 1, decideAt(table, at, hold).Allowed)
-	require.Zero(t, decideAt(table, at, check(1, "p", "k")).Allowed)
-	at.NowNs += 10e9
-	require.EqualValues(t, 3, decideAt(table, at, check(1, "p", "k")).Remaining)
-}
-
 // TestChecksFollowMovedLimiters checks two keys at once after a change that moves the limiters of both, because the
 // state of one limit becomes longer. The keys have all lengths, so the second may get the place that the first left.
 func TestChecksFollowMovedLimiters(t *testing.T) {

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -150,23 +149,6 @@ func requireForOne(t *testing.T, want []bool, ask func(other string) []bool) {
 	require.Equal(t, want, got)
 }
 
-// TestDenialsOfStrikes checks that a strike which counts is never answered, and that a strike during a penalty is.
-func TestDenialsOfStrikes(t *testing.T) {
-	b := newProbe()
-	l := windowOf(engine.Strike, 60e9, 2)
-	l.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1e9}, {Threshold: 2, PenaltyNs: 9e9}})
-	op := engine.Op{Key: []byte("key"), Limit: l, Cost: 1}
-	for range 2 {
-		at := engine.Stamp{NowNs: b.nowNs}
-		require.Equal(t, []bool{false}, askDenials(t, b.table, at, []engine.Op{op}).denied)
-		require.Zero(t, b.do(op).Allowed, "this strike must begin the penalty")
-		a := askDenials(t, b.table, at, []engine.Op{op})
-		require.Equal(t, []bool{true}, a.denied)
-		require.Equal(t, b.do(op), a.out[0])
-		b.nowNs += 1e9
-	}
-}
-
 // TestDenialsOfLongLogs checks that denials are answered from a log whose older part has left the window, once a
 // decision has dropped that part.
 func TestDenialsOfLongLogs(t *testing.T) {
@@ -195,33 +177,5 @@ func TestDenialsAllocateNothing(t *testing.T) {
 		}
 		out, denied := make([]engine.Decision, len(ops)), make([]bool, len(ops))
 		require.Zero(t, testing.AllocsPerRun(10, func() { table.Denials(engine.Stamp{NowNs: 1e18}, ops, out, denied) }))
-	}
-}
-
-// BenchmarkDenials measures an operation that is not denied, for comparison with BenchmarkDecide.
-func BenchmarkDenials(b *testing.B) {
-	for _, keys := range []int{1, 100_000, 1_000_000} {
-		b.Run(fmt.Sprint(keys), func(b *testing.B) {
-			const batch = 128
-			limit := bucketOf(1, 1e7, 1e6)
-			table := fill(1000, engine.Options{})
-			ops, out, denied := make([]engine.Op, batch), make([]engine.Decision, batch), make([]bool, batch)
-			names := make([]byte, 0, keys*15)
-			for i := range keys {
-				names = fmt.Appendf(names, "key:%011d", i)
-				table.Decide(engine.Stamp{NowNs: 1e18}, []engine.Op{{Key: names[15*i:], Limit: limit, Cost: 100}}, out)
-			}
-			pick := uint64(1)
-			b.ReportAllocs()
-			b.ResetTimer()
-			for n := 0; n < b.N; n += batch {
-				for i := range ops {
-					pick = pick*6364136223846793005 + 1442695040888963407
-					k := (pick >> 33) % uint64(keys) * 15
-					ops[i] = engine.Op{Key: names[k : k+15], Limit: limit, Cost: 1}
-				}
-				table.Denials(engine.Stamp{NowNs: 1e18}, ops, out, denied)
-			}
-		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestExplainAnswersAsDecideWould checks that Explain ahead of time gives the same answer as Decide at that time.
-// TestReplicasComeToTheSameState checks that it leaves no trace.
+// TestMetamorphic checks that it leaves no trace.
 func TestExplainAnswersAsDecideWould(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(20) {

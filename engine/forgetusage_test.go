@@ -79,35 +79,3 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 		require.Equal(t, []int64{1, 1, 1, 1, 1, 1, 0}, allowed)
 	})
 }
-
-// TestForgottenUsageIsOnlyThat checks that a reset removes nothing else. Usage since the change stays, however many
-// changes an unused shard has postponed.
-func TestForgottenUsageIsOnlyThat(t *testing.T) {
-	at := engine.Stamp{NowNs: 1e18}
-	table := engine.NewTable(engine.Options{Shards: 4})
-	two := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10), quotaLimit(10)}}
-	one := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10)}}
-	for _, name := range []string{"p", "pp", "stays"} {
-		decideAt(table, at, setPolicy(name, two))
-		decideAt(table, at, check(3, name, "k"))
-	}
-	decideAt(table, at, engine.Op{Key: []byte("p"), Limit: quotaLimit(10).Limit, Cost: 3})
-	decideAt(table, at, engine.Op{Code: engine.OpBlock, Key: []byte("blocked"), TTLNs: 1e9})
-	decideAt(table, at, setPolicy("p", one)) // its second limit is removed
-	for i := range 100 {
-		name := fmt.Sprint("brief", i%7)
-		decideAt(table, at, setPolicy(name, two))
-		decideAt(table, at, check(1, name, "k"))
-		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte(name),
-			Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
-	}
-	decideAt(table, at, setPolicy("brief1", two))
-	decideAt(table, at, check(2, "brief1", "k"))
-	var names []string
-	table.Scan(at, 0, 1000, func(key []byte, _ engine.Algorithm) { names = append(names, string(key)) })
-	require.ElementsMatch(t, []string{
-		"blocked", "p", "policy|brief1|0|k", "policy|brief1|1|k", "policy|p|0|k", "policy|pp|0|k", "policy|pp|1|k",
-		"policy|stays|0|k", "policy|stays|1|k",
-	}, names)
-	require.EqualValues(t, 2, usedOf(table, at, "policy|brief1|0|k"))
-}

@@ -194,35 +194,3 @@ func TestHoldsMadeAnewMeanwhile(t *testing.T) {
 	at := engine.Stamp{NowNs: start.NowNs + 1e9}
 	require.LessOrEqual(t, table.Len(at), int64(keys))
 }
-
-// TestLoadOfDamagedHolds checks that loading damaged holds, and using the table afterwards, never panics.
-func TestLoadOfDamagedHolds(t *testing.T) {
-	race.Skip(t, race.OneGoroutine)
-	rng := seeded(1)
-	for seed := range uint64(40) {
-		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
-		before, stored := metaTable(2), entries{}
-		setModelPolicies(before, g.at)
-		for range 300 {
-			decideAt(before, g.at, g.next())
-			g.pass()
-		}
-		require.NoError(t, before.Drain(100, into(t, stored)))
-		table := metaTable(2)
-		setModelPolicies(table, g.at)
-		for k, of := range stored.inOrder() {
-			for range 5 * min(len(of.values), 1) {
-				_, _ = table.Load(g.at, k, engine.Damaged(rng, of.values[0]))
-				_, _ = table.Load(g.at, engine.Damaged(rng, k), of.values[0])
-			}
-		}
-		g.n -= 300 // the same ids
-		for range 300 {
-			decideAt(table, g.at, g.next())
-			g.pass()
-		}
-		g.at.NowNs += dayNs
-		table.Collect(g.at, 1_000_000)
-		table.Len(g.at)
-	}
-}

@@ -78,23 +78,6 @@ func TestAHoldIsCompleted(t *testing.T) {
 	}
 }
 
-// TestMoreThanWasHeldIsTaken checks that a commit of more units than were held takes them all, even beyond the limit.
-func TestMoreThanWasHeldIsTaken(t *testing.T) {
-	for name, limit := range heldLimits {
-		t.Run(name, func(t *testing.T) {
-			h := newHolds(t, heldLimits)
-			h.do(reserve("r", 90, 10e9, name, "k"))
-			require.Equal(t, int64(0), h.do(commit("r", 150)).Remaining)
-			info, _ := h.table.Inspect(h.at, fmt.Append(nil, "policy|", name, "|0|k"))
-			require.Equal(t, int64(150), info.Used)
-			require.Equal(t, limit.Max, info.Limit.Max)
-			h.do(reserve("all", 1, 10e9, name, "other"))
-			require.Equal(t, int64(0), h.do(commit("all", engine.MaxUnits)).Remaining)
-			require.Equal(t, int64(0), h.do(check(1, name, "other")).Allowed)
-		})
-	}
-}
-
 // TestAHoldEndsByItself checks that an expired hold returns its units, and that a late commit still charges them.
 func TestAHoldEndsByItself(t *testing.T) {
 	for name := range heldLimits {
@@ -112,6 +95,23 @@ func TestAHoldEndsByItself(t *testing.T) {
 			require.Equal(t, before-30, h.do(commit("r", 30)).Remaining, "a late commit must charge once")
 			h.pass(60e9)
 			require.Equal(t, engine.NoHold, h.do(commit("r", 30)).Status, "the hold must be forgotten in the end")
+		})
+	}
+}
+
+// TestMoreThanWasHeldIsTaken checks that a commit of more units than were held takes them all, even beyond the limit.
+func TestMoreThanWasHeldIsTaken(t *testing.T) {
+	for name, limit := range heldLimits {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, heldLimits)
+			h.do(reserve("r", 90, 10e9, name, "k"))
+			require.Equal(t, int64(0), h.do(commit("r", 150)).Remaining)
+			info, _ := h.table.Inspect(h.at, fmt.Append(nil, "policy|", name, "|0|k"))
+			require.Equal(t, int64(150), info.Used)
+			require.Equal(t, limit.Max, info.Limit.Max)
+			h.do(reserve("all", 1, 10e9, name, "other"))
+			require.Equal(t, int64(0), h.do(commit("all", engine.MaxUnits)).Remaining)
+			require.Equal(t, int64(0), h.do(check(1, name, "other")).Allowed)
 		})
 	}
 }
@@ -140,29 +140,6 @@ func TestASharedHold(t *testing.T) {
 	h.do(engine.Op{Code: engine.OpPolicy, Key: []byte("token"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
 	require.Equal(t, engine.Decision{Allowed: 1, Remaining: -1}, h.do(commit("s", 2)),
 		"without policies there is no limit to report")
-}
-
-// TestAHoldIsOfItsLimiter checks that a hold returns nothing to a limiter that was reset, or counts by another limit,
-// after the hold was made.
-func TestAHoldIsOfItsLimiter(t *testing.T) {
-	for name, limit := range heldLimits {
-		t.Run(name, func(t *testing.T) {
-			h := newHolds(t, heldLimits)
-			h.do(reserve("r", 50, 10e9, name, "k"))
-			h.do(engine.Op{Code: engine.OpReset, Key: fmt.Append(nil, "policy|", name, "|0|k"), Cost: 1})
-			h.do(check(30, name, "k"))
-			require.Equal(t, int64(1), h.do(cancel("r")).Allowed)
-			require.Equal(t, int64(70), h.left(name, "k"), "a cancel after a reset must return nothing")
-
-			h.do(reserve("s", 50, 10e9, name, "k"))
-			limit.Max--
-			h.do(setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{{Limit: limit}}}))
-			h.do(check(1, name, "k"))
-			left := h.left(name, "k")
-			h.do(cancel("s"))
-			require.Equal(t, left, h.left(name, "k"), "a cancel after a change must return nothing")
-		})
-	}
 }
 
 // TestHoldsOfOneLimitAreBounded checks that a hold beyond the bound is refused and takes nothing, until another one
@@ -217,17 +194,5 @@ func TestLimitersAreIdleWithoutTheirHolds(t *testing.T) {
 		require.Zero(t, h.table.Len(h.at), name)
 		require.LessOrEqual(t, h.table.MemoryBytes()-empty, int64(64*3*16<<10),
 			"%s: only spare pages may remain", name)
-	}
-}
-
-// TestAHoldOutlivesAPolicy deletes one of two policies of a hold. The hold then completes under the other.
-func TestAHoldOutlivesAPolicy(t *testing.T) {
-	for deleted, left := range map[string]string{"token": "fixed", "fixed": "token"} {
-		h := newHolds(t, heldLimits)
-		require.EqualValues(t, 1, h.do(reserve("r", 60, 10e9, "token", "k", "fixed", "k")).Allowed)
-		change := &engine.PolicyChange{Do: engine.PolicyDelete}
-		h.do(engine.Op{Code: engine.OpPolicy, Key: []byte(deleted), Policy: change})
-		require.EqualValues(t, 80, h.do(commit("r", 20)).Remaining)
-		require.EqualValues(t, 80, h.left(left, "k"))
 	}
 }

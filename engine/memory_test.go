@@ -121,14 +121,3 @@ func TestMemoryOfKeysUsedAgain(t *testing.T) {
 	}
 	require.LessOrEqual(t, table.Stats(at).MemoryBytes, most+most/4)
 }
-
-// BenchmarkTenMillionBuckets fills ten million buckets and reports bytes a key.
-func BenchmarkTenMillionBuckets(b *testing.B) {
-	for range b.N {
-		const keys = 10_000_000
-		before := heapBytes()
-		table := fill(keys, engine.Options{})
-		b.ReportMetric(float64(heapBytes()-before)/keys, "bytes/key")
-		runtime.KeepAlive(table)
-	}
-}

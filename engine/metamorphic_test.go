@@ -52,52 +52,26 @@ func metaTable(shards int) *engine.Table {
 	return engine.NewTable(engine.Options{Shards: shards, IDLifetimeNs: metaLifetimeNs, TrackChanges: true})
 }
 
-// run decides a history with one call per block, and returns the answers.
-func run(history []block, decide func(b block, out []engine.Decision)) (answers []engine.Decision) {
-	for _, b := range history {
-		out := make([]engine.Decision, len(b.ops))
-		decide(b, out)
-		answers = append(answers, out...)
-	}
-	return answers
-}
-
-func oneByOne(t *engine.Table) func(block, []engine.Decision) {
-	return func(b block, out []engine.Decision) {
-		for i := range b.ops {
-			t.Decide(b.at, b.ops[i:i+1], out[i:])
-		}
-	}
-}
-
+// TestMetamorphic checks that tables of any shape have the same answers and the same hash after every block, in any
+// batches. They collect, are read ahead of time, are restarted, or are replayed from a journal.
 func TestMetamorphic(t *testing.T) {
 	race.Skip(t, race.OneGoroutine)
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			history := someBlocks(seed, 100, 1024/(1+int(seed)%8))
-			plain := metaTable(64)
-			want := run(history, oneByOne(plain))
-			at := history[len(history)-1].at
-
-			same := func(name string, table *engine.Table, decide func(block, []engine.Decision)) {
-				requireSame(t, name, history, want, run(history, decide))
-				require.Equal(t, plain.Len(at), table.Len(at), name)
+			replicas := append(replicasOf(t, seed),
+				&replica{"one shard", metaTable(1), oneByOne}, &replica{"more shards than lanes", metaTable(512), plainly},
+				&replica{"atomic batches", metaTable(4), func(r *replica, b block, out []engine.Decision) {
+					r.table.DecideAtomic(b.at, b.ops, out)
+				}},
+				&replica{"replayed from a journal", metaTable(8), replaying(t, seed)})
+			history := someBlocks(seed, 100, 512/(1+int(seed)%8))
+			for _, b := range history {
+				requireAlike(t, replicas, b)
 			}
-			single, batched, atomically, collected, scattered := metaTable(1), metaTable(16), metaTable(4),
-				metaTable(8), metaTable(512)
-			same("one shard", single, oneByOne(single))
-			same("batches", batched, func(b block, out []engine.Decision) { batched.Decide(b.at, b.ops, out) })
-			same("batches over more shards than lanes", scattered,
-				func(b block, out []engine.Decision) { scattered.Decide(b.at, b.ops, out) })
-			same("atomic batches", atomically,
-				func(b block, out []engine.Decision) { atomically.DecideAtomic(b.at, b.ops, out) })
-			same("collected often", collected, func(b block, out []engine.Decision) {
-				collected.Collect(b.at, 1000)
-				collected.Decide(b.at, b.ops, out)
-				collected.Collect(b.at, 3)
-			})
-			requireSame(t, "saved and loaded", history, want, run(history, restarting(t, seed)))
-			requireSame(t, "replayed from a journal", history, want, run(history, replaying(t, seed)))
+			at := history[len(history)-1].at
+			for _, r := range replicas {
+				require.Equal(t, replicas[0].table.Len(at), r.table.Len(at), r.name)
+			}
 		})
 	}
 }
@@ -114,42 +88,25 @@ func requireSame(t *testing.T, name string, history []block, want, got []engine.
 	}
 }
 
-// restarting decides on a table that is sometimes drained into a store, and replaced by a table loaded from the store.
-func restarting(t *testing.T, seed uint64) func(block, []engine.Decision) {
-	rng := seeded(seed + 1000)
-	stored := entries{}
-	table := metaTable(1 << rng.IntN(6))
-	return func(b block, out []engine.Decision) {
-		table.Decide(b.at, b.ops, out)
-		if rng.IntN(3) == 0 {
-			require.NoError(t, table.Drain(1+rng.IntN(500), into(t, stored)))
-			if rng.IntN(3) == 0 {
-				table = loaded(t, b.at, stored, 1<<rng.IntN(6))
-			}
-		}
-	}
-}
-
 // replaying decides on a table whose changes are kept in order, without those from before the last complete pass of
 // Renew. Sometimes it is replaced by a table loaded from all kept changes.
-func replaying(t *testing.T, seed uint64) func(block, []engine.Decision) {
+func replaying(t *testing.T, seed uint64) func(*replica, block, []engine.Decision) {
 	rng := seeded(seed + 2000)
 	var (
 		journal []engine.Change
 		cursor  uint64
 		begun   int // the number of changes when the pass began
 	)
-	table := metaTable(1 << rng.IntN(6))
-	return func(b block, out []engine.Decision) {
-		table.Decide(b.at, b.ops, out)
+	return func(r *replica, b block, out []engine.Decision) {
+		r.table.Decide(b.at, b.ops, out)
 		if rng.IntN(3) > 0 {
 			return
 		}
 		if cursor == 0 {
 			begun = len(journal)
 		}
-		cursor = table.Renew(cursor, rng.IntN(200))
-		require.NoError(t, table.Drain(1+rng.IntN(500), func(changes []engine.Change) error {
+		cursor = r.table.Renew(cursor, rng.IntN(200))
+		require.NoError(t, r.table.Drain(1+rng.IntN(500), func(changes []engine.Change) error {
 			for _, c := range changes {
 				journal = append(journal, engine.Change{Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Value)})
 			}
@@ -159,9 +116,7 @@ func replaying(t *testing.T, seed uint64) func(block, []engine.Decision) {
 			journal = journal[begun:]
 		}
 		if rng.IntN(3) == 0 {
-			again := replayed(t, b.at, journal, 1<<rng.IntN(6))
-			require.Equal(t, table.StateHash(b.at), again.StateHash(b.at))
-			table, cursor = again, 0
+			r.table, cursor = replayed(t, b.at, journal, 1<<rng.IntN(6)), 0
 		}
 	}
 }
@@ -288,7 +243,9 @@ func TestLoadOfDamage(t *testing.T) {
 		stored := entries{}
 		before := metaTable(2)
 		history := someBlocks(seed, 5, 200)
-		run(history, oneByOne(before))
+		for _, b := range history {
+			before.Decide(b.at, b.ops, make([]engine.Decision, len(b.ops)))
+		}
 		require.NoError(t, before.Drain(100, into(t, stored)))
 		table, at := metaTable(2), history[len(history)-1].at
 		for k, of := range stored.inOrder() {
@@ -301,7 +258,9 @@ func TestLoadOfDamage(t *testing.T) {
 				_, _ = table.Load(at, engine.Damaged(rng, k), v)
 			}
 		}
-		run(history, oneByOne(table))
+		for _, b := range history {
+			table.Decide(b.at, b.ops, make([]engine.Decision, len(b.ops)))
+		}
 		at.NowNs += dayNs
 		table.Collect(at, 1_000_000)
 		table.Len(at)

@@ -34,6 +34,7 @@ func TestStrikesBesideOthers(t *testing.T) {
 	require.EqualValues(t, 2, usedOf(table, at, "policy|all|0|x"))
 	counts := table.Policies().Get([]byte("user")).Counts()
 	require.Equal(t, engine.PolicyCounts{Admitted: 1, Denied: 2}, counts)
+	require.EqualValues(t, 1, table.Stats(at).Penalties)
 }
 
 // TestAShadowStrikesNobody checks that strikes of a shadow policy count and reach their penalties, but are admitted.

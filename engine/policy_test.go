@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/internal/race"
 )
 
 func quotaLimit(most int64) engine.PolicyLimit {
@@ -127,43 +126,6 @@ func TestNoDecisionSeesHalfAChange(t *testing.T) {
 	all.Wait()
 }
 
-// TestUsageIsKeptOrReset checks how each change of a policy affects its usage.
-func TestUsageIsKeptOrReset(t *testing.T) {
-	at := engine.Stamp{NowNs: 1e18}
-	table := engine.NewTable(engine.Options{})
-	two := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10), quotaLimit(100)}}
-	decideAt(table, at, setPolicy("p", two))
-	decideAt(table, at, check(7, "p", "k"))
-	used := func() int64 { return 12 - decideAt(table, at, check(0, "p", "k")).Remaining }
-
-	raised := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12), quotaLimit(100)}})
-	require.EqualValues(t, 2, decideAt(table, at, raised).Remaining, "the change must make a second version")
-	require.EqualValues(t, 7, used(), "the change must keep the usage")
-	require.EqualValues(t, engine.Decision{Remaining: 2}, decideAt(table, at, raised),
-		"the same change again must change nothing")
-
-	one := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12)}})
-	decideAt(table, at, one)
-	require.EqualValues(t, 7, used(), "the change must keep the usage")
-	decideAt(table, at, raised)
-	info, found := table.Inspect(at, []byte("policy|p|1|k"))
-	require.False(t, found, "a removed limit must lose its usage: %+v", info)
-
-	raised.Policy.Reset = true
-	require.EqualValues(t, 1, decideAt(table, at, raised).Allowed)
-	require.EqualValues(t, 0, used(), "RESET must clear the usage although the terms are the same")
-
-	decideAt(table, at, check(7, "p", "k"))
-	window := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 12}}
-	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{window}}))
-	require.EqualValues(t, 0, used(), "another algorithm must start without usage")
-	require.EqualValues(t, 1,
-		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("p"),
-			Policy: &engine.PolicyChange{Do: engine.PolicyDelete}}).Allowed)
-	require.Zero(t, table.Len(at))
-	require.Equal(t, engine.Decision{Status: engine.UnknownPolicy}, decideAt(table, at, check(1, "p", "k")))
-}
-
 // TestPoliciesAreDrainedAndLoaded checks that a loaded table has the policies and limiters of the drained one, and the
 // same hash. A removed policy must be gone from the store.
 func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
@@ -194,35 +156,6 @@ func TestPoliciesAreDrainedAndLoaded(t *testing.T) {
 		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error { names += len(chunk); return nil }))
 		require.Equal(t, table.Policies().Len(), names, why)
 		require.Zero(t, table.Renew(0, 1<<30))
-	}
-}
-
-// TestDenialsOfChecks checks that Denials answers a check as Decide would, and leaves no trace.
-func TestDenialsOfChecks(t *testing.T) {
-	race.Skip(t, race.OneGoroutine)
-	for seed := range uint64(6) {
-		g := &policyTraffic{Rand: seeded(100 + seed), at: engine.Stamp{NowNs: 1e18}}
-		plain, asked := engine.NewTable(engine.Options{}), engine.NewTable(engine.Options{Shards: 8})
-		answered := 0
-		for range 1200 {
-			ops := make([]engine.Op, 1+g.IntN(6))
-			for i := range ops {
-				ops[i] = g.next()
-			}
-			want, got := make([]engine.Decision, len(ops)), make([]engine.Decision, len(ops))
-			denied := make([]bool, len(ops))
-			plain.Decide(g.at, ops, want)
-			answered += asked.Denials(g.at, ops, got, denied)
-			for i := range ops {
-				if !denied[i] {
-					got[i] = decideAt(asked, g.at, ops[i])
-				}
-			}
-			require.Equal(t, want, got, "%v", denied)
-			g.pass()
-		}
-		require.Equal(t, plain.StateHash(g.at), asked.StateHash(g.at))
-		require.Greater(t, answered, 200)
 	}
 }
 

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -35,6 +34,12 @@ func replicasOf(t *testing.T, seed uint64) []*replica {
 		}},
 		{"looked at", metaTable(4), lookingAhead(seed)},
 		{"restarted", metaTable(2), restart},
+	}
+}
+
+func oneByOne(r *replica, b block, out []engine.Decision) {
+	for i := range b.ops {
+		r.table.Decide(b.at, b.ops[i:i+1], out[i:])
 	}
 }
 
@@ -90,20 +95,6 @@ func restarter(t *testing.T, seed uint64) func(*replica, block, []engine.Decisio
 				r.table = loaded(t, b.at, stored, 1<<rng.IntN(6))
 			}
 		}
-	}
-}
-
-// TestReplicasComeToTheSameState checks that tables of other shapes have the same answers and the same hash after
-// every block. They collect, are read, or are restarted.
-func TestReplicasComeToTheSameState(t *testing.T) {
-	race.Skip(t, race.OneGoroutine)
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			replicas := replicasOf(t, seed)
-			for _, b := range someBlocks(seed, 100, 256/(1+int(seed)%8)) {
-				requireAlike(t, replicas, b)
-			}
-		})
 	}
 }
 

@@ -181,16 +181,3 @@ func TestTextsEnd(t *testing.T) {
 	_, taken := table.Usage()
 	require.Zero(t, taken)
 }
-
-// BenchmarkTextMemory measures bytes a key, with values of 100 bytes under keys of 15.
-func BenchmarkTextMemory(b *testing.B) {
-	const keys = 200_000
-	for b.Loop() {
-		table := engine.NewTable(engine.Options{})
-		for i := range keys {
-			decideOne(table, step{textAt, textOp(engine.TextSet, fmt.Sprintf("bucket:%08d", i),
-				[]float64{engine.TextExpireMs, 60_000}, strings.Repeat("v", 100))})
-		}
-		b.ReportMetric(float64(table.MemoryBytes())/keys, "bytes/key")
-	}
-}

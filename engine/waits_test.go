@@ -72,27 +72,6 @@ func TestWaitBehindABlock(t *testing.T) {
 	require.EqualValues(t, 1000, b.take(bucket, 4).RetryMs, "replicas decide entries of older versions as these did")
 }
 
-// TestDebtLeavesTheReserve checks that checks of normal priority leave the reserve of a bucket that may go into debt.
-func TestDebtLeavesTheReserve(t *testing.T) {
-	b := newProbe()
-	b.do(setPolicy("p", engine.Policy{Reserved: 500,
-		Limits: []engine.PolicyLimit{{Limit: bucketOf(1, 6e9, 8), WaitNs: 60e9}}}))
-	normal, high := check(1, "p", "k"), check(1, "p", "k")
-	high.High = true
-	for range 4 {
-		require.EqualValues(t, 1, b.do(normal).Allowed)
-	}
-	denied := b.do(normal)
-	require.Zero(t, denied.Allowed)
-	require.EqualValues(t, 6000, denied.RetryMs)
-	for range 4 {
-		d := b.do(high)
-		require.EqualValues(t, 1, d.Allowed)
-		require.Zero(t, d.RetryMs, "the reserve admits at once")
-	}
-	require.EqualValues(t, 6000, b.do(high).RetryMs, "high priority may go into debt")
-}
-
 // waiting is a history, and a request after it.
 type waiting struct {
 	*rand.Rand
