@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"bufio"
-	"context"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -152,23 +151,6 @@ func TestLeaseProcess(t *testing.T) {
 	workers.Wait()
 	require.NoError(t, l.Close())
 	require.NoError(t, c.Close())
-}
-
-// BenchmarkLease measures a decision that needs no round trip.
-func BenchmarkLease(b *testing.B) {
-	s := weirtest.StartRealTime(b)
-	c := newClient(b, s, client.Options{})
-	l, err := c.Lease(client.TokenBucket(client.Rate{Units: 1 << 40, Per: time.Second}, 1<<40), "hot",
-		client.LeaseOptions{Batch: 1 << 20})
-	require.NoError(b, err)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if d, err := l.Take(context.Background()); err != nil || !d.Allowed {
-				b.Error(d, err)
-			}
-		}
-	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mdecisions/s")
 }
 
 // TestLeaseTakesOnce checks that the caller which makes the round trip gets a unit of it, even if the others are used

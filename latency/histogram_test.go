@@ -42,10 +42,3 @@ func TestObserveDoesNotAllocate(t *testing.T) {
 	var h Histogram
 	require.Zero(t, testing.AllocsPerRun(100, func() { h.Observe(time.Millisecond, 128) }))
 }
-
-func BenchmarkObserve(b *testing.B) {
-	var h Histogram
-	for i := 0; b.Loop(); i++ {
-		h.Observe(time.Duration(i), 1)
-	}
-}

@@ -96,29 +96,6 @@ func TestARestoredClockGoesOn(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// TestADamagedBackupIsRefused checks that a backup with a flipped bit, or of another length, restores nothing.
-func TestADamagedBackupIsRefused(t *testing.T) {
-	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
-	whole := backUp(t, n)
-	require.NoError(t, n.Close())
-	refuses := func(b []byte, label string, args ...any) {
-		t.Helper()
-		fs := vfs.NewMem()
-		require.NoError(t, fs.MkdirAll(dataDir, 0o700))
-		err := restoreOn(t, fs, b)
-		require.ErrorContains(t, err, "nothing was restored", append([]any{label}, args...)...)
-		require.Empty(t, files(t, fs, dataDir))
-	}
-	for i := range backupHead + streamHead + 80 {
-		refuses(flipped(whole, i), "byte %d", i)
-	}
-	for _, i := range flipPoints(len(whole)) {
-		refuses(flipped(whole, i), "byte %d", i)
-		refuses(whole[:i], "cut to %d bytes", i)
-	}
-	refuses(append(bytes.Clone(whole), 0), "one byte more")
-}
-
 func flipped(b []byte, i int) []byte {
 	b = bytes.Clone(b)
 	b[i] ^= 1 << (i % 8)

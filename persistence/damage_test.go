@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -48,32 +47,6 @@ func loadState(t *testing.T, fs vfs.FS) (map[string]string, error) {
 	}
 	require.NoError(t, s.abandon())
 	return table.state(), nil
-}
-
-// TestAFlippedBitIsRefusedOrHarmless checks that a flipped bit in a cleanly closed directory is refused or has no
-// effect. No state is loaded in part or changed silently.
-func TestAFlippedBitIsRefusedOrHarmless(t *testing.T) {
-	race.Skip(t, race.OneGoroutine)
-	fs, want := closedStore(t)
-	refused := map[string]int{}
-	for _, path := range files(t, fs, dataDir) {
-		content := readFile(t, fs, path)
-		for _, i := range flipPoints(len(content)) {
-			broken := copyDir(t, fs)
-			bad := bytes.Clone(content)
-			bad[i] ^= 1 << (i % 8)
-			writeFile(t, broken, path, bad)
-			got, err := loadState(t, broken)
-			if err != nil {
-				refused[kindOf(path)]++
-				continue
-			}
-			require.Equal(t, want, got, "byte %d of %s", i, path)
-		}
-	}
-	for _, kind := range []string{"FORMAT", "FLUSHED", "sst", "MANIFEST"} {
-		require.NotZero(t, refused[kind], "%s: some damage must be noticed; %v", kind, refused)
-	}
 }
 
 // flipPoints returns every byte of a small file, and a sample of a large one.
@@ -127,62 +100,6 @@ func TestDamageInTheMiddleOfTheEntries(t *testing.T) {
 		return
 	}
 	t.Fatal("no large table")
-}
-
-// TestATruncatedOrMissingFileIsRefusedOrHarmless checks that a truncated or missing file is refused or has no effect.
-func TestATruncatedOrMissingFileIsRefusedOrHarmless(t *testing.T) {
-	fs, want := closedStore(t)
-	for _, path := range files(t, fs, dataDir) {
-		content := readFile(t, fs, path)
-		for _, keep := range []int{-1, 0, len(content) / 2, len(content) - 1} {
-			broken := copyDir(t, fs)
-			if keep < 0 {
-				require.NoError(t, broken.Remove(path))
-			} else {
-				writeFile(t, broken, path, content[:keep])
-			}
-			got, err := loadState(t, broken)
-			if err == nil {
-				require.Equal(t, want, got, "%s cut to %d of %d", path, keep, len(content))
-			}
-		}
-	}
-}
-
-// TestADamagedLogGivesAnEarlierFlush checks that a start after a crash loads one of the flushed states, although the
-// crash cut or damaged the end of the newest write-ahead log.
-func TestADamagedLogGivesAnEarlierFlush(t *testing.T) {
-	fs := vfs.NewCrashableMem()
-	s, table := mustOpen(t, fs, dataDir)
-	states := history{table.state()}
-	rng := rand.New(rand.NewPCG(2, 2))
-	for n := range 30 {
-		change(rng, table, n)
-		states = append(states, table.state())
-		flush(t, s, table)
-	}
-	crash := fs.CrashClone(vfs.CrashCloneCfg{})
-	require.NoError(t, s.Close())
-	harmed := 0
-	for _, path := range files(t, crash, dataDir) {
-		if kindOf(path) != "log" {
-			continue
-		}
-		content := readFile(t, crash, path)
-		for _, i := range flipPoints(len(content)) {
-			broken := copyDir(t, crash)
-			bad := bytes.Clone(content)
-			bad[i] ^= 1 << (i % 8)
-			writeFile(t, broken, path, bad)
-			got, err := loadState(t, broken)
-			if err != nil {
-				harmed++
-				continue
-			}
-			require.GreaterOrEqual(t, states.find(got), 0, "byte %d of %s", i, path)
-		}
-	}
-	require.NotZero(t, harmed)
 }
 
 func TestDirectoriesOfOtherProgramsAreRefused(t *testing.T) {

@@ -24,9 +24,7 @@ func TestImagesThatCloseEagerly(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"crash":             TestACrashLeavesTheOlderImageOrTheNewer,
 		"failing write":     TestEveryWriteOfAnImageMayFail,
-		"flipped bit":       TestAFlippedBitInTheNewestImage,
 		"as written":        TestAnImageIsWhatWasWritten,
-		"clear":             TestClearOfImages,
 		"model":             TestImagesAgainstAModel,
 		"table":             TestATableGoesThroughAnImage,
 		"failing load":      TestALoadThatFails,

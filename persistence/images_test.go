@@ -143,19 +143,6 @@ func TestWorkIsForgottenAtAStart(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-func TestClearOfImages(t *testing.T) {
-	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
-	table.set("a", "1")
-	write(t, m, table)
-	before := seal(t, m, 1)
-	require.NoError(t, m.Clear())
-	require.NoError(t, m.Write([]engine.Change{{Key: []byte("b"), Value: []byte("2")}}))
-	after := seal(t, m, 2)
-	require.Equal(t, map[string]string{"b": "2"}, mustLoadImage(t, m, after.ID))
-	require.Equal(t, map[string]string{"a": "1"}, mustLoadImage(t, m, before.ID), "a sealed image must stay")
-	require.NoError(t, m.Close())
-}
-
 // TestImagesAgainstAModel checks that a loaded image equals the sealed state, after random changes, seals, restarts
 // and loads.
 func TestImagesAgainstAModel(t *testing.T) {

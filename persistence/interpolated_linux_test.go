@@ -110,10 +110,3 @@ func TestSystemSourceNeverGoesBack(t *testing.T) {
 	gone := time.Duration(systemSource{}.MonotonicNs() - startNs)
 	require.InDelta(t, time.Duration(readRawMonotonic()-startNs), gone, float64(time.Second))
 }
-
-func BenchmarkMonotonicNs(b *testing.B) {
-	b.ReportAllocs()
-	for range b.N {
-		systemSource{}.MonotonicNs()
-	}
-}

@@ -62,20 +62,6 @@ func TestLoadOfManyKeys(t *testing.T) {
 	require.Zero(t, changes, "a load must not count as changes")
 }
 
-// BenchmarkLoad measures a start with ten million keys.
-func BenchmarkLoad(b *testing.B) {
-	const n = 10_000_000
-	dir := b.TempDir()
-	fillStore(b, dir, n)
-	for b.Loop() {
-		table := loadStore(b, dir)
-		b.StopTimer()
-		require.EqualValues(b, n, table.Len(engine.Stamp{NowNs: benchNow}))
-		b.StartTimer()
-	}
-	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "keys/s")
-}
-
 // BenchmarkFlush measures the flush of a second in which 100,000 keys changed.
 func BenchmarkFlush(b *testing.B) {
 	s, err := OpenStore(StoreOptions{Dir: b.TempDir(), Logger: slog.Default()})

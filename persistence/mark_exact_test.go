@@ -41,19 +41,3 @@ func TestTheLossOfOneFlushIsMissed(t *testing.T) {
 		})
 	}
 }
-
-// TestTheLastFlushCutOffIsMissed checks the same for a write-ahead log from before the last flush and a mark from after
-// it.
-func TestTheLastFlushCutOffIsMissed(t *testing.T) {
-	fs := vfs.NewMem()
-	s, table := mustOpen(t, fs, dataDir)
-	changeAndFlush(t, s, table, 3, 0)
-	earlier := copyDir(t, fs)
-	table.set("counter", "the last")
-	flush(t, s, table)
-	path := fs.PathJoin(dataDir, flushedName)
-	writeFile(t, earlier, path, readFile(t, fs, path))
-	require.NoError(t, s.Close())
-	_, err := loadState(t, earlier)
-	require.ErrorIs(t, err, ErrDamaged)
-}

@@ -98,30 +98,6 @@ func look(n *Node) map[string]engine.Info {
 	return state
 }
 
-func TestEveryAlgorithmSurvivesARestart(t *testing.T) {
-	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
-	n := mustStart(t, nodeOptions(t, fs, src))
-	for _, op := range takes(noon) {
-		for range 3 {
-			d := decide(t, n, op)
-			require.Equal(t, engine.OK, d.Status)
-			src.pass(100 * time.Millisecond)
-		}
-	}
-	before := look(n)
-	require.Len(t, before, 13)
-	require.NoError(t, n.Close())
-
-	again := mustStart(t, nodeOptions(t, fs, src))
-	require.Equal(t, before, look(again))
-	probe := takes(noon)
-	for i := range probe {
-		probe[i].ID = nil
-		require.Equal(t, engine.OK, decide(t, again, probe[i]).Status)
-	}
-	require.NoError(t, again.Close())
-}
-
 func TestDowntimeIsGivenBack(t *testing.T) {
 	bucket := engine.Op{Key: []byte("k"), Cost: 10, Limit: engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 10,
@@ -143,24 +119,6 @@ func TestDowntimeIsGivenBack(t *testing.T) {
 	require.EqualValues(t, 4, decide(t, n, bucket).Remaining,
 		"a clock that went back must give no credit and lose nothing")
 	require.NoError(t, n.Close())
-}
-
-func TestCrashedNodeForgetsOnlyWhatWasNotSaved(t *testing.T) {
-	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
-	n := mustStart(t, nodeOptions(t, fs, src))
-	op := takes(noon)[0]
-	decide(t, n, op)
-	decide(t, n, op)
-	require.NoError(t, n.Save())
-	decide(t, n, op)
-	crash := fs.CrashClone(vfs.CrashCloneCfg{})
-	require.NoError(t, n.Close())
-
-	again := mustStart(t, nodeOptions(t, crash, src))
-	info, ok := again.Inspect(op.Key)
-	require.True(t, ok)
-	require.EqualValues(t, 2, info.Used)
-	require.NoError(t, again.Close())
 }
 
 // TestSaveCoversWhatCameBefore checks that Save includes everything that was decided before the call. Many callers

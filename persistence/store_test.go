@@ -13,24 +13,6 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-func TestStoreKeepsWhatWasFlushed(t *testing.T) {
-	fs := vfs.NewMem()
-	s, table := mustOpen(t, fs, dataDir)
-	table.set("", "the empty key")
-	table.set("a", "1")
-	table.set("b", "2")
-	table.set("\xff\xff", strings.Repeat("long", 1000))
-	flush(t, s, table)
-	table.remove("b")
-	table.set("a", "3")
-	flush(t, s, table)
-	require.NoError(t, s.Close())
-
-	again, loaded := mustOpen(t, fs, dataDir)
-	require.Equal(t, table.state(), loaded.state())
-	require.NoError(t, again.Close())
-}
-
 func TestFlushOfManyChunksAndLargeEntries(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
@@ -58,28 +40,6 @@ func TestBatchLen(t *testing.T) {
 	require.Equal(t, 3, batchLen(sized(1, 1, 1)))
 	require.Equal(t, 2, batchLen(sized(1, maxBatchBytes-1, 1)))
 	require.Equal(t, 1, batchLen(sized(2*maxBatchBytes, 1)), "a batch must never be empty")
-}
-
-func TestClearEmptiesTheDisk(t *testing.T) {
-	fs := vfs.NewCrashableMem()
-	s, table := mustOpen(t, fs, dataDir)
-	table.set("a", "1")
-	flush(t, s, table)
-	table = newFakeTable()
-	s.Clear()
-	flush(t, s, table)
-
-	crash := fs.CrashClone(vfs.CrashCloneCfg{})
-	after, loaded := mustOpen(t, crash, dataDir)
-	require.Empty(t, loaded.state(), "a flush must be on disk when it returns")
-	require.NoError(t, after.Close())
-
-	table.set("b", "2")
-	flush(t, s, table)
-	require.NoError(t, s.Close())
-	again, loaded := mustOpen(t, fs, dataDir)
-	require.Equal(t, map[string]string{"b": "2"}, loaded.state())
-	require.NoError(t, again.Close())
 }
 
 // TestIdleEntriesAreLeftOut checks that idle entries are not loaded. The time at which they were idle must be stored

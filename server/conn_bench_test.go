@@ -51,15 +51,6 @@ func (c *replayConn) Close() error                     { return nil }
 // engine.
 func BenchmarkConnection(b *testing.B) { benchmarkConnection(b, 128, nil) }
 
-// BenchmarkTracing measures a decision outside a pipeline: without a tracer, with a tracer that never samples, and
-// with a tracer that always samples.
-func BenchmarkTracing(b *testing.B) {
-	for name, tracer := range map[string]commands.Tracer{"off": nil, "never": benchTracer(false),
-		"always": benchTracer(true)} {
-		b.Run(name, func(b *testing.B) { benchmarkConnection(b, 1, tracer) })
-	}
-}
-
 type benchTracer bool
 
 func (t benchTracer) Picks() bool          { return bool(t) }

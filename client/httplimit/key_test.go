@@ -175,30 +175,6 @@ func TestKeysAreAsWeirKnowsThem(t *testing.T) {
 	}
 }
 
-func BenchmarkMiddleware(b *testing.B) {
-	s := weirtest.StartRealTime(b)
-	rule := client.TokenBucket(client.PerSecond(1<<40), 1<<40)
-	limit, err := httplimit.New(newClient(b, s, client.Options{}), httplimit.Options{
-		Routes: []httplimit.Route{{Pattern: "/", Rule: rule, Key: new(httplimit.Proxies).ByIP()}},
-	})
-	require.NoError(b, err)
-	plain := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	for name, h := range map[string]http.Handler{"plain": plain, "limited": limit(plain)} {
-		b.Run(name, func(b *testing.B) {
-			b.RunParallel(func(pb *testing.PB) {
-				r := httptest.NewRequest(http.MethodGet, "/", nil)
-				for pb.Next() {
-					w := httptest.NewRecorder()
-					h.ServeHTTP(w, r)
-					if w.Code != http.StatusNoContent {
-						b.Error(w.Code)
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestByIPIsThePeer checks that ByIP counts by the connection, whatever headers claim.
 func TestByIPIsThePeer(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)

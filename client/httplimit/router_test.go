@@ -163,24 +163,3 @@ func TestRoutingDoesNotAllocate(t *testing.T) {
 		}), target)
 	}
 }
-
-func BenchmarkRoute(b *testing.B) {
-	mux := []string{"POST /login", "/api/", "/users/{id}", "/"}
-	for name, patterns := range map[string][]string{
-		"mux":   mux,
-		"globs": {"**/login**", "**/auth**", "**/signin**", "**/recovery**", "**/reset**", "**/forgot**", "/"},
-		"both":  append([]string{"**/signin**"}, mux...),
-	} {
-		rt, err := routerOf(nil, patterns...)
-		require.NoError(b, err)
-		for _, target := range []string{"/users/42", "/" + strings.Repeat("a", 1<<16)} {
-			r := httptest.NewRequest(http.MethodGet, target, nil)
-			b.Run(name+"/"+strconv.Itoa(len(target)), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					rt.route(r)
-				}
-			})
-		}
-	}
-}

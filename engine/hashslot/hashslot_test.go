@@ -1,7 +1,6 @@
 package hashslot_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -68,17 +67,6 @@ func TestRangesCoverEverySlotOnce(t *testing.T) {
 		require.False(t, hashslot.ValidGroups(groups), "%d", groups)
 	}
 	require.Equal(t, hashslot.All, hashslot.OfGroup(0, 1))
-}
-
-func BenchmarkOf(b *testing.B) {
-	for _, key := range []string{"user:1234567890", "{tenant:42}:user:1234567890"} {
-		b.Run(fmt.Sprint(len(key)), func(b *testing.B) {
-			name := []byte(key)
-			for b.Loop() {
-				hashslot.Of(name)
-			}
-		})
-	}
 }
 
 func TestTagIsInItsSlot(t *testing.T) {

@@ -1,7 +1,6 @@
 package connlimit
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -234,15 +233,4 @@ func TestOneSourceKeepsNobodyOut(t *testing.T) {
 			p.cut = nil
 		}
 	})
-}
-
-func BenchmarkFlood(b *testing.B) {
-	for _, sources := range []int{1, 10_000} {
-		b.Run(fmt.Sprint(sources), func(b *testing.B) {
-			p := newPort(b, 10_000, 0)
-			for i := 0; b.Loop(); i++ {
-				_, _ = p.table.Admit(from(i%sources), func() {})
-			}
-		})
-	}
 }

@@ -86,13 +86,3 @@ func TestNames(t *testing.T) {
 		require.Equal(t, c.want, Names(c.word, known), c.word)
 	}
 }
-
-func BenchmarkNames(b *testing.B) {
-	var known []string
-	for i := range 256 {
-		known = append(known, fmt.Sprintf("abcdefghijklmno%03dqrstuvwxyzabc", i))
-	}
-	for b.Loop() {
-		Names("xbcdefghijklmno999qrstuvwxyzabz", known)
-	}
-}

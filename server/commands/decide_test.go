@@ -83,16 +83,6 @@ func TestAcquireMakesUpAHolder(t *testing.T) {
 	assert.Equal(t, "300000", c.say("PTTL k"))
 }
 
-func TestSameIDTakesOnce(t *testing.T) {
-	c := defaultClient(t)
-	assert.Equal(t, "1 9 0 1000 10", c.say("RL.TOKENBUCKET k 1/s 10 ID once"))
-	assert.Equal(t, "1 9 0 1000 10", c.say("RL.TOKENBUCKET k 1/s 10 ID once"))
-	assert.Equal(t, "1 8 0 2000 10", c.say("RL.TOKENBUCKET k 1/s 10 ID other"))
-	assert.Equal(t, "9", c.say("RL.REFUND k 1 ID back"))
-	assert.Equal(t, "9", c.say("RL.REFUND k 1 ID back"))
-	assert.Equal(t, "10", c.say("RL.REFUND k 1"))
-}
-
 func TestSettling(t *testing.T) {
 	c := defaultClient(t)
 	assert.Equal(t, "-1", c.say("RL.REFUND k 1"), "nothing was taken, so nothing can be refunded")

@@ -93,17 +93,6 @@ func TestBlockEverywhereOfAnAddressWrittenOtherwise(t *testing.T) {
 	}
 }
 
-// TestBlockEverywhereNeedsAllKeys checks that a user of some keys may not block other keys by a block everywhere.
-func TestBlockEverywhereNeedsAllKeys(t *testing.T) {
-	srv, _ := usersServer(t, "", "user app on "+hashOf("pa")+" ~app:* +@all\nuser boss on "+hashOf("ps")+" ~* +@all\n")
-	app, boss := srv.client(t).as("app", "pa"), srv.client(t).as("boss", "ps")
-	require.Equal(t, "OK", app.say("RL.BLOCK app:1 1h"))
-	require.Equal(t, "-"+string(service.ErrNoKey), app.say("RL.BLOCK app:1 1h EVERYWHERE"))
-	require.Equal(t, "1 9 0 1000 10", boss.say("RL.TOKENBUCKET r|app:1 1/s 10"))
-	require.Equal(t, "OK", boss.say("RL.BLOCK app:1 1h EVERYWHERE"))
-	require.Contains(t, boss.say("RL.TOKENBUCKET r|app:1 1/s 10"), "0 0 3600000 ")
-}
-
 // TestBlocksEverywhereHaveABound checks that the error states the bound.
 func TestBlocksEverywhereHaveABound(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)

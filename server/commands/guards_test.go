@@ -58,28 +58,6 @@ func TestAStatusInTheWordsOfTheCommand(t *testing.T) {
 	}
 }
 
-func TestWhyADecisionIsWhatItIs(t *testing.T) {
-	for want, c := range map[string]struct {
-		cost    int64
-		partial bool
-		d       engine.Decision
-	}{
-		"the cost of 9 is above the limit of 5: no wait helps": {9, false, engine.Decision{Remaining: 5, RetryMs: -1}},
-		"it needs 5 units, but 4 of 5 are left, and units never return by themselves": {
-			5, false, engine.Decision{Remaining: 4, RetryMs: -1},
-		},
-		"it needs 9 units, but 4 of 5 are left; it fits in 7 ms": {9, false, engine.Decision{Remaining: 4, RetryMs: 7}},
-		"it asks for 9 units, and 3 fit":                         {9, true, engine.Decision{Allowed: 3, RetryMs: -1}},
-		"it fits after a delay of 7 ms":                          {1, false, engine.Decision{Allowed: 1, RetryMs: 7}},
-		"a read takes nothing; 4 of 5 are left":                  {0, false, engine.Decision{Allowed: 1, Remaining: 4}},
-		"it needs 1 unit, which leaves 4 of 5":                   {1, true, engine.Decision{Allowed: 1, Remaining: 4}},
-	} {
-		op := engine.Op{Cost: c.cost, Partial: c.partial, Limit: engine.Limit{Algorithm: engine.TokenBucket}}
-		c.d.Limit = 5
-		require.Equal(t, want, why(&op, &c.d, engine.Info{}))
-	}
-}
-
 // TestInfoWeirIsWhole checks that INFO has the fields that monitoring reads.
 func TestInfoWeirIsWhole(t *testing.T) {
 	srv := newTestServer(t, Config{})

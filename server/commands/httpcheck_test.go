@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -277,15 +276,4 @@ func TestHTTPCheckTakesLongHeaders(t *testing.T) {
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, ask(httpapi.MaxCheckHeaderBytes+8<<10))
 	require.NoError(t, h.Close())
 	require.NoError(t, <-ended)
-}
-
-func BenchmarkHTTPCheck(b *testing.B) {
-	s := newTestServer(b, Config{})
-	require.Equal(b, "1", s.client(b).say("RL.POLICY SET api LIMIT TOKENBUCKET 1000000/s 1000000000"))
-	h := newHTTPCheck(s.Shared, httpapi.CheckProtected)
-	for i := 0; b.Loop(); i++ {
-		if w := askFrom(h, here, fmt.Sprintf("/check/api?key=%d", i%1000)); w.Code != http.StatusNoContent {
-			b.Fatal(w.Code)
-		}
-	}
 }

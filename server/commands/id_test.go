@@ -127,33 +127,6 @@ func TestAnIDInOtherWords(t *testing.T) {
 		"of its own", c.say("RL.RESET one two three ID r"))
 }
 
-// TestADenialIsNotRemembered checks that a denied request may be sent again with its ID when its wait is over, and
-// then counts once.
-func TestADenialIsNotRemembered(t *testing.T) {
-	for request, denied := range map[string]string{
-		"RL.TOKENBUCKET k 1/s 1":     "0 0 1000 1000 1",
-		"RL.FIXED k 1s 1 FIRST":      "0 0 1000 1000 1",
-		"RL.SLIDING k 1s 1":          "0 0 1000 1000 1",
-		"RL.SLIDING k 1s 1 PARTIAL":  "0 0 1000 1000 1",
-		"RL.ACQUIRE k 1 1s HOLDER b": "0 0 1000 1000 1 b",
-		"RL.CHECK p k":               "0 0 1000 1000 1 p",
-		"RL.CHECK p k p l":           "0 0 1000 1000 1 p",
-	} {
-		c := defaultClient(t)
-		c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 1")
-		require.Regexp(t, "^1 ", c.say(strings.Replace(request, "HOLDER b", "HOLDER a", 1)+" ID first"))
-		require.Equal(t, denied, c.say(request+" ID second"))
-		c.say("DEBUG CLOCK ADVANCE 400")
-		require.Equal(t, strings.ReplaceAll(denied, "1000", "600"), c.say(request+" ID second"))
-		c.say("DEBUG CLOCK ADVANCE 600")
-		admitted := c.say(request + " ID second")
-		require.Regexp(t, "^1 ", admitted)
-		require.Equal(t, admitted, c.say(request+" ID second"))
-		c.say("DEBUG CLOCK ADVANCE 1000")
-		require.Regexp(t, "^1 ", c.say(request+" ID third"), "the request counted once")
-	}
-}
-
 // TestARequestWithoutEffectClaimsNoID checks that errors and looks leave an ID free, and that strikes do not.
 func TestARequestWithoutEffectClaimsNoID(t *testing.T) {
 	c := defaultClient(t)
@@ -197,20 +170,6 @@ func TestRepetitions(t *testing.T) {
 			{"RL.RENEW k a 5m ID r", "1"}, {"DEBUG CLOCK ADVANCE 1000", "OK"},
 			{"RL.RENEW k a 5m ID r", "1"}, {"PTTL k", "299000"},
 		},
-		"a hold is made again": {
-			{"RL.RESERVE p k 4 1m ID h", "1 6 0 -1 10 h"}, {"RL.RESERVE p k 4 1m ID h", "1 6 0 -1 10 h"},
-			{"RL.RESERVE p k 5 1m ID h", "-IDUSED the id names a hold with other arguments, nothing was taken"},
-			{"RL.RESERVE p k 4 2m ID h", "-IDUSED the id names a hold with other arguments, nothing was taken"},
-			{"RL.COMMIT h 3", "7"}, {"RL.COMMIT h 3", "7"},
-			{"RL.COMMIT h 2", "-ERR the hold is settled with another actual, nothing was changed"},
-			{"RL.CANCEL h", "0"}, {"RL.RESERVE p k 4 1m ID h", "1 6 0 -1 10 h"},
-			{"RL.CHECK p k COST 0", "1 7 0 -1 10 p"},
-		},
-		"a hold is cancelled twice": {
-			{"RL.RESERVE p k 4 1m ID h", "1 6 0 -1 10 h"}, {"RL.CANCEL h", "1"}, {"RL.CANCEL h", "1"},
-			{"RL.RESERVE p k 4 1m ID h", "1 6 0 -1 10 h"}, {"RL.CHECK p k COST 0", "1 10 0 0 10 p"},
-			{"RL.COMMIT h 3", "7"}, {"RL.CANCEL h", "0"},
-		},
 		"the id of a hold is no ID of a check": {
 			{"RL.CHECK p k ID h", "1 9 0 -1 10 p"}, {"RL.RESERVE p k 4 1m ID h", "1 5 0 -1 10 h"},
 			{"RL.CHECK p k ID h", "1 9 0 -1 10 p"}, {"RL.COMMIT h 4", "5"},
@@ -229,10 +188,6 @@ func TestRepetitions(t *testing.T) {
 			{"RL.CHECK lock k", "1 1 0 900000 2 lock"}, {"RL.FORGIVE lock k ID f", "1"}, {"RL.FORGIVE lock k", "0"},
 			{"RL.CHECK lock k", "1 1 0 900000 2 lock"}, {"RL.FORGIVE lock k ID f", "1"},
 			{"RL.CHECK lock k COST 0", "1 1 0 900000 2 lock"},
-		},
-		"units are given back twice": {
-			{"RL.FIXED k FOREVER 10 COST 8", "1 2 0 -1 10"}, {"RL.REFUND k 3 ID r", "5"}, {"RL.REFUND k 3 ID r", "5"},
-			{"RL.REFUND k 3", "8"},
 		},
 		"keys are reset twice": {
 			{"RL.FIXED k FOREVER 10", "1 9 0 -1 10"}, {"RL.RESET k l ID r", "1"}, {"RL.RESET k l ID r", "1"},

@@ -200,19 +200,3 @@ func TestPageLoginsThatProveNothing(t *testing.T) {
 		}
 	}
 }
-
-// TestPageCommandsByUser checks that a user has the same permissions on the page as elsewhere.
-func TestPageCommandsByUser(t *testing.T) {
-	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
-	srv := newTestServer(t, Config{LoadUsers: users})
-	h := newHTTP(srv.Shared)
-	as := func(name, password string) func(*http.Request) {
-		return func(r *http.Request) { r.SetBasicAuth(name, password) }
-	}
-	require.JSONEq(t, `{"reply":"OK"}`, order(h, as("boss", "ps"), "RL.BLOCK", "k", "1h").Body.String())
-	require.Contains(t, order(h, as("looker", "pl"), "RL.UNBLOCK", "k").Body.String(), "NOPERM")
-	require.Contains(t, order(h, as("looker", "pl"), "RL.RESET", "k").Body.String(), "NOPERM")
-	require.Equal(t, http.StatusForbidden, order(h, as("app", "pa"), "RL.UNBLOCK", "k").Code)
-	info, _ := srv.lim.Inspect([]byte("k"))
-	require.True(t, info.Blocked)
-}

@@ -39,28 +39,6 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestAnExtendedLock checks that a penalty lasts from the last attempt, not from the first.
-func TestAnExtendedLock(t *testing.T) {
-	srv := newTestServer(t, Config{})
-	c := srv.client(t)
-	c.say("RL.POLICY SET lockout LIMIT STRIKE 15m 2 1m 3 15m ATTEMPTS EXTEND")
-	for _, begin := range []string{"RL.STRIKE login:42 15m 2 1m 3 15m EXTEND ATTEMPTS", "RL.CHECK lockout 42"} {
-		say := func(line string) string { return strings.TrimSuffix(c.say(line), " lockout") }
-		require.Equal(t, "1 2 0 900000 3", say(begin))
-		require.Equal(t, "1 1 0 900000 3", say(begin))
-		srv.lim.Advance(time.Second)
-		require.Equal(t, "0 1 59000 899000 3", say(begin+" COST 0"), "a look extends nothing")
-		require.Equal(t, "0 0 900000 900000 3", say(begin), "the third, in the minute of the second, reaches the lock")
-		srv.lim.Advance(time.Minute)
-		require.Equal(t, "0 0 900000 900000 3", say(begin))
-		srv.lim.Advance(15*time.Minute - time.Millisecond)
-		require.Equal(t, "0 2 1 1 3", say(begin+" COST 0"))
-		srv.lim.Advance(time.Millisecond)
-		require.Equal(t, "1 2 0 900000 3", say(begin), "nothing is left of it")
-		srv.lim.Advance(time.Hour)
-	}
-}
-
 // TestForgive checks that RL.FORGIVE changes several policies or none, and strikes only. It counts an ID once, and
 // requires permission for the key.
 func TestForgive(t *testing.T) {

@@ -269,15 +269,3 @@ func TestArgumentsCannotGrowIntoEachOther(t *testing.T) {
 		assert.Equal(t, "b", string(args[1]))
 	}
 }
-
-func BenchmarkFrame(b *testing.B) {
-	stream := []byte(strings.Repeat(resptest.Multibulk("RL.TOKENBUCKET", "key:000000012345", "10/s", "20"), 128))
-	f := Framer{Limits: OpenLimits(64 << 10)}
-	b.ReportAllocs()
-	for n := 0; n < b.N; {
-		for w := stream; len(w) > 0; n++ {
-			_, used, _ := f.Next(w)
-			w = w[used:]
-		}
-	}
-}

@@ -46,9 +46,3 @@ func TestExp2IsCorrectlyRounded(t *testing.T) {
 		require.Equal(t, want, Exp2(y), "2^%v", y)
 	}
 }
-
-func BenchmarkExp2OfFraction(b *testing.B) {
-	for range b.N {
-		Exp2(0.964)
-	}
-}

@@ -68,29 +68,3 @@ func TestSketchHoldsTheLargestUnits(t *testing.T) {
 	}
 	require.Equal(t, []Hitter{{Key: []byte("k"), Units: topMost}}, n.AppendTo(nil, 0, Denied))
 }
-
-// BenchmarkWeigh measures the cost that Top adds to a decision, in the middle of a minute with a million decisions a
-// second.
-func BenchmarkWeigh(b *testing.B) {
-	for _, keys := range []uint64{1, 1 << 17} {
-		b.Run(fmt.Sprint(keys), func(b *testing.B) {
-			const shardBits = 4
-			shards := make([]Counter, 1<<shardBits)
-			for i := range shards {
-				shards[i] = NewCounter()
-			}
-			name, pick := []byte("key:00000000001"), uint64(1)
-			weigh := func(n int) {
-				for range n {
-					pick = pick*6364136223846793005 + 1442695040888963407
-					h := pick >> 33 & (keys - 1) * 0x9e3779b97f4a7c15
-					shards[h>>(64-shardBits)].Weigh(0, h<<shardBits, name, 1, Admitted)
-				}
-			}
-			weigh(30_000_000)
-			b.ReportAllocs()
-			b.ResetTimer()
-			weigh(b.N)
-		})
-	}
-}
