@@ -40,7 +40,7 @@ func TestBoundsOfTheConfiguration(t *testing.T) {
 	} {
 		var config Config
 		c.change(&config)
-		if err := config.complete(); c.says == "" {
+		if err := completeConns(&config); c.says == "" {
 			require.NoError(t, err, name)
 		} else {
 			require.ErrorIs(t, err, commands.ErrBadConfig, name)

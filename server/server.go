@@ -1,10 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -23,39 +22,7 @@ var (
 )
 
 // Config configures a server. Zero numbers mean the defaults.
-type Config struct {
-	Addr    string // host:port of the server, for INFO and CONFIG GET; empty: only TLS
-	TLSAddr string // the same for TLS clients; empty: no TLS
-	// Password is the password of the user default. If it is empty, no password is required, unless LoadUsers returns
-	// users. LoadUsers reads the other users at the start and for ReloadUsers. If it is nil, default is the only user.
-	Password      string
-	LoadUsers     func() (*acl.Users, error)
-	ProtectedMode bool // without a password, answer only clients on this machine
-	EnableDebug   bool // the DEBUG command
-	// Redirect selects how a follower treats decisions, and the commands that correct them (reset, refund, release,
-	// block and more). RedirectForward (the default) forwards them to the leader and returns its answer. RedirectMoved
-	// answers MOVED with the leader's address.
-	Redirect string
-	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
-	// blocked everywhere. If it is empty, these commands work on no key.
-	BlacklistKey string
-	// DenyWhenFull says that the limiter refuses new keys when memory is full, for CONFIG GET.
-	DenyWhenFull bool
-	Version      string // weir's version, for INFO and HELLO
-
-	MaxClients     int           // connections at once
-	MaxPerSource   int           // of these, from one address or IPv6 network; 0: no such limit
-	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
-	MaxValueBytes  int           // one string that a client keeps, 1 to engine.MaxValueBytes
-	MaxOutputBytes int           // pushed messages waiting for one client
-	WriteTimeout   time.Duration // time that a reply may wait for its reader
-	AuthTimeout    time.Duration // time until a client must have authenticated
-
-	Tracer commands.Tracer // nil: no tracing
-	Logger *slog.Logger    // nil: slog.Default()
-	// OnShutdown is called on its own goroutine when a client sends SHUTDOWN. If it is nil, the command is refused.
-	OnShutdown func()
-}
+type Config = commands.Config
 
 // Server serves RESP clients with a Limiter. Its methods may be called from any goroutine.
 type Server struct {
@@ -82,16 +49,10 @@ type Server struct {
 // New returns a server that decides with lim. It fails with ErrBadConfig when a limit is out of range. It also fails
 // when LoadUsers fails.
 func New(cfg Config, lim limiter.Limiter) (*Server, error) {
-	if err := cfg.complete(); err != nil {
+	if err := completeConns(&cfg); err != nil {
 		return nil, err
 	}
-	sessions, err := commands.NewShared(commands.Config{
-		Addr: cfg.Addr, TLSAddr: cfg.TLSAddr, Password: cfg.Password, LoadUsers: cfg.LoadUsers,
-		ProtectedMode: cfg.ProtectedMode, EnableDebug: cfg.EnableDebug, Redirect: cfg.Redirect,
-		BlacklistKey: cfg.BlacklistKey, DenyWhenFull: cfg.DenyWhenFull, Version: cfg.Version,
-		MaxClients: cfg.MaxClients, MaxBulkBytes: cfg.MaxBulkBytes, MaxValueBytes: cfg.MaxValueBytes,
-		Tracer: cfg.Tracer, Logger: cfg.Logger, OnShutdown: cfg.OnShutdown,
-	}, lim)
+	sessions, err := commands.NewShared(cfg, lim)
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +69,13 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	return s, nil
 }
 
-// complete sets defaults and checks ranges.
-func (c *Config) complete() error {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	setDefault(&c.MaxClients, commands.DefaultMaxClients)
-	setDefault(&c.MaxBulkBytes, commands.DefaultMaxBulkBytes)
-	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
-	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
-	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
+// completeConns sets the defaults of connections and checks their ranges.
+func completeConns(c *Config) error {
+	c.MaxClients = cmp.Or(c.MaxClients, commands.DefaultMaxClients)
+	c.MaxBulkBytes = cmp.Or(c.MaxBulkBytes, commands.DefaultMaxBulkBytes)
+	c.MaxOutputBytes = cmp.Or(c.MaxOutputBytes, DefaultMaxOutputBytes)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
+	c.AuthTimeout = cmp.Or(c.AuthTimeout, DefaultAuthTimeout)
 	switch {
 	case c.MaxClients < 1:
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", commands.ErrBadConfig, c.MaxClients)
@@ -136,12 +94,6 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: auth timeout must be positive, not %v", commands.ErrBadConfig, c.AuthTimeout)
 	}
 	return nil
-}
-
-func setDefault[T int | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // Shutdown stops accepting and drains every connection: its commands that were read are executed and their replies

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/acl"
@@ -17,25 +18,38 @@ import (
 // ErrBadConfig reports that a setting is out of range.
 var ErrBadConfig = errors.New("server: bad configuration")
 
-// Config holds the settings of the commands. Zero numbers mean the defaults.
+// Config holds the settings of a server: of its commands, and of the connections that package server gives them. Zero
+// numbers mean the defaults.
 type Config struct {
-	Addr    string // host:port of the server, as INFO and CONFIG GET show it; empty: only with TLS
-	TLSAddr string // the same for clients that speak TLS; empty: none
-	// Password and LoadUsers define the users that may log in. LoadUsers may be nil.
+	Addr    string // host:port of the server, for INFO and CONFIG GET; empty: only TLS
+	TLSAddr string // the same for TLS clients; empty: no TLS
+	// Password is the password of the user default. If it is empty, no password is required, unless LoadUsers returns
+	// users. LoadUsers reads the other users at the start and for ReloadUsers. If it is nil, default is the only user.
 	Password      string
 	LoadUsers     func() (*acl.Users, error)
-	ProtectedMode bool
-	EnableDebug   bool   // enable the DEBUG command
-	Redirect      string // service.RedirectForward or service.RedirectMoved
-	BlacklistKey  string // the key of the set of blocked addresses; empty: no such set
-	DenyWhenFull  bool   // the limiter refuses new keys when memory is full, for CONFIG GET
-	Version       string // weir's version, for INFO and HELLO
-	MaxClients    int    // simultaneous connections
-	MaxBulkBytes  int    // one argument
-	MaxValueBytes int    // one string that a client stores
-	Tracer        Tracer // nil: no tracing
-	Logger        *slog.Logger
-	OnShutdown    func() // called on its own goroutine; nil refuses SHUTDOWN
+	ProtectedMode bool // without a password, answer only clients on this machine
+	EnableDebug   bool // the DEBUG command
+	// Redirect selects how a follower treats decisions, and the commands that correct them (reset, refund, release,
+	// block and more). RedirectForward (the default) forwards them to the leader and returns its answer. RedirectMoved
+	// answers MOVED with the leader's address.
+	Redirect string
+	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
+	// blocked everywhere. If it is empty, these commands work on no key.
+	BlacklistKey string
+	DenyWhenFull bool   // the limiter refuses new keys when memory is full, for CONFIG GET
+	Version      string // weir's version, for INFO and HELLO
+
+	MaxClients     int           // connections at once
+	MaxPerSource   int           // of these, from one address or IPv6 network; 0: no such limit
+	MaxBulkBytes   int           // one argument, 1 KiB to server.LargestMaxBulkBytes
+	MaxValueBytes  int           // one string that a client keeps, 1 to engine.MaxValueBytes
+	MaxOutputBytes int           // pushed messages waiting for one client
+	WriteTimeout   time.Duration // time that a reply may wait for its reader
+	AuthTimeout    time.Duration // time until a client must have authenticated
+
+	Tracer     Tracer       // nil: no tracing
+	Logger     *slog.Logger // nil: slog.Default()
+	OnShutdown func()       // called on its own goroutine when a client sends SHUTDOWN; nil refuses the command
 }
 
 // Shared is the state that the sessions of a server share.
