@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -57,13 +56,6 @@ func (s *system) says(want, line string) {
 	require.Equal(s.t, want, s.send(line), line)
 }
 
-// admits sends a line n+1 times. The first n requests must be admitted, and the last must get the reply denial.
-func (s *system) admits(n int, denial, line string) {
-	s.t.Helper()
-	require.Equal(s.t, n, s.admitted(n, line), line)
-	s.says(denial, line)
-}
-
 // admitted sends a line n times in a pipeline and returns how many are admitted.
 func (s *system) admitted(n int, line string) (admitted int) {
 	s.t.Helper()
@@ -77,31 +69,6 @@ func (s *system) admitted(n int, line string) (admitted int) {
 		admitted += int(r.(*redis.Cmd).Val().([]any)[0].(int64))
 	}
 	return admitted
-}
-
-// seconds sends a line fifteen times in each of n seconds. It returns how many requests are admitted.
-func (s *system) seconds(n int, line string) (admitted int) {
-	s.t.Helper()
-	for range n {
-		admitted += s.admitted(15, line)
-		s.pass(time.Second)
-	}
-	return admitted
-}
-
-// pass advances the server's clock.
-func (s *system) pass(d time.Duration) {
-	s.t.Helper()
-	s.says("OK", fmt.Sprintf("DEBUG CLOCK ADVANCE %d", d.Milliseconds()))
-}
-
-// passUntil advances the server's clock to the next time that is this far into a minute.
-func (s *system) passUntil(into time.Duration) {
-	s.t.Helper()
-	now, err := s.Time(s.t.Context()).Result()
-	require.NoError(s.t, err)
-	rest := into - time.Duration(now.UnixNano()%int64(time.Minute))
-	s.pass((rest + time.Minute) % time.Minute)
 }
 
 // oneLine formats a reply as its elements in a row.
@@ -123,15 +90,4 @@ func oneLine(reply any) string {
 		return ""
 	}
 	return fmt.Sprint(reply)
-}
-
-// contains sends a line and requires that its reply contains a text.
-func (s *system) contains(text, line string) {
-	s.t.Helper()
-	require.Contains(s.t, s.send(line)+" ", text, line)
-}
-
-func (s *system) is(want, got int) {
-	s.t.Helper()
-	require.Equal(s.t, want, got)
 }
