@@ -210,20 +210,6 @@ func TestExportOfOneOwner(t *testing.T) {
 	p.stop()
 }
 
-// TestFilesWhoseDiffNeverEnded checks that an applied file does not differ afterwards, whatever notation it uses for
-// limits. Two overrides of the same key are an error.
-func TestFilesWhoseDiffNeverEnded(t *testing.T) {
-	p := start(t)
-	x := newTeam(t, p.addr, "",
-		"a: {limits: [FIXED 60s 5, TOKENBUCKET 0.5 7 MAXWAIT 1500us], retry_after: 1500us, reserved: 20.0%}")
-	x.applied(nil)
-	x.same()
-	x.write("", "a: {limits: [FIXED 1m 1], overrides: [{key: vip, limits: [FIXED 1m 2]}, {key: vip, unlimited: true}]}")
-	_, err := x.apply(nil)
-	require.ErrorContains(t, err, `policy a has an override for "vip" twice`)
-	p.stop()
-}
-
 // TestTeamsThatApplyAtOnce checks that concurrent applies are atomic, and that every file is in force in the end.
 func TestTeamsThatApplyAtOnce(t *testing.T) {
 	p := start(t)
