@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"errors"
 	"syscall"
 	"testing"
 	"time"
@@ -105,4 +106,36 @@ func TestAttemptsWithoutWeir(t *testing.T) {
 	a, d := begin(t, c, client.Request{Rule: rule, Key: "login:42"})
 	require.Equal(t, client.FromFallback, d.Source)
 	require.NoError(t, a.Succeed(t.Context()))
+}
+
+// TestCircuitBreaker checks a strike limit used as a circuit breaker. Three failures in ten seconds open it for
+// thirty seconds. It is then tried again, and a success closes it.
+func TestCircuitBreaker(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{DenialKeys: -1}) // remembered denials expire in real time
+	breaker := client.Strikes(10*time.Second, client.Step{Threshold: 3, Penalty: 30 * time.Second})
+	calls := 0
+	call := func(backend error) (called bool) {
+		if !decide(t, c, client.Request{Rule: breaker, Key: "backend", Peek: true}).Allowed {
+			return false // the caller answers 503 without a call
+		}
+		if calls++; backend == nil {
+			_, err := c.Reset(t.Context(), "backend")
+			require.NoError(t, err)
+		} else {
+			decide(t, c, client.Request{Rule: breaker, Key: "backend"})
+		}
+		return true
+	}
+	down := errors.New("down")
+	for range 10 {
+		call(down)
+	}
+	require.Equal(t, 3, calls)
+	s.Advance(29 * time.Second)
+	require.False(t, call(nil), "the circuit breaker must be open")
+	s.Advance(time.Second)
+	require.True(t, call(nil), "the call must be tried again")
+	require.True(t, call(down))
+	require.True(t, call(nil), "the circuit breaker must be closed")
 }

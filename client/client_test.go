@@ -17,44 +17,6 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-func TestEveryRule(t *testing.T) {
-	s := weirtest.Start(t)
-	c := newClient(t, s, client.Options{})
-	_, err := c.SetPolicy(
-		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Minute, 5)}})
-	require.NoError(t, err)
-	for name, want := range map[string]struct {
-		rule       *client.Rule
-		limit, max int64 // the reported limit, and the units admitted at once
-	}{
-		"token bucket":    {client.TokenBucket(client.PerSecond(10), 3), 3, 3},
-		"leaky bucket":    {client.LeakyBucket(client.Rate{Units: 1, Per: 6 * time.Second}, 2), 2, 3},
-		"fixed":           {client.Fixed(time.Hour, 3), 3, 3},
-		"fixed first":     {client.FixedFirst(500*time.Millisecond, 3), 3, 3},
-		"sliding":         {client.Sliding(time.Minute, 3), 3, 3},
-		"sliding counter": {client.SlidingCounter(time.Hour, 3), 3, 3},
-		"day":             {client.Quota(client.Day, "Europe/Berlin", 3), 3, 3},
-		"forever":         {client.Quota(client.Forever, "", 3), 3, 3},
-		"policy":          {client.Policy("api"), 5, 5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, want.rule.Err())
-			for range want.max {
-				d, err := c.Take(t.Context(), want.rule, name)
-				require.NoError(t, err)
-				require.True(t, d.Allowed)
-				require.Equal(t, client.FromServer, d.Source)
-				require.EqualValues(t, 1, d.Granted)
-				require.Equal(t, want.limit, d.Limit)
-			}
-			d, err := c.Take(t.Context(), want.rule, name)
-			require.NoError(t, err)
-			require.False(t, d.Allowed)
-			require.Zero(t, d.Granted)
-		})
-	}
-}
-
 func TestDecisionsSayAllThereIs(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{DenialKeys: -1})

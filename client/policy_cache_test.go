@@ -70,29 +70,6 @@ func TestPoliciesAreFetched(t *testing.T) {
 	require.Zero(t, admitted(ask("unknown", "a"), 5), "a policy that was never used must be denied")
 }
 
-// TestFetchedPolicyThatIsDeleted checks that the fallback still uses the terms of a deleted policy when an error
-// counts as an outage.
-func TestFetchedPolicyThatIsDeleted(t *testing.T) {
-	s := weirtest.Start(t)
-	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true})
-	_, err := c.SetPolicy(
-		t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 10)}})
-	require.NoError(t, err)
-	decide(t, c, client.Request{Rule: client.Policy("api"), Key: "k"})
-	known(t, c, 1)
-	_, err = c.DeletePolicy(t.Context(), "api")
-	require.NoError(t, err)
-	allowed := 0
-	for range 10 {
-		d := decide(t, c, client.Request{Rule: client.Policy("api"), Key: "k"})
-		require.Equal(t, client.FromFallback, d.Source)
-		if d.Allowed {
-			allowed++
-		}
-	}
-	require.Equal(t, 5, allowed)
-}
-
 // TestGivenRulesAreNotFetched checks that rules of the program take precedence over policies of weir.
 func TestGivenRulesAreNotFetched(t *testing.T) {
 	s := weirtest.Start(t)

@@ -67,30 +67,6 @@ func TestBlocksAreNotEvicted(t *testing.T) {
 	require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
 }
 
-// TestMemoryGoesToOtherLengths checks that memory full of keys of one length becomes free for keys of another length,
-// and memory full of long logs for short keys.
-func TestMemoryGoesToOtherLengths(t *testing.T) {
-	race.Skip(t, race.OneGoroutine)
-	const bound = 4 << 20
-	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 4})
-	nowNs := int64(1e18)
-	log := windowOf(engine.SlidingLog, boundHourNs, 10_000)
-	for phase, length := range []int{20, 500, 30, 0, 120, 512, 0, 15} {
-		for n := range 60_000 {
-			nowNs += 1e4
-			op := engine.Op{Key: longKey(n, length+phase+20), Limit: bucketOf(1, 60e9, 10), Cost: 1}
-			if length == 0 {
-				op.Key, op.Limit = longKey(n%40, 20+phase), log
-			}
-			require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status,
-				"%d bytes, %d", length, n)
-			if n%1000 == 0 {
-				require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
-			}
-		}
-	}
-}
-
 // TestCompactionMovesWhole checks that compaction keeps every remaining entry complete, for any order of requests for
 // memory. A store must get every change.
 func TestCompactionMovesWhole(t *testing.T) {

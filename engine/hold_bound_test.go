@@ -109,9 +109,9 @@ func mostWithin(l engine.Limit, fromNs, toNs int64) int64 {
 	return l.Max * (2 + spanNs/l.WindowNs) // the sliding counter is an estimate and promises no more
 }
 
-// TestAHoldIsWhole checks 64 clients that make, commit and cancel holds of overlapping policies. In the end each
-// limiter has exactly the used units, and nothing of cancelled or expired holds.
-func TestAHoldIsWhole(t *testing.T) {
+// TestAChecksTakeIsWhole checks 64 clients that check overlapping policies, and make, commit and cancel holds of them. In
+// the end each limiter has exactly the used units, and nothing of denied checks and cancelled or expired holds.
+func TestAChecksTakeIsWhole(t *testing.T) {
 	const clients, policies, keys = 64, 5, 3
 	each := 200 / min(raceFactor, 2)
 	at := engine.Stamp{NowNs: 1e18}
@@ -129,17 +129,22 @@ func TestAHoldIsWhole(t *testing.T) {
 			for i := range each {
 				op, chosen := someCheck(r, policies, keys)
 				id := fmt.Sprint(c, ":", i)
-				op.Code, op.ID, op.TTLNs = engine.OpReserve, []byte(id), 1e9
+				way := r.IntN(4)
+				if way > 0 { // the others are plain checks
+					op.Code, op.ID, op.TTLNs = engine.OpReserve, []byte(id), 1e9
+				}
 				if decideAt(table, at, op).Allowed == 0 {
 					denied.Add(1)
 					continue
 				}
 				actual := int64(0)
-				switch r.IntN(3) {
+				switch way {
 				case 0:
+					actual = op.Cost
+				case 1:
 					actual = r.Int64N(5)
 					decideAt(table, at, commit(id, actual))
-				case 1:
+				case 2:
 					decideAt(table, at, cancel(id))
 				default:
 					ending.Add(1)

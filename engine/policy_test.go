@@ -34,47 +34,6 @@ func decideAt(t *engine.Table, at engine.Stamp, op engine.Op) engine.Decision {
 	return out[0]
 }
 
-// TestAChecksTakeIsWhole checks 64 clients that check overlapping sets of policies and keys. In the end each limiter
-// has exactly the units of admitted checks, so none was taken in part.
-func TestAChecksTakeIsWhole(t *testing.T) {
-	const clients, each, policies, keys = 64, 400, 5, 3
-	at := engine.Stamp{NowNs: 1e18}
-	table := engine.NewTable(engine.Options{})
-	for p := range policies {
-		decideAt(table, at, setPolicy(fmt.Sprint("p", p),
-			engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(int64(600 * (p + 1))),
-				quotaLimit(int64(4000 - 600*p))}}))
-	}
-	var admitted [policies][keys]atomic.Int64
-	var denied atomic.Int64
-	var all sync.WaitGroup
-	for c := range clients {
-		all.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(c), 5))
-			for range each {
-				op, chosen := someCheck(r, policies, keys)
-				if decideAt(table, at, op).Allowed == 0 {
-					denied.Add(1)
-					continue
-				}
-				for _, x := range chosen {
-					admitted[x[0]][x[1]].Add(op.Cost)
-				}
-			}
-		})
-	}
-	all.Wait()
-	require.NotZero(t, denied.Load())
-	for p := range policies {
-		for k := range keys {
-			for limit := range 2 {
-				info, _ := table.Inspect(at, fmt.Appendf(nil, "policy|p%d|%d|k%d", p, limit, k))
-				require.Equal(t, admitted[p][k].Load(), info.Used, "policy %d limit %d key %d", p, limit, k)
-			}
-		}
-	}
-}
-
 // someCheck returns a check of one to four different pairs.
 func someCheck(r *rand.Rand, policies, keys int) (op engine.Op, chosen [][2]int) {
 	seen := map[[2]int]bool{}
