@@ -73,29 +73,6 @@ func TestRandomBytes(t *testing.T) {
 	assert.Zero(t, srv.Wire.Panics.Load())
 }
 
-// TestACommandByteByByteIsAnswered checks that a command which arrives byte by byte is answered, and that it uses no
-// more memory than it has sent.
-func TestACommandByteByByteIsAnswered(t *testing.T) {
-	srv := startWire(t, Config{}, nil)
-	p := srv.dial(t)
-	value := strings.Repeat("x", 3000)
-	for _, b := range []byte(resptest.Multibulk("ECHO", value)) {
-		p.Send(string(b))
-	}
-	p.Expect("$3000\r\n" + value + "\r\n")
-	srv.answers(t)
-}
-
-func TestDeclaredLengthHoldsNothing(t *testing.T) {
-	srv := startWire(t, Config{}, nil)
-	p := srv.dial(t)
-	p.Send("PING\r\n*1024\r\n$65536\r\nx")
-	p.Expect(pong)
-	require.NoError(t, p.Close())
-	require.Eventually(t, func() bool { return srv.connCount() == 0 }, servertest.Patience, time.Millisecond)
-	assert.Zero(t, srv.pools.Oversize.Load())
-}
-
 // TestPooledBuffersAreBounded checks that clients continue with small buffers if there is no memory for larger ones.
 // Only a command that does not fit a small buffer is rejected.
 func TestPooledBuffersAreBounded(t *testing.T) {
