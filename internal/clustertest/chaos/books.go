@@ -19,27 +19,6 @@ const (
 	bookClients = 3
 )
 
-// Books is the traffic of policies: checks and holds under several policies (Lasting), policy changes (Turns), and
-// holds that expire (Fleeting).
-type Books struct {
-	Lasting, Turns, Fleeting ledger.Ring
-	// byGroup is set for several Raft groups: a policy change reaches them one after the other, so the history of each
-	// group is linearizable, and not that of the cluster.
-	byGroup bool
-}
-
-func newBooks() *Books {
-	b := &Books{}
-	b.Lasting.Traffic, b.Turns.Traffic, b.Fleeting.Traffic = ledger.Books(), ledger.PolicySwaps(),
-		ledger.Fleeting(fleetingTTL)
-	return b
-}
-
-func (b *Books) rings() []*ledger.Ring { return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting} }
-
-// judgeByGroup makes and judges the histories as the promise for several Raft groups demands.
-func (b *Books) judgeByGroup() { b.byGroup, b.Turns.Traffic.OneSetter = true, true }
-
 // errUnsettled reports that a command got no answer within persistFor although no fault is active.
 var errUnsettled = errors.New("no answer in time")
 
@@ -47,7 +26,7 @@ var errUnsettled = errors.New("no answer in time")
 func (w *Workload) found(ctx context.Context) {
 	c := w.client(settlingClient, patientTimeout)
 	defer c.Close()
-	for _, ring := range w.Books.rings() {
+	for _, ring := range w.Books.Rings() {
 		for _, op := range ring.Traffic.Founding() {
 			if err := poll(ctx, persistFor,
 				func() bool { _, a := c.book(op, false); return a.Outcome == Answered }); err != nil {
@@ -61,7 +40,7 @@ func (w *Workload) found(ctx context.Context) {
 // units again after a reset.
 func (w *Workload) keepBooks(c *Client, ring *ledger.Ring) {
 	trail := ring.Next()
-	w.enter(c, trail, ring.Traffic.Draw(c.rng, trail), ring != &w.Books.Turns && c.rng.IntN(2) == 0)
+	w.enter(c, trail, ring.Traffic.Draw(c.rng, trail), ring != &w.Books.Swaps && c.rng.IntN(2) == 0)
 }
 
 // enter runs an operation and adds it to its history.
@@ -109,7 +88,7 @@ func (w *Workload) settleBooks(c *Client) {
 	ended, cancel := context.WithTimeout(context.Background(), 2*w.over)
 	defer cancel()
 	time.Sleep(w.over)
-	for _, ring := range w.Books.rings() {
+	for _, ring := range w.Books.Rings() {
 		for _, trail := range ring.Trails() {
 			left, err := w.lookUntilAnswered(c, trail, ring.Traffic.Looks(trail))
 			if err == nil && ring == &w.Books.Fleeting && ledger.Explained(trail.Ops(), left) != nil {
@@ -147,20 +126,4 @@ func (w *Workload) looks(c *Client, trail *ledger.Trail, ops []ledger.Op) (map[l
 		left[op.Pairs[0]] = op.Answer
 	}
 	return left, true
-}
-
-// judge returns the problem of one history, or nil.
-func (b *Books) judge(ring *ledger.Ring, trail *ledger.Trail) error {
-	ops := trail.Ops()
-	if ring == &b.Turns && b.byGroup {
-		return ledger.LinearizableByGroup(ops)
-	}
-	if ring != &b.Fleeting {
-		return ledger.Linearizable(ops)
-	}
-	var errs []error
-	for _, look := range ring.Traffic.Looks(trail) {
-		errs = append(errs, ledger.OverHeld(ops, look.Pairs[0], ring.Traffic.Max(look.Pairs[0].Policy), Rho))
-	}
-	return errors.Join(errs...)
 }

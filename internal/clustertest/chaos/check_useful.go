@@ -3,6 +3,8 @@ package chaos
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // ErrUseless reports that the server was safe only because it did not decide.
@@ -56,13 +58,13 @@ func usefulnessOf(perSecond float64, seconds []Second) Usefulness {
 const minAsked = 100
 
 // Granting checks that a limit which refills was granted at least once.
-func Granting(ops []Op) error {
+func Granting(ops []ledger.Op) error {
 	asked := 0
 	for i := range ops {
-		if ops[i].grants() > 0 {
+		if ops[i].Granted() > 0 {
 			return nil
 		}
-		if ops[i].Outcome == Answered {
+		if !ops[i].Unknown {
 			asked++
 		}
 	}

@@ -27,7 +27,7 @@ func (r *run) compare(ctx context.Context) error {
 			if last = r.watch.Replicas.Add(d); last != nil {
 				return true
 			}
-			indexes[d.Applied] = true
+			indexes[d.Last.Index] = true
 		}
 		return len(indexes) == 1
 	})

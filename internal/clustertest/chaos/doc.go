@@ -7,21 +7,12 @@
 //
 // # What is checked
 //
-//   - [ledger.OverAdmittedBucket], [ledger.OverAdmittedWindow]: the grants within any interval of real time do not
-//     exceed the bound of the algorithm.
-//   - [Accounted]: on limits that never refill, every acknowledged grant is still counted after all nodes were
-//     killed and restarted.
-//   - [Linearizable]: a single counter could have produced the history of such a key, each reply with its remaining
-//     units (porcupine). Reads at the leader and at followers are part of that history.
-//   - [Staleness]: a read under READONLY counts every grant that was acknowledged before its call, less the age that
-//     it reports. A read after a write of the same client, at any two nodes, sees the write.
-//   - [Books]: package ledger judges checks of several policies, holds, and policies that change. Histories are
-//     linearizable over all their keys, or explained at the end. No check is taken in part, no unit of a hold is lost
-//     or given twice, and no decision sees half of a policy change.
-//   - [OverHeld]: the leases that are certainly held never exceed the slots.
+// Package ledger judges the histories. Limits that never refill are asked for their remaining units after all nodes were
+// killed and restarted, so every acknowledged grant must still be counted. The other checks:
+//
+//   - A read after a write of the same client, at any two nodes, sees the write.
 //   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
 //     limiter that denies every request passes no gate.
-//   - [Replicas]: nodes at the same applied index have the same state.
 //   - Exactly once: a command repeated with its ID gets its first answer again, unless that was a denial, and takes
 //     nothing more.
 //

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // These are the goals of the design, at the server's default timings.
@@ -70,7 +72,7 @@ func TestRollingRestart(t *testing.T) {
 		gaps = append(gaps, probe.LongestGap(from, probe.Now()))
 	}
 	totals := probe.Stop()
-	t.Logf("commands: %s", counts(totals.Words))
+	t.Logf("commands: %s", ledger.Counts(totals.Words))
 	summarize(t, "longest gap in a rolling restart", gaps, promisedFailover)
 	require.Equal(t, totals.Unknown, totals.Words[wordClosed],
 		"only a closed connection may make an outcome unknown: %v",

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // fake is a small limiter server that is correct by default and wrong on demand. With it a test distinguishes a correct
@@ -156,13 +158,13 @@ func (f *fake) decide(args []string, key string, units int64) any {
 	switch args[0] {
 	case "RL.FIXED":
 		limit, _ := strconv.ParseInt(args[3], 10, 64)
-		return f.quota(key, limit,
-			Op{Verb: Take, Units: units, Partial: strings.Contains(strings.Join(args, " "), "PARTIAL")})
+		return f.quota(key,
+			ledger.Op{Verb: ledger.Take, Max: limit, Units: units, Partial: slices.Contains(args, "PARTIAL")})
 	case "RL.REFUND":
 		n, _ := strconv.ParseInt(args[2], 10, 64)
-		return f.quota(key, mixedMax, Op{Verb: Refund, Units: n})
+		return f.quota(key, ledger.Op{Verb: ledger.Refund, Max: mixedMax, Units: n})
 	case "RL.RESET":
-		return f.quota(key, mixedMax, Op{Verb: Reset})
+		return f.quota(key, ledger.Op{Verb: ledger.Reset, Max: mixedMax})
 	case "RL.TOKENBUCKET":
 		return f.bucket(key)
 	case "RL.SLIDING":
@@ -179,25 +181,25 @@ func (f *fake) decide(args []string, key string, units int64) any {
 	return ErrorReply("ERR unknown command")
 }
 
-func (f *fake) quota(key string, limit int64, op Op) any {
-	used, granted, left := step(limit, f.used[key], &op)
-	allowed := int64(0)
+func (f *fake) quota(key string, op ledger.Op) any {
+	used, answer := ledger.Count(f.used[key], &op)
+	granted, left, allowed := answer.Allowed, answer.Left, answer.Allowed
 	switch {
-	case f.mistake == denyAll && op.Verb == Take:
-		return five(0, limit)
+	case f.mistake == denyAll && op.Verb == ledger.Take:
+		return five(0, op.Max)
 	case granted > 0 && f.errs(forget):
 		used = f.used[key]
 	case granted > 0 && f.errs(chargeTwice):
 		used += granted
 	case f.errs(stale):
-		left = limit - f.used[key]
+		left = op.Max - f.used[key]
 	}
 	f.used[key] = used
-	f.past[key] = append(f.past[key], was{time.Now(), limit, used})
-	if op.Verb != Take {
+	f.past[key] = append(f.past[key], was{time.Now(), op.Max, used})
+	if op.Verb != ledger.Take {
 		return left
 	}
-	if allowed = granted; granted > 0 && !op.Partial {
+	if granted > 0 && !op.Partial {
 		allowed = 1
 	}
 	return five(allowed, left)

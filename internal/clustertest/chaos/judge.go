@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,108 +23,83 @@ const settlingClient = 9999
 func (w *Workload) Settle() {
 	c := w.client(settlingClient, patientTimeout)
 	defer c.Close()
-	for _, t := range w.settled() {
+	for _, t := range w.counters() {
 		w.settle(c, t)
 	}
 	w.settleLeases(c)
 	w.settleBooks(c)
 }
 
-func (w *Workload) settled() []*Trail {
-	trails := append(w.Accounts.Trails(), w.Onces.Trails()...)
-	return append(trails, w.Mixed.Trails()...)
+// counters returns the histories of the limits that never refill.
+func (w *Workload) counters() []*ledger.Trail {
+	return slices.Concat(w.Accounts.Trails(), w.Onces.Trails(), w.Mixed.Trails())
 }
 
-func (w *Workload) settle(c *Client, t *Trail) {
-	op := Op{Client: c.ID, Verb: Take}
+func (w *Workload) settle(c *Client, t *ledger.Trail) {
+	op := t.Op(ledger.Take, 0)
 	begin := c.nowNs()
-	a := c.Persist(quota(t, op, "")...)
+	a := c.Persist(quota(op, "")...)
 	for a.Outcome == NotApplied && time.Duration(c.nowNs()-begin) < persistFor {
 		time.Sleep(backoff)
-		a = c.Persist(quota(t, op, "")...)
+		a = c.Persist(quota(op, "")...)
 	}
 	if a.Outcome != Answered {
-		w.Violations.Add(t.Key, fmt.Errorf("%w: no answer in a whole cluster: %v", ErrNoLeader, a.Outcome))
+		w.Violations.Add(t.Name, fmt.Errorf("%w: no answer in a whole cluster: %v", ErrNoLeader, a.Outcome))
 		return
 	}
-	w.record(t, op, a, false)
+	w.record(c, t, op, a, false)
 }
 
 // Judge runs every check over the histories, and keeps the wrong histories.
 func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 	var jobs []func()
-	judge := func(t *Trail, check func([]Op) error) {
+	judge := func(t *ledger.Trail, check func([]ledger.Op) error) {
 		jobs = append(jobs, func() {
 			if err := check(t.Ops()); err != nil {
-				w.Violations.Add(t.Key, err)
-				keep(t.Key, t)
+				w.Violations.Add(t.Name, err)
+				keep(t.Name, t)
 			}
 		})
 	}
 	for _, t := range w.Buckets {
-		judge(t, func(ops []Op) error {
-			return ledger.OverAdmittedBucket(bucketBurst, bucketPerSecond, Rho, grantsOf(ops))
+		judge(t, func(ops []ledger.Op) error {
+			return ledger.OverAdmittedBucket(bucketBurst, bucketPerSecond, Rho, ledger.Grants(ops))
 		})
 	}
 	for _, t := range w.Slidings {
-		judge(t, func(ops []Op) error {
-			return errors.Join(ledger.OverAdmittedWindow(slidingMax, slidingWindow, Rho, grantsOf(ops)), Granting(ops))
+		judge(t, func(ops []ledger.Op) error {
+			return errors.Join(Granting(ops),
+				ledger.OverAdmittedWindow(slidingMax, slidingWindow, Rho, ledger.Grants(ops)))
 		})
 	}
-	for _, t := range append(w.Accounts.Trails(), w.Onces.Trails()...) {
-		judge(t, func(ops []Op) error { return accountedAtEnd(t.Max, ops) })
-		judge(t, func(ops []Op) error { return w.staleness(t, ops) })
+	for _, t := range w.counters() {
+		judge(t, ledger.Linearizable)
+		judge(t, func(ops []ledger.Op) error { return w.staleness(t, ops) })
 	}
-	for _, t := range w.settled() {
-		judge(t, func(ops []Op) error { return Linearizable(t.Max, ops) })
-	}
-	for _, ring := range w.Books.rings() {
+	for _, ring := range w.Books.Rings() {
 		for _, t := range ring.Trails() {
-			jobs = append(jobs, func() {
-				if err := w.Books.judge(ring, t); err != nil {
-					w.Violations.Add(t.Name, err)
-					keep(t.Name, t)
-				}
-			})
+			judge(t, func([]ledger.Op) error { return w.Books.Judge(ring, t, Rho) })
 		}
 	}
-	jobs = append(jobs, func() { w.Violations.Add(leaseKey, OverHeld(leaseSlots, w.Leases.Holds())) })
+	jobs = append(jobs, func() { w.Violations.Add(leaseKey, ledger.OverHeld(leaseSlots, w.Leases.Spans())) })
 	inParallel(jobs)
 }
 
-// grantsOf returns what operations with an answer took.
-func grantsOf(ops []Op) (grants []ledger.Grant) {
-	for _, op := range ops {
-		if units := op.grants(); units > 0 {
-			grants = append(grants, ledger.Grant{CallNs: op.CallNs, ReturnNs: op.ReturnNs, Units: units})
-		}
-	}
-	return grants
-}
-
 // staleness judges the stale reads of a limit that only grows, and counts them.
-func (w *Workload) staleness(t *Trail, ops []Op) error {
+func (w *Workload) staleness(t *ledger.Trail, ops []ledger.Op) error {
 	reads := t.StaleReads()
-	understated, err := Staleness(ops, reads)
+	understated, err := ledger.Staleness(ops, reads)
 	w.Reads.count(func(n *ReadCounts) {
 		n.Stale, n.Understated = n.Stale+len(reads), n.Understated+understated
 		for _, r := range reads {
-			if r.ageless() {
+			if r.Age >= unknownAge {
 				n.Ageless++
 			} else {
-				n.OldestMs = max(n.OldestMs, r.StaleMs)
+				n.Oldest = max(n.Oldest, r.Age)
 			}
 		}
 	})
 	return err
-}
-
-// accountedAtEnd takes the remaining units from the last operation, which is Settle's.
-func accountedAtEnd(maxUnits int64, ops []Op) error {
-	if len(ops) == 0 || ops[len(ops)-1].Outcome != Answered {
-		return nil // Settle has reported this already
-	}
-	return Accounted(maxUnits, ops[len(ops)-1].Left, ops)
 }
 
 // inParallel runs jobs on as many goroutines as there are processors.
@@ -143,13 +118,4 @@ func inParallel(jobs []func()) {
 	}
 	close(next)
 	all.Wait()
-}
-
-// String formats the whole history of a key.
-func (t *Trail) String() string {
-	out := "key " + t.Key + ", max " + strconv.FormatInt(t.Max, 10) + "\n"
-	for _, op := range t.Ops() {
-		out += op.String() + "\n"
-	}
-	return out
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // ErrLeaseLost reports that a slot was gone before its expiry, though its holder had not released it.
@@ -20,20 +22,21 @@ const leaseKey = "lease"
 // Leases is the history of the leases. Safe for use by several goroutines.
 type Leases struct {
 	mu    sync.Mutex
-	holds []Hold
+	spans []ledger.Span
 }
 
-func (l *Leases) add(h Hold) {
+func (l *Leases) add(s ledger.Span) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.holds = append(l.holds, h)
+	l.spans = append(l.spans, s)
 }
 
-// Holds returns the history so far.
-func (l *Leases) Holds() []Hold {
+// Spans returns the history so far: from the return of each ACQUIRE to the call of its first RELEASE, and no longer than
+// the lease ran.
+func (l *Leases) Spans() []ledger.Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]Hold(nil), l.holds...)
+	return append([]ledger.Span(nil), l.spans...)
 }
 
 // lease acquires a slot, holds it for a moment and releases it.
@@ -53,7 +56,7 @@ func (w *Workload) lease(ctx context.Context, c *Client) {
 	if figures == nil {
 		return // the client held a slot perhaps, and at no time for certain
 	}
-	h := Hold{Holder: holder, FromNs: got.ReturnNs, TillNs: min(back.CallNs, expiryNs(got.CallNs)), Units: 1}
+	h := ledger.Span{Of: holder, FromNs: got.ReturnNs, TillNs: min(back.CallNs, expiryNs(got.CallNs)), Units: 1}
 	w.Leases.add(h)
 	if _, number := back.Reply.(int64); back.Outcome == Refused || back.Outcome == Answered && !number {
 		w.Violations.Add(leaseKey, fmt.Errorf("%w: RELEASE answered %v", ErrBadReply, back.Reply))
@@ -78,7 +81,7 @@ func (w *Workload) settleLeases(c *Client) {
 				fmt.Errorf("%w: %d of %d can be had: %v", ErrSlotLost, slot, leaseSlots, got.Reply))
 			return
 		}
-		w.Leases.add(Hold{Holder: "at the end", FromNs: got.ReturnNs, TillNs: expiryNs(got.CallNs), Units: 1})
+		w.Leases.add(ledger.Span{Of: "at the end", FromNs: got.ReturnNs, TillNs: expiryNs(got.CallNs), Units: 1})
 	}
 }
 

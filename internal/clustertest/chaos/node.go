@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 const (
@@ -119,19 +121,19 @@ func isMaster(reply any) bool {
 }
 
 // Digest asks the node for its applied index and the hash of its state there.
-func (n *Node) Digest() (Digest, error) {
+func (n *Node) Digest() (ledger.Digest, error) {
 	reply, err := n.Ask(askTimeout, "DEBUG", "DIGEST")
 	if err != nil {
-		return Digest{}, err
+		return ledger.Digest{}, err
 	}
 	items, ok := reply.([]any)
 	if !ok || len(items) != 2 {
-		return Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
+		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
 	}
 	index, ok1 := items[0].(int64)
 	hash, ok2 := items[1].(string)
 	if !ok1 || !ok2 {
-		return Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
+		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
 	}
-	return Digest{Node: n.ID, Applied: uint64(index), Hash: hash}, nil
+	return ledger.Digest{Node: n.ID, Last: ledger.Applied{Index: uint64(index)}, Hash: hash}, nil
 }

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 const (
@@ -25,6 +28,8 @@ const (
 var (
 	// ErrStale reports that a linearizable read lacks units which its own client knew to be used.
 	ErrStale = errors.New("a read lacks what was acknowledged before it")
+	// ErrUntold reports that the reply to a read under READONLY has no age.
+	ErrUntold = errors.New("staleness untold")
 	// ErrNoStaleRead reports that a node refused a read under READONLY, although such a read needs no leader.
 	ErrNoStaleRead = errors.New("a read under READONLY was refused")
 )
@@ -46,7 +51,7 @@ type ReadCounts struct {
 	Stale        int // under READONLY, with an age, judged
 	Understated  int // of these
 	Ageless      int // of these: the node did not know the age
-	OldestMs     int64
+	Oldest       time.Duration
 }
 
 func (r *Reads) count(how func(*ReadCounts)) {
@@ -103,33 +108,32 @@ func (w *Workload) spawnReaders(ctx context.Context, all *sync.WaitGroup, id int
 			})
 		}
 	}
-	for _, ring := range []*Ring{&w.Accounts, &w.Onces, &w.Mixed} {
-		spawn(readClients, func(r *reader) { w.read(r, ring.next()) })
+	for _, ring := range []*ledger.Ring{&w.Accounts, &w.Onces, &w.Mixed} {
+		spawn(readClients, func(r *reader) { w.read(r, ring.Next()) })
 	}
 	spawn(staleClients, w.staleRead, "READONLY")
 	spawn(pairClients, w.pair)
 }
 
 // read reads a limit that never refills, and adds the result to the limit's history.
-func (w *Workload) read(r *reader, t *Trail) {
-	c := r.anyNode()
-	op := Op{Client: c.ID, Verb: Inspect, At: c.addrs[0]}
+func (w *Workload) read(r *reader, t *ledger.Trail) {
+	verb := ledger.Inspect
 	if r.rng.IntN(3) == 0 {
-		op.Verb = Exists
+		verb = ledger.Exists
 	}
-	if a, ok := w.ask(c, &op, t.Key, t.Max); ok {
-		op.CallNs, op.ReturnNs = a.CallNs, a.ReturnNs
-		t.add(op)
+	if op, ok := w.ask(r.anyNode(), t.Op(verb, 0)); ok {
+		t.Add(op)
 	}
 }
 
 // ask runs a linearizable read. It returns false without an answer.
-func (w *Workload) ask(c *Client, op *Op, key string, most int64) (Answer, bool) {
-	command := "RL.INSPECT"
-	if op.Verb == Exists {
+func (w *Workload) ask(c *Client, op ledger.Op) (ledger.Op, bool) {
+	command, key := "RL.INSPECT", op.Pairs[0].Key
+	if op.Verb == ledger.Exists {
 		command = "EXISTS"
 	}
 	a := c.Call(command, key)
+	op.Client, op.At, op.CallNs, op.ReturnNs = c.ID, c.addrs[0], a.CallNs, a.ReturnNs
 	followed := w.leads != nil && w.leads() != "" && w.leads() != c.addrs[0]
 	w.Reads.count(func(n *ReadCounts) {
 		switch {
@@ -142,21 +146,21 @@ func (w *Workload) ask(c *Client, op *Op, key string, most int64) (Answer, bool)
 			n.Linearizable++
 		}
 	})
-	if a.Outcome == Refused || a.Outcome == Answered && !op.looked(a.Reply, most) {
+	if a.Outcome == Refused || a.Outcome == Answered && !looked(&op, a.Reply) {
 		w.Violations.Add(key, fmt.Errorf("%w: %s: %v", ErrBadReply, command, a.Reply))
 	}
-	return a, a.Outcome == Answered
+	return op, a.Outcome == Answered
 }
 
 // looked takes the numbers from the reply to a read of a limit.
-func (o *Op) looked(reply any, most int64) bool {
-	if n, ok := reply.(int64); ok && o.Verb == Exists {
-		o.Left = n
+func looked(op *ledger.Op, reply any) bool {
+	if n, ok := reply.(int64); ok && op.Verb == ledger.Exists {
+		op.Answer.Left = n
 		return true
 	}
 	seen, ok := inspected(reply)
-	o.Left = most - seen.used
-	return ok && o.Verb == Inspect && (!seen.found || seen.remaining == o.Left)
+	op.Answer.Left = op.Max - seen.used
+	return ok && op.Verb == ledger.Inspect && (!seen.found || seen.remaining == op.Answer.Left)
 }
 
 // inspection is a reply to RL.INSPECT.
@@ -164,7 +168,7 @@ type inspection struct {
 	found           bool // false: the limiter is idle
 	used, remaining int64
 	aged            bool // the reply has stale_ms
-	staleMs         int64
+	age             time.Duration
 }
 
 func inspected(reply any) (seen inspection, ok bool) {
@@ -177,37 +181,42 @@ func inspected(reply any) (seen inspection, ok bool) {
 		case "remaining":
 			seen.remaining = n
 		case "stale_ms":
-			seen.aged, seen.staleMs = true, n
+			seen.aged, seen.age = true, time.Duration(n)*time.Millisecond
 		}
 	}
 	return seen, (isList || reply == nil) && len(fields)%2 == 0
 }
 
+// unknownAge is the age that a node reports if it does not know the age: a hundred years.
+const unknownAge = 100 * 365 * 24 * time.Hour
+
 // staleRead reads under READONLY an account whose use only grows.
 func (w *Workload) staleRead(r *reader) {
-	ring := []*Ring{&w.Accounts, &w.Onces}[r.rng.IntN(2)]
-	t, c := ring.latest(), r.anyNode()
+	ring := []*ledger.Ring{&w.Accounts, &w.Onces}[r.rng.IntN(2)]
+	t, c := ring.Latest(), r.anyNode()
 	if t == nil {
 		return
 	}
-	a := c.Call("RL.INSPECT", t.Key)
+	a := c.Call("RL.INSPECT", t.Name)
 	seen, ok := inspected(a.Reply)
 	switch text, _ := a.Reply.(ErrorReply); {
 	case strings.HasPrefix(string(text), "CLUSTERDOWN"):
-		w.Violations.Add(t.Key, fmt.Errorf("%w at %s: %s", ErrNoStaleRead, c.addrs[0], text))
+		w.Violations.Add(t.Name, fmt.Errorf("%w at %s: %s", ErrNoStaleRead, c.addrs[0], text))
 	case a.Outcome == Refused, a.Outcome == Answered && !ok:
-		w.Violations.Add(t.Key, fmt.Errorf("%w: RL.INSPECT: %v", ErrBadReply, a.Reply))
+		w.Violations.Add(t.Name, fmt.Errorf("%w: RL.INSPECT: %v", ErrBadReply, a.Reply))
+	case a.Outcome == Answered && !seen.aged && len(w.addrs) > 1:
+		w.Violations.Add(t.Name, fmt.Errorf("%w by %s", ErrUntold, c.addrs[0]))
 	case a.Outcome == Answered:
-		t.addStale(StaleRead{At: c.addrs[0], CallNs: a.CallNs, Used: seen.used, StaleMs: seen.staleMs,
-			Untold: !seen.aged && len(w.addrs) > 1})
+		t.AddStale(ledger.StaleRead{At: c.addrs[0], CallNs: a.CallNs, ReturnNs: a.ReturnNs, Used: seen.used,
+			Age: seen.age})
 	}
 }
 
 // pair takes a unit of its own limit at some node, and then reads the limit at some node. The read must contain every
 // earlier answer.
 func (w *Workload) pair(r *reader) {
-	key := "pair:" + strconv.Itoa(r.ID)
-	took := r.anyNode().Call(quota(&Trail{Key: key, Max: pairMax}, Op{Units: 1}, "")...)
+	t := &ledger.Trail{Name: "pair:" + strconv.Itoa(r.ID), Max: pairMax}
+	took := r.anyNode().Call(quota(t.Op(ledger.Take, 1), "")...)
 	switch figures := took.ints(); {
 	case took.Outcome == Unknown:
 		r.maybe++
@@ -216,12 +225,11 @@ func (w *Workload) pair(r *reader) {
 	default:
 		return
 	}
-	op := Op{Client: r.ID, Verb: Inspect}
-	c := r.anyNode()
-	if _, ok := w.ask(c, &op, key, pairMax); !ok {
+	op, ok := w.ask(r.anyNode(), t.Op(ledger.Inspect, 0))
+	if !ok {
 		return
 	}
-	used := pairMax - op.Left
+	used := pairMax - op.Answer.Left
 	wrong := used < r.known || used > r.known+r.maybe
 	w.Reads.count(func(n *ReadCounts) {
 		n.Pairs++
@@ -231,7 +239,7 @@ func (w *Workload) pair(r *reader) {
 		}
 	})
 	if wrong {
-		w.Violations.Add(key, fmt.Errorf("%w: %s says %d are used; %d are known, %d may be", ErrStale, c.addrs[0], used,
+		w.Violations.Add(t.Name, fmt.Errorf("%w: %s says %d are used; %d are known, %d may be", ErrStale, op.At, used,
 			r.known, r.maybe))
 	}
 }

@@ -3,6 +3,8 @@ package chaos
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 var (
@@ -14,44 +16,44 @@ var (
 
 // record completes an operation with its answer, and adds it to the history of its key. demand means that the key's
 // clients always want more.
-func (w *Workload) record(t *Trail, op Op, a Answer, demand bool) {
-	op.CallNs, op.ReturnNs, op.Outcome = a.CallNs, a.ReturnNs, a.Outcome
-	if a.Outcome == Refused || a.Outcome == Answered && !op.understand(a.Reply) {
-		w.Violations.Add(t.Key, fmt.Errorf("%w: %s of %d: %v", ErrBadReply, op.Verb, op.Units, a.Reply))
+func (w *Workload) record(c *Client, t *ledger.Trail, op ledger.Op, a Answer, demand bool) {
+	op.Client, op.CallNs, op.ReturnNs, op.Unknown = c.ID, a.CallNs, a.ReturnNs, a.Outcome == Unknown
+	switch {
+	case a.Outcome == NotApplied:
 		return
-	}
-	if op.Verb == Take && op.Outcome == Answered && op.Units > 0 {
+	case a.Outcome == Refused || a.Outcome == Answered && !understand(&op, a):
+		w.Violations.Add(t.Name, fmt.Errorf("%w: %s of %d: %v", ErrBadReply, op.Verb, op.Units, a.Reply))
+		return
+	case a.Outcome == Answered && op.Verb == ledger.Take && op.Units > 0:
 		w.Tally.decided(&op, a.Tries, demand)
 	}
-	if a.Tries > 1 && op.Verb == Take && op.Outcome == Answered && op.Granted == 0 {
-		op.Outcome = Unknown // units may have come free before a delayed attempt arrives
+	if a.Outcome == Answered && a.Tries > 1 {
+		op.Doubt()
 	}
-	t.add(op)
+	t.Add(op)
 }
 
 // understand takes the numbers from a reply: the five integers of a decision, or the integer of REFUND and RESET.
-func (o *Op) understand(reply any) bool {
-	if o.Verb != Take {
-		left, ok := reply.(int64)
-		o.Left = left
+func understand(op *ledger.Op, a Answer) bool {
+	if op.Verb != ledger.Take {
+		left, ok := a.Reply.(int64)
+		op.Answer.Left = left
 		return ok
 	}
-	a := Answer{Reply: reply}
 	figures := a.ints()
 	if len(figures) != 5 {
 		return false
 	}
 	allowed := figures[0]
-	o.Left = figures[1]
+	op.Answer.Left = figures[1]
 	switch {
-	case allowed < 0 || !o.Partial && allowed > 1 || o.Partial && allowed > max(o.Units, 1):
+	case allowed < 0 || !op.Partial && allowed > 1 || op.Partial && allowed > max(op.Units, 1):
 		return false
-	case o.Units == 0:
-		o.Granted = 0 // a dry run
-	case o.Partial:
-		o.Granted = allowed
+	case op.Units == 0: // a dry run
+	case op.Partial:
+		op.Answer.Allowed = allowed
 	default:
-		o.Granted = allowed * o.Units
+		op.Answer.Allowed = allowed * op.Units
 	}
 	return true
 }

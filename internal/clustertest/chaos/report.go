@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // Report is the result of a run.
@@ -48,14 +50,14 @@ func (r *run) report() *Report {
 		Reads: r.work.Reads.Counts(),
 	}
 	rep.Leaderless, rep.NoLeader = r.watch.Leaderless()
-	for _, t := range r.work.settled() {
+	for _, t := range r.work.counters() {
 		rep.Keys++
 		rep.Operations += len(t.Ops())
 	}
 	for _, t := range append(slices.Clone(r.work.Buckets), r.work.Slidings...) {
 		rep.Operations += len(t.Ops())
 	}
-	for _, ring := range r.work.Books.rings() {
+	for _, ring := range r.work.Books.Rings() {
 		for _, t := range ring.Trails() {
 			rep.Books++
 			rep.Entries += len(t.Ops())
@@ -72,7 +74,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "  %-22s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintf(&b, "chaos: %d nodes, %v, seed %d\n", r.Nodes, r.Duration, r.Seed)
-	line("faults", "%d: %s", sum(r.Faults), counts(r.Faults))
+	line("faults", "%d: %s", sum(r.Faults), ledger.Counts(r.Faults))
 	if damaged := r.Faults[DamageLog]; damaged > 0 {
 		line("damaged logs", "%d, %d of them refused with the reason, and the node replaced", damaged, r.Refused)
 	}
@@ -80,13 +82,13 @@ func (r *Report) String() string {
 		line("SKIPPED", "%s", skipped)
 	}
 	if len(r.SelfStops) > 0 {
-		line("stopped by themselves", "%d: %s", sum(r.SelfStops), counts(r.SelfStops))
+		line("stopped by themselves", "%d: %s", sum(r.SelfStops), ledger.Counts(r.SelfStops))
 	}
 	t := r.Totals
 	line("decisions", "%d: %d allowed, %d denied", t.Allowed+t.Denied, t.Allowed, t.Denied)
 	line("commands", "%d answered, %d not applied, %d unknown, %d refused", t.Answered,
 		t.NotApplied, t.Unknown, t.Refused)
-	line("by word", "%s", counts(t.Words))
+	line("by word", "%s", ledger.Counts(t.Words))
 	line("without a leader", "%.1f s in all, %.1f s at the longest", r.Leaderless.Seconds(), r.NoLeader.Seconds())
 	line("longest gap", "%v without any answer, slowest grant %v", t.LongestGap.Round(time.Millisecond),
 		t.SlowestGrant.Round(time.Millisecond))
@@ -97,8 +99,8 @@ func (r *Report) String() string {
 	line("reads", "%d linearizable, %d of them at followers; %d without an answer", r.Reads.Linearizable,
 		r.Reads.AtFollowers, r.Reads.Unanswered)
 	line("writes, then reads", "%d pairs, %d wrong", r.Reads.Pairs, r.Reads.WrongPairs)
-	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %d ms", r.Reads.Stale,
-		r.Reads.Understated, r.Reads.Ageless, r.Reads.OldestMs)
+	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %v", r.Reads.Stale,
+		r.Reads.Understated, r.Reads.Ageless, r.Reads.Oldest)
 	line("violations", "%d", r.Broken)
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)
@@ -107,15 +109,6 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "... and %d more\n", more)
 	}
 	return b.String()
-}
-
-// counts lists a map, sorted by name.
-func counts[K ~string, V int | int64](m map[K]V) string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%s %d", k, m[k]))
-	}
-	return strings.Join(parts, ", ")
 }
 
 func sum[K comparable](m map[K]int) (n int) {

@@ -65,7 +65,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 	}
 	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
 	if cluster.Groups > 1 {
-		r.work.Books.judgeByGroup()
+		r.work.Books.ByGroup()
 	}
 	if cfg.Patient {
 		r.work.quick = patientTimeout

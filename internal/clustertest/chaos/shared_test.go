@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 const (
@@ -165,7 +167,7 @@ func (s *shared) equalNodes() bool {
 		members, policies := s.answer(n, "SMEMBERS", "blacklist"), s.answer(n, "RL.POLICY", "LIST")
 		keys, _ := s.answer(n, "KEYS", "*").Reply.([]any)
 		uncounted := s.answer(n, "DBSIZE").Reply != int64(len(keys))
-		states[fmt.Sprint(d.Applied, d.Hash, err, members.Reply, policies.Reply, len(keys), uncounted)] = true
+		states[fmt.Sprint(d.Last.Index, d.Hash, err, members.Reply, policies.Reply, len(keys), uncounted)] = true
 		if uncounted {
 			return false
 		}
@@ -254,7 +256,7 @@ func torture(t *testing.T, args ...string) *shared {
 		s.round(number)
 	}
 	t.Logf("%d clients, %d faults, %d groups: %s answered; %s", len(s.sharers), *rounds, sharedGroups,
-		counts(s.commands), counts(s.tally.totals().Words))
+		ledger.Counts(s.commands), ledger.Counts(s.tally.totals().Words))
 	t.Logf("%d answers about answered changes, %d duels, %d answers compared", s.verified.Load(), s.duels, s.compared)
 	return s
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // Tally counts the outcomes of all clients. It is safe for use by several goroutines.
@@ -39,10 +41,10 @@ func (t *Tally) count(o Outcome, word string, atNs int64) {
 
 // decided adds the answer of one decision and its number of attempts. demand means that the key always has clients that
 // want more.
-func (t *Tally) decided(op *Op, tries int, demand bool) {
+func (t *Tally) decided(op *ledger.Op, tries int, demand bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if op.Granted == 0 {
+	if op.Granted() == 0 {
 		t.denied++
 		return
 	}
@@ -51,7 +53,7 @@ func (t *Tally) decided(op *Op, tries int, demand bool) {
 		t.slowestGrantNs = max(t.slowestGrantNs, op.ReturnNs-op.CallNs)
 	}
 	if demand {
-		t.second(op.ReturnNs).Admitted += op.Granted
+		t.second(op.ReturnNs).Admitted += op.Granted()
 	}
 }
 

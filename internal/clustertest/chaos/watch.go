@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 const (
@@ -26,7 +28,7 @@ type Watch struct {
 	cluster    *Cluster
 	start      time.Time
 	violations *Violations
-	Replicas   Replicas
+	Replicas   ledger.Replicas
 
 	leader atomic.Pointer[Node] // the last node that reported leadership
 

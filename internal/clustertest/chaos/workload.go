@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // These are the limits of the workload. Rates are low and clients many, so that the clients of a bucket always want
@@ -55,13 +57,13 @@ type Workload struct {
 
 	Tally      Tally
 	Violations *Violations
-	Buckets    []*Trail
-	Slidings   []*Trail
-	Accounts   Ring // takes without ID: unknown outcomes stay unknown
-	Onces      Ring // takes with ID, repeated until an answer arrives
-	Mixed      Ring // takes and refunds with ID, resets
+	Buckets    []*ledger.Trail
+	Slidings   []*ledger.Trail
+	Accounts   ledger.Ring // takes without ID: unknown outcomes stay unknown
+	Onces      ledger.Ring // takes with ID, repeated until an answer arrives
+	Mixed      ledger.Ring // takes and refunds with ID, resets
 	Leases     Leases
-	Books      *Books
+	Books      *ledger.Books
 	Reads      Reads
 	leads      func() string // address of the known leader; nil: unknown
 }
@@ -70,16 +72,16 @@ type Workload struct {
 func NewWorkload(addrs []string, seed uint64, v *Violations) *Workload {
 	w := &Workload{
 		start: time.Now(), addrs: addrs, seed: seed, over: fleetingOver, quick: quickTimeout, Violations: v,
-		Accounts: Ring{Prefix: "account", Max: accountMax},
-		Onces:    Ring{Prefix: "once", Max: onceMax},
-		Mixed:    Ring{Prefix: "mixed", Max: mixedMax},
-		Books:    newBooks(),
+		Accounts: ledger.Ring{Traffic: ledger.Counters("account", accountMax)},
+		Onces:    ledger.Ring{Traffic: ledger.Counters("once", onceMax)},
+		Mixed:    ledger.Ring{Traffic: ledger.Counters("mixed", mixedMax)},
+		Books:    ledger.NewBooks(fleetingTTL),
 	}
 	for i := range bucketKeys {
-		w.Buckets = append(w.Buckets, &Trail{Key: "bucket:" + strconv.Itoa(i)})
+		w.Buckets = append(w.Buckets, &ledger.Trail{Name: "bucket:" + strconv.Itoa(i)})
 	}
 	for i := range slidingKeys {
-		w.Slidings = append(w.Slidings, &Trail{Key: "sliding:" + strconv.Itoa(i)})
+		w.Slidings = append(w.Slidings, &ledger.Trail{Name: "sliding:" + strconv.Itoa(i)})
 	}
 	return w
 }
@@ -115,7 +117,7 @@ func (w *Workload) Run(ctx context.Context) {
 	spawn(onceClients, func(_ context.Context, c *Client) { w.once(c) })
 	spawn(mixedClients, func(_ context.Context, c *Client) { w.mixed(c) })
 	spawn(leaseClients, w.lease)
-	for _, ring := range w.Books.rings() {
+	for _, ring := range w.Books.Rings() {
 		spawn(bookClients, func(_ context.Context, c *Client) { w.keepBooks(c, ring) })
 	}
 	w.spawnReaders(ctx, &all, id)
@@ -131,37 +133,38 @@ func (w *Workload) client(id int, timeout time.Duration) *Client {
 // demandPerSecond returns the units that the buckets can admit per second.
 func (w *Workload) demandPerSecond() float64 { return bucketKeys * bucketPerSecond }
 
-func (w *Workload) bucket(c *Client, t *Trail) {
-	a := c.Call("RL.TOKENBUCKET", t.Key, strconv.Itoa(bucketPerSecond), strconv.Itoa(bucketBurst))
-	w.record(t, Op{Client: c.ID, Verb: Take, Units: 1}, a, true)
+func (w *Workload) bucket(c *Client, t *ledger.Trail) {
+	a := c.Call("RL.TOKENBUCKET", t.Name, strconv.Itoa(bucketPerSecond), strconv.Itoa(bucketBurst))
+	w.record(c, t, t.Op(ledger.Take, 1), a, true)
 }
 
-func (w *Workload) sliding(c *Client, t *Trail) {
+func (w *Workload) sliding(c *Client, t *ledger.Trail) {
 	units := 1 + c.rng.Int64N(3)
-	a := c.Call("RL.SLIDING", t.Key, slidingWindow.String(), strconv.Itoa(slidingMax), "COST",
+	a := c.Call("RL.SLIDING", t.Name, slidingWindow.String(), strconv.Itoa(slidingMax), "COST",
 		strconv.FormatInt(units, 10))
-	w.record(t, Op{Client: c.ID, Verb: Take, Units: units}, a, false)
+	w.record(c, t, t.Op(ledger.Take, units), a, false)
 }
 
 func (w *Workload) account(c *Client) {
-	t := w.Accounts.next()
-	op := Op{Client: c.ID, Verb: Take, Units: c.rng.Int64N(4), Partial: c.rng.IntN(4) == 0}
-	w.record(t, op, c.Call(quota(t, op, "")...), false)
+	t := w.Accounts.Next()
+	op := t.Op(ledger.Take, c.rng.Int64N(4))
+	op.Partial = c.rng.IntN(4) == 0
+	w.record(c, t, op, c.Call(quota(op, "")...), false)
 }
 
 func (w *Workload) once(c *Client) {
-	t := w.Onces.next()
-	op := Op{Client: c.ID, Verb: Take, Units: 1 + c.rng.Int64N(3)}
+	t := w.Onces.Next()
+	op := t.Op(ledger.Take, 1+c.rng.Int64N(3))
 	id := c.freshID()
-	first := c.Persist(quota(t, op, id)...)
-	w.record(t, op, first, false)
+	first := c.Persist(quota(op, id)...)
+	w.record(c, t, op, first, false)
 	if c.rng.IntN(4) == 0 {
-		w.repeat(c, t, first, quota(t, op, id))
+		w.repeat(c, t, first, quota(op, id))
 	}
 }
 
 // repeat sends an operation again, possibly to another node. The answer must be the same, unless it was a denial.
-func (w *Workload) repeat(c *Client, t *Trail, first Answer, args []string) {
+func (w *Workload) repeat(c *Client, t *ledger.Trail, first Answer, args []string) {
 	told := first.ints()
 	if len(told) < 2 || told[0] == 0 {
 		return
@@ -175,29 +178,28 @@ func (w *Workload) repeat(c *Client, t *Trail, first Answer, args []string) {
 		return
 	}
 	if got := again.ints(); len(got) < 2 || !slices.Equal(got[:2], told[:2]) {
-		w.Violations.Add(t.Key, fmt.Errorf("%w: %v answered %v first and %v when repeated", ErrNotOnce, args,
+		w.Violations.Add(t.Name, fmt.Errorf("%w: %v answered %v first and %v when repeated", ErrNotOnce, args,
 			first.Reply, again.Reply))
 	}
 }
 
 func (w *Workload) mixed(c *Client) {
-	t := w.Mixed.next()
+	t := w.Mixed.Next()
 	switch n := c.rng.IntN(20); {
 	case n == 0:
-		w.record(t, Op{Client: c.ID, Verb: Reset}, c.Call("RL.RESET", t.Key), false)
+		w.record(c, t, t.Op(ledger.Reset, 0), c.Call("RL.RESET", t.Name), false)
 	case n < 6:
-		op := Op{Client: c.ID, Verb: Refund, Units: 1 + c.rng.Int64N(3)}
-		a := c.Persist("RL.REFUND", t.Key, strconv.FormatInt(op.Units, 10), "ID", c.freshID())
-		w.record(t, op, a, false)
+		op := t.Op(ledger.Refund, 1+c.rng.Int64N(3))
+		w.record(c, t, op, c.Persist("RL.REFUND", t.Name, strconv.FormatInt(op.Units, 10), "ID", c.freshID()), false)
 	default:
-		op := Op{Client: c.ID, Verb: Take, Units: 1 + c.rng.Int64N(3)}
-		w.record(t, op, c.Persist(quota(t, op, c.freshID())...), false)
+		op := t.Op(ledger.Take, 1+c.rng.Int64N(3))
+		w.record(c, t, op, c.Persist(quota(op, c.freshID())...), false)
 	}
 }
 
-// quota returns the command of an operation on a limit that never refills.
-func quota(t *Trail, op Op, id string) []string {
-	args := []string{"RL.FIXED", t.Key, "FOREVER", strconv.FormatInt(t.Max, 10), "COST",
+// quota returns the command of a take from a limit that never refills.
+func quota(op ledger.Op, id string) []string {
+	args := []string{"RL.FIXED", op.Pairs[0].Key, "FOREVER", strconv.FormatInt(op.Max, 10), "COST",
 		strconv.FormatInt(op.Units, 10)}
 	if op.Partial {
 		args = append(args, "PARTIAL")

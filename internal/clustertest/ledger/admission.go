@@ -15,6 +15,16 @@ var ErrOverAdmitted = errors.New("over-admitted")
 // Grant is an answered request that took units. It happened between its call and its return.
 type Grant struct{ CallNs, ReturnNs, Units int64 }
 
+// Grants returns what the answered takes of a history received.
+func Grants(ops []Op) (grants []Grant) {
+	for i := range ops {
+		if units := ops[i].Granted(); units > 0 {
+			grants = append(grants, Grant{CallNs: ops[i].CallNs, ReturnNs: ops[i].ReturnNs, Units: units})
+		}
+	}
+	return grants
+}
+
 // roundingUnits is the tolerance for the float arithmetic of the checker, not for the server.
 const roundingUnits = 1e-6
 

@@ -23,7 +23,7 @@ type charge struct {
 // answers to a Check of 0 units. Every acknowledged check and commit counts once in all of its pairs, an unknown one in
 // all or in none, and a hold nowhere. The history begins with the policies, and they do not change until the end.
 func Explained(ops []Op, left map[Pair]Answer) error {
-	if err := lasting(ops, left); err != nil {
+	if err := sameTerms(ops, left); err != nil {
 		return err
 	}
 	certain, perhaps := charges(ops)
@@ -41,8 +41,8 @@ func Explained(ops []Op, left map[Pair]Answer) error {
 		used, perhaps, Show(ops))
 }
 
-// lasting finds answers that report a missing policy or another limit.
-func lasting(ops []Op, left map[Pair]Answer) error {
+// sameTerms finds answers that report a missing policy or another limit.
+func sameTerms(ops []Op, left map[Pair]Answer) error {
 	limits := map[string]int64{}
 	for _, op := range ops {
 		switch {

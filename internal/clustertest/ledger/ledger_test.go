@@ -216,7 +216,7 @@ func TestLinearizableByGroup(t *testing.T) {
 // TestOneSetter checks that the changes of a trail do not overlap, and that none follows one with an unknown outcome.
 func TestOneSetter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	traffic := PolicySwaps()
+	traffic := policySwaps()
 	traffic.OneSetter = true
 	trail := (&Ring{Traffic: traffic}).Next()
 	next := func() Op {
@@ -337,7 +337,7 @@ func TestOverHeld(t *testing.T) {
 		"more was used than was held": {ops: []Op{made(0, 3), settled(5, 9)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := OverHeld(c.ops, team, 5, 0.01)
+			err := OverHeld(5, SpansOf(team, c.ops, 0.01))
 			if c.bad {
 				require.ErrorIs(t, err, ErrOverHeld)
 				return
@@ -366,5 +366,21 @@ func TestRepeatedCommandsMayBecomeUnknown(t *testing.T) {
 	for _, denied := range []Op{held("h", 3).told(Answer{Left: 2}), both(3).told(Answer{Left: 2})} {
 		denied.Doubt()
 		require.True(t, denied.Unknown, "%v", denied)
+	}
+}
+
+// TestOverHeldSpans checks the bound on spans, as of leases.
+func TestOverHeldSpans(t *testing.T) {
+	span := func(from, till int64) Span { return Span{FromNs: from, TillNs: till, Units: 1} }
+	for name, c := range map[string]struct {
+		spans []Span
+		want  error
+	}{
+		"one after the other":       {spans: []Span{span(0, 5), span(5, 9), span(9, 11)}},
+		"two at once":               {spans: []Span{span(0, 5), span(1, 9), span(5, 11)}},
+		"three at once":             {spans: []Span{span(0, 5), span(1, 9), span(4, 11)}, want: ErrOverHeld},
+		"answered after it ran out": {spans: []Span{span(0, 5), span(1, 9), span(4, 3)}},
+	} {
+		t.Run(name, func(t *testing.T) { requireErr(t, c.want, OverHeld(2, c.spans)) })
 	}
 }

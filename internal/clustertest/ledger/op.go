@@ -16,10 +16,17 @@ const (
 	Commit              // commit the hold ID: Units were used
 	Cancel              // cancel the hold ID
 	Set                 // give the policy of the pair the limits Maxima; none: delete it
+
+	// The others concern one counter, a limit of Max units that never refills.
+	Take    // take Units, or with Partial as many as fit; 0 looks
+	Refund  // give Units back
+	Reset   // forget the counter
+	Inspect // read the units that are left
+	Exists  // read whether units are in use
 )
 
 func (v Verb) String() string {
-	return [...]string{"check", "reserve", "commit", "cancel", "set"}[v]
+	return [...]string{"check", "reserve", "commit", "cancel", "set", "take", "refund", "reset", "inspect", "exists"}[v]
 }
 
 // Pair is a policy and the key it is asked about.
@@ -32,12 +39,16 @@ func (p Pair) String() string { return p.Policy + " " + p.Key }
 type Op struct {
 	Client int
 	Verb   Verb
-	Pairs  []Pair
+	Pairs  []Pair  // of a counter: its key
 	ID     string  // of the hold
-	Units  int64   // requested or used
+	Units  int64   // requested, used or given back
 	TTLNs  int64   // Reserve
 	Maxima []int64 // Set: of limits that never refill
 	Reset  bool    // Set: forget the usage
+
+	Max     int64  // of the counter
+	Partial bool   // Take: as many units as fit
+	At      string // Inspect and Exists: the node that was asked
 
 	CallNs, ReturnNs int64 // on one clock of all clients
 	Unknown          bool  // it may have been applied at any time after the call, or not at all
@@ -57,13 +68,22 @@ const (
 
 // Answer is the content of a reply. Check fills all fields, from the limit that binds. Reserve does not name its
 // policy. Commit sets Left, and Cancel sets Allowed. Set puts the policy's version in Left. After a deletion Allowed
-// says whether the policy existed.
+// says whether the policy existed. The operations of a counter set Left: Reset to the number of counters that were
+// forgotten, Exists to the number that exist. Take also sets Allowed.
 type Answer struct {
 	Status  Status
-	Allowed int64 // 1 or 0
+	Allowed int64 // 1 or 0; Take: the units granted
 	Left    int64 // units of the limit that binds
 	Limit   int64 // maximum of that limit
 	Policy  string
+}
+
+// Granted returns the units that a Take certainly received.
+func (o *Op) Granted() int64 {
+	if o.Verb == Take && !o.Unknown {
+		return o.Answer.Allowed
+	}
+	return 0
 }
 
 // deadlineNs returns the time by which the operation has certainly happened: never, if its outcome is unknown.
@@ -78,7 +98,7 @@ func (o *Op) deadlineNs() int64 {
 // answer was that no hold exists, or that no units are left. The state may have changed before a delayed attempt
 // arrives. Every other answer is the answer to all attempts.
 func (o *Op) Doubt() {
-	takes := o.Verb == Reserve || o.Verb == Check
+	takes := o.Verb == Reserve || o.Verb == Check || o.Verb == Take
 	o.Unknown = o.Unknown || o.Verb == Commit && o.Answer.Status == NoHold || takes && o.Answer.Allowed == 0
 }
 
@@ -91,14 +111,26 @@ func (o Op) String() string {
 	if o.Verb == Set {
 		terms = fmt.Sprintf(" to %v, reset %v", o.Maxima, o.Reset)
 	}
+	if o.Partial {
+		terms = " partial"
+	}
+	if o.At != "" {
+		terms = " at " + o.At
+	}
 	return fmt.Sprintf("%12.6f .. %12.6f s  client %-3d %s %d of %v %s%s: %s", time.Duration(o.CallNs).Seconds(),
 		time.Duration(o.ReturnNs).Seconds(), o.Client, o.Verb, o.Units, o.Pairs, o.ID, terms, result)
 }
 
-// Show formats a history with one operation a line, without dry runs. A trail has a few hundred operations, and any of
-// them may be the wrong one.
+// maxShown is how many operations of a counter an error quotes.
+const maxShown = 40
+
+// Show formats a history with one operation a line, without dry runs. A trail of policies has a few hundred operations,
+// and any of them may be the wrong one. Of a counter it shows the last ones.
 func Show(ops []Op) string {
 	var b strings.Builder
+	if len(ops) > 0 && ops[0].Verb >= Take {
+		ops = ops[max(0, len(ops)-maxShown):]
+	}
 	for _, op := range ops {
 		if op.Verb != Check || op.Units > 0 {
 			fmt.Fprintf(&b, "  %v\n", op)

@@ -4,28 +4,30 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
 // ErrOverHeld reports that more units were held and used at one instant than the limit has.
 var ErrOverHeld = errors.New("more units are held than there are")
 
-// edge is a number of units that are certainly taken, or no longer certainly taken, from an instant on.
-type edge struct{ atNs, units int64 }
+// Span is a time during which units were certainly taken: a client held them, or used them for good.
+type Span struct {
+	Of             string
+	FromNs, TillNs int64
+	Units          int64
+}
 
-// OverHeld checks that clients never certainly took more than most units of a pair at once. It counts checks, holds
-// until they may have expired or been given back, and commits of units that were held then. The cluster's clock may be
-// faster than the clients' clock by drift.
-func OverHeld(ops []Op, pair Pair, most int64, drift float64) error {
+// OverHeld checks that at no instant more than most units are certainly taken.
+func OverHeld(most int64, spans []Span) error {
+	type edge struct{ atNs, units int64 }
 	var edges []edge
-	for _, op := range ops {
-		if op.Verb == Check && !op.Unknown && op.Answer.Allowed == 1 && slices.Contains(op.Pairs, pair) {
-			edges = append(edges, edge{op.ReturnNs, op.Units})
+	for _, s := range spans {
+		if s.TillNs > s.FromNs {
+			edges = append(edges, edge{s.FromNs, s.Units}, edge{s.TillNs, -s.Units})
 		}
-	}
-	for _, made := range holdsOn(pair, ops) {
-		edges = append(edges, lifeOf(made, ops, drift)...)
 	}
 	// Units that are released at an instant are released before units that are taken then.
 	slices.SortFunc(edges, func(a, b edge) int {
@@ -34,11 +36,40 @@ func OverHeld(ops []Op, pair Pair, most int64, drift float64) error {
 	var taken int64
 	for _, e := range edges {
 		if taken += e.units; taken > most {
-			return fmt.Errorf("%w: %d of %d of %v at %v\n%s", ErrOverHeld, taken, most, pair,
-				time.Duration(e.atNs), Show(ops))
+			return fmt.Errorf("%w: %d of %d at %v:\n%s", ErrOverHeld, taken, most, time.Duration(e.atNs),
+				showSpans(e.atNs, spans))
 		}
 	}
 	return nil
+}
+
+func showSpans(atNs int64, spans []Span) string {
+	var b strings.Builder
+	for _, s := range spans {
+		if s.FromNs <= atNs && atNs < s.TillNs {
+			fmt.Fprintf(&b, "  %-12s %d taken %v .. %v\n", s.Of, s.Units, time.Duration(s.FromNs),
+				time.Duration(s.TillNs))
+		}
+	}
+	return b.String()
+}
+
+// ever is the end of a use for good.
+const ever = math.MaxInt64
+
+// SpansOf returns the times during which units of a pair were certainly taken: by checks, by holds until they may have
+// expired or been given back, and by commits of units that were held then. The cluster's clock may be faster than the
+// clients' clock by drift.
+func SpansOf(pair Pair, ops []Op, drift float64) (spans []Span) {
+	for _, op := range ops {
+		if op.Verb == Check && !op.Unknown && op.Answer.Allowed == 1 && slices.Contains(op.Pairs, pair) {
+			spans = append(spans, Span{"check", op.ReturnNs, ever, op.Units})
+		}
+	}
+	for _, made := range holdsOn(pair, ops) {
+		spans = append(spans, lifeOf(made, ops, drift)...)
+	}
+	return spans
 }
 
 // holdsOn returns the holds that were certainly made on a pair. Each lasts from the first call to the first answer of
@@ -63,8 +94,8 @@ func holdsOn(pair Pair, ops []Op) map[string]Op {
 	return made
 }
 
-// lifeOf returns the edges of one hold.
-func lifeOf(made Op, ops []Op, drift float64) []edge {
+// lifeOf returns the times of one hold: while it was active, and since then for its used units.
+func lifeOf(made Op, ops []Op, drift float64) []Span {
 	endNs := made.CallNs + int64(float64(made.TTLNs)/(1+drift))
 	tillNs, kept, cancelNs := endNs, int64(0), endNs
 	for _, op := range ops {
@@ -80,8 +111,6 @@ func lifeOf(made Op, ops []Op, drift float64) []edge {
 			kept = min(op.Units, made.Units)
 		}
 	}
-	if tillNs <= made.ReturnNs {
-		return []edge{{made.ReturnNs, kept}}
-	}
-	return []edge{{made.ReturnNs, made.Units}, {tillNs, kept - made.Units}}
+	tillNs = max(tillNs, made.ReturnNs)
+	return []Span{{made.ID, made.ReturnNs, tillNs, made.Units}, {made.ID, tillNs, ever, kept}}
 }

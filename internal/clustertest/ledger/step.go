@@ -13,8 +13,38 @@ func (b *book) step(e *entry) (told bool, next *book) {
 		return b.commit(e)
 	case Cancel:
 		return b.cancel(e)
+	case Set:
+		return b.set(e)
 	}
-	return b.set(e)
+	used, answer := Count(b.used[e.pairs[0]], &e.op)
+	return e.told(answer), b.charged(e.pairs, used-b.used[e.pairs[0]])
+}
+
+// Count returns the effect of an operation on a counter of which some units are in use, and its answer.
+func Count(used int64, op *Op) (now int64, a Answer) {
+	switch op.Verb {
+	case Take:
+		granted := op.Units
+		if op.Partial {
+			granted = min(granted, op.Max-used)
+		}
+		if used+granted > op.Max {
+			granted = 0
+		}
+		return used + granted, Answer{Allowed: granted, Left: op.Max - used - granted}
+	case Refund:
+		if used == 0 {
+			return 0, Answer{Left: -1} // an idle limiter does not exist, so no unit can be refunded
+		}
+		used = max(0, used-op.Units)
+		return used, Answer{Left: op.Max - used}
+	case Inspect:
+		return used, Answer{Left: op.Max - used}
+	case Exists:
+		return used, Answer{Left: min(used, 1)}
+	default: // Reset
+		return 0, Answer{Left: min(used, 1)}
+	}
 }
 
 func (b *book) check(e *entry) (told bool, next *book) {

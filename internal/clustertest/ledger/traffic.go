@@ -11,7 +11,9 @@ import (
 // adds them to their trail.
 type Traffic struct {
 	Name     string
-	Policies []Terms // none: each trail has its own policy, which changes
+	Policies []Terms // none: each trail has its own policy, which changes, or a counter
+	Counter  int64   // units of the counter that each trail has
+	Refills  bool    // each trail is of a limit that refills, and has no end
 	// Holds last from TTL to TTL+Spread.
 	TTL, Spread time.Duration
 	// OneSetter keeps policy changes of a trail from overlapping, and makes a change with an unknown outcome its
@@ -26,25 +28,45 @@ type Terms struct {
 	Keys   int
 }
 
-// Books is traffic of checks and holds that do not expire. Its histories must be linearizable.
-func Books() *Traffic {
+// lasting is traffic of checks and holds that do not expire. Its histories must be linearizable.
+func lasting() *Traffic {
 	return &Traffic{Name: "books", TTL: time.Hour,
 		Policies: []Terms{{"book-org", 150, 1}, {"book-team", 60, 2}, {"book-user", 30, 3}}}
 }
 
-// Fleeting is traffic of checks and holds that expire soon, some before they are committed. Its histories must be
+// fleeting is traffic of checks and holds that expire soon, some before they are committed. Its histories must be
 // explained.
-func Fleeting(ttl time.Duration) *Traffic {
+func fleeting(ttl time.Duration) *Traffic {
 	return &Traffic{Name: "fleeting", TTL: ttl, Spread: ttl,
 		Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
 }
 
-// PolicySwaps is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
+// policySwaps is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
 // histories must be linearizable.
-func PolicySwaps() *Traffic { return &Traffic{Name: "turns"} }
+func policySwaps() *Traffic { return &Traffic{Name: "turns"} }
 
-// Max returns the units of a key of a policy.
-func (t *Traffic) Max(policy string) int64 {
+// Counters is traffic on counters with most units, a trail each. Its histories must be linearizable. The harness draws
+// the operations.
+func Counters(name string, most int64) *Traffic { return &Traffic{Name: name, Counter: most} }
+
+// Refilling is traffic on a limit that refills. [OverAdmittedBucket] and [OverAdmittedWindow] judge its history.
+func Refilling(name string) *Traffic { return &Traffic{Name: name, Refills: true} }
+
+// trail returns the n-th trail.
+func (t *Traffic) trail(n int) *Trail {
+	name := fmt.Sprintf("%s:%d", t.Name, n)
+	trail := &Trail{Name: name, Max: t.Counter, founded: t.founding(), most: maxOps, begun: 1}
+	switch {
+	case t.Refills:
+		trail.most = 0
+	case t.Counter > 0:
+		trail.most = maxCounterOps
+	}
+	return trail
+}
+
+// most returns the units of a key of a policy.
+func (t *Traffic) most(policy string) int64 {
 	return t.Policies[slices.IndexFunc(t.Policies, func(p Terms) bool { return p.Policy == policy })].Max
 }
 

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"sync"
 )
 
@@ -9,10 +8,13 @@ import (
 // several goroutines.
 type Trail struct {
 	Name    string
+	Max     int64 // of the counter with this name, if the trail is of a counter
 	founded []Op
+	most    int // operations that it accepts; 0: any number
 
 	mu      sync.Mutex
 	ops     []Op
+	stale   []StaleRead
 	holds   []Op // the requested holds
 	begun   int
 	unknown int
@@ -20,10 +22,17 @@ type Trail struct {
 }
 
 const (
-	// maxOps and maxUnknown bound a trail, so that the search for a linearization ends.
-	maxOps     = 500
-	maxUnknown = 8
+	// maxOps, maxCounterOps and maxUnknown bound a trail, so that the search for a linearization ends. In the history of
+	// a counter it takes a second with 20 unknown operations, and practically for ever with 100.
+	maxOps        = 500
+	maxCounterOps = 1500
+	maxUnknown    = 8
 )
+
+// Op returns an operation on the counter.
+func (t *Trail) Op(verb Verb, units int64) Op {
+	return Op{Verb: verb, Pairs: []Pair{{Key: t.Name}}, Max: t.Max, Units: units}
+}
 
 // Add adds a finished operation.
 func (t *Trail) Add(op Op) {
@@ -33,6 +42,20 @@ func (t *Trail) Add(op Op) {
 		t.unknown++
 	}
 	t.ops = append(t.ops, op)
+}
+
+// AddStale adds a stale read of the counter.
+func (t *Trail) AddStale(r StaleRead) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stale = append(t.stale, r)
+}
+
+// StaleReads returns the stale reads so far.
+func (t *Trail) StaleReads() []StaleRead {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]StaleRead(nil), t.stale...)
 }
 
 // set begins a policy change. It returns false if another one is under way, or if the outcome of one is unknown.
@@ -65,7 +88,7 @@ func (t *Trail) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun++
-	return t.begun <= maxOps && t.unknown < maxUnknown
+	return t.most == 0 || t.begun <= t.most && t.unknown < maxUnknown
 }
 
 // String formats the whole history.
@@ -92,9 +115,19 @@ func (r *Ring) Next() *Trail {
 	if n := len(r.trails); n > 0 && r.trails[n-1].begin() {
 		return r.trails[n-1]
 	}
-	t := &Trail{Name: fmt.Sprintf("%s:%d", r.Traffic.Name, len(r.trails)), founded: r.Traffic.founding(), begun: 1}
+	t := r.Traffic.trail(len(r.trails))
 	r.trails = append(r.trails, t)
 	return t
+}
+
+// Latest returns the trail of the last operation, or nil before the first.
+func (r *Ring) Latest() *Trail {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.trails) == 0 {
+		return nil
+	}
+	return r.trails[len(r.trails)-1]
 }
 
 // Trails returns all trails so far.

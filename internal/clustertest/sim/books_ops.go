@@ -14,6 +14,9 @@ func engineOp(op ledger.Op) engine.Op {
 		return engine.Op{Code: engine.OpCommit, Key: []byte(op.ID), Cost: op.Units}
 	case ledger.Cancel:
 		return engine.Op{Code: engine.OpCancel, Key: []byte(op.ID), Cost: 1}
+	case ledger.Take, ledger.Refund, ledger.Reset:
+		key := op.Pairs[0].Key
+		return engine.Op{Code: codeOf[op.Verb], Key: []byte(key), Limit: limitOf(key), Cost: op.Units}
 	}
 	e := engine.Op{Code: engine.OpCheck, Text: []byte(op.Pairs[0].Policy), Key: []byte(op.Pairs[0].Key), Cost: op.Units}
 	for _, p := range op.Pairs[1:] {
@@ -23,6 +26,10 @@ func engineOp(op ledger.Op) engine.Op {
 		e.Code, e.ID, e.TTLNs = engine.OpReserve, []byte(op.ID), op.TTLNs
 	}
 	return e
+}
+
+var codeOf = map[ledger.Verb]engine.OpCode{
+	ledger.Take: engine.OpTake, ledger.Refund: engine.OpRefund, ledger.Reset: engine.OpReset,
 }
 
 func changeOf(op ledger.Op) *engine.PolicyChange {
@@ -52,6 +59,10 @@ func (s *Simulation) answerOf(op ledger.Op, d engine.Decision) ledger.Answer {
 		return ledger.Answer{Allowed: d.Allowed, Left: d.Remaining, Limit: d.Limit, Policy: op.Pairs[d.Pair].Policy}
 	case op.Verb == ledger.Reserve:
 		return ledger.Answer{Allowed: d.Allowed, Left: d.Remaining, Limit: d.Limit}
+	case op.Verb == ledger.Take:
+		return ledger.Answer{Allowed: d.Allowed * op.Units, Left: d.Remaining}
+	case op.Verb == ledger.Reset:
+		return ledger.Answer{Left: d.Allowed}
 	case op.Verb == ledger.Cancel, op.Verb == ledger.Set && len(op.Maxima) == 0:
 		return ledger.Answer{Allowed: d.Allowed}
 	}

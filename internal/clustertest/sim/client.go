@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 const (
@@ -28,7 +29,7 @@ type client struct {
 	number int
 	rng    *rand.Rand
 	ids    int
-	mine   []string // keys 'r' of which it has taken a unit
+	mine   []*ledger.Trail // limits 'r' of which it has taken a unit
 	own    own
 }
 
@@ -45,7 +46,8 @@ func (c *client) run() {
 		case n < 75:
 			c.look()
 		case n < 85:
-			c.insist(c.op(c.key(once, 2), engine.OpTake, 1+c.rng.Int64N(3)))
+			trail := c.trail(once)
+			c.insist(on(trail, trail.Op(ledger.Take, 1+c.rng.Int64N(3))))
 		case n < 94:
 			c.takeOrReturn()
 		default:
@@ -59,13 +61,13 @@ func (c *client) pause(mean time.Duration) {
 	time.Sleep(time.Duration(c.rng.ExpFloat64() * float64(mean)))
 }
 
-// key draws one of the keys of a kind: n, or more in a cluster with several groups.
-func (c *client) key(kind byte, n int) string {
-	return fmt.Sprintf("%c%d", kind, c.rng.IntN(n*min(c.sim.groups(), mostGroupsWithKeys)))
-}
-
-func (c *client) op(key string, code engine.OpCode, cost int64) engine.Op {
-	return engine.Op{Code: code, Key: []byte(key), Limit: limitOf(key), Cost: cost}
+// trail draws the history of a limit of a kind.
+func (c *client) trail(kind byte) *ledger.Trail {
+	rings := c.sim.limits[kind]
+	if kind == cleared {
+		return rings[c.number].Next() // no other client uses it
+	}
+	return rings[c.rng.IntN(len(rings))].Next()
 }
 
 // pipeline sends takes on one key or on a few.
@@ -74,92 +76,131 @@ func (c *client) pipeline() {
 	if c.rng.IntN(3) == 0 {
 		n += c.rng.IntN(4)
 	}
-	ops := make([]engine.Op, n)
-	for i := range ops {
-		kind := []byte{refilling, refilling, counted, counted, tight, sliding}[c.rng.IntN(6)]
-		ops[i] = c.op(c.key(kind, 3), engine.OpTake, 1+c.rng.Int64N(2))
-	}
-	atomic := c.rng.IntN(8) == 0
-	for i := range ops {
-		if atomic && c.sim.groups() > 1 { // the keys of a transaction must have one slot
-			ops[i].Key, ops[i].Limit = ops[0].Key, ops[0].Limit
+	calls, atomic := make([]call, n), c.rng.IntN(8) == 0
+	for i := range calls {
+		trail := c.trail([]byte{refilling, refilling, counted, counted, tight, sliding}[c.rng.IntN(6)])
+		if atomic && c.sim.groups() > 1 && i > 0 { // the keys of a transaction must have one slot
+			trail = calls[0].trail
 		}
+		calls[i] = on(trail, trail.Op(ledger.Take, 1+c.rng.Int64N(2)))
 	}
-	c.send(ops, atomic)
-}
-
-// insist sends an operation with an ID until it is answered, and sometimes once more.
-func (c *client) insist(op engine.Op) outcome {
-	c.ids++
-	op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)
-	op.Bind()
-	sent := op
-	if c.sim.config.refundsWithoutID && op.Code == engine.OpRefund {
-		sent.ID = nil
-	}
-	last := unknown
-	for range attempts {
-		last = min(last, c.sendAs([]engine.Op{op}, []engine.Op{sent}, false))
-		if last == acked && c.rng.IntN(5) > 0 || c.sim.quiet.Load() {
-			break
-		}
-		c.pause(retryPause)
-	}
-	return last
+	c.send(calls, atomic)
 }
 
 // takeOrReturn takes a unit, or refunds a unit that it certainly has.
 func (c *client) takeOrReturn() {
-	if len(c.mine) > 0 && c.rng.IntN(2) == 0 {
-		key := c.mine[len(c.mine)-1]
-		c.mine = c.mine[:len(c.mine)-1]
-		c.insist(c.op(key, engine.OpRefund, 1))
+	if n := len(c.mine); n > 0 && c.rng.IntN(2) == 0 {
+		trail := c.mine[n-1]
+		c.mine = c.mine[:n-1]
+		c.insist(on(trail, trail.Op(ledger.Refund, 1)))
 		return
 	}
-	key := c.key(returned, 2)
-	if c.insist(c.op(key, engine.OpTake, 1)) == acked {
-		c.mine = append(c.mine, key)
+	trail := c.trail(returned)
+	if c.insist(on(trail, trail.Op(ledger.Take, 1))) == acked {
+		c.mine = append(c.mine, trail)
 	}
 }
 
 // takeOrClear uses a key that no other client uses.
 func (c *client) takeOrClear() {
-	key := fmt.Sprintf("%c%d", cleared, c.number)
-	code := engine.OpTake
+	trail, verb := c.trail(cleared), ledger.Take
 	if c.rng.IntN(4) == 0 {
-		code = engine.OpReset
+		verb = ledger.Reset
 	}
-	c.send([]engine.Op{c.op(key, code, 1)}, false)
+	c.send([]call{on(trail, trail.Op(verb, 1))}, false)
 }
 
-// send calls some node and records the outcome.
-func (c *client) send(ops []engine.Op, atomic bool) outcome { return c.sendAs(ops, ops, atomic) }
+// call is an operation of a client, and what the client knows of it.
+type call struct {
+	op      engine.Op
+	trail   *ledger.Trail // nil: no history contains the operation
+	entry   ledger.Op     // in the trail
+	outcome outcome
+}
 
-// sendAs records the outcome of operations that may have been sent with a mistake.
-func (c *client) sendAs(ops, sent []engine.Op, atomic bool) outcome {
+// on returns an operation of a history.
+func on(trail *ledger.Trail, op ledger.Op) call {
+	return call{op: engineOp(op), trail: trail, entry: op}
+}
+
+// send calls some node, and adds the operations to their histories. Atomic operations go through the log, even if a
+// denial would not need that.
+func (c *client) send(calls []call, atomic bool) outcome {
+	all := c.try(calls, atomic)
+	for i := range calls {
+		calls[i].record()
+	}
+	return all
+}
+
+func (c *call) record() {
+	if c.trail == nil {
+		return
+	}
+	if c.outcome != refused {
+		c.trail.Add(c.entry)
+	}
+	c.trail.Ended(c.entry)
+}
+
+// insist sends an operation with an ID until it is answered, and sometimes once more. In its history it is one operation,
+// which lasts from the first call to the first answer.
+func (c *client) insist(one call) outcome {
+	c.ids++
+	one.op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)
+	one.op.Bind()
+	if c.sim.config.refundsWithoutID && one.op.Code == engine.OpRefund {
+		one.op.ID = nil
+	}
+	calledNs := c.sim.elapsed().Nanoseconds()
+	one.outcome = refused
+	for range attempts {
+		again := []call{one}
+		switch o := c.try(again, false); {
+		case one.outcome != acked && o != refused:
+			one = again[0]
+		case o == acked && one.trail != nil && again[0].entry.Answer != one.entry.Answer:
+			c.sim.violation("%v was answered %+v when it was repeated", one.entry, again[0].entry.Answer)
+		}
+		if one.outcome == acked && c.rng.IntN(5) > 0 || c.sim.quiet.Load() {
+			break
+		}
+		c.pause(retryPause)
+	}
+	one.entry.CallNs = calledNs
+	one.record()
+	return one.outcome
+}
+
+// try calls some node.
+func (c *client) try(calls []call, atomic bool) outcome {
+	ops := make([]engine.Op, len(calls))
+	for i := range calls {
+		ops[i], calls[i].outcome = calls[i].op, refused
+	}
 	p := c.sim.anyProcess(c.rng)
 	if p == nil {
 		return refused
 	}
 	called := c.sim.elapsed()
-	out, err := p.ask(sent, atomic)
+	out, err := p.ask(ops, atomic)
 	back := c.sim.elapsed()
 	if back-called > maxCall {
 		c.sim.violation("a call took %v", back-called)
 	}
-	rs, all := make([]record, len(ops)), outcomeOf(err)
-	for i, op := range ops {
-		o := all
-		if err == nil {
-			o = c.sim.outcomeOf(op, out[i].Status)
+	all := outcomeOf(err)
+	for i := range calls {
+		one := &calls[i]
+		if one.outcome = all; err == nil {
+			one.outcome = c.sim.outcomeOf(one.op, out[i].Status)
 		}
-		rs[i] = record{op: op, key: string(op.Key), id: string(op.ID), called: called, back: back, outcome: o}
-		if o == acked {
-			rs[i].answer = out[i]
+		one.entry.Client, one.entry.CallNs, one.entry.ReturnNs = c.number, called.Nanoseconds(), back.Nanoseconds()
+		if one.entry.Unknown = one.outcome == unknown; one.outcome == acked && one.trail != nil {
+			one.entry.Answer = c.sim.answerOf(one.entry, out[i])
 		}
-		all = max(all, o)
+		c.sim.report.tally(one.outcome)
+		all = max(all, one.outcome)
 	}
-	c.sim.history.add(rs)
 	return all
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 	"github.com/weir-project/weir/internal/guards"
 )
 
@@ -33,5 +34,5 @@ func (r *Report) idle() (names []string) {
 func (r *Report) guards() string {
 	idle := r.idle()
 	return fmt.Sprintf("guards: %d of %d exercised: %s\nguards not exercised: %s",
-		len(r.Guards)-len(idle), len(r.Guards), figures(r.Guards), strings.Join(idle, ", "))
+		len(r.Guards)-len(idle), len(r.Guards), ledger.Counts(r.Guards), strings.Join(idle, ", "))
 }

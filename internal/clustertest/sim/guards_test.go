@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // races are the mixes of faults that provoke the situations which the guards of raftstore prevent.
@@ -34,7 +36,7 @@ func TestGuardsAreExercised(t *testing.T) {
 	total := &Report{}
 	for round := range uint64(guardRounds) {
 		for i, race := range races {
-			t.Run(fmt.Sprint(figures(race), " ", round), func(t *testing.T) {
+			t.Run(fmt.Sprint(ledger.Counts(race), " ", round), func(t *testing.T) {
 				seed := *seedFlag + round*uint64(len(races)) + uint64(i)
 				r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), rivals: seed%2 == 0, weights: race})
 				require.Empty(t, r.Violations, r.Story())

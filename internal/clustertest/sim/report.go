@@ -2,11 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // Report is the result of one or several simulations.
@@ -45,6 +45,21 @@ func (r *Report) Judge() {
 		}
 	}
 	r.later = nil
+}
+
+// tally counts an operation.
+func (r *Report) tally(o outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*[...]*int{acked: &r.Decisions, refused: &r.Refused, unknown: &r.Unknown}[o]++
+}
+
+func (r *Report) read(stale bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Reads++; stale {
+		r.StaleReads++
+	}
 }
 
 func (r *Report) answeredEverywhere() {
@@ -111,13 +126,5 @@ func (r *Report) String() string {
 	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state "+
 		"comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
 		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks,
-		len(r.Violations), figures(r.Faults), figures(r.Fatals), r.guards())
-}
-
-func figures(of map[string]int) string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(of)) {
-		parts = append(parts, fmt.Sprintf("%s %d", k, of[k]))
-	}
-	return strings.Join(parts, ", ")
+		len(r.Violations), ledger.Counts(r.Faults), ledger.Counts(r.Fatals), r.guards())
 }

@@ -36,7 +36,7 @@ func (c *client) share() {
 	case n < 3:
 		c.raceBlocks()
 	case n < 5:
-		c.insist(c.sharedPolicy(fmt.Sprint("race", c.rng.IntN(sharedNames))))
+		c.insist(call{op: c.sharedPolicy(fmt.Sprint("race", c.rng.IntN(sharedNames)))})
 	case n < 8:
 		c.ownBlock()
 	case n < 10:
@@ -69,11 +69,10 @@ func (c *client) blockOp(key string) engine.Op {
 func (c *client) raceBlocks() {
 	op := c.blockOp(raceKey(c.rng.IntN(sharedNames)))
 	if c.rng.IntN(3) > 0 {
-		c.insist(op)
+		c.insist(call{op: op})
 		return
 	}
-	ops := []engine.Op{op, c.blockOp(raceKey(0)), c.blockOp(raceKey(1))}
-	c.send(ops, false)
+	c.send([]call{{op: op}, {op: c.blockOp(raceKey(0))}, {op: c.blockOp(raceKey(1))}}, false)
 }
 
 // sharedPolicy draws a change of a policy.
@@ -101,7 +100,7 @@ func (c *client) sharedPolicy(name string) engine.Op {
 func (c *client) ownBlock() {
 	key, clears := fmt.Sprintf("own:%d:%d", c.number, c.own.number), c.sim.clears.Load()
 	op := c.blockOp(key)
-	if c.insist(op) != acked {
+	if c.insist(call{op: op}) != acked {
 		c.own = own{number: c.own.number + 1}
 		return
 	}
@@ -141,7 +140,7 @@ func (c *client) askBlock(key string) {
 func (c *client) ownPolicy() {
 	name := fmt.Sprintf("own-%d-%d", c.number, c.own.number)
 	op := c.sharedPolicy(name)
-	if c.send([]engine.Op{op}, false) != acked {
+	if c.send([]call{{op: op}}, false) != acked {
 		c.own = own{number: c.own.number + 1, clears: -1}
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 	"github.com/weir-project/weir/internal/faults"
 )
 
@@ -52,10 +53,10 @@ type Simulation struct {
 	began    time.Time
 	net      *network
 	founders []string
-	history  history
-	books    books
+	limits   map[byte][]*ledger.Ring // by the kind of limiter
+	books    *ledger.Books
 	report   *Report
-	seen     states
+	replicas ledger.Replicas
 
 	mu    sync.Mutex
 	hosts []*host
@@ -76,11 +77,15 @@ func Run(c Config, r *Report) {
 }
 
 func newSimulation(c Config, r *Report) *Simulation {
-	return &Simulation{
+	s := &Simulation{
 		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
-		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{}, books: newBooks(c.Groups),
+		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), limits: newLimits(c.Groups), books: ledger.NewBooks(holdTTL),
 		sharedSeen: map[uint64]string{},
 	}
+	if c.Groups > 1 {
+		s.books.ByGroup()
+	}
+	return s
 }
 
 func (s *Simulation) run() {
@@ -91,9 +96,7 @@ func (s *Simulation) run() {
 		s.work()
 	}
 	s.end()
-	s.report.Decisions = s.history.count(acked)
-	s.report.Reads, s.report.StaleReads = s.history.countReads()
-	s.report.Refused, s.report.Unknown = s.history.count(refused), s.history.count(unknown)
+	s.report.Comparison = s.replicas.Compared()
 }
 
 // start starts the founders.
@@ -138,7 +141,7 @@ func (s *Simulation) work() {
 		s.agreeOnShared()
 		return
 	}
-	s.judge(s.ask)
+	s.judge()
 	s.closeBooks()
 }
 

@@ -1,16 +1,10 @@
 package sim
 
-// entry is an entry of the log of a group.
-type entry struct {
-	group int
-	index uint64
-}
+import (
+	"fmt"
 
-// states are the hashes of nodes, by the last applied entry of a group.
-type states map[entry]struct {
-	hash uint64
-	of   string
-}
+	"github.com/weir-project/weir/internal/clustertest/ledger"
+)
 
 // compare compares the states of all nodes with each other, and with earlier ones at the same entry.
 func (s *Simulation) compare() {
@@ -39,16 +33,9 @@ func (s *Simulation) expectGroups(p *process) {
 
 func (s *Simulation) compareOne(h *host, group int, g replica) {
 	index, hash := g.Digest()
-	at := entry{group, index}
-	was, ok := s.seen[at]
-	if !ok {
-		was.hash, was.of = hash, h.id
-		s.seen[at] = was
-		return
-	}
-	s.report.Comparison++
-	if was.hash != hash {
-		s.violation("at entry %d of group %d the state of %s is not that of %s", index, group, h.id, was.of)
+	last := ledger.Applied{Group: group, Index: index}
+	if err := s.replicas.Add(ledger.Digest{Node: h.id, Last: last, Hash: fmt.Sprint(hash)}); err != nil {
+		s.violation("%v", err)
 	}
 }
 
