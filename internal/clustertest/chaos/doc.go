@@ -7,8 +7,8 @@
 //
 // # What is checked
 //
-// Package ledger judges the histories. Limits that never refill are asked for their remaining units after all nodes were
-// killed and restarted, so every acknowledged grant must still be counted. The other checks:
+// Package ledger judges the histories. Limits that never refill are asked for their remaining units after all nodes
+// were killed and restarted, so every acknowledged grant must still be counted. The other checks:
 //
 //   - A read after a write of the same client, at any two nodes, sees the write.
 //   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A

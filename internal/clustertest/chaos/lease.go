@@ -31,8 +31,8 @@ func (l *Leases) add(s ledger.Span) {
 	l.spans = append(l.spans, s)
 }
 
-// Spans returns the history so far: from the return of each ACQUIRE to the call of its first RELEASE, and no longer than
-// the lease ran.
+// Spans returns the history so far: from the return of each ACQUIRE to the call of its first RELEASE, and no longer
+// than the lease ran.
 func (l *Leases) Spans() []ledger.Span {
 	l.mu.Lock()
 	defer l.mu.Unlock()

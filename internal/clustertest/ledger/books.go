@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Books is the traffic of policies: checks and holds under several policies (Lasting), policy changes (Swaps), and holds
-// that expire (Fleeting).
+// Books is the traffic of policies: checks and holds under several policies (Lasting), policy changes (Swaps), and
+// holds that expire (Fleeting).
 type Books struct{ Lasting, Swaps, Fleeting Ring }
 
 // NewBooks returns the traffic of a run. A hold of Fleeting lasts from ttl to twice ttl.
@@ -23,8 +23,8 @@ func (b *Books) ByGroup() { b.Swaps.Traffic.OneSetter = true }
 // Rings returns all of the traffic.
 func (b *Books) Rings() []*Ring { return []*Ring{&b.Lasting, &b.Swaps, &b.Fleeting} }
 
-// Judge returns the problem of one history, or nil. drift is how much faster than the clients' clock the cluster's clock
-// may run.
+// Judge returns the problem of one history, or nil. drift is how much faster than the clients' clock the cluster's
+// clock may run.
 func (b *Books) Judge(ring *Ring, trail *Trail, drift float64) error {
 	ops := trail.Ops()
 	switch {

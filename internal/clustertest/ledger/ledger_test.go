@@ -152,8 +152,8 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// TestLinearizableByGroup checks the promise about policy changes in a cluster with several Raft groups: each group sees
-// whole versions, in their order, between the call of a change and its answer.
+// TestLinearizableByGroup checks the promise about policy changes in a cluster with several Raft groups: each group
+// sees whole versions, in their order, between the call of a change and its answer.
 func TestLinearizableByGroup(t *testing.T) {
 	foo, bar := Pair{"team", "{foo}:0"}, Pair{"team", "{bar}:0"}
 	sees := func(key Pair, limit, left, from int64) Op {

@@ -10,7 +10,8 @@ import (
 func TestStaleness(t *testing.T) {
 	history := []Op{grant(30, 40, 1, 0), grant(0, 10, 2, 0), grant(12, 14, 5, 0).unheard(), grant(50, 60, 4, 0)}
 	read := func(callMs, ageMs, used int64) StaleRead {
-		return StaleRead{At: "b", CallNs: callMs * ms, ReturnNs: callMs * ms, Age: time.Duration(ageMs * ms), Used: used}
+		at := callMs * ms
+		return StaleRead{At: "b", CallNs: at, ReturnNs: at, Age: time.Duration(ageMs * ms), Used: used}
 	}
 	for name, c := range map[string]struct {
 		reads []StaleRead

@@ -22,8 +22,8 @@ type Trail struct {
 }
 
 const (
-	// maxOps, maxCounterOps and maxUnknown bound a trail, so that the search for a linearization ends. In the history of
-	// a counter it takes a second with 20 unknown operations, and practically for ever with 100.
+	// maxOps, maxCounterOps and maxUnknown bound a trail, so that the search for a linearization ends. In the history
+	// of a counter it takes a second with 20 unknown operations, and practically for ever with 100.
 	maxOps        = 500
 	maxCounterOps = 1500
 	maxUnknown    = 8

@@ -143,8 +143,8 @@ func (c *call) record() {
 	c.trail.Ended(c.entry)
 }
 
-// insist sends an operation with an ID until it is answered, and sometimes once more. In its history it is one operation,
-// which lasts from the first call to the first answer.
+// insist sends an operation with an ID until it is answered, and sometimes once more. In its history it is one
+// operation, which lasts from the first call to the first answer.
 func (c *client) insist(one call) outcome {
 	c.ids++
 	one.op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)

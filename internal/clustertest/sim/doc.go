@@ -7,9 +7,9 @@
 //   - disks that lose unsynced data at a crash (disk.go), and the replicated log on them (wal*.go)
 //   - clocks that drift and step (clock.go)
 //
-// Clients ask any node, and record each answer with its true time (client.go). Meanwhile a plan drawn from a seed injects
-// faults (plan.go). Then all faults end. Package ledger judges the histories of the clients and the state of the nodes
-// (judge.go).
+// Clients ask any node, and record each answer with its true time (client.go). Meanwhile a plan drawn from a seed
+// injects faults (plan.go). Then all faults end. Package ledger judges the histories of the clients and the state of
+// the nodes (judge.go).
 //
 // Some races are too rare for chance. A plan forces them with failpoints (failpoint.go): a node waits between two steps
 // while another is elected (fail_races.go), or a process has a false identity (fail_identity.go). The report names the
