@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	redigo "github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/clustertest/ledger"
@@ -83,15 +83,11 @@ func startFake(t *testing.T, m mistake) string {
 
 func (f *fake) serve(c net.Conn) {
 	defer c.Close()
-	r, readOnly := bufio.NewReader(c), false
+	requests, readOnly := redigo.NewConn(c, 0, 0), false
 	for {
-		request, err := readReply(r) // a request is an array, like a reply
+		args, err := redigo.Strings(requests.Receive()) // a request is an array, like a reply
 		if err != nil {
 			return
-		}
-		var args []string
-		for _, arg := range request.([]any) {
-			args = append(args, arg.(string))
 		}
 		var reply any = "OK"
 		switch {
