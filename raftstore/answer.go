@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/membership"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // answer handles a call of another node.
@@ -73,16 +74,7 @@ func (n *Node) status() host.Status {
 		Format: o.Format, WallNs: o.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
 		MaxMemory: o.Table.MaxMemoryBytes, Members: members, MembersAt: at,
 		Stopping: n.own.Stopping.Load(), WebURL: o.WebURL,
-		Groups: severalGroups(n.Groups()),
+		Groups: wire.CountGroups(n.Groups()),
 		Held:   host.Held{Index: seen.Index, Ns: max(o.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}
-}
-
-// severalGroups returns the field Groups of a Status. It is 0 for one group, because an older weir does not send the
-// field.
-func severalGroups(groups int) int {
-	if groups == 1 {
-		return 0
-	}
-	return groups
 }

@@ -127,6 +127,6 @@ func TestARestoreIsWholeOrNotThere(t *testing.T) {
 
 	require.NoError(t, os.Mkdir(filepath.Join(o.DataDir, "restore.tmp"), 0o700))
 	o.Listener = listener(t)
-	_, err = raftstore.Open(o)
+	_, err = raftstore.OpenAlone(o)
 	require.ErrorIs(t, err, raftstore.ErrRestoring)
 }

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -37,19 +38,27 @@ func (inMemory) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestP
 	return errors.ErrUnsupported
 }
 
+// Elect implements transport.Carrier.
+func (inMemory) Elect(context.Context) bool { return false }
+
+// LastTransfer implements transport.Carrier.
+func (inMemory) LastTransfer() time.Time { return time.Time{} }
+
 // newBareNode makes node "a" with an empty log in memory.
 func newBareNode(t *testing.T) *bareNode { return newBareNodeCalled(t, "a") }
 
 func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b := &bareNode{}
 	o := host.Options{
-		NodeID: id, RaftAddr: id + ":1", Secret: []byte("secret"), Heartbeat: 50 * time.Millisecond,
+		NodeID: id, Groups: 1, RaftAddr: id + ":1", Secret: []byte("secret"), Heartbeat: 50 * time.Millisecond,
 		DataDir: "data", FS: vfs.NewMem(),
 		Logger:  slog.New(slog.NewTextHandler(&b.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OnFatal: func(err error) { b.ended = append(b.ended, err) },
 	}
 	require.NoError(t, o.Complete())
 	require.NoError(t, o.FS.MkdirAll(o.DataDir, 0o700))
+	o.Host = host.NewHost(&o)
+	t.Cleanup(func() { require.NoError(t, o.Host.Close()) })
 	b.Node = newNode(o)
 	b.own.Identity.NodeID = id
 	store := raft.NewInmemStore()

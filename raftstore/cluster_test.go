@@ -60,7 +60,7 @@ func (c *cluster) options(i int, addr string) raftstore.Options {
 }
 
 func (c *cluster) add(o raftstore.Options) *raftstore.Node {
-	node, err := raftstore.Open(o)
+	node, err := raftstore.OpenAlone(o)
 	require.NoError(c.t, err)
 	c.nodes, c.opts = append(c.nodes, node), append(c.opts, o)
 	return node
@@ -128,12 +128,16 @@ func (c *cluster) moveTo(i int) *raftstore.Node {
 	return c.nodes[i]
 }
 
+func listenAt(t *testing.T, addr string) net.Listener {
+	l, err := net.Listen("tcp", addr)
+	require.NoError(t, err)
+	return l
+}
+
 // restart opens a closed node again on its disk.
 func (c *cluster) restart(i int) {
-	l, err := net.Listen("tcp", c.opts[i].RaftAddr)
-	require.NoError(c.t, err)
-	c.opts[i].Listener = l
-	node, err := raftstore.Open(c.opts[i])
+	c.opts[i].Listener = listenAt(c.t, c.opts[i].RaftAddr)
+	node, err := raftstore.OpenAlone(c.opts[i])
 	require.NoError(c.t, err)
 	c.nodes[i] = node
 }

@@ -19,7 +19,7 @@ const damagedStarts = 6
 
 // logFile returns the newest segment of a node's log, and how many of its bytes are used.
 func logFile(t *testing.T, dataDir string) (path string, b []byte, used int) {
-	names, err := filepath.Glob(filepath.Join(dataDir, "log", "*.wal"))
+	names, err := filepath.Glob(filepath.Join(dataDir, "shared-log", "*.wal"))
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	path = names[len(names)-1]
@@ -38,7 +38,7 @@ func (c *cluster) refuses(o raftstore.Options, advice string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(c.t, err)
 	o.RaftAddr, o.Listener = l.Addr().String(), l
-	node, err := raftstore.Open(o)
+	node, err := raftstore.OpenAlone(o)
 	if err == nil {
 		require.NoError(c.t, node.Close())
 	}

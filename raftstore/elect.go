@@ -5,38 +5,28 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-
-	"github.com/weir-project/weir/raftstore/internal/transport"
 )
 
 // LastIndex returns the index of the last entry in this node's log, committed or not.
 func (n *Node) LastIndex() uint64 { return n.group.raft.LastIndex() }
 
 // Elect makes this node stand for election at once, without a pre-vote, because the leader at the address old is
-// silent. It does nothing if the group has another leader, if this node does not vote, or if the group is the only one.
-// Elect returns when ctx ends at the latest.
+// silent. It does nothing if the group has another leader, or if this node does not vote. Elect returns when ctx ends at the latest.
 func (n *Node) Elect(ctx context.Context, old string) {
 	g := n.group
-	shared, ok := g.transport.(*transport.Shared)
-	if !ok || g.raft.State() != raft.Follower || !g.votes() {
+	if g.raft.State() != raft.Follower || !g.votes() {
 		return
 	}
 	if leader, _ := g.raft.LeaderWithID(); leader != "" && string(leader) != old {
 		return
 	}
-	if shared.Elect(ctx) {
+	if g.transport.Elect(ctx) {
 		n.own.Log.Info("the leader is silent; this node stands for election", "leader_addr", old)
 	}
 }
 
-// LastTransfer returns when a leader last transferred its leadership to this node; zero: never, or the group is the
-// only one.
-func (n *Node) LastTransfer() time.Time {
-	if shared, ok := n.group.transport.(*transport.Shared); ok {
-		return shared.LastTransfer()
-	}
-	return time.Time{}
-}
+// LastTransfer returns when a leader last transferred its leadership to this node; zero: never.
+func (n *Node) LastTransfer() time.Time { return n.group.transport.LastTransfer() }
 
 // votes reports whether this node is a voter.
 func (g *group) votes() bool {

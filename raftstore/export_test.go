@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/hashicorp/raft"
 
@@ -16,7 +17,55 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// These methods give external tests access to internal state.
+// These functions and methods give external tests access to internal state.
+
+// StatusTimeout is timers.StatusTimeout.
+const StatusTimeout = timers.StatusTimeout
+
+// OpenAlone opens a group on its host, or on a host of its own, which ends with the group.
+func OpenAlone(o Options) (*Node, error) { return OpenLosing(o, nil) }
+
+// OpenLosing is OpenAlone for a group whose entries to some addresses are lost.
+func OpenLosing(o Options, loses func(addr string) bool) (*Node, error) {
+	o.Groups = max(o.Groups, 1)
+	closeHost := func() error { return nil }
+	if o.Host == nil {
+		o.Host = NewHost(&o)
+		closeHost = o.Host.Close
+	}
+	if err := o.Complete(); err != nil {
+		return nil, errors.Join(err, closeHost())
+	}
+	n := newNode(o)
+	err := n.load()
+	if err == nil {
+		n.group.transport = lossy{n.group.transport, loses}
+		n.group.makeParts()
+		err = n.group.openRaft()
+	}
+	closeLogs := n.group.closeLogs
+	n.group.closeLogs = func() error { return errors.Join(closeLogs(), closeHost()) }
+	if err != nil {
+		return nil, errors.Join(err, n.release())
+	}
+	n.start()
+	return n, nil
+}
+
+// lossy is a transport that loses entries.
+type lossy struct {
+	carrier
+	loses func(addr string) bool
+}
+
+// AppendEntries implements raft.Transport.
+func (l lossy) AppendEntries(id raft.ServerID, at raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse) error {
+	if l.loses != nil && len(args.Entries) > 0 && l.loses(string(at)) {
+		return raft.ErrPipelineShutdown
+	}
+	return l.carrier.AppendEntries(id, at, args, resp)
+}
 
 // HoldQueue holds back all batches until the next transfer of leadership has ended.
 func (n *Node) HoldQueue() {

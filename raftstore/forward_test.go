@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,25 +14,35 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// callConn is a connection that records whether it carries calls.
+// callConn is a connection that changes what it writes if it carries calls.
 type callConn struct {
 	net.Conn
 	known bool
 	calls bool
-	begun func()                                     // called when the connection turns out to carry calls
-	write func(conn net.Conn, b []byte) (int, error) // for calls
-	read  func()                                     // called when an answer has arrived, but not during the greeting
+	write func(conn net.Conn, b []byte) (int, error)
 }
 
 func (c *callConn) Write(b []byte) (int, error) {
 	if !c.known {
 		c.known, c.calls = true, bytes.HasPrefix(b, []byte("weir-node\x01C"))
-		if c.calls && c.begun != nil {
-			c.begun()
-		}
 	}
-	if c.calls && c.write != nil {
+	if c.calls {
 		return c.write(c.Conn, b)
+	}
+	return c.Conn.Write(b)
+}
+
+// lateConn is a connection whose answers are late if it is the shared one.
+type lateConn struct {
+	net.Conn
+	known  bool
+	shared bool
+	wait   func() // called when an answer has arrived, but not during the greeting
+}
+
+func (c *lateConn) Write(b []byte) (int, error) {
+	if !c.known {
+		c.known, c.shared = true, bytes.HasPrefix(b, []byte("weir-node\x02S"))
 	}
 	return c.Conn.Write(b)
 }
@@ -42,10 +51,10 @@ func (c *callConn) Write(b []byte) (int, error) {
 // must not block, because it would ignore the deadline of the handshake.
 const greetingBytes = 1 << 10
 
-func (c *callConn) Read(b []byte) (int, error) {
+func (c *lateConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.calls && c.read != nil && len(b) > greetingBytes {
-		c.read()
+	if c.shared && len(b) > greetingBytes {
+		c.wait()
 	}
 	return n, err
 }
@@ -61,21 +70,14 @@ func dialer(wrap func(conn net.Conn, to string) net.Conn) func(context.Context, 
 	}
 }
 
-// TestALateStatusEndsNoDecision checks that a follower's decision survives a timeout of the leader's status. The
-// follower then asks for the status on another connection.
+// TestALateStatusEndsNoDecision checks that the decisions of a follower are answered while the leader's answers to its
+// questions are late.
 func TestALateStatusEndsNoDecision(t *testing.T) {
-	var (
-		begun sync.Map        // the number of connections for calls, by opener and address
-		late  [3]sync.RWMutex // the answers to a node wait while the lock with its index is held for writing
-	)
-	opened := func(by int, to string) *atomic.Int64 {
-		n, _ := begun.LoadOrStore([2]any{by, to}, new(atomic.Int64))
-		return n.(*atomic.Int64)
-	}
+	var late [3]sync.RWMutex // the answers to a node wait while the lock with its index is held for writing
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		o.MaxDecisionAge = patience
-		o.Dialer = dialer(func(conn net.Conn, to string) net.Conn {
-			return &callConn{Conn: conn, begun: func() { opened(i, to).Add(1) }, read: func() {
+		o.MaxDecisionAge, o.Heartbeat = patience, busy
+		o.Dialer = dialer(func(conn net.Conn, _ string) net.Conn {
+			return &lateConn{Conn: conn, wait: func() {
 				late[i].RLock()
 				defer late[i].RUnlock()
 			}}
@@ -83,17 +85,14 @@ func TestALateStatusEndsNoDecision(t *testing.T) {
 	})
 	_, at := c.leader()
 	asks := (at + 1) % 3
-	c.decideOn(c.nodes[asks], quota("key", 5))
-	toLeader := opened(asks, c.opts[at].RaftAddr)
-	before := toLeader.Load()
+	left := c.decideOn(c.nodes[asks], quota("key", 1e6))[0].Remaining
 	late[asks].Lock()
 	release := sync.OnceFunc(late[asks].Unlock)
 	t.Cleanup(release) // otherwise Close would wait for the held status
-	answer := make(chan error, 1)
-	go func() { answer <- c.nodes[asks].Decide([]engine.Op{quota("key", 5)}, make([]engine.Decision, 1)) }()
-	require.Eventually(t, func() bool { return toLeader.Load() > before }, patience, time.Millisecond)
+	for began := time.Now(); time.Since(began) < 2*raftstore.StatusTimeout; left-- {
+		require.Equal(t, left-1, c.decideOn(c.nodes[asks], quota("key", 1e6))[0].Remaining)
+	}
 	release()
-	require.NoError(t, <-answer)
 }
 
 // swapped lets the second large call on a connection overtake the first, if the second arrives before the first is

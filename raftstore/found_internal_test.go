@@ -126,8 +126,7 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 func deafPort(t *testing.T, dialed chan<- string) *peer.Port {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	port := peer.NewPort(l, peer.Config{
-		Self:   func() peer.Identity { return peer.Identity{NodeID: "a"} },
+	hub := peer.NewHub(l, peer.HubConfig{
 		Logger: slog.New(slog.DiscardHandler),
 		Dialer: func(_ context.Context, addr string) (net.Conn, error) {
 			if dialed != nil {
@@ -135,7 +134,11 @@ func deafPort(t *testing.T, dialed chan<- string) *peer.Port {
 			}
 			return nil, errors.New("no route")
 		},
+	})
+	t.Cleanup(func() { require.NoError(t, hub.Close()) })
+	port, err := hub.Open(0, peer.PortConfig{
+		Self: func() peer.Identity { return peer.Identity{NodeID: "a"} }, Logger: slog.New(slog.DiscardHandler),
 	}, func(conn net.Conn, _ peer.Identity) { conn.Close() })
-	t.Cleanup(func() { require.NoError(t, port.Close()) })
+	require.NoError(t, err)
 	return port
 }

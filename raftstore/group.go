@@ -52,7 +52,7 @@ type group struct {
 	closeLogs func() error
 	wanted    atomic.Uint64 // see snapshots.Config
 	ready     chan struct{} // closed when every part exists
-	transport transport.Carrier
+	transport carrier
 	queue     *queue.Queue
 	cluster   *membership.Cluster
 	status    func() host.Status
@@ -67,6 +67,13 @@ type group struct {
 	snapshots  *snapshots.Snapshots
 	watchdog   *watchdog.Watchdog
 	closing    timers.Single // closes idle images
+}
+
+// carrier is a transport.Shared, or in a test another transport.
+type carrier interface {
+	transport.Carrier
+	Elect(ctx context.Context) bool
+	LastTransfer() time.Time
 }
 
 // newGroup returns a group without parts. status returns the status of the node.
@@ -145,24 +152,15 @@ func (g *group) openLog() error {
 	return nil
 }
 
-// openStore opens the log on disk: the group's own, or its part of the shared log.
+// openStore opens the log on disk.
 func (g *group) openStore() (raftlog.Store, error) {
-	o := &g.own.Options
-	if o.Host.SharedLog != nil {
-		part, err := host.OpenPart(o)
-		if err != nil {
-			return nil, err
-		}
-		part.OnPinned(g.wanted.Store)
-		g.closeLogs = part.Close
-		return part, nil
-	}
-	w, err := host.OpenWAL(o, identity.LogName, logging.New(g.own.Log, g.own.Peers.Expects))
+	part, err := g.own.OpenPart()
 	if err != nil {
 		return nil, err
 	}
-	g.closeLogs = w.Close
-	return w, nil
+	part.OnPinned(g.wanted.Store)
+	g.closeLogs = part.Close
+	return part, nil
 }
 
 // openTransport opens the transport of the Raft library on the inter-node port.
@@ -176,11 +174,7 @@ func (g *group) openTransport() {
 			Logger:  logging.New(g.own.Log, g.own.Peers.Expects),
 		})
 	}
-	if g.own.Options.Groups > 1 {
-		g.transport = transport.NewShared(streams, g.own.Port, g.own.Options.RaftAddr, timeout)
-		return
-	}
-	g.transport = streams()
+	g.transport = transport.NewShared(streams, g.own.Port, g.own.Options.RaftAddr, timeout)
 }
 
 // openRaft starts the Raft library.
@@ -265,7 +259,7 @@ func (g *group) housekeep() {
 	g.own.Peers.LookAtMembers()
 	g.format.Agree()
 	g.leadership.Seed(byte(g.format.Agreed.Load()))
-	if g.own.Options.Groups > 1 && g.images.IsIdle() {
+	if g.images.IsIdle() {
 		g.closing.Go(g.own.Go, func() { _ = g.images.CloseIdle() }) // a failure ends the process
 	}
 }

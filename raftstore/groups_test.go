@@ -21,6 +21,7 @@ import (
 type multiGroup struct {
 	t      *testing.T
 	addrs  []string
+	dirs   []string // of the shared logs
 	hosts  []*raftstore.Host
 	groups []*cluster
 	said   []*logtest.Buffer // by group
@@ -32,7 +33,7 @@ type multiGroup struct {
 func newMultiGroup(t *testing.T, n, first, count int) *multiGroup {
 	m := &multiGroup{t: t, count: count}
 	for range n {
-		m.addrs, m.hosts = append(m.addrs, ""), append(m.hosts, nil)
+		m.addrs, m.hosts, m.dirs = append(m.addrs, ""), append(m.hosts, nil), append(m.dirs, t.TempDir())
 	}
 	for host := range n {
 		m.listen(host)
@@ -77,13 +78,8 @@ func (m *multiGroup) listen(host int) {
 	l, err := net.Listen("tcp", addr)
 	require.NoError(m.t, err)
 	m.addrs[host] = l.Addr().String()
-	m.hosts[host] = newHost(l, []byte("secret"))
-}
-
-// newHost opens a host whose groups have logs of their own.
-func newHost(l net.Listener, secret []byte) *raftstore.Host {
-	return raftstore.NewHost(&raftstore.Options{
-		Listener: l, Secret: secret, OwnLogs: true, Logger: slog.New(slog.DiscardHandler),
+	m.hosts[host] = raftstore.NewHost(&raftstore.Options{
+		Listener: l, Secret: []byte("secret"), DataDir: m.dirs[host], Logger: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -103,7 +99,7 @@ func (m *multiGroup) reopen(group, host int) {
 	m.t.Helper()
 	c := m.groups[group]
 	c.opts[host].Host = m.hosts[host]
-	node, err := raftstore.Open(c.opts[host])
+	node, err := raftstore.OpenAlone(c.opts[host])
 	require.NoError(m.t, err)
 	c.nodes[host] = node
 }
@@ -165,7 +161,7 @@ func (m *multiGroup) endsAlone() {
 	m.groups[0].agree()
 	require.NoError(m.t, leader.Confirm())
 	require.Equal(m.t, changes, leader.Consensus().LeaderChanges)
-	_, err := raftstore.Open(m.groups[1].opts[1])
+	_, err := raftstore.OpenAlone(m.groups[1].opts[1])
 	require.Error(m.t, err, "the node is running")
 	require.NoError(m.t, leader.Confirm())
 }
@@ -216,45 +212,17 @@ func TestOneNodePerGroup(t *testing.T) {
 	m.take(0, 99)
 	o := m.groups[0].opts[0]
 	o.DataDir = t.TempDir()
-	_, err := raftstore.Open(o)
+	_, err := raftstore.OpenAlone(o)
 	require.ErrorIs(t, err, peer.ErrGroupOpen)
 	m.take(0, 98)
 }
 
-// TestAGroupWithAListener checks that a group without a host makes its own, for any group.
-func TestAGroupWithAListener(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Group, o.Groups = 5, 8 })
-	for i, node := range c.nodes {
-		require.EqualValues(t, 9-i, c.take(node, keyOf(5, 8), 10).Remaining)
-	}
-	c.stop(0)
-	c.restart(0)
-	c.agree()
-}
-
-// TestHostOptions checks that a group of a host refuses a listener, a dialer, a secret and certificates of its own,
-// because the host has them.
-func TestHostOptions(t *testing.T) {
-	l := listener(t)
-	plain, secure := newHost(l, nil), newHost(listener(t), []byte("secret"))
-	defer plain.Close()
-	defer secure.Close()
-	for name, c := range map[string]struct {
-		change func(o *raftstore.Options)
-		says   string
-	}{
-		"as it is":         {func(*raftstore.Options) {}, ""},
-		"a secret":         {func(o *raftstore.Options) { o.Secret = []byte("s") }, "of its own"},
-		"other machines":   {func(o *raftstore.Options) { o.RaftAddr = "10.0.0.1:1" }, "--cluster-secret-file"},
-		"with a secret":    {func(o *raftstore.Options) { o.RaftAddr, o.Host = "10.0.0.1:1", secure }, ""},
-		"another listener": {func(o *raftstore.Options) { o.Listener = l }, "of its own"},
-	} {
-		o := raftstore.Options{NodeID: "a", RaftAddr: "127.0.0.1:1", Host: plain}
-		c.change(&o)
-		if err := o.Complete(); c.says == "" {
-			require.NoError(t, err, name)
-		} else {
-			require.ErrorContains(t, err, c.says, name)
-		}
-	}
+// TestANodeThatOthersReachHasASecret checks that a node whose port other machines can reach must have a secret.
+func TestANodeThatOthersReachHasASecret(t *testing.T) {
+	o := raftstore.Options{NodeID: "a", RaftAddr: "127.0.0.1:1", Groups: 1}
+	require.NoError(t, raftstore.Check(o))
+	o.RaftAddr = "10.0.0.1:1"
+	require.ErrorContains(t, raftstore.Check(o), "--cluster-secret-file")
+	o.Secret = []byte("secret")
+	require.NoError(t, raftstore.Check(o))
 }

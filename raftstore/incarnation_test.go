@@ -191,7 +191,7 @@ func TestGivenIDsLeaveSpaceForIncarnations(t *testing.T) {
 			c := &cluster{t: t}
 			o := c.options(0, "127.0.0.1:1")
 			o.NodeID, o.Durability, o.Listener = id, kept, listener(t)
-			n, err := raftstore.Open(o)
+			n, err := raftstore.OpenAlone(o)
 			if want == "" {
 				require.NoError(t, err)
 				require.NoError(t, n.Close())

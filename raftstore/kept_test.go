@@ -19,8 +19,8 @@ func TestAMemberThatLostItsLogIsRefused(t *testing.T) {
 		lost []string
 		says string
 	}{
-		"log and images": {[]string{"log", "table"}, "no term in its log"},
-		"log":            {[]string{"log"}, "no term in its log"},
+		"log and images": {[]string{"shared-log", "table"}, "no term in its log"},
+		"log":            {[]string{"shared-log"}, "no term in its log"},
 	} {
 		t.Run(name, func(t *testing.T) { refusesWithout(t, c.says, c.lost...) })
 	}
@@ -41,7 +41,7 @@ func refusesWithout(t *testing.T, says string, lost ...string) {
 	}
 	o := c.opts[0]
 	o.Listener = listener(t)
-	_, err := raftstore.Open(o)
+	_, err := raftstore.OpenAlone(o)
 	require.ErrorIs(t, err, raftstore.ErrDamaged)
 	require.ErrorContains(t, err, says)
 }

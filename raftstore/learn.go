@@ -14,10 +14,10 @@ import (
 // answer of a node that belongs to a cluster. ok is false if no such node answers within timers.StatusTimeout. A node
 // calls it before it opens its port. So nodes without a cluster refuse each other at once, and do not wait.
 func LearnGroups(o *Options) (groups int, ok bool) {
-	port := peer.NewDialer(peer.Config{
-		Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Logger: cmp.Or(o.Logger, slog.Default()),
-		Self: func() peer.Identity { return peer.Identity{NodeID: o.NodeID} },
-	})
+	log := cmp.Or(o.Logger, slog.Default())
+	port := peer.NewDialer(peer.HubConfig{
+		Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Logger: log,
+	}, peer.PortConfig{Self: func() peer.Identity { return peer.Identity{NodeID: o.NodeID} }, Logger: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -29,7 +29,7 @@ func LearnGroups(o *Options) (groups int, ok bool) {
 	}
 	for range o.Join {
 		if s := <-answers; s.ClusterID != "" || s.NodeID != "" && !s.Pristine {
-			return max(s.Groups, 1), true
+			return s.Groups.N(), true
 		}
 	}
 	return 0, false

@@ -27,7 +27,7 @@ func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Nod
 	if change != nil {
 		change(&o)
 	}
-	node, err := raftstore.Open(o)
+	node, err := raftstore.OpenAlone(o)
 	if err == nil {
 		c.nodes, c.opts = append(c.nodes, node), append(c.opts, o)
 	}
@@ -172,7 +172,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 	t.Run("of another node", func(t *testing.T) {
 		o := c.opts[0]
 		o.NodeID, o.Listener = "other", listener(t)
-		_, err := raftstore.Open(o)
+		_, err := raftstore.OpenAlone(o)
 		require.ErrorIs(t, err, raftstore.ErrOtherNode)
 	})
 	t.Run("of a server that ran alone", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 		require.NoError(t, alone.Close())
 		o := c.opts[0]
 		o.DataDir, o.Listener = dir, listener(t)
-		_, err = raftstore.Open(o)
+		_, err = raftstore.OpenAlone(o)
 		require.ErrorIs(t, err, raftstore.ErrStandalone)
 	})
 	t.Run("a server that runs alone", func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 		c.restart(0)
 		o := c.opts[0]
 		o.Listener = listener(t)
-		_, err := raftstore.Open(o)
+		_, err := raftstore.OpenAlone(o)
 		require.ErrorIs(t, err, persistence.ErrInUse)
 	})
 }

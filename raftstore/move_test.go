@@ -21,7 +21,7 @@ func (c *cluster) restartElsewhere(i int) {
 	c.stop(i)
 	l := listener(c.t)
 	c.opts[i].Listener, c.opts[i].RaftAddr = l, l.Addr().String()
-	node, err := raftstore.Open(c.opts[i])
+	node, err := raftstore.OpenAlone(c.opts[i])
 	require.NoError(c.t, err)
 	c.nodes[i] = node
 }
@@ -81,7 +81,7 @@ func TestACopyDoesNotMove(t *testing.T) {
 	c.sees(leader, 3, 3)
 	l, said := listener(t), &logtest.Buffer{}
 	copied.Listener, copied.RaftAddr, copied.Logger = l, l.Addr().String(), slog.New(slog.NewTextHandler(said, nil))
-	n, err := raftstore.Open(copied)
+	n, err := raftstore.OpenAlone(copied)
 	require.NoError(t, err)
 	defer n.Close()
 	require.Eventually(t, func() bool { return said.Has("still runs at " + c.opts[i].RaftAddr) },

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Node is one node of a cluster: a limiter for a server. It is one Raft group on a host, and only connects its
-// parts; see doc.go. A process with several groups has a Node for each.
+// Node is one Raft group on a host, and only connects its parts; see doc.go. Package router makes a limiter of all
+// groups of a host.
 type Node struct {
 	own   *host.Group
 	group *group
@@ -26,11 +26,11 @@ type Node struct {
 	closeErr error
 }
 
-// Open starts a node. It returns when the node's own state is loaded. The node joins or bootstraps the cluster in the
-// background.
+// Open starts a group on o.Host. It returns when the group's own state is loaded. The group joins or bootstraps its
+// cluster in the background.
 func Open(o host.Options) (*Node, error) {
 	if err := o.Complete(); err != nil {
-		return nil, errors.Join(err, host.CloseIf(o.Listener))
+		return nil, err
 	}
 	n := newNode(o)
 	if err := n.open(); err != nil {
@@ -48,6 +48,15 @@ func newNode(o host.Options) *Node {
 }
 
 func (n *Node) open() error {
+	if err := n.load(); err != nil {
+		return err
+	}
+	n.group.makeParts()
+	return n.group.openRaft()
+}
+
+// load loads the state of the group, and opens its port and its transport.
+func (n *Node) load() error {
 	if err := n.own.Claim(); err != nil {
 		return err
 	}
@@ -58,8 +67,7 @@ func (n *Node) open() error {
 		return err
 	}
 	n.group.openTransport()
-	n.group.makeParts()
-	return n.group.openRaft()
+	return nil
 }
 
 // start starts all goroutines of the node.
@@ -103,7 +111,10 @@ func (n *Node) release() error {
 	if n.group.transport != nil {
 		err = n.group.transport.Close()
 	}
-	return errors.Join(err, n.own.ClosePort(), n.group.release(), n.own.Release())
+	if n.own.Port != nil {
+		err = errors.Join(err, n.own.Port.Close())
+	}
+	return errors.Join(err, n.group.release())
 }
 
 // serveCalls answers another node until its connection ends.

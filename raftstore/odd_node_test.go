@@ -114,7 +114,7 @@ func (c *oddCluster) goOnWithout(odd int) {
 	require.Empty(c.t, c.ended, "another node stopped as well")
 	o := c.opts[odd]
 	o.Listener = nil
-	_, err := raftstore.Open(o)
+	_, err := raftstore.OpenAlone(o)
 	require.ErrorIs(c.t, err, raftstore.ErrDiverged)
 }
 

@@ -41,3 +41,31 @@ func TestADirectoryOfTheOldestVersion(t *testing.T) {
 	require.Equal(t, "state", c.decideOn(n, onText(engine.CountGet, "text"))[0].Value)
 	require.EqualValues(t, 6, c.decideOn(n, quota("key", 10))[0].Remaining)
 }
+
+// TestAnInterruptedMoveBeginsAgain starts a node whose log has not moved into the shared log completely, and then one
+// whose former log was not removed completely. What an earlier move has written counts for nothing.
+func TestAnInterruptedMoveBeginsAgain(t *testing.T) {
+	oldest := filepath.Join("testdata", "oldest")
+	c := newCluster(t, 1, func(_ int, o *raftstore.Options) {
+		o.TestClock = true
+		require.NoError(t, os.CopyFS(o.DataDir, os.DirFS(oldest)))
+	})
+	n, _ := c.leader()
+	require.EqualValues(t, 7, c.decideOn(n, quota("key", 10))[0].Remaining)
+	c.stop(0)
+	in := func(name string) string { return filepath.Join(c.opts[0].DataDir, name) }
+	require.NoDirExists(t, in("log"))
+	part, err := os.ReadFile(in("log-part"))
+	require.NoError(t, err)
+
+	require.NoError(t, os.CopyFS(in("log"), os.DirFS(filepath.Join(oldest, "log"))))
+	require.NoError(t, os.Mkdir(in("log.moved"), 0o700))
+	c.restart(0)
+	n, _ = c.leader()
+	require.EqualValues(t, 7, c.decideOn(n, quota("key", 10))[0].Remaining)
+	again, err := os.ReadFile(in("log-part"))
+	require.NoError(t, err)
+	require.NotEqual(t, part, again)
+	require.NoDirExists(t, in("log"))
+	require.NoDirExists(t, in("log.moved"))
+}

@@ -121,7 +121,7 @@ func (c *cluster) fails(i int, on vfs.FS) error {
 	c.t.Helper()
 	o := c.opts[i]
 	o.FS, o.Listener = on, listener(c.t)
-	_, err := raftstore.Open(o)
+	_, err := raftstore.OpenAlone(o)
 	require.Error(c.t, err)
 	return err
 }

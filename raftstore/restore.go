@@ -19,7 +19,6 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/images"
-	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // restoredIndex and restoredTerm are the log index and the term of a restored state. The log begins after them.
@@ -120,10 +119,7 @@ func (o *RestoreOptions) writeTable(into string, founding fsm.Constants, b *pers
 	}
 	from := b.Within(founding.Owned())
 	founding.IDLifetimeNs, founding.TestClock = from.IDLifetimeNs, from.At.Test
-	s := fsm.State{Index: restoredIndex, Term: restoredTerm, At: from.Clock(o.Source, o.Credit), Founding: founding}
-	if founding.Slots != nil {
-		s.Format = wire.Groups
-	}
+	s := fsm.State{Index: restoredIndex, Term: restoredTerm, At: from.Clock(o.Source, o.Credit), Founding: founding, Format: founding.Form()}
 	_, err = kept.Seal(restoredIndex, restoredTerm, s.Encode(), meta)
 	return err
 }

@@ -31,7 +31,10 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 // TestUnknownNodeStopsBeforeTheStart checks that the port can ask about stopping nodes before the node has opened its
 // log. Any machine can cause this question by connecting.
 func TestUnknownNodeStopsBeforeTheStart(t *testing.T) {
-	n := newNode(host.Options{NodeID: "a"})
+	o := host.Options{NodeID: "a", Groups: 1}
+	o.Host = host.NewHost(&o)
+	defer o.Host.Close()
+	n := newNode(o)
 	require.False(t, n.own.Peers.StopsExplain())
 	require.False(t, n.own.Peers.IsStopping("b"))
 }
@@ -100,7 +103,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 func TestGroupsLogADeadNodeOnce(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	shared := NewHost(&Options{Listener: l, OwnLogs: true})
+	shared := NewHost(&Options{Listener: l})
 	t.Cleanup(func() { require.NoError(t, shared.Close()) })
 	var said [2]string
 	for group := range said {

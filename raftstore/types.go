@@ -60,7 +60,7 @@ func GroupsOf(o *Options) (groups int, ok bool, err error) {
 		on = vfs.Default
 	}
 	id, found, err := identity.Read(on, o.DataDir)
-	return max(id.Groups, 1), found && id.ClusterID != "", err
+	return id.Groups.N(), found && id.ClusterID != "", err
 }
 
 // GroupDir returns the data directory of a group in the data directory of its host. The first group uses the host's own
@@ -76,8 +76,9 @@ func GroupDir(hostDir string, group int) string {
 // from Open, too.
 func EndsGroup(err error) bool { return failure.EndsGroup(err) }
 
-// RestartAdvice returns whether a node may be started again after an error, and what to do otherwise.
-func RestartAdvice(err error) string { return failure.RestartAdvice(err, false) }
+// RestartAdvice returns whether a node may be started again after an error, and what to do otherwise. alone: no other
+// node has its state.
+func RestartAdvice(err error, alone bool) string { return failure.RestartAdvice(err, alone) }
 
 // IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.
 func IsIncarnationOf(id, given string) bool { return identity.IsIncarnationOf(id, given) }

@@ -2,7 +2,6 @@ package raftstore_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"net"
 	"sync/atomic"
@@ -25,7 +24,7 @@ type deafConn struct {
 
 func (c *deafConn) Write(b []byte) (int, error) {
 	if !c.seen {
-		c.seen, c.raft = true, bytes.HasPrefix(b, []byte("weir-node\x01R"))
+		c.seen, c.raft = true, bytes.HasPrefix(b, []byte("weir-node\x02S"))
 	}
 	if c.raft && c.deaf() {
 		return len(b), nil
@@ -36,26 +35,24 @@ func (c *deafConn) Write(b []byte) (int, error) {
 // TestLeaderStepsAsideForAStalledFollower checks that a leader steps down for a follower that answers calls but gets
 // no entries from it.
 func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
-	var deaf [3]atomic.Bool // by index of the leader: the follower gets no entries from it
-	var victim atomic.Value // the address of the follower that gets no entries
-	victim.Store("")
-	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
 		// A leader learns once a second what a member has applied. With a shorter limit every member looks stalled.
 		o.StalledAfter, o.Heartbeat = 3*time.Second, 2*busy
-		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-			if err != nil {
-				return conn, err
-			}
-			return &deafConn{Conn: conn, deaf: func() bool { return deaf[i].Load() && addr == victim.Load() }}, nil
-		}
 	})
 	_, at := c.leader()
 	stuck := (at + 1) % 3
-	victim.Store(c.opts[stuck].RaftAddr)
 	at = (at + 2) % 3
+	c.stop(at)
+	c.opts[at].Listener = listenAt(t, c.opts[at].RaftAddr)
+	var loses atomic.Bool
+	node, err := raftstore.OpenLosing(c.opts[at], func(addr string) bool {
+		return loses.Load() && addr == c.opts[stuck].RaftAddr
+	})
+	require.NoError(t, err)
+	c.nodes[at] = node
+	c.sees(node, 3, 3)
 	leader := c.moveTo(at)
-	deaf[at].Store(true)
+	loses.Store(true)
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() { // a leader only steps aside if other followers make progress

@@ -63,10 +63,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *t
 		return nil, err
 	}
 	o.OnEntry = traces.OnEntry()
-	if o.Groups > 1 {
-		return orNil(router.Open(o))
-	}
-	return orNil(raftstore.Open(o))
+	return orNil(router.Open(o))
 }
 
 // orNil returns an opened node as an interface that is nil after an error.

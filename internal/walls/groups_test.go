@@ -15,87 +15,41 @@ import (
 // knowGroups are the functions that may ask whether there is one Raft group or several, with the number of their
 // conditionals. One group takes another path there. The list may only become shorter.
 var knowGroups = map[string]int{
-	"cmd/weir/clustered.go openNode":                            1,
-	"cmd/weir/restore.go AfterApply":                            1,
-	"internal/cli/cluster/cluster.go noLeader":                  1,
-	"internal/cli/demo/watch.go explain":                        1,
-	"internal/cli/demo/watch.go sayHowToKill":                   1,
-	"internal/cli/demo/watch.go whoDecides":                     1,
-	"internal/cli/doctor/cluster.go judgeStatus":                2,
-	"internal/cli/remote/server.go sayWhom":                     1,
-	"internal/cli/remote/status.go Leaderless":                  1,
-	"internal/cli/remote/status.go LedBy":                       1,
-	"internal/cli/remote/status.go WriteTable":                  1,
-	"internal/cli/remote/status.go role":                        1,
-	"internal/cli/remote/status.go writeGroups":                 1,
-	"raftstore/answer.go severalGroups":                         1,
-	"raftstore/elect.go Elect":                                  1,
-	"raftstore/elect.go LastTransfer":                           1,
-	"raftstore/group.go housekeep":                              1,
-	"raftstore/group.go openStore":                              1,
-	"raftstore/group.go openTransport":                          1,
-	"raftstore/group.go start":                                  1,
-	"raftstore/internal/budget/budget.go New":                   1,
-	"raftstore/internal/fsm/fsm.go New":                         1,
-	"raftstore/internal/fsm/fsm.go decide":                      1,
-	"raftstore/internal/fsm/state.go ConstantsOf":               1,
-	"raftstore/internal/fsm/state.go Owned":                     1,
-	"raftstore/internal/fsm/state.go check":                     4,
-	"raftstore/internal/host/group.go NewGroup":                 2,
-	"raftstore/internal/host/group.go OpenPort":                 1,
-	"raftstore/internal/host/host.go Close":                     2,
-	"raftstore/internal/host/host.go FreeLog":                   1,
-	"raftstore/internal/host/host.go exchangeStatus":            1,
-	"raftstore/internal/host/log.go newSharedLog":               1,
-	"raftstore/internal/host/options.go CommitTimeout":          1,
-	"raftstore/internal/host/options.go Complete":               1,
-	"raftstore/internal/host/options.go authenticates":          1,
-	"raftstore/internal/host/options.go check":                  1,
-	"raftstore/internal/host/peers.go newAsker":                 1,
-	"raftstore/internal/host/polling.go Start":                  1,
-	"raftstore/internal/host/stopnotice.go repeats":             1,
-	"raftstore/internal/identity/keeper.go ClusterGroups":       1,
-	"raftstore/internal/leadership/leadership.go propose":       1,
-	"raftstore/internal/membership/cluster.go Joined":           1,
-	"raftstore/internal/membership/first.go leaderKnownToFirst": 1,
-	"raftstore/internal/membership/first.go mayEnter":           1,
-	"raftstore/internal/membership/first.go outsiders":          1,
-	"raftstore/internal/membership/join.go AddNonvoter":         1,
-	"raftstore/internal/membership/join.go Founders":            1,
-	"raftstore/internal/membership/join.go Join":                1,
-	"raftstore/internal/membership/join.go checkGroups":         2,
-	"raftstore/internal/queue/inflight.go ready":                1,
-	"raftstore/internal/queue/queue.go add":                     1,
-	"raftstore/internal/queue/queue.go Complete":                1,
-	"raftstore/internal/queue/queue.go Next":                    1,
-	"raftstore/learn.go LearnGroups":                            1,
-	"raftstore/peer/handshake.go encode":                        2,
-	"raftstore/peer/handshake.go readGroup":                     1,
-	"raftstore/restore.go Restore":                              1,
-	"raftstore/restore.go writeTable":                           1,
-	"raftstore/router/ended.go base":                            1,
-	"raftstore/router/ended.go live":                            1,
-	"raftstore/router/ending.go noneLeft":                       3,
-	"raftstore/router/leaders.go spreadDue":                     1,
-	"raftstore/router/open.go ofGroup":                          2,
-	"raftstore/router/replica.go view":                          1,
-	"raftstore/types.go GroupDir":                               1,
-	"raftstore/types.go GroupsOf":                               1,
-	"server/commands/cluster.go keysInSlot":                     1,
-	"server/commands/debug.go runDebugRemove":                   1,
-	"server/commands/hold.go newHoldID":                         1,
-	"server/commands/scopes.go own":                             1,
-	"server/commands/weir_cluster.go transferLeadership":        1,
-	"server/httpapi/ready_groups.go groupsCurrent":              1,
-	"server/service/redirect.go redirect":                       1,
-	"limiter/read.go Read":                                      1,
+	"cmd/weir/restore.go AfterApply":                     1,
+	"internal/cli/cluster/cluster.go noLeader":           1,
+	"internal/cli/demo/watch.go explain":                 1,
+	"internal/cli/demo/watch.go sayHowToKill":            1,
+	"internal/cli/demo/watch.go whoDecides":              1,
+	"internal/cli/doctor/cluster.go judgeStatus":         2,
+	"internal/cli/remote/server.go sayWhom":              1,
+	"internal/cli/remote/status.go Leaderless":           1,
+	"internal/cli/remote/status.go LedBy":                1,
+	"internal/cli/remote/status.go WriteTable":           1,
+	"internal/cli/remote/status.go role":                 1,
+	"internal/cli/remote/status.go writeGroups":          1,
+	"raftstore/internal/budget/budget.go New":            1,
+	"persistence/backup_groups.go JoinBackups":           1,
+	"raftstore/internal/fsm/state.go Form":               1,
+	"raftstore/router/router.go only":                    1,
+	"raftstore/internal/fsm/state.go Owned":              1,
+	"raftstore/internal/fsm/state.go check":              3,
+	"raftstore/restore.go Restore":                       1,
+	"raftstore/router/open.go ofGroup":                   1,
+	"server/commands/cluster.go keysInSlot":              1,
+	"server/commands/debug.go runDebugRemove":            1,
+	"server/commands/hold.go newHoldID":                  1,
+	"server/commands/scopes.go own":                      1,
+	"server/commands/weir_cluster.go transferLeadership": 1,
+	"server/httpapi/ready_groups.go groupsCurrent":       1,
+	"server/service/redirect.go redirect":                1,
+	"limiter/read.go Read":                               1,
 }
 
-// severalAlone are the names of values that exist for several groups alone, or for all groups but the first.
-var severalAlone = []string{"First", "Host", "Hub", "Logs", "SharedLog", "Slots", "Window", "window"}
+// severalAlone are the names of values that exist for several groups alone.
+var severalAlone = []string{"Logs", "Slots"}
 
 // typesAlone are the types and interfaces that only a node with several groups has.
-var typesAlone = []string{"GroupMover", "GroupReader", "GroupRemover", "LeaderReporter", "Shared", "ended"}
+var typesAlone = []string{"GroupMover", "GroupReader", "GroupRemover", "LeaderReporter"}
 
 // TestFunctionsThatKnowTheNumberOfGroups checks that no function but those of knowGroups has a conditional on the
 // number of groups, and that none has more of them than its line says.
@@ -126,7 +80,8 @@ func TestFunctionsThatKnowTheNumberOfGroups(t *testing.T) {
 }
 
 // asksForGroups reports whether an expression tells one group from several: it compares a number of groups with a
-// constant, the number of a group with 0, or a value of severalAlone with nil, or it asserts one of typesAlone.
+// constant, or a value of severalAlone with nil, or it asserts one of typesAlone. The first group is no such case: every
+// cluster has one.
 func asksForGroups(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -135,8 +90,6 @@ func asksForGroups(e ast.Expr) bool {
 		return nameOf(e.Fun) == "max" && len(e.Args) == 2 && isNumber(e.Args[1]) && isGroups(e.Args[0])
 	case *ast.TypeAssertExpr:
 		return slices.Contains(typesAlone, nameOf(e.Type))
-	case *ast.SelectorExpr:
-		return e.Sel.Name == "several"
 	}
 	return false
 }
@@ -155,13 +108,13 @@ func isNumber(e ast.Expr) bool {
 	return ok && l.Kind == token.INT
 }
 
-// isGroups reports whether an expression is a number of groups, or the number of a group.
+// isGroups reports whether an expression is a number of groups.
 func isGroups(e ast.Expr) bool {
 	if c, ok := e.(*ast.CallExpr); ok && len(c.Args) > 0 && (nameOf(c.Fun) == "len" || nameOf(c.Fun) == "max") {
 		e = c.Args[0]
 	}
 	name := strings.ToLower(nameOf(e))
-	return strings.HasSuffix(name, "groups") || name == "group"
+	return strings.HasSuffix(name, "groups")
 }
 
 // nameOf returns the last name of an expression such as x, *p.x, p.x or p.x().

@@ -191,7 +191,7 @@ var walls = []wall{
 			"raftstore/wallog raftstore/wire",
 		"holds what belongs to the process and not to a group"},
 	{"raftstore/internal/identity",
-		"internal/guards persistence raftstore/internal/failure raftstore/peer",
+		"internal/guards persistence raftstore/internal/failure raftstore/peer raftstore/wire",
 		"says which node a data directory belongs to"},
 	{"raftstore/internal/images",
 		"internal/faults internal/guards persistence",

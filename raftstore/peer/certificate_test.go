@@ -23,15 +23,15 @@ func openWith(t *testing.T, id, secret string, files *certs.Files) (*Port, *logt
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	said := &logtest.Buffer{}
-	config := Config{
-		Secret: []byte(secret), Self: func() Identity { return Identity{NodeID: id, ClusterID: "one"} },
-		Logger: slog.New(slog.NewTextHandler(said, nil)),
-	}
+	hub := HubConfig{Secret: []byte(secret)}
 	if files != nil {
-		config.Certificates, err = certs.Open(*files, slog.New(slog.DiscardHandler))
+		hub.Certificates, err = certs.Open(*files, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 	}
-	p := NewPort(l, config, func(conn net.Conn, from Identity) {
+	p := openPort(t, l, hub, PortConfig{
+		Self:   func() Identity { return Identity{NodeID: id, ClusterID: "one"} },
+		Logger: slog.New(slog.NewTextHandler(said, nil)),
+	}, func(conn net.Conn, from Identity) {
 		ServeCalls(conn, from, func(from Identity, method byte, payload []byte) (byte, []byte) {
 			return method, append([]byte(from.NodeID+":"), payload...)
 		})

@@ -188,7 +188,7 @@ func (l *link) fail() {
 func (l *link) read() {
 	defer close(l.ended)
 	defer l.fail()
-	r := bufio.NewReaderSize(l.conn, bufferFor(l.conn))
+	r := bufio.NewReaderSize(l.conn, groupBufferBytes)
 	for {
 		f, err := readFrame(r)
 		if err != nil {

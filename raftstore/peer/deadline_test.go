@@ -41,9 +41,8 @@ func TestNoDeadlineStays(t *testing.T) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	accepted, dialed := &noting{}, &noting{}
-	b := NewPort(notingListener{listen, accepted}, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} },
-		Logger: slog.New(slog.DiscardHandler),
+	b := openPort(t, notingListener{listen, accepted}, HubConfig{Secret: []byte("secret")}, PortConfig{
+		Self: func() Identity { return Identity{NodeID: "b"} }, Logger: slog.New(slog.DiscardHandler),
 	}, func(net.Conn, Identity) {})
 	defer b.Close()
 	a, _ := open(t, "a", "one", "secret")

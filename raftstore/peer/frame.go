@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"net"
 )
 
 // A request is one frame, and its answer is another:
@@ -20,11 +19,11 @@ const (
 	maxFrameBytes = 8 << 20
 	// MaxPayload is the longest payload of a call.
 	MaxPayload = maxFrameBytes - frameHead
-	// readBufferBytes is large enough to read a typical batch at once.
-	readBufferBytes = 64 << 10
-	// groupBufferBytes replaces readBufferBytes for a group that shares its hub with others. Most groups are idle, and
-	// a longer frame is read past the buffer.
-	groupBufferBytes = 4 << 10
+	// sharedBufferBytes is large enough to read what a round of all groups sends at once.
+	sharedBufferBytes = 64 << 10
+	// groupBufferBytes is large enough to read a typical batch of a group at once. A longer frame is read past the
+	// buffer.
+	groupBufferBytes = 16 << 10
 )
 
 var errFrame = errors.New("malformed frame")
@@ -32,21 +31,14 @@ var errFrame = errors.New("malformed frame")
 type frame struct {
 	number  uint64
 	kind    byte
+	head    []byte // goes before the payload; nil in a frame that was read
 	payload []byte
 }
 
-// bufferFor returns the size of the read buffer for a connection.
-func bufferFor(conn net.Conn) int {
-	if c, ok := conn.(*trackedConn); ok && c.ofGroup {
-		return groupBufferBytes
-	}
-	return readBufferBytes
-}
-
 func appendFrame(b []byte, f frame) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(frameHead+len(f.payload)))
-	b = binary.LittleEndian.AppendUint64(b, f.number)
-	return append(append(b, f.kind), f.payload...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(frameHead+len(f.head)+len(f.payload)))
+	b = append(binary.LittleEndian.AppendUint64(b, f.number), f.kind)
+	return append(append(b, f.head...), f.payload...)
 }
 
 // readFrame reads a frame. The caller owns its payload.

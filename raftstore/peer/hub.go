@@ -62,15 +62,8 @@ type Hub struct {
 }
 
 // NewHub serves a listener, and owns it from then on. It refuses the connections of a group until Open has been
-// called for the group.
+// called for the group. If listen is nil, the hub accepts no connections.
 func NewHub(listen net.Listener, config HubConfig) *Hub {
-	h := newHub(listen, config)
-	h.start()
-	return h
-}
-
-// newHub returns a hub that accepts no connection yet.
-func newHub(listen net.Listener, config HubConfig) *Hub {
 	if config.Dialer == nil {
 		config.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -82,10 +75,11 @@ func newHub(listen net.Listener, config HubConfig) *Hub {
 	h.life, h.end = context.WithCancel(context.Background())
 	h.shared.byAddr, h.shared.unshared = map[string]*sharedDial{}, map[string]time.Time{}
 	h.handshakes = connlimit.New(MaxHandshakes, 0, &h.evicted)
+	if listen != nil {
+		h.tasks.Go(h.accept)
+	}
 	return h
 }
-
-func (h *Hub) start() { h.tasks.Go(h.accept) }
 
 // Open returns a port of a group. The port calls serve with each connection for calls, in a new goroutine, and closes
 // the connection when serve returns. After the port is closed, Open can be called for the same group again.

@@ -468,30 +468,3 @@ func TestAClosingHubExplainsItsOwnCuts(t *testing.T) {
 		conn.Close()
 	}
 }
-
-// TestBuffersOfGroups checks that a group of several has small read buffers, and that the only group of a host has
-// large ones.
-func TestBuffersOfGroups(t *testing.T) {
-	near, _ := openHub(t, "")
-	far, _ := openHub(t, "")
-	sizes := make(chan int, 1)
-	_, err := far.Open(1, PortConfig{
-		Self: func() Identity { return Identity{NodeID: "b"} }, Logger: far.config.Logger,
-	}, func(conn net.Conn, _ Identity) { sizes <- bufferFor(conn) })
-	require.NoError(t, err)
-	conn, _, err := groupOf(t, near, 1, "a").Dial(t.Context(), far.Addr().String(), CallService)
-	require.NoError(t, err)
-	require.Equal(t, groupBufferBytes, bufferFor(conn))
-	require.Equal(t, groupBufferBytes, <-sizes)
-
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	only := NewPort(l, Config{Self: func() Identity { return Identity{NodeID: "c"} }, Logger: near.config.Logger},
-		func(conn net.Conn, _ Identity) { sizes <- bufferFor(conn) })
-	t.Cleanup(func() { only.Close() })
-	groupOf(t, near, 0, "a")
-	conn, _, err = near.ports[0].Dial(t.Context(), l.Addr().String(), CallService)
-	require.NoError(t, err)
-	require.NoError(t, conn.Close())
-	require.Equal(t, readBufferBytes, <-sizes)
-}

@@ -11,10 +11,15 @@ import (
 // flight, so only a connection that the other side does not read reaches it.
 const maxOutboxBytes = 64 << 20
 
+// maxSpareBytes bounds the memory that an outbox keeps between two writes. It has room for a full entry of each of a few
+// groups.
+const maxSpareBytes = 1 << 20
+
 // outbox gathers frames of many goroutines and writes them to a connection together.
 type outbox struct {
 	mu      sync.Mutex
 	pending []byte
+	spare   []byte // becomes pending when pending is written; empty
 	ended   bool
 
 	some  chan struct{} // holds one token: a frame waits
@@ -29,7 +34,7 @@ func newOutbox() *outbox {
 func (o *outbox) add(f frame, patient bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ended || len(o.pending)+len(f.payload) > maxOutboxBytes {
+	if o.ended || len(o.pending)+len(f.head)+len(f.payload) > maxOutboxBytes {
 		return false
 	}
 	o.pending = appendFrame(o.pending, f)
@@ -70,11 +75,13 @@ func (o *outbox) run(conn net.Conn, patience time.Duration, done <-chan struct{}
 			return
 		}
 		runtime.Gosched()
+		b := o.take()
 		conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := conn.Write(o.take()); err != nil {
+		if _, err := conn.Write(b); err != nil {
 			conn.Close()
 			return
 		}
+		o.reuse(b)
 	}
 }
 
@@ -99,15 +106,27 @@ func (o *outbox) take() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	b := o.pending
-	o.pending = nil
+	o.pending, o.spare = o.spare, nil
 	clearSignal(o.some)
 	clearSignal(o.hurry)
 	return b
+}
+
+// reuse keeps the memory of frames that are written.
+func (o *outbox) reuse(b []byte) {
+	if cap(b) > maxSpareBytes {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.spare == nil && !o.ended {
+		o.spare = b[:0]
+	}
 }
 
 // end makes add refuse frames from now on.
 func (o *outbox) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ended, o.pending = true, nil
+	o.ended, o.pending, o.spare = true, nil, nil
 }

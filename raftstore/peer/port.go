@@ -29,25 +29,11 @@ type PortConfig struct {
 	Stops func() bool
 }
 
-// Config configures a port with a hub of its own: see HubConfig and PortConfig.
-type Config struct {
-	Secret       []byte
-	Certificates Certificates
-	Dialer       func(ctx context.Context, addr string) (net.Conn, error)
-	Logger       *slog.Logger
-
-	Group      uint16 // 0 for the first or only group
-	Self       func() Identity
-	ServesRaft func() error
-	Stops      func() bool
-}
-
 // Port passes the connections of other nodes to one Raft group of this host, and opens connections to the same group
 // on other hosts.
 type Port struct {
 	tracker // of all open connections, accepted and dialed
 	hub     *Hub
-	ownsHub bool
 	group   uint16
 	config  PortConfig
 	raft    chan net.Conn
@@ -63,27 +49,9 @@ type Port struct {
 	calls atomic.Pointer[callHandler]
 }
 
-// NewPort returns the only port of a new hub, which serves a listener and owns it from then on. The end of the port is
-// the end of the hub. See Hub.Open for serve.
-func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from Identity)) *Port {
-	p := onlyPort(listen, config, serve)
-	p.hub.start()
-	return p
-}
-
 // NewDialer returns a port that accepts no connections. A node asks other nodes through it before its own port is open.
-func NewDialer(config Config) *Port { return onlyPort(nil, config, nil) }
-
-// onlyPort returns the only port of a new hub that accepts no connection yet.
-func onlyPort(listen net.Listener, config Config, serve func(conn net.Conn, from Identity)) *Port {
-	h := newHub(listen, HubConfig{
-		Secret: config.Secret, Certificates: config.Certificates, Dialer: config.Dialer, Logger: config.Logger,
-	})
-	p := newPort(h, config.Group, PortConfig{
-		Self: config.Self, Logger: config.Logger, ServesRaft: config.ServesRaft, Stops: config.Stops,
-	}, serve)
-	p.ownsHub, h.ports[p.group] = true, p
-	return p
+func NewDialer(hub HubConfig, config PortConfig) *Port {
+	return newPort(NewHub(nil, hub), 0, config, nil)
 }
 
 func newPort(h *Hub, group uint16, config PortConfig, serve func(conn net.Conn, from Identity)) *Port {
@@ -102,9 +70,6 @@ func (p *Port) Evicted() int64 { return p.hub.Evicted() }
 // Close closes every connection of the group, and returns when no goroutine of the port runs. The connections of other
 // groups stay.
 func (p *Port) Close() error {
-	if p.ownsHub {
-		return p.hub.Close()
-	}
 	err := p.Cut()
 	p.tasks.Wait()
 	return err
@@ -113,9 +78,6 @@ func (p *Port) Close() error {
 // Cut closes every connection of the group without waiting for calls that are being answered, because these may wait
 // for other components to close first.
 func (p *Port) Cut() error {
-	if p.ownsHub {
-		return p.hub.Cut()
-	}
 	p.hub.remove(p)
 	p.end()
 	return nil
@@ -135,7 +97,6 @@ func (p *Port) deliver(conn *trackedConn, service Service, from Identity) {
 		return
 	}
 	if service == CallService {
-		conn.ofGroup = !p.ownsHub
 		p.serve(conn, from)
 		conn.Close()
 		return
@@ -194,7 +155,6 @@ func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn
 	if err != nil {
 		return nil, from, err
 	}
-	conn.ofGroup = !p.ownsHub
 	return conn, from, nil
 }
 

@@ -30,8 +30,8 @@ func open(t *testing.T, id, cluster, secret string) (*Port, *logtest.Buffer) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	said := &logtest.Buffer{}
-	p := NewPort(l, Config{
-		Secret: []byte(secret), Self: func() Identity { return Identity{NodeID: id, ClusterID: cluster} },
+	p := openPort(t, l, HubConfig{Secret: []byte(secret)}, PortConfig{
+		Self:   func() Identity { return Identity{NodeID: id, ClusterID: cluster} },
 		Logger: slog.New(slog.NewTextHandler(said, nil)),
 	}, func(conn net.Conn, from Identity) {
 		ServeCalls(conn, from, func(from Identity, method byte, payload []byte) (byte, []byte) {
@@ -247,9 +247,8 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	called := make(chan net.Conn, 1)
-	silent := NewPort(l, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "s"} },
-		Logger: slog.New(slog.DiscardHandler),
+	silent := openPort(t, l, HubConfig{Secret: []byte("secret")}, PortConfig{
+		Self: func() Identity { return Identity{NodeID: "s"} }, Logger: slog.New(slog.DiscardHandler),
 	}, func(conn net.Conn, _ Identity) {
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			called <- conn
@@ -281,8 +280,8 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 func serving(t *testing.T, handle Handler, atOnce ...byte) *Port {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	return NewPort(l, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
+	return openPort(t, l, HubConfig{Secret: []byte("secret")}, PortConfig{
+		Self:   func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
 		Logger: slog.New(slog.DiscardHandler),
 	}, func(conn net.Conn, from Identity) { ServeCalls(conn, from, handle, atOnce...) })
 }

@@ -21,7 +21,7 @@ func ServeCalls(conn net.Conn, from Identity, handle Handler, atOnce ...byte) {
 	var (
 		calls sync.WaitGroup
 		slots = make(chan struct{}, maxCallsPerConn)
-		r     = bufio.NewReaderSize(conn, bufferFor(conn))
+		r     = bufio.NewReaderSize(conn, groupBufferBytes)
 		a     = answerer{conn: conn, from: from, handle: handle}
 	)
 	defer calls.Wait()

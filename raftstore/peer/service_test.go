@@ -31,9 +31,8 @@ func (p *Port) held() int {
 func portOf(t *testing.T, serve func(conn net.Conn, from Identity)) *Port {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := NewPort(listen, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} },
-		Logger: slog.New(slog.DiscardHandler),
+	p := openPort(t, listen, HubConfig{Secret: []byte("secret")}, PortConfig{
+		Self: func() Identity { return Identity{NodeID: "b"} }, Logger: slog.New(slog.DiscardHandler),
 	}, serve)
 	t.Cleanup(func() { p.Close() })
 	return p

@@ -66,8 +66,8 @@ func (p *Port) AskShared(ctx context.Context, m Message) (answer []byte, err err
 	if err := l.conn.vouched(m.To); err != nil {
 		return nil, err
 	}
-	f := frame{kind: m.Kind, payload: p.seal(m.To, m.Body)}
-	if len(f.payload) > MaxPayload {
+	f := frame{kind: m.Kind, head: p.seal(m.To, nil), payload: m.Body}
+	if len(f.head)+len(f.payload) > MaxPayload {
 		return nil, ErrNotShared
 	}
 	if m.Patient {
@@ -162,7 +162,7 @@ func newSharedLink(conn *trackedConn) *sharedLink {
 // read passes answers to their callers until the connection ends.
 func (l *sharedLink) read() {
 	defer l.fail()
-	r := bufio.NewReaderSize(l.conn, readBufferBytes)
+	r := bufio.NewReaderSize(l.conn, sharedBufferBytes)
 	for {
 		f, err := readFrame(r)
 		if err != nil {

@@ -40,7 +40,7 @@ func (h *Hub) serveShared(conn *trackedConn) {
 	defer tasks.Wait()
 	defer close(done)
 	defer conn.Close()
-	r := bufio.NewReaderSize(conn, readBufferBytes)
+	r := bufio.NewReaderSize(conn, sharedBufferBytes)
 	for {
 		f, err := readFrame(r)
 		if err != nil {

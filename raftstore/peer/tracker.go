@@ -78,7 +78,6 @@ func (t *tracker) forget(conn net.Conn) {
 type trackedConn struct {
 	net.Conn // raw, or TLS over it
 	raw      net.Conn
-	ofGroup  bool // of one group of several
 	by       *tracker
 	// sharedVersion is the version of the acceptor of a shared connection that this host has dialed.
 	sharedVersion byte

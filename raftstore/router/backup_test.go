@@ -29,16 +29,8 @@ func backUp(t *testing.T, from limiter.Archiver) []byte {
 	return all
 }
 
-// node is a node of one group or of several.
-type node interface {
-	limiter.Limiter
-	limiter.Replica
-	limiter.Archiver
-	Close() error
-}
-
 // restored starts a node of a new cluster of some groups from a backup.
-func restored(t *testing.T, backup []byte, groups int) node {
+func restored(t *testing.T, backup []byte, groups int) *router.Node {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -50,12 +42,7 @@ func restored(t *testing.T, backup []byte, groups int) node {
 	require.NoError(t, err)
 	o.Groups, _, err = raftstore.GroupsOf(&o)
 	require.NoError(t, err)
-	var n node
-	if o.Groups == 1 {
-		n, err = raftstore.Open(o)
-	} else {
-		n, err = router.Open(o)
-	}
+	n, err := router.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { n.Close() })
 	require.Eventually(t, func() bool { return n.ReadIndex() == nil }, patience, 10*time.Millisecond)
@@ -71,7 +58,7 @@ func keyed(n int, each func(key string) engine.Op) (ops []engine.Op) {
 }
 
 // decided carries out operations, which must succeed.
-func decided(t *testing.T, n node, ops ...engine.Op) []engine.Decision {
+func decided(t *testing.T, n *router.Node, ops ...engine.Op) []engine.Decision {
 	t.Helper()
 	out := make([]engine.Decision, len(ops))
 	require.Eventually(t, func() bool {
@@ -93,7 +80,7 @@ func decided(t *testing.T, n node, ops ...engine.Op) []engine.Decision {
 func TestABackupOfATier(t *testing.T) {
 	const keys = 40
 	c := newTier(t, 1, 4)
-	var n node = c.nodes[0]
+	var n *router.Node = c.nodes[0]
 	c.led(c.nodes[0])
 	terms := &engine.Policy{Limits: []engine.PolicyLimit{{Limit: quota("", 100).Limit}}}
 	decided(t, n, engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: terms}})

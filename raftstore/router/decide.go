@@ -11,6 +11,9 @@ import (
 // Decide decides a pipeline; see limiter.Limiter. It returns an error only if one group owns all keys and could not
 // decide. Otherwise the operations of a group that could not decide have a status that tells why.
 func (r *Router) Decide(ops []engine.Op, out []engine.Decision) error {
+	if g := r.only(); g != nil {
+		return g.Decide(ops, out)
+	}
 	for from := 0; from < len(ops); {
 		end := from
 		for end < len(ops) && !everywhere(&ops[end]) {
@@ -39,9 +42,12 @@ func (r *Router) Decide(ops []engine.Op, out []engine.Decision) error {
 	return nil
 }
 
-// DecideAtomic decides a transaction. All of its operations must be on one slot, or all must change shared items. A
-// transaction lifts no block everywhere: it refuses to unblock a key that has one.
+// DecideAtomic decides a transaction. With several groups, all of its operations must be on one slot, or all must change
+// shared items. It then lifts no block everywhere: it refuses to unblock a key that has one.
 func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	if g := r.only(); g != nil {
+		return g.DecideAtomic(ops, out)
+	}
 	if len(ops) == 0 {
 		return nil
 	}

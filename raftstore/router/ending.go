@@ -35,12 +35,13 @@ func (n *Node) endGroups() {
 		case <-n.stop:
 			return
 		case e := <-n.endings:
-			n.tell(e.group, e.why)
 			n.replace(e.group, n.standIn(e))
 			n.closing.Go(func() { n.closeLater(e.group) })
 			if err := noneLeft(n.all()); err != nil {
 				n.fatal(err)
+				continue
 			}
+			n.tell(e.group, e.why)
 		}
 	}
 }
@@ -48,7 +49,7 @@ func (n *Node) endGroups() {
 // tell logs the end of a group.
 func (n *Node) tell(group int, why error) {
 	n.options.Logger.Error("a group has ended on this node; the other groups serve", "group", group, "error", why,
-		"restart", raftstore.RestartAdvice(why))
+		"restart", raftstore.RestartAdvice(why, false))
 }
 
 // closeLater closes a group when no call is in progress, and releases its memory.
@@ -63,13 +64,14 @@ func (n *Node) closeLater(group int) {
 	n.nodes[group] = nil
 }
 
-// fatal ends the process, as host.Stopper does for a node with one group.
+// fatal ends the process.
 func (n *Node) fatal(err error) {
 	if n.options.OnFatal != nil {
 		n.options.OnFatal(err)
 		return
 	}
-	n.options.Logger.Error("this node cannot go on", "error", err, "restart", raftstore.RestartAdvice(err))
+	alone := len(n.base().Topology().Nodes) <= 1
+	n.options.Logger.Error("this node cannot go on", "error", err, "restart", raftstore.RestartAdvice(err, alone))
 	os.Exit(1)
 }
 

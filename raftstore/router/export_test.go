@@ -13,13 +13,7 @@ func (n *Node) DeadLogBytes() int64 {
 }
 
 // Syncs returns the number of syncs of the logs for entries, since the start.
-func (n *Node) Syncs() uint64 {
-	if n.host.SharedLog != nil {
-		return n.host.SharedLog.Appends()
-	}
-	s, _ := n.Storage()
-	return uint64(s.Writes.Count)
-}
+func (n *Node) Syncs() uint64 { return n.host.SharedLog.Appends() }
 
 // Joined reports whether all groups of the node have been in a committed configuration.
 func (n *Node) Joined() bool {

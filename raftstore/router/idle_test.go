@@ -83,9 +83,7 @@ func forIdleGroups(t *testing.T, measure func(t *testing.T, groups int, window t
 func idleCost(t *testing.T, groups int, window time.Duration) {
 	const size = 3
 	empty := measured(t)
-	c := newTier(t, size, groups, func(o *raftstore.Options) {
-		o.Heartbeat, o.OwnLogs = 0, os.Getenv("WEIRTEST_OWN_LOGS") != ""
-	})
+	c := newTier(t, size, groups, func(o *raftstore.Options) { o.Heartbeat = 0 })
 	for _, n := range c.nodes {
 		c.led(n)
 	}

@@ -15,11 +15,10 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestLoadCost prints what an entry costs under load, for each number of groups from 2 in WEIRTEST_LOAD_GROUPS, by
-// turns with the shared log and with a log for each group. Three nodes run in this process, and four callers for each
-// group wait for one decision after the other:
+// TestLoadCost prints what an entry costs under load, for each number of groups in WEIRTEST_LOAD_GROUPS. Three nodes
+// run in this process, and four callers for each group wait for one decision after the other:
 //
-//	WEIRTEST_LOAD_GROUPS=4,16 go test ./raftstore/router -run TestLoadCost -v
+//	WEIRTEST_LOAD_GROUPS=1,4,16 go test ./raftstore/router -run TestLoadCost -v
 func TestLoadCost(t *testing.T) {
 	sizes := os.Getenv("WEIRTEST_LOAD_GROUPS")
 	if sizes == "" {
@@ -30,15 +29,14 @@ func TestLoadCost(t *testing.T) {
 		groups, err := strconv.Atoi(s)
 		require.NoError(t, err)
 		for range turns {
-			t.Run(s+" groups, shared log", func(t *testing.T) { loadCost(t, groups, false) })
-			t.Run(s+" groups, own logs", func(t *testing.T) { loadCost(t, groups, true) })
+			t.Run(s+" groups", func(t *testing.T) { loadCost(t, groups) })
 		}
 	}
 }
 
-func loadCost(t *testing.T, groups int, own bool) {
+func loadCost(t *testing.T, groups int) {
 	const size, callers, window = 3, 4, 6 * time.Second
-	c := newTier(t, size, groups, func(o *raftstore.Options) { o.Heartbeat, o.OwnLogs = 2*time.Second, own })
+	c := newTier(t, size, groups, func(o *raftstore.Options) { o.Heartbeat = 2 * time.Second })
 	for _, n := range c.nodes {
 		c.led(n)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -33,12 +34,13 @@ type Node struct {
 // minSnapshotBytes is the least size of a group's log that makes a snapshot due.
 const minSnapshotBytes = 4 << 20
 
-// Open starts a node of a cluster with o.Groups groups, at least two. See raftstore.Open. A group that had ended on
-// this node stays closed, unless no other group is left.
+// Open starts a node of a cluster with o.Groups groups. See raftstore.Open. The node owns o.Listener. A group that had
+// ended on this node stays closed, unless no other group is left.
 func Open(o raftstore.Options) (opened *Node, err error) {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
+	if err := raftstore.Check(o); err != nil {
+		return nil, errors.Join(err, closeIf(o.Listener))
 	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	n := &Node{
 		options: o, nodes: make([]*raftstore.Node, o.Groups),
 		endings: make(chan ending, o.Groups), ending: make([]atomic.Bool, o.Groups), host: raftstore.NewHost(&o),
@@ -48,9 +50,6 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 			err = errors.Join(err, n.closeGroups())
 		}
 	}()
-	if err := raftstore.Check(o); err != nil {
-		return nil, err
-	}
 	groups := make([]Group, o.Groups)
 	for i := range groups {
 		if groups[i], err = n.openGroup(i); err != nil {
@@ -59,6 +58,11 @@ func Open(o raftstore.Options) (opened *Node, err error) {
 	}
 	if err := noneLeft(groups); err != nil {
 		return nil, err
+	}
+	for i, g := range groups {
+		if e, ok := g.(*ended); ok {
+			n.tell(i, e.why)
+		}
 	}
 	if err := n.host.FreeLog(); err != nil {
 		return nil, err
@@ -80,7 +84,6 @@ func (n *Node) openGroup(group int) (Group, error) {
 		n.nodes[group] = node
 		return node, nil
 	case raftstore.EndsGroup(err):
-		n.tell(group, err)
 		return &ended{group: group, why: err, options: n.ofGroup(group)}, nil
 	}
 	return nil, err
@@ -98,7 +101,6 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 			o.Incarnation = first.Topology().Self
 		}
 	}
-	o.Listener, o.Secret, o.Certificates, o.Dialer = nil, nil, nil, nil // the host has them
 	o.DataDir = raftstore.GroupDir(o.DataDir, group)
 	if o.Logs != nil {
 		o.Log = o.Logs[group]
@@ -108,6 +110,13 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	o.Table.MaxMemoryBytes /= int64(o.Groups)
 	o.Table.Shards = max(cmp.Or(o.Table.Shards, engine.ShardsFor(1))/o.Groups, 1) // an empty shard takes 6 KiB
 	return o
+}
+
+func closeIf(l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	return l.Close()
 }
 
 // Close stops the node. Each group transfers its leadership first, and no acknowledged decision is lost.

@@ -35,6 +35,9 @@ func (r *Router) Topology() *limiter.Topology {
 
 func (r *Router) view() *limiter.Topology {
 	t := *r.base().Topology()
+	if r.only() != nil {
+		return &t
+	}
 	t.Nodes = slices.Clone(t.Nodes)
 	t.Groups = make([]limiter.Group, len(r.all()))
 	for i, g := range r.all() {

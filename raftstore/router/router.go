@@ -63,8 +63,10 @@ func New(groups []Group, log *slog.Logger, mistakes faults.Set) *Router {
 	r := &Router{log: log, faults: mistakes, stop: make(chan struct{}), bringFor: bringFor}
 	r.groups.Store(&groups)
 	r.plans.New = func() any { return &plan{counts: make([]int, len(groups))} }
-	r.tasks.Go(r.followFirst)
-	r.tasks.Go(r.spreadLeaders)
+	if r.only() == nil {
+		r.tasks.Go(r.followFirst)
+		r.tasks.Go(r.spreadLeaders)
+	}
 	return r
 }
 
@@ -76,6 +78,15 @@ func (r *Router) Close() {
 
 // all returns the groups in the order of their slots.
 func (r *Router) all() []Group { return *r.groups.Load() }
+
+// only returns the group that owns all slots, or nil if several groups share them. It decides operations on keys of
+// different slots as one step, and changes of policies without the others.
+func (r *Router) only() Group {
+	if groups := r.all(); len(groups) == 1 {
+		return groups[0]
+	}
+	return nil
+}
 
 // groupOf returns the number of the group that owns the slot of a key.
 func (r *Router) groupOf(name []byte) int { return hashslot.Group(engine.SlotOf(name), len(r.all())) }

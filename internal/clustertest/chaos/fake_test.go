@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	redigo "github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/internal/clustertest/ledger"
@@ -83,11 +83,15 @@ func startFake(t *testing.T, m mistake) string {
 
 func (f *fake) serve(c net.Conn) {
 	defer c.Close()
-	requests, readOnly := redigo.NewConn(c, 0, 0), false
+	r, readOnly := bufio.NewReader(c), false
 	for {
-		args, err := redigo.Strings(requests.Receive()) // a request is an array, like a reply
+		request, err := readReply(r) // a request is an array, like a reply
 		if err != nil {
 			return
+		}
+		var args []string
+		for _, arg := range request.([]any) {
+			args = append(args, arg.(string))
 		}
 		var reply any = "OK"
 		switch {

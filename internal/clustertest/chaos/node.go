@@ -128,12 +128,12 @@ func (n *Node) Digest() (ledger.Digest, error) {
 	}
 	items, ok := reply.([]any)
 	if !ok || len(items) != 2 {
-		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", ErrBadReply, reply)
+		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
 	}
 	index, ok1 := items[0].(int64)
 	hash, ok2 := items[1].(string)
 	if !ok1 || !ok2 {
-		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", ErrBadReply, reply)
+		return ledger.Digest{}, fmt.Errorf("%w: DEBUG DIGEST answered %v", errProtocol, reply)
 	}
 	return ledger.Digest{Node: n.ID, Last: ledger.Applied{Index: uint64(index)}, Hash: hash}, nil
 }

@@ -1,37 +1,41 @@
 package chaos
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
-	redigo "github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 )
 
-// TestReplies checks how the replies of a server arrive.
-func TestReplies(t *testing.T) {
+func TestReadReply(t *testing.T) {
 	for text, want := range map[string]any{
-		"+OK\r\n":                             "OK",
-		"-TRYAGAIN later\r\n":                 ErrorReply("TRYAGAIN later"),
-		":-5\r\n":                             int64(-5),
-		"$3\r\na\r\n\r\n":                     "a\r\n",
-		"$-1\r\n":                             nil,
-		"*-1\r\n":                             nil,
-		"*3\r\n:1\r\n$1\r\nx\r\n*1\r\n+y\r\n": []any{int64(1), "x", []any{"y"}},
-		"*1\r\n-UNKNOWN\r\n":                  []any{ErrorReply("UNKNOWN")},
+		"+OK\r\n":                               "OK",
+		"-TRYAGAIN later\r\n":                   ErrorReply("TRYAGAIN later"),
+		":-5\r\n":                               int64(-5),
+		"$3\r\na\r\n\r\n":                       "a\r\n",
+		"$-1\r\n":                               nil,
+		"*-1\r\n":                               nil,
+		"*3\r\n:1\r\n$1\r\nx\r\n*1\r\n+y\r\n":   []any{int64(1), "x", []any{"y"}},
+		"*1\r\n-UNKNOWN\r\n":                    []any{ErrorReply("UNKNOWN")},
+		"*5\r\n:1\r\n:2\r\n:0\r\n:-1\r\n:9\r\n": []any{int64(1), int64(2), int64(0), int64(-1), int64(9)},
 	} {
-		here, there := net.Pipe()
-		go func() {
-			_, _ = there.Read(make([]byte, 64))
-			_, _ = there.Write([]byte(text))
-		}()
-		got, err := (&Conn{here, redigo.NewConn(here, 0, 0)}).Do(time.Minute, "PING")
+		got, err := readReply(bufio.NewReader(strings.NewReader(text)))
 		require.NoError(t, err, "%q", text)
 		require.Equal(t, want, got, "%q", text)
+	}
+	for _, text := range []string{"x\r\n", ":one\r\n", "$-2\r\n", "*9999999999\r\n", "+OK\n", "?1\r\n"} {
+		_, err := readReply(bufio.NewReader(strings.NewReader(text)))
+		require.ErrorIs(t, err, errProtocol, "%q", text)
+	}
+	for _, text := range []string{"", "$5\r\nab", "*2\r\n:1\r\n"} {
+		_, err := readReply(bufio.NewReader(strings.NewReader(text)))
+		require.True(t, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF), "%q: %v", text, err)
 	}
 }
 
@@ -50,7 +54,7 @@ func TestClassify(t *testing.T) {
 		"any other error":  {reply: ErrorReply("WRONGTYPE the key"), want: Refused},
 		"no answer":        {err: os.ErrDeadlineExceeded, want: Unknown},
 		"closed":           {err: io.EOF, want: Unknown},
-		"a broken reply":   {err: ErrBadReply, want: Unknown},
+		"a broken reply":   {err: errProtocol, want: Unknown},
 		"never sent":       {err: errors.Join(errNotSent, os.ErrDeadlineExceeded), want: NotApplied},
 		"a prefix of none": {reply: ErrorReply("TRYAGAINST"), want: Refused},
 	} {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -80,18 +81,26 @@ func (c *Cluster) replaceAll(ctx context.Context, binary string) error {
 	return nil
 }
 
-// dataFormat returns the format that a program reports for a data directory that it created.
+// dataFormat returns the formats that a program reports for the data directories that it creates: of a server that runs
+// alone, and of a node.
 func dataFormat(t *testing.T, binary string) string {
 	t.Helper()
+	version := regexp.MustCompile(`"Version":\d+`)
+	return formatFile(t, binary, "FORMAT") + version.FindString(formatFile(t, binary, "NODE", "--durability", "os", "--raft-addr",
+		"127.0.0.1:0"))
+}
+
+// formatFile returns the content of a file that a program writes into its data directory.
+func formatFile(t *testing.T, binary, name string, flags ...string) string {
+	t.Helper()
 	dir := t.TempDir()
-	p, err := startProcess(binary, filepath.Join(dir, "log"), []string{"serve", "--listen", "127.0.0.1:0", "--http", "",
-		"--data-dir", filepath.Join(dir, "data")}, func(error) {})
+	p, err := startProcess(binary, filepath.Join(dir, "log"), append([]string{"serve", "--listen", "127.0.0.1:0", "--http",
+		"", "--data-dir", filepath.Join(dir, "data")}, flags...), func(error) {})
 	require.NoError(t, err)
-	format := filepath.Join(dir, "data", "FORMAT")
-	require.Eventually(t, func() bool { _, err := os.Stat(format); return err == nil },
-		upgradeTime, 10*time.Millisecond)
+	path := filepath.Join(dir, "data", name)
+	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, upgradeTime, 10*time.Millisecond)
 	require.NoError(t, p.Stop())
-	text, err := os.ReadFile(format)
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return string(text)
 }

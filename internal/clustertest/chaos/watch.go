@@ -159,7 +159,7 @@ func (w *Watch) digests(ctx context.Context, n *Node) {
 		switch {
 		case err == nil:
 			w.violations.Add("replicas", w.Replicas.Add(d))
-		case errors.Is(err, ErrBadReply):
+		case errors.Is(err, errProtocol):
 			w.violations.Add("replicas", err)
 			return
 		}

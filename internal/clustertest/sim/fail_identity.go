@@ -74,10 +74,11 @@ func (s *Simulation) runNonmember(id, addr string) {
 // member.
 func (s *Simulation) forgeJoin(leader *process, h *host) {
 	end := s.net.attach("forger:1")
-	port := peer.NewPort(end, peer.Config{
+	port := peer.NewDialer(peer.HubConfig{
 		Secret: []byte(secret), Logger: s.logger, Dialer: end.Dial,
-		Self: func() peer.Identity { return peer.Identity{NodeID: "forger"} },
-	}, nil)
+	}, peer.PortConfig{
+		Self: func() peer.Identity { return peer.Identity{NodeID: "forger"} }, Logger: s.logger,
+	})
 	client := peer.NewClient(port, leader.host.addr, "")
 	ctx, cancel := context.WithTimeout(context.Background(), raceLimit)
 	defer cancel()

@@ -38,16 +38,12 @@ func openNode(o raftstore.Options) (n node, groups []replica, err error) {
 			n, err = nil, fmt.Errorf("panic: %v", failure)
 		}
 	}()
-	if o.Groups == 1 {
-		one, err := raftstore.Open(o)
-		return one, []replica{one}, err
-	}
-	many, err := router.Open(o)
+	opened, err := router.Open(o)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range o.Groups {
-		groups = append(groups, groupOn{many, i})
+		groups = append(groups, groupOn{opened, i})
 	}
-	return many, groups, nil
+	return opened, groups, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/limiter"
@@ -80,11 +81,8 @@ type FSM struct {
 // use.
 func New(o engine.Options, groups int) *FSM {
 	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, and not one node's memory
-	m := &FSM{options: o, Newest: wire.Version, samples: make(samples, samplesOfOne),
+	m := &FSM{options: o, Newest: wire.Version, samples: make(samples, max(mostSamples/groups, leastSamples)),
 		decoder: wire.Decoder{Checked: true}}
-	if groups > 1 {
-		m.samples = make(samples, samplesOfMany)
-	}
 	m.Reloaded, m.Grown, m.Reach, m.Differs = func() {}, func() {}, func(faults.Point) {}, func(Difference) {}
 	m.Arrived = func(index uint64) raftlog.Arrival {
 		return raftlog.Arrival{Index: index, RawNs: m.Source.MonotonicNs()}
@@ -214,14 +212,7 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 		if m.Faults.Has(faults.AnyFollow) && len(call.Ops) > 0 && call.Ops[0].Code == engine.OpFollow {
 			followAny(table, s.At, &call.Ops[0])
 		}
-		switch {
-		case s.Founding.Slots != nil:
-			m.decideWithin(table, s, call, out)
-		case call.Atomic:
-			table.DecideAtomic(s.At, call.Ops, out)
-		default:
-			table.Decide(s.At, call.Ops, out)
-		}
+		m.decideWithin(table, s, call, out)
 		if m.Faults.Has(faults.WrongDecisions) && len(out) > 0 && call.Ops[0].Code == engine.OpTake {
 			out[0].Remaining++
 		}
@@ -261,11 +252,12 @@ func (m *FSM) decideWithin(table *engine.Table, s *State, call wire.Call, out []
 
 // wrongGroup returns the position of the first operation on a slot of another group, or len(ops).
 func (m *FSM) wrongGroup(s *State, ops []engine.Op) int {
-	if m.Faults.Has(faults.NoSlotCheck) {
+	owned := s.Founding.Owned()
+	if owned == hashslot.All || m.Faults.Has(faults.NoSlotCheck) {
 		return len(ops)
 	}
 	for i := range ops {
-		if !ops[i].Within(*s.Founding.Slots) {
+		if !ops[i].Within(owned) {
 			return i
 		}
 	}

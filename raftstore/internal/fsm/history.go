@@ -47,11 +47,11 @@ func mix(a, b uint64) uint64 {
 // at it. When a follower applies the proposal, samples still has that entry.
 type samples []struct{ index, history uint64 }
 
-// samplesOfOne and samplesOfMany are the lengths of samples in a process with one group, and with several. More entries
+// mostSamples are the samples that all groups of a process share, and leastSamples what each has at least. More entries
 // are never in flight. Nodes that compare their histories have the time of this many entries to ask each other.
 const (
-	samplesOfOne  = 4096
-	samplesOfMany = 1024
+	mostSamples  = 4096
+	leastSamples = 1024
 )
 
 func (s samples) add(index, history uint64) {

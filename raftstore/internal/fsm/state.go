@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/engine/hashslot"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // State is the state of the FSM besides the table. Every image contains it.
@@ -27,10 +28,9 @@ type Constants struct {
 	ClusterID    string
 	IDLifetimeNs int64
 	TestClock    bool
-	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. Both are 0 in a
-	// cluster with one group.
-	Groups int `json:",omitempty"`
-	Group  int `json:",omitempty"`
+	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0.
+	Groups wire.GroupCount `json:",omitempty"`
+	Group  int             `json:",omitempty"`
 	// Slots are the hash slots that the group owns; nil: all. The group answers limiter.ErrWrongGroup for other slots.
 	Slots *hashslot.Range `json:",omitempty"`
 	// HashSeed is the seed of every node's table, so that a cursor of Scan means the same on each. It is zero in a
@@ -38,13 +38,21 @@ type Constants struct {
 	HashSeed engine.HashSeed `json:",omitzero"`
 }
 
-// ConstantsOf returns the constants of one of several groups: Groups, Group and Slots. They are zero if groups is 1.
-func ConstantsOf(group, groups int) (f Constants) {
-	if groups > 1 {
-		slots := hashslot.OfGroup(group, groups)
-		f.Groups, f.Group, f.Slots = groups, group, &slots
+// ConstantsOf returns the constants Groups, Group and Slots of a group.
+func ConstantsOf(group, groups int) Constants {
+	f := Constants{Groups: wire.CountGroups(groups), Group: group}
+	if slots := hashslot.OfGroup(group, groups); slots != hashslot.All {
+		f.Slots = &slots
 	}
 	return f
+}
+
+// Form returns the oldest form of the log that has the constants.
+func (f Constants) Form() byte {
+	if f.Slots != nil {
+		return wire.Groups
+	}
+	return wire.Oldest
 }
 
 // Owned returns the slots that the group owns.
@@ -62,7 +70,7 @@ func (f Constants) check() error {
 		return fmt.Errorf("a founding entry without %q", "ClusterID")
 	case f.Slots == nil && f.Groups == 0 && f.Group == 0:
 		return nil
-	case f.Slots == nil || !hashslot.ValidGroups(f.Groups) || f.Group < 0 || f.Group >= f.Groups ||
+	case f.Slots == nil || !hashslot.ValidGroups(f.Groups.N()) || f.Group < 0 || f.Group >= f.Groups.N() ||
 		f.Slots.First > f.Slots.Last || f.Slots.Last >= hashslot.Count:
 		return fmt.Errorf("a founding entry of group %d of %d, which owns %v", f.Group, f.Groups, f.Slots)
 	}

@@ -2,7 +2,6 @@
 //
 // A Host is the former: the hub of the inter-node port, the shared log, the window, the loop of checks, the memory
 // budget, the permit for snapshots and the exchange of status. One owner opens a Host, and closes it after the groups.
-// The only group of a process makes a Host without a hub, a shared log and a window.
 //
 // A Group is the latter: a data directory with its identity, a port, the peers and a lifetime. No struct embeds one.
 // The parts of a group take from it what they need, as values and small interfaces.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -27,20 +26,13 @@ type Group struct {
 	Peers    *Peers
 
 	*timers.Lifetime
-	made     *Host       // nil: the process has made the host
 	Stopping atomic.Bool // true since Close was called
 }
 
-// NewGroup returns a group for complete options. It makes a host for the only group of a process. Claim and OpenPort
-// open the directory and the port.
+// NewGroup returns a group for complete options. Claim and OpenPort open the directory and the port.
 func NewGroup(o Options) *Group {
-	g := &Group{Log: o.Logger, Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir}}
-	if o.Host == nil {
-		g.made = newHost()
-		o.Host = g.made
-	}
-	g.Options = o
-	g.Lifetime = timers.NewLifetime(o.Host.Loop)
+	g := &Group{Options: o, Log: o.Logger, Identity: &identity.Keeper{On: o.FS, Dir: o.DataDir}}
+	g.Lifetime = timers.NewLifetime(o.Host.loop)
 	if o.Group > 0 {
 		g.Log = g.Log.With("group", o.Group)
 	}
@@ -53,14 +45,6 @@ func NewGroup(o Options) *Group {
 func (g *Group) Budget() *budget.Budget {
 	o := &g.Options
 	return o.Host.budget(o.Table.MaxMemoryBytes*int64(o.Groups), o.Groups, !o.DenyWhenFull())
-}
-
-// Release ends the host that the group has made.
-func (g *Group) Release() error {
-	if g.made == nil {
-		return nil
-	}
-	return g.made.Close()
 }
 
 // Reach lets a test block at a failpoint.
@@ -85,18 +69,9 @@ func (g *Group) Claim() error {
 	return err
 }
 
-// OpenPort opens the port of the group, on the hub of the host or on a hub of its own.
-func (g *Group) OpenPort(serve func(net.Conn, peer.Identity)) error {
-	o, group := &g.Options, uint16(g.Options.Group)
-	if o.Host.Hub == nil {
-		g.Port = peer.NewPort(o.Listener, peer.Config{
-			Secret: o.Secret, Certificates: o.Certificates, Dialer: o.Dialer, Group: group,
-			Self: g.Identity.Self, ServesRaft: g.Identity.ServesRaft, Stops: g.Peers.StopsExplain, Logger: g.Log,
-		}, serve)
-		return nil
-	}
-	var err error
-	g.Port, err = o.Host.Hub.Open(group, peer.PortConfig{
+// OpenPort opens the port of the group on the hub of the host.
+func (g *Group) OpenPort(serve func(net.Conn, peer.Identity)) (err error) {
+	g.Port, err = g.Options.Host.Hub.Open(uint16(g.Options.Group), peer.PortConfig{
 		Self: g.Identity.Self, ServesRaft: g.Identity.ServesRaft, Stops: g.Peers.StopsExplain, Logger: g.Log,
 	}, serve)
 	return err
@@ -104,14 +79,6 @@ func (g *Group) OpenPort(serve func(net.Conn, peer.Identity)) error {
 
 // Dial returns a client for the node with this id at an address. id is "" if any node may answer.
 func (g *Group) Dial(addr, id string) *peer.Client { return peer.NewClient(g.Port, addr, id) }
-
-// ClosePort closes the port, or the listener if the port was not opened. The hub of the host stays open.
-func (g *Group) ClosePort() error {
-	if g.Port != nil {
-		return g.Port.Close()
-	}
-	return CloseIf(g.Options.Listener)
-}
 
 // Stopper returns the function that ends the process, or this group alone, after a fault that a node cannot survive.
 func (g *Group) Stopper(onFatal func(error)) func(error) {
@@ -145,12 +112,4 @@ func (g *Group) Alone() bool {
 		return len(*members) == 1
 	}
 	return g.Options.Expect <= 1 // Expect is more than half of --join, so it is 1 only for a single address
-}
-
-// CloseIf closes c unless it is nil.
-func CloseIf(c io.Closer) error {
-	if c == nil {
-		return nil
-	}
-	return c.Close()
 }

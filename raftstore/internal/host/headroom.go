@@ -33,7 +33,7 @@ func (g *Group) WatchDisk() {
 	}
 	var asking timers.Single // the file system may hang
 	g.Every(headroomEvery, func() {
-		if !g.Options.Host.Loop().Due(diskTurn, headroomEvery) {
+		if !g.Options.Host.loop.Due(diskTurn, headroomEvery) {
 			return // another group has checked it
 		}
 		asking.Go(g.Go, func() {

@@ -23,30 +23,27 @@ import (
 // propose, the loop of their checks, the memory, the turns for snapshots, and the exchange of status. The exchange asks
 // each other host for the status of all its groups with one question.
 type Host struct {
-	// Hub accepts the connections of all groups. nil: the process has one group, which opens a hub of its own.
+	// Hub accepts the connections of all groups.
 	Hub *peer.Hub
-	// SharedLog keeps the logs of all groups. The first group opens it after it has claimed its data directory. nil:
-	// each group has a log of its own.
+	// SharedLog keeps the logs of all groups. The first group opens it after it has claimed its data directory.
 	SharedLog *sharedlog.Log
-	// Window makes all groups propose at the same moment. nil: the process has one group.
+	// Window makes all groups propose at the same moment.
 	Window *queue.HostWindow
 	// Snapshots lets one group take a snapshot at a time.
 	Snapshots permit.Permit
 
-	several bool            // the process has several groups
-	checks  *timers.Checks  // of the exchange; nil: there is none
-	life    context.Context // ends with the host
-	end     context.CancelFunc
-	tasks   sync.WaitGroup
-	// askTogether is peer.AskTogether; a test replaces it.
-	askTogether func(ctx context.Context, addr string, questions []peer.Question) ([]peer.Answer, error)
-	repeats     logging.Repeats // of lines that the groups log
+	loop   *timers.Loop    // of the checks of all groups
+	checks *timers.Checks  // of the exchange
+	life   context.Context // ends with the host
+	end    context.CancelFunc
+	tasks  sync.WaitGroup
+	askTogether
+	repeats logging.Repeats // of lines that the groups log
 
 	mu     sync.Mutex
 	groups []*Peers
 	hosts  map[string]*exchange // by the address of the host
 	memory *budget.Budget       // nil until the first group joins it
-	loop   *timers.Loop         // nil until the first check
 }
 
 // exchange is the state of the exchange with one host.
@@ -61,70 +58,40 @@ type member struct {
 	one   *Peer
 }
 
-// NewHost returns the host of several groups, which have no files and no connections yet. o are the options of the
-// whole process. The host owns the listener. Close ends the host after its groups.
+// NewHost returns a host whose groups have no files and no connections yet. o are the options of the whole process. The
+// host owns the listener. Close ends the host after its groups.
 func NewHost(o *Options) *Host {
-	h := newHost()
-	h.Hub = peer.NewHub(o.Listener, peer.HubConfig{
+	return newHost(o, peer.NewHub(o.Listener, peer.HubConfig{
 		Secret: o.Secret, Certificates: o.Certificates, Logger: cmp.Or(o.Logger, slog.Default()), Dialer: o.Dialer,
-	})
-	h.SharedLog, h.Window = newSharedLog(*o), queue.NewHostWindow()
-	h.exchangeStatus()
-	return h
+	}), peer.AskTogether)
 }
 
-// newHost returns the host of one group.
-func newHost() *Host {
-	h := &Host{askTogether: peer.AskTogether, hosts: map[string]*exchange{}}
+// askTogether asks a host for the status of several groups.
+type askTogether func(ctx context.Context, addr string, questions []peer.Question) ([]peer.Answer, error)
+
+// newHost returns a host with a hub, and begins the exchange of status.
+func newHost(o *Options, hub *peer.Hub, ask askTogether) *Host {
+	h := &Host{
+		Hub: hub, SharedLog: newSharedLog(*o), Window: queue.NewHostWindow(),
+		askTogether: ask, hosts: map[string]*exchange{}, loop: timers.NewLoop(),
+	}
 	h.life, h.end = context.WithCancel(context.Background())
-	return h
-}
-
-// exchangeStatus begins the exchange of status for several groups.
-func (h *Host) exchangeStatus() {
-	h.several = true
-	h.checks = timers.Join(h.Loop())
+	h.checks = timers.Join(h.loop)
 	h.checks.Every(timers.HousekeepEvery, h.exchange)
+	return h
 }
 
 // Close ends the exchange, the loop, the log and the hub, in this order.
 func (h *Host) Close() error {
 	h.end()
-	if h.checks != nil {
-		h.checks.Leave()
-	}
+	h.checks.Leave()
 	h.tasks.Wait()
-	h.mu.Lock()
-	loop := h.loop
-	h.mu.Unlock()
-	if loop != nil {
-		loop.Close()
-	}
-	var err error
-	if h.SharedLog != nil {
-		err = h.SharedLog.Close()
-	}
-	if h.Hub != nil {
-		err = errors.Join(err, h.Hub.Close())
-	}
-	return err
-}
-
-// Loop returns the loop of the checks of all groups.
-func (h *Host) Loop() *timers.Loop {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.loop == nil {
-		h.loop = timers.NewLoop()
-	}
-	return h.loop
+	h.loop.Close()
+	return errors.Join(h.SharedLog.Close(), h.Hub.Close())
 }
 
 // FreeLog removes the entries of groups that have ended from the shared log.
 func (h *Host) FreeLog() error {
-	if h.SharedLog == nil {
-		return nil
-	}
 	return h.SharedLog.DropClosed()
 }
 

@@ -40,11 +40,9 @@ func newPeersIn(h *Host, group int) *Peers {
 	return g.Peers
 }
 
-// newShared returns a host of several groups without a hub.
-func newShared() *Host {
-	h := newHost()
-	h.exchangeStatus()
-	return h
+// newTestHost returns a host that asks the others with ask, and that nobody reaches.
+func newTestHost(ask askTogether) *Host {
+	return newHost(&Options{}, peer.NewHub(nil, peer.HubConfig{}), ask)
 }
 
 func (p *Peers) closeGroup() {
@@ -101,8 +99,7 @@ func (a *asks) ask(ctx context.Context, addr string, questions []peer.Question) 
 func TestOneQuestionForAllGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsks("host-c")
-		p := newShared()
-		p.askTogether = a.ask
+		p := newTestHost(a.ask)
 		const groups = 4
 		var all []*Peers
 		for g := range groups {
@@ -147,8 +144,7 @@ func TestOneQuestionForAllGroups(t *testing.T) {
 func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsks()
-		p := newShared()
-		p.askTogether = a.ask
+		p := newTestHost(a.ask)
 		first, second := newPeersIn(p, 0), newPeersIn(p, 1)
 		first.Start()
 		time.Sleep(3*timers.StatusEvery + timers.HousekeepEvery*3/2)
@@ -170,8 +166,7 @@ func TestANewGroupIsAskedAboutAtOnce(t *testing.T) {
 func TestOneQuestionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsks("host-c")
-		p := newShared()
-		p.askTogether = a.ask
+		p := newTestHost(a.ask)
 		first, second := newPeersIn(p, 0), newPeersIn(p, 1)
 		first.Start()
 		time.Sleep(timers.HousekeepEvery * 3 / 2)
@@ -208,11 +203,10 @@ func TestAnOlderHostIsAskedByEachGroup(t *testing.T) {
 		},
 	})
 	defer hub.Close()
-	p := newShared()
-	defer p.Close()
-	p.askTogether = func(context.Context, string, []peer.Question) ([]peer.Answer, error) {
+	p := newTestHost(func(context.Context, string, []peer.Question) ([]peer.Answer, error) {
 		return nil, peer.ErrNotShared
-	}
+	})
+	defer p.Close()
 	peers := newPeersIn(p, 0)
 	peers.of.Port, err = hub.Open(0, peer.PortConfig{
 		Self: func() peer.Identity { return peer.Identity{NodeID: "a"} }, Logger: slog.New(slog.DiscardHandler),

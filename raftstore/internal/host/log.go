@@ -14,15 +14,12 @@ import (
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
-// newSharedLog returns the log for all groups of a process, or nil if they keep their logs in memory or have logs of
-// their own. o are the options of the whole process.
+// newSharedLog returns the log for all groups of a process, which is not open yet. o are the options of the whole
+// process.
 func newSharedLog(o Options) *sharedlog.Log {
-	if o.Durability == identity.Memory || o.OwnLogs || o.Log != nil || o.Logs != nil {
-		return nil
-	}
 	log := logging.New(cmp.Or(o.Logger, slog.Default()), func(logging.Line) bool { return false })
 	return sharedlog.New(func() (sharedlog.Base, error) {
-		w, err := OpenWAL(&o, identity.SharedLogName, log)
+		w, err := openWAL(&o, identity.SharedLogName, log)
 		if err != nil {
 			return nil, err
 		}
@@ -30,21 +27,30 @@ func newSharedLog(o Options) *sharedlog.Log {
 	}, sharedlog.Limits{})
 }
 
-// OpenWAL opens the raft-wal in a directory of the data directory.
-func OpenWAL(o *Options, name string, log hclog.Logger) (*wallog.Log, error) {
+// openWAL opens the raft-wal in a directory of the data directory.
+func openWAL(o *Options, name string, log hclog.Logger) (*wallog.Log, error) {
 	sync := cmp.Or(o.Durability, identity.Fsync) == identity.Fsync && !o.Faults.Has(faults.NoSync)
 	return wallog.Open(filepath.Join(o.DataDir, name), sync, log)
 }
 
-// OpenPart opens a group's part of the shared log. The part has the name in the group's directory, so a group with a
-// new directory begins with an empty log.
-func OpenPart(o *Options) (*sharedlog.Part, error) {
-	if err := o.Host.SharedLog.Open(); err != nil {
+// OpenPart opens the group's part of the shared log. The part has the name in the group's directory, so a group with a
+// new directory begins with an empty log. A log that version 0.1.0 kept for the only group of a cluster moves into the
+// part.
+func (g *Group) OpenPart() (*sharedlog.Part, error) {
+	if err := g.Options.Host.SharedLog.Open(); err != nil {
 		return nil, err
 	}
-	name, err := sharedlog.Name(o.FS, o.DataDir, identity.PartName)
+	moves, err := g.beginMove()
 	if err != nil {
 		return nil, err
 	}
-	return o.Host.SharedLog.Part(name)
+	name, err := sharedlog.Name(g.Options.FS, g.Options.DataDir, identity.PartName)
+	if err != nil {
+		return nil, err
+	}
+	part, err := g.Options.Host.SharedLog.Part(name)
+	if err == nil && moves {
+		err = g.moveLog(part)
+	}
+	return part, err
 }

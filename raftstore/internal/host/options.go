@@ -42,12 +42,11 @@ type Options struct {
 	// an empty directory takes the id of a later incarnation; see Topology.Self.
 	NodeID  string
 	DataDir string
-	// Listener accepts the connections of other nodes; the node owns it. It must be nil with a Host. Other nodes
-	// connect to RaftAddr, and clients connect to the server at ClientAddr.
+	// Listener accepts the connections of other nodes; the host owns it. Other nodes connect to RaftAddr, and clients
+	// connect to the server at ClientAddr.
 	Listener             net.Listener
 	RaftAddr, ClientAddr string
-	// Host is the host of several groups. It replaces Listener, Secret, Certificates and Dialer. Its owner closes it
-	// after the groups. nil: the process has one group, which makes a host of its own.
+	// Host is the host of a group. Its owner closes it after the groups.
 	Host *Host
 	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
@@ -59,8 +58,8 @@ type Options struct {
 	Secret       []byte
 	Certificates peer.Certificates
 
-	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. 0 means
-	// one group, which owns all hash slots. The cluster keeps the number with which it was founded.
+	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. The cluster keeps
+	// the number with which it was founded.
 	Groups, Group int
 
 	Durability identity.Durability // "" is Fsync
@@ -95,8 +94,6 @@ type Options struct {
 	// Incarnation is the id under which this process joins a cluster; "": NodeID. A node that was never invited to the
 	// cluster of its group adopts the id.
 	Incarnation string
-	// OwnLogs gives each of several groups a log of its own, to measure what the shared log saves.
-	OwnLogs bool
 	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
 	// calls.
 	OnEntry func(Entry)
@@ -139,7 +136,6 @@ const (
 
 // Complete sets defaults and returns an error for options that cannot work.
 func (o *Options) Complete() error {
-	o.Groups = max(o.Groups, 1)
 	if o.Durability == "" {
 		o.Durability = identity.Fsync
 	}
@@ -200,24 +196,14 @@ func (o *Options) check() error {
 		return fmt.Errorf("--groups must be a power of two from 1 to %d, not %d", hashslot.MaxGroups, o.Groups)
 	case o.Group < 0 || o.Group >= o.Groups:
 		return fmt.Errorf("there is no group %d among %d", o.Group, o.Groups)
-	case o.Host != nil && (o.Listener != nil || o.Dialer != nil || len(o.Secret) > 0 || o.Certificates != nil):
-		return errors.New("a group of a host must have no listener, dialer, secret or certificates of its own")
 	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}
 	host, _, _ := net.SplitHostPort(o.RaftAddr)
-	if !o.authenticates() && !loopback(host) {
+	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
 		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(failure.ErrNoSecret))
 	}
 	return nil
-}
-
-// authenticates reports whether other nodes must prove their identity.
-func (o *Options) authenticates() bool {
-	if o.Host != nil {
-		return o.Host.Hub.Authenticates()
-	}
-	return len(o.Secret) > 0 || o.Certificates != nil
 }
 
 // IDLifetimeNs returns how long a cluster that this node founds remembers idempotency keys.
@@ -226,17 +212,14 @@ func (o *Options) IDLifetimeNs() int64 { return cmp.Or(o.Table.IDLifetimeNs, int
 // DenyWhenFull reports whether a leader without memory denies, and does not evict.
 func (o *Options) DenyWhenFull() bool { return o.Table.WhenFull != 0 }
 
-// commitTimeout is how long the leader of the only group waits before it sends the commit index without entries.
+// commitTimeout is how long a leader waits before it sends the commit index without entries, for each group.
 const commitTimeout = 50 * time.Millisecond
 
-// CommitTimeout returns how long a leader waits before it sends a follower the commit index without entries. A group
-// of several waits for a heartbeat timeout, because these messages cause most of the load of an idle group. Reads do
-// not wait for them: a ReadIndex question makes the leader send the commit index at once.
+// CommitTimeout returns how long a leader waits before it sends a follower the commit index without entries. Each group
+// of the host makes it longer, because these messages cause most of the load of an idle group. Reads do not wait for
+// them: a ReadIndex question makes the leader send the commit index at once.
 func (o *Options) CommitTimeout() time.Duration {
-	if o.Groups > 1 {
-		return o.Heartbeat
-	}
-	return min(commitTimeout, o.Heartbeat/10)
+	return min(time.Duration(o.Groups)*min(commitTimeout, o.Heartbeat/10), o.Heartbeat)
 }
 
 // CheckNode returns an error for an id or an address that no node can have. Port 0 is for a cluster of one, which no

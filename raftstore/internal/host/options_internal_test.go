@@ -12,7 +12,7 @@ import (
 
 // TestWhatIsNotGivenHasADefault checks that only options which are not set get their defaults.
 func TestWhatIsNotGivenHasADefault(t *testing.T) {
-	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}}
+	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}, Groups: 1}
 	require.NoError(t, o.Complete())
 	require.Equal(t, identity.Fsync, o.Durability)
 	require.Equal(t, DefaultHeartbeat, o.Heartbeat)

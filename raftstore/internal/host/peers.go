@@ -87,20 +87,12 @@ func (p *Peers) follow(servers []raft.Server) {
 }
 
 func (p *Peers) add(id, addr string) *Peer {
-	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.of.Port, addr, id), asker: p.newAsker(addr, id)}
+	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.of.Port, addr, id), asker: peer.NewAsker(p.of.Port, addr, id)}
 	one.ctx, one.cancel = context.WithCancel(p.of.Ctx)
 	one.terms = timers.NewWorker(p.of.Go, one.ctx.Done(), func() {
 		p.raft.AskTerm(one.ctx, id, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
 	})
 	return one
-}
-
-// newAsker returns a client for questions. Groups of one process share a connection for them.
-func (p *Peers) newAsker(addr, id string) *peer.Client {
-	if !p.of.Options.Host.several {
-		return peer.NewClient(p.of.Port, addr, id)
-	}
-	return peer.NewAsker(p.of.Port, addr, id)
 }
 
 func (one *Peer) end() {

@@ -13,46 +13,19 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// idleAfter is how long no call has used a connection of one group of several before the connection is closed. It is
-// longer than the pauses of a client that is in use.
+// idleAfter is how long no call has used a connection of a group before the connection is closed. It is longer than the
+// pauses of a client that is in use.
 const idleAfter = 10 * time.Second
 
-// Start follows the configuration and asks the other nodes until the node closes.
+// Start follows the configuration until the node closes. The host asks the other nodes.
 func (p *Peers) Start() {
 	p.of.Every(timers.HousekeepEvery, p.rest)
-	if !p.of.Options.Host.several {
-		p.keep()
-		p.of.Every(timers.HousekeepEvery, p.keep)
-		return
-	}
 	p.follow(p.raft.Servers())
 	p.of.Options.Host.join(p)
 	p.of.Every(timers.HousekeepEvery, func() {
 		p.follow(p.raft.Servers())
 		p.closeIdle()
 	})
-}
-
-// keep adjusts the set of peers to the configuration, and asks those whose status is due.
-func (p *Peers) keep() {
-	p.follow(p.raft.Servers())
-	now := time.Now()
-	for _, one := range p.due(now) {
-		one.polling.Go(p.of.Go, func() { p.poll(one, now) })
-	}
-}
-
-// due returns the peers that must be asked for their status, and records that they are.
-func (p *Peers) due(now time.Time) (peers []*Peer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, one := range p.Nodes {
-		if !one.polling.Busy() && due(one.asked, now) {
-			one.asked = now
-			peers = append(peers, one)
-		}
-	}
-	return peers
 }
 
 // due reports whether a status is due. A check of the loop may come a moment early.

@@ -1,6 +1,10 @@
 package host
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/weir-project/weir/raftstore/wire"
+)
 
 // Status is a node's report about itself to another node.
 type Status struct {
@@ -19,8 +23,8 @@ type Status struct {
 	Held                 Held
 	Stopping             bool   `json:",omitempty"`
 	WebURL               string `json:",omitempty"` // of its page; "": nowhere, or an older weir
-	// Groups is the number of Raft groups of the node's cluster, or the number that it would found; 0: one.
-	Groups int `json:",omitempty"`
+	// Groups is the number of Raft groups of the node's cluster, or the number that it would found.
+	Groups wire.GroupCount `json:",omitempty"`
 }
 
 // Held describes how long a node has had the entry whose stamp it applied last.

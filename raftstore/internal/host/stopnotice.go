@@ -127,8 +127,7 @@ func (p *Peers) Expects(line logging.Line) bool {
 
 // repeats reports whether a group of this process has logged a line about the node a short time ago.
 func (p *Peers) repeats(text, id string) bool {
-	host := p.of.Options.Host
-	return host.several && host.repeats.Seen(text, id, time.Now())
+	return p.of.Options.Host.repeats.Seen(text, id, time.Now())
 }
 
 // concerns returns the id of the node that a line of the library is about, or "".

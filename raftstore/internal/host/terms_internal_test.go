@@ -28,7 +28,11 @@ func (a termAsker) AskTerm(_ context.Context, id string, _ func(context.Context)
 func TestANewMemberIsAskedForItsTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := termAsker{asked: make(chan string, 4)}
-		h := NewGroup(Options{NodeID: "a", Source: persistence.SystemSource(), Logger: slog.New(slog.DiscardHandler)})
+		on := newTestHost(nil)
+		defer on.Close()
+		h := NewGroup(Options{
+			NodeID: "a", Host: on, Source: persistence.SystemSource(), Logger: slog.New(slog.DiscardHandler),
+		})
 		p := NewPeers(h, g)
 		h.Peers = p
 		defer p.closeGroup()

@@ -38,9 +38,9 @@ func decodeIdentity(b []byte) (id Identity, err error) {
 	if err := json.Unmarshal(append(bytes.Clone(b[:i]), '}'), &id); err != nil {
 		return Identity{}, fmt.Errorf("%w (%s: %w)", failure.ErrDamaged, FileName, err)
 	}
-	if id.Version != version {
-		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", FileName, failure.ErrNewer, id.Version,
-			version)
+	if id.Version < oldest || id.Version > version {
+		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d to %d", FileName, failure.ErrNewer, id.Version,
+			oldest, version)
 	}
 	return id, nil
 }

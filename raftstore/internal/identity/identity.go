@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // Identity is the content of the identity file of a data directory. It is written before the node contacts any other
@@ -19,28 +20,30 @@ type Identity struct {
 	Version    int
 	NodeID     string
 	Durability string
-	Invited    bool   // a founder or a leader has accepted the node; before, it takes no part in elections
-	Joined     bool   // the node has been in a committed configuration
-	JoinedAt   uint64 // log index of the first such configuration
-	Restored   bool   `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
-	ClusterID  string // "" until the node has read the cluster's first entry
-	Groups     int    `json:",omitempty"` // of the cluster; 0: one, or not known yet
-	Diverged   string // why the node must not start again; "" when it may
-	Removed    bool   `json:",omitempty"` // the node was removed from one of several groups, and must not start there
+	Invited    bool            // a founder or a leader has accepted the node; before, it takes no part in elections
+	Joined     bool            // the node has been in a committed configuration
+	JoinedAt   uint64          // log index of the first such configuration
+	Restored   bool            `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
+	ClusterID  string          // "" until the node has read the cluster's first entry
+	Groups     wire.GroupCount `json:",omitempty"` // of the cluster, once it is known
+	Diverged   string          // why the node must not start again; "" when it may
+	Removed    bool            `json:",omitempty"` // the node was removed from one of several groups, and must not start there
 }
 
 const (
 	FileName  = persistence.NodeName
 	TableName = "table" // the directory of images
-	LogName   = "log"   // the directory of the log
-	// SharedLogName is the directory of the shared log in the data directory of a host with several groups. PartName is
-	// the file in the directory of a group that names the group's part of it.
+	LogName   = "log"   // the directory of the log that version 0.1.0 keeps for the only group of a cluster
+	// SharedLogName is the directory of the shared log in the data directory of a host. PartName is the file in the
+	// directory of a group that names the group's part of it.
 	SharedLogName, PartName = "shared-log", "log-part"
 	// GroupsName is the directory in a host's data directory that has a data directory for each Raft group but the
 	// first.
 	GroupsName = "groups"
-	version    = 1
-	MaxBytes   = 4 << 10
+	// version is the format of a node's directory, and oldest the oldest that is read. From 2 on, the only group of a
+	// cluster has its log in the shared log.
+	version, oldest = 2, 1
+	MaxBytes        = 4 << 10
 )
 
 // Read returns the identity of a directory. It reports false if the directory has no identity file.

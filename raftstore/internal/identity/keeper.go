@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // Keeper holds the identity of a running node. A method that changes it returns when the change is on disk.
@@ -93,7 +94,7 @@ func (k *Keeper) MarkJoined(at uint64) error {
 }
 
 // BelongTo records the cluster of this node and its number of Raft groups, and reports whether the record has changed.
-func (k *Keeper) BelongTo(clusterID string, groups int) (news bool, err error) {
+func (k *Keeper) BelongTo(clusterID string, groups wire.GroupCount) (news bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ClusterID == clusterID {
@@ -108,7 +109,7 @@ func (k *Keeper) BelongTo(clusterID string, groups int) (news bool, err error) {
 func (k *Keeper) ClusterGroups() (groups int, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return max(k.Groups, 1), k.ClusterID != ""
+	return k.Groups.N(), k.ClusterID != ""
 }
 
 // MarkHasLog records that a restored node now has a log.

@@ -176,10 +176,7 @@ func (l *Leadership) Seed(agreed byte) {
 
 // propose proposes the cluster's constants in an entry of a format, and waits until they are applied.
 func (l *Leadership) propose(r *Term, f fsm.Constants, format byte) error {
-	if f.Slots != nil {
-		format = max(format, wire.Groups)
-	}
-	future := l.apply(r, wire.Bootstrap, f.Encode(), format)
+	future := l.apply(r, wire.Bootstrap, f.Encode(), max(format, f.Form()))
 	if err := l.Raft.Await(future); err != nil {
 		return err
 	}

@@ -7,15 +7,16 @@ import (
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // Cluster records which cluster this node belongs to, and compares the node's options with the cluster's constants.
 type Cluster struct {
 	TestClock    bool
 	IDLifetimeNs int64
-	Groups       int // of this process, at least 1
+	Groups       int // of this process
 	// BelongTo records the cluster in the data directory, and reports whether that is news.
-	BelongTo func(clusterID string, groups int) (news bool, err error)
+	BelongTo func(clusterID string, groups wire.GroupCount) (news bool, err error)
 	Log      *slog.Logger
 	Fatal    func(error) // stops this node
 }
@@ -35,7 +36,7 @@ func (c *Cluster) Joined(f fsm.Constants) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if has := max(f.Groups, 1); has != c.Groups {
+	if has := f.Groups.N(); has != c.Groups {
 		c.Fatal(fmt.Errorf("%w: it has %d and this node has opened %d", failure.ErrGroups, has, c.Groups))
 	}
 	if news {

@@ -147,14 +147,14 @@ func (m *Membership) Founders(found []host.Status) ([]raft.Server, error) {
 // checkGroups returns an error if the node with status s cannot found a cluster with this node's number of Raft
 // groups.
 func (m *Membership) checkGroups(s host.Status) error {
-	switch mine := m.Groups; {
-	case mine != max(s.Groups, 1) && s.Format >= wire.Groups:
-		return fmt.Errorf("%s was started with --groups %d, this node with --groups %d: give all nodes the same",
-			s.NodeID, max(s.Groups, 1), mine)
-	case mine > 1 && s.Format < wire.Groups:
+	switch {
+	case m.Groups == s.Groups.N():
+		return nil
+	case s.Format < wire.Groups:
 		return fmt.Errorf("%s runs an older weir, which knows no --groups: upgrade it first", s.NodeID)
 	}
-	return nil
+	return fmt.Errorf("%s was started with --groups %d, this node with --groups %d: give all nodes the same", s.NodeID,
+		s.Groups.N(), m.Groups)
 }
 
 // foundWith bootstraps a cluster with nodes that belong to none, after all of them have recorded their invitation on

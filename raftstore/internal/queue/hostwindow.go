@@ -9,6 +9,9 @@ const (
 	// backNum and backDen are the share of the operations answered in a round for which the next round waits. Clients
 	// that send their next request after the answer to the last one then share the entries of one round.
 	backNum, backDen = 3, 4
+	// coalesceFor is longer than a commit on a good disk in one data centre. One entry in this time costs a node a few
+	// hundredths of a processor.
+	coalesceFor = 5 * time.Millisecond
 	// gatherShare divides the duration of a round: the next round waits for callers for at most half as long, and never
 	// longer than coalesceFor. Without the wait such clients would divide into two halves that write twice as many
 	// entries.
@@ -18,9 +21,9 @@ const (
 	holdFor = 2 * coalesceFor
 )
 
-// HostWindow makes the queues of a host with several groups propose at the same moment. An entry of each group costs as
-// much as the one entry of a single group, so each must hold more of what has arrived. Entries of the same moment share
-// messages and wake-ups.
+// HostWindow makes the queues of a host propose at the same moment. An entry costs every node a disk write, a message
+// or two, and half a dozen goroutine wake-ups: as much as hundreds of operations. So each entry must hold much of what
+// has arrived, and entries of the same moment share messages and wake-ups.
 //
 // A round is the time in which batches of any group are in flight. Batches that arrive meanwhile wait for its end, for
 // holdFor at most, unless they fill an entry. The next round then waits a moment for the callers that were

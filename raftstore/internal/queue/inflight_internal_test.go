@@ -38,48 +38,9 @@ func mayGo(q *Queue) bool {
 	return q.ready()
 }
 
-// TestSmallBatchesWait checks that calls gather while a batch is in flight. They wait until that batch completes,
-// until worthOps operations wait, or until coalesceFor has passed.
-func TestSmallBatchesWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := New(0, nil)
-		time.Sleep(2 * coalesceFor)
-		queued(t, q, "a", 1, false)
-		first := q.Next()
-
-		second, _ := queued(t, q, "b", 1, false)
-		more, from := queued(t, q, "c", worthOps-2, false)
-		require.Same(t, second, more)
-		require.Equal(t, 1, from)
-		require.False(t, mayGo(q), "the batch is one operation short of an entry")
-		got := make(chan *Batch, 1)
-		go func() { got <- q.Next() }()
-		synctest.Wait()
-		queued(t, q, "d", 1, false)
-		require.Same(t, second, <-got, "a batch that is worth an entry must not wait")
-
-		third, _ := queued(t, q, "e", 1, false)
-		require.False(t, mayGo(q))
-		q.Complete(first, nil)
-		require.False(t, mayGo(q), "another batch is still in flight")
-		q.Complete(second, nil)
-		require.True(t, mayGo(q))
-		require.Same(t, third, q.Next())
-
-		late, _ := queued(t, q, "f", 1, false)
-		go func() { got <- q.Next() }()
-		time.Sleep(coalesceFor - time.Nanosecond)
-		require.False(t, mayGo(q))
-		start := time.Now()
-		require.Same(t, late, <-got, "the batch must go after coalesceFor")
-		require.Equal(t, time.Nanosecond, time.Since(start), "the batch must go without another call")
-		q.Close()
-	})
-}
-
 // TestSlotsBoundWhatIsUnderWay checks that the number of slots bounds the batches in flight, however many wait.
 func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	for range MaxInFlight + 1 {
 		queued(t, q, "a", MaxEntryOps, false)
 	}
@@ -93,7 +54,7 @@ func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 // TestCallsGatherByOrigin checks that alternating calls of this node's clients and of other nodes form one batch
 // each. They never overtake an entry of another kind.
 func TestCallsGatherByOrigin(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	local, _ := queued(t, q, "a", 1, false)
 	foreign, _ := queued(t, q, "b", 1, true)
 	require.NotSame(t, local, foreign)
@@ -116,7 +77,7 @@ func TestCallsGatherByOrigin(t *testing.T) {
 // TestACoalescedBatchSharesTheEntry checks that a waiting batch coalesces with the batch before it, and gets its own
 // answers.
 func TestACoalescedBatchSharesTheEntry(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	local, _ := queued(t, q, "local", 2, false)
 	foreign, _ := queued(t, q, "foreign", 3, true)
 	b := q.Next()
@@ -155,7 +116,7 @@ func keysOf(t *testing.T, b *Batch) (keys []string) {
 // TestSplicedCallsAreAsEncoded checks that the calls of other nodes go into the log as they arrived, beside calls that
 // this node encodes.
 func TestSplicedCallsAreAsEncoded(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	queued(t, q, "before", 1, true)
 	body := NewBatch(wire.Decide, 0)
 	ops := someOps("their", 2)
@@ -176,7 +137,7 @@ func TestSplicedCallsAreAsEncoded(t *testing.T) {
 // expired.
 func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0, nil)
+		q := New(0, NewHostWindow())
 		queued(t, q, "a", 1, false)
 		coalesced, _ := queued(t, q, "b", 1, true)
 		q.Coalesce(q.Next())
@@ -191,7 +152,7 @@ func TestACoalescedBatchFailsWithItsEntry(t *testing.T) {
 // answers.
 func TestACoalescedBatchOutlivesAnExpiredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0, nil)
+		q := New(0, NewHostWindow())
 		queued(t, q, "a", 2, false)
 		b := q.Next()
 		time.Sleep(time.Second)
@@ -211,7 +172,7 @@ func TestACoalescedBatchOutlivesAnExpiredOne(t *testing.T) {
 // TestAnswersAreGivenOnce checks a batch that the fault EarlyReply has answered too early. Its completion must not
 // write the answers of a coalesced batch again, which the race detector would report.
 func TestAnswersAreGivenOnce(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	queued(t, q, "a", 1, false)
 	coalesced, _ := queued(t, q, "b", 1, true)
 	b := q.Next()
@@ -226,7 +187,7 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 
 // TestBatchesThatDoNotCoalesce checks that a batch without decisions, or one that does not fit the entry, does not coalesce.
 func TestBatchesThatDoNotCoalesce(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	b, _ := queued(t, q, "a", MaxEntryOps, false)
 	behind, _ := queued(t, q, "b", 1, true)
 	require.Same(t, b, q.Next())

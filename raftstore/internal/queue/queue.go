@@ -31,17 +31,10 @@ const (
 	// MaxInFlight bounds the in-flight window: entries, or batches on their way to the leader, without an answer. Two
 	// entries keep disk and network busy at the same time. More entries help when a majority is far away.
 	MaxInFlight = 4
-	// worthOps is the number of operations that are proposed although another entry is in flight. So many operations
-	// cost about as much as an entry. Measured with 1 to 1024 at every pipeline depth, 256 was best or even.
-	worthOps = 256
-	// coalesceFor is the time after which a waiting batch of any size is proposed although the previous batch is still
-	// in flight. It is longer than a commit on a good disk in one data centre. One entry in this time costs a node a
-	// few hundredths of a processor.
-	coalesceFor = 5 * time.Millisecond
 )
 
-// Queue collects the operations of all callers into batches until the pump takes them. The pump takes a batch when no
-// other is in flight, or when enough operations wait (inflight.go).
+// Queue collects the operations of all callers into batches until the pump takes them. The pump takes a batch when the
+// window of the host lets it go, or when it fills an entry (inflight.go).
 type Queue struct {
 	Mu      sync.Mutex
 	changed *sync.Cond
@@ -55,22 +48,18 @@ type Queue struct {
 	valueBytes int
 	// inFlight holds the proposed batches by nonce, and the batches that coalesced with them.
 	inFlight map[uint64]*Batch
-	sentAt   time.Time   // when Next returned the newest of them
-	late     *time.Timer // calls wakePump when the newest batch is in flight for coalesceFor
 
-	window   *HostWindow // nil: the host has one group
-	listed   bool        // the queue is in window.waiting; guarded by the window
-	released bool        // window lets the waiting batches go
+	window   *HostWindow
+	listed   bool // the queue is in window.waiting; guarded by the window
+	released bool // window lets the waiting batches go
 }
 
-// New returns an empty queue. valueBytes bounds the length of a string in an answer. window is nil on a host with one
-// group.
+// New returns an empty queue. valueBytes bounds the length of a string in an answer.
 func New(valueBytes int, window *HostWindow) *Queue {
 	q := &Queue{
 		valueBytes: valueBytes, slots: MaxInFlight, nonce: rand.Uint64(), inFlight: map[uint64]*Batch{}, window: window,
 	}
 	q.changed = sync.NewCond(&q.Mu)
-	q.late = time.AfterFunc(coalesceFor, q.wakePump)
 	return q
 }
 
@@ -122,7 +111,7 @@ func (q *Queue) add(ops []engine.Op, bytes int, foreign bool, put func(*Batch) (
 	b.textBytes += textBytes
 	q.ops += len(ops)
 	at := put(b)
-	if q.window != nil && !q.released {
+	if !q.released {
 		q.released, others = q.window.arrive(q, len(ops))
 	}
 	if q.ready() {
@@ -198,13 +187,8 @@ func (q *Queue) Next() *Batch {
 	b := q.take()
 	q.slots--
 	q.inFlight[b.Nonce] = b
-	if q.window != nil {
-		q.released = q.released && len(q.Batches) > 0
-		b.round = q.window.sent()
-		return b
-	}
-	q.sentAt = time.Now()
-	q.late.Reset(coalesceFor)
+	q.released = q.released && len(q.Batches) > 0
+	b.round = q.window.sent()
 	return b
 }
 
@@ -219,9 +203,7 @@ func (q *Queue) Complete(b *Batch, err error) {
 	q.changed.Broadcast()
 	q.Mu.Unlock()
 	b.Complete(err)
-	if q.window != nil {
-		q.window.completed(b.round, b.ownOps())
-	}
+	q.window.completed(b.round, b.ownOps())
 }
 
 // Pause holds back all further batches until Resume. It returns when no batch is in flight or ctx ends.
@@ -302,7 +284,6 @@ func (q *Queue) Expire(maxAge time.Duration) {
 func (q *Queue) Close() {
 	q.Mu.Lock()
 	q.closed = true
-	q.late.Stop()
 	waiting := q.Batches
 	q.Batches = nil
 	q.changed.Broadcast()

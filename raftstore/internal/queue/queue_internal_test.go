@@ -16,7 +16,7 @@ import (
 // waiting batches expire.
 func TestExpiryEmptiesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(0, nil)
+		q := New(0, NewHostWindow())
 		defer q.Close()
 		b, err := q.Special(wire.Tick)
 		require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestExpiryEmptiesTheQueue(t *testing.T) {
 // TestNoInvalidOperationIsQueued checks that an invalid operation, at any place in a call, keeps the call out of the
 // log. Every member would apply such an entry, so the queue is the last place to refuse it.
 func TestNoInvalidOperationIsQueued(t *testing.T) {
-	q := New(0, nil)
+	q := New(0, NewHostWindow())
 	defer q.Close()
 	good := func() engine.Op { return engine.Op{Code: engine.OpReset, Key: []byte("k")} }
 	for name, bad := range map[string]engine.Op{

@@ -170,8 +170,12 @@ func EmptyLog(log raft.LogStore) error {
 	return log.DeleteRange(first, last)
 }
 
-// KeyTerm is the Raft library's key for the term.
-var KeyTerm = []byte("CurrentTerm")
+// The keys under which the Raft library stores the term, and the term and the candidate of the last vote.
+var (
+	KeyTerm          = []byte("CurrentTerm")
+	KeyVoteTerm      = []byte("LastVoteTerm")
+	KeyVoteCandidate = []byte("LastVoteCand")
+)
 
 // errLogReplaced ends the process after an image was installed over a log with conflicting later entries. The Raft
 // library still takes the last removed entry for the end of its log. It would refuse all later entries, or panic

@@ -16,12 +16,12 @@ type Lifetime struct {
 	started time.Time
 	ending  sync.RWMutex // guards ended
 	ended   bool         // Go starts nothing any more
-	loop    func() *Loop
+	loop    *Loop
 	checks  *Checks // nil before the first call of Every
 }
 
-// NewLifetime returns the lifetime of a group that begins now. loop returns the loop that calls the group's checks.
-func NewLifetime(loop func() *Loop) *Lifetime {
+// NewLifetime returns the lifetime of a group that begins now. loop calls the checks of the group.
+func NewLifetime(loop *Loop) *Lifetime {
 	l := &Lifetime{started: time.Now(), loop: loop, Stop: make(chan struct{})}
 	l.Ctx, l.Cancel = context.WithCancel(context.Background())
 	return l
@@ -54,7 +54,7 @@ func (l *Lifetime) Go(act func()) bool {
 // called only while the group starts.
 func (l *Lifetime) Every(d time.Duration, check func()) {
 	if l.checks == nil {
-		l.checks = Join(l.loop())
+		l.checks = Join(l.loop)
 	}
 	l.checks.Every(d, func() {
 		if !l.Closing() {

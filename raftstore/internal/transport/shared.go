@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Carrier is the transport of a group: a *raft.NetworkTransport, or a Shared.
+// Carrier is the transport of a group: Shared, or in a test another one.
 type Carrier interface {
 	raft.Transport
 	raft.WithPreVote
