@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-project/weir/engine/network"
 	"github.com/weir-project/weir/internal/clientaddr"
+	"github.com/weir-project/weir/limits"
 )
 
 // AddressPrefix begins a key that is an address and names its kind, like ip:192.0.2.66.
@@ -54,7 +55,8 @@ func Address(name string, b []byte) ([]byte, error) {
 			return append([]byte(AddressPrefix), client...), nil
 		}
 	}
-	return nil, Bad(name, "must be an IP address like 192.0.2.66 or 2001:db8::1, or the /64 of an IPv6 client", b)
+	return nil, limits.Bad(name,
+		"must be an IP address like 192.0.2.66 or 2001:db8::1, or the /64 of an IPv6 client", b)
 }
 
 // Network parses an address or a network, and returns the key of its block EVERYWHERE.
@@ -76,13 +78,13 @@ func Network(name string, b []byte) ([]byte, error) {
 	case !n.IsSeveral():
 		return nil, badNetwork(name, b)
 	case masked.Addr() != addr:
-		return nil, Bad(name, "must be the network "+masked.String()+" or the address "+addr.String(), b)
+		return nil, limits.Bad(name, "must be the network "+masked.String()+" or the address "+addr.String(), b)
 	}
 	return []byte(AddressPrefix + masked.String()), nil
 }
 
 func badNetwork(name string, got []byte) error {
-	return Bad(name, fmt.Sprintf("must be an IP address like 192.0.2.66 or 2001:db8::1, or a network like "+
+	return limits.Bad(name, fmt.Sprintf("must be an IP address like 192.0.2.66 or 2001:db8::1, or a network like "+
 		"192.0.2.0/24 that is no wider than /%d (IPv4) or /%d (IPv6)", network.WidestV4, network.WidestV6), got)
 }
 

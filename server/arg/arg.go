@@ -5,7 +5,6 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
-	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -64,19 +63,3 @@ func CheckText(name string, b []byte, most int) error {
 func lengthError(name string, most int, got []byte) error {
 	return resp.Error("ERR " + name + " must be 1 to " + strconv.Itoa(most) + " bytes, not " + strconv.Itoa(len(got)))
 }
-
-// The following functions of package limits are for the arguments of any command.
-
-// Bad is limits.Bad.
-func Bad(name, accepted string, got []byte) error { return limits.Bad(name, accepted, got) }
-
-// Units is limits.Units.
-func Units(name string, b []byte, least, most int64) (int64, error) {
-	return limits.Units(name, b, least, most)
-}
-
-// Int is limits.Int.
-func Int(b []byte) (int64, bool) { return limits.Int(b) }
-
-// Is is limits.Is.
-func Is(b []byte, word string) bool { return limits.Is(b, word) }

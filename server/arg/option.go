@@ -20,7 +20,7 @@ func Options(op *engine.Op, args [][]byte, allowed limits.Option) (seen limits.O
 func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 	switch bit {
 	case limits.Cost:
-		op.Cost, err = Units("COST", value, 0, engine.MaxUnits)
+		op.Cost, err = limits.Units("COST", value, 0, engine.MaxUnits)
 	case limits.Partial:
 		op.Partial = true
 	case limits.MaxWait:
@@ -30,8 +30,8 @@ func applyOption(op *engine.Op, bit limits.Option, value []byte) (err error) {
 	case limits.Reason:
 		op.Text, err = value, CheckText("REASON", value, engine.MaxReasonLen)
 	case limits.Priority:
-		if op.High = Is(value, "HIGH"); !op.High && !Is(value, "NORMAL") {
-			err = Bad("PRIORITY", "must be high or normal", value)
+		if op.High = limits.Is(value, "HIGH"); !op.High && !limits.Is(value, "NORMAL") {
+			err = limits.Bad("PRIORITY", "must be high or normal", value)
 		}
 	case limits.From:
 		op.From, err = Address("FROM", value)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
-	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -105,7 +105,7 @@ func runACLGenPass(s *Session, args [][]byte) {
 	bits := int64(genPassBits)
 	if len(args) > 2 {
 		var err error
-		if bits, err = arg.Units("bits", args[2], 1, genPassMost); !s.guarded(err) {
+		if bits, err = limits.Units("bits", args[2], 1, genPassMost); !s.guarded(err) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -234,13 +235,13 @@ func TestParseInt(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "7": 7, "-7": -7, "9223372036854775807": 1<<63 - 1, "-9223372036854775808": -1 << 63, "007": 7, "-0": 0,
 	} {
-		n, ok := arg.Int([]byte(text))
+		n, ok := limits.Int([]byte(text))
 		assert.True(t, ok, text)
 		assert.Equal(t, want, n)
 	}
 	for _, text := range []string{"", "-", "+1", " 1", "1 ", "1.0", "x", "9223372036854775808", "-9223372036854775809",
 		"99999999999999999999", "0x1"} {
-		_, ok := arg.Int([]byte(text))
+		_, ok := limits.Int([]byte(text))
 		assert.False(t, ok, text)
 	}
 }

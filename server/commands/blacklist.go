@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -98,7 +99,7 @@ func checkBlacklist(srv *Shared, args [][]byte) error {
 		return resp.Error("ERR " + name +
 			" is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
 	case string(args[1]) != key:
-		return arg.Bad("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
+		return limits.Bad("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
 	}
 	return nil
 }

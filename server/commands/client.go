@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -97,17 +98,17 @@ func runClientList(s *Session, args [][]byte) {
 	keep := func(*Session) bool { return true }
 	switch {
 	case len(args) == 2:
-	case len(args) == 4 && arg.Is(args[2], "TYPE"):
+	case len(args) == 4 && limits.Is(args[2], "TYPE"):
 		kind := strings.ToLower(string(args[3]))
 		if !isClientType(kind) {
 			s.fail(unknownClientType(args[3]))
 			return
 		}
 		keep = func(c *Session) bool { return c.about.Kind() == kind }
-	case len(args) >= 4 && arg.Is(args[2], "ID"):
+	case len(args) >= 4 && limits.Is(args[2], "ID"):
 		ids := make(map[int64]bool)
 		for _, a := range args[3:] {
-			id, ok := arg.Int(a)
+			id, ok := limits.Int(a)
 			if !ok || id < 1 {
 				s.fail(resp.Error("ERR Invalid client ID: id must be a whole number from 1, not " + quote.Text(a)))
 				return
@@ -144,12 +145,12 @@ func unknownClientType(got []byte) error {
 
 func runClientReply(s *Session, args [][]byte) {
 	switch {
-	case arg.Is(args[2], "ON"):
+	case limits.Is(args[2], "ON"):
 		s.Mute = MuteNone
 		s.OK()
-	case arg.Is(args[2], "OFF"):
+	case limits.Is(args[2], "OFF"):
 		s.Mute = muteAll
-	case arg.Is(args[2], "SKIP"):
+	case limits.Is(args[2], "SKIP"):
 		if s.Mute == MuteNone {
 			s.Mute = muteNext
 		}
@@ -160,12 +161,12 @@ func runClientReply(s *Session, args [][]byte) {
 }
 
 func runClientPause(s *Session, args [][]byte) {
-	ms, err := arg.Units("timeout", args[2], 0, service.MaxPauseMs)
+	ms, err := limits.Units("timeout", args[2], 0, service.MaxPauseMs)
 	if !s.guarded(err) {
 		return
 	}
-	writes := len(args) == 4 && arg.Is(args[3], "WRITE")
-	if len(args) > 4 || len(args) == 4 && !writes && !arg.Is(args[3], "ALL") {
+	writes := len(args) == 4 && limits.Is(args[3], "WRITE")
+	if len(args) > 4 || len(args) == 4 && !writes && !limits.Is(args[3], "ALL") {
 		s.fail(arg.ErrSyntax)
 		return
 	}
@@ -185,7 +186,7 @@ func runTrackingInfo(s *Session, _ [][]byte) {
 
 // runOnOff accepts ON or OFF and ignores it.
 func runOnOff(s *Session, args [][]byte) {
-	if !arg.Is(args[2], "ON") && !arg.Is(args[2], "OFF") {
+	if !limits.Is(args[2], "ON") && !limits.Is(args[2], "OFF") {
 		s.fail(arg.ErrSyntax)
 		return
 	}
@@ -262,34 +263,34 @@ func parseKillFilter(users *acl.Users, args [][]byte) (filter killFilter, err er
 func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) bool, error) {
 	text := string(value)
 	switch {
-	case arg.Is(word, "ID"):
-		id, ok := arg.Int(value)
+	case limits.Is(word, "ID"):
+		id, ok := limits.Int(value)
 		if !ok || id < 1 {
 			return nil, resp.Error("ERR client-id should be greater than 0: ID must be a whole number, not " +
 				quote.Text(value))
 		}
 		return func(c *Session) bool { return c.about.ID == id }, nil
-	case arg.Is(word, "ADDR"):
+	case limits.Is(word, "ADDR"):
 		return hasAddr(text), nil
-	case arg.Is(word, "LADDR"):
+	case limits.Is(word, "LADDR"):
 		return func(c *Session) bool { return c.about.LocalAddr == text }, nil
-	case arg.Is(word, "TYPE"):
+	case limits.Is(word, "TYPE"):
 		kind := strings.ToLower(text)
 		if !isClientType(kind) {
 			return nil, unknownClientType(value)
 		}
 		return func(c *Session) bool { return c.about.Kind() == kind }, nil
-	case arg.Is(word, "USER"):
+	case limits.Is(word, "USER"):
 		if users.Get(text) == nil {
 			return nil, resp.Error("ERR No such user '" + quote.Printable(value, quote.MaxBytes) +
 				"': username must be one of ACL LIST")
 		}
 		return func(c *Session) bool { return c.about.UserName() == text }, nil
-	case arg.Is(word, "MAXAGE"):
-		seconds, err := arg.Units("MAXAGE", value, 1, 1<<32)
+	case limits.Is(word, "MAXAGE"):
+		seconds, err := limits.Units("MAXAGE", value, 1, 1<<32)
 		return func(c *Session) bool { return time.Since(c.about.Since) >= time.Duration(seconds)*time.Second }, err
-	case arg.Is(word, "SKIPME") && (arg.Is(value, "YES") || arg.Is(value, "NO")):
-		*self = arg.Is(value, "NO")
+	case limits.Is(word, "SKIPME") && (limits.Is(value, "YES") || limits.Is(value, "NO")):
+		*self = limits.Is(value, "NO")
 		return nil, nil
 	}
 	return nil, arg.ErrSyntax

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -111,7 +111,7 @@ func runGetKeysInSlot(s *Session, v limiter.View, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	count, err := arg.Units("count", args[3], 0, maxKeysReply)
+	count, err := limits.Units("count", args[3], 0, maxKeysReply)
 	if !s.guarded(err) {
 		return
 	}
@@ -133,7 +133,7 @@ func clusterSlot(srv *Shared, b []byte) (uint16, error) {
 }
 
 func slotArg(b []byte) (slot uint16, err error) {
-	n, ok := arg.Int(b)
+	n, ok := limits.Int(b)
 	if !ok || n < 0 || n >= hashslot.Count {
 		return 0, errBadSlot
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/syntax"
@@ -190,7 +191,7 @@ func (t *commandTable) resolve(args [][]byte) (*command, error) {
 // sub returns the subcommand with a name in any case.
 func (c *command) sub(name []byte) *command {
 	for _, sub := range c.subs {
-		if arg.Is(name, sub.name) {
+		if limits.Is(name, sub.name) {
 			return sub
 		}
 	}

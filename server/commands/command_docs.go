@@ -180,16 +180,16 @@ func runCommandList(s *Session, args [][]byte) {
 	keep := func(*command) bool { return true }
 	switch {
 	case len(args) == 2:
-	case len(args) != 5 || !arg.Is(args[2], "FILTERBY"):
+	case len(args) != 5 || !limits.Is(args[2], "FILTERBY"):
 		s.fail(arg.ErrSyntax)
 		return
-	case arg.Is(args[3], "ACLCAT"):
+	case limits.Is(args[3], "ACLCAT"):
 		category := "@" + lower(args[4])
 		keep = func(cmd *command) bool { return slices.Contains(cmd.categories, category) }
-	case arg.Is(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
+	case limits.Is(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
 		pattern := []byte(lower(args[4]))
 		keep = func(cmd *command) bool { return engine.MatchGlob(pattern, []byte(cmd.Full)) }
-	case arg.Is(args[3], "MODULE"):
+	case limits.Is(args[3], "MODULE"):
 		keep = func(*command) bool { return false }
 	default:
 		s.fail(arg.ErrSyntax)
@@ -217,7 +217,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 	case err != nil:
 		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
 	case cmd.has("movablekeys"):
-		n, ok := arg.Int(args[2])
+		n, ok := limits.Int(args[2])
 		if !ok || n < 1 || n > int64(len(args)-3) {
 			return nil, nil, resp.Error("ERR Invalid arguments specified for command: it must be " + cmd.usage())
 		}
@@ -231,7 +231,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 		}
 		keys = append(keys, args[at])
 	}
-	if cmd.name == "RL.RESERVE" && len(args) > 5 && arg.Is(args[5], "AND") {
+	if cmd.name == "RL.RESERVE" && len(args) > 5 && limits.Is(args[5], "AND") {
 		keys = append(keys, keysOfPairs(args[6:])...)
 	}
 	return keys, cmd, nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -173,6 +173,6 @@ func planSetting(all []setting, name, value []byte) (func(*Shared), error) {
 		}
 		return nil, resp.Error(text)
 	}
-	n, err := arg.Units(set.name, value, set.least, set.most)
+	n, err := limits.Units(set.name, value, set.least, set.most)
 	return func(s *Shared) { set.set(s, n) }, err
 }

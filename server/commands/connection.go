@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
@@ -80,7 +81,7 @@ func runAuth(s *Session, args [][]byte) {
 func runHello(s *Session, args [][]byte) {
 	proto, rest := s.about.Protocol(), args[1:]
 	if len(rest) > 0 {
-		n, ok := arg.Int(rest[0])
+		n, ok := limits.Int(rest[0])
 		switch {
 		case !ok:
 			s.fail(errProtoInteger)
@@ -94,9 +95,9 @@ func runHello(s *Session, args [][]byte) {
 	var user, password, name []byte
 	for len(rest) > 0 {
 		switch {
-		case arg.Is(rest[0], "AUTH") && len(rest) >= 3:
+		case limits.Is(rest[0], "AUTH") && len(rest) >= 3:
 			user, password, rest = rest[1], rest[2], rest[3:]
-		case arg.Is(rest[0], "SETNAME") && len(rest) >= 2:
+		case limits.Is(rest[0], "SETNAME") && len(rest) >= 2:
 			name, rest = rest[1], rest[2:]
 			if !s.guarded(checkClientText("Client names", name)) {
 				return
@@ -141,7 +142,7 @@ func writeGreeting(s *Session) {
 }
 
 func runSelect(s *Session, args [][]byte) {
-	switch n, ok := arg.Int(args[1]); {
+	switch n, ok := limits.Int(args[1]); {
 	case !ok:
 		s.fail(arg.NotInteger("db", "must be 0", args[1]))
 	case n != 0:

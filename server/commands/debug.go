@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine/hashslot"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -68,7 +69,7 @@ func runDebugRemove(s *Session, args [][]byte) {
 		s.fail(errNoCluster)
 		return
 	}
-	group, err := arg.Units("group", args[3], 0, hashslot.MaxGroups-1)
+	group, err := limits.Units("group", args[3], 0, hashslot.MaxGroups-1)
 	if s.guarded(err) {
 		err = groups.RemoveFromGroup(string(args[2]), int(group))
 		answerChange(s, "a node was removed from a group", err, "node", string(args[2]), "group", group)
@@ -82,21 +83,21 @@ func runDebugClock(s *Session, args [][]byte) {
 	nowNs := s.srv.Limiter.Now().NowNs
 	nowMs := nowNs / 1e6
 	switch {
-	case len(args) == 3 && arg.Is(args[2], "GET"):
+	case len(args) == 3 && limits.Is(args[2], "GET"):
 		s.Int(nowMs)
-	case len(args) == 4 && arg.Is(args[2], "SET"):
-		toMs, err := arg.Units("ms", args[3], 0, latestMs)
+	case len(args) == 4 && limits.Is(args[2], "SET"):
+		toMs, err := limits.Units("ms", args[3], 0, latestMs)
 		if err == nil && toMs < nowMs {
 			err = errClockBack
 		}
 		if s.guarded(err) {
 			advanceClock(s, time.Duration(toMs*1e6-nowNs))
 		}
-	case len(args) >= 4 && len(args) <= 5 && arg.Is(args[2], "ADVANCE"):
-		ms, err := arg.Units("ms", args[3], 0, latestMs-nowMs)
+	case len(args) >= 4 && len(args) <= 5 && limits.Is(args[2], "ADVANCE"):
+		ms, err := limits.Units("ms", args[3], 0, latestMs-nowMs)
 		us := int64(0)
 		if err == nil && len(args) == 5 {
-			us, err = arg.Units("us", args[4], 0, 999)
+			us, err = limits.Units("us", args[4], 0, 999)
 		}
 		if s.guarded(err) {
 			advanceClock(s, time.Duration(ms*1e6+us*1e3))
@@ -118,7 +119,7 @@ func advanceClock(s *Session, d time.Duration) {
 func runDebugSleep(s *Session, args [][]byte) {
 	n, unitNs, ok := decimalSeconds(args[2])
 	if !ok || n > int64(maxDebugSleep)/unitNs {
-		s.fail(arg.Bad("seconds", "must be a number above 0, at most 60", args[2]))
+		s.fail(limits.Bad("seconds", "must be a number above 0, at most 60", args[2]))
 		return
 	}
 	timer := time.NewTimer(time.Duration(n * unitNs))

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -137,13 +138,13 @@ func planThrottle(s *Session, args [][]byte, extra int64) error {
 	if len(args) > 6 {
 		return arg.ErrSyntax
 	}
-	period, err := arg.Units("period", args[4], 1, math.MaxInt64)
+	period, err := limits.Units("period", args[4], 1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
 	op, err := planBucket(s, args, extra, period, 1e9)
 	if err == nil && len(args) > 5 {
-		op.Cost, err = arg.Units("quantity", args[5], 0, engine.MaxUnits)
+		op.Cost, err = limits.Units("quantity", args[5], 0, engine.MaxUnits)
 	}
 	return err
 }
@@ -152,17 +153,17 @@ func planThrottle(s *Session, args [][]byte, extra int64) error {
 func planGCRA(s *Session, args [][]byte) error {
 	period, unitNs, ok := decimalSeconds(args[4])
 	if !ok {
-		return arg.Bad("period",
+		return limits.Bad("period",
 			"must be a number of seconds above 0 and below 1000000000000, with at most nine decimals", args[4])
 	}
 	op, err := planBucket(s, args, 1, period, unitNs)
 	switch {
 	case err != nil:
 	case len(args) == 5:
-	case len(args) != 7 || !arg.Is(args[5], "TOKENS"):
+	case len(args) != 7 || !limits.Is(args[5], "TOKENS"):
 		err = arg.ErrSyntax
 	default:
-		op.Cost, err = arg.Units("TOKENS", args[6], 1, engine.MaxUnits)
+		op.Cost, err = limits.Units("TOKENS", args[6], 1, engine.MaxUnits)
 	}
 	return err
 }
@@ -174,11 +175,11 @@ func planBucket(s *Session, args [][]byte, extra, period, unitNs int64) (*engine
 	if err != nil {
 		return nil, err
 	}
-	burst, err := arg.Units("max_burst", args[2], 1-extra, engine.MaxUnits-extra)
+	burst, err := limits.Units("max_burst", args[2], 1-extra, engine.MaxUnits-extra)
 	if err != nil {
 		return nil, err
 	}
-	count, err := arg.Units("count", args[3], 1, engine.MaxUnits)
+	count, err := limits.Units("count", args[3], 1, engine.MaxUnits)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func decimalSeconds(b []byte) (n, unitNs int64, ok bool) {
 			break
 		}
 	}
-	n, ok = arg.Int(whole)
+	n, ok = limits.Int(whole)
 	if !ok || n < 0 || n >= most || whole[0] == '-' {
 		return 0, 0, false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -93,12 +93,12 @@ func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 // TestWordsMatchInAnyCase checks that a word matches in any case, and no other bytes match.
 func TestWordsMatchInAnyCase(t *testing.T) {
 	const word = "AZ_[9"
-	require.True(t, arg.Is([]byte("aZ_[9"), word))
+	require.True(t, limits.Is([]byte("aZ_[9"), word))
 	for i := range word {
 		other := []byte(word)
 		for b := range 256 {
 			other[i] = byte(b)
-			require.Equal(t, strings.EqualFold(string(other), word), arg.Is(other, word), "%q", other)
+			require.Equal(t, strings.EqualFold(string(other), word), limits.Is(other, word), "%q", other)
 		}
 	}
 }

@@ -100,14 +100,14 @@ func planReserve(s *Session, args [][]byte) error {
 		return err
 	}
 	op.Text = args[1]
-	if op.Cost, err = arg.Units("n", args[3], 1, engine.MaxUnits); err != nil {
+	if op.Cost, err = limits.Units("n", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}
 	if op.TTLNs, err = limits.Span("ttl", args[4]); err != nil {
 		return err
 	}
 	rest := args[5:]
-	if len(rest) > 0 && arg.Is(rest[0], "AND") {
+	if len(rest) > 0 && limits.Is(rest[0], "AND") {
 		if rest, err = morePairs(s, op, rest[1:]); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func newHoldID(srv *Shared, key []byte) []byte {
 func planCommit(s *Session, args [][]byte) (err error) {
 	op, err := holdOp(s, engine.OpCommit, args[1])
 	if err == nil {
-		op.Cost, err = arg.Units("actual", args[2], 0, engine.MaxUnits)
+		op.Cost, err = limits.Units("actual", args[2], 0, engine.MaxUnits)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -59,7 +60,7 @@ var incrWords = [...]struct {
 // readIncrOption reads one option of INCREX and returns how many arguments it took.
 func readIncrOption(srv *Shared, incr *engine.Incr, args [][]byte, seen *incrOption) (used int, err error) {
 	for _, o := range incrWords {
-		if !arg.Is(args[0], o.word) {
+		if !limits.Is(args[0], o.word) {
 			continue
 		}
 		if *seen&o.bit != 0 || o.value && len(args) < 2 {
@@ -91,11 +92,11 @@ func setIncrValue(srv *Shared, incr *engine.Incr, word string, value []byte) (er
 	case "BYFLOAT":
 		return errByFloat
 	case "BYINT":
-		incr.By, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
+		incr.By, err = limits.Units(word, value, math.MinInt64, math.MaxInt64)
 	case "LBOUND":
-		incr.Lower, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
+		incr.Lower, err = limits.Units(word, value, math.MinInt64, math.MaxInt64)
 	case "UBOUND":
-		incr.Upper, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
+		incr.Upper, err = limits.Units(word, value, math.MinInt64, math.MaxInt64)
 	default:
 		incr.Expire = engine.ExpireIn
 		incr.ExpireNs, err = incrLifetime(srv, word, value)
@@ -109,7 +110,7 @@ func incrLifetime(srv *Shared, word string, value []byte) (int64, error) {
 	if word[0] == 'P' {
 		unitNs = 1e6
 	}
-	n, err := arg.Units(word, value, 1, math.MaxInt64/unitNs)
+	n, err := limits.Units(word, value, 1, math.MaxInt64/unitNs)
 	if err != nil {
 		return 0, err
 	}
@@ -119,7 +120,7 @@ func incrLifetime(srv *Shared, word string, value []byte) (int64, error) {
 		ns -= now.NowNs + now.WallOffsetNs
 	}
 	if ns > engine.MaxWindowNs {
-		return 0, arg.Bad(word, "must be at most 366 days ahead", value)
+		return 0, limits.Bad(word, "must be at most 366 days ahead", value)
 	}
 	return ns, nil
 }

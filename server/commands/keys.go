@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -131,12 +132,12 @@ func runRandomKey(s *Session, v limiter.View, _ [][]byte) {
 }
 
 func runMemoryUsage(s *Session, v limiter.View, args [][]byte) {
-	if len(args) != 3 && (len(args) != 5 || !arg.Is(args[3], "SAMPLES")) {
+	if len(args) != 3 && (len(args) != 5 || !limits.Is(args[3], "SAMPLES")) {
 		s.fail(arg.ErrSyntax)
 		return
 	}
 	if len(args) == 5 {
-		if _, err := arg.Units("SAMPLES", args[4], 0, math.MaxInt64); !s.guarded(err) {
+		if _, err := limits.Units("SAMPLES", args[4], 0, math.MaxInt64); !s.guarded(err) {
 			return
 		}
 	}
@@ -166,7 +167,7 @@ func runEncoding(s *Session, v limiter.View, args [][]byte) {
 }
 
 func runFlush(s *Session, args [][]byte) {
-	if len(args) > 2 || len(args) == 2 && !arg.Is(args[1], "ASYNC") && !arg.Is(args[1], "SYNC") {
+	if len(args) > 2 || len(args) == 2 && !limits.Is(args[1], "ASYNC") && !limits.Is(args[1], "SYNC") {
 		s.fail(arg.ErrSyntax)
 		return
 	}
@@ -343,17 +344,17 @@ func scanOptions(args [][]byte) (count int, f scanFilter, err error) {
 		switch {
 		case len(args) < 2:
 			return 0, f, arg.ErrSyntax
-		case arg.Is(args[0], "MATCH"):
+		case limits.Is(args[0], "MATCH"):
 			if f.pattern = args[1]; len(f.pattern) > maxPatternBytes {
 				return 0, f, errPatternLong
 			}
-		case arg.Is(args[0], "COUNT"):
-			n, err := arg.Units("COUNT", args[1], 1, math.MaxInt64)
+		case limits.Is(args[0], "COUNT"):
+			n, err := limits.Units("COUNT", args[1], 1, math.MaxInt64)
 			if err != nil {
 				return 0, f, err
 			}
 			count = int(min(n, maxScanCount))
-		case arg.Is(args[0], "TYPE"):
+		case limits.Is(args[0], "TYPE"):
 			f.kind = lower(args[1])
 		default:
 			return 0, f, arg.ErrSyntax

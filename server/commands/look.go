@@ -9,7 +9,6 @@ import (
 	"github.com/weir-project/weir/internal/quote"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
-	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -241,7 +240,7 @@ func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode
 }
 
 func notDecision(name []byte) error {
-	return arg.Bad("command", "must be a decision, like RL.TOKENBUCKET", name)
+	return limits.Bad("command", "must be a decision, like RL.TOKENBUCKET", name)
 }
 
 func writeExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.Decision, info engine.Info) {

@@ -6,7 +6,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
-	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/service"
 )
@@ -143,8 +142,8 @@ func answerDeleted(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0
 func runPolicyList(s *Session, v limiter.View, args [][]byte) {
 	all := v.Policies().All()
 	if len(args) > 2 {
-		if len(args) != 4 || !arg.Is(args[2], "OWNER") {
-			s.fail(arg.Bad("option", "must be OWNER owner", args[2]))
+		if len(args) != 4 || !limits.Is(args[2], "OWNER") {
+			s.fail(limits.Bad("option", "must be OWNER owner", args[2]))
 			return
 		}
 		owner, err := policytext.Owner(args[3])

@@ -6,7 +6,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/limits"
-	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -95,12 +94,12 @@ type heldRequest struct {
 // newHeldRequest reads the arguments of RL.WAIT.
 func newHeldRequest(s *Session, args [][]byte) (*heldRequest, error) {
 	n := len(args) - 2
-	if !arg.Is(args[n], "TIMEOUT") {
+	if !limits.Is(args[n], "TIMEOUT") {
 		return nil, resp.Error("ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s")
 	}
 	ns, err := limits.Duration("TIMEOUT", args[n+1])
 	if err == nil && ns > int64(maxTimeout) {
-		err = arg.Bad("TIMEOUT", "must be at most 1h", args[n+1])
+		err = limits.Bad("TIMEOUT", "must be at most 1h", args[n+1])
 	}
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/scripts"
@@ -159,7 +160,7 @@ func runScriptExists(s *Session, args [][]byte) {
 }
 
 func runScriptFlush(s *Session, args [][]byte) {
-	if len(args) > 3 || len(args) == 3 && !arg.Is(args[2], "ASYNC") && !arg.Is(args[2], "SYNC") {
+	if len(args) > 3 || len(args) == 3 && !limits.Is(args[2], "ASYNC") && !limits.Is(args[2], "SYNC") {
 		s.fail(resp.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
 		return
 	}
@@ -268,7 +269,7 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 
 // scriptKeys parses numkeys, the first of args, and checks that at least so many arguments follow.
 func scriptKeys(args [][]byte) (keys int, err error) {
-	n, ok := arg.Int(args[0])
+	n, ok := limits.Int(args[0])
 	switch {
 	case !ok:
 		return 0, arg.NotInteger("numkeys", "must be the number of keys", args[0])

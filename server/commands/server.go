@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/internal/millis"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/resp"
@@ -122,7 +123,7 @@ func runSave(s *Session, _ [][]byte) {
 func runBackgroundSave(s *Session, args [][]byte) {
 	v := s.srv.saver
 	switch {
-	case len(args) > 2 || len(args) == 2 && !arg.Is(args[1], "SCHEDULE"):
+	case len(args) > 2 || len(args) == 2 && !limits.Is(args[1], "SCHEDULE"):
 		s.fail(arg.ErrSyntax)
 		return
 	case !v.begin():
@@ -150,10 +151,10 @@ func lastSaveUnix(lim limiter.Decider) int64 {
 func runShutdown(s *Session, args [][]byte) {
 	for _, a := range args[1:] {
 		switch {
-		case arg.Is(a, "ABORT") && len(args) == 2:
+		case limits.Is(a, "ABORT") && len(args) == 2:
 			s.fail(errNotStopping)
 			return
-		case arg.Is(a, "SAVE"), arg.Is(a, "NOSAVE"), arg.Is(a, "NOW"), arg.Is(a, "FORCE"):
+		case limits.Is(a, "SAVE"), limits.Is(a, "NOSAVE"), limits.Is(a, "NOW"), limits.Is(a, "FORCE"):
 		default:
 			s.fail(arg.ErrSyntax)
 			return
@@ -202,7 +203,7 @@ func runSlowlogGet(s *Session, args [][]byte) {
 	}
 	if len(args) == 3 {
 		var ok bool
-		if count, ok = arg.Int(args[2]); !ok || count < -1 {
+		if count, ok = limits.Int(args[2]); !ok || count < -1 {
 			s.fail(resp.Error("ERR count should be greater than or equal to -1"))
 			return
 		}
@@ -267,8 +268,8 @@ func waitCommand() *command {
 }
 
 func runWait(s *Session, args [][]byte) {
-	want, okWant := arg.Int(args[1])
-	timeoutMs, okTimeout := arg.Int(args[2])
+	want, okWant := limits.Int(args[1])
+	timeoutMs, okTimeout := limits.Int(args[2])
 	switch {
 	case !okWant || want < 0:
 		s.fail(arg.NotInteger("replicas", "must be a whole number from 0", args[1]))

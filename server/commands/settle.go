@@ -169,7 +169,7 @@ func planRefund(s *Session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if op.Cost, err = arg.Units("n", args[2], 1, engine.MaxUnits); err != nil {
+	if op.Cost, err = limits.Units("n", args[2], 1, engine.MaxUnits); err != nil {
 		return err
 	}
 	_, _, err = arg.Options(op, args[3:], limits.ID)
@@ -184,7 +184,7 @@ func planBlock(s *Session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if arg.Is(args[2], "FOREVER") {
+	if limits.Is(args[2], "FOREVER") {
 		op.TTLNs = engine.Never
 	} else if op.TTLNs, err = limits.Span("duration", args[2]); err != nil {
 		return limits.OrWords(err, "FOREVER", "duration", args[2])
@@ -210,7 +210,7 @@ func checkAddressKey(key []byte) error {
 	}
 	want, err := arg.Network("key of a block EVERYWHERE", text)
 	if err == nil && !bytes.Equal(want, key) {
-		err = arg.Bad("key", "of a block EVERYWHERE must be "+string(want)+" to reach this address", key)
+		err = limits.Bad("key", "of a block EVERYWHERE must be "+string(want)+" to reach this address", key)
 	}
 	return err
 }
@@ -247,7 +247,7 @@ func planForgive(s *Session, args [][]byte) error {
 func planReset(s *Session, args [][]byte) error {
 	keys := args[1:]
 	var id []byte
-	if n := len(keys); n >= 3 && arg.Is(keys[n-2], "ID") {
+	if n := len(keys); n >= 3 && limits.Is(keys[n-2], "ID") {
 		keys, id = keys[:n-2], keys[n-1]
 		if err := arg.CheckText("ID", id, engine.MaxIDLen); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/quote"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/scripts"
@@ -270,7 +271,7 @@ func stringOptions(srv *Shared, name string, args [][]byte, words []stringWord) 
 
 func findWord(words []stringWord, b []byte) *stringWord {
 	for i := range words {
-		if arg.Is(b, words[i].word) {
+		if limits.Is(b, words[i].word) {
 			return &words[i]
 		}
 	}
@@ -320,7 +321,7 @@ func invalidExpire(name, word string, b []byte) error {
 
 // redisInt reads a 64-bit integer as Redis does: only in the form in which Redis writes it.
 func redisInt(b []byte) (int64, bool) {
-	n, ok := arg.Int(b)
+	n, ok := limits.Int(b)
 	digits := b
 	if len(b) > 0 && b[0] == '-' {
 		digits = b[1:]

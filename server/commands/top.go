@@ -3,6 +3,7 @@ package commands
 import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
 
@@ -72,14 +73,14 @@ func topArgs(args [][]byte) (v engine.Verdict, n int, err error) {
 	switch {
 	case len(args) > 2:
 		return 0, 0, arg.ErrSyntax
-	case arg.Is(args[0], "DENIED"):
+	case limits.Is(args[0], "DENIED"):
 		v = engine.Denied
-	case !arg.Is(args[0], "ADMITTED"):
-		return 0, 0, arg.Bad("what to list", "must be ADMITTED or DENIED", args[0])
+	case !limits.Is(args[0], "ADMITTED"):
+		return 0, 0, limits.Bad("what to list", "must be ADMITTED or DENIED", args[0])
 	}
 	most := int64(defaultTop)
 	if len(args) == 2 {
-		most, err = arg.Units("n", args[1], 1, maxTop)
+		most, err = limits.Units("n", args[1], 1, maxTop)
 	}
 	return v, int(most), err
 }

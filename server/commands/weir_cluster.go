@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -114,7 +115,7 @@ func runClusterAdd(s *Session, _ *limiter.Topology, args [][]byte) {
 	switch {
 	case !s.guarded(checkNodeID(id)):
 	case !limiter.Reachable(string(addr)):
-		s.fail(arg.Bad("addr", "must be the --raft-addr of the node, like 10.0.0.1:6390", addr))
+		s.fail(limits.Bad("addr", "must be the --raft-addr of the node, like 10.0.0.1:6390", addr))
 	default:
 		answerChange(s, "node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id),
 			"raft", string(addr))
@@ -137,8 +138,8 @@ func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
 	}
 	if len(args) > 3 {
 		n, ok := int64(0), false
-		if len(args) == 5 && arg.Is(args[3], "GROUP") {
-			n, ok = arg.Int(args[4])
+		if len(args) == 5 && limits.Is(args[3], "GROUP") {
+			n, ok = limits.Int(args[4])
 		}
 		if !ok || n < 0 || n >= int64(s.srv.Groups()) {
 			s.fail(arg.ErrSyntax)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/internal/quote"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -30,7 +30,7 @@ func checkQuery(raw string) (params map[string]string, key string, err error) {
 	params = make(map[string]string, len(values))
 	for name, list := range values {
 		if !checkParams[name] {
-			return nil, "", arg.Bad("parameter", "must be policy, key or key_rest, cost, priority, "+
+			return nil, "", limits.Bad("parameter", "must be policy, key or key_rest, cost, priority, "+
 				"deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, "+
 				"priority_header", []byte(name))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
@@ -65,7 +66,7 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if err := arg.CheckKey(q.op.Key); err != nil {
 		return nil, err
 	}
-	if q.op.Cost, err = arg.Units("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
+	if q.op.Cost, err = limits.Units("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
 		return nil, err
 	}
 	if q.op.High, err = highPriority(
@@ -96,7 +97,7 @@ func highPriority(text string) (high bool, err error) {
 	case text == "" || strings.EqualFold(text, "normal"):
 		return false, nil
 	}
-	return false, arg.Bad("priority", "must be high or normal", []byte(text))
+	return false, limits.Bad("priority", "must be high or normal", []byte(text))
 }
 
 // givenOnce rejects a URL that names the policy, the cost or the priority twice, because one of them would have no
@@ -127,7 +128,7 @@ func (q *checkRequest) readAnswers(params map[string]string) (err error) {
 	}
 	style, known := checkStyles[params["fields"]]
 	if !known {
-		return arg.Bad("fields", "must be ietf, x, x-delta or none", []byte(params["fields"]))
+		return limits.Bad("fields", "must be ietf, x, x-delta or none", []byte(params["fields"]))
 	}
 	q.style = style
 	return nil
@@ -161,7 +162,7 @@ func statusParam(name string, params map[string]string, standard, least int) (in
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > 599 || n/100 == 3 {
-		return 0, arg.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599 and not a redirect", least),
+		return 0, limits.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599 and not a redirect", least),
 			[]byte(text))
 	}
 	return n, nil

@@ -33,7 +33,7 @@ var changes = []Change{
 // Find returns the subcommand with a name, ignoring case, or nil.
 func Find(name []byte) *Change {
 	for i := range changes {
-		if arg.Is(name, changes[i].Name) {
+		if limits.Is(name, changes[i].Name) {
 			return &changes[i]
 		}
 	}
@@ -52,10 +52,10 @@ func change(op *engine.Op, do engine.PolicyDo, args [][]byte) error {
 // checkPolicyName rejects names that a policy cannot have, including the options of RL.CHECK.
 func checkPolicyName(name []byte) error {
 	if limits.IsOption(name, limits.CheckOptions) {
-		return arg.Bad("policy", "must not be an option of RL.CHECK", name)
+		return limits.Bad("policy", "must not be an option of RL.CHECK", name)
 	}
 	if !engine.IsPolicyName(name) {
-		return arg.Bad("policy", "must be 1 to "+strconv.Itoa(engine.MaxPolicyLen)+" letters, digits and -_.:", name)
+		return limits.Bad("policy", "must be 1 to "+strconv.Itoa(engine.MaxPolicyLen)+" letters, digits and -_.:", name)
 	}
 	return nil
 }
@@ -77,8 +77,8 @@ func readDelete(op *engine.Op, args [][]byte) error {
 	switch {
 	case err != nil || len(args) == 3:
 		return err
-	case len(args) != 5 || !arg.Is(args[3], "IF"):
-		return arg.Bad("option", "must be IF version, at the end", args[3])
+	case len(args) != 5 || !limits.Is(args[3], "IF"):
+		return limits.Bad("option", "must be IF version, at the end", args[3])
 	}
 	return ifArg(op.Policy, args[4])
 }
@@ -94,11 +94,11 @@ func readDisable(op *engine.Op, args [][]byte) error {
 func readShadow(op *engine.Op, args [][]byte) error {
 	do := engine.PolicyShadowOn
 	switch {
-	case arg.Is(args[3], "ON"):
-	case arg.Is(args[3], "OFF"):
+	case limits.Is(args[3], "ON"):
+	case limits.Is(args[3], "OFF"):
 		do = engine.PolicyShadowOff
 	default:
-		return arg.Bad("SHADOW", "must be ON or OFF", args[3])
+		return limits.Bad("SHADOW", "must be ON or OFF", args[3])
 	}
 	return change(op, do, args)
 }
@@ -115,19 +115,19 @@ func readOverride(op *engine.Op, args [][]byte) error {
 	o := engine.Override{Pattern: string(args[3]), UntilNs: engine.Never}
 	rest := args[4:]
 	switch {
-	case arg.Is(rest[0], "NONE"):
+	case limits.Is(rest[0], "NONE"):
 		op.Policy.Do, rest = engine.PolicyUnoverride, rest[1:]
-	case arg.Is(rest[0], "UNLIMITED"):
+	case limits.Is(rest[0], "UNLIMITED"):
 		rest = rest[1:]
-	case arg.Is(rest[0], "LIMIT"):
+	case limits.Is(rest[0], "LIMIT"):
 		if o.Limits, rest, err = limitsArgs(rest); err != nil {
 			return err
 		}
 	default:
-		return arg.Bad("override", "must be LIMIT and its arguments, UNLIMITED or NONE", rest[0])
+		return limits.Bad("override", "must be LIMIT and its arguments, UNLIMITED or NONE", rest[0])
 	}
 	op.Policy.Terms = &engine.Policy{Overrides: []engine.Override{o}}
-	if len(rest) > 1 && arg.Is(rest[0], "TTL") && op.Policy.Do == engine.PolicyOverride {
+	if len(rest) > 1 && limits.Is(rest[0], "TTL") && op.Policy.Do == engine.PolicyOverride {
 		if op.TTLNs, err = limits.Span("TTL", rest[1]); err != nil {
 			return err
 		}
@@ -136,8 +136,8 @@ func readOverride(op *engine.Op, args [][]byte) error {
 	switch {
 	case len(rest) == 0:
 		return nil
-	case len(rest) == 2 && arg.Is(rest[0], "IF"):
+	case len(rest) == 2 && limits.Is(rest[0], "IF"):
 		return ifArg(op.Policy, rest[1])
 	}
-	return arg.Bad("option", "must be TTL duration or IF version, at the end", rest[0])
+	return limits.Bad("option", "must be TTL duration or IF version, at the end", rest[0])
 }

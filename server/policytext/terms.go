@@ -8,7 +8,6 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limits"
-	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/timezone"
 )
 
@@ -35,7 +34,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 		case "RESET":
 			change.Reset = true
 		case "KEEP": // KEEP usage, the default
-			if len(args) > 1 && arg.Is(args[1], "USAGE") {
+			if len(args) > 1 && limits.Is(args[1], "USAGE") {
 				used++
 			}
 		case "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "OWNER", "IF":
@@ -45,7 +44,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 			used++
 			err = valuedTerm(change, word, args[1])
 		default:
-			err = arg.Bad("option",
+			err = limits.Bad("option",
 				"must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, LAYOUT layout, "+
 					"REPORT duration, KEEP usage, RESET, OWNER owner or IF version", args[0])
 		}
@@ -73,7 +72,7 @@ func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err err
 		change.Terms.Reserved, err = limits.Reserved(value)
 	case "LAYOUT":
 		if change.Terms.Layout = string(value); len(value) == 0 {
-			err = arg.Bad(word, "must be like "+termExamples[word], value)
+			err = limits.Bad(word, "must be like "+termExamples[word], value)
 		}
 	case "REPORT":
 		change.Terms.ReportNs, err = new(limits.Reader).Report(value)
@@ -94,24 +93,24 @@ func checkLayout(layout, policy string) error {
 	if layout == "" || !bad {
 		return nil
 	}
-	return arg.Bad("LAYOUT", accepted, []byte(layout))
+	return limits.Bad("LAYOUT", accepted, []byte(layout))
 }
 
 // Owner parses an owner. NONE means no owner.
 func Owner(b []byte) (string, error) {
 	switch {
-	case arg.Is(b, "NONE"):
+	case limits.Is(b, "NONE"):
 		return "", nil
 	case !engine.IsPolicyName(b):
 		accepted := "must be 1 to " + strconv.Itoa(engine.MaxPolicyLen) + " letters, digits and -_.:, or NONE"
-		return "", arg.Bad("OWNER", accepted, b)
+		return "", limits.Bad("OWNER", accepted, b)
 	}
 	return string(b), nil
 }
 
 // ifArg parses the version on which a change is conditional.
 func ifArg(change *engine.PolicyChange, b []byte) error {
-	version, err := arg.Units("IF", b, 0, engine.Never)
+	version, err := limits.Units("IF", b, 0, engine.Never)
 	change.If, change.Version = true, uint64(version)
 	return err
 }
@@ -121,20 +120,20 @@ var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED"
 	"OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {
-	return slices.ContainsFunc(termWords, func(word string) bool { return arg.Is(b, word) })
+	return slices.ContainsFunc(termWords, func(word string) bool { return limits.Is(b, word) })
 }
 
 // limitsArgs parses LIMIT and its arguments, at least once.
 func limitsArgs(args [][]byte) (all []engine.PolicyLimit, rest [][]byte, err error) {
 	r := limits.Reader{Zone: timezone.Tables.Get}
-	if len(args) == 0 || !arg.Is(args[0], "LIMIT") {
+	if len(args) == 0 || !limits.Is(args[0], "LIMIT") {
 		got := []byte(nil)
 		if len(args) > 0 {
 			got = args[0]
 		}
-		return nil, nil, arg.Bad("policy", "must begin with LIMIT: "+limits.Algorithms, got)
+		return nil, nil, limits.Bad("policy", "must begin with LIMIT: "+limits.Algorithms, got)
 	}
-	for len(args) > 0 && arg.Is(args[0], "LIMIT") {
+	for len(args) > 0 && limits.Is(args[0], "LIMIT") {
 		end := 1
 		for end < len(args) && !isTerm(args[end]) {
 			end++

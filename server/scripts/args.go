@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 )
 
 // ArgKind selects the parser of one script argument. All kinds but argValue become doubles.
@@ -50,10 +50,10 @@ func readArg(kind ArgKind, i int, b []byte) (float64, error) {
 		return 0, err
 	}
 	if (kind == ArgInteger || kind == ArgWhole) && f != math.Trunc(f) {
-		return 0, arg.Bad(scriptArg(i), "must be a whole number", b)
+		return 0, limits.Bad(scriptArg(i), "must be a whole number", b)
 	}
 	if (kind == argPositive || kind == ArgWhole) && f <= 0 {
-		return 0, arg.Bad(scriptArg(i), "must be above 0", b)
+		return 0, limits.Bad(scriptArg(i), "must be above 0", b)
 	}
 	return f, nil
 }

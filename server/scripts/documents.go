@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 )
 
 // Token buckets that applications define themselves, as two of the systems of examples/systems/requirements.md do. Each
@@ -44,7 +44,7 @@ const mostExpireSeconds = math.MaxInt64/1000 - 1<<33 // minus the time since 197
 // marketIsKept rejects a bucket whose time to live Redis would refuse.
 func marketIsKept(call *engine.Script, argv [][]byte) error {
 	if ttl := engine.MarketTTLSeconds(call.Args[0], call.Args[1]); !(math.Abs(ttl) < mostExpireSeconds) {
-		return arg.Bad(scriptArg(1), "must be a rate at which the bucket is full within 292 million years", argv[1])
+		return limits.Bad(scriptArg(1), "must be a rate at which the bucket is full within 292 million years", argv[1])
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 )
 
 // slidingSet is a published pattern and not a library. The script adds the client's time to a sorted set for each
@@ -25,10 +25,10 @@ func slidingSet() *dialect {
 func slidingSetIsKept(call *engine.Script, argv [][]byte) error {
 	switch now, most := call.Args[1], call.Args[2]; {
 	case now < 0 || now > engine.MaxSlidingSetMs:
-		return arg.Bad(scriptArg(1), "must be a time in milliseconds from 0 to "+strconv.Itoa(engine.MaxSlidingSetMs),
-			argv[1])
+		return limits.Bad(scriptArg(1),
+			"must be a time in milliseconds from 0 to "+strconv.Itoa(engine.MaxSlidingSetMs), argv[1])
 	case most > engine.MaxLogUnits:
-		return arg.Bad(scriptArg(2), "must be a limit from 1 to "+strconv.Itoa(engine.MaxLogUnits), argv[2])
+		return limits.Bad(scriptArg(2), "must be a limit from 1 to "+strconv.Itoa(engine.MaxLogUnits), argv[2])
 	}
 	return nil
 }

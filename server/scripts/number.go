@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/resp"
 )
 
@@ -14,12 +14,12 @@ const MaxNumber = 1 << 53
 
 // number parses argument i of a script as Lua does, but only in decimal.
 func number(i int, b []byte) (float64, error) {
-	if n, ok := arg.Int(b); ok && -MaxNumber <= n && n <= MaxNumber {
+	if n, ok := limits.Int(b); ok && -MaxNumber <= n && n <= MaxNumber {
 		return float64(n), nil
 	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil || !isDecimal(b) || math.Abs(f) >= MaxNumber {
-		return 0, arg.Bad(scriptArg(i), "must be a number from -9007199254740992 to 9007199254740992", b)
+		return 0, limits.Bad(scriptArg(i), "must be a number from -9007199254740992 to 9007199254740992", b)
 	}
 	return f, nil
 }
