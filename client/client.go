@@ -109,7 +109,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if missing(rdb) {
 		return nil, fmt.Errorf("%w: the Redis client is nil: make it with redis.NewClient", ErrBadOptions)
 	}
-	if !keepsDeadlines(rdb) {
+	if !settingsOf(rdb).keepsDeadlines {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast "+
 			"every deadline", ErrBadOptions)
 	}
@@ -134,20 +134,6 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 func missing(rdb redis.UniversalClient) bool {
 	v := reflect.ValueOf(rdb)
 	return rdb == nil || v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-// keepsDeadlines reports whether rdb respects deadlines. It returns true for implementations whose options it
-// cannot read.
-func keepsDeadlines(rdb redis.UniversalClient) bool {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return rdb.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		return rdb.Options().ContextTimeoutEnabled
-	case *redis.Ring:
-		return rdb.Options().ContextTimeoutEnabled
-	}
-	return true
 }
 
 // Close ends the goroutines that probe weir and fetch policies. It waits for commands in flight, at most for

@@ -19,16 +19,31 @@ const (
 // mostQueued returns how many requests may wait at once. Each takes a connection, so half of the pool stays for
 // decisions that do not wait.
 func mostQueued(rdb redis.UniversalClient) int {
-	size := 0
+	return max(cmp.Or(settingsOf(rdb).poolSize, defaultPool)/2, 1)
+}
+
+// redisSettings are the options of a Redis client on which this package depends.
+type redisSettings struct {
+	poolSize       int
+	readTimeout    time.Duration // 0 or less: none
+	keepsDeadlines bool
+}
+
+// settingsOf returns the options of a Redis client. Of an implementation whose options it cannot read, it assumes that
+// the client keeps deadlines.
+func settingsOf(rdb redis.UniversalClient) redisSettings {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
-		size = rdb.Options().PoolSize
+		o := rdb.Options()
+		return redisSettings{o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled}
 	case *redis.ClusterClient:
-		size = rdb.Options().PoolSize
+		o := rdb.Options()
+		return redisSettings{o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled}
 	case *redis.Ring:
-		size = rdb.Options().PoolSize
+		o := rdb.Options()
+		return redisSettings{o.PoolSize, o.ReadTimeout, o.ContextTimeoutEnabled}
 	}
-	return max(cmp.Or(size, defaultPool)/2, 1)
+	return redisSettings{keepsDeadlines: true}
 }
 
 // Queue makes weir hold the request back until it is admitted, but not longer than longest. After that time it
@@ -84,7 +99,7 @@ func (c *Client) checkQueue(q *Request, longest time.Duration) error {
 
 // CheckQueue returns the error that Queue would return for every request with this longest wait.
 func (c *Client) CheckQueue(longest time.Duration) error {
-	read := readTimeout(c.rdb)
+	read := settingsOf(c.rdb).readTimeout
 	switch {
 	case longest < 0 || longest > longestTimeout:
 		return fmt.Errorf("%w: weir holds a request for 0 to %v, not %v", ErrBadRequest, longestTimeout, longest)
@@ -93,17 +108,4 @@ func (c *Client) CheckQueue(longest time.Duration) error {
 			ErrBadRequest, read, longest)
 	}
 	return nil
-}
-
-// readTimeout returns how long the Redis client waits for a reply. 0 means no timeout, or that it is not known.
-func readTimeout(rdb redis.UniversalClient) time.Duration {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return max(rdb.Options().ReadTimeout, 0)
-	case *redis.ClusterClient:
-		return max(rdb.Options().ReadTimeout, 0)
-	case *redis.Ring:
-		return max(rdb.Options().ReadTimeout, 0)
-	}
-	return 0
 }
