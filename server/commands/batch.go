@@ -109,6 +109,15 @@ func (s *Session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
 	return op, nil
 }
 
+// textOp begins an operation on a key with a text: its policy or its holder. name is the argument of the text.
+func (s *Session) textOp(code engine.OpCode, key []byte, name string, text []byte, most int) (*engine.Op, error) {
+	op, err := s.op(code, key)
+	if err == nil {
+		op.Text, err = text, arg.CheckText(name, text, most)
+	}
+	return op, err
+}
+
 // take begins a decision of cost 1.
 func (s *Session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
 	op, err := s.op(engine.OpTake, key)

@@ -53,14 +53,11 @@ func checkCommand() *command {
 }
 
 func planCheck(s *Session, args [][]byte) error {
-	op, err := s.op(engine.OpCheck, args[2])
+	op, err := s.textOp(engine.OpCheck, args[2], "policy", args[1], engine.MaxPolicyLen)
 	if err != nil {
 		return err
 	}
-	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
-		return err
-	}
-	op.Text, op.Cost = args[1], 1
+	op.Cost = 1
 	rest := args[3:]
 	if len(rest) == 0 {
 		return nil
@@ -131,11 +128,7 @@ func writeCheckExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.
 	pair := op.PairAt(int(d.Pair))
 	never := neverOf(s, op, d)
 	s.Map(10 + len(never) + s.staleFields())
-	s.PairInt("allowed", d.Allowed)
-	s.PairInt("remaining", d.Remaining)
-	s.PairInt("retry_after_ms", d.RetryMs)
-	s.PairInt("reset_after_ms", d.ResetMs)
-	s.PairInt("limit", d.Limit)
+	writeFive(s, d)
 	s.Pair("policy", string(pair.Policy))
 	s.Pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""

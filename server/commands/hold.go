@@ -92,14 +92,10 @@ func answerReserve(s *Session, ops []engine.Op, ds []engine.Decision) {
 // The following functions turn the arguments of a command on holds into its operation.
 
 func planReserve(s *Session, args [][]byte) error {
-	op, err := s.op(engine.OpReserve, args[2])
+	op, err := s.textOp(engine.OpReserve, args[2], "policy", args[1], engine.MaxPolicyLen)
 	if err != nil {
 		return err
 	}
-	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
-		return err
-	}
-	op.Text = args[1]
 	if op.Cost, err = limits.Units("n", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}

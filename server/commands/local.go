@@ -39,15 +39,19 @@ func (l *Local) Do(words ...string) (reply []string, err error) {
 }
 
 // localClient replaces the connection of a session.
-type localClient struct{ id int64 }
+type localClient struct {
+	id            int64
+	remote, local string
+	gone          <-chan struct{} // closed when nobody needs the replies any more; nil: never
+}
 
-func (c *localClient) ID() int64                          { return c.id }
-func (*localClient) RemoteAddr() string                   { return "" }
-func (*localClient) LocalAddr() string                    { return "" }
-func (*localClient) Kill()                                {}
-func (*localClient) Push([]byte) bool                     { return false }
-func (*localClient) MayBlock()                            {}
-func (*localClient) Hold(wait func(gone <-chan struct{})) { wait(nil) }
+func (c *localClient) ID() int64                            { return c.id }
+func (c *localClient) RemoteAddr() string                   { return c.remote }
+func (c *localClient) LocalAddr() string                    { return c.local }
+func (*localClient) Kill()                                  {} // its owner closes the session
+func (*localClient) Push([]byte) bool                       { return false }
+func (*localClient) MayBlock()                              {}
+func (c *localClient) Hold(wait func(gone <-chan struct{})) { wait(c.gone) }
 
 // byHand are the commands that ByHand runs: the actions of the web page (package httpapi) on a key.
 var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
@@ -58,7 +62,7 @@ const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLO
 // does. Any goroutine may call it.
 func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) (any, error) {
 	var reply resp.Values
-	one := NewSession(s, &handClient{ctx, s.LastID.Add(1), remoteAddr, localAddr}, &reply)
+	one := NewSession(s, &localClient{s.LastID.Add(1), remoteAddr, localAddr, ctx.Done()}, &reply)
 	defer one.Close()
 	one.become(u)
 	cmd, err := s.table.resolve(args)
@@ -77,18 +81,3 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 	}
 	return reply.Value()
 }
-
-// handClient is the client of a command from the page.
-type handClient struct {
-	ctx           context.Context
-	id            int64
-	remote, local string
-}
-
-func (c *handClient) ID() int64                            { return c.id }
-func (c *handClient) RemoteAddr() string                   { return c.remote }
-func (c *handClient) LocalAddr() string                    { return c.local }
-func (*handClient) Kill()                                  {} // the session ends with its command
-func (*handClient) Push([]byte) bool                       { return false }
-func (*handClient) MayBlock()                              {}
-func (c *handClient) Hold(wait func(gone <-chan struct{})) { wait(c.ctx.Done()) }

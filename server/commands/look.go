@@ -246,11 +246,7 @@ func notDecision(name []byte) error {
 func writeExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.Decision, info engine.Info) {
 	never := neverOf(s, op, d)
 	s.Map(8 + len(never) + s.staleFields())
-	s.PairInt("allowed", d.Allowed)
-	s.PairInt("remaining", d.Remaining)
-	s.PairInt("retry_after_ms", d.RetryMs)
-	s.PairInt("reset_after_ms", d.ResetMs)
-	s.PairInt("limit", d.Limit)
+	writeFive(s, d)
 	s.Pair("algorithm", op.Limit.Algorithm.String())
 	s.Pair("rule", limits.Rule(op.Limit))
 	reason := why(op, d, info)
@@ -260,6 +256,15 @@ func writeExplanation(s *Session, v limiter.View, op *engine.Op, d *engine.Decis
 	s.Pair("why", reason)
 	writeNever(s, never)
 	s.stale()
+}
+
+// writeFive writes the five integers of a decision by name.
+func writeFive(s *Session, d *engine.Decision) {
+	s.PairInt("allowed", d.Allowed)
+	s.PairInt("remaining", d.Remaining)
+	s.PairInt("retry_after_ms", d.RetryMs)
+	s.PairInt("reset_after_ms", d.ResetMs)
+	s.PairInt("limit", d.Limit)
 }
 
 // neverOf returns the word of the reason why no wait helps, or nothing if a wait helps.

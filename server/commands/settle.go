@@ -136,27 +136,19 @@ func answerOK(s *Session, _ []engine.Op, _ []engine.Decision)         { s.OK() }
 // The plan functions turn the arguments of the commands of settleCommands into operations.
 
 func planRelease(s *Session, args [][]byte) error {
-	op, err := s.op(engine.OpRelease, args[1])
+	op, err := s.textOp(engine.OpRelease, args[1], "holder", args[2], engine.MaxHolderLen)
 	if err != nil {
 		return err
 	}
-	if err := arg.CheckText("holder", args[2], engine.MaxHolderLen); err != nil {
-		return err
-	}
-	op.Text = args[2]
 	_, _, err = arg.Options(op, args[3:], limits.ID)
 	return err
 }
 
 func planRenew(s *Session, args [][]byte) error {
-	op, err := s.op(engine.OpRenew, args[1])
+	op, err := s.textOp(engine.OpRenew, args[1], "holder", args[2], engine.MaxHolderLen)
 	if err != nil {
 		return err
 	}
-	if err := arg.CheckText("holder", args[2], engine.MaxHolderLen); err != nil {
-		return err
-	}
-	op.Text = args[2]
 	if op.TTLNs, err = limits.Duration("ttl", args[3]); err != nil {
 		return err
 	}
@@ -227,14 +219,10 @@ func planUnblock(s *Session, args [][]byte) error {
 
 // planForgive reads policies and their keys, then an optional ID with a token.
 func planForgive(s *Session, args [][]byte) error {
-	op, err := s.op(engine.OpForgive, args[2])
+	op, err := s.textOp(engine.OpForgive, args[2], "policy", args[1], engine.MaxPolicyLen)
 	if err != nil {
 		return err
 	}
-	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
-		return err
-	}
-	op.Text = args[1]
 	rest, err := morePairs(s, op, args[3:])
 	if err != nil {
 		return err

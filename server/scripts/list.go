@@ -50,14 +50,3 @@ func writeDialects(w io.Writer, head, row string) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-// writeNatives writes the equivalent native commands.
-func writeNatives(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("| library | native command |\n|---|---|\n")
-	for _, d := range dialects() {
-		fmt.Fprintf(&b, "| %s | `%s` |\n", d.name, strings.ReplaceAll(d.native, "; ", "`, `"))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}

@@ -1,6 +1,8 @@
 package scripts
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -18,4 +20,15 @@ func TestScriptsPage(t *testing.T) {
 	require.Contains(t, string(page), "\n\n"+recognised.String()+"\n",
 		"replace the table by what `weir dialects --markdown` prints")
 	require.Contains(t, string(page), "\n\n"+natives.String()+"\n")
+}
+
+// writeNatives writes the equivalent native commands.
+func writeNatives(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| library | native command |\n|---|---|\n")
+	for _, d := range dialects() {
+		fmt.Fprintf(&b, "| %s | `%s` |\n", d.name, strings.ReplaceAll(d.native, "; ", "`, `"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
