@@ -10,7 +10,6 @@
 // Package ledger judges the histories. Limits that never refill are asked for their remaining units after all nodes
 // were killed and restarted, so every acknowledged grant must still be counted. The other checks:
 //
-//   - A read after a write of the same client, at any two nodes, sees the write.
 //   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
 //     limiter that denies every request passes no gate.
 //   - Exactly once: a command repeated with its ID gets its first answer again, unless that was a denial, and takes

@@ -30,7 +30,6 @@ var (
 		"how often TestShared pauses or kills a node while clients change what all groups share")
 	mutations = flag.Bool(
 		"chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
-	reads     = flag.Duration("chaos.reads", 0, "how long TestReadSpeed reads at each kind of node; 0 skips it")
 	artifacts = flag.String("chaos.artifacts", "",
 		"directory for logs and data of the nodes; empty takes a temporary one, which is kept when a test fails")
 	binary = flag.String("chaos.binary", "", "server program; empty builds it from this module")

@@ -28,7 +28,7 @@ func TestMutations(t *testing.T) {
 		found []error // the run must find at least one of them
 	}{
 		"early-reply":      {TransferLead, []error{ErrExited, ledger.ErrDiverged, ledger.ErrNotLinearizable}},
-		"read-locally":     {Partition, []error{ledger.ErrNotLinearizable, ErrStale}},
+		"read-locally":     {Partition, []error{ledger.ErrNotLinearizable}},
 		"fresh-by-contact": {KillOne, []error{ledger.ErrUnderstated}},
 		"wall-clock":       {StepWall, []error{ledger.ErrOverAdmitted}},
 		"collect-early":    {TransferLead, []error{ledger.ErrOverAdmitted, ErrExited, ledger.ErrDiverged}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,20 +13,12 @@ import (
 
 const (
 	// readClients is how many clients read each kind of account. They are few, so that most of a history is decisions.
-	readClients = 1
+	readClients = 2
 	// staleClients read under READONLY.
 	staleClients = 2
-	// pairClients write, and then read what they wrote.
-	pairClients = 2
-	// pairMax is more units than a run takes.
-	pairMax = 1 << 40
-	// maxPairsShown bounds the wrong pairs that are shown, so that other violations stay visible.
-	maxPairsShown = 5
 )
 
 var (
-	// ErrStale reports that a linearizable read lacks units which its own client knew to be used.
-	ErrStale = errors.New("a read lacks what was acknowledged before it")
 	// ErrUntold reports that the reply to a read under READONLY has no age.
 	ErrUntold = errors.New("staleness untold")
 	// ErrNoStaleRead reports that a node refused a read under READONLY, although such a read needs no leader.
@@ -46,8 +37,6 @@ type ReadCounts struct {
 	Linearizable int // answered
 	AtFollowers  int // of these
 	Unanswered   int // not applied, or with an unknown outcome
-	Pairs        int // a write at one node, then a read at any
-	WrongPairs   int // of these
 	Stale        int // under READONLY, with an age, judged
 	Understated  int // of these
 	Ageless      int // of these: the node did not know the age
@@ -70,8 +59,7 @@ func (r *Reads) Counts() ReadCounts {
 // reader has a connection to each node, and reads at any node.
 type reader struct {
 	*Client
-	nodes        []*Client
-	known, maybe int64 // units of its own limit
+	nodes []*Client
 }
 
 // reader makes a reader whose connections begin with a greeting, if one is given.
@@ -112,7 +100,6 @@ func (w *Workload) spawnReaders(ctx context.Context, all *sync.WaitGroup, id int
 		spawn(readClients, func(r *reader) { w.read(r, ring.Next()) })
 	}
 	spawn(staleClients, w.staleRead, "READONLY")
-	spawn(pairClients, w.pair)
 }
 
 // read reads a limit that never refills, and adds the result to the limit's history.
@@ -209,37 +196,5 @@ func (w *Workload) staleRead(r *reader) {
 	case a.Outcome == Answered:
 		t.AddStale(ledger.StaleRead{At: c.addrs[0], CallNs: a.CallNs, ReturnNs: a.ReturnNs, Used: seen.used,
 			Age: seen.age})
-	}
-}
-
-// pair takes a unit of its own limit at some node, and then reads the limit at some node. The read must contain every
-// earlier answer.
-func (w *Workload) pair(r *reader) {
-	t := &ledger.Trail{Name: "pair:" + strconv.Itoa(r.ID), Max: pairMax}
-	took := r.anyNode().Call(quota(t.Op(ledger.Take, 1), "")...)
-	switch figures := took.ints(); {
-	case took.Outcome == Unknown:
-		r.maybe++
-	case len(figures) > 0 && figures[0] == 1:
-		r.known++
-	default:
-		return
-	}
-	op, ok := w.ask(r.anyNode(), t.Op(ledger.Inspect, 0))
-	if !ok {
-		return
-	}
-	used := pairMax - op.Answer.Left
-	wrong := used < r.known || used > r.known+r.maybe
-	w.Reads.count(func(n *ReadCounts) {
-		n.Pairs++
-		if wrong {
-			n.WrongPairs++
-			wrong = n.WrongPairs <= maxPairsShown
-		}
-	})
-	if wrong {
-		w.Violations.Add(t.Name, fmt.Errorf("%w: %s says %d are used; %d are known, %d may be", ErrStale, op.At, used,
-			r.known, r.maybe))
 	}
 }

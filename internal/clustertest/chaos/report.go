@@ -98,7 +98,6 @@ func (r *Report) String() string {
 	line("policies, holds", "%d operations in %d histories", r.Entries, r.Books)
 	line("reads", "%d linearizable, %d of them at followers; %d without an answer", r.Reads.Linearizable,
 		r.Reads.AtFollowers, r.Reads.Unanswered)
-	line("writes, then reads", "%d pairs, %d wrong", r.Reads.Pairs, r.Reads.WrongPairs)
 	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %v", r.Reads.Stale,
 		r.Reads.Understated, r.Reads.Ageless, r.Reads.Oldest)
 	line("violations", "%d", r.Broken)
