@@ -140,22 +140,6 @@ func TestAStoreThatLostItsFilesIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// TestARolledBackStoreIsRefused checks that a start with an older copy of state/ and a newer FLUSHED file is refused.
-// Otherwise the state would silently go back.
-func TestARolledBackStoreIsRefused(t *testing.T) {
-	fs, _ := closedStore(t)
-	old := copyDir(t, fs)
-	s, table := mustOpen(t, fs, dataDir)
-	table.set("counter", "later")
-	flush(t, s, table)
-	require.NoError(t, s.Close())
-	flushed := fs.PathJoin(dataDir, flushedName)
-	writeFile(t, old, flushed, readFile(t, fs, flushed))
-	_, err := loadState(t, old)
-	require.ErrorIs(t, err, ErrDamaged)
-	require.ErrorContains(t, err, "was written")
-}
-
 // TestAnUnfinishedFirstStart checks that the directory starts after a crash at any point of its first start.
 func TestAnUnfinishedFirstStart(t *testing.T) {
 	fs := vfs.NewCrashableMem()

@@ -77,19 +77,6 @@ func TestADamagedOlderImageIsLeftOut(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-func TestAnImageOfAnotherVersionIsRefused(t *testing.T) {
-	fs, dir := twoImages(t)
-	path := fs.PathJoin(dir, metaName)
-	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), imageVersion+1))
-	_, _, err := newest(fs)
-	require.ErrorIs(t, err, ErrNewer)
-	require.ErrorContains(t, err, fmt.Sprintf("image format %d, this weir reads %d to %d", imageVersion+1, oldestImage,
-		imageVersion))
-	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), oldestImage-1))
-	_, _, err = newest(fs)
-	require.ErrorIs(t, err, ErrOlder)
-}
-
 // metaOfVersion changes the version in META and corrects the checksum.
 func metaOfVersion(b []byte, version uint32) []byte {
 	b = bytes.Clone(b[:len(b)-4])

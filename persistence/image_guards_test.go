@@ -73,6 +73,8 @@ func TestAMetaThatContradictsItself(t *testing.T) {
 			require.EqualValues(t, 7, m.index)
 		}
 	}
+	_, err := decodeImageMeta(metaByHand(imageVersion+1, 0, 0, nil))
+	require.ErrorContains(t, err, "image format 6, this weir reads 4 to 5")
 	whole := metaByHand(imageVersion, 2, 1, append([]byte("me"), good...))
 	for n := range len(whole) - 4 {
 		_, err := decodeImageMeta(summed(bytes.Clone(whole[:n])))

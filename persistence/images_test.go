@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -181,35 +180,6 @@ func TestImagesAgainstAModel(t *testing.T) {
 		}
 		require.NoError(t, m.Close())
 	}
-}
-
-// TestATableGoesThroughAnImage checks that a table of the engine gives the same answers after it was loaded from an
-// image.
-func TestATableGoesThroughAnImage(t *testing.T) {
-	m := mustOpenImages(t, vfs.NewMem())
-	table := engine.NewTable(engine.Options{TrackChanges: true})
-	at, ops := engine.Stamp{NowNs: noon}, takes(noon)
-	out := make([]engine.Decision, len(ops))
-	for range 3 {
-		at.NowNs += int64(100 * time.Millisecond)
-		table.Decide(at, ops, out)
-		write(t, m, table)
-	}
-	info := seal(t, m, 3)
-	loaded := engine.NewTable(engine.Options{TrackChanges: true})
-	require.NoError(t, m.Load(info.ID, func([]byte) (engine.Stamp, error) { return at, nil }, loaded))
-	require.Equal(t, table.Len(at), loaded.Len(at))
-	require.NoError(t, loaded.Drain(chunkEntries, func([]engine.Change) error {
-		return errors.New("loading is not changing")
-	}))
-	again := make([]engine.Decision, len(ops))
-	for range 12 {
-		at.NowNs += int64(time.Second)
-		table.Decide(at, ops, out)
-		loaded.Decide(at, ops, again)
-		require.Equal(t, out, again)
-	}
-	require.NoError(t, m.Close())
 }
 
 // TestALoadThatFails checks that no image can be sealed after a failed load, and that the next load may succeed.

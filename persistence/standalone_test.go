@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -261,7 +262,10 @@ func TestRestartsCannotBeObserved(t *testing.T) {
 		fs := vfs.NewCrashableMem()
 		steady := mustStart(t, Options{Logger: quiet, Source: src, FlushEvery: time.Hour})
 		n := mustStart(t, nodeOptions(t, fs, src))
-		ops := takes(noon)
+		text := &engine.Script{ID: engine.TextSet}
+		text.Values[0] = []byte(strings.Repeat("\x00 state \xff", 500))
+		ops := append(takes(noon), engine.Op{Code: engine.OpScript, Key: []byte("text"), Script: text},
+			engine.Op{Code: engine.OpScript, Key: []byte("text"), Script: &engine.Script{ID: engine.TextTake}})
 		for i := range 3000 {
 			src.pass(time.Duration(rng.Int64N(int64(5 * time.Second))))
 			op := ops[rng.IntN(len(ops))]
