@@ -70,8 +70,26 @@ func (s *Slab) MoveSlot(from Ref) (to Ref) {
 	return to
 }
 
-// MoveChain moves the blocks of a chain off pages that are being emptied. It returns the first and the last block.
 // Blocks of all kinds begin with the reference to the next block.
+
+// FreeChain frees the blocks of a chain.
+func (s *Slab) FreeChain(r Ref) {
+	for r != 0 {
+		next := le.Uint32(s.At(r))
+		s.Free(r)
+		r = next
+	}
+}
+
+// ChainBytes returns the size of the blocks of a chain.
+func (s *Slab) ChainBytes(r Ref) (n int) {
+	for ; r != 0; r = le.Uint32(s.At(r)) {
+		n += s.Len(r)
+	}
+	return n
+}
+
+// MoveChain moves the blocks of a chain off pages that are being emptied. It returns the first and the last block.
 func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 	head = first
 	for r := first; r != 0; {

@@ -199,21 +199,12 @@ func (l *Set) LastExpiryNs(s *arena.Slab, except Place) (last int64) {
 
 // Clear frees all blocks.
 func (l *Set) Clear(s *arena.Slab) {
-	for r := l.head; r != 0; {
-		next := block(s.At(r)).next()
-		s.Free(r)
-		r = next
-	}
+	s.FreeChain(l.head)
 	*l = Set{}
 }
 
 // Bytes returns the size of the blocks.
-func (l *Set) Bytes(s *arena.Slab) (n int) {
-	for r := l.head; r != 0; r = block(s.At(r)).next() {
-		n += s.Len(r)
-	}
-	return n
-}
+func (l *Set) Bytes(s *arena.Slab) int { return s.ChainBytes(l.head) }
 
 // First returns the first block, or 0 for an empty set.
 func (l *Set) First() arena.Ref { return l.head }

@@ -241,12 +241,12 @@ func (r *Run) Prepare(state []byte, room func(n int) bool) (ok bool) {
 }
 
 // Discard frees the memory that Prepare allocated, if the entry itself cannot be stored.
-func (r *Run) Discard() { r.now.free(r.slab) }
+func (r *Run) Discard() { r.slab.FreeChain(r.now.head) }
 
 // Store writes the result of the run to a state.
 func (r *Run) Store(state []byte) {
 	if r.before.head != r.now.head {
-		r.before.free(r.slab)
+		r.slab.FreeChain(r.before.head)
 	}
 	if r.record.shape == shapeLog {
 		r.keepLog()

@@ -57,23 +57,6 @@ func (x text) overwrite(b []byte, s *arena.Slab) {
 	}
 }
 
-// bytes returns the memory of the blocks.
-func (x text) bytes(s *arena.Slab) (n int) {
-	for r := x.head; r != 0; r = le.Uint32(s.At(r)) {
-		n += s.Len(r)
-	}
-	return n
-}
-
-// free frees the blocks.
-func (x text) free(s *arena.Slab) {
-	for r := x.head; r != 0; {
-		next := le.Uint32(s.At(r))
-		s.Free(r)
-		r = next
-	}
-}
-
 // newText stores bytes, if room admits each of the blocks that they need.
 func newText(b []byte, s *arena.Slab, room func(n int) bool) (x text, ok bool) {
 	x.len = len(b)
@@ -81,7 +64,7 @@ func newText(b []byte, s *arena.Slab, room func(n int) bool) (x text, ok bool) {
 	for len(b) > 0 {
 		n := min(len(b), textBlockRoom)
 		if !room(textBlockHead + n) {
-			x.free(s)
+			s.FreeChain(x.head)
 			return text{}, false
 		}
 		r := s.Alloc(textBlockHead + n)
@@ -163,7 +146,7 @@ func UsedUnits(state []byte) int64 {
 // Bytes returns the memory that a state uses outside itself.
 func Bytes(state []byte, s *arena.Slab) int {
 	if isText(state) {
-		return readText(state).bytes(s)
+		return s.ChainBytes(readText(state).head)
 	}
 	record := ReadRecord(state)
 	return record.log.Bytes(s)
@@ -172,7 +155,7 @@ func Bytes(state []byte, s *arena.Slab) int {
 // ValueBytes returns the memory of the byte string of a state, or 0 if it has none.
 func ValueBytes(state []byte, s *arena.Slab) int {
 	if isText(state) {
-		return readText(state).bytes(s)
+		return s.ChainBytes(readText(state).head)
 	}
 	return 0
 }
@@ -188,7 +171,7 @@ func ValueLen(state []byte) int {
 // FreeValue frees the byte string of a state, if it has one.
 func FreeValue(state []byte, s *arena.Slab) {
 	if isText(state) {
-		readText(state).free(s)
+		s.FreeChain(readText(state).head)
 	}
 }
 

@@ -256,20 +256,12 @@ func (l *Log) KeepFirst(s *arena.Slab, n int64) {
 	b.keepFirst(n)
 	b.setNext(0)
 	l.tail = r
-	for rest != 0 {
-		next := block(s.At(rest)).next()
-		s.Free(rest)
-		rest = next
-	}
+	s.FreeChain(rest)
 }
 
 // Clear frees all blocks.
 func (l *Log) Clear(s *arena.Slab) {
-	for r := l.head; r != 0; {
-		next := block(s.At(r)).next()
-		s.Free(r)
-		r = next
-	}
+	s.FreeChain(l.head)
 	*l = Log{}
 }
 
@@ -307,12 +299,7 @@ func (l *Log) Newest(s *arena.Slab) (units int64) {
 }
 
 // Bytes returns the size of the blocks.
-func (l *Log) Bytes(s *arena.Slab) (n int) {
-	for r := l.head; r != 0; r = block(s.At(r)).next() {
-		n += s.Len(r)
-	}
-	return n
-}
+func (l *Log) Bytes(s *arena.Slab) int { return s.ChainBytes(l.head) }
 
 // First returns the first block, or 0 for an empty log.
 func (l *Log) First() arena.Ref { return l.head }
