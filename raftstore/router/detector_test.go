@@ -107,7 +107,7 @@ func TestASilentNodeLosesItsGroups(t *testing.T) {
 	for _, other := range others {
 		require.Eventually(t, func() bool {
 			top := c.nodes[other].Topology()
-			for _, g := range top.Each() {
+			for _, g := range top.Groups {
 				if m := top.Member(g.Leader); m == nil || m.RaftAddr == c.opts[leader].RaftAddr {
 					return false
 				}

@@ -22,7 +22,7 @@ func TestChangesWithoutOneLeader(t *testing.T) {
 	c.stop(1) // two of three nodes have a majority, except in the group of n0 and n1
 	require.Eventually(t, func() bool {
 		led := 0
-		for _, g := range n.Topology().Each() {
+		for _, g := range n.Topology().Groups {
 			if g.Leader != "" && g.Leader != "n1" {
 				led++
 			}

@@ -92,7 +92,7 @@ func (c *tier) led(n *router.Node) {
 	var missing atomic.Value // what the last look found
 	missing.Store("nothing was looked at")
 	look := func() bool {
-		for i, g := range n.Topology().Each() {
+		for i, g := range n.Topology().Groups {
 			if g.Leader == "" {
 				missing.Store(fmt.Sprintf("group %d has no leader: %+v", i, g))
 				return false

@@ -31,7 +31,7 @@ type Node struct {
 	closing sync.WaitGroup
 }
 
-// minSnapshotBytes is the least size of a group's log that makes a snapshot due.
+// minSnapshotBytes is the least size of a group's log that makes a snapshot due, unless that of all groups is less.
 const minSnapshotBytes = 4 << 20
 
 // Open starts a node of a cluster with o.Groups groups. See raftstore.Open. The node owns o.Listener. A group that had
@@ -105,7 +105,8 @@ func (n *Node) ofGroup(group int) raftstore.Options {
 	if o.Logs != nil {
 		o.Log = o.Logs[group]
 	}
-	o.SnapshotBytes = max(cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)/int64(o.Groups), minSnapshotBytes)
+	all := cmp.Or(o.SnapshotBytes, raftstore.DefaultSnapshotBytes)
+	o.SnapshotBytes = max(all/int64(o.Groups), min(minSnapshotBytes, all))
 	// Each group gets an equal part of the memory. Package budget lets it take more while the others take less.
 	o.Table.MaxMemoryBytes /= int64(o.Groups)
 	o.Table.Shards = max(cmp.Or(o.Table.Shards, engine.ShardsFor(1))/o.Groups, 1) // an empty shard takes 6 KiB

@@ -22,8 +22,13 @@ type viewCache struct {
 	last *limiter.Topology
 }
 
-// Topology describes the cluster; see limiter.Replica. The description is at most viewAge old.
+// Topology describes the cluster; see limiter.Replica. The description of several groups is at most viewAge old.
 func (r *Router) Topology() *limiter.Topology {
+	if g := r.only(); g != nil {
+		t := *g.Topology()
+		t.Groups = []limiter.Group{describe(hashslot.All, &t, &t)}
+		return &t
+	}
 	c := &r.views
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,18 +40,11 @@ func (r *Router) Topology() *limiter.Topology {
 
 func (r *Router) view() *limiter.Topology {
 	t := *r.base().Topology()
-	if r.only() != nil {
-		return &t
-	}
 	t.Nodes = slices.Clone(t.Nodes)
 	t.Groups = make([]limiter.Group, len(r.all()))
 	for i, g := range r.all() {
 		v := g.Topology()
-		t.Groups[i] = limiter.Group{
-			Slots: hashslot.OfGroup(i, len(r.all())), Leader: idIn(&t, v, v.Leader),
-			LastLeader: idIn(&t, v, v.LastLeader),
-			Term:       v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
-		}
+		t.Groups[i] = describe(hashslot.OfGroup(i, len(r.all())), &t, v)
 		if e, ok := g.(*ended); ok {
 			t.Groups[i].Ended = e.why.Error()
 			continue
@@ -55,6 +53,15 @@ func (r *Router) view() *limiter.Topology {
 		merge(&t, v)
 	}
 	return &t
+}
+
+// describe returns the description of a group with these slots, from its own topology. The ids are those of the first
+// group, whose topology is first.
+func describe(slots hashslot.Range, first, v *limiter.Topology) limiter.Group {
+	return limiter.Group{
+		Slots: slots, Leader: idIn(first, v, v.Leader), LastLeader: idIn(first, v, v.LastLeader),
+		Term: v.Term, AppliedIndex: v.AppliedIndex, CommitIndex: v.CommitIndex,
+	}
 }
 
 // merge merges the nodes of another group into t. A node counts as a voter only if it votes in both groups. Its lag is
@@ -198,7 +205,7 @@ func removeFromOthers(groups []Group, first *limiter.Topology, id string) (left 
 	return left, err
 }
 
-// RemoveFromGroup removes a node from one group alone; see limiter.GroupRemover.
+// RemoveFromGroup removes a node from one group alone; see limiter.Replica.
 func (r *Router) RemoveFromGroup(id string, group int) error {
 	groups := r.all()
 	if group < 0 || group >= len(groups) {
@@ -258,7 +265,7 @@ func (r *Router) TransferLeadership(to string) error {
 	})
 }
 
-// TransferGroup transfers the leadership of a group to a node; see limiter.GroupMover. to is the node's id in the first
+// TransferGroup transfers the leadership of a group to a node; see limiter.Replica. to is the node's id in the first
 // group.
 func (r *Router) TransferGroup(group int, to string) error {
 	groups := r.all()

@@ -17,13 +17,21 @@ import (
 // Group is one Raft group as this node sees it: a *raftstore.Node, or the stand-in of a group that has ended here.
 type Group interface {
 	limiter.Limiter
-	limiter.Replica
 	limiter.StorageReporter
 	limiter.ConsensusReporter
 	limiter.Archiver
 	// SharedVersion and Shared read the policies and the blocks everywhere; see engine.Shared.
 	SharedVersion() uint64
 	Shared() *engine.Shared
+	// The following methods are those of limiter.Replica. Topology describes this group alone.
+	Topology() *limiter.Topology
+	ReadIndex() error
+	StaleFor() time.Duration
+	AddNode(id, raftAddr string) error
+	RemoveNode(id string) error
+	TransferLeadership(to string) error
+	Snapshot() error
+	Digest() (index, hash uint64)
 	// LookAtMembers brings the members of Topology up to date.
 	LookAtMembers()
 }
@@ -47,11 +55,6 @@ var (
 	_ limiter.Replica           = (*Router)(nil)
 	_ limiter.StorageReporter   = (*Router)(nil)
 	_ limiter.ConsensusReporter = (*Router)(nil)
-	_ limiter.LeaderReporter    = (*Router)(nil)
-	_ limiter.GroupRemover      = (*Router)(nil)
-	_ limiter.GroupReader       = (*Router)(nil)
-	_ limiter.GroupSizer        = (*Router)(nil)
-	_ limiter.GroupMover        = (*Router)(nil)
 )
 
 // New returns a router in front of the groups, which own equal ranges of slots in their order. Their number must be

@@ -95,7 +95,7 @@ func runCountKeys(s *Session, v limiter.View, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	found := keysInSlot(s.srv, slot)
+	found := keysInSlot(slot)
 	n := 0
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = v.Scan(cursor, keysStep, found.visit)
@@ -115,7 +115,7 @@ func runGetKeysInSlot(s *Session, v limiter.View, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	found := keysInSlot(s.srv, slot)
+	found := keysInSlot(slot)
 	for cursor, more := uint64(0), true; more && int64(found.len()) < count; more = cursor != 0 {
 		cursor = v.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -140,14 +140,10 @@ func slotArg(b []byte) (slot uint16, err error) {
 	return uint16(n), nil
 }
 
-// keysInSlot returns a keyList that keeps the keys of a hash slot, by their own names. With several Raft groups, the
-// limiters of a policy belong to the slot of the key that they count, because the group of this slot has them.
-func keysInSlot(srv *Shared, slot uint16) keyList {
-	of := hashslot.Of
-	if srv.Groups() > 1 {
-		of = engine.SlotOf
-	}
-	return keyList{keep: func(key []byte, _ engine.Algorithm) bool { return of(key) == slot }}
+// keysInSlot returns a keyList that keeps the keys of a hash slot. The limiters of a policy belong to the slot of the
+// key that they count, because the Raft group of this slot has them.
+func keysInSlot(slot uint16) keyList {
+	return keyList{keep: func(key []byte, _ engine.Algorithm) bool { return engine.SlotOf(key) == slot }}
 }
 
 func runClusterMyID(s *Session, _ [][]byte) {

@@ -179,11 +179,13 @@ func TestRoles(t *testing.T) {
 
 	f.SetAge(1500500)
 	assert.Equal(t, "# Raft\r\nraft_cluster_id:c1\r\nraft_node_id:b\r\nraft_leader_id:a\r\nraft_is_leader:0\r\nraft_term:7\r\nraft_applied_index:40\r\n"+
-		"raft_commit_index:42\r\nraft_stale_ms:2\r\nraft_nodes:3\r\nraft_nodes_up:3\r\nraft_voters:3\r\n",
+		"raft_commit_index:42\r\nraft_stale_ms:2\r\nraft_nodes:3\r\nraft_nodes_up:3\r\nraft_voters:3\r\n"+
+		"raft_groups:1\r\nraft_groups_led:0\r\nraft_groups_leaderless:0\r\nraft_groups_ended:0\r\n",
 		follower.say("INFO raft"))
 
 	f.Lead("")
-	assert.Equal(t, "slave 10.0.0.1 6380 connect 40", leader.say("ROLE"))
+	assert.Equal(t, "slave 10.0.0.1 6380 connect 40", follower.say("ROLE"))
+	assert.Equal(t, "slave  0 connect 40", leader.say("ROLE"), "it owns the slots until there is a leader")
 	assert.Contains(t, leader.say("INFO replication"), "role:slave\r\n")
 	assert.Contains(t, leader.say("INFO replication"), "master_link_status:down\r\n")
 	f.Change(func(t *limiter.Topology) { t.LastLeader = "" })

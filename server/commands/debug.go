@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine/hashslot"
-	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/limits"
 	"github.com/weir-project/weir/server/arg"
 )
@@ -64,14 +63,13 @@ func runDebugDigest(s *Session, _ [][]byte) {
 }
 
 func runDebugRemove(s *Session, args [][]byte) {
-	groups, ok := s.srv.Replica.(limiter.GroupRemover)
-	if !ok {
+	if s.srv.Replica == nil {
 		s.fail(errNoCluster)
 		return
 	}
 	group, err := limits.Units("group", args[3], 0, hashslot.MaxGroups-1)
 	if s.guarded(err) {
-		err = groups.RemoveFromGroup(string(args[2]), int(group))
+		err = s.srv.Replica.RemoveFromGroup(string(args[2]), int(group))
 		answerChange(s, "a node was removed from a group", err, "node", string(args[2]), "group", group)
 	}
 }

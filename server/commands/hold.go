@@ -116,17 +116,14 @@ func planReserve(s *Session, args [][]byte) error {
 			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
 	}
 	if _, _, err = arg.Options(op, rest, limits.Priority|limits.From|limits.ID); err == nil && op.ID == nil {
-		op.ID = newHoldID(s.srv, op.Key)
+		op.ID = newHoldID(op.Key)
 	}
 	return err
 }
 
 // newHoldID returns an unguessable id for a hold. It is made before the request is replicated, so that every node uses
-// the same id. With several groups it has a hash tag, because a hold must be in the slot of its key.
-func newHoldID(srv *Shared, key []byte) []byte {
-	if srv.Groups() == 1 {
-		return []byte(rand.Text())
-	}
+// the same id. It has a hash tag, because a hold must be in the slot of its key.
+func newHoldID(key []byte) []byte {
 	return []byte("{" + hashslot.Tag(hashslot.Of(key)) + "}" + rand.Text())
 }
 

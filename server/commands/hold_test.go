@@ -16,7 +16,7 @@ func TestHolds(t *testing.T) {
 
 	made := strings.Fields(c.say("RL.RESERVE tpm a 10 1m"))
 	require.Len(t, made, 6)
-	require.Len(t, made[5], 26, "the generated ID must have 26 characters")
+	require.Regexp(t, `^\{a\}[A-Z2-7]{26}$`, made[5], "the generated ID is in the slot of the key")
 	require.Equal(t, "1", c.say("RL.CANCEL "+made[5]))
 	require.Equal(t, "0", c.say("RL.CANCEL nobody"))
 

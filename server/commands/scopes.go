@@ -59,11 +59,11 @@ func slotState(run func(*Session, limiter.View, [][]byte)) reading {
 	}}
 }
 
-// ownState reads the keys that KEYS and SCAN show: of the groups that this node leads if it redirects clients,
-// otherwise of all groups. The set of blocked addresses may be one of them.
+// ownState reads the keys that KEYS and SCAN show: of the groups that this node leads if it redirects clients and leads
+// any, otherwise of all groups. The set of blocked addresses may be one of them.
 func ownState(run func(*Session, limiter.View, [][]byte)) reading {
 	return reading{run, func(s *Session, _ [][]byte, to *scope) bool {
-		if !s.srv.Redirects {
+		if !s.srv.Redirects || to.Led() == 0 {
 			return false
 		}
 		for g := range to.Groups {
@@ -107,9 +107,10 @@ func explainState(run func(*Session, limiter.View, [][]byte)) reading {
 }
 
 // own returns a function for the keys that KEYS and SCAN show, or nil for all keys. A node that redirects clients
-// shows the keys of the groups that it leads, because a cluster client asks every primary and joins the answers.
+// shows the keys of the groups that it leads, because a cluster client asks every primary and joins the answers. A node
+// that leads none shows all keys.
 func own(srv *Shared) func(key []byte) bool {
-	if !srv.Redirects || srv.Groups() == 1 {
+	if !srv.Redirects || !srv.Leads() {
 		return nil
 	}
 	t := srv.Replica.Topology()
@@ -123,14 +124,13 @@ func runSize(s *Session, v limiter.View, _ [][]byte) {
 
 // keysShown returns how many keys of limiters SCAN shows.
 func keysShown(srv *Shared, v limiter.View) (n int64) {
-	by, ok := v.(limiter.GroupSizer)
-	if !ok || own(srv) == nil {
+	if own(srv) == nil {
 		return v.Len()
 	}
 	t := srv.Replica.Topology()
 	for _, g := range t.Groups {
 		if g.Leader == t.Self {
-			n += by.LenOf(g.Slots.First)
+			n += srv.Replica.LenOf(g.Slots.First)
 		}
 	}
 	return n

@@ -197,9 +197,6 @@ func runDeleteAll(s *Session, args [][]byte) {
 	if reader := s.srv.Reader(); err == nil {
 		v, _, err = reader.Read(nil) // READONLY does not apply to what is deleted
 	}
-	if err == nil {
-		err = forKey(s.srv.RedirectAll(), pattern)
-	}
 	var names [][]byte
 	if err == nil {
 		names, err = namesLike(s, v, pattern)

@@ -321,4 +321,4 @@ func replicasAt(t *limiter.Topology, index uint64) int64 {
 }
 
 // seesReplicas reports whether this node sees the progress of the other nodes.
-func seesReplicas(t *limiter.Topology) bool { return t.Groups == nil && t.Leads() }
+func seesReplicas(t *limiter.Topology) bool { return len(t.Groups) == 1 && t.Leads() }

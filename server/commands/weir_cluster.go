@@ -25,11 +25,11 @@ func weirClusterCommand() *command {
 	status := sub("STATUS", "", 2, "The cluster as this node sees it", "", runClusterStatus)
 	status.reply = "A map. Of the cluster: `cluster_id`, `node` (this node), `leader` (empty if unknown), " +
 		"`last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that all " +
-		"known nodes read), and `nodes`. " +
+		"known nodes read), `nodes`, and `groups`. " +
 		"Of each node: `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (since its last " +
 		"message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's " +
 		"wall clock), `log_format` (the newest it reads; 0: unknown). " +
-		"With several Raft groups also `groups`, in the order of their slots. Of each group: `first_slot`, " +
+		"Of each Raft group, in the order of their slots: `first_slot`, " +
 		"`last_slot`, `leader`, `last_leader`, `term`, `applied_index`, `commit_index`, `ended` (why it has ended on " +
 		"this node while other nodes serve it, else empty). The other fields with these " +
 		"names, and the fields of the nodes, are then of the first group; a `voter` votes in every group, and " +
@@ -56,11 +56,7 @@ func weirClusterCommand() *command {
 }
 
 func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
-	fields := 10
-	if t.Groups != nil {
-		fields++
-	}
-	s.Map(fields)
+	s.Map(11)
 	s.Pair("cluster_id", t.ClusterID)
 	s.Pair("node", t.Self)
 	s.Pair("leader", t.Leader)
@@ -75,12 +71,10 @@ func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
 	for i := range t.Nodes {
 		writeNodeStatus(s.Reply, &t.Nodes[i])
 	}
-	if t.Groups != nil {
-		s.Bulk("groups")
-		s.Array(len(t.Groups))
-		for i := range t.Groups {
-			writeGroupStatus(s.Reply, &t.Groups[i])
-		}
+	s.Bulk("groups")
+	s.Array(len(t.Groups))
+	for i := range t.Groups {
+		writeGroupStatus(s.Reply, &t.Groups[i])
 	}
 }
 
@@ -154,8 +148,8 @@ func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
 const allGroups = -1
 
 func transferLeadership(r limiter.Replica, to string, group int) error {
-	if by, ok := r.(limiter.GroupMover); ok && group != allGroups {
-		return by.TransferGroup(group, to)
+	if group != allGroups {
+		return r.TransferGroup(group, to)
 	}
 	return r.TransferLeadership(to)
 }

@@ -25,10 +25,11 @@ func TestWeirClusterStatus(t *testing.T) {
 		" id b client_addr 10.0.0.2:6380 raft_addr 10.0.0.2:6391 voter 1 up 1 applied_index 41 heard_ms 1000 "+
 		"lag_entries 1 clock_ahead_ms 0 log_format 1"+
 		" id c client_addr c.example:6380 raft_addr c.example:6392 voter 1 up 1 applied_index 42 heard_ms 2000 "+
-		"lag_entries 0 clock_ahead_ms 0 log_format 0",
+		"lag_entries 0 clock_ahead_ms 0 log_format 0"+
+		" groups first_slot 0 last_slot 16383 leader a last_leader a term 7 applied_index 40 commit_index 42 ended ",
 		c.say("WEIR.CLUSTER STATUS"))
 	c.say("HELLO 3")
-	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%10\r\n"))
+	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%11\r\n"))
 }
 
 const badAddr = "-ERR addr must be the --raft-addr of the node, like 10.0.0.1:6390, not "
@@ -102,13 +103,13 @@ func TestClusterReadiness(t *testing.T) {
 	f.Lead("")
 	f.SetAge(1500 * time.Millisecond)
 	ready(http.StatusServiceUnavailable,
-		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be reached\n")
+		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no majority of any group can be reached\n")
 	f.Lead("c")
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (c)\n[+]state ok\n")
 	f.SetDown(limiter.ErrTryAgain)
 	ready(http.StatusServiceUnavailable,
-		"[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: no majority confirmed the leader, or this node "+
-			"lags behind it\n")
+		"[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: no majority of any group can be "+
+			"reached\n")
 	f.SetDown(nil)
 	f.Lead("a")
 	f.Change(func(t *limiter.Topology) { t.Nodes = t.Nodes[:1] })

@@ -182,7 +182,7 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 	}
 	t := s.Replica.Topology()
 	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term}
-	if t.Groups != nil {
+	if len(t.Groups) > 1 {
 		v.Groups = &GroupsStatus{len(t.Groups), t.Led(), t.Leaderless(), t.Behind()}
 	}
 	for i := range t.Nodes {
@@ -199,7 +199,7 @@ func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 func roleOf(t *limiter.Topology, m *limiter.Member) string {
 	led := t.LedBy(m.ID)
 	switch {
-	case led > 0 && t.Groups != nil:
+	case led > 0 && len(t.Groups) > 1:
 		return fmt.Sprintf("leads %d of %d groups", led, len(t.Groups))
 	case led > 0:
 		return "leader"

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -20,7 +19,6 @@ const readyWait = time.Second
 // probes answers readiness probes.
 type probes struct {
 	*service.Service
-	asked  readyProbe
 	groups groupProbes
 }
 
@@ -86,32 +84,7 @@ func (s *probes) readiness() []readiness {
 		node = readiness{"node", false, fmt.Sprintf("%d of %d groups have ended on this node", t.Ended(),
 			len(t.Groups))}
 	}
-	if t.Groups != nil {
-		return []readiness{node, groupsReady(t), s.groupsCurrent(t)}
-	}
-	leader := readiness{"leader", false, "none"}
-	if m := t.Member(t.Leader); m != nil {
-		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
-		if !m.HasAddress() { // CLUSTER SLOTS cannot name the leader
-			leader = readiness{"leader", false, fmt.Sprintf("%s, whose client address is not known yet", t.Leader)}
-		}
-	}
-	return []readiness{node, leader, s.stateReady()}
-}
-
-// stateReady reports whether this node has applied the entries committed before the call.
-func (s *probes) stateReady() readiness {
-	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
-	why := fmt.Sprintf("this node did not apply the committed entries within %v", readyWait)
-	switch {
-	case err == nil:
-		return readiness{"state", true, "ok"}
-	case errors.Is(err, limiter.ErrClusterDown):
-		why = "no leader can be reached"
-	case !errors.Is(err, errNotApplied):
-		why = "no majority confirmed the leader, or this node lags behind it"
-	}
-	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", service.CeilMs(s.Replica.StaleFor()), why)}
+	return []readiness{node, groupsReady(t), s.groupsCurrent(t)}
 }
 
 // readyProbe coalesces probes into shared ReadIndex calls, because any client may request /readyz. One call runs at a

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// A node with several Raft groups stays ready while a group has no leader. Otherwise every node would be unready, and
-// a load balancer would cut clients off from the other groups as well.
+// A node stays ready while a Raft group has no leader, unless it is the only one. Otherwise every node would be unready,
+// and a load balancer would cut clients off from the other groups as well.
 
 const (
 	// groupsWait bounds the wait of /readyz for all groups. It is below the default timeout of probes, one second,
@@ -56,11 +56,14 @@ func groupsReady(t *limiter.Topology) readiness {
 		}
 	}
 	said := fmt.Sprintf("of %d of %d groups", led, len(t.Groups))
+	if first := t.Groups[0].Leader; t.LedBy(first) == len(t.Groups) {
+		said = first
+	}
 	switch {
 	case led == 0:
 		return readiness{"leader", false, "none"}
 	case named == 0:
-		return readiness{"leader", false, said + ", whose client addresses are not known yet"}
+		return readiness{"leader", false, said + ", whose client address is not known yet"}
 	}
 	return readiness{"leader", true, "ok (" + said + ")"}
 }
@@ -68,14 +71,10 @@ func groupsReady(t *limiter.Topology) readiness {
 // groupsCurrent reports whether this node has applied the entries of its groups committed before the call. At least one
 // group must confirm that. Groups that are excused do not count.
 func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
-	by, ok := s.Replica.(limiter.GroupReader)
-	if !ok {
-		return s.stateReady()
-	}
 	confirmed, old, firstOld := 0, 0, 0
 	var oldest time.Duration
-	for i, err := range s.askGroups(by, t) {
-		age := by.StaleForOf(t.Groups[i].Slots.First)
+	for i, err := range s.askGroups(t) {
+		age := s.Replica.StaleForOf(t.Groups[i].Slots.First)
 		switch {
 		case err == nil:
 			confirmed++
@@ -100,13 +99,13 @@ func (s *probes) groupsCurrent(t *limiter.Topology) readiness {
 }
 
 // askGroups asks for the read index of all groups at the same time, and returns the errors in their order.
-func (s *probes) askGroups(by limiter.GroupReader, t *limiter.Topology) []error {
+func (s *probes) askGroups(t *limiter.Topology) []error {
 	late, end := context.WithTimeout(context.Background(), groupsWait)
 	defer end()
 	rounds := make([]*probeRound, len(t.Groups))
 	for i := range t.Groups {
 		slot := t.Groups[i].Slots.First
-		rounds[i] = s.groups.of(i).join(func() error { return by.ReadIndexOf(slot) })
+		rounds[i] = s.groups.of(i).join(func() error { return s.Replica.ReadIndexOf(slot) })
 	}
 	errs := make([]error, len(rounds))
 	for i, r := range rounds {

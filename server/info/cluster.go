@@ -42,7 +42,7 @@ func ClusterState(replica limiter.Replica) string {
 	if replica != nil {
 		t, slots = replica.Topology(), hashslot.Count
 		size, known = max(1, len(primaries(Owners(t)))), len(t.Nodes)
-		for _, g := range t.Each() {
+		for _, g := range t.Groups {
 			if epoch = max(epoch, g.Term); g.Leader != "" {
 				served += g.Slots.Len()
 			}
@@ -75,7 +75,7 @@ type Owner struct {
 // Owners returns the owners of all slots in the order of the slots. Ranges that follow each other and have the same
 // primary are one. There are no owners while this node knows no leader of any group.
 func Owners(t *limiter.Topology) (all []Owner) {
-	groups := t.Each()
+	groups := t.Groups
 	if !slices.ContainsFunc(groups, func(g limiter.Group) bool { return t.PrimaryOf(g) != nil }) {
 		return nil
 	}
@@ -141,9 +141,6 @@ func upstream(owners []Owner, m *limiter.Member) *limiter.Member {
 // Upstream returns the primary of this node as CLUSTER NODES shows it. up reports whether that primary leads a group
 // now. If not, it is the last known leader.
 func Upstream(t *limiter.Topology) (p *limiter.Member, up bool) {
-	if t.Groups == nil {
-		return t.Primary(), t.Leader != ""
-	}
 	p = upstream(Owners(t), t.Member(t.Self))
 	return p, p != nil && slices.ContainsFunc(t.Groups, func(g limiter.Group) bool { return g.Leader == p.ID })
 }
@@ -151,9 +148,6 @@ func Upstream(t *limiter.Topology) (p *limiter.Member, up bool) {
 // epochOf returns the greatest term of the groups whose slots a node owns. A node that owns none has the epoch of its
 // primary.
 func epochOf(t *limiter.Topology, m *limiter.Member) (epoch uint64) {
-	if t.Groups == nil {
-		return t.Term
-	}
 	if p := upstream(Owners(t), m); p != nil {
 		m = p
 	}

@@ -56,7 +56,7 @@ func writeReplica(t *limiter.Topology, id string, w *writer) {
 	w.field("master_repl_offset", t.CommitIndex)
 }
 
-// writeRaft writes the state of the consensus. With several groups, leader, term and indexes are those of the first.
+// writeRaft writes the state of the consensus. Leader, term and indexes are those of the first group.
 func writeRaft(s *Server, w *writer) {
 	t := s.Replica.Topology()
 	w.field("raft_cluster_id", t.ClusterID)
@@ -70,10 +70,8 @@ func writeRaft(s *Server, w *writer) {
 	w.field("raft_nodes", len(t.Nodes))
 	w.field("raft_nodes_up", t.Count(limiter.IsUp))
 	w.field("raft_voters", t.Count(limiter.IsVoter))
-	if t.Groups != nil {
-		w.field("raft_groups", len(t.Groups))
-		w.field("raft_groups_led", t.Led())
-		w.field("raft_groups_leaderless", t.Leaderless())
-		w.field("raft_groups_ended", t.Ended())
-	}
+	w.field("raft_groups", len(t.Groups))
+	w.field("raft_groups_led", t.Led())
+	w.field("raft_groups_leaderless", t.Leaderless())
+	w.field("raft_groups_ended", t.Ended())
 }

@@ -14,7 +14,7 @@ func (s collector) clusterMetrics() []metric {
 		gauge("cluster_is_leader", "1 if this node leads a Raft group, else 0.", truth(t.Led() > 0)),
 		gauge("cluster_has_leader", "1 if this node knows a leader of every Raft group, else 0.",
 			truth(t.Leaderless() == 0)),
-		gauge("cluster_groups", "Raft groups of the cluster, which share the hash slots.", len(t.Each())),
+		gauge("cluster_groups", "Raft groups of the cluster, which share the hash slots.", len(t.Groups)),
 		gauge("cluster_groups_led", "Raft groups that this node leads.", t.Led()),
 		gauge("cluster_groups_leaderless", "Raft groups whose leader this node does not know.", t.Leaderless()),
 		gauge("cluster_groups_ended", "Raft groups that have ended on this node, while other nodes serve them.",

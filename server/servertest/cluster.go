@@ -87,24 +87,24 @@ type FakeReplica struct {
 	Confirms atomic.Int64 // calls to ReadIndex
 }
 
-var (
-	_ limiter.Replica     = (*FakeReplica)(nil)
-	_ limiter.GroupReader = (*FakeReplica)(nil)
-	_ limiter.GroupMover  = (*FakeReplica)(nil)
-)
+var _ limiter.Replica = (*FakeReplica)(nil)
 
 func (r *FakeReplica) Topology() *limiter.Topology {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.Topo
 	t.Self = r.ID
+	if t.Groups == nil {
+		t.Groups = []limiter.Group{{Slots: hashslot.All, Leader: t.Leader, LastLeader: t.LastLeader, Term: t.Term,
+			AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex}}
+	}
 	return &t
 }
 
 func (r *FakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
 	r.Decided.Add(1)
 	t := r.Topology()
-	if t.Groups != nil {
+	if len(t.Groups) > 1 {
 		return r.decideByGroup(t, ops, out)
 	}
 	if t.Leader == "" && !ops[0].Dry {
@@ -137,7 +137,7 @@ func (r *FakeReplica) DecideAtomic(ops []engine.Op, out []engine.Decision) error
 	t := r.Topology()
 	for i := range ops {
 		slot := engine.SlotOf(ops[0].Key)
-		if t.Groups != nil && !ops[i].Within(hashslot.Range{First: slot, Last: slot}) {
+		if len(t.Groups) > 1 && !ops[i].Within(hashslot.Range{First: slot, Last: slot}) {
 			return limiter.ErrCrossSlot
 		}
 	}
@@ -168,14 +168,14 @@ func (r *FakeReplica) ReadIndexOf(slot uint16) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.cut[hashslot.Group(slot, len(t.Each()))]; err != nil {
+	if err := r.cut[hashslot.Group(slot, len(t.Groups))]; err != nil {
 		return err
 	}
 	return r.down
 }
 
 func (r *FakeReplica) StaleForOf(slot uint16) time.Duration {
-	group := hashslot.Group(slot, len(r.Topology().Each()))
+	group := hashslot.Group(slot, len(r.Topology().Groups))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if age, ok := r.aged[group]; ok {
@@ -222,6 +222,10 @@ func (r *FakeReplica) TransferLeadership(to string) error { return r.do("transfe
 func (r *FakeReplica) TransferGroup(group int, to string) error {
 	return r.do("transfer", to, strconv.Itoa(group))
 }
+func (r *FakeReplica) RemoveFromGroup(id string, group int) error {
+	return r.do("remove", id, strconv.Itoa(group))
+}
+func (r *FakeReplica) LeaderOf(slot uint16) string  { return r.Topology().GroupOf(slot).Leader }
 func (r *FakeReplica) Digest() (index, hash uint64) { return 7, 0xabc }
 func (r *FakeReplica) Snapshot() error              { return r.do("snapshot") }
 func (f *FakeCluster) Node(id string) *FakeReplica  { return &FakeReplica{FakeCluster: f, ID: id} }

@@ -20,9 +20,8 @@ type Elsewhere string
 
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }
 
-// Redirect returns nil if this node executes an operation, else an Elsewhere, a MOVED reply or ErrClusterDown. While
-// the leader's address is unknown it returns nil, and the operation is forwarded. With one group the result is the same
-// for all operations.
+// Redirect returns nil if this node executes an operation, else a MOVED reply or ErrClusterDown. While
+// the leader's address is unknown it returns nil, and the operation is forwarded.
 //
 // Every node executes changes of policies, which concern all groups. A node executes all operations of a command if it
 // executes the first one, because a cluster client sends a command to the owner of its first key.
@@ -33,28 +32,14 @@ func (s *Service) Redirect(op *engine.Op) error {
 	return s.redirect(s.Replica.Topology(), op)
 }
 
-// RedirectAll is Redirect for a command on the keys of all groups. With several groups every node executes it.
-func (s *Service) RedirectAll() error {
-	if s.Replica == nil || !s.Redirects {
-		return nil
-	}
-	if t := s.Replica.Topology(); t.Groups == nil {
-		return redirectToLeader(t)
-	}
-	return nil
-}
-
 func (s *Service) redirect(t *limiter.Topology, op *engine.Op) error {
-	switch {
-	case t.Groups == nil:
-		return redirectToLeader(t)
-	case op.Code == engine.OpPolicy:
+	if op.Code == engine.OpPolicy {
 		return nil
 	}
 	slot := engine.SlotOf(op.Key)
 	leader := t.GroupOf(slot).Leader
-	if reporter, ok := s.Replica.(limiter.LeaderReporter); ok && leader != t.Self {
-		leader = reporter.LeaderOf(slot)
+	if leader != t.Self {
+		leader = s.Replica.LeaderOf(slot)
 	}
 	switch leader {
 	case "":
@@ -68,17 +53,6 @@ func (s *Service) redirect(t *limiter.Topology, op *engine.Op) error {
 	return nil
 }
 
-// redirectToLeader is the redirect of a cluster with one group.
-func redirectToLeader(t *limiter.Topology) error {
-	switch {
-	case t.Leader == "":
-		return limiter.ErrClusterDown
-	case t.Leads():
-		return nil
-	}
-	return LeaderElsewhere(t)
-}
-
 // DecideHere decides the operations of a batch, except those of commands that Redirect redirects. away has an error
 // for each redirected command and nil for each other command. If away is nil, err applies to all commands. The
 // decisions on redirected commands have a status that is not OK.
@@ -87,12 +61,6 @@ func (s *Service) DecideHere(b *Batch, ds []engine.Decision) (away []error, err 
 		return nil, s.Limiter.Decide(b.Ops, ds)
 	}
 	t := s.Replica.Topology()
-	if t.Groups == nil {
-		if err := redirectToLeader(t); err != nil {
-			return nil, err
-		}
-		return nil, s.Limiter.Decide(b.Ops, ds)
-	}
 	at := 0
 	for i := range b.Queue {
 		if err := s.redirect(t, &b.Ops[at]); err != nil {

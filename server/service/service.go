@@ -90,7 +90,7 @@ func (s *Service) Groups() int {
 	if s.Replica == nil {
 		return 1
 	}
-	return max(1, len(s.Replica.Topology().Groups))
+	return len(s.Replica.Topology().Groups)
 }
 
 // Reader returns a reader for one client.

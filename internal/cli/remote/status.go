@@ -79,6 +79,9 @@ func ReadStatus(reply any) (s Status, err error) {
 	if groups, ok := listIn(fields, "groups"); ok {
 		s.Groups, err = readAll[GroupStatus](groups)
 	}
+	if len(s.Groups) == 1 {
+		s.Groups = nil // the other fields say the same
+	}
 	return s, err
 }
 
