@@ -145,6 +145,9 @@ func idIn(to, from *limiter.Topology, id string) string {
 // AddNode adds a node to every group that lacks it, so it can be repeated after an error. A node joins the first group
 // first, so no group gets the node if the first one does not.
 func (r *Router) AddNode(id, raftAddr string) error {
+	if g := r.only(); g != nil {
+		return g.AddNode(id, raftAddr)
+	}
 	groups, added := r.all(), false
 	var refused error
 	err := inTurn(groups, func(g Group) error {
@@ -180,6 +183,9 @@ func current(g Group) (*limiter.Topology, error) {
 // directory cannot rejoin too early. If a delayed join comes into another group meanwhile, the leader of that group
 // removes the node once the first group has. id is the node's id in the first group.
 func (r *Router) RemoveNode(id string) error {
+	if g := r.only(); g != nil {
+		return g.RemoveNode(id)
+	}
 	groups := r.all()
 	first, err := current(groups[0])
 	if err != nil {
@@ -251,6 +257,9 @@ func has(t *limiter.Topology, raftAddr string) bool {
 // TransferLeadership transfers the leadership of every group to a node. If to is "", the groups that this node leads
 // get any other node as their leader.
 func (r *Router) TransferLeadership(to string) error {
+	if g := r.only(); g != nil {
+		return g.TransferLeadership(to)
+	}
 	first := r.all()[0].Topology()
 	if to != "" && first.Member(to) == nil {
 		return r.all()[0].TransferLeadership(to) // which knows why not

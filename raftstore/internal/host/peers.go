@@ -58,12 +58,12 @@ func NewPeers(g *Group, c Consensus) *Peers {
 	return &Peers{of: g, raft: c, Nodes: map[string]*Peer{}}
 }
 
-// follow adjusts the set of peers to a configuration.
-func (p *Peers) follow(servers []raft.Server) {
+// follow adjusts the set of peers to a configuration, and reports whether there are new ones.
+func (p *Peers) follow(servers []raft.Server) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
-		return
+		return false
 	}
 	p.Servers = servers
 	wanted := map[string]string{}
@@ -82,8 +82,10 @@ func (p *Peers) follow(servers []raft.Server) {
 		if p.Nodes[id] == nil {
 			p.Nodes[id] = p.add(id, addr)
 			p.Nodes[id].terms.Once() // a quorum round may have begun before
+			news = true
 		}
 	}
+	return news
 }
 
 func (p *Peers) add(id, addr string) *Peer {

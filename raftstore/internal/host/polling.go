@@ -23,7 +23,9 @@ func (p *Peers) Start() {
 	p.follow(p.raft.Servers())
 	p.of.Options.Host.join(p)
 	p.of.Every(timers.HousekeepEvery, func() {
-		p.follow(p.raft.Servers())
+		if p.follow(p.raft.Servers()) {
+			p.of.Options.Host.exchange()
+		}
 		p.closeIdle()
 	})
 }
