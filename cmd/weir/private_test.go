@@ -92,7 +92,7 @@ func TestFilesOfAClusterArePrivate(t *testing.T) {
 	for i, p := range nodes {
 		node := filepath.Join(dir, string(rune('a'+i)))
 		require.FileExists(t, filepath.Join(node, "NODE"))
-		require.DirExists(t, filepath.Join(node, "log"))
+		require.DirExists(t, filepath.Join(node, "shared-log"))
 		requirePrivate(t, node)
 		p.stop()
 		requirePrivate(t, node)

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// logDirName, sharedLogDirName and identityName are the places of a node's log and identity.
-	logDirName       = "log"
-	sharedLogDirName = "shared-log"
-	identityName     = "NODE"
+	// logDirName and identityName are the places of a node's log and identity.
+	logDirName   = "shared-log"
+	identityName = "NODE"
 	// replaceTimeout bounds the removal of a node and its rejoin, also while the network is faulty.
 	replaceTimeout = 60 * time.Second
 )
@@ -42,7 +41,7 @@ func (h hand) damageLog(ctx context.Context) error {
 	n.Excuse(true)
 	defer n.Excuse(false)
 	n.Process().Kill()
-	what, err := h.flipBit(h.logDir(n))
+	what, err := h.flipBit(filepath.Join(n.Dir, logDirName))
 	if err != nil {
 		return err
 	}
@@ -65,14 +64,6 @@ func (h hand) damageLog(ctx context.Context) error {
 	}
 	h.Refused.Add(1)
 	return h.replace(n)
-}
-
-// logDir returns the directory of the log, which several groups share.
-func (h hand) logDir(n *Node) string {
-	if h.Groups > 1 {
-		return filepath.Join(n.Dir, sharedLogDirName)
-	}
-	return filepath.Join(n.Dir, logDirName)
 }
 
 // flipBit flips one bit in the used part of the newest file of a log.

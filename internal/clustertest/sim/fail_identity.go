@@ -114,9 +114,9 @@ func (s *Simulation) lateImage(leader *process, h *host) {
 		return
 	}
 	slow := s.net.link(leader.host.addr, h.addr)
-	slow.delayNs.Store(int64(lateImageBy))
+	slow.longNs.Store(int64(lateImageBy))
 	held.release()
 	time.Sleep(laterImageAfter)
-	slow.delayNs.Store(int64(usualDelay))
+	slow.longNs.Store(0)
 	time.Sleep(lateImageBy)
 }

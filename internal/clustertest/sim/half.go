@@ -57,7 +57,7 @@ func (h *half) send(p packet) error {
 	case h.queued+len(p.data) > maxQueuedBytes:
 		return os.ErrDeadlineExceeded
 	}
-	p.at = time.Now().Add(h.link.delay())
+	p.at = time.Now().Add(h.link.delay(len(p.data)))
 	if n := len(h.packets); n > 0 && h.packets[n-1].at.After(p.at) {
 		p.at = h.packets[n-1].at // a stream keeps its order
 	}

@@ -15,10 +15,17 @@ const usualDelay = 200 * time.Microsecond
 type link struct {
 	cut     atomic.Bool
 	delayNs atomic.Int64 // maximum; a packet takes between half of it and all
+	longNs  atomic.Int64 // the maximum of a packet longer than those of a handshake, if that is more
 }
 
-func (l *link) delay() time.Duration {
+// handshakeBytes is longer than a packet of a handshake, and shorter than a message of the Raft library.
+const handshakeBytes = 160
+
+func (l *link) delay(bytes int) time.Duration {
 	most := l.delayNs.Load()
+	if bytes > handshakeBytes {
+		most = max(most, l.longNs.Load())
+	}
 	return time.Duration(most/2 + rand.Int64N(most/2+1))
 }
 
@@ -62,6 +69,7 @@ func (n *network) heal() {
 	for _, l := range n.links {
 		l.cut.Store(false)
 		l.delayNs.Store(int64(usualDelay))
+		l.longNs.Store(0)
 	}
 	n.mu.Unlock()
 	n.wake()

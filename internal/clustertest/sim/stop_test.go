@@ -12,24 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/router"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// groupLeader is a Raft group on the node that leads it.
-type groupLeader interface {
-	limiter.Limiter
-	limiter.Replica
-}
-
 // leadsGroup returns a group on its leader.
-func (s *Simulation) leadsGroup(t *testing.T, group int) (leader groupLeader) {
+func (s *Simulation) leadsGroup(t *testing.T, group int) (leader router.Group) {
 	require.True(t, s.within(maxRecovery, func() bool {
 		for _, p := range s.members() {
-			var one groupLeader = p.node
-			if many, ok := p.group[group].(groupOn); ok {
-				one = many.node.Group(group)
-			}
+			one := p.group[group].(groupOn).node.Group(group)
 			if one.Topology().Leads() {
 				leader = one
 				return true
