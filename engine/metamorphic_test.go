@@ -59,7 +59,8 @@ func TestMetamorphic(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			replicas := append(replicasOf(t, seed),
-				&replica{"one shard", metaTable(1), oneByOne}, &replica{"more shards than lanes", metaTable(512), plainly},
+				&replica{"one shard", metaTable(1), oneByOne},
+				&replica{"more shards than lanes", metaTable(512), plainly},
 				&replica{"atomic batches", metaTable(4), func(r *replica, b block, out []engine.Decision) {
 					r.table.DecideAtomic(b.at, b.ops, out)
 				}},

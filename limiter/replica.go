@@ -38,11 +38,11 @@ type Replica interface {
 	// the same index. Digest reads the whole table.
 	Digest() (index, hash uint64)
 
-	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown. It may know a newer
-	// leader than Topology.
+	// LeaderOf returns the id of the node that leads the group of a slot, or "" while it is unknown. It may know a
+	// newer leader than Topology.
 	LeaderOf(slot uint16) string
-	// ReadIndexOf is ReadIndex for the keys in the group of a slot, and StaleForOf is StaleFor for them. They work while
-	// another group has no leader.
+	// ReadIndexOf is ReadIndex for the keys in the group of a slot, and StaleForOf is StaleFor for them. They work
+	// while another group has no leader.
 	ReadIndexOf(slot uint16) error
 	StaleForOf(slot uint16) time.Duration
 	// LenOf returns the number of keys in the slots of the group of a slot.

@@ -5,16 +5,16 @@
 // when the log and the transport are open (parts.go). Each part has a constructor that takes values and small
 // interfaces. Every group has its own directory, identity, membership and peers (host.Group).
 //
-// A Host (internal/host) is what a process has once for all groups, also for a single one: the inter-node port, the log,
-// the window in which groups propose, the loop of checks and the exchange of status. Package router opens it and gives
-// it to each Node (Options.Host). A node bootstraps or joins the cluster of its group at the addresses of --join. It
-// waits while the hosts at these addresses have not opened the group.
+// A Host (internal/host) is what a process has once for all groups, also for a single one: the inter-node port, the
+// log, the window in which groups propose, the loop of checks and the exchange of status. Package router opens it and
+// gives it to each Node (Options.Host). A node bootstraps or joins the cluster of its group at the addresses of --join.
+// It waits while the hosts at these addresses have not opened the group.
 //
 // A decision takes the following path. Callers append their operations to the open batch (internal/queue). When the
-// window lets it go, or the operations fill an entry, the pump (internal/pipeline) takes the batch. The leader stamps it
-// with limiter time and proposes it as one entry of the Raft log, and a follower sends it to the leader instead. Every
-// node applies committed entries to its own table in the same order (internal/fsm). The node that proposed an entry
-// then finds the answers and wakes its callers.
+// window lets it go, or the operations fill an entry, the pump (internal/pipeline) takes the batch. The leader stamps
+// it with limiter time and proposes it as one entry of the Raft log, and a follower sends it to the leader instead.
+// Every node applies committed entries to its own table in the same order (internal/fsm). The node that proposed an
+// entry then finds the answers and wakes its callers.
 //
 //	subject                                      package
 //	limiter time, transfer of leadership         internal/leadership

@@ -11,7 +11,8 @@ import (
 func (n *Node) LastIndex() uint64 { return n.group.raft.LastIndex() }
 
 // Elect makes this node stand for election at once, without a pre-vote, because the leader at the address old is
-// silent. It does nothing if the group has another leader, or if this node does not vote. Elect returns when ctx ends at the latest.
+// silent. It does nothing if the group has another leader, or if this node does not vote. Elect returns when ctx ends
+// at the latest.
 func (n *Node) Elect(ctx context.Context, old string) {
 	g := n.group
 	if g.raft.State() != raft.Follower || !g.votes() {

@@ -119,7 +119,10 @@ func (o *RestoreOptions) writeTable(into string, founding fsm.Constants, b *pers
 	}
 	from := b.Within(founding.Owned())
 	founding.IDLifetimeNs, founding.TestClock = from.IDLifetimeNs, from.At.Test
-	s := fsm.State{Index: restoredIndex, Term: restoredTerm, At: from.Clock(o.Source, o.Credit), Founding: founding, Format: founding.Form()}
+	s := fsm.State{
+		Index: restoredIndex, Term: restoredTerm, At: from.Clock(o.Source, o.Credit), Founding: founding,
+		Format: founding.Form(),
+	}
 	_, err = kept.Seal(restoredIndex, restoredTerm, s.Encode(), meta)
 	return err
 }

@@ -51,11 +51,6 @@ func (c *replayConn) Close() error                     { return nil }
 // engine.
 func BenchmarkConnection(b *testing.B) { benchmarkConnection(b, 128, nil) }
 
-type benchTracer bool
-
-func (t benchTracer) Picks() bool          { return bool(t) }
-func (t benchTracer) Trace(commands.Trace) {}
-
 func benchmarkConnection(b *testing.B, depth int, tracer commands.Tracer) {
 	srv, err := New(Config{Tracer: tracer}, &wireLimiter{})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // flight, so only a connection that the other side does not read reaches it.
 const maxOutboxBytes = 64 << 20
 
-// maxSpareBytes bounds the memory that an outbox keeps between two writes. It has room for a full entry of each of a few
-// groups.
+// maxSpareBytes bounds the memory that an outbox keeps between two writes. It has room for a full entry of each of a
+// few groups.
 const maxSpareBytes = 1 << 20
 
 // outbox gathers frames of many goroutines and writes them to a connection together.

@@ -42,8 +42,8 @@ func (r *Router) Decide(ops []engine.Op, out []engine.Decision) error {
 	return nil
 }
 
-// DecideAtomic decides a transaction. With several groups, all of its operations must be on one slot, or all must change
-// shared items. It then lifts no block everywhere: it refuses to unblock a key that has one.
+// DecideAtomic decides a transaction. With several groups, all of its operations must be on one slot, or all must
+// change shared items. It then lifts no block everywhere: it refuses to unblock a key that has one.
 func (r *Router) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	if g := r.only(); g != nil {
 		return g.DecideAtomic(ops, out)

@@ -29,16 +29,6 @@ func startSystem(t *testing.T, file string) *system {
 	return s
 }
 
-// run runs steps as a subtest on the same server.
-func (s *system) run(name string, steps func()) {
-	s.t.Run(name, func(t *testing.T) {
-		outer := s.t
-		s.t = t
-		defer func() { s.t = outer }()
-		steps()
-	})
-}
-
 // send sends a line of words and returns the reply in one line, with the elements of nested arrays.
 func (s *system) send(line string) string {
 	s.t.Helper()
@@ -54,21 +44,6 @@ func (s *system) send(line string) string {
 func (s *system) says(want, line string) {
 	s.t.Helper()
 	require.Equal(s.t, want, s.send(line), line)
-}
-
-// admitted sends a line n times in a pipeline and returns how many are admitted.
-func (s *system) admitted(n int, line string) (admitted int) {
-	s.t.Helper()
-	pipe := s.Pipeline()
-	for range n {
-		pipe.Do(s.t.Context(), anys(strings.Fields(line))...)
-	}
-	replies, err := pipe.Exec(s.t.Context())
-	require.NoError(s.t, err, line)
-	for _, r := range replies {
-		admitted += int(r.(*redis.Cmd).Val().([]any)[0].(int64))
-	}
-	return admitted
 }
 
 // oneLine formats a reply as its elements in a row.

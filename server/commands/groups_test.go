@@ -373,8 +373,8 @@ func TestReadinessOfGroups(t *testing.T) {
 		"[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no majority of any group can be reached\n")
 	f.Split("a", "a")
 	f.Change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
-	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader of 2 of 2 groups, whose client addresses are not "+
-		"known yet\n[+]state ok\n")
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader a, whose client address is not known yet\n"+
+		"[+]state ok\n")
 	f.SetDown(limiter.ErrTryAgain)
 	assert.Equal(t, http.StatusServiceUnavailable, ask(h, http.MethodGet, "/readyz").Code)
 }

@@ -18,9 +18,9 @@ func topCommand() *command {
 	return &command{
 		name: "RL.TOP", arity: -2, syntax: "ADMITTED|DENIED [n]", group: groupLook, flags: "readonly",
 		summary: "The keys with the most units admitted, or denied, of late",
-		details: "Decisions of the current minute count in full, of the minute before half, of the minute before that " +
-			"a quarter, and so on, rounded down: what one denial leaves is gone at the end of its minute. So it shows the keys that are " +
-			"heavy now, and needs no reset. `CONFIG RESETSTAT` leaves it alone, `FLUSHALL` and a restart empty it. " +
+		details: "Decisions of the current minute count in full, of the minute before half, of the minute before " +
+			"that a quarter, and so on. Counts are rounded down, so one denial is gone at the end of its minute. " +
+			"So it shows the keys that are heavy now, and needs no reset. `CONFIG RESETSTAT` leaves it alone, `FLUSHALL` and a restart empty it. " +
 			"Reads (`COST 0`, `RL.EXPLAIN`) and retries of an `ID` do not count. " +
 			"A partial grant counts the granted units, a denial the requested units. An admitted check counts for " +
 			"each of its policies, under the limiter of the policy's first limit. " +

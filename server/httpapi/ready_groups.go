@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// A node stays ready while a Raft group has no leader, unless it is the only one. Otherwise every node would be unready,
-// and a load balancer would cut clients off from the other groups as well.
+// A node stays ready while a Raft group has no leader, unless it is the only one. Otherwise every node would be
+// unready, and a load balancer would cut clients off from the other groups as well.
 
 const (
 	// groupsWait bounds the wait of /readyz for all groups. It is below the default timeout of probes, one second,

@@ -86,16 +86,18 @@ func (c *Cluster) replaceAll(ctx context.Context, binary string) error {
 func dataFormat(t *testing.T, binary string) string {
 	t.Helper()
 	version := regexp.MustCompile(`"Version":\d+`)
-	return formatFile(t, binary, "FORMAT") + version.FindString(formatFile(t, binary, "NODE", "--durability", "os", "--raft-addr",
-		"127.0.0.1:0"))
+	node := formatFile(t, binary, "NODE", "--durability", "os", "--raft-addr", "127.0.0.1:0")
+	return formatFile(t, binary, "FORMAT") + version.FindString(node)
 }
 
 // formatFile returns the content of a file that a program writes into its data directory.
 func formatFile(t *testing.T, binary, name string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	p, err := startProcess(binary, filepath.Join(dir, "log"), append([]string{"serve", "--listen", "127.0.0.1:0", "--http",
-		"", "--data-dir", filepath.Join(dir, "data")}, flags...), func(error) {})
+	flags = append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--http", "", "--data-dir", filepath.Join(dir, "data"),
+	}, flags...)
+	p, err := startProcess(binary, filepath.Join(dir, "log"), flags, func(error) {})
 	require.NoError(t, err)
 	path := filepath.Join(dir, "data", name)
 	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, upgradeTime, 10*time.Millisecond)

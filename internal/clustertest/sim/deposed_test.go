@@ -38,7 +38,8 @@ func deposed(t *testing.T, denials int) {
 		}
 
 		s.net.setCut(voter.host.addr, leader.host.addr, true)
-		time.Sleep(heartbeat / 4)                                 // every exchange with the voter now waits for its answer
+		time.Sleep(heartbeat / 4) // every exchange with the voter now waits for its answer
+
 		s.net.setCut(successor.host.addr, leader.host.addr, true) // so that it asks no vote of it
 		handover, term := make(chan error, 1), leader.node.Topology().Term
 		go func() { handover <- leader.node.TransferLeadership(successor.host.id) }()

@@ -58,8 +58,8 @@ type Options struct {
 	Secret       []byte
 	Certificates peer.Certificates
 
-	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. The cluster keeps
-	// the number with which it was founded.
+	// Groups is the number of Raft groups of the cluster, and Group is the number of this one, from 0. The cluster
+	// keeps the number with which it was founded.
 	Groups, Group int
 
 	Durability identity.Durability // "" is Fsync

@@ -89,7 +89,8 @@ func (p *Peers) follow(servers []raft.Server) (news bool) {
 }
 
 func (p *Peers) add(id, addr string) *Peer {
-	one := &Peer{ID: id, addr: addr, client: peer.NewClient(p.of.Port, addr, id), asker: peer.NewAsker(p.of.Port, addr, id)}
+	port := p.of.Port
+	one := &Peer{ID: id, addr: addr, client: peer.NewClient(port, addr, id), asker: peer.NewAsker(port, addr, id)}
 	one.ctx, one.cancel = context.WithCancel(p.of.Ctx)
 	one.terms = timers.NewWorker(p.of.Go, one.ctx.Done(), func() {
 		p.raft.AskTerm(one.ctx, id, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })

@@ -39,8 +39,8 @@ func decodeIdentity(b []byte) (id Identity, err error) {
 		return Identity{}, fmt.Errorf("%w (%s: %w)", failure.ErrDamaged, FileName, err)
 	}
 	if id.Version < oldest || id.Version > version {
-		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d to %d", FileName, failure.ErrNewer, id.Version,
-			oldest, version)
+		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d to %d", FileName, failure.ErrNewer,
+			id.Version, oldest, version)
 	}
 	return id, nil
 }
