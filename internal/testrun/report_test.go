@@ -53,6 +53,6 @@ func TestTheListOfSkips(t *testing.T) {
 	all, err := readList("../../scripts/skips.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
-	require.NotNil(t, find(all, "a measurement: with -chaos.reads"))
+	require.NotNil(t, find(all, "mutations run only with -chaos.mutations"))
 	require.Nil(t, find(all, "chromium is missing (on Debian: apt install chromium)"))
 }
