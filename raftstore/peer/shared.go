@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrNotShared: the other host is too old for shared connections, or refuses them. The caller uses a stream.
+// ErrNotShared: the other host is too old for shared connections, or refuses them for this group. The caller uses a stream.
 var ErrNotShared = errors.New("the host does not share connections between groups")
 
 const (
@@ -77,10 +78,18 @@ func (p *Port) AskShared(ctx context.Context, m Message) (answer []byte, err err
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("node at %s: %w", m.Addr, err)
+	case f.kind != sharedAnswer && answersNoMessages(f.payload):
+		return nil, fmt.Errorf("node at %s: %w: %w: %s", m.Addr, ErrNotShared, ErrRefused, f.payload)
 	case f.kind != sharedAnswer:
 		return nil, fmt.Errorf("node at %s: %w: %s", m.Addr, ErrRefused, f.payload)
 	}
 	return f.payload, nil
+}
+
+// answersNoMessages reports whether a refusal says that the group is there and answers no messages on the shared
+// connection. The only group of an older weir never does, and any other group not before it has started.
+func answersNoMessages(refusal []byte) bool {
+	return bytes.HasPrefix(refusal, []byte(ErrNoGroup.Error())) && bytes.HasSuffix(refusal, []byte(notYet))
 }
 
 // sharedLink returns the shared connection to a host. It opens the connection if necessary.

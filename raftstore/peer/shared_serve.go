@@ -23,6 +23,9 @@ const (
 	sharedRefused             // the payload is the reason
 )
 
+// notYet ends the refusal of a group that answers no messages. Other nodes compare it.
+const notYet = " yet"
+
 var errBusy = errors.New("too many requests of this group wait")
 
 // AnswerShared sets the handler for messages on shared connections. The handler must return soon after the port is
@@ -122,7 +125,7 @@ func (p *Port) answerShared(conn *trackedConn, e envelope, kind byte, body []byt
 	}
 	handle := p.answers.Load()
 	if handle == nil {
-		return nil, fmt.Errorf("%w %d yet", ErrNoGroup, p.group)
+		return nil, fmt.Errorf("%w %d%s", ErrNoGroup, p.group, notYet)
 	}
 	return (*handle)(kind, body, p.done)
 }

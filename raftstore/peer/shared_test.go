@@ -101,7 +101,9 @@ func TestSharedMessagesAreJudged(t *testing.T) {
 		_, err := p.AskShared(soon(t), Message{Addr: far.Addr().String(), To: id})
 		return err
 	}
-	require.ErrorContains(t, ask(from, "b"), ErrNoGroup.Error(), "no handler yet")
+	err = ask(from, "b")
+	require.ErrorContains(t, err, ErrNoGroup.Error(), "no handler yet")
+	require.ErrorIs(t, err, ErrNotShared, "the only group of an older weir gets messages on streams alone")
 	to.AnswerShared(func(byte, []byte, <-chan struct{}) ([]byte, error) { return nil, nil })
 	require.NoError(t, ask(from, "b"))
 	require.ErrorContains(t, ask(from, "c"), ErrWrongID.Error())
